@@ -1,0 +1,12 @@
+"""The functions and constants of the language, as rows; importing the package enters them all."""
+
+from py2cu.builtins import casts, math, python
+from py2cu.builtins.registry import ROWS, Builtin, Rule, lookup, names, register
+
+register(math.ROWS)
+register(python.ROWS)
+register(casts.ROWS)
+
+CONSTANTS = math.CONSTANTS
+
+__all__ = ["CONSTANTS", "ROWS", "Builtin", "Rule", "lookup", "names"]

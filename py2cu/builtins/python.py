@@ -1,0 +1,19 @@
+"""Python's own functions on numbers. `len` and `range` belong to the front end: they are part of the syntax."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from py2cu.builtins.registry import Builtin, Rule
+
+ROWS: Final = (
+    Builtin(
+        ("builtins.abs",),
+        Rule.SAME,
+        (1, 1),
+        {"float": "fabsf", "double": "fabs", "int8_t": "abs", "int16_t": "abs", "int32_t": "abs", "int64_t": "llabs"},
+    ),
+    Builtin(("builtins.min",), Rule.SAME, (2, None), {"int": "min"}),
+    Builtin(("builtins.max",), Rule.SAME, (2, None), {"int": "max"}),
+    Builtin(("builtins.round",), Rule.INTEGRAL, (1, 1), {"float": "rintf", "double": "rint"}),
+)

@@ -1,0 +1,68 @@
+"""The row behind every builtin, and lookup by qualified name.
+
+A row is data: which Python names mean it, how its type follows from its arguments, and how each element type spells it.
+To add a builtin, add a row in a sibling file and one case under `tests/cases`.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from py2cu.dtypes import DType
+
+
+class Rule(enum.Enum):
+    """How a builtin's type follows from its arguments' types."""
+
+    FLOAT = "floats in, the same float out; integer elements count as float32"
+    INTEGRAL = "a float in, a Python integer out"
+    PREDICATE = "a float in, a bool out"
+    SAME = "numbers in, their common type out"
+    CAST = "one number in, `result` out"
+
+
+@dataclass(frozen=True, slots=True)
+class Builtin:
+    """One function of the language.
+
+    `names` are qualified Python names, the first one the key by which IR nodes refer to the row. `arity` is the number
+    of arguments, or its least and greatest (None: any number). `spelling` maps an element type's C name to the C
+    function; a name that is absent has to be lowered.
+    """
+
+    names: tuple[str, ...]
+    rule: Rule
+    arity: tuple[int, int | None] = (1, 1)
+    spelling: Mapping[str, str] = field(default_factory=dict)
+    result: DType | str | None = None  # CAST only: an element type, or "int", "float", "bool" for Python's
+
+    @property
+    def key(self) -> str:
+        return self.names[0]
+
+
+ROWS: Final[dict[str, Builtin]] = {}
+_BY_NAME: Final[dict[str, Builtin]] = {}
+
+
+def register(rows: Iterable[Builtin]) -> None:
+    """Enter rows; two rows must not share a name."""
+    for row in rows:
+        ROWS[row.key] = row
+        for name in row.names:
+            if name in _BY_NAME:
+                raise ValueError(f"two builtins are called {name}")
+            _BY_NAME[name] = row
+
+
+def lookup(qualified: str) -> Builtin | None:
+    """The row that the qualified Python name means, if any."""
+    return _BY_NAME.get(qualified)
+
+
+def names() -> tuple[str, ...]:
+    """Every qualified name that means a builtin."""
+    return tuple(_BY_NAME)

@@ -1,0 +1,290 @@
+"""Every diagnostic code: a title, what it means, and an example of what to write instead (`py2cu explain CODE`).
+
+Areas: P1xx syntax outside the language, P2xx names, P3xx types, P4xx memory and guards, P5xx barriers, P6xx build,
+P7xx checks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A row: `wrong` is a kernel that gets this code and `right` the same one mended; a test translates both."""
+
+    title: str
+    meaning: str
+    wrong: str = ""
+    right: str = ""
+
+
+def _file(kernel: str) -> str:
+    """A whole file: the imports that `kernel` needs, and `kernel`."""
+    types = [name for name in ("Float32", "Int32", "UInt8") if f"{name}[" in kernel]
+    names = [name for name in ("Index", "blockDim", "blockIdx", "kernel", "threadIdx") if name in kernel]
+    lead = [f"from jaxtyping import {', '.join(types)}", "from torch import Tensor"] if types else []
+    return "\n".join([*lead, f"from py2cu import {', '.join(names)}", "", "", kernel.strip("\n"), ""])
+
+
+def _index(body: str) -> str:
+    """A file with one index kernel over `x`, `out` and `n`."""
+    lines = ["@kernel", 'def f(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):']
+    return _file("\n".join(lines + [f"    {line}" for line in body.splitlines()]))
+
+
+_SYNTAX: Final = {
+    "P100": Code(
+        "the file cannot be read",
+        "It does not exist, is a directory, may not be read, or is no text in its encoding. Python source is UTF-8 "
+        "unless its first or second line names another encoding, such as `# coding: latin-1`.",
+    ),
+    "P101": Code(
+        "not valid Python",
+        "The file does not parse, so nothing in it can be translated. Python itself would refuse it too: run "
+        "`python -m py_compile FILE` to hear its own opinion.",
+        _index("out[i] = x[i"),
+        _index("out[i] = x[i]"),
+    ),
+    "P102": Code(
+        "nested too deeply",
+        "An expression or a block holds so many others that reading it would exhaust the stack. Sources that are "
+        "generated, or sums of several hundred terms, do that. Break the expression into several assignments, or use "
+        "a loop.",
+    ),
+    "P103": Code(
+        "syntax that has no meaning in a kernel",
+        "A kernel is made of assignments, `if`, `for`, `while`, `break`, `continue` and `return`, over numbers and "
+        "elements of arrays. Strings, lists, comprehensions, `with`, `try` and the like have nothing to become on a "
+        "GPU. A line that computes a value and drops it is refused too: most likely a part of it is missing.",
+        _index("if x[i] in (1., 2.):\n    out[i] = 0."),
+        _index("if x[i] == 1. or x[i] == 2.:\n    out[i] = 0."),
+    ),
+    "P104": Code(
+        "a loop that is not over `range`",
+        "A kernel's `for` counts one name through `range(stop)`, `range(start, stop)` or `range(start, stop, step)`. "
+        "To visit the elements of an array, count through its indices.",
+        _index("s = 0.\nfor v in x:\n    s += v\nout[i] = s"),
+        _index("s = 0.\nfor j in range(len(x)):\n    s += x[j]\nout[i] = s"),
+    ),
+    "P105": Code(
+        "a call that kernels cannot make",
+        "Kernels call the functions of `math`, Python's own on numbers (abs, min, max, round, int, float, bool, len), "
+        "and dtype casts such as `np.float32(v)`, each with plain arguments. `print`, methods and functions of "
+        "libraries are unknown on the other side.",
+        _index("out[i] = sum(x[i], x[0])"),
+        _index("out[i] = x[i] + x[0]"),
+    ),
+    "P106": Code(
+        "a kernel's parameters or its return",
+        "Every parameter is named and given in every call: no `*args`, no default value. Launch objects come first, "
+        "then element indices (at most three), then the kernel's own parameters. A kernel returns nothing: its "
+        "results are stored in arrays, and the call returns those that it allocated.",
+        _index("return 2 * x[i]"),
+        _index("out[i] = 2 * x[i]"),
+    ),
+    "P107": Code(
+        "which kernel?",
+        "A file holds kernels where functions carry the decorator `@kernel`, imported from py2cu under any name. This "
+        "file has none, or none of the name that was asked for, or two of one name, of which Python would keep the "
+        "last.",
+        "from jaxtyping import Float32\nfrom torch import Tensor\nfrom py2cu import Index\n\n\n"
+        'def f(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):\n    out[i] = x[i]\n',
+        _index("out[i] = x[i]"),
+    ),
+}
+
+_NAMES: Final = {
+    "P201": Code(
+        "unknown name",
+        "Nothing defines this name: no parameter, no assignment in the kernel, no import, no constant of the file. "
+        "Most likely it is misspelled.",
+        _index("scale = 2.\nout[i] = scael * x[i]"),
+        _index("scale = 2.\nout[i] = scale * x[i]"),
+    ),
+    "P202": Code(
+        "a name that is no number",
+        "The name is known, but what it stands for is no number in a kernel. From around the kernel it can use "
+        "literal constants (`FULL = 0xFF`) and those of `math`; values that are computed when the file runs are "
+        "unknown to a translator that only reads it. Of an array it can use elements, `.shape[0]` and `len`.",
+        "import os\n" + _index("out[i] = os.sep * x[i]"),
+        _index("out[i] = 2. * x[i]"),
+    ),
+    "P203": Code(
+        "assignment to a parameter that is no number",
+        "An array parameter is the caller's memory, and a launch object is the hardware's: neither can be made to "
+        "mean something else. Assign to elements, `out[i] = …`, or choose another name. Number parameters can be "
+        "assigned to, as in Python.",
+        _index("x = 2 * x[i]\nout[i] = x[i]"),
+        _index("y = 2 * x[i]\nout[i] = y"),
+    ),
+    "P204": Code(
+        "a local that may be unassigned",
+        "On some path through the kernel this name is read before anything was assigned to it. Python would raise "
+        "UnboundLocalError there; C++ would read whatever the register held. Assign it before the branch or loop.",
+        _index("if x[i] > 0:\n    s = x[i]\nout[i] = s"),
+        _index("s = 0.\nif x[i] > 0:\n    s = x[i]\nout[i] = s"),
+    ),
+}
+
+_TYPES: Final = {
+    "P301": Code(
+        "an annotation that says no type",
+        "A kernel takes its types from its annotations, since C++ needs them before anything runs. Arrays are "
+        "jaxtyping's `Float32[Tensor, \"h w\"]` or numba's `float32[:, :]`, numbers are `int`, `float`, `bool`, or a "
+        'dtype such as `np.int32`, and the index of an index kernel is `Index["n"]`.',
+        _file('@kernel\ndef f(i: Index["n"], x: list, out: Float32[Tensor, "n"]):\n    out[i] = x[i]'),
+        _index("out[i] = x[i]"),
+    ),
+    "P302": Code(
+        "an element type that is not supported yet",
+        "Element types are bool, uint8, int8, int16, int32, int64, float32 and float64. Half precision, complex "
+        "numbers, and annotations that leave the element type open (`Float`, `Num`, a bare `Tensor`) are not "
+        "translated yet: name one element type.",
+        _file('@kernel\ndef f(i: Index["n"], x: Float32[Tensor, "n"], out: Tensor):\n    out[i] = x[i]'),
+        _index("out[i] = x[i]"),
+    ),
+    "P303": Code(
+        "an array in the place of a number",
+        "A kernel is the work of one thread, and works on elements: index the array. `len` is the exception, it takes "
+        'the array itself. An element index says what it runs over: `Index["n"]`.',
+        _index("out[i] = 2 * x"),
+        _index("out[i] = 2 * x[i]"),
+    ),
+    "P304": Code(
+        "a dimension that no call could tell",
+        "Every dimension is a name, a number, or a sum or product of them, and a call must be able to tell its value: "
+        "as the whole extent of an array that the caller gives, or a whole multiple of it, or as an `int` parameter of "
+        "the same name. `...`, `*batch` and `_` name nothing.",
+        _file('@kernel\ndef f(i: Index["m"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):\n    out[i] = x[i]'),
+        _index("out[i] = x[i]"),
+    ),
+    "P305": Code(
+        "a constant that does not fit",
+        "The constant meets elements of a type that cannot hold it, or does not fit 64 bits. As in torch a Python "
+        "number takes the type of the element that it meets, so `u8 + 300` would have to wrap. Cast the element "
+        "first, `int(x[i]) + 300`, or choose another constant.",
+        _file(
+            '@kernel\ndef f(i: Index["n"], x: UInt8[Tensor, "n"], out: Int32[Tensor, "n"]):\n    out[i] = x[i] + 300'
+        ),
+        _file(
+            '@kernel\ndef f(i: Index["n"], x: UInt8[Tensor, "n"], out: Int32[Tensor, "n"]):\n'
+            "    out[i] = int(x[i]) + 300"
+        ),
+    ),
+    "P306": Code(
+        "a local of two types",
+        "A Python local may hold a Python number now and an element later; a C++ variable has one type. Where the "
+        "common type holds every value, it is used. Here it would round a value that Python keeps exact, so the "
+        "result would differ: say with a cast when the rounding happens.",
+        _index("s = 0.1\nfor j in range(3):\n    s += x[i]\nout[i] = s"),
+        "import numpy as np\n" + _index("s = np.float32(0.1)\nfor j in range(3):\n    s += x[i]\nout[i] = s"),
+    ),
+    "P307": Code(
+        "the wrong kind of number",
+        "Indices, bounds of `range` and the operators `& | ^ << >> ~` take whole numbers; a float there is an error in "
+        "Python too. A whole number to a power whose sign is unknown is an int or a float in Python, depending on the "
+        "value, and C++ must know which. `int(v)` truncates a float.",
+        _index("out[i] = x[i / 2]"),
+        _index("out[i] = x[i // 2]"),
+    ),
+    "P308": Code(
+        "division by zero",
+        "The divisor is the constant zero: Python would raise ZeroDivisionError in every thread.",
+        _index("out[i] = x[i % 0]"),
+        _index("out[i] = x[i % 2]"),
+    ),
+}
+
+_MEMORY: Final = {
+    "P401": Code(
+        "an array indexed the wrong way",
+        "An array takes exactly as many indices as its annotation has dimensions, all at once: `x[i, j]`, not `x[i][j]` "
+        "and no slices. To index flat, annotate it flat. `.shape` takes a constant.",
+        _file(
+            '@kernel\ndef f(i: Index["n"], x: Float32[Tensor, "3 n"], out: Float32[Tensor, "n"]):\n    out[i] = x[i]'
+        ),
+        _file(
+            '@kernel\ndef f(i: Index["n"], x: Float32[Tensor, "3 n"], out: Float32[Tensor, "n"]):\n    out[i] = x[0, i]'
+        ),
+    ),
+    "P402": Code(
+        "a kernel that sees no thread",
+        "Every thread runs the whole function, and only its index makes it different from the others. This one has no "
+        "element index and never looks at `blockIdx` or `threadIdx`, so all threads would do the same work and write "
+        "the same elements.",
+        _file('@kernel\ndef f(x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):\n    out[0] = x[0]'),
+        _index("out[i] = x[i]"),
+    ),
+    "P403": Code(
+        "an option of the decorator",
+        "`@kernel` takes size, block, init, name, strided and coarsen, by keyword. Their values are literals, or names "
+        "of literals, because the file is read and not run. A block has one to three extents and at most 1024 threads.",
+        _file(
+            '@kernel(block=2048)\ndef f(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):\n'
+            "    out[i] = x[i]"
+        ),
+        _file(
+            '@kernel(block=128)\ndef f(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):\n'
+            "    out[i] = x[i]"
+        ),
+    ),
+    "P404": Code(
+        "an index outside the array",
+        "The annotation gives this dimension a fixed extent, and the constant index is outside it. Python would raise "
+        "IndexError; a GPU would read or overwrite whatever lies there.",
+        _file(
+            '@kernel\ndef f(i: Index["n"], x: Float32[Tensor, "3 n"], out: Float32[Tensor, "n"]):\n    out[i] = x[3, i]'
+        ),
+        _file(
+            '@kernel\ndef f(i: Index["n"], x: Float32[Tensor, "3 n"], out: Float32[Tensor, "n"]):\n    out[i] = x[2, i]'
+        ),
+    ),
+    "P405": Code(
+        "a guard that would come too late",
+        "The grid is rounded up to whole blocks, so the last threads fall past the end and must return before they "
+        "touch the array. The kernel has no such guard, and py2cu cannot add one: something was written before the "
+        "index was computed, by those threads too. Compute the index first, then return where it passes the end.",
+        _file(
+            '@kernel\ndef f(x: Float32[Tensor, "n"], out: Float32[Tensor, "n"], runs: Int32[Tensor, "1"]):\n'
+            "    runs[0] = 1\n    i = blockIdx.x * blockDim.x + threadIdx.x\n    out[i] = x[i]"
+        ),
+        _file(
+            '@kernel\ndef f(x: Float32[Tensor, "n"], out: Float32[Tensor, "n"], runs: Int32[Tensor, "1"]):\n'
+            "    i = blockIdx.x * blockDim.x + threadIdx.x\n    if i >= len(x): return\n"
+            "    runs[0] = 1\n    out[i] = x[i]"
+        ),
+    ),
+    "P406": Code(
+        "a guard was added (a note)",
+        "The grid is rounded up to whole blocks, so the last threads fall past the end. The kernel indexes an array by "
+        "a global thread index without comparing it with the extent; the C++ compares it and returns. Write the guard "
+        "yourself to be rid of the note: the C++ stays the same.",
+        _file(
+            '@kernel\ndef f(x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):\n'
+            "    i = blockIdx.x * blockDim.x + threadIdx.x\n    out[i] = x[i]"
+        ),
+        _file(
+            '@kernel\ndef f(x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):\n'
+            "    i = blockIdx.x * blockDim.x + threadIdx.x\n    if i >= len(x): return\n    out[i] = x[i]"
+        ),
+    ),
+    "P407": Code(
+        "a kernel without effect",
+        "It writes to no array, and a kernel has no other way to hand anything back.",
+        _index("y = 2 * x[i]"),
+        _index("y = 2 * x[i]\nout[i] = y"),
+    ),
+}
+
+_BUILD: Final = {
+    "P601": Code(
+        "a compiler refused the text",
+        "The place is the Python line behind the C++ line that the compiler points at, or the emitted text where no "
+        "Python line is behind it. py2cu should emit only what compiles: unless the text was edited, or the compiler is "
+        "too old or mixed from several versions (`py2cu doctor`), please report it as a bug.",
+    ),
+}
+
+CODES: Final[dict[str, Code]] = {**_SYNTAX, **_NAMES, **_TYPES, **_MEMORY, **_BUILD}

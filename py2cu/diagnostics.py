@@ -1,0 +1,131 @@
+"""Diagnostics are values: collected by a `Reporter`, sorted, rendered once.
+
+In: `reporter.error("P301", message, span, hint=...)` from any stage. Out: text like a compiler's, or
+`TranslationError`, which carries the same as data. Stages never raise for bad input; they report and go on.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from py2cu.codes import CODES
+from py2cu.source import SourceFile, Span
+
+
+class Severity(enum.Enum):
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One finding: what is wrong here (`message`), and what to write instead (`hint`)."""
+
+    severity: Severity
+    code: str
+    message: str
+    span: Span
+    file: SourceFile
+    hint: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.code not in CODES:
+            raise InternalError(f"diagnostic code {self.code} has no entry in py2cu/codes.py", self.span)
+
+    @property
+    def headline(self) -> str:
+        """`file:line:column: error[P301]: message`; columns count from 1, as compilers do."""
+        place = f"{self.file.name}:{self.span.line}:{self.span.column + 1}"
+        return f"{place}: {self.severity.value}[{self.code}]: {self.message}"
+
+    def render(self) -> str:
+        """The headline, the source line with a caret under the span, and the hint."""
+        parts = [self.headline, *_excerpt(self.file, self.span)]
+        if self.hint:
+            parts.append(f"  hint: {self.hint}")
+        return "\n".join(parts)
+
+
+def _excerpt(file: SourceFile, span: Span) -> list[str]:
+    source = file.line(span.line)
+    if not source.strip():
+        return []
+    end = span.end_column if span.end_line == span.line else len(source)
+    margin = f"  {span.line} | "
+    # Tabs are kept in the indent, so that the caret stands under its text in any terminal.
+    lead = "".join(char if char == "\t" else " " for char in source[: span.column])
+    carets = "^" * max(1, end - span.column)
+    return [f"{margin}{source}", f"{' ' * (len(margin) - 2)}| {lead}{carets}"]
+
+
+def render(diagnostics: Iterable[Diagnostic]) -> str:
+    """All of them, one below the other."""
+    return "\n".join(item.render() for item in diagnostics)
+
+
+class Py2cuError(Exception):
+    """Base of the errors that py2cu raises on purpose."""
+
+
+class TranslationError(Py2cuError):
+    """The kernel is outside the language; `diagnostics` says where and why."""
+
+    def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
+        self.diagnostics = tuple(diagnostics)
+        super().__init__(self.diagnostics)
+
+    def __str__(self) -> str:
+        return "\n" + render(self.diagnostics)
+
+
+class EnvironmentLacks(Py2cuError):
+    """Something this machine would need is missing (a compiler, ninja, a writable directory)."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        self.message, self.hint = message, hint
+        super().__init__(f"{message}\n  hint: {hint}")
+
+    def __reduce__(self) -> tuple[type[EnvironmentLacks], tuple[str, str]]:
+        return type(self), (self.message, self.hint)
+
+
+class InternalError(Exception):
+    """A bug in py2cu itself, with the place in the user's source that showed it."""
+
+    def __init__(self, message: str, span: Span | None = None) -> None:
+        where = f" (at line {span.line}, column {span.column + 1})" if span else ""
+        super().__init__(f"py2cu bug: {message}{where}")
+
+
+@dataclass(slots=True)
+class Reporter:
+    """Collects the diagnostics of one file."""
+
+    file: SourceFile
+    found: list[Diagnostic] = field(default_factory=list)
+
+    def error(self, code: str, message: str, span: Span, hint: str | None = None) -> None:
+        self._add(Severity.ERROR, code, message, span, hint)
+
+    def note(self, code: str, message: str, span: Span, hint: str | None = None) -> None:
+        self._add(Severity.NOTE, code, message, span, hint)
+
+    def _add(self, severity: Severity, code: str, message: str, span: Span, hint: str | None) -> None:
+        item = Diagnostic(severity, code, message, span, self.file, hint)
+        if item not in self.found:
+            self.found.append(item)
+
+    @property
+    def sorted(self) -> tuple[Diagnostic, ...]:
+        return tuple(sorted(self.found, key=lambda item: (item.span, item.code, item.message)))
+
+    @property
+    def errors(self) -> tuple[Diagnostic, ...]:
+        return tuple(item for item in self.sorted if item.severity is Severity.ERROR)
+
+    @property
+    def failed(self) -> bool:
+        return any(item.severity is Severity.ERROR for item in self.found)

@@ -1,0 +1,110 @@
+"""Element types: one row per dtype, and torch's promotion between them.
+
+In: names as users write them (jaxtyping, torch, NumPy, numba). Out: `DType` rows.
+Nothing here imports torch; `tests/unit/test_dtypes.py` holds the table against `torch.result_type`.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import Final
+
+
+class Kind(enum.IntEnum):
+    """Categories in torch's order: a value of a higher one decides the result."""
+
+    BOOL = 0
+    INT = 1
+    FLOAT = 2
+
+
+@dataclass(frozen=True, slots=True)
+class DType:
+    """One element type: how each of its worlds spells it, and what it can hold."""
+
+    name: str  # torch and NumPy: "float32"
+    c: str  # C++: "float"
+    torch: str  # c10::ScalarType enumerator: "Float"
+    jaxtyping: str  # annotation: "Float32"
+    kind: Kind
+    bits: int
+    signed: bool = True
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def low(self) -> float:
+        """Least finite value."""
+        match self.kind:
+            case Kind.BOOL:
+                return 0
+            case Kind.INT:
+                return -(1 << (self.bits - 1)) if self.signed else 0
+            case Kind.FLOAT:
+                return -self.high
+
+    @property
+    def high(self) -> float:
+        """Greatest finite value."""
+        match self.kind:
+            case Kind.BOOL:
+                return 1
+            case Kind.INT:
+                return (1 << (self.bits - self.signed)) - 1
+            case Kind.FLOAT:
+                return 3.4028234663852886e38 if self.bits == 32 else 1.7976931348623157e308
+
+    @property
+    def epsilon(self) -> float:
+        """Distance from 1.0 to the next float; 0 for other kinds."""
+        if self.kind is not Kind.FLOAT:
+            return 0.0
+        return 2.0**-23 if self.bits == 32 else 2.0**-52
+
+
+BOOL: Final = DType("bool", "bool", "Bool", "Bool", Kind.BOOL, 8, signed=False)
+U8: Final = DType("uint8", "uint8_t", "Byte", "UInt8", Kind.INT, 8, signed=False)
+I8: Final = DType("int8", "int8_t", "Char", "Int8", Kind.INT, 8)
+I16: Final = DType("int16", "int16_t", "Short", "Int16", Kind.INT, 16)
+I32: Final = DType("int32", "int32_t", "Int", "Int32", Kind.INT, 32)
+I64: Final = DType("int64", "int64_t", "Long", "Int64", Kind.INT, 64)
+F32: Final = DType("float32", "float", "Float", "Float32", Kind.FLOAT, 32)
+F64: Final = DType("float64", "double", "Double", "Float64", Kind.FLOAT, 64)
+
+DTYPES: Final = (BOOL, U8, I8, I16, I32, I64, F32, F64)
+DEFAULT_FLOAT: Final = F32  # torch.get_default_dtype(): what an int element and a Python float make
+
+BY_NAME: Final = {row.name: row for row in DTYPES}
+BY_JAXTYPING: Final = {row.jaxtyping: row for row in DTYPES}
+# Spellings other than `name` that torch, NumPy and numba use for the same type.
+ALIASES: Final = {
+    "bool_": BOOL, "boolean": BOOL, "byte": U8, "ubyte": U8, "short": I16, "long": I64,
+    "half": None, "float": F32, "single": F32, "double": F64, "intc": I32, "intp": I64, "int_": I64,
+    "float_": F64, "longlong": I64,
+}  # fmt: skip
+
+
+def promote(a: DType, b: DType) -> DType:
+    """`torch.promote_types`: the dtype in which `a` and `b` elements meet."""
+    if a is b:
+        return a
+    if a.kind is not b.kind:
+        return max(a, b, key=lambda row: row.kind)
+    if a.signed is b.signed:
+        return max(a, b, key=lambda row: row.bits)
+    unsigned, signed = (a, b) if b.signed else (b, a)
+    return signed if signed.bits > unsigned.bits else _wider_signed(unsigned)
+
+
+def _wider_signed(unsigned: DType) -> DType:
+    """The first signed integer that holds every value of `unsigned`: uint8 and int8 meet in int16."""
+    return next(row for row in (I16, I32, I64) if row.bits > unsigned.bits)
+
+
+def promote_weak(element: DType, kind: Kind) -> DType:
+    """The dtype in which an element and a Python number of `kind` meet: the number is weak."""
+    if element.kind >= kind:
+        return element
+    return {Kind.INT: I64, Kind.FLOAT: DEFAULT_FLOAT}[kind]

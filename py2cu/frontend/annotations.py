@@ -1,0 +1,210 @@
+"""Annotations → parameter types. The only reader of annotations and of dimension strings.
+
+`UInt8[Tensor, "3 n"]` is an array of extents 3 and n, `float32[:, :]` one of unnamed extents, `Index["n"]` an element
+index, `int`, `float`, `bool` and `np.int32` are scalars.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import libcst as cst
+
+from py2cu.diagnostics import Reporter
+from py2cu.dtypes import ALIASES, BY_JAXTYPING, BY_NAME, DType
+from py2cu.frontend.environment import Environment
+from py2cu.ir.nodes import Binary, Constant, Expr, Name, Unary
+from py2cu.ir.types import PY_BOOL, PY_FLOAT, PY_INT, ArrayType, ElementType, PythonType
+from py2cu.source import Span
+
+PYTHON_TYPES: Final = {"builtins.int": PY_INT, "builtins.float": PY_FLOAT, "builtins.bool": PY_BOOL}
+TENSORS: Final = {"torch.Tensor", "numpy.ndarray", "jax.Array", "typing.Any"}
+GENERIC: Final = {"Float", "Int", "Num", "Shaped", "Inexact", "Real", "Integer", "UInt", "Complex", "Key", "SInt"}
+_OPERATORS: Final[dict[type[ast.operator], str]] = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//", ast.Mod: "%",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class IndexAnnotation:
+    """`Index["n"]`."""
+
+    extent: Expr
+
+
+ParameterType = ArrayType | ElementType | PythonType | IndexAnnotation
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotationReader:
+    """Reads the annotations of one function; `parameter` is the name that unnamed extents are called after."""
+
+    reporter: Reporter
+    environment: Environment
+    span_of: Callable[[cst.CSTNode], Span]
+
+    def read(self, node: cst.BaseExpression, parameter: str, depth: int = 8) -> ParameterType | None:
+        """The type that `node` says; None, and a diagnostic, where it says none that kernels have."""
+        match node:
+            case cst.SimpleString() | cst.ConcatenatedString():
+                return self._read_string(node, parameter, depth)
+            case cst.Name(value=name) if depth and (aliased := self.environment.definition(name)) is not None:
+                return self.read(aliased, parameter, depth - 1)
+            case cst.Subscript(value=base, slice=elements):
+                return self._read_subscript(node, base, [element.slice for element in elements], parameter)
+            case cst.Name() | cst.Attribute():
+                return self._read_name(node)
+            case _:
+                self._unknown(node)
+                return None
+
+    def _read_string(
+        self, node: cst.SimpleString | cst.ConcatenatedString, name: str, depth: int
+    ) -> ParameterType | None:
+        text = node.evaluated_value
+        if isinstance(text, str) and depth:
+            try:
+                inner = cst.parse_expression(text)
+            except cst.ParserSyntaxError:
+                self._unknown(node)
+                return None
+            reader = AnnotationReader(self.reporter, self.environment, lambda _: self.span_of(node))
+            return reader.read(inner, name, depth - 1)
+        self._unknown(node)
+        return None
+
+    def _read_name(self, node: cst.Name | cst.Attribute) -> ParameterType | None:
+        qualified = self.environment.qualify(node)
+        if qualified in PYTHON_TYPES:
+            return PYTHON_TYPES[qualified]
+        if qualified in TENSORS:
+            self._generic(node)
+            return None
+        library, _, name = (qualified or "").rpartition(".")
+        if library in {"numpy", "torch", "numba"} and (dtype := BY_NAME.get(name) or ALIASES.get(name)):
+            return ElementType(dtype)
+        self._unknown(node)
+        return None
+
+    def _read_subscript(
+        self, node: cst.Subscript, base: cst.BaseExpression, items: list[cst.BaseSlice], parameter: str
+    ) -> ParameterType | None:
+        qualified = self.environment.qualify(base)
+        library, _, name = (qualified or "").rpartition(".")
+        if qualified == "py2cu.Index":
+            return self._read_index(node, items)
+        if library == "jaxtyping":
+            return self._read_jaxtyping(node, name, items)
+        if library in {"numba", "numba.types", "numba.core.types"} and name in BY_NAME:
+            return self._read_slices(BY_NAME[name], node, items, parameter)
+        self._unknown(node)
+        return None
+
+    def _read_index(self, node: cst.Subscript, items: list[cst.BaseSlice]) -> IndexAnnotation | None:
+        match items:
+            case [cst.Index(value=value)]:
+                constant = self.environment.constant(value)
+                if isinstance(constant, str | int) and not isinstance(constant, bool):
+                    extent = self.read_extent(str(constant), self.span_of(value))
+                    return IndexAnnotation(extent) if extent else None
+        self.reporter.error(
+            "P303", "an element index needs its extent", self.span_of(node), 'name the dimension: `Index["n"]`'
+        )
+        return None
+
+    def _read_jaxtyping(self, node: cst.Subscript, name: str, items: list[cst.BaseSlice]) -> ArrayType | None:
+        match items:
+            case [cst.Index(value=array), cst.Index(value=dims)] if self.environment.qualify(
+                array
+            ) in TENSORS and isinstance(text := self._string(dims), str):
+                if name in GENERIC:
+                    self._generic(node)
+                    return None
+                if name not in BY_JAXTYPING:
+                    self.reporter.error(
+                        "P302", f"element type `{name}` is not supported yet", self.span_of(node),
+                        f"one of {', '.join(BY_JAXTYPING)}",
+                    )  # fmt: skip
+                    return None
+                extents = self.read_dims(text, self.span_of(dims))
+                return ArrayType(BY_JAXTYPING[name], extents) if extents is not None else None
+        self.reporter.error(
+            "P301", "an array annotation names the tensor type and the dimensions", self.span_of(node),
+            f'write `{name}[Tensor, "h w"]`',
+        )  # fmt: skip
+        return None
+
+    def _string(self, node: cst.BaseExpression) -> str | None:
+        if isinstance(node, cst.ConcatenatedString):
+            value = node.evaluated_value
+            return value if isinstance(value, str) else None
+        constant = self.environment.constant(node)
+        return constant if isinstance(constant, str) else None
+
+    def _read_slices(
+        self, dtype: DType, node: cst.Subscript, items: list[cst.BaseSlice], parameter: str
+    ) -> ArrayType | None:
+        if not all(isinstance(item, cst.Slice) and item.lower is None and item.upper is None for item in items):
+            self._unknown(node)
+            return None
+        return ArrayType(dtype, unnamed_dims(parameter, len(items), self.span_of(node)))
+
+    def read_dims(self, text: str, span: Span) -> tuple[Expr, ...] | None:
+        """The extents in a dimension string; None, and a diagnostic, where one of them is no extent."""
+        extents = [self.read_extent(token, span) for token in text.split()]
+        return tuple(extent for extent in extents if extent is not None) if None not in extents else None
+
+    def read_extent(self, text: str, span: Span) -> Expr | None:
+        """One extent: `3`, `n`, `2*n + 1`, `rows=3`."""
+        label, equals, value = text.partition("=")
+        if equals and label.isidentifier():
+            text = value
+        try:
+            tree = ast.parse(text, mode="eval").body
+            extent = _extent(tree, span)
+        except (SyntaxError, ValueError, RecursionError):
+            extent = None
+        if extent is None:
+            self.reporter.error(
+                "P304", f"`{text}` is not an extent", span,
+                "name every dimension: an identifier, a number, or a sum or product of them",
+            )  # fmt: skip
+        return extent
+
+    def _generic(self, node: cst.BaseExpression) -> None:
+        self.reporter.error(
+            "P302", "kernels that are generic over dtypes are not supported yet", self.span_of(node),
+            'name the element type: `Float32[Tensor, "n"]`',
+        )  # fmt: skip
+
+    def _unknown(self, node: cst.BaseExpression) -> None:
+        self.reporter.error(
+            "P301", "this annotation is no type that a kernel knows", self.span_of(node),
+            'write `Float32[Tensor, "n"]` for an array, `int`, `float`, `bool` or `np.int32` for a scalar, '
+            '`Index["n"]` for an element index',
+        )  # fmt: skip
+
+
+def unnamed_dims(parameter: str, rank: int, span: Span) -> tuple[Expr, ...]:
+    """Names for the extents of an array whose annotation names none."""
+    names = [f"{parameter}_size"] if rank == 1 else [f"{parameter}_size{axis}" for axis in range(rank)]
+    return tuple(Name(name, span, PY_INT) for name in names)
+
+
+def _extent(node: ast.expr, span: Span) -> Expr | None:
+    match node:
+        case ast.Constant(value=int(value)) if not isinstance(value, bool) and value < 2**63:
+            return Constant(value, span, PY_INT)
+        case ast.Name(id=name) if name != "_":
+            return Name(name, span, PY_INT)
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            inner = _extent(operand, span)
+            return Unary("-", inner, span, PY_INT) if inner else None
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
+            a, b = _extent(left, span), _extent(right, span)
+            return Binary(_OPERATORS[type(op)], a, b, span, PY_INT) if a and b else None
+        case _:
+            return None

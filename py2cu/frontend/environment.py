@@ -1,0 +1,179 @@
+"""What the names around a kernel mean, read from the source alone.
+
+In: the statements of a module and of the functions around a kernel. Out: `Environment.qualify`, which turns `np.exp`
+into "numpy.exp" however it was imported, and `Environment.constant`, which finds `FULL = 0xFF`. Nothing is imported or run.
+A decorator, whose function already lives, passes its globals too: names that the source does not define (another
+notebook cell, a closure) are looked up there.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from types import ModuleType
+
+import libcst as cst
+
+_BUILTIN_NAMES = frozenset(dir(builtins))
+
+
+@dataclass(slots=True)
+class Environment:
+    """Names bound by imports and simple assignments; `live` holds what Python knows at run time."""
+
+    imports: dict[str, str] = field(default_factory=dict)
+    definitions: dict[str, cst.BaseExpression] = field(default_factory=dict)
+    functions: dict[str, cst.FunctionDef] = field(default_factory=dict)
+    stars: list[str] = field(default_factory=list)
+    live: Mapping[str, object] = field(default_factory=dict)
+
+    def read(self, body: Iterable[cst.BaseStatement | cst.BaseSmallStatement]) -> None:
+        """Enter what the statements of one scope bind; a later binding replaces an earlier one."""
+        for statement in flatten(body):
+            match statement:
+                case cst.Import(names=aliases):
+                    for alias in aliases:
+                        self._import(alias)
+                case cst.ImportFrom():
+                    self._import_from(statement)
+                case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=name))], value=value):
+                    self._forget(name)
+                    self.definitions[name] = value
+                case cst.AnnAssign(target=cst.Name(value=name), value=cst.BaseExpression() as value):
+                    self._forget(name)
+                    self.definitions[name] = value
+                case cst.FunctionDef(name=cst.Name(value=name)):
+                    self._forget(name)
+                    self.functions[name] = statement
+
+    def inner(self, function: cst.FunctionDef) -> Environment:
+        """The environment inside `function`: its parameters hide outer names, its statements bind more."""
+        scope = Environment(
+            dict(self.imports), dict(self.definitions), dict(self.functions), list(self.stars), self.live
+        )
+        for parameter in all_parameters(function):
+            scope._forget(parameter.name.value)
+        scope.read(function.body.body)
+        return scope
+
+    def qualify(self, node: cst.BaseExpression, depth: int = 8) -> str | None:
+        """The qualified name that `node`, a name or dotted name, stands for; None for anything else."""
+        match node:
+            case cst.Attribute(value=value, attr=cst.Name(value=attr)):
+                owner = self.qualify(value, depth)
+                return f"{owner}.{attr}" if owner else None
+            case cst.Name(value=name) if name in self.imports:
+                return self.imports[name]
+            case cst.Name(value=name) if name in self.definitions and depth:
+                return self.qualify(self.definitions[name], depth - 1)
+            case cst.Name(value=name) if name not in self.functions:
+                if name in self.live:
+                    return _live_name(self.live[name])
+                return f"builtins.{name}" if name in _BUILTIN_NAMES else None
+            case _:
+                return None
+
+    def definition(self, name: str) -> cst.BaseExpression | None:
+        """What the source assigns to `name` outside the kernel."""
+        return self.definitions.get(name)
+
+    def constant(self, node: cst.BaseExpression, depth: int = 8) -> bool | int | float | str | None:
+        """The literal number or string that `node` is or names; None if it is none."""
+        match node:
+            case cst.Integer() | cst.Float() | cst.SimpleString():
+                value = node.evaluated_value
+                return value if isinstance(value, int | float | str) else None
+            case cst.Name(value="True" | "False"):
+                return node.value == "True"
+            case cst.UnaryOperation(operator=cst.Minus(), expression=inner):
+                negated = self.constant(inner, depth)
+                return -negated if isinstance(negated, int | float) else None
+            case cst.Name(value=name) if name in self.definitions and depth:
+                return self.constant(self.definitions[name], depth - 1)
+            case cst.Name(value=name) if name not in self.imports and name not in self.functions:
+                live = self.live.get(name)
+                return live if isinstance(live, bool | int | float | str) else None
+            case _:
+                return None
+
+    def _forget(self, name: str) -> None:
+        for table in (self.imports, self.definitions, self.functions):
+            table.pop(name, None)
+
+    def _import(self, alias: cst.ImportAlias) -> None:
+        full = dotted(alias.name)
+        if alias.asname is not None:
+            self._bind(alias.evaluated_alias or full, full)
+        else:
+            top = full.partition(".")[0]
+            self._bind(top, top)
+
+    def _import_from(self, statement: cst.ImportFrom) -> None:
+        module = "." * len(statement.relative) + (dotted(statement.module) if statement.module else "")
+        if isinstance(statement.names, cst.ImportStar):
+            self.stars.append(module)
+            return
+        for alias in statement.names:
+            name = dotted(alias.name)
+            self._bind(alias.evaluated_alias or name, f"{module}.{name}")
+
+    def _bind(self, name: str, qualified: str) -> None:
+        self._forget(name)
+        self.imports[name] = qualified
+
+
+def dotted(node: cst.BaseExpression) -> str:
+    """`a.b.c` as text."""
+    match node:
+        case cst.Attribute(value=value, attr=cst.Name(value=attr)):
+            return f"{dotted(value)}.{attr}"
+        case cst.Name(value=name):
+            return name
+        case _:
+            return ""
+
+
+def all_parameters(function: cst.FunctionDef) -> tuple[cst.Param, ...]:
+    """Every plain parameter of `function`, in order."""
+    params = function.params
+    return (*params.posonly_params, *params.params, *params.kwonly_params)
+
+
+def flatten(
+    body: Iterable[cst.BaseStatement | cst.BaseSmallStatement],
+) -> Iterator[cst.BaseStatement | cst.BaseSmallStatement]:
+    """The statements of one scope: those under `if`, `try` and `with` too, not those in functions and classes."""
+    for statement in body:
+        match statement:
+            case cst.SimpleStatementLine(body=small):
+                yield from small
+            case cst.If():
+                yield from flatten(statement.body.body)
+                branch = statement.orelse
+                while isinstance(branch, cst.If):
+                    yield from flatten(branch.body.body)
+                    branch = branch.orelse
+                if branch is not None:
+                    yield from flatten(branch.body.body)
+            case cst.Try():
+                yield from flatten(statement.body.body)
+                for handler in statement.handlers:
+                    yield from flatten(handler.body.body)
+            case cst.With() | cst.For() | cst.While():
+                yield from flatten(statement.body.body)
+            case _:
+                yield statement
+
+
+def _live_name(value: object) -> str | None:
+    """The qualified name of a live object: a module, class or function."""
+    if isinstance(value, ModuleType):
+        return value.__name__
+    name = getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
+    module = getattr(value, "__module__", None)
+    if not isinstance(name, str) or not isinstance(module, str):
+        return None
+    # Public names of packages that keep their classes in private modules: torch._tensor.Tensor is torch.Tensor.
+    top = module.partition(".")[0]
+    return f"{top}.{name}" if top in {"torch", "numpy", "jaxtyping", "py2cu", "numba"} else f"{module}.{name}"

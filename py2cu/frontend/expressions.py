@@ -1,0 +1,260 @@
+"""LibCST expressions → IR, one method a kind.
+
+What has no place in a kernel is reported where it stands and replaced by a constant, so that reading goes on and one
+run shows every error of a file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import libcst as cst
+
+from py2cu import builtins
+from py2cu.frontend.scope import Scope
+from py2cu.ir.nodes import (
+    Binary,
+    BoolOp,
+    Call,
+    Compare,
+    Constant,
+    Expr,
+    Extent,
+    LaunchIndex,
+    Load,
+    Name,
+    Select,
+    Unary,
+)  # fmt: skip
+
+BINARY: Final[dict[type[cst.BaseBinaryOp], str]] = {
+    cst.Add: "+", cst.Subtract: "-", cst.Multiply: "*", cst.Divide: "/", cst.FloorDivide: "//", cst.Modulo: "%",
+    cst.Power: "**", cst.BitAnd: "&", cst.BitOr: "|", cst.BitXor: "^", cst.LeftShift: "<<", cst.RightShift: ">>",
+}  # fmt: skip
+_UNARY: Final[dict[type[cst.BaseUnaryOp], str]] = {
+    cst.Minus: "-", cst.Plus: "+", cst.BitInvert: "~", cst.Not: "not",
+}  # fmt: skip
+_COMPARE: Final[dict[type[cst.BaseCompOp], str]] = {
+    cst.Equal: "==", cst.NotEqual: "!=", cst.LessThan: "<", cst.LessThanEqual: "<=", cst.GreaterThan: ">",
+    cst.GreaterThanEqual: ">=",
+}  # fmt: skip
+_WORDS: Final[dict[type[cst.BaseExpression], str]] = {
+    cst.SimpleString: "a string", cst.FormattedString: "an f-string", cst.ConcatenatedString: "a string",
+    cst.List: "a list", cst.Dict: "a dict", cst.Set: "a set", cst.Tuple: "a tuple", cst.Lambda: "a lambda",
+    cst.ListComp: "a comprehension", cst.SetComp: "a comprehension", cst.DictComp: "a comprehension",
+    cst.GeneratorExp: "a generator", cst.Yield: "`yield`", cst.Await: "`await`", cst.NamedExpr: "`:=`",
+    cst.Imaginary: "a complex number", cst.Ellipsis: "`...`", cst.StarredElement: "`*`",
+}  # fmt: skip
+_AXES: Final = ("x", "y", "z")
+
+
+@dataclass(frozen=True, slots=True)
+class ExpressionReader:
+    """Reads expressions in one kernel's scope."""
+
+    scope: Scope
+
+    def read(self, node: cst.BaseExpression) -> Expr:
+        """`node` as IR; types are unknown except where the node itself says them."""
+        span = self.scope.span_of(node)
+        match node:
+            case cst.Integer():
+                return self._read_integer(node)
+            case cst.Float():
+                return Constant(float(node.evaluated_value), span, text=node.value)
+            case cst.Name():
+                return self._read_name(node)
+            case cst.Attribute():
+                return self._read_attribute(node)
+            case cst.BinaryOperation(left=left, operator=operator, right=right) if type(operator) in BINARY:
+                return Binary(BINARY[type(operator)], self.read(left), self.read(right), span)
+            case cst.UnaryOperation(operator=sign, expression=inner):
+                return self._fold_sign(Unary(_UNARY[type(sign)], self.read(inner), span))
+            case cst.BooleanOperation(left=left, operator=junction, right=right):
+                word = "and" if isinstance(junction, cst.And) else "or"
+                return BoolOp(word, self.read(left), self.read(right), span)
+            case cst.Comparison():
+                return self._read_comparison(node)
+            case cst.IfExp(test=test, body=body, orelse=orelse):
+                return Select(self.read(test), self.read(body), self.read(orelse), span)
+            case cst.Call():
+                return self._read_call(node)
+            case cst.Subscript():
+                return self._read_subscript(node)
+            case _:
+                return self._refuse(node)
+
+    def _read_integer(self, node: cst.Integer) -> Expr:
+        value = node.evaluated_value
+        if value >= 2**63:
+            self.scope.error("P305", "this constant does not fit 64 bits", node, "Python integers are exact to 64 bits")
+        return Constant(value, self.scope.span_of(node), text=node.value)
+
+    def _fold_sign(self, node: Unary) -> Expr:
+        """`-1` is a constant, not an operation on one."""
+        match node:
+            case Unary(op="-", operand=Constant(value=value, text=text)) if not isinstance(value, bool):
+                return Constant(-value, node.span, text=f"-{text}" if text else "")
+            case _:
+                return node
+
+    def _read_name(self, node: cst.Name) -> Expr:
+        span, name = self.scope.span_of(node), node.value
+        if name in ("True", "False"):
+            return Constant(name == "True", span)
+        if name in self.scope.broken:
+            return Constant(0, span)
+        if (launched := self.scope.launch_object(node)) is not None:
+            return LaunchIndex(launched, "x", span)
+        if name in self.scope.arrays:
+            self.scope.error(
+                "P303", f"`{name}` is an array; a kernel works on its elements", node, f"index it: `{name}[i]`"
+            )
+            return Constant(0, span)
+        if name in self.scope.values:
+            return Name(name, span)
+        return self._read_outer(node, name)
+
+    def _read_outer(self, node: cst.Name | cst.Attribute, text: str) -> Expr:
+        """A name from around the kernel: a constant of `math` or of the module."""
+        span = self.scope.span_of(node)
+        qualified = self.scope.environment.qualify(node)
+        if qualified in builtins.CONSTANTS:
+            return Constant(builtins.CONSTANTS[qualified], span)
+        constant = self.scope.environment.constant(node)
+        if isinstance(constant, bool | int | float):
+            return Constant(constant, span)
+        if qualified is not None or isinstance(node, cst.Attribute):
+            self.scope.error("P202", f"`{text}` is no value that a kernel can use", node, "pass it as a parameter")
+        elif text in self.scope.environment.definitions:
+            self.scope.error(
+                "P202", f"`{text}` is not a literal constant", node, "pass it as a parameter, or assign a number to it"
+            )
+        else:
+            self.scope.unknown_name(node)
+        return Constant(0, span)
+
+    def _read_attribute(self, node: cst.Attribute) -> Expr:
+        attribute = node.attr.value
+        launched = self.scope.launch_object(node.value)
+        if launched is not None:
+            if attribute in _AXES:
+                return LaunchIndex(launched, attribute, self.scope.span_of(node))
+            self.scope.error("P202", f"`{launched}` has x, y and z, not `{attribute}`", node)
+            return Constant(0, self.scope.span_of(node))
+        if isinstance(node.value, cst.Name) and node.value.value in self.scope.arrays:
+            hint = "`.shape[0]` is its first extent" if attribute == "shape" else "an array has `.shape` and `len()`"
+            self.scope.error("P202", f"`.{attribute}` of an array is no number", node, hint)
+            return Constant(0, self.scope.span_of(node))
+        if (whole := self.scope.launch_object(node)) is not None:
+            return LaunchIndex(whole, "x", self.scope.span_of(node))
+        return self._read_outer(node, f"{getattr(node.value, 'value', '…')}.{attribute}")
+
+    def _read_comparison(self, node: cst.Comparison) -> Expr:
+        """`a < b <= c` is `a < b and b <= c`: operands have no effects, so reading `b` twice changes nothing."""
+        span = self.scope.span_of(node)
+        left = self.read(node.left)
+        result: Expr | None = None
+        for target in node.comparisons:
+            operator = type(target.operator)
+            if operator not in _COMPARE:
+                self.scope.error("P103", "kernels compare with == != < <= > >=", target)
+                return Constant(False, span)
+            right = self.read(target.comparator)
+            link = Compare(_COMPARE[operator], left, right, span)
+            result = link if result is None else BoolOp("and", result, link, span)
+            left = right
+        assert result is not None
+        return result
+
+    def _read_call(self, node: cst.Call) -> Expr:
+        span = self.scope.span_of(node)
+        qualified = self.scope.environment.qualify(node.func)
+        if qualified == "builtins.len" and len(node.args) == 1:
+            return self._read_len(node)
+        row = builtins.lookup(qualified) if qualified and not self._is_local(node.func) else None
+        if row is None:
+            self._refuse_call(node, qualified)
+            return Constant(0, span)
+        low, high = row.arity
+        if any(arg.keyword or arg.star for arg in node.args):
+            self.scope.error("P105", "builtins take plain arguments in a kernel", node)
+        elif len(node.args) < low or (high is not None and len(node.args) > high):
+            wanted = str(low) if low == high else f"{low} or more"
+            self.scope.error("P105", f"this takes {wanted} argument{'s' * (low != 1)}, not {len(node.args)}", node)
+        return Call(row.key, tuple(self.read(arg.value) for arg in node.args), span)
+
+    def _is_local(self, node: cst.BaseExpression) -> bool:
+        return isinstance(node, cst.Name) and (node.value in self.scope.values or node.value in self.scope.arrays)
+
+    def _read_len(self, node: cst.Call) -> Expr:
+        match node.args[0].value:
+            case cst.Name(value=name) if name in self.scope.arrays:
+                return Extent(name, 0, self.scope.span_of(node))
+            case other:
+                self.scope.error("P303", "`len` takes an array parameter", other)
+                return Constant(0, self.scope.span_of(node))
+
+    def _refuse_call(self, node: cst.Call, qualified: str | None) -> None:
+        match node.func:
+            case cst.Name(value=name) if name in self.scope.environment.functions:
+                self.scope.error("P105", f"calls of other functions, such as `{name}`, are not supported yet", node)
+            case cst.Name(value="range"):
+                self.scope.error("P104", "`range` stands in a `for` only", node)
+            case cst.Name() if qualified is None:
+                self.scope.unknown_name(node.func)
+            case _:
+                name = qualified.removeprefix("builtins.") if qualified else "this"
+                self.scope.error(
+                    "P105", f"`{name}` is no function that kernels have", node.func,
+                    "they have the functions of `math`, abs, min, max, round, int, float, bool, len and dtype casts",
+                )  # fmt: skip
+
+    def _read_subscript(self, node: cst.Subscript) -> Expr:
+        span = self.scope.span_of(node)
+        match node.value:
+            case cst.Name(value=name) | cst.Attribute(value=cst.Name(value=name)) if name in self.scope.broken:
+                pass
+            case cst.Name(value=name) if name in self.scope.arrays:
+                indices = self.read_indices(node, name)
+                return Load(name, indices, span) if indices else Constant(0, span)
+            case cst.Attribute(value=cst.Name(value=name), attr=cst.Name(value="shape")) if name in self.scope.arrays:
+                return self._read_shape(node, name)
+            case cst.Subscript(value=cst.Name(value=name)) if name in self.scope.arrays:
+                self.scope.error("P401", "an array takes all its indices at once", node, f"write `{name}[i, j]`")
+            case cst.Name() as base if not self._is_local(base) and self.scope.environment.qualify(base) is None:
+                self.scope.unknown_name(base)
+            case _:
+                self.scope.error("P401", "only array parameters are indexed", node)
+        return Constant(0, span)
+
+    def read_indices(self, node: cst.Subscript, name: str) -> tuple[Expr, ...] | None:
+        """The indices of an element of the array `name`; None, and a diagnostic, where they are none."""
+        rank = len(self.scope.arrays[name].dims)
+        values = [element.slice for element in node.slice]
+        if len(values) == 1 and isinstance(values[0], cst.Index) and isinstance(values[0].value, cst.Tuple):
+            values = [cst.Index(value=element.value) for element in values[0].value.elements]
+        if len(values) != rank:
+            s = "index" if rank == 1 else "indices"
+            self.scope.error("P401", f"`{name}` has {rank} dimensions and takes {rank} {s}, not {len(values)}", node)
+            return None
+        if not all(isinstance(value, cst.Index) and value.star is None for value in values):
+            self.scope.error("P401", "kernels index single elements, not slices", node)
+            return None
+        return tuple(self.read(value.value) for value in values if isinstance(value, cst.Index))
+
+    def _read_shape(self, node: cst.Subscript, name: str) -> Expr:
+        span, rank = self.scope.span_of(node), len(self.scope.arrays[name].dims)
+        match [element.slice for element in node.slice]:
+            case [cst.Index(value=value)]:
+                axis = self.scope.environment.constant(value)
+                if isinstance(axis, int) and -rank <= axis < rank:
+                    return Extent(name, axis % rank, span)
+        self.scope.error("P401", f"`.shape` of `{name}` takes a constant from {-rank} to {rank - 1}", node)
+        return Constant(0, span)
+
+    def _refuse(self, node: cst.BaseExpression) -> Expr:
+        word = _WORDS.get(type(node), "this expression")
+        self.scope.error("P103", f"{word} has no meaning in a kernel", node)
+        return Constant(0, self.scope.span_of(node))

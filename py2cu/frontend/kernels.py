@@ -1,0 +1,301 @@
+"""One kernel function → an untyped `Kernel`: parameters, options and body.
+
+Decides which of the contract's ways a function is written in: an index kernel has parameters annotated `Index[…]`, a
+block kernel sees the launch.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import libcst as cst
+
+from py2cu.diagnostics import Reporter
+from py2cu.frontend.annotations import AnnotationReader, IndexAnnotation
+from py2cu.frontend.environment import all_parameters
+from py2cu.frontend.expressions import ExpressionReader
+from py2cu.frontend.reader import KernelSource, Module
+from py2cu.frontend.scope import Scope, launch_object
+from py2cu.frontend.statements import StatementReader
+from py2cu.ir.nodes import Expr, IndexParameter, Kernel, LaunchIndex, Parameter
+from py2cu.ir.types import ArrayType
+from py2cu.ir.visit import all_expressions
+from py2cu.options import DEFAULT_BLOCKS, MAX_THREADS, Block, KernelOptions
+from py2cu.source import Span
+
+
+def read_kernel(module: Module, source: KernelSource, reporter: Reporter, options: KernelOptions | None) -> Kernel:
+    """The kernel as untyped IR; what is wrong with it goes to `reporter`.
+
+    `options` are what the decorator was called with, where it was; None reads them from its source.
+    """
+    return _KernelReader(module, source, reporter).read(options)
+
+
+@dataclass(slots=True)
+class _Parameters:
+    """The parameters of a kernel function, sorted by what they are."""
+
+    launch: dict[str, str] = field(default_factory=dict)
+    indices: list[IndexParameter] = field(default_factory=list)
+    arguments: list[Parameter] = field(default_factory=list)
+    broken: set[str] = field(default_factory=set)  # their annotations were refused already
+
+
+@dataclass(frozen=True, slots=True)
+class _KernelReader:
+    module: Module
+    source: KernelSource
+    reporter: Reporter
+
+    def read(self, options: KernelOptions | None) -> Kernel:
+        function = self.source.function
+        annotations = AnnotationReader(self.reporter, self.source.environment, self.module.span)
+        if options is None:
+            options = OptionReader(self.reporter, self.source, self.module).read()
+        parameters = self._read_parameters(annotations)
+        scope = self._scope(parameters)
+        block = StatementReader(scope, ExpressionReader(scope)).read_suite(function.body)
+        size = self._size(options, parameters, annotations)
+        uses_launch = any(isinstance(node, LaunchIndex) for node in all_expressions(block))
+        if function.asynchronous is not None:
+            self._error("P103", "a kernel is a plain function, not `async`", function.name)
+        if not parameters.indices and not parameters.launch and not uses_launch:
+            self._error(
+                "P402", f"`{function.name.value}` sees no thread: all of them would do the same", function.name,
+                'make the first parameter an element index, `i: Index["n"]`, or import `blockIdx`, `blockDim`, '
+                "`threadIdx` from py2cu",
+            )  # fmt: skip
+        rank = len(parameters.indices) or len(size or ()) or 1
+        self._check_init(options, parameters)
+        return Kernel(
+            name=options.name or function.name.value,
+            doc=self._docstring(),
+            indices=tuple(parameters.indices),
+            launch=tuple(parameters.launch.values()),
+            parameters=tuple(parameters.arguments),
+            size=size,
+            block=self._block(options.block, rank),
+            inits=tuple(options.init.items()),
+            strided=options.strided,
+            body=block,
+            span=self.module.span(function.name),
+        )
+
+    def _error(self, code: str, message: str, node: cst.CSTNode, hint: str | None = None) -> None:
+        self.reporter.error(code, message, self.module.span(node), hint)
+
+    # --- parameters ---
+
+    def _read_parameters(self, annotations: AnnotationReader) -> _Parameters:
+        found = _Parameters()
+        params = self.source.function.params
+        for star in (params.star_arg, params.star_kwarg):
+            if isinstance(star, cst.Param):
+                self._error("P106", f"a kernel has no `*{star.name.value}` parameter", star, "name every parameter")
+        for param in all_parameters(self.source.function):
+            self._read_parameter(param, found, annotations)
+        self._place_on_axes(found.indices)
+        return found
+
+    def _read_parameter(self, param: cst.Param, found: _Parameters, annotations: AnnotationReader) -> None:
+        name, span = param.name.value, self.module.span(param.name)
+        launched = launch_object(name)
+        if param.default is not None:
+            self._error("P106", f"parameter `{name}` has a default value", param, "pass it in every call")
+        if launched is not None and param.annotation is None:
+            if found.arguments or found.indices:
+                self._error("P106", f"`{name}` must come before the kernel's own parameters", param.name)
+            found.launch[name] = launched
+            return
+        if param.annotation is None:
+            self._error(
+                "P301", f"parameter `{name}` needs an annotation", param.name,
+                f'`{name}: Float32[Tensor, "n"]`, or `{name}: int` for a scalar',
+            )  # fmt: skip
+            found.broken.add(name)
+            return
+        type_ = annotations.read(param.annotation.annotation, name)
+        if isinstance(type_, IndexAnnotation):
+            if found.arguments:
+                self._error("P106", f"the element index `{name}` must come before the other parameters", param.name)
+            found.indices.append(IndexParameter(name, type_.extent, "", span))
+        elif type_ is not None:
+            found.arguments.append(Parameter(name, type_, span=span))
+        else:
+            found.broken.add(name)
+
+    def _place_on_axes(self, indices: list[IndexParameter]) -> None:
+        if len(indices) > 3:
+            self.reporter.error("P106", "a kernel has at most three element indices", indices[3].span)
+            del indices[3:]
+        axes = "xyz"[: len(indices)][::-1]
+        indices[:] = [IndexParameter(i.name, i.extent, axis, i.span) for i, axis in zip(indices, axes, strict=True)]
+
+    # --- options ---
+
+    def _size(
+        self, options: KernelOptions, found: _Parameters, annotations: AnnotationReader
+    ) -> tuple[Expr, ...] | None:
+        """Threads wanted in x, y, z."""
+        if found.indices:
+            return tuple(index.extent for index in reversed(found.indices))
+        if options.size is None:
+            return None
+        items = options.size if isinstance(options.size, tuple) else (options.size,)
+        span = self._decorator_span()
+        if not 1 <= len(items) <= 3:
+            self.reporter.error("P403", "`size` has one to three extents", span)
+            return None
+        extents = [annotations.read_extent(str(item), span) for item in items]
+        return tuple(extent for extent in extents if extent is not None) or None
+
+    def _block(self, block: Block | None, rank: int) -> tuple[int, ...]:
+        if block is None:
+            return DEFAULT_BLOCKS[rank]
+        block = block if isinstance(block, tuple) else (block,)
+        if not 1 <= len(block) <= 3 or any(n < 1 for n in block) or math.prod(block) > MAX_THREADS:
+            self.reporter.error(
+                "P403", f"`block` has one to three extents and at most {MAX_THREADS} threads", self._decorator_span()
+            )
+            return DEFAULT_BLOCKS[rank]
+        return block + (1,) * (rank - len(block))
+
+    def _check_init(self, options: KernelOptions, found: _Parameters) -> None:
+        arrays = {p.name for p in found.arguments if p.is_array}
+        for name in options.init:
+            if name not in arrays:
+                self.reporter.error("P403", f"`init` names `{name}`, which is no array", self._decorator_span())
+
+    def _decorator_span(self) -> Span:
+        node = self.source.decorator or self.source.function.name
+        return self.module.span(node)
+
+    # --- body ---
+
+    def _docstring(self) -> str | None:
+        text = self.source.function.get_docstring(clean=False)
+        return inspect.cleandoc(text) if text else None
+
+    def _scope(self, found: _Parameters) -> Scope:
+        arrays = {p.name: p.type for p in found.arguments if isinstance(p.type, ArrayType)}
+        scalars = {p.name for p in found.arguments if not isinstance(p.type, ArrayType)}
+        scalars |= {index.name for index in found.indices}
+        scalars |= set(_assigned_names(self.source.function.body)) - set(arrays) - set(found.launch)
+        return Scope(
+            self.reporter,
+            self.source.environment,
+            self.module.span,
+            found.launch,
+            arrays,
+            frozenset(scalars),
+            frozenset(found.broken),
+        )
+
+
+def _assigned_names(body: cst.BaseSuite) -> Sequence[str]:
+    """Every name that `body` assigns to, loop variables included."""
+    collector = _Targets()
+    body.visit(collector)
+    return tuple(collector.names)
+
+
+class _Targets(cst.CSTVisitor):
+    def __init__(self) -> None:
+        self.names: dict[str, None] = {}
+
+    def visit_AssignTarget(self, node: cst.AssignTarget) -> None:
+        self._add(node.target)
+
+    def visit_AugAssign(self, node: cst.AugAssign) -> None:
+        self._add(node.target)
+
+    def visit_AnnAssign(self, node: cst.AnnAssign) -> None:
+        self._add(node.target)
+
+    def visit_For(self, node: cst.For) -> None:
+        self._add(node.target)
+
+    def _add(self, target: cst.BaseExpression) -> None:
+        match target:
+            case cst.Name(value=name):
+                self.names[name] = None
+            case cst.Tuple(elements=elements) | cst.List(elements=elements):
+                for element in elements:
+                    self._add(element.value)
+
+
+@dataclass(frozen=True, slots=True)
+class OptionReader:
+    """Reads `@kernel(size=…, block=…)` from the decorator's source; every value is a literal or names one."""
+
+    reporter: Reporter
+    source: KernelSource
+    module: Module
+
+    def read(self) -> KernelOptions:
+        decorator = self.source.decorator
+        if decorator is None or not isinstance(decorator.decorator, cst.Call):
+            return KernelOptions()
+        values: dict[str, object] = {}
+        for arg in decorator.decorator.args:
+            name = arg.keyword.value if arg.keyword else None
+            if name not in KernelOptions.__dataclass_fields__:
+                self._error("P403", "`kernel` takes size, block, init, name, strided and coarsen, by keyword", arg)
+                continue
+            value = self._literal(arg.value)
+            if value is None:
+                self._error("P403", f"`{name}` must be a literal: a kernel's file is read, not run", arg.value)
+            else:
+                values[name] = value
+        return self._checked(values, decorator)
+
+    def _checked(self, values: dict[str, object], decorator: cst.Decorator) -> KernelOptions:
+        size, block, init = values.get("size"), values.get("block"), values.get("init", {})
+        if size is not None and not _is_size(size):
+            self._error("P403", "`size` is an extent, or a tuple of them", decorator)
+            size = None
+        if block is not None and not _is_block(block):
+            self._error("P403", "`block` is a whole number, or a tuple of them", decorator)
+            block = None
+        name = values.get("name")
+        coarsen = values.get("coarsen")
+        return KernelOptions(
+            size=size,  # type: ignore[arg-type]
+            block=block,  # type: ignore[arg-type]
+            init=init if isinstance(init, dict) else {},
+            name=name if isinstance(name, str) else None,
+            strided=bool(values.get("strided", False)),
+            coarsen=coarsen if isinstance(coarsen, int) else None,
+        )
+
+    def _literal(self, node: cst.BaseExpression) -> object:
+        match node:
+            case cst.Tuple(elements=elements) | cst.List(elements=elements):
+                items = [self._literal(element.value) for element in elements]
+                return tuple(items) if None not in items else None
+            case cst.Dict(elements=elements):
+                pairs = {}
+                for element in elements:
+                    if not isinstance(element, cst.DictElement):
+                        return None
+                    pairs[self._literal(element.key)] = self._literal(element.value)
+                return pairs if None not in pairs and None not in pairs.values() else None
+            case _:
+                return self.source.environment.constant(node)
+
+    def _error(self, code: str, message: str, node: cst.CSTNode) -> None:
+        self.reporter.error(code, message, self.module.span(node))
+
+
+def _is_size(value: object) -> bool:
+    items = value if isinstance(value, tuple) else (value,)
+    return all(isinstance(item, str | int) for item in items)
+
+
+def _is_block(value: object) -> bool:
+    items = value if isinstance(value, tuple) else (value,)
+    return all(isinstance(item, int) and not isinstance(item, bool) for item in items)

@@ -1,0 +1,112 @@
+"""Source text → the kernels in it, as LibCST functions with true positions.
+
+In: a `SourceFile`. Out: a `Module` with one `KernelSource` for every function that carries `@py2cu.kernel`, however it
+was imported. Nothing of the file is imported or run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import libcst as cst
+from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
+
+from py2cu.diagnostics import Reporter
+from py2cu.frontend.environment import Environment
+from py2cu.source import SourceFile, Span
+
+KERNEL_DECORATOR = "py2cu.kernel"
+
+
+@dataclass(frozen=True, slots=True)
+class KernelSource:
+    """A kernel function in its file: the node, its decorator (absent for `kernel(f)`), and what names mean there."""
+
+    function: cst.FunctionDef
+    decorator: cst.Decorator | None
+    environment: Environment
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """A parsed file."""
+
+    file: SourceFile
+    positions: Mapping[cst.CSTNode, CodeRange]
+    kernels: tuple[KernelSource, ...]
+    functions: tuple[KernelSource, ...]
+
+    def span(self, node: cst.CSTNode) -> Span:
+        """Where `node` stands."""
+        place = self.positions[node]
+        return Span(place.start.line, place.start.column, place.end.line, place.end.column)
+
+    def function_at(self, line: int, name: str) -> KernelSource | None:
+        """The function `name` whose `def`, or first decorator, stands on `line`."""
+        for source in self.functions:
+            first, last = self._head(source.function)
+            if source.function.name.value == name and first <= line <= last:
+                return source
+        return None
+
+    def _head(self, function: cst.FunctionDef) -> tuple[int, int]:
+        starts = [self.span(decorator).line for decorator in function.decorators]
+        own = self.span(function.name).line
+        return min([own, *starts]), own
+
+
+def read_module(file: SourceFile, reporter: Reporter, live: Mapping[str, object] | None = None) -> Module | None:
+    """Parse `file` and find its kernels; None, and a diagnostic, where it is no Python."""
+    tree = _parse(file, reporter)
+    if tree is None:
+        return None
+    positions = MetadataWrapper(tree, unsafe_skip_copy=True).resolve(PositionProvider)
+    environment = Environment(live=live or {})
+    environment.read(tree.body)
+    functions = tuple(_functions(tree.body, environment))
+    kernels = tuple(source for source in functions if source.decorator is not None)
+    return Module(file, positions, kernels, functions)
+
+
+def _parse(file: SourceFile, reporter: Reporter) -> cst.Module | None:
+    try:
+        return cst.parse_module(file.text)
+    except cst.ParserSyntaxError as error:
+        line, column = max(1, error.raw_line), max(0, error.raw_column - 1)
+        message = error.message.partition(": ")[2] or error.message
+        reporter.error("P101", f"not valid Python: {message}", Span(line, column, line, column + 1))
+    except RecursionError:
+        reporter.error("P102", "the source is nested too deeply to parse", Span(1, 0, 1, 1))
+    return None
+
+
+def _functions(
+    body: Iterable[cst.BaseStatement | cst.BaseSmallStatement], scope: Environment
+) -> Iterator[KernelSource]:
+    """Every function under `body`, however deep, with the environment around it."""
+    for statement in body:
+        match statement:
+            case cst.FunctionDef():
+                yield KernelSource(statement, _kernel_decorator(statement, scope), scope)
+                if any(isinstance(inner, cst.BaseCompoundStatement) for inner in statement.body.body):
+                    yield from _functions(statement.body.body, scope.inner(statement))
+            case cst.If(body=block, orelse=orelse):
+                yield from _functions(block.body, scope)
+                if orelse is not None:
+                    yield from _functions([orelse] if isinstance(orelse, cst.If) else orelse.body.body, scope)
+            case cst.ClassDef(body=block) | cst.With(body=block) | cst.For(body=block) | cst.While(body=block):
+                yield from _functions(block.body, scope)
+            case cst.Try(body=block, handlers=handlers):
+                yield from _functions(block.body, scope)
+                for handler in handlers:
+                    yield from _functions(handler.body.body, scope)
+
+
+def _kernel_decorator(function: cst.FunctionDef, scope: Environment) -> cst.Decorator | None:
+    for decorator in function.decorators:
+        node = decorator.decorator
+        name = node.func if isinstance(node, cst.Call) else node
+        if scope.qualify(name) == KERNEL_DECORATOR:
+            return decorator
+    return None

@@ -1,0 +1,57 @@
+"""The names of one kernel while it is read: what is a parameter, what a local, what comes from around it."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import libcst as cst
+
+from py2cu.diagnostics import Reporter
+from py2cu.frontend.environment import Environment
+from py2cu.ir.types import ArrayType
+from py2cu.source import Span
+
+LAUNCH_OBJECTS = ("blockIdx", "threadIdx", "blockDim", "gridDim")
+_BY_PLAIN_NAME = {name.lower(): name for name in LAUNCH_OBJECTS}
+
+
+def launch_object(name: str) -> str | None:
+    """The CUDA name of a launch object in any case, with or without underscore: `block_idx` is `blockIdx`."""
+    return _BY_PLAIN_NAME.get(name.replace("_", "").lower())
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Everything that reading an expression needs to know about names.
+
+    `launch` maps a parameter's name to its launch object, `arrays` the array parameters to their types, `values` holds
+    the names of scalars: parameters, element indices, dimensions and locals.
+    """
+
+    reporter: Reporter
+    environment: Environment
+    span_of: Callable[[cst.CSTNode], Span]
+    launch: dict[str, str]
+    arrays: dict[str, ArrayType]
+    values: frozenset[str]
+    broken: frozenset[str]  # parameters whose annotation was refused: what is done with them is not judged
+
+    def launch_object(self, node: cst.BaseExpression) -> str | None:
+        """The launch object that `node` is: a leading parameter, or one imported from py2cu."""
+        if isinstance(node, cst.Name) and node.value in self.launch:
+            return self.launch[node.value]
+        if isinstance(node, cst.Name) and (node.value in self.values or node.value in self.arrays):
+            return None
+        library, _, name = (self.environment.qualify(node) or "").rpartition(".")
+        return name if library == "py2cu" and name in LAUNCH_OBJECTS else None
+
+    def error(self, code: str, message: str, node: cst.CSTNode, hint: str | None = None) -> None:
+        self.reporter.error(code, message, self.span_of(node), hint)
+
+    def unknown_name(self, node: cst.Name) -> None:
+        """Report a name that nothing defines, with the nearest one that something does."""
+        known = [*self.values, *self.arrays, *self.launch, *self.environment.imports, *self.environment.definitions]
+        near = difflib.get_close_matches(node.value, known, 1)
+        self.error("P201", f"unknown name `{node.value}`", node, f"did you mean `{near[0]}`?" if near else None)

@@ -1,0 +1,120 @@
+"""The IR as text, Python-like with types: for test cases, messages and `py2cu translate --dump-ir`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import assert_never
+
+from py2cu.ir.nodes import (
+    Assign,
+    Binary,
+    Block,
+    BoolOp,
+    Break,
+    Call,
+    Compare,
+    Constant,
+    Continue,
+    Convert,
+    Declare,
+    Expr,
+    Extent,
+    For,
+    If,
+    Kernel,
+    LaunchIndex,
+    Load,
+    Name,
+    Remark,
+    Return,
+    Select,
+    Stmt,
+    Store,
+    Unary,
+    While,
+)  # fmt: skip
+from py2cu.ir.types import UNKNOWN, PythonType, Width
+
+
+def print_kernel(kernel: Kernel) -> str:
+    """The whole kernel: a line a parameter, then the body."""
+    lines = [f"kernel {kernel.name}"]
+    lines += [f"  index {i.name}: {print_expr(i.extent)} on {i.axis}" for i in kernel.indices]
+    lines += [f"  {p.role.value} {p.name}: {p.type}" for p in kernel.parameters]
+    lines += [f"  local {name}: {type_}{_width(type_)}" for name, type_ in kernel.locals]
+    return "\n".join([*lines, *(f"  {line}" for line in print_block(kernel.body))]) + "\n"
+
+
+def print_block(block: Block) -> Iterator[str]:
+    for stmt in block:
+        yield from _print_statement(stmt)
+
+
+def _print_statement(stmt: Stmt) -> Iterator[str]:
+    match stmt:
+        case Assign(name=name, value=value):
+            yield f"{name} = {print_expr(value, typed=True)}"
+        case Declare(name=name, type=type_):
+            yield f"{name}: {type_}"
+        case Store(array=array, indices=indices, value=value):
+            yield f"{array}[{', '.join(map(print_expr, indices))}] = {print_expr(value, typed=True)}"
+        case If(test=test, body=body, orelse=orelse):
+            yield f"if {print_expr(test, typed=True)}:"
+            yield from (f"  {line}" for line in print_block(body))
+            if orelse:
+                yield "else:"
+                yield from (f"  {line}" for line in print_block(orelse))
+        case For(var=var, start=start, stop=stop, step=step, body=body):
+            yield f"for {var} in range({print_expr(start)}, {print_expr(stop)}, {print_expr(step)}):"
+            yield from (f"  {line}" for line in print_block(body))
+        case While(test=test, body=body):
+            yield f"while {print_expr(test, typed=True)}:"
+            yield from (f"  {line}" for line in print_block(body))
+        case Break() | Continue() | Return():
+            yield type(stmt).__name__.lower()
+        case Remark():
+            yield "pass"
+        case _:
+            assert_never(stmt)
+
+
+def print_expr(expr: Expr, typed: bool = False) -> str:
+    """`expr` as Python; `typed` adds the type of every operation and conversion."""
+
+    def show(inner: Expr) -> str:
+        text = print_expr(inner, typed)
+        return (
+            f"({text})" if isinstance(inner, Binary | Compare | BoolOp | Select) and not text.startswith("(") else text
+        )
+
+    suffix = f":{expr.type}" if typed and expr.type is not UNKNOWN else ""
+    match expr:
+        case Constant(value=value):
+            return f"{value!r}{suffix}"
+        case Name(id=name):
+            return name
+        case LaunchIndex(object=launched, axis=axis):
+            return f"{launched}.{axis}"
+        case Extent(array=array, axis=axis_number):
+            return f"{array}.shape[{axis_number}]"
+        case Unary(op=op, operand=operand):
+            return f"{op} {show(operand)}" if op == "not" else f"{op}{show(operand)}"
+        case Binary(op=op, left=left, right=right):
+            text = f"{show(left)} {op} {show(right)}"
+            return f"({text}){suffix}" if typed else text
+        case Compare(op=op, left=left, right=right) | BoolOp(op=op, left=left, right=right):
+            return f"{show(left)} {op} {show(right)}"
+        case Select(test=test, then=then, orelse=orelse):
+            return f"{show(then)} if {show(test)} else {show(orelse)}"
+        case Call(function=function, args=args):
+            return f"{function}({', '.join(print_expr(arg, typed) for arg in args)}){suffix}"
+        case Load(array=array, indices=indices):
+            return f"{array}[{', '.join(print_expr(index) for index in indices)}]{suffix}"
+        case Convert(value=value, type=type_):
+            return f"{type_}({print_expr(value, typed)})"
+        case _:
+            assert_never(expr)
+
+
+def _width(type_: object) -> str:
+    return f" as {type_.width.value}" if isinstance(type_, PythonType) and type_.width is not Width.ANY else ""

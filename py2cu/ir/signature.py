@@ -1,0 +1,153 @@
+"""What a call of a kernel looks like: the one source of the binding, the kernel object, the simulator and the check.
+
+In: a kernel after all passes. Out: a `Signature`, plain data that pickles into the cache, so that a cached kernel is
+called without a translator.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from py2cu.dtypes import DType, Kind
+from py2cu.ir.nodes import Expr, Guard, IndexParameter, Kernel, Name, Parameter, Role
+from py2cu.ir.types import ArrayType, PythonType
+
+
+@dataclass(frozen=True, slots=True)
+class Dim:
+    """A dimension name and where a call finds its value.
+
+    `array`/`axis`: the extent of an argument; `divisor` above 1 where that extent is written `3*n`. `array` None: only
+    the scalar argument of the same name tells.
+    """
+
+    name: str
+    array: str | None
+    axis: int = 0
+    divisor: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """The arguments of a call, in order; launch objects and element indices are not among them."""
+
+    name: str
+    op: str  # the name of the op and of the C++ functions: `name` where C++ can have it
+    doc: str | None
+    parameters: tuple[Parameter, ...]
+    dims: tuple[Dim, ...]
+    indices: tuple[IndexParameter, ...]
+    launch: tuple[str, ...]
+    size: tuple[Expr, ...] | None
+    block: tuple[int, ...]
+    guards: tuple[Guard, ...]
+    inits: tuple[tuple[str, int | float], ...]
+    strided: bool
+
+    @property
+    def arrays(self) -> tuple[Parameter, ...]:
+        return tuple(p for p in self.parameters if isinstance(p.type, ArrayType))
+
+    @property
+    def outputs(self) -> tuple[Parameter, ...]:
+        """Arrays that are allocated where the call gives none, in order."""
+        return tuple(p for p in self.parameters if p.role is Role.OUTPUT)
+
+    @property
+    def inputs(self) -> tuple[Parameter, ...]:
+        """What an allocating call must or may be given: everything but the outputs."""
+        return tuple(p for p in self.parameters if p.role is not Role.OUTPUT)
+
+    @property
+    def required(self) -> tuple[Parameter, ...]:
+        """The inputs that a call cannot leave out."""
+        return tuple(p for p in self.inputs if not self.is_derived(p))
+
+    def is_derived(self, parameter: Parameter) -> bool:
+        """True for an int named like a dimension that an argument's shape tells."""
+        return any(dim.name == parameter.name and dim.array is not None for dim in self.dims)
+
+    def parameter(self, name: str) -> Parameter:
+        return next(p for p in self.parameters if p.name == name)
+
+    def dtype(self, name: str) -> DType:
+        type_ = self.parameter(name).type
+        assert isinstance(type_, ArrayType), name
+        return type_.dtype
+
+
+def find_dims(kernel: Kernel) -> tuple[Dim, ...]:
+    """Every dimension name of `kernel` with the argument that tells it, in order of first appearance.
+
+    An extent that is the bare name of an array which the caller gives comes first; then a multiple of it (`3*n`); then
+    a scalar argument. Dimensions that only an allocated output has are absent.
+    """
+    given = [p for p in kernel.parameters if p.role is not Role.OUTPUT and isinstance(p.type, ArrayType)]
+    found: dict[str, Dim] = {}
+    for divisor_allowed in (False, True):
+        for parameter in given:
+            assert isinstance(parameter.type, ArrayType)
+            for axis, dim in enumerate(parameter.type.dims):
+                match _multiple(dim):
+                    case (name, factor) if divisor_allowed or factor == 1:
+                        found.setdefault(name, Dim(name, parameter.name, axis, factor))
+    for name in kernel.dims:
+        parameter_ = kernel.parameter(name)
+        if name not in found and parameter_ is not None and parameter_.type == PythonType(Kind.INT):
+            found[name] = Dim(name, None)
+    return tuple(found[name] for name in kernel.dims if name in found)
+
+
+def _multiple(dim: Expr) -> tuple[str, int] | None:
+    """(`n`, 3) for the extent `3*n`, (`n`, 1) for `n`, None for anything else."""
+    from py2cu.ir.nodes import Binary, Constant
+
+    match dim:
+        case Name(id=name):
+            return name, 1
+        case Binary(op="*", left=Constant(value=int(factor)), right=Name(id=name)):
+            return name, factor
+        case Binary(op="*", left=Name(id=name), right=Constant(value=int(factor))):
+            return name, factor
+        case _:
+            return None
+
+
+def signature_of(kernel: Kernel) -> Signature:
+    """The calling side of `kernel`."""
+    return Signature(
+        name=kernel.name,
+        op=kernel.c_name(kernel.name),
+        doc=kernel.doc,
+        parameters=kernel.parameters,
+        dims=find_dims(kernel),
+        indices=kernel.indices,
+        launch=kernel.launch,
+        size=kernel.size,
+        block=kernel.block,
+        guards=kernel.guards,
+        inits=kernel.inits,
+        strided=kernel.strided,
+    )
+
+
+def evaluate(expr: Expr, values: dict[str, int]) -> int:
+    """The value of an extent or size for given dimension values (Python's meaning of every operator).
+
+    Raises:
+        KeyError: a dimension in `expr` has no value.
+    """
+    from py2cu.ir.nodes import Binary, Constant, Unary
+
+    match expr:
+        case Constant(value=value):
+            return int(value)
+        case Name(id=name):
+            return values[name]
+        case Unary(op="-", operand=operand):
+            return -evaluate(operand, values)
+        case Binary(op=op, left=left, right=right):
+            a, b = evaluate(left, values), evaluate(right, values)
+            return {"+": a + b, "-": a - b, "*": a * b, "//": a // b if b else 0, "%": a % b if b else 0}[op]
+        case _:
+            raise AssertionError(f"not an extent: {expr}")

@@ -1,0 +1,78 @@
+"""Types of IR values: flat, frozen, compared by value.
+
+Do not subclass a concrete type: every `match` over `Type` names all of them, and mypy checks that.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from py2cu.dtypes import DType, Kind
+
+if TYPE_CHECKING:
+    from py2cu.ir.nodes import Expr
+
+
+class Width(enum.Enum):
+    """The C type that carries a Python integer, chosen by `passes/choose_widths.py`."""
+
+    ANY = "any"  # not chosen yet
+    INT = "int"  # always fits 32 bits
+    INDEX = "index_t"  # fits 32 bits where the launcher finds that it does, else 64
+    LONG = "int64_t"
+
+
+@dataclass(frozen=True, slots=True)
+class ElementType:
+    """A number with a dtype: an array element, or a result computed from one."""
+
+    dtype: DType
+
+    def __str__(self) -> str:
+        return self.dtype.name
+
+
+@dataclass(frozen=True, slots=True)
+class PythonType:
+    """A Python number. It is weak: where it meets an element, it takes the element's type."""
+
+    kind: Kind
+    width: Width = Width.ANY
+
+    def __str__(self) -> str:
+        return f"Python {self.kind.name.lower()}"
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayType:
+    """An array argument; `dims` are its extents, expressions of dimension names."""
+
+    dtype: DType
+    dims: tuple[Expr, ...]
+
+    def __str__(self) -> str:
+        return f"{len(self.dims)}-D array of {self.dtype}"
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownType:
+    """What every expression has until `infer_types`; `verify` forbids it afterwards."""
+
+    def __str__(self) -> str:
+        return "unknown"
+
+
+ScalarType = ElementType | PythonType
+Type = ElementType | PythonType | ArrayType | UnknownType
+
+UNKNOWN: Final = UnknownType()
+PY_BOOL: Final = PythonType(Kind.BOOL)
+PY_INT: Final = PythonType(Kind.INT)
+PY_FLOAT: Final = PythonType(Kind.FLOAT)
+
+
+def kind_of(type_: ScalarType) -> Kind:
+    """Bool, int or float, whether element or Python number."""
+    return type_.dtype.kind if isinstance(type_, ElementType) else type_.kind

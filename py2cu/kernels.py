@@ -1,0 +1,310 @@
+"""The kernel object: what `@kernel` makes of a function. Translated at its first use, built at its first call.
+
+Nothing heavy is imported before it is needed: a decorated module imports fast, and one whose kernels are cached never
+loads the translator.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import html
+import itertools
+import linecache
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, overload
+
+from py2cu.options import Block, KernelOptions, Size
+
+if TYPE_CHECKING:
+    from py2cu.ir.signature import Signature
+    from py2cu.runtime.calls import Call
+    from py2cu.runtime.check import CheckReport
+    from py2cu.source import SourceFile
+    from py2cu.translation import Translation
+
+Extent = int | tuple[int, ...]
+
+
+class Kernel:
+    """A kernel: callable, launchable, readable, checkable.
+
+    Call it with tensors of one device, CUDA or CPU; outputs that are not given are allocated there. Errors: TypeError
+    for arguments that do not fit the parameters, RuntimeError for a tensor of the wrong device, dtype, rank, shape or
+    layout (it names the argument), `TranslationError` where the Python is outside the language.
+    """
+
+    __name__: str
+
+    def __init__(self, function: FunctionType, options: KernelOptions | None = None) -> None:
+        self._function = function
+        self._options = options or KernelOptions()
+        self._lock = threading.RLock()
+        self._translation: Translation | None = None
+        self._call: Call | None = None
+        functools.update_wrapper(self, function)
+
+    # --- running ---
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run on the tensors' device; returns the outputs, a tuple where there are several."""
+        return (self._call or self._prepare())(*args, **kwargs)
+
+    def __getitem__(self, launch: tuple[Extent, Extent]) -> Callable[..., None]:
+        """`k[grid, block](*args)`: an explicit launch, every argument given."""
+        grid, block = _launch(launch, self.__name__)
+        return functools.partial((self._call or self._prepare()).launch, grid, block)
+
+    @property
+    def simulate(self) -> Simulator:
+        """The same call, executed by CPython thread by thread, where a debugger can step through it."""
+        return Simulator(self)
+
+    def check(self, *args: Any, **kwargs: Any) -> CheckReport:
+        """Compare the compiled kernel with its Python, on these arguments or, given none, on invented ones."""
+        from py2cu.runtime.check import check_kernel
+        from py2cu.runtime.inputs import given_case
+
+        if not args and not kwargs:
+            return check_kernel(self)
+        values = (self._call or self._prepare()).bind(args, kwargs)
+        return check_kernel(self, [given_case(self.signature, values)], device=self._prepare().device_of(values))
+
+    def run(self, target_device: str, arguments: Mapping[str, Any]) -> None:
+        """Run the code compiled for "cuda" or "cpu" in place; every array is among `arguments`."""
+        self._prepare().run(target_device, arguments)
+
+    @property
+    def op(self) -> Any:
+        """The torch op behind a call: for the GPU where there is one, else for the CPU."""
+        return self._prepare().op
+
+    # --- reading ---
+
+    @property
+    def python(self) -> FunctionType:
+        """The function as written."""
+        return self._function
+
+    @property
+    def cuda_source(self) -> str:
+        """The `.cu`: kernel and launcher, free of torch."""
+        return self.translation.cuda.kernel.text
+
+    @property
+    def cpp_source(self) -> str:
+        """The `.cpp`: the torch binding."""
+        return self.translation.cuda.binding.text
+
+    @property
+    def header(self) -> str:
+        """The `.h`: the launcher's declaration."""
+        return self.translation.cuda.header.text
+
+    @property
+    def signature(self) -> Signature:
+        """What a call takes and makes."""
+        return self.translation.signatures[0]
+
+    @property
+    def translation(self) -> Translation:
+        """Texts, signature and notes.
+
+        Raises:
+            TranslationError: the function is outside the language.
+        """
+        if self._translation is None:
+            with self._lock:
+                self._translation = self._translation or translate(self._function, self._options)
+        return self._translation
+
+    def __repr__(self) -> str:
+        """Python and CUDA side by side."""
+        left, right = self._sources()
+        rows = [*itertools.zip_longest(left.expandtabs(4).splitlines(), right.splitlines(), fillvalue="")]
+        width = max((len(a) for a, _ in rows), default=0)
+        return "\n".join(f"{a:<{width}}  │  {b}".rstrip() for a, b in rows)
+
+    def _repr_html_(self) -> str:
+        """The same for a notebook."""
+        cell = '<td style="vertical-align: top; text-align: left"><pre>{}</pre></td>'
+        return f"<table><tr>{''.join(cell.format(html.escape(text)) for text in self._sources())}</tr></table>"
+
+    def _sources(self) -> tuple[str, str]:
+        from py2cu.diagnostics import TranslationError
+
+        try:
+            return python_text(self._function), self.cuda_source
+        except TranslationError as error:
+            return python_text(self._function), str(error).strip()
+
+    def _prepare(self) -> Call:
+        if self._call is None:
+            with self._lock:
+                if self._call is None:
+                    from py2cu.runtime.calls import Call
+
+                    self._call = Call(self.translation)
+        return self._call
+
+
+class Simulator:
+    """`k.simulate(*args)` and `k.simulate[grid, block](*args)`; returns what the call would."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self._kernel = kernel
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._run(args, kwargs, None, None)
+
+    def __getitem__(self, launch: tuple[Extent, Extent]) -> Callable[..., Any]:
+        grid, block = _launch(launch, self._kernel.__name__)
+        return lambda *args, **kwargs: self._run(args, kwargs, tuple(grid), tuple(block))
+
+    def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any], grid: Extent | None, block: Extent | None) -> Any:
+        from py2cu.runtime.simulate import simulate
+
+        call = self._kernel._prepare()
+        values = call.with_outputs(call.bind(args, kwargs))
+        simulate(self._kernel.python, self._kernel.signature, values, grid=grid, block=block)
+        return call.result(values)
+
+
+@overload
+def kernel(function: FunctionType | Callable[..., Any]) -> Kernel: ...
+
+
+@overload
+def kernel(
+    *,
+    size: Size | None = ...,
+    block: Block | None = ...,
+    init: Mapping[str, int | float] | None = ...,
+    name: str | None = ...,
+    strided: bool = ...,
+    coarsen: int | None = ...,
+) -> Callable[[Callable[..., Any]], Kernel]: ...
+
+
+def kernel(
+    function: Callable[..., Any] | None = None,
+    *,
+    size: Size | None = None,
+    block: Block | None = None,
+    init: Mapping[str, int | float] | None = None,
+    name: str | None = None,
+    strided: bool = False,
+    coarsen: int | None = None,
+) -> Kernel | Callable[[Callable[..., Any]], Kernel]:
+    """Make a kernel of a function: `@kernel`, `@kernel(size=…, block=…)` or `kernel(f)`.
+
+    Args:
+        size: threads wanted in x, y, z, as extents: `"n"`, `("w", "h")`.
+        block: threads of a block in x, y, z; 256, 16×16 or 8×8×8 by default.
+        init: what an allocated output is filled with first, by name.
+        name: what the kernel is called in C++ and as an op; the function's name by default.
+        strided: take inputs of any memory layout, else an input that is not contiguous is an error.
+        coarsen: elements a thread; 1 is what every kernel has.
+
+    Raises:
+        TypeError: `function` is no plain Python function.
+    """
+    options = KernelOptions(_as_tuple(size), _as_tuple(block), dict(init or {}), name, strided, coarsen)
+
+    def make(function: Callable[..., Any]) -> Kernel:
+        if not isinstance(function, FunctionType):
+            raise TypeError(f"@kernel takes a plain Python function, not {function!r}")
+        return Kernel(function, options)
+
+    return make if function is None else make(function)
+
+
+def _as_tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _launch(launch: tuple[Extent, Extent], name: str) -> tuple[list[int], list[int]]:
+    if not isinstance(launch, tuple) or len(launch) != 2:
+        raise TypeError(f"launch it as {name}[grid, block](...), each a whole number or a tuple")
+    grid, block = ([extent] if isinstance(extent, int) else [*extent] for extent in launch)
+    return grid, block
+
+
+# --- from a function to its translation -----------------------------------------------------------------------------
+
+
+def translate(function: FunctionType, options: KernelOptions) -> Translation:
+    """The translation of a live function, from the cache where it knows it.
+
+    Raises:
+        TranslationError: the function is outside the language, or its source is not to be had.
+    """
+    from py2cu.runtime.cache import memo_get, memo_put
+
+    file, line = source_of(function), function.__code__.co_firstlineno
+    live = _surroundings(function)
+    key = _fingerprint(file, line, function.__name__, options, live)
+    found = memo_get(key)
+    if found is None:
+        from py2cu.pipeline import translate_function
+
+        found = translate_function(file, line, function.__name__, options, live)
+        memo_put(key, found)
+    return found
+
+
+def source_of(function: FunctionType) -> SourceFile:
+    """The text of the file, or notebook cell, in which `function` was written.
+
+    Raises:
+        TranslationError: there is none, as for a function made by `exec`.
+    """
+    from py2cu.diagnostics import Diagnostic, Severity, TranslationError
+    from py2cu.source import SourceFile, Span
+
+    name = function.__code__.co_filename
+    lines = linecache.getlines(name, function.__globals__)
+    file = SourceFile(name, "".join(lines))
+    if not lines:
+        place = Span(function.__code__.co_firstlineno, 0, function.__code__.co_firstlineno, 1)
+        message = f"the source of `{function.__name__}` is not to be had"
+        hint = "write the kernel in a file or a notebook cell"
+        raise TranslationError([Diagnostic(Severity.ERROR, "P100", message, place, file, hint)])
+    return file
+
+
+def python_text(function: FunctionType) -> str:
+    """The function as written, dedented."""
+    import inspect
+    import textwrap
+
+    try:
+        return textwrap.dedent(inspect.getsource(function)).rstrip()
+    except OSError:
+        return f"def {function.__name__}(…): …"
+
+
+def _surroundings(function: FunctionType) -> dict[str, object]:
+    """What the names that `function` reads mean around it, now: a closure's cells, then globals."""
+    live = {name: function.__globals__[name] for name in _names(function) if name in function.__globals__}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=False):
+        try:
+            live[name] = cell.cell_contents
+        except ValueError:
+            continue  # not assigned yet
+    return live
+
+
+def _names(function: FunctionType) -> Iterable[str]:
+    """The global names in the function's body, and those that its annotations may be spelled with."""
+    yield from function.__code__.co_names
+    yield from (name for name, value in function.__globals__.items() if hasattr(value, "__module__") or callable(value))
+
+
+def _fingerprint(file: SourceFile, line: int, name: str, options: KernelOptions, live: Mapping[str, object]) -> str:
+    """What a translation depends on: the source, the place in it, the options, and constants around it."""
+    constants = sorted((key, repr(value)) for key, value in live.items() if isinstance(value, bool | int | float | str))
+    parts = (file.name, file.text, line, name, repr(options), repr(constants))
+    return hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()

@@ -1,0 +1,30 @@
+"""What `@kernel(...)` says beside the function: threads wanted, block, name, initial values.
+
+`KernelOptions` is filled by the decorator at run time, or read here from the decorator's source, which is not run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+Size = str | int | tuple[str | int, ...]
+Block = int | tuple[int, ...]
+
+DEFAULT_BLOCKS = {1: (256,), 2: (16, 16), 3: (8, 8, 8)}
+MAX_THREADS = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class KernelOptions:
+    """The keywords of `kernel`; see the contract's vocabulary."""
+
+    size: Size | None = None
+    block: Block | None = None
+    init: Mapping[str, int | float] = field(default_factory=dict)
+    name: str | None = None
+    strided: bool = False
+    coarsen: int | None = None
+
+    def __hash__(self) -> int:
+        return hash((self.size, self.block, tuple(self.init.items()), self.name, self.strided, self.coarsen))

@@ -1,0 +1,34 @@
+"""Refuses a dimension whose value no call could tell.
+
+def f(i: Index["m"], x: Float32[Tensor, "n"], …)     # P304: nothing says what m is
+"""
+
+from __future__ import annotations
+
+from py2cu.diagnostics import Reporter
+from py2cu.ir.nodes import Kernel
+from py2cu.ir.signature import find_dims
+from py2cu.ir.visit import names_in
+from py2cu.source import Span
+
+
+def check_dims(kernel: Kernel, reporter: Reporter) -> Kernel:
+    """Report dimensions that are the whole extent of no array and no integer parameter; the kernel is unchanged."""
+    told = {dim.name for dim in find_dims(kernel)}
+    for name in kernel.dims:
+        if name not in told:
+            reporter.error(
+                "P304", f"nothing tells the dimension `{name}`", _place(kernel, name),
+                f"give an array an extent of just `{name}`, or add a parameter `{name}: int`",
+            )  # fmt: skip
+    return kernel
+
+
+def _place(kernel: Kernel, name: str) -> Span:
+    for index in kernel.indices:
+        if name in names_in(index.extent):
+            return index.extent.span
+    for dim in kernel.size or ():
+        if name in names_in(dim):
+            return dim.span
+    return kernel.span

@@ -1,0 +1,173 @@
+"""Chooses the C type that carries each Python integer: `int` where it always fits, `index_t` where the launch decides,
+`int64_t` where nothing is known.
+
+    i, n, 2 * n + i        index_t: int if 3 * n fits, else int64_t, as the launcher finds
+    k = 0 … 9              int
+    seen += x[i]           int64_t
+
+A result that needs more bits than its operands gets a `Convert` of the left one, as in `int64_t(1) << s`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from py2cu.diagnostics import Reporter
+from py2cu.dtypes import Kind
+from py2cu.ir.nodes import (
+    Assign,
+    Binary,
+    Block,
+    Bound,
+    Call,
+    Constant,
+    Convert,
+    Expr,
+    For,
+    Kernel,
+    LaunchIndex,
+    Name,
+    Stmt,
+    Unary,
+)  # fmt: skip
+from py2cu.ir.types import ArrayType, PythonType, ScalarType, Width
+from py2cu.ir.visit import rebuild_block
+from py2cu.passes.ranges import INT_MAX, Range, Ranges, Reach, times
+
+_ORDER = (Width.INT, Width.INDEX, Width.LONG)
+
+
+def choose_widths(kernel: Kernel, reporter: Reporter) -> Kernel:
+    """The kernel with every Python integer's width, and the bounds under which `index_t` may be `int`."""
+    return _Chooser(kernel).run()
+
+
+class _Chooser:
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self.ranges = Ranges(kernel)
+        self.bounds: list[Reach] = []
+
+    def run(self) -> Kernel:
+        kernel = self.kernel
+        body = rebuild_block(kernel.body, self.expression, self.statement)
+        locals_ = tuple((name, self.of_name(name, type_)) for name, type_ in kernel.locals)
+        parameters = tuple(
+            p if isinstance(p.type, ArrayType) else replace(p, type=self.of_name(p.name, p.type))
+            for p in kernel.parameters
+        )
+        for index in kernel.indices:
+            axis = index.axis
+            self.bounds.append({(f"blockDim.{axis}", f"gridDim.{axis}"): 1})
+        self._bound_arrays()
+        return replace(
+            kernel, body=body, locals=locals_, parameters=parameters, bounds=prune(self.bounds, _nonzero(kernel))
+        )
+
+    def _bound_arrays(self) -> None:
+        """A flat index reaches its array's size; a constant one is known."""
+        for array in self.kernel.arrays:
+            assert isinstance(array.type, ArrayType)
+            reach: Reach | None = {(): 1}
+            for dim in array.type.dims:
+                reach = times(reach, self.ranges.of(dim).reach)
+            if reach is not None:
+                self.bounds.append(reach)
+
+    def width(self, found: Range) -> Width:
+        """The narrowest type for values of this range; a bound that only the launch can judge is recorded."""
+        if found.reach is None:
+            return Width.LONG
+        if all(not term for term in found.reach):
+            return Width.INT if found.reach.get((), 0) <= INT_MAX else Width.LONG
+        self.bounds.append(found.reach)
+        return Width.INDEX
+
+    def of_name(self, name: str, type_: ScalarType) -> ScalarType:
+        if isinstance(type_, PythonType) and type_.kind is Kind.INT:
+            return replace(type_, width=self.width(self.ranges.names[name]))
+        return type_
+
+    def expression(self, expr: Expr) -> Expr:
+        if not (isinstance(expr.type, PythonType) and expr.type.kind is Kind.INT):
+            return expr
+        match expr:
+            case Name(id=name) if name in self.kernel.dims or name in {i.name for i in self.kernel.indices}:
+                return replace(expr, type=replace(expr.type, width=Width.INDEX))
+            case LaunchIndex():
+                return replace(expr, type=replace(expr.type, width=Width.INT))
+        typed = replace(expr, type=replace(expr.type, width=self.width(self.ranges.of(expr))))
+        return _widen_operands(typed)
+
+    def statement(self, stmt: Stmt) -> Block:
+        if isinstance(stmt, Assign) and isinstance(stmt.value.type, PythonType) and stmt.value.type.kind is Kind.INT:
+            self.width(self.ranges.of(stmt.value))
+        if isinstance(stmt, For) and isinstance(stmt.type, PythonType) and stmt.type.kind is Kind.INT:
+            return (replace(stmt, type=self.of_name(stmt.var, stmt.type)),)
+        return (stmt,)
+
+
+def _widen_operands(expr: Expr) -> Expr:
+    """C computes in the operands' type, so one of them must have the result's width."""
+    match expr:
+        case Binary(left=left, right=right, type=PythonType(width=width)) if width is not Width.INT:
+            if max(_rank(left), _rank(right)) < _ORDER.index(width) and expr.op != "//":
+                if isinstance(left, LaunchIndex) and isinstance(right, LaunchIndex):
+                    return replace(expr, right=Convert(right, expr.type, right.span))
+                return replace(expr, left=Convert(left, expr.type, left.span))
+        case Unary(operand=operand, type=PythonType(width=width)) if _rank(operand) < _ORDER.index(width):
+            return replace(expr, operand=Convert(operand, expr.type, operand.span))
+        case Call(function="builtins.min" | "builtins.max", args=args, type=PythonType() as type_):
+            # The function is a template: all arguments have one type, the widest.
+            widest = replace(type_, width=max((_width(arg) for arg in args), key=_ORDER.index))
+            even = tuple(arg if _width(arg) is widest.width else Convert(arg, widest, arg.span) for arg in args)
+            return replace(expr, type=widest, args=even)
+    return expr
+
+
+def _width(expr: Expr) -> Width:
+    return expr.type.width if isinstance(expr.type, PythonType) and expr.type.kind is Kind.INT else Width.INT
+
+
+def _rank(expr: Expr) -> int:
+    if isinstance(expr, Constant):
+        return 0
+    return _ORDER.index(_width(expr)) if _width(expr) is not Width.ANY else 0
+
+
+def _nonzero(kernel: Kernel) -> frozenset[str]:
+    """What is at least 1 wherever a kernel runs: the extents it is launched over, and its grid and block."""
+    launched = {dim.id for dim in kernel.size or () if isinstance(dim, Name)}
+    return frozenset(launched | {f"{thing}.{axis}" for thing in ("gridDim", "blockDim") for axis in "xyz"})
+
+
+def prune(bounds: list[Reach], nonzero: frozenset[str]) -> tuple[Bound, ...]:
+    """The bounds that no other one implies, without their negative terms, in a stable order."""
+    positive = [{term: n for term, n in bound.items() if n > 0 and term} for bound in bounds]
+    unique = list(dict.fromkeys(tuple(sorted(bound.items())) for bound in positive if bound))
+    kept = [
+        bound
+        for bound in unique
+        if not any(other != bound and _implies(dict(other), dict(bound), nonzero) for other in unique)
+    ]
+    return tuple(Bound(bound) for bound in kept)
+
+
+def _implies(stronger: Reach, weaker: Reach, nonzero: frozenset[str]) -> bool:
+    """True where `weaker` is never above `stronger`: every term of it is in a greater term of the other."""
+    used: set[tuple[str, ...]] = set()
+    for term, n in weaker.items():
+        cover = next((other for other, m in stronger.items() if n <= m and _divides(term, other, nonzero)), None)
+        if cover is None or cover in used:
+            return False
+        used.add(cover)
+    return True
+
+
+def _divides(term: tuple[str, ...], other: tuple[str, ...], nonzero: frozenset[str]) -> bool:
+    rest = list(other)
+    for name in term:
+        if name not in rest:
+            return False
+        rest.remove(name)
+    return set(rest) <= nonzero

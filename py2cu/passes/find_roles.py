@@ -1,0 +1,45 @@
+"""Says of every array whether the kernel reads it, writes it, or makes it.
+
+out[i] = x[i]       x: input; out: output, since it is only written and x fixes its shape
+y[i] += x[i]        y: inout, since it is read
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from py2cu.diagnostics import Reporter
+from py2cu.ir.nodes import Kernel, Load, Parameter, Role, Store
+from py2cu.ir.types import PY_INT, ArrayType
+from py2cu.ir.visit import all_expressions, names_in, statements
+
+
+def find_roles(kernel: Kernel, reporter: Reporter) -> Kernel:
+    """The kernel with each parameter's `Role`; a kernel that writes nothing is refused."""
+    stored = {stmt.array for stmt in statements(kernel.body) if isinstance(stmt, Store)}
+    loaded = {node.array for node in all_expressions(kernel.body) if isinstance(node, Load)}
+    if not stored and not reporter.failed:
+        reporter.error("P407", f"`{kernel.name}` writes no array, so it has no effect", kernel.span, "store its result")
+    inits = {name for name, _ in kernel.inits}
+    makeable = {name for name in stored if name not in loaded or name in inits}
+    allocated = _with_known_shape(kernel, makeable)
+
+    def role(parameter: Parameter) -> Role:
+        if parameter.name in allocated:
+            return Role.OUTPUT
+        return Role.INOUT if parameter.name in stored else Role.INPUT
+
+    return replace(kernel, parameters=tuple(replace(p, role=role(p)) for p in kernel.parameters))
+
+
+def _with_known_shape(kernel: Kernel, makeable: set[str]) -> set[str]:
+    """Those arrays whose every dimension an argument tells; one that is not made itself tells dimensions."""
+    while True:
+        given = [p for p in kernel.arrays if p.name not in makeable]
+        told = {name for p in given if isinstance(p.type, ArrayType) for dim in p.type.dims for name in names_in(dim)}
+        told |= {p.name for p in kernel.parameters if p.type == PY_INT}
+        left = {name for name in makeable if all(set(names_in(dim)) <= told for dim in kernel.array_type(name).dims)}
+        if left == makeable:
+            # Without any array given there is no device to make one on.
+            return makeable if given else set()
+        makeable = left

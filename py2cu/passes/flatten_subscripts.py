@@ -1,0 +1,91 @@
+"""N indices → one: arrays are contiguous, the last index runs fastest.
+
+x[2, i]     # 3 n       →    x[2 * n + i]
+m[r, k - 1] # h w       →    m[r * w + k - 1]
+x[-1]       # n         →    x[n - 1]
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from py2cu.diagnostics import Reporter
+from py2cu.dtypes import Kind
+from py2cu.ir.nodes import Binary, Block, Constant, Expr, Kernel, Load, Stmt, Store
+from py2cu.ir.types import PythonType, Width
+from py2cu.ir.visit import rebuild, rebuild_block
+
+_INT = PythonType(Kind.INT, Width.INT)
+_INDEX = PythonType(Kind.INT, Width.INDEX)
+
+
+def flatten_subscripts(kernel: Kernel, reporter: Reporter) -> Kernel:
+    """The kernel with one index an access."""
+
+    def flat(array: str, indices: tuple[Expr, ...]) -> tuple[Expr]:
+        return (flat_index(indices, tuple(rebuild(dim, _as_index) for dim in kernel.array_type(array).dims)),)
+
+    def flatten(expr: Expr) -> Expr:
+        return replace(expr, indices=flat(expr.array, expr.indices)) if isinstance(expr, Load) else expr
+
+    def flatten_store(stmt: Stmt) -> Block:
+        if isinstance(stmt, Store):
+            return (replace(stmt, indices=flat(stmt.array, stmt.indices)),)
+        return (stmt,)
+
+    return replace(kernel, body=rebuild_block(kernel.body, flatten, flatten_store))
+
+
+def flat_index(indices: tuple[Expr, ...], dims: tuple[Expr, ...]) -> Expr:
+    """Horner's scheme over the extents: `(i * h + r) * w + c`."""
+    flat = _from_start(indices[0], dims[0])
+    for index, dim in zip(indices[1:], dims[1:], strict=True):
+        flat = add(multiply(flat, dim), _from_start(index, dim))
+    return flat
+
+
+def _as_index(dim: Expr) -> Expr:
+    """An extent in index arithmetic. What it is part of cannot overflow: the launcher looks at the array's size."""
+    return dim if isinstance(dim, Constant) else replace(dim, type=_INDEX)
+
+
+def _wider(left: Expr, right: Expr) -> PythonType:
+    """The width of an operation on two indices."""
+    order = (Width.INT, Width.INDEX, Width.LONG)
+    widths = [side.type.width for side in (left, right) if isinstance(side.type, PythonType)]
+    return PythonType(Kind.INT, max((w for w in widths if w in order), key=order.index, default=Width.INDEX))
+
+
+def _from_start(index: Expr, dim: Expr) -> Expr:
+    """A negative constant counts from the end."""
+    if isinstance(index, Constant) and index.value < 0:
+        return add(dim, index)
+    return index
+
+
+def add(left: Expr, right: Expr) -> Expr:
+    match left, right:
+        case Constant(value=a), Constant(value=b):
+            return Constant(a + b, right.span, _INT)
+        case Constant(value=0), _:
+            return right
+        case _, Constant(value=0):
+            return left
+        case _, Constant(value=b) if b < 0:
+            return Binary("-", left, Constant(-b, right.span, _INT), right.span, _wider(left, right))
+        case _:
+            return Binary("+", left, right, right.span, _wider(left, right))
+
+
+def multiply(left: Expr, right: Expr) -> Expr:
+    match left, right:
+        case Constant(value=a), Constant(value=b):
+            return Constant(a * b, left.span, _INT)
+        case (Constant(value=0), _) | (_, Constant(value=0)):
+            return Constant(0, left.span, _INT)
+        case Constant(value=1), _:
+            return right
+        case _, Constant(value=1):
+            return left
+        case _:
+            return Binary("*", left, right, left.span, _wider(left, right))

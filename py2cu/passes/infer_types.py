@@ -1,0 +1,417 @@
+"""Gives every expression its type, and makes every promotion visible as a `Convert`.
+
+    o = 0.                         o: float32 = 0.0          (a Python float that meets float32 elements is one)
+    o += 0.5 * x[i]       →        o += 0.5f * x[i]
+    out[j] = o                     out[j] = Convert(o, uint8)
+
+The rules are section 5 of the contract. Locals are joined over all their assignments until nothing changes.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import assert_never
+
+from py2cu.builtins import ROWS, Rule
+from py2cu.diagnostics import Reporter
+from py2cu.dtypes import BOOL, DEFAULT_FLOAT, DType, Kind, promote, promote_weak
+from py2cu.ir.nodes import (
+    Assign,
+    Binary,
+    BoolOp,
+    Call,
+    Compare,
+    Constant,
+    Convert,
+    Expr,
+    Extent,
+    For,
+    If,
+    Kernel,
+    LaunchIndex,
+    Load,
+    Name,
+    Select,
+    Stmt,
+    Store,
+    Unary,
+    While,
+)  # fmt: skip
+from py2cu.ir.types import PY_BOOL, PY_FLOAT, PY_INT, ElementType, PythonType, ScalarType, kind_of
+from py2cu.ir.visit import blocks, statements
+from py2cu.source import Span
+
+ARITHMETIC = frozenset(["+", "-", "*", "/", "//", "%", "**"])
+SHIFTS = frozenset(("<<", ">>"))
+
+
+def infer_types(kernel: Kernel, reporter: Reporter) -> Kernel:
+    """The kernel with every expression typed; `locals` lists its local variables with their types."""
+    types = _given_types(kernel)
+    locals_ = _infer_locals(kernel, types, reporter)
+    typer = Typer(kernel, {**types, **locals_}, reporter)
+    return replace(kernel, body=typer.block(kernel.body), locals=tuple(locals_.items()))
+
+
+def _given_types(kernel: Kernel) -> dict[str, ScalarType]:
+    """Scalars that a call gives: parameters, dimensions, element indices."""
+    types: dict[str, ScalarType] = dict.fromkeys(kernel.dims, PY_INT)
+    types |= {index.name: PY_INT for index in kernel.indices}
+    types |= {p.name: p.type for p in kernel.parameters if isinstance(p.type, ElementType | PythonType)}
+    return types
+
+
+@dataclass(slots=True)
+class _Local:
+    """What is known of a local so far: its joined type and the Python constants that it was given."""
+
+    type: ScalarType
+    span: Span
+    constants: list[Constant] = field(default_factory=list)
+    computed: bool = False  # some Python number that is no constant was assigned
+
+
+def _infer_locals(kernel: Kernel, given: dict[str, ScalarType], reporter: Reporter) -> dict[str, ScalarType]:
+    """Join each local over its assignments; repeated, since a loop's first line may read what its last assigns."""
+    found: dict[str, _Local] = {}
+    while True:
+        before = {name: local.type for name, local in found.items()}
+        silent = Reporter(reporter.file)
+        typer = Typer(kernel, {**given, **before}, silent)
+        for stmt in statements(kernel.body):
+            match stmt:
+                case Assign(name=name, value=value) if name not in given:
+                    _join_into(found, name, typer.expr(value), stmt.span)
+                case For(var=var) if var not in given:
+                    _join_into(found, var, Name(var, stmt.span, PY_INT), stmt.span)
+        if before == {name: local.type for name, local in found.items()}:
+            break
+    for name, local in found.items():
+        _check_join(name, local, reporter)
+    return {name: local.type for name, local in found.items()}
+
+
+def _join_into(found: dict[str, _Local], name: str, value: Expr, span: Span) -> None:
+    if not isinstance(value.type, ElementType | PythonType):
+        return  # a name that this round does not know yet
+    local = found.setdefault(name, _Local(value.type, span))
+    if isinstance(value.type, PythonType):
+        if isinstance(value, Constant):
+            if value not in local.constants:
+                local.constants.append(value)
+        elif not (isinstance(value, Name) and value.id == name):
+            local.computed = True
+    local.type = join(local.type, value.type)
+
+
+def join(a: ScalarType, b: ScalarType) -> ScalarType:
+    """The type in which two numbers meet: torch's promotion, Python numbers weak."""
+    match a, b:
+        case ElementType(dtype=left), ElementType(dtype=right):
+            return ElementType(promote(left, right))
+        case (ElementType(dtype=dtype), PythonType(kind=kind)) | (PythonType(kind=kind), ElementType(dtype=dtype)):
+            return ElementType(promote_weak(dtype, kind))
+        case PythonType(kind=left), PythonType(kind=right):
+            return PythonType(max(left, right))
+        case _:
+            raise AssertionError((a, b))
+
+
+def _check_join(name: str, local: _Local, reporter: Reporter) -> None:
+    """Refuse a join that would change a value: a Python number rounded earlier than Python rounds it."""
+    match local.type:
+        case ElementType(dtype=dtype):
+            bad = [c for c in local.constants if not holds(dtype, c.value)]
+            if bad:
+                reporter.error(
+                    "P306", f"`{name}` starts as the Python number {bad[0].value} and becomes {dtype}, which rounds it",
+                    bad[0].span, f"say when it is rounded: `np.{dtype}({bad[0].value})`",
+                )  # fmt: skip
+            elif local.computed:
+                reporter.error(
+                    "P306", f"`{name}` is a Python number on one path and {dtype} on another", local.span,
+                    f"cast where it is a Python number: `np.{dtype}(…)`",
+                )  # fmt: skip
+
+
+def holds(dtype: DType, value: bool | int | float) -> bool:
+    """True where `dtype` holds `value` exactly."""
+    if dtype.kind is Kind.FLOAT:
+        return as_float(dtype, value) == value or value != value
+    if dtype.kind is Kind.BOOL:
+        return value in (0, 1)
+    return value == int(value) and dtype.low <= value <= dtype.high if abs(value) != float("inf") else False
+
+
+def as_float(dtype: DType, value: bool | int | float) -> float:
+    """`value` rounded to `dtype`."""
+    try:
+        return struct.unpack("f", struct.pack("f", value))[0] if dtype.bits == 32 else float(value)
+    except OverflowError:
+        return float("inf") if value > 0 else float("-inf")
+
+
+@dataclass(frozen=True, slots=True)
+class Typer:
+    """Types expressions and statements, given the types of names."""
+
+    kernel: Kernel
+    types: dict[str, ScalarType]
+    reporter: Reporter
+
+    # --- statements ---
+
+    def block(self, block: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        return tuple(self.statement(stmt) for stmt in block)
+
+    def statement(self, stmt: Stmt) -> Stmt:
+        match stmt:
+            case Assign(name=name, value=value):
+                return replace(stmt, value=self.convert(self.expr(value), self.types[name]))
+            case Store(array=array, indices=indices, value=value):
+                element = ElementType(self.kernel.array_type(array).dtype)
+                stored = self.stored(self.expr(value), element)
+                return replace(stmt, indices=self.indices(array, indices), value=stored)
+            case If(test=test):
+                return replace(stmt, test=self.expr(test), body=self.block(stmt.body), orelse=self.block(stmt.orelse))
+            case For(start=start, stop=stop, step=step, body=body, var=var):
+                bounds = [self.integer(self.expr(bound), "a bound of `range`") for bound in (start, stop, step)]
+                start, stop, step = bounds
+                return replace(
+                    stmt, start=start, stop=stop, step=step, body=self.block(body), type=self.types.get(var, PY_INT)
+                )
+            case While(test=test, body=body):
+                return replace(stmt, test=self.expr(test), body=self.block(body))
+            case _:
+                assert not blocks(stmt)
+                return stmt
+
+    def stored(self, value: Expr, element: ElementType) -> Expr:
+        if isinstance(value, Constant) and element.dtype.kind is not Kind.FLOAT:
+            low, high = element.dtype.low, element.dtype.high
+            if not low <= value.value <= high:
+                self.error(
+                    "P305", f"{value.value} does not fit {element}", value.span, f"{element} holds {low} to {high}"
+                )
+                return value
+        return self.convert(value, element)
+
+    def indices(self, array: str, indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
+        done = []
+        for axis, index in enumerate(indices):
+            typed = self.integer(self.expr(index), "an index")
+            extent = self.kernel.array_type(array).dims[axis]
+            if isinstance(typed, Constant) and isinstance(extent, Constant):
+                if not -extent.value <= typed.value < extent.value:
+                    self.error(
+                        "P404", f"index {typed.value} is outside `{array}`, whose dimension {axis} has {extent.value} "
+                        f"element{'s' * (extent.value != 1)}", typed.span,
+                    )  # fmt: skip
+            done.append(typed)
+        return tuple(done)
+
+    def integer(self, value: Expr, what: str) -> Expr:
+        """`value` as a Python integer; bounds and indices that are elements become one."""
+        if isinstance(value.type, ElementType | PythonType) and kind_of(value.type) is Kind.FLOAT:
+            self.error("P307", f"{what} is a whole number, not {value.type}", value.span, "`int(…)` truncates")
+            return Constant(0, value.span, PY_INT)
+        return self.convert(value, PY_INT)
+
+    # --- expressions ---
+
+    def expr(self, expr: Expr) -> Expr:
+        """`expr` typed, operands converted to the type in which they meet."""
+        match expr:
+            case Constant(value=value):
+                return replace(expr, type=_constant_type(value))
+            case Name(id=name):
+                return replace(expr, type=self.types[name]) if name in self.types else expr
+            case LaunchIndex() | Extent():
+                return expr
+            case Load(array=array, indices=indices):
+                element = ElementType(self.kernel.array_type(array).dtype)
+                return replace(expr, indices=self.indices(array, indices), type=element)
+            case Unary():
+                return self.unary(expr)
+            case Binary():
+                return self.binary(expr)
+            case Compare(left=left, right=right):
+                a, b = self.meet(self.expr(left), self.expr(right))
+                return replace(expr, left=a, right=b)
+            case BoolOp(left=left, right=right):
+                a, b = self.expr(left), self.expr(right)
+                if a.type == PY_BOOL and b.type == PY_BOOL:
+                    return replace(expr, left=a, right=b, type=PY_BOOL)
+                a, b = self.meet(a, b)
+                return replace(expr, left=a, right=b, type=a.type)
+            case Select(test=test, then=then, orelse=orelse):
+                a, b = self.meet(self.expr(then), self.expr(orelse))
+                return replace(expr, test=self.expr(test), then=a, orelse=b, type=a.type)
+            case Call():
+                return self.call(expr)
+            case Convert():
+                return expr
+            case _:
+                assert_never(expr)
+
+    def unary(self, expr: Unary) -> Expr:
+        operand = self.expr(expr.operand)
+        if not known(operand):
+            return expr
+        if expr.op == "not":
+            return replace(expr, operand=operand, type=PY_BOOL)
+        operand = self.counted(operand)
+        if expr.op == "~" and kind_of(scalar(operand)) is Kind.FLOAT:
+            self.error("P307", f"`~` works on whole numbers, not on {operand.type}", expr.span)
+        return replace(expr, operand=operand, type=operand.type)
+
+    def counted(self, operand: Expr) -> Expr:
+        """Arithmetic counts a Python bool, such as a comparison's result, as a Python integer."""
+        return self.convert(operand, PY_INT) if operand.type == PY_BOOL else operand
+
+    def binary(self, expr: Binary) -> Expr:
+        left, right = self.expr(expr.left), self.expr(expr.right)
+        if not (known(left) and known(right)):
+            return expr
+        kinds = {kind_of(scalar(left)), kind_of(scalar(right))}
+        logical = expr.op in ["&", "|", "^"]
+        if not (logical and kinds == {Kind.BOOL}):
+            left, right = self.counted(left), self.counted(right)
+        if expr.op not in ARITHMETIC and Kind.FLOAT in kinds:
+            self.error("P307", f"`{expr.op}` works on whole numbers, not on {_float_of(left, right)}", expr.span)
+            return replace(expr, left=left, right=right, type=PY_INT)
+        if expr.op == "**" and not self.exponent_is_kept(expr, left, right):
+            return replace(expr, left=left, right=right, type=PY_INT)
+        left, right = self.meet(left, right)
+        type_ = scalar(left)
+        if type_ == ElementType(BOOL) and not logical:
+            self.error("P307", f"`{expr.op}` of two bool elements is not kept", expr.span, "cast one: `int(…)`")
+        if expr.op == "/" and kind_of(type_) is not Kind.FLOAT:
+            type_ = ElementType(DEFAULT_FLOAT) if isinstance(type_, ElementType) else PY_FLOAT
+            left, right = self.convert(left, type_), self.convert(right, type_)
+        if (
+            expr.op in ("//", "%", "/")
+            and isinstance(right, Constant)
+            and right.value == 0
+            and type_ in (PY_INT, PY_FLOAT)
+        ):
+            self.error("P308", "division by zero", expr.span)
+        return replace(expr, left=left, right=right, type=type_)
+
+    def exponent_is_kept(self, expr: Binary, left: Expr, right: Expr) -> bool:
+        """Python's `int ** int` is a float for a negative exponent, so the exponent's sign must be known."""
+        if Kind.FLOAT in (kind_of(scalar(left)), kind_of(scalar(right))):
+            return True
+        if isinstance(right, Constant) and right.value >= 0:
+            return True
+        self.error(
+            "P307", "a whole number to a power that may be negative is a float in Python", expr.span,
+            "use a constant exponent that is not negative, or make the base a float",
+        )  # fmt: skip
+        return False
+
+    def call(self, expr: Call) -> Expr:
+        row = ROWS[expr.function]
+        args = [self.expr(arg) for arg in expr.args]
+        if not all(map(known, args)) or not args:
+            return expr
+        match row.rule:
+            case Rule.FLOAT:
+                type_ = self.float_type(args)
+                return replace(expr, args=tuple(self.convert(arg, type_) for arg in args), type=type_)
+            case Rule.INTEGRAL:
+                if kind_of(scalar(args[0])) is not Kind.FLOAT:
+                    return self.convert(args[0], PY_INT)
+                return replace(expr, args=tuple(args), type=PY_INT)
+            case Rule.PREDICATE:
+                return replace(expr, args=(self.convert(args[0], self.float_type(args)),), type=PY_BOOL)
+            case Rule.SAME:
+                met = self.meet_all([self.counted(arg) for arg in args])
+                return replace(expr, args=tuple(met), type=met[0].type)
+            case Rule.CAST:
+                return self.cast(args[0], row.result, expr.span)
+            case _:
+                assert_never(row.rule)
+
+    def float_type(self, args: Sequence[Expr]) -> ScalarType:
+        type_ = scalar(args[0])
+        for arg in args[1:]:
+            type_ = join(type_, scalar(arg))
+        if kind_of(type_) is Kind.FLOAT:
+            return type_
+        return ElementType(DEFAULT_FLOAT) if isinstance(type_, ElementType) else PY_FLOAT
+
+    def cast(self, value: Expr, result: DType | str | None, span: Span) -> Expr:
+        if isinstance(result, DType):
+            target: ScalarType = ElementType(result)
+        else:
+            target = {"int": PY_INT, "float": PY_FLOAT, "bool": PY_BOOL}[str(result)]
+        if isinstance(value, Constant):
+            return replace(
+                self.stored(value, target) if isinstance(target, ElementType) else self.convert(value, target),
+                span=span,
+            )
+        return Convert(value, target, span, explicit=True)
+
+    # --- where types meet ---
+
+    def meet(self, left: Expr, right: Expr) -> tuple[Expr, Expr]:
+        if not (known(left) and known(right)):
+            return left, right
+        left, right = self.meet_all([left, right])
+        return left, right
+
+    def meet_all(self, values: list[Expr]) -> list[Expr]:
+        """All values in their common type; a Python constant that an integer element type cannot hold is refused."""
+        type_ = scalar(values[0])
+        for value in values[1:]:
+            type_ = join(type_, scalar(value))
+        for value in values:
+            if isinstance(type_, ElementType) and type_.dtype.kind is not Kind.FLOAT and isinstance(value, Constant):
+                if not holds(type_.dtype, value.value):
+                    low, high = type_.dtype.low, type_.dtype.high
+                    self.error(
+                        "P305", f"{value.value} does not fit {type_.dtype}, the type it meets here", value.span,
+                        f"{type_.dtype} holds {low} to {high}; cast the element first: `int(…)`",
+                    )  # fmt: skip
+        return [self.convert(value, type_) for value in values]
+
+    def convert(self, value: Expr, type_: ScalarType) -> Expr:
+        """`value` as `type_`; constants change in place."""
+        if value.type == type_ or not known(value):
+            return value
+        if isinstance(value, Constant):
+            return Constant(_constant_as(value.value, type_), value.span, type_, value.text)
+        return Convert(value, type_, value.span)
+
+    def error(self, code: str, message: str, span: Span, hint: str | None = None) -> None:
+        self.reporter.error(code, message, span, hint)
+
+
+def known(expr: Expr) -> bool:
+    return isinstance(expr.type, ElementType | PythonType)
+
+
+def scalar(expr: Expr) -> ScalarType:
+    assert isinstance(expr.type, ElementType | PythonType), expr
+    return expr.type
+
+
+def _float_of(left: Expr, right: Expr) -> ScalarType:
+    return scalar(left) if kind_of(scalar(left)) is Kind.FLOAT else scalar(right)
+
+
+def _constant_type(value: bool | int | float) -> PythonType:
+    return PY_BOOL if isinstance(value, bool) else PY_INT if isinstance(value, int) else PY_FLOAT
+
+
+def _constant_as(value: bool | int | float, type_: ScalarType) -> bool | int | float:
+    match kind_of(type_):
+        case Kind.BOOL:
+            return bool(value)
+        case Kind.INT:
+            return int(value) if value == value and abs(value) != float("inf") else 0
+        case Kind.FLOAT:
+            return float(value)

@@ -1,0 +1,275 @@
+"""Leaves only what C computes as Python does; what differs becomes a helper, a cast or another shape.
+
+    i // w              i / w                    where neither can be negative
+    a // b              floor_div(a, b)          elsewhere
+    x[i] + y[i]         wrapping_add(x, y)       int32 and int64 elements, where the sum may overflow
+    max(a, b)           python_max(a, b)         floats: CUDA's fmax drops NaN
+    a or b              a ? a : b                where the value is wanted
+    int(v)              static_cast<int64_t>(v)
+
+A helper is a small named function that the target writes above the kernel; `helpers` lists those in use.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from py2cu.builtins import ROWS, Rule
+from py2cu.diagnostics import Reporter
+from py2cu.dtypes import DType, Kind
+from py2cu.ir.nodes import (
+    Assign,
+    Binary,
+    Block,
+    BoolOp,
+    Call,
+    Compare,
+    Constant,
+    Convert,
+    Expr,
+    If,
+    Kernel,
+    LaunchIndex,
+    Name,
+    Select,
+    Stmt,
+    Store,
+    Unary,
+    While,
+)  # fmt: skip
+from py2cu.ir.types import PY_BOOL, ElementType, PythonType, ScalarType, Width, kind_of
+from py2cu.ir.visit import rebuild_block
+from py2cu.passes.ranges import Range, Ranges
+
+WRAPPING: Final = {"+": "wrapping_add", "-": "wrapping_sub", "*": "wrapping_mul"}
+
+
+def lower_semantics(kernel: Kernel, reporter: Reporter) -> Kernel:
+    """The kernel in C's operators and the helpers that it needs."""
+    lowering = _Lowering(Ranges(kernel))
+    body = rebuild_block(kernel.body, lowering.expression, lowering.statement)
+    return replace(kernel, body=body, helpers=tuple(lowering.helpers))
+
+
+class _Lowering:
+    def __init__(self, ranges: Ranges) -> None:
+        self.ranges = ranges
+        self.helpers: dict[str, None] = {}
+
+    def statement(self, stmt: Stmt) -> Block:
+        """A test needs no value: `while a or b` keeps its `||`."""
+        if isinstance(stmt, If | While):
+            return (replace(stmt, test=as_test(stmt.test)),)
+        if isinstance(stmt, Store | Assign):
+            return (replace(stmt, value=unwrapped(stmt.value)),)
+        return (stmt,)
+
+    def expression(self, expr: Expr) -> Expr:
+        match expr:
+            case Binary():
+                return self.binary(expr)
+            case Unary(op="-", operand=operand):
+                return self.negate(replace(expr, operand=self.signed(operand)))
+            case Unary(op="not", operand=operand):
+                return replace(expr, operand=as_test(operand))
+            case Compare(left=left, right=right):
+                return self.compare(expr, left, right)
+            case BoolOp(op=op, left=left, right=right) if expr.type != PY_BOOL:
+                then, orelse = (right, left) if op == "and" else (left, right)
+                return Select(as_test(left), then, orelse, expr.span, expr.type)
+            case Select(test=test, then=then, orelse=orelse):
+                return replace(expr, test=as_test(test), then=self.signed(then), orelse=self.signed(orelse))
+            case Call():
+                return self.call(expr)
+            case Convert():
+                return self.convert(expr)
+            case _:
+                return expr
+
+    # --- operators ---
+
+    def binary(self, expr: Binary) -> Expr:
+        type_ = expr.type
+        assert isinstance(type_, ElementType | PythonType)
+        if kind_of(type_) is Kind.FLOAT:
+            return self.float_binary(expr)
+        a, b = self.ranges.of(expr.left), self.ranges.of(expr.right)
+        match expr.op:
+            case "//" | "%":
+                if a.is_natural and b.is_natural:
+                    return replace(expr, op="/" if expr.op == "//" else "%")
+                return self.helper("floor_div" if expr.op == "//" else "floor_mod", expr)
+            case "**":
+                return self.power(expr)
+            case "<<" | ">>":
+                return replace(expr, left=self.signed(expr.left))
+            case "-":
+                expr = replace(expr, left=self.signed(expr.left), right=self.signed(expr.right))
+            case "+" | "*" if not (a.is_natural and b.is_natural):
+                expr = replace(expr, left=self.signed(expr.left), right=self.signed(expr.right))
+        if isinstance(type_, ElementType) and type_.dtype.kind is Kind.INT and expr.op in WRAPPING:
+            return self.wrap(expr, type_)
+        return expr
+
+    def wrap(self, expr: Binary, type_: ElementType) -> Expr:
+        """Element arithmetic wraps at its dtype. C computes narrow types in `int`, so a cast does; int32 and int64 must
+        not overflow in C++, so a helper does.
+        """
+        if type_.dtype.bits < 32:
+            small = replace(expr, left=self.chained(expr.left), right=self.chained(expr.right))
+            return wrapping(small) if self.may_overflow(small, type_.dtype) else small
+        return self.helper(WRAPPING[expr.op], expr) if self.may_overflow(expr, type_.dtype) else expr
+
+    def chained(self, operand: Expr) -> Expr:
+        """A wrapped operand of a sum need not wrap before it, as long as `int` holds it."""
+        inner = unwrapped(operand)
+        if inner is operand:
+            return operand
+        found = self.ranges.unwrapped(inner)
+        return inner if max(abs(found.low), abs(found.high)) < 2**15 else operand
+
+    def may_overflow(self, expr: Binary, dtype: DType) -> bool:
+        """True where the result may lie outside `dtype`."""
+        a, b = self.ranges.of(expr.left), self.ranges.of(expr.right)
+        match expr.op:
+            case "+":
+                low, high = a.low + b.low, a.high + b.high
+            case "-":
+                low, high = a.low - b.high, a.high - b.low
+            case _:
+                low = -max(abs(a.low), abs(a.high)) * max(abs(b.low), abs(b.high))
+                high = -low
+        return low < dtype.low or high > dtype.high
+
+    def float_binary(self, expr: Binary) -> Expr:
+        match expr.op:
+            case "//":
+                return self.helper("floor_div", expr)
+            case "%":
+                return self.helper("floor_mod", expr)
+            case "**":
+                return Call("math.pow", (expr.left, expr.right), expr.span, expr.type)
+            case _:
+                return expr
+
+    def power(self, expr: Binary) -> Expr:
+        """A whole number to a constant power."""
+        assert isinstance(expr.right, Constant)
+        if expr.right.value == 2 and isinstance(expr.left, Name | LaunchIndex):
+            return self.binary(Binary("*", expr.left, expr.left, expr.span, expr.type))
+        return self.helper("int_pow", expr)
+
+    def negate(self, expr: Unary) -> Expr:
+        type_ = expr.type
+        if isinstance(type_, ElementType) and type_.dtype.kind is Kind.INT:
+            if type_.dtype.bits < 32:
+                return wrapping(expr)
+            return self.helper(
+                "wrapping_sub", Binary("-", Constant(0, expr.span, type_), expr.operand, expr.span, type_)
+            )
+        return expr
+
+    def compare(self, expr: Compare, left: Expr, right: Expr) -> Expr:
+        if self.ranges.of(left).is_natural and self.ranges.of(right).is_natural:
+            return expr
+        return replace(expr, left=self.signed(left), right=self.signed(right))
+
+    def helper(self, name: str, expr: Binary) -> Call:
+        self.helpers[name] = None
+        return Call(name, (self.signed(expr.left), self.signed(expr.right)), expr.span, expr.type)
+
+    def signed(self, expr: Expr) -> Expr:
+        """CUDA's launch objects are unsigned: where a negative number may meet one, it is made signed first."""
+        return Convert(expr, expr.type, expr.span, explicit=True) if is_unsigned(expr) else expr
+
+    # --- functions and conversions ---
+
+    def call(self, expr: Call) -> Expr:
+        row = ROWS.get(expr.function)
+        if row is None or not isinstance(expr.type, ElementType | PythonType):
+            return expr
+        if expr.function in ("builtins.min", "builtins.max"):
+            return self.extremum(expr, expr.type)
+        if row.rule is Rule.INTEGRAL:
+            source = expr.args[0].type
+            return Convert(replace(expr, type=source), expr.type, expr.span, explicit=True)
+        if (
+            expr.function == "builtins.abs"
+            and self.ranges.of(expr.args[0]).is_natural
+            and kind_of(expr.type) is Kind.INT
+        ):
+            return expr.args[0]
+        return expr
+
+    def extremum(self, expr: Call, type_: ScalarType) -> Expr:
+        """`min` and `max` of many, two at a time from the left, as Python compares them."""
+        name = expr.function.removeprefix("builtins.")
+        if kind_of(type_) is Kind.FLOAT:
+            name = f"python_{name}"
+            self.helpers[name] = None
+        else:
+            name = expr.function
+        result = self.signed(expr.args[0])
+        for arg in expr.args[1:]:
+            result = Call(name, (result, self.signed(arg)), expr.span, type_)
+        return result
+
+    def convert(self, expr: Convert) -> Expr:
+        source, target = expr.value.type, expr.type
+        assert isinstance(source, ElementType | PythonType) and isinstance(target, ElementType | PythonType)
+        if kind_of(target) is Kind.BOOL and kind_of(source) is not Kind.BOOL:
+            zero = Constant(0.0 if kind_of(source) is Kind.FLOAT else 0, expr.span, source)
+            return Compare("!=", expr.value, zero, expr.span)
+        if self.wraps_to_unsigned(target, self.ranges.of(expr.value), source):
+            return replace(expr, value=Convert(expr.value, PythonType(Kind.INT, Width.LONG), expr.span, explicit=True))
+        return expr
+
+    @staticmethod
+    def wraps_to_unsigned(target: ScalarType, value: Range, source: ScalarType) -> bool:
+        """A float that may lie outside an unsigned or narrow type goes through int64, as torch's CPU does."""
+        if (
+            kind_of(source) is not Kind.FLOAT
+            or not isinstance(target, ElementType)
+            or target.dtype.kind is not Kind.INT
+        ):
+            return False
+        inside = value.low > target.dtype.low - 1 and value.high < target.dtype.high + 1
+        return target.dtype.bits < 32 and not inside
+
+
+def wrapping(expr: Binary | Unary) -> Convert:
+    """Narrow arithmetic cut to its own type."""
+    return Convert(expr, expr.type, expr.span, explicit=True)
+
+
+def unwrapped(expr: Expr) -> Expr:
+    """`expr` before it was cut: what stores it in its own type cuts it anyway."""
+    if (
+        isinstance(expr, Convert)
+        and expr.explicit
+        and expr.type == expr.value.type
+        and isinstance(expr.value, Binary | Unary)
+    ):
+        return expr.value if isinstance(expr.type, ElementType) else expr
+    return expr
+
+
+def as_test(expr: Expr) -> Expr:
+    """`expr` where only its truth counts."""
+    match expr:
+        case BoolOp(left=left, right=right):
+            return replace(expr, left=as_test(left), right=as_test(right), type=PY_BOOL)
+        case _:
+            return expr
+
+
+def is_unsigned(expr: Expr) -> bool:
+    """True where CUDA computes `expr` in unsigned arithmetic."""
+    match expr:
+        case LaunchIndex():
+            return True
+        case Binary(op="+" | "*" | "/" | "%" | "&" | "|" | "^", left=left, right=right):
+            return is_unsigned(left) or is_unsigned(right)
+        case _:
+            return False

@@ -1,0 +1,69 @@
+"""Names that C++ cannot have get one that it can: keywords, macros, CUDA's own names, non-ASCII letters.
+
+def double(i: Index["n"], int_: …, α: float)    →    int_, alpha
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import replace
+from typing import Final
+
+from py2cu.diagnostics import Reporter
+from py2cu.ir.nodes import Kernel
+
+_KEYWORDS: Final = """
+    alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t class compl
+    concept const consteval constexpr constinit const_cast continue co_await co_return co_yield decltype default delete
+    do double dynamic_cast else enum explicit export extern false float for friend goto if inline int long mutable
+    namespace new noexcept not not_eq nullptr operator or or_eq private protected public register reinterpret_cast
+    requires return short signed sizeof static static_assert static_cast struct switch template this thread_local throw
+    true try typedef typeid typename typeof union unsigned using virtual void volatile wchar_t while xor xor_eq
+"""
+# Macros of the standard headers, and names that the emitted texts themselves use.
+_TAKEN: Final = """
+    NULL EOF BUFSIZ RAND_MAX NAN INFINITY HUGE_VAL HUGE_VALF INT_MAX INT_MIN LONG_MAX LONG_MIN FLT_MAX FLT_MIN DBL_MAX
+    DBL_MIN CHAR_BIT assert errno stdin stdout stderr signbit isnan isinf isfinite isnormal fpclassify isgreater isless
+    INT8_MAX INT16_MAX INT32_MAX INT64_MAX INT8_MIN INT16_MIN INT32_MIN INT64_MIN UINT8_MAX UINT16_MAX UINT32_MAX
+    UINT64_MAX SIZE_MAX M_PI M_E M_PI_2 M_PI_4 linux unix offsetof va_arg va_start va_end setjmp
+    int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t size_t ptrdiff_t index_t std main
+    blockIdx threadIdx blockDim gridDim warpSize dim3 Dim3 cudaStream_t cudaError_t grid block stream at min max abs
+    half float2 float4 int2 int4
+"""
+RESERVED: Final = frozenset(f"{_KEYWORDS} {_TAKEN}".split())
+
+
+def rename(kernel: Kernel, reporter: Reporter) -> Kernel:
+    """The kernel with `renamed` mapping every name that needs another spelling, and only those."""
+    arguments = [p.name for p in kernel.parameters]
+    names = [kernel.name, *arguments, *(i.name for i in kernel.indices), *kernel.dims, *(n for n, _ in kernel.locals)]
+    taken = set(names)
+    renamed: dict[str, str] = {}
+    for name in dict.fromkeys(names):
+        spelled = spell_identifier(name)
+        if spelled != name:
+            while spelled in taken:
+                spelled += "_"
+            taken.add(spelled)
+            renamed[name] = spelled
+    return replace(kernel, renamed=tuple(renamed.items()))
+
+
+def spell_identifier(name: str) -> str:
+    """`name` itself where C++ can have it; else ASCII, not reserved, and as near to it as can be."""
+    text = "".join(_ascii(char) for char in unicodedata.normalize("NFKC", name))
+    text = re.sub(r"__+", "_", text)
+    if re.match(r"_[A-Z]", text) or (text.startswith("_") and text.strip("_") == ""):
+        text = f"v{text}"
+    return f"{text}_" if text in RESERVED else text
+
+
+def _ascii(char: str) -> str:
+    if char.isascii():
+        return char
+    plain = unicodedata.normalize("NFKD", char)[0]
+    if plain.isascii() and plain.isalnum():
+        return plain
+    words = unicodedata.name(char, "").split()
+    return words[-1].lower() if words[:1] == ["GREEK"] else f"u{ord(char):04x}"

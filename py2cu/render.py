@@ -1,0 +1,144 @@
+"""Views → text: the Jinja environment, and which template makes which file.
+
+The only module that imports Jinja. A line that says Python carries its number behind a separator until the text is
+whole; then text and line map part.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from py2cu.ir.nodes import Kernel
+from py2cu.targets import binding, cpu, cuda
+from py2cu.targets.helpers import helper_text
+from py2cu.targets.spell import Line
+from py2cu.targets.view import KernelView
+from py2cu.translation import Artifacts, TargetName, Text
+
+_ORIGIN: Final = "\x1f"  # no source line that can be printed holds it
+# Standard headers that a text needs, by what it mentions.
+_INCLUDES: Final = {
+    "cstdint": r"_t\b",
+    "algorithm": r"std::(max|min)\b",
+    "cmath": r"\b(INFINITY|NAN|std::abs|fmod|floorf?|copysign)\b|\b(exp|log|sqrt|pow|sin|cos|tan)f?\(",
+    "type_traits": r"std::(make_unsigned_t|is_floating_point_v)",
+}
+
+
+def template_folder() -> Path:
+    """Where the templates lie: in the wheel beside this module, in a checkout beside the package."""
+    packaged = Path(__file__).with_name("_templates")
+    return packaged if packaged.is_dir() else Path(__file__).parent.with_name("templates")
+
+
+@functools.cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(template_folder()),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,
+    )
+    environment.filters |= {"mapped": _mapped, "is_zero": _is_zero, "quotient": _quotient}
+    return environment
+
+
+def render(name: str, source: str, kernels: tuple[Kernel, ...], target: TargetName) -> Artifacts:
+    """The three files of `target` for these kernels; `name` is their stem, `source` the Python file they came from."""
+    make = _render_cuda if target is TargetName.CUDA else _render_cpu
+    return make(name, source, kernels)
+
+
+def _render_cuda(name: str, source: str, kernels: tuple[Kernel, ...]) -> Artifacts:
+    views = tuple(cuda.view(kernel) for kernel in kernels)
+    common = {"name": name, "source": source, "kernels": views, "header": f"{name}.h"}
+    return Artifacts(
+        name,
+        TargetName.CUDA,
+        _kernel_text(f"{name}.cu", "cuda/kernel.cu.j2", common, _helpers(views, "__device__ inline")),
+        _text(f"{name}.h", "cuda/launcher.h.j2", common),
+        _binding_text(f"{name}.cpp", common, kernels, is_cuda=True),
+    )
+
+
+def _render_cpu(name: str, source: str, kernels: tuple[Kernel, ...]) -> Artifacts:
+    views = tuple(cpu.view(kernel) for kernel in kernels)
+    common = {"name": name, "source": source, "kernels": views, "header": f"{name}_cpu.h"}
+    return Artifacts(
+        name,
+        TargetName.CPU,
+        _kernel_text(f"{name}_cpu.cpp", "cpu/kernel.cpp.j2", common, _helpers(views, "static inline")),
+        _text(f"{name}_cpu.h", "cpu/launcher.h.j2", common),
+        _binding_text(f"{name}_cpu_binding.cpp", common, kernels, is_cuda=False),
+    )
+
+
+def _helpers(views: tuple[KernelView, ...], prefix: str) -> list[str]:
+    names = dict.fromkeys(name for view in views for name in view.helpers)
+    return [helper_text(name, prefix) for name in names]
+
+
+def _kernel_text(file: str, template: str, common: Mapping[str, object], helpers: list[str]) -> Text:
+    """Rendered once to see which headers the text needs, then with them."""
+    body = _render(template, {**common, "helpers": helpers, "includes": []})
+    includes = sorted(header for header, mention in _INCLUDES.items() if re.search(mention, body))
+    return _split(file, _render(template, {**common, "helpers": helpers, "includes": includes}))
+
+
+def _binding_text(file: str, common: Mapping[str, object], kernels: tuple[Kernel, ...], is_cuda: bool) -> Text:
+    views = tuple(binding.view(kernel) for kernel in kernels)
+    facts = {
+        "kernels": views,
+        "is_cuda": is_cuda,
+        "device": "cuda" if is_cuda else "cpu",
+        "device_text": "a CUDA device" if is_cuda else "the CPU",
+        "dim_type": "dim3" if is_cuda else "Dim3",
+        "uses_overlap": any(view.given_overlaps or view.made_overlaps for view in views),
+    }
+    return _text(file, "binding/binding.cpp.j2", {**common, **facts})
+
+
+def _text(file: str, template: str, facts: Mapping[str, object]) -> Text:
+    return _split(file, _render(template, facts))
+
+
+def _render(template: str, facts: Mapping[str, object]) -> str:
+    return _environment().get_template(template).render(facts)
+
+
+def _split(file: str, rendered: str) -> Text:
+    """Text and line map, from lines that end in their origin."""
+    lines, origins = [], []
+    for line in rendered.split("\n"):
+        text, _, origin = line.partition(_ORIGIN)
+        lines.append(text.rstrip())
+        origins.append(int(origin or 0))
+    return Text(file, "\n".join(lines), tuple(origins))
+
+
+# --- filters ---
+
+
+def _mapped(line: Line) -> str:
+    return f"{line.text}{_ORIGIN}{line.origin}" if line.origin else line.text
+
+
+def _operand(extent: str) -> str:
+    return extent if re.fullmatch(r"\w+|\w+( \* \w+)+", extent) else f"({extent})"
+
+
+def _is_zero(extent: str) -> str:
+    return f"{extent} == 0" if re.fullmatch(r"[\w *]+", extent) else f"({extent}) == 0"
+
+
+def _quotient(extent: str, divisor: str) -> str:
+    """Ceiling division."""
+    return f"({extent} + {divisor} - 1) / {divisor}"

@@ -1,0 +1,236 @@
+"""Proof that a compiled kernel and its Python agree, over many shapes and values.
+
+In: a kernel (its Python, its signature, a way to run the compiled code). Out: a `CheckReport`. A case whose Python
+raises proves nothing and is skipped, with its reason; a kernel of which every case is skipped is not proven.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final, Protocol
+
+import torch
+
+from py2cu.diagnostics import EnvironmentLacks, TranslationError
+from py2cu.ir.nodes import Role
+from py2cu.ir.signature import Signature
+from py2cu.runtime.compare import Difference, Fault, Snapshot, differences, open_elements
+from py2cu.runtime.fences import Fenced, is_poisoned
+from py2cu.runtime.inputs import GIVEN, TAME, Argument, Case, invent_cases, make_case
+from py2cu.runtime.simulate import SimulationError, SimulationReport, simulate
+
+Triple = tuple[int, int, int]
+CASE_SECONDS: Final = 10.0  # far more than the Python of an invented case takes, unless a loop never ends
+
+
+class CheckedKernel(Protocol):
+    """What `check_kernel` needs to know of a kernel."""
+
+    @property
+    def python(self) -> Callable[..., object]: ...
+
+    @property
+    def signature(self) -> Signature: ...
+
+    def run(self, target_device: str, arguments: Mapping[str, Argument]) -> None:
+        """Launch the compiled code in place; every argument is given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """One way in which the compiled kernel is wrong, by its first bad element."""
+
+    kind: Fault
+    case: str
+    message: str
+    array: str | None = None
+    index: tuple[int, ...] | None = None
+    block: Triple | None = None
+    thread: Triple | None = None
+    expected: float | None = None
+    actual: float | None = None
+    line: int | None = None
+
+    def __str__(self) -> str:
+        parts = [f"{self.kind}: {self.message}"]
+        if self.line is not None:
+            parts.append(f"    by block {self.block}, thread {self.thread}, line {self.line}")
+        return "\n".join([*parts, f"    case {self.case}"])
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReport:
+    """The outcome: fine where there is no failure and some case with threads was compared."""
+
+    kernel: str
+    device: str
+    cases: int
+    elements: int
+    failures: tuple[Mismatch, ...] = ()
+    skipped: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    proven: bool = True  # a case that runs threads was compared
+
+    @property
+    def ok(self) -> bool:
+        return self.proven and not self.failures
+
+    def __str__(self) -> str:
+        counts = f"{self.cases} cases, {self.elements} elements compared on {self.device}"
+        verdict = (
+            "agrees with its Python" if self.ok else "DIFFERS from its Python" if self.failures else "is not proven"
+        )
+        lines = [f"`{self.kernel}` {verdict} ({counts})"]
+        if not self.proven and not self.failures:
+            lines.append("  no case with threads could be compared")
+        lines += [f"  {failure}" for failure in self.failures]
+        lines += [f"  skipped: {reason}" for reason in self.skipped]
+        return "\n".join(lines + [f"  note: {note}" for note in self.notes])
+
+
+def check_kernel(
+    kernel: CheckedKernel, cases: Iterable[Case] | None = None, *, device: str | None = None, seed: int = 0
+) -> CheckReport:
+    """Run `kernel` compiled and in Python on every case; stops after the first case that fails."""
+    where = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    check = _Check(kernel, where, seed)
+    for case in invent_cases(kernel.signature, seed) if cases is None else cases:
+        check.run(case, retry=cases is None)
+        if check.failures:
+            break
+    return check.report()
+
+
+@dataclass(slots=True)
+class _Check:
+    """The state of one check: what was compared, found and skipped so far."""
+
+    kernel: CheckedKernel
+    device: str
+    seed: int
+    cases: int = 0
+    elements: int = 0
+    open: int = 0
+    proven: bool = False
+    failures: list[Mismatch] = field(default_factory=list)
+    skipped: dict[str, None] = field(default_factory=dict)
+    notes: dict[str, None] = field(default_factory=dict)
+
+    def run(self, case: Case, *, retry: bool) -> None:
+        """Compare one case. Where its Python raises and `retry` holds, the same sizes get tame values."""
+        expected = {n: v.clone() if isinstance(v, torch.Tensor) else v for n, v in case.arguments.items()}
+        signature = self.kernel.signature
+        seconds = None if case.values == GIVEN else CASE_SECONDS
+        try:
+            simulated = simulate(self.kernel.python, signature, expected, seconds=seconds)
+        except (SimulationError, ValueError) as error:
+            self._skip(case, str(error), retry)
+            return
+        negative = next((f for f in simulated.findings if "negative index" in f.message), None)
+        if negative is not None:
+            self._skip(case, f"{negative}; the compiled kernel takes a run-time index as non-negative", retry)
+            return
+        self.notes.update(dict.fromkeys(str(finding) for finding in simulated.findings))
+        self.cases += 1
+        self.proven |= simulated.threads > 0
+        self._compare(case, expected, simulated)
+
+    def _skip(self, case: Case, reason: str, retry: bool) -> None:
+        self.skipped[f"{case}: {reason}"] = None
+        if retry and case.values != TAME:
+            tame = make_case(self.kernel.signature, case.sizes, TAME, self.seed, strided=case.strided)
+            if tame is not None:
+                self.run(tame, retry=False)
+
+    def _compare(self, case: Case, expected: Mapping[str, Argument], simulated: SimulationReport) -> None:
+        fenced = self._fence(case)
+        arguments = {name: fenced[name].view if name in fenced else value for name, value in case.arguments.items()}
+        try:
+            self.kernel.run(self.device, arguments)
+            actual = {name: fence.read() for name, fence in fenced.items()}
+        except (TranslationError, EnvironmentLacks):
+            raise  # no launch happened: the kernel was refused, or the machine lacks a compiler
+        except Exception as error:
+            self._add(Mismatch(Fault.RAISED, str(case), f"{type(error).__name__}: {error}"))
+            return
+        for name, fence in fenced.items():
+            before, wanted = case.arguments[name], expected[name]
+            assert isinstance(before, torch.Tensor)
+            assert isinstance(wanted, torch.Tensor)
+            snapshot = Snapshot(self.kernel.signature.dtype(name), before, wanted, actual[name])
+            self._compare_array(case, name, snapshot, simulated)
+            self._check_fence(case, name, fence)
+
+    def _fence(self, case: Case) -> dict[str, Fenced]:
+        inputs = {p.name for p in self.kernel.signature.arrays if p.role is Role.INPUT}
+        return {
+            name: Fenced(value, self.device, step=2 if case.strided and name in inputs else 1)
+            for name, value in case.arguments.items()
+            if isinstance(value, torch.Tensor)
+        }
+
+    def _compare_array(self, case: Case, name: str, snapshot: Snapshot, simulated: SimulationReport) -> None:
+        signature = self.kernel.signature
+        role, writes = signature.parameter(name).role, simulated.writes[name]
+        poisoned = role is Role.OUTPUT and is_poisoned(snapshot.before)
+        self.elements += len(writes)
+        self.open += open_elements(writes)
+        for difference in differences(snapshot, writes, poisoned=poisoned):
+            found = replace(difference, fault=Fault.INPUT) if role is Role.INPUT else difference
+            self._add(_describe(found, name, tuple(snapshot.actual.shape), str(case)))
+
+    def _check_fence(self, case: Case, name: str, fence: Fenced) -> None:
+        position = fence.trespass()
+        if position is not None:
+            shape = tuple(fence.view.shape)
+            message = f"`{name}` of shape {shape} was written at flat position {position}"
+            self._add(Mismatch(Fault.OUTSIDE, str(case), message, name))
+
+    def _add(self, failure: Mismatch) -> None:
+        if all(failure.kind is not known.kind for known in self.failures):
+            self.failures.append(failure)
+
+    def report(self) -> CheckReport:
+        notes = list(self.notes)
+        if self.open:
+            notes.append(
+                f"{self.open} elements hang on a rounding error, or C++ leaves them open: any value was accepted"
+            )
+        return CheckReport(
+            self.kernel.signature.name,
+            self.device,
+            self.cases,
+            self.elements,
+            tuple(self.failures),
+            tuple(self.skipped),
+            tuple(notes),
+            self.proven,
+        )
+
+
+def _describe(difference: Difference, name: str, shape: tuple[int, ...], case: str) -> Mismatch:
+    """A difference in words."""
+    index = unravel(difference.position, shape)
+    element = f"{name}[{', '.join(map(str, index))}]"
+    values = f"Python {difference.expected!r}, compiled {difference.actual!r}"
+    message = {
+        Fault.UNWRITTEN: f"{element} was left as it was: Python wrote {difference.expected!r}",
+        Fault.STRAY: f"{element} was changed to {difference.actual!r}, and Python does not write it",
+        Fault.INPUT: f"{element} of an input was changed from {difference.expected!r} to {difference.actual!r}",
+    }.get(difference.fault, f"{element}: {values}")
+    write = difference.write
+    block, thread = write.place if write is not None else (None, None)
+    line = write.line if write is not None else None
+    return Mismatch(
+        difference.fault, case, message, name, index, block, thread, difference.expected, difference.actual, line
+    )
+
+
+def unravel(position: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """A flat position as an index in every dimension."""
+    index: list[int] = []
+    for extent in reversed(shape):
+        position, at = divmod(position, extent)
+        index.append(at)
+    return tuple(reversed(index))

@@ -1,0 +1,111 @@
+"""Hold compiled results against Python's, element by element.
+
+In: an array before the launch, after the Python and after the compiled kernel, and who wrote what in Python. Out:
+`Difference`s, the first of each kind. Elements that Python wrote must agree within the error that the simulator
+tracked plus a few ulps; elements that it did not write must keep their very bits.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import torch
+
+from py2cu.dtypes import F64, DType, Kind
+from py2cu.runtime.arrays import Write
+from py2cu.runtime.elements import truncate
+from py2cu.runtime.fences import as_bits, poison_bits
+
+SLACK_ULPS: Final = 8  # what joins of weak Python floats and conversions may add to the tracked error
+_SMALLEST: Final = {32: 2.0**-149, 64: 2.0**-1074}
+
+
+class Fault(enum.StrEnum):
+    """The ways in which a compiled kernel can be wrong."""
+
+    VALUE = "wrong value"
+    UNWRITTEN = "unwritten element"
+    STRAY = "element that Python does not write"
+    INPUT = "changed input"
+    OUTSIDE = "write outside the array"
+    RAISED = "compiled code failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One element on which the two disagree."""
+
+    fault: Fault
+    position: int  # flat
+    expected: float
+    actual: float
+    write: Write | None
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One array: its element type, and its values before, after the Python and after the compiled kernel."""
+
+    dtype: DType
+    before: torch.Tensor
+    expected: torch.Tensor
+    actual: torch.Tensor
+
+
+def tolerance(dtype: DType, value: float, error: float = 0.0) -> float:
+    """How far a faithful result may lie from `value`: its tracked error, some ulps, some of the smallest steps."""
+    return error + SLACK_ULPS * (dtype.epsilon * abs(value) + _SMALLEST.get(dtype.bits, 0.0))
+
+
+def agree(dtype: DType, expected: float, actual: float, write: Write) -> bool:
+    """Whether `actual` is an acceptable translation of `expected`, which `write` stored."""
+    if write.error == math.inf or expected == actual:
+        return True
+    if dtype.kind is Kind.FLOAT:
+        if not (math.isfinite(expected) and math.isfinite(actual)):
+            return math.isnan(expected) and math.isnan(actual)
+        return abs(expected - actual) <= tolerance(dtype, expected, write.error)
+    return write.real is not None and _truncates_to(dtype, write.real, int(actual), write.error)
+
+
+def _truncates_to(dtype: DType, real: float, actual: int, error: float) -> bool:
+    """Whether a float near `real` becomes `actual`: a multiply-add may carry it across an integer."""
+    reach = tolerance(getattr(real, "dtype", F64), float(real), error)
+    low, high = (truncate(float(real) + shift, dtype)[0] for shift in (-reach, reach))
+    return low <= actual <= high or actual in (low, high)
+
+
+def differences(snapshot: Snapshot, writes: Mapping[int, Write], *, poisoned: bool) -> list[Difference]:
+    """The first difference of each kind, by position. `poisoned`: the array held poison before."""
+    found: dict[Fault, Difference] = {}
+    for difference in _scan(snapshot, writes, poisoned):
+        found.setdefault(difference.fault, difference)
+    return list(found.values())
+
+
+def _scan(snapshot: Snapshot, writes: Mapping[int, Write], poisoned: bool) -> Iterator[Difference]:
+    before, wanted, bits = (
+        as_bits(t).flatten().tolist() for t in (snapshot.before, snapshot.expected, snapshot.actual)
+    )
+    expected, actual = snapshot.expected.flatten().tolist(), snapshot.actual.flatten().tolist()
+    untouched = poison_bits(snapshot.actual.dtype) if poisoned else None
+    for position, value in enumerate(actual):
+        write = writes.get(position)
+        fault: Fault | None = None
+        if write is None:
+            fault = Fault.STRAY if bits[position] != before[position] else None
+        elif bits[position] == untouched and wanted[position] != untouched and write.error < math.inf:
+            fault = Fault.UNWRITTEN
+        elif not agree(snapshot.dtype, expected[position], value, write):
+            fault = Fault.VALUE
+        if fault is not None:
+            yield Difference(fault, position, expected[position], value, write)
+
+
+def open_elements(writes: Mapping[int, Write]) -> int:
+    """How many written elements Python itself leaves open, so that nothing could be compared."""
+    return sum(write.error == math.inf for write in writes.values())

@@ -1,0 +1,74 @@
+"""Tensors that tell what a kernel did to them: poison where nothing was written, fences on both sides.
+
+In: a CPU tensor. Out: `Fenced`, a copy of it in the middle of a larger buffer on the device, whose surroundings hold a
+pattern that no correct kernel touches. Everything is compared bit by bit, so NaN patterns count as patterns.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import torch
+
+MARGIN: Final = 4096  # elements on each side, and never less than the array itself
+_FENCE: Final = 0xA5
+_BITS: Final = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+# Floats: quiet NaNs with a payload that arithmetic does not make. Bools must stay 0 or 1, or reading them is undefined.
+_POISON: Final = {
+    torch.float32: 0x7FE5A5A5, torch.float64: 0x7FFCA5A5A5A5A5A5, torch.bool: 1, torch.uint8: 0xA5,
+}  # fmt: skip
+
+
+def as_bits(tensor: torch.Tensor) -> torch.Tensor:
+    """`tensor` seen as integers of its width."""
+    return tensor.view(_BITS[tensor.element_size()])
+
+
+def poison_bits(dtype: torch.dtype) -> int:
+    """The pattern of an element that nobody wrote."""
+    size = dtype.itemsize
+    return _POISON.get(dtype, int.from_bytes(bytes([_FENCE] * size), "little", signed=True))
+
+
+def poison(tensor: torch.Tensor) -> torch.Tensor:
+    """Fill `tensor` with poison and return it."""
+    as_bits(tensor).fill_(poison_bits(tensor.dtype))
+    return tensor
+
+
+def is_poisoned(tensor: torch.Tensor) -> bool:
+    """Whether nothing has been written to `tensor` since `poison`."""
+    return bool((as_bits(tensor) == poison_bits(tensor.dtype)).all())
+
+
+class Fenced:
+    """A copy of `tensor` on `device` between two fences; `step` 2 leaves a fenced gap after every element."""
+
+    def __init__(self, tensor: torch.Tensor, device: str, step: int = 1) -> None:
+        self._margin = max(MARGIN, tensor.numel())
+        self._itemsize = tensor.element_size()
+        length = tensor.numel() * step + 2 * self._margin
+        self._buffer = torch.full((length * self._itemsize,), _FENCE, dtype=torch.uint8, device=device)
+        self.view = self._window(tensor, step)
+        self.view.copy_(tensor)
+
+    def _window(self, tensor: torch.Tensor, step: int) -> torch.Tensor:
+        inside = self._buffer.view(tensor.dtype)[self._margin : self._margin + tensor.numel() * step]
+        if step == 1 or tensor.dim() == 0:
+            return inside[: tensor.numel()].view(tensor.shape)
+        *outer, last = tensor.shape
+        return inside.view(*outer, last * step)[..., ::step]
+
+    def read(self) -> torch.Tensor:
+        """What the array holds now, on the CPU."""
+        return self.view.detach().contiguous().cpu().clone()
+
+    def trespass(self) -> int | None:
+        """The first element outside the array that was written, counted from the array's start. Destroys the array."""
+        if self.view.numel():
+            pattern = int.from_bytes(bytes([_FENCE] * self._itemsize), "little", signed=self._itemsize > 1)
+            as_bits(self._buffer.view(self.view.dtype)).as_strided(
+                self.view.shape, self.view.stride(), self.view.storage_offset()
+            ).fill_(pattern)
+        touched = (self._buffer != _FENCE).nonzero()
+        return int(touched[0]) // self._itemsize - self._margin if len(touched) else None

@@ -1,0 +1,239 @@
+"""The functions that a kernel may call, typed: `math.exp` of a float32 element is a float32 element.
+
+In: any object that a kernel's globals hold. Out: `typed(object)`, what stands in for it while CPython runs the kernel:
+functions of `math`, NumPy and torch by name, casts (`np.float32`, `torch.uint8`, numba's), and `min`, `max`, `float`.
+Python numbers alone go to Python's own functions and raise as they do; elements follow C: `sqrt(-1)` is NaN.
+"""
+
+from __future__ import annotations
+
+import builtins
+import math
+from collections.abc import Callable
+from functools import cache, reduce
+from typing import Any, Final, cast
+
+from py2cu.dtypes import ALIASES, BY_NAME, DEFAULT_FLOAT
+from py2cu.runtime.elements import (
+    Double,
+    Element,
+    FloatElement,
+    IntElement,
+    common_class,
+    element_class,
+    integral,
+    measure,
+    power_ieee,
+)  # fmt: skip
+
+Function = Callable[..., Any]
+
+EXACT: Final = ("sqrt", "fabs", "copysign", "fmod")  # correctly rounded everywhere
+LOOSE: Final = ("pow", "gamma", "lgamma")  # CUDA documents up to 11 ulps
+USUAL_ULPS: Final = 4
+LOOSE_ULPS: Final = 16
+PREDICATES: Final = ("isnan", "isinf", "isfinite")
+ONE: Final = (
+    "sqrt", "cbrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan",
+    "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "gamma", "lgamma", "fabs", "degrees", "radians",
+)  # fmt: skip
+TWO: Final = ("atan2", "hypot", "pow", "fmod", "copysign")
+# What torch and NumPy call math's functions.
+SYNONYMS: Final = {
+    "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2", "arcsinh": "asinh", "arccosh": "acosh",
+    "arctanh": "atanh", "float_power": "pow", "power": "pow",
+}  # fmt: skip
+
+
+# --- functions of math --------------------------------------------------------------------------------------------
+
+
+def _beyond_python(name: str, arguments: tuple[float, ...]) -> float:
+    """C's answer where `math` raises: poles and domains, from torch; `gamma`, which torch lacks, by its rule."""
+    if name == "gamma":
+        x = arguments[0]
+        return math.copysign(math.inf, x) if x == 0 or x > 0 else math.nan
+    import torch
+
+    tensors = [torch.tensor(argument, dtype=torch.float64) for argument in arguments]
+    return float(getattr(torch, name)(*tensors))
+
+
+@cache
+def _total(name: str) -> Callable[..., float]:
+    """`math.name`, answering as C does where Python raises."""
+    function: Callable[..., float] = getattr(math, name)
+    if name == "pow":
+        return power_ieee
+
+    def total(*arguments: float) -> float:
+        try:
+            return function(*arguments)
+        except (ValueError, OverflowError):
+            return _beyond_python(name, arguments)
+
+    return total
+
+
+def _result_class(arguments: tuple[Any, ...]) -> type[FloatElement] | None:
+    """The float class of a function's result; None where every argument is a plain Python number."""
+    classes = [argument.__class__ for argument in arguments if isinstance(argument, FloatElement | IntElement)]
+    if not classes:
+        return None
+    joined: type[Element] | None = classes[0] if len(arguments) == 1 else common_class(*arguments)
+    if joined is None:
+        raise TypeError("a math function takes numbers")
+    return joined if issubclass(joined, FloatElement) else cast("type[FloatElement]", element_class(DEFAULT_FLOAT))
+
+
+def _typed_math(name: str) -> Function:
+    function: Callable[..., float] = getattr(math, name)
+    ulps = 0 if name in EXACT else LOOSE_ULPS if name in LOOSE else USUAL_ULPS
+
+    def call(*arguments: Any) -> Any:
+        cls = _result_class(arguments)
+        if cls is None:
+            return function(*arguments)
+        total = function if cls is Double else _total(name)
+        operands = tuple(cls.of(argument) for argument in arguments)
+        exact = total(*map(float, operands))
+        value = float(cls.make(exact, 0.0)) if cls is Double else float(cls.cast(exact))
+        own = ulps * cls.dtype.epsilon * max(abs(value), 1.0 if name == "lgamma" else 0.0)
+        return cls.make(value, measure(total, operands, value, own if math.isfinite(value) else 0.0))
+
+    call.__name__ = name
+    return call
+
+
+def _typed_predicate(name: str) -> Function:
+    function: Callable[[float], bool] = getattr(math, name)
+    return lambda value: function(float(value))
+
+
+def _typed_step(name: str) -> Function:
+    """`math.floor`, `ceil`, `trunc`: Python integers."""
+    step: Callable[[float], int] = getattr(math, name)
+    return lambda value: integral(value, step) if isinstance(value, float) else int(value)
+
+
+MATH: Final[dict[str, Function]] = {
+    **{name: _typed_math(name) for name in (*ONE, *TWO) if hasattr(math, name)},
+    **{name: _typed_predicate(name) for name in PREDICATES},
+    **{name: _typed_step(name) for name in ("floor", "ceil", "trunc")},
+}
+
+
+# --- functions of Python ------------------------------------------------------------------------------------------
+
+
+def _selects(name: str) -> Function:
+    """`min` or `max` in the common element type. No doubt at a tie: both candidates are within the result's error."""
+    plain: Function = getattr(builtins, name)
+    beats: Callable[[float, float], bool] = float.__lt__ if name == "min" else float.__gt__
+
+    def select(*values: Any) -> Any:
+        common = _common(values)
+        if common is None:
+            return plain(*values)
+        items = [common.of(value) for value in values]
+        if not issubclass(common, FloatElement):
+            return plain(items)
+        best = items[0]
+        for item in items[1:]:
+            best = item if beats(item, best) else best
+        return common.make(float(best), max(item.error for item in items))
+
+    return select
+
+
+def _common(values: tuple[Any, ...]) -> type[Element] | None:
+    """The class in which all `values` meet; None where none is an element."""
+    if not any(isinstance(value, FloatElement | IntElement) for value in values):
+        return None
+    first, *rest = sorted(values, key=lambda value: not isinstance(value, FloatElement | IntElement))
+
+    def widen(joined: type[Element], value: object) -> type[Element]:
+        found = joined if value.__class__ is joined else common_class(joined(0), value)
+        if found is None:
+            raise TypeError("min and max of an element take numbers")
+        return found
+
+    start: type[Element] = first.__class__
+    return reduce(widen, rest, start)
+
+
+def _python_float(value: Any = 0.0) -> float:
+    """`float(x)`: a Python float, which keeps the error of an element."""
+    made: float = Double.cast(value) if isinstance(value, FloatElement | IntElement) else float(value)
+    return made
+
+
+BUILTINS: Final[dict[str, Function]] = {"min": _selects("min"), "max": _selects("max"), "float": _python_float}
+
+
+# --- functions of torch and NumPy ---------------------------------------------------------------------------------
+
+
+def _rounding(name: str) -> Function:
+    """Torch's `floor` and the like keep the element type."""
+    step: Callable[[float], int] = round if name in ("round", "rint") else getattr(math, name)
+
+    def call(value: Any) -> Any:
+        if not isinstance(value, FloatElement):
+            return float(step(value)) if isinstance(value, float) else value
+        if not math.isfinite(value):
+            return value
+        result = float(step(float(value)))
+        moved = value.error and abs(step(float(value) + value.error) - step(float(value) - value.error))
+        return value.make(result, moved)
+
+    return call
+
+
+LIBRARY: Final[dict[str, Function]] = {
+    **{name: function for name, function in MATH.items() if name in (*ONE, *TWO, *PREDICATES)},
+    **{synonym: MATH[name] for synonym, name in SYNONYMS.items()},
+    **{name: _rounding(name) for name in ("floor", "ceil", "trunc", "round", "rint")},
+    "abs": abs, "absolute": abs, "minimum": BUILTINS["min"], "maximum": BUILTINS["max"],
+    "rsqrt": lambda value: 1 / MATH["sqrt"](value),
+    "sigmoid": lambda value: 1 / (1 + MATH["exp"](-value)),
+    "square": lambda value: value * value,
+}  # fmt: skip
+
+
+# --- casts and lookup ---------------------------------------------------------------------------------------------
+
+
+def cast_named(name: str) -> type[Element] | None:
+    """The element class that a scalar type's name means: `float32`, `bool_`."""
+    dtype = BY_NAME.get(name) or ALIASES.get(name)
+    return element_class(dtype) if dtype is not None else None
+
+
+def typed(value: object) -> object | None:
+    """What stands in for `value` in a simulated kernel; None where it needs no stand-in."""
+    origin = getattr(value, "__module__", None) or type(value).__module__
+    top = origin.partition(".")[0]
+    if type(value).__module__ == "torch" and str(value).startswith("torch."):  # torch.float32 is no function of torch
+        return cast_named(str(value).removeprefix("torch."))
+    if top == "numba":
+        return cast_named(str(value))
+    name = getattr(value, "__name__", "")
+    if isinstance(value, type):
+        return cast_named(name) if top == "numpy" else None
+    if top == "math":
+        return MATH.get(name)
+    if top in ("numpy", "torch") or type(value).__module__ == "numpy":  # a ufunc, or a builtin of torch
+        return LIBRARY.get(name)
+    return None
+
+
+def members(module: str) -> dict[str, Function | type[Element]]:
+    """The typed stand-ins for the attributes of a module, by its name."""
+    top = module.partition(".")[0]
+    if top == "math":
+        return dict(MATH)
+    if top not in ("numpy", "torch", "numba"):
+        return {}
+    found: dict[str, Function | type[Element]] = {} if top == "numba" else dict(LIBRARY)
+    return found | {name: cls for name in (*BY_NAME, *ALIASES) if (cls := cast_named(name)) is not None}

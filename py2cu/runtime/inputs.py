@@ -1,0 +1,226 @@
+"""Invent arguments for a kernel from its signature: the cases of `check`.
+
+In: a `Signature` and a seed. Out: `Case`s, the same for the same seed: sizes 0, 1, odd, one less and one more than a
+block, several blocks; random values, each dtype's extremes, infinities and NaN, and tame values that serve as indices
+and divisors. Outputs are poisoned, or filled as `init=` says.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import torch
+
+from py2cu.dtypes import DType, Kind
+from py2cu.ir.nodes import Parameter, Role
+from py2cu.ir.signature import Signature, evaluate
+from py2cu.ir.types import ArrayType, ElementType, PythonType
+from py2cu.ir.visit import names_in
+from py2cu.runtime.fences import poison
+from py2cu.runtime.simulate import bind_dims
+
+WORK_LIMIT: Final = 20_000  # product of all dimensions: what CPython runs in a fraction of a second
+INNER_SIZES: Final = (3, 1, 5, 0, 7, 4)  # dimensions that no launch axis runs over
+FLOATS: Final = (0.5, -1.25, 2.0, 0.1, 3.75, 1e-3, 1.0)
+INTEGERS: Final = (1, 2, 3, 1, 4, 2, 0)
+TAME: Final = "tame"
+GIVEN: Final = "given"  # by the user
+# Which sizes (by place in the lists of sizes) meet which values.
+PLAN: Final = (
+    (1, "random"), (2, "random"), (3, "random"), (4, "random"), (5, "random"), (0, "random"),
+    (2, TAME), (4, "extreme"), (4, "non-finite"),
+)  # fmt: skip
+
+Argument = torch.Tensor | int | float | bool
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One call: every argument by name, arrays on the CPU. `strided` inputs are to be laid out with gaps."""
+
+    sizes: Mapping[str, int]
+    values: str
+    arguments: Mapping[str, Argument]
+    strided: bool = False
+
+    @property
+    def is_empty(self) -> bool:
+        """No thread runs, or there is nothing to write."""
+        return any(size == 0 for size in self.sizes.values())
+
+    def __str__(self) -> str:
+        scalars = {name: value for name, value in self.arguments.items() if not isinstance(value, torch.Tensor)}
+        named = ", ".join(f"{name}={value}" for name, value in (dict(self.sizes) | scalars).items())
+        layout = ", strided inputs" if self.strided else ""
+        return f"{named or 'no sizes'}, {self.values} values{layout}"
+
+
+def invent_cases(signature: Signature, seed: int = 0) -> Iterator[Case]:
+    """The cases of `signature`, in order; those whose extents would be negative are left out."""
+    plan = [(place, values, False) for place, values in PLAN if values != "non-finite" or _has_floats(signature)]
+    if signature.strided:
+        plan.append((2, "random", True))
+    for number, (place, values, strided) in enumerate(plan):
+        sizes = choose_sizes(signature, place)
+        case = make_case(signature, sizes, values, seed + number, strided=strided)
+        if case is not None:
+            yield case
+
+
+def make_case(
+    signature: Signature, sizes: Mapping[str, int], values: str, seed: int, *, strided: bool = False
+) -> Case | None:
+    """One case; None where an extent comes out negative."""
+    dims = dict(sizes)
+    free = {p.name: _free_scalar(p, seed) for p in signature.parameters if not p.is_array and p.name not in sizes}
+    dims |= {name: value for name, value in free.items() if isinstance(value, int)}
+    draw = Draw(values, seed, bound=min((size for size in sizes.values() if size), default=4))
+    arguments: dict[str, Argument] = {}
+    for parameter in signature.parameters:
+        type_ = parameter.type
+        if isinstance(type_, ArrayType):
+            shape = [evaluate(dim, dims) for dim in type_.dims]
+            if any(extent < 0 for extent in shape):
+                return None
+            arguments[parameter.name] = _fill(signature, parameter, draw.array(type_.dtype, shape))
+        elif isinstance(type_, ElementType) and parameter.name not in sizes:
+            arguments[parameter.name] = draw.array(type_.dtype, [1]).item()
+        else:
+            arguments[parameter.name] = free[parameter.name] if parameter.name in free else sizes[parameter.name]
+    return Case(dict(sizes), values, arguments, strided)
+
+
+def _fill(signature: Signature, parameter: Parameter, drawn: torch.Tensor) -> torch.Tensor:
+    """The array as the kernel meets it: drawn, or for an output its initial value or poison."""
+    initial = dict(signature.inits).get(parameter.name)
+    if parameter.role is not Role.OUTPUT:
+        return drawn
+    return poison(drawn) if initial is None else drawn.fill_(initial)
+
+
+def given_case(signature: Signature, arguments: Mapping[str, Argument]) -> Case:
+    """The user's own arguments as a case: tensors cloned to the CPU, dimensions and absent outputs filled in.
+
+    Raises:
+        ValueError: shapes that contradict each other, or a missing input.
+    """
+    complete = {n: v.detach().cpu().clone() if isinstance(v, torch.Tensor) else v for n, v in arguments.items()}
+    dims = bind_dims(signature, complete)
+    for parameter in signature.parameters:
+        type_ = parameter.type
+        if isinstance(type_, ArrayType) and parameter.name not in complete:
+            shape = [evaluate(dim, dims) for dim in type_.dims]
+            empty = torch.empty(shape, dtype=getattr(torch, type_.dtype.name))
+            complete[parameter.name] = _fill(signature, parameter, empty)
+        elif parameter.name in dims:
+            complete.setdefault(parameter.name, dims[parameter.name])
+    return Case({name: dims[name] for name in dimension_names(signature) if name in dims}, GIVEN, complete)
+
+
+def _free_scalar(parameter: Parameter, number: int) -> int | float | bool:
+    """The value of a scalar that is no dimension."""
+    kind = parameter.type.kind if isinstance(parameter.type, PythonType) else Kind.INT
+    if kind is Kind.BOOL:
+        return number % 2 == 0
+    choices: tuple[int | float, ...] = FLOATS if kind is Kind.FLOAT else INTEGERS
+    return choices[number % len(choices)]
+
+
+def _has_floats(signature: Signature) -> bool:
+    return any(isinstance(p.type, ArrayType) and p.type.dtype.kind is Kind.FLOAT for p in signature.inputs)
+
+
+# --- sizes --------------------------------------------------------------------------------------------------------
+
+
+def axis_sizes(block: int) -> tuple[int, ...]:
+    """Sizes along an axis whose block is `block` wide."""
+    odd = 37 if block > 64 else 7 if block > 8 else 5
+    return (0, 1, odd, max(block - 1, 0), block + 1, 3 * block + 5)
+
+
+def choose_sizes(signature: Signature, place: int) -> dict[str, int]:
+    """A size for every dimension name. Lists are rotated by dimension, so that no picture is square."""
+    axes = _axis_of(signature)
+    sizes: dict[str, int] = {}
+    for ordinal, name in enumerate(dimension_names(signature)):
+        block = (*signature.block, 1, 1)[axes[name]] if name in axes else None
+        choices = INNER_SIZES if block is None else axis_sizes(block)
+        sizes[name] = choices[(place + ordinal) % len(choices)]
+    return _shrink(sizes, axes)
+
+
+def dimension_names(signature: Signature) -> tuple[str, ...]:
+    """Every name that an extent or the size of the launch reads, in order of first appearance."""
+    extents = [dim for p in signature.arrays if isinstance(p.type, ArrayType) for dim in p.type.dims]
+    extents += [index.extent for index in signature.indices]
+    extents += signature.size or ()
+    return tuple(dict.fromkeys(itertools.chain.from_iterable(map(names_in, extents))))
+
+
+def _axis_of(signature: Signature) -> dict[str, int]:
+    """The launch axis (0 for x) that runs over each dimension."""
+    runs = [("xyz".index(index.axis), index.extent) for index in signature.indices]
+    runs += list(enumerate(signature.size or ()))
+    return {name: axis for axis, extent in reversed(runs) for name in names_in(extent)}
+
+
+def _shrink(sizes: dict[str, int], axes: Mapping[str, int]) -> dict[str, int]:
+    """Halve dimensions until CPython can run the case: inner ones first, for the block edges matter most."""
+    while math.prod(max(1, size) for size in sizes.values()) > WORK_LIMIT:
+        inner = [name for name in sizes if name not in axes and sizes[name] > 2]
+        largest = max(inner or sizes, key=lambda name: sizes[name])
+        sizes[largest] = sizes[largest] // 2 | 1
+    return sizes
+
+
+# --- values -------------------------------------------------------------------------------------------------------
+
+
+class Draw:
+    """A seeded source of elements of one flavour: random, tame, extreme or non-finite."""
+
+    def __init__(self, values: str, seed: int, bound: int) -> None:
+        self._values = values
+        self._bound = bound  # tame integers stay below it, so that they can index
+        self._generator = torch.Generator().manual_seed(seed)
+
+    def array(self, dtype: DType, shape: list[int]) -> torch.Tensor:
+        """A fresh contiguous tensor."""
+        drawn = self._tame(dtype, shape) if self._values == TAME else self._random(dtype, shape)
+        if self._values in (TAME, "random") or not drawn.numel():
+            return drawn
+        special = torch.tensor(self._special(dtype), dtype=drawn.dtype)
+        picked = special[self._integers(0, len(special), shape)]
+        return torch.where(self._integers(0, 4, shape) > 0, picked, drawn)
+
+    def _integers(self, low: int, high: int, shape: list[int]) -> torch.Tensor:
+        return torch.randint(low, high, shape, generator=self._generator)
+
+    def _random(self, dtype: DType, shape: list[int]) -> torch.Tensor:
+        kind: torch.dtype = getattr(torch, dtype.name)
+        if dtype.kind is Kind.FLOAT:
+            return (3 * torch.randn(shape, generator=self._generator, dtype=torch.float64)).to(kind)
+        # Wide integers stay moderate: they are counts and indices more often than bit patterns.
+        low, high = (int(dtype.low), int(dtype.high) + 1) if dtype.bits <= 16 else (-1000, 1001)
+        return self._integers(low, high, shape).to(kind)
+
+    def _tame(self, dtype: DType, shape: list[int]) -> torch.Tensor:
+        kind: torch.dtype = getattr(torch, dtype.name)
+        if dtype.kind is Kind.FLOAT:
+            return (0.5 + 1.5 * torch.rand(shape, generator=self._generator, dtype=torch.float64)).to(kind)
+        if dtype.kind is Kind.BOOL:
+            return self._integers(0, 2, shape).to(kind)
+        # Positive where it can be, to divide by; below every extent, to index with.
+        return self._integers(min(1, self._bound - 1), min(self._bound, 128), shape).to(kind)
+
+    def _special(self, dtype: DType) -> list[float]:
+        if dtype.kind is not Kind.FLOAT:
+            return [dtype.low, dtype.high, 0, 1] + ([-1] if dtype.signed else [])
+        tiny = 2.0**-126 if dtype.bits == 32 else 2.0**-1022
+        finite = [0.0, -0.0, 1.0, -1.0, dtype.high, dtype.low, tiny, -tiny, tiny / 4]
+        return finite if self._values == "extreme" else [*finite, math.inf, -math.inf, math.nan]

@@ -1,0 +1,79 @@
+"""The shape of a launch: how many blocks of how many threads, and where threads stop.
+
+In: a `Signature` and the values of its dimensions, or an explicit grid and block. Out: `Launch`, in CUDA's axis order.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from py2cu.ir.signature import Signature, evaluate
+
+Triple = tuple[int, int, int]
+AXES: Final = "xyz"
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """Grid and block, each in x, y, z."""
+
+    grid: Triple
+    block: Triple
+
+    def blocks(self) -> Iterator[Triple]:
+        return _triples(self.grid)
+
+    def threads(self) -> Iterator[Triple]:
+        return _triples(self.block)
+
+
+def plan_launch(
+    signature: Signature,
+    dims: dict[str, int],
+    grid: int | tuple[int, ...] | None = None,
+    block: int | tuple[int, ...] | None = None,
+) -> Launch:
+    """Grid and block of a call: as given, else the ceiling of size by block; a size of 0 gives an empty grid."""
+    shape = _triple(signature.block if block is None else block)
+    if grid is not None:
+        return Launch(_triple(grid), shape)
+    sizes = _sizes(signature, dims)
+    if sizes is None:
+        raise ValueError(f"`{signature.name}` has no size: launch it as {signature.name}[grid, block](...)")
+    blocks = tuple(max(0, -(-size // extent)) for size, extent in zip(sizes, shape, strict=True))
+    return Launch((blocks[0], blocks[1], blocks[2]), shape)
+
+
+def _sizes(signature: Signature, dims: dict[str, int]) -> Triple | None:
+    """How many threads are wanted in x, y, z."""
+    if signature.indices:
+        extents = {index.axis: evaluate(index.extent, dims) for index in signature.indices}
+        return extents.get("x", 1), extents.get("y", 1), extents.get("z", 1)
+    return None if signature.size is None else _triple(tuple(evaluate(size, dims) for size in signature.size))
+
+
+def _triple(value: int | tuple[int, ...]) -> Triple:
+    given = (value,) if isinstance(value, int) else tuple(value)
+    x, y, z = (*given, 1, 1, 1)[:3]
+    return int(x), int(y), int(z)
+
+
+def _triples(extents: Triple) -> Iterator[Triple]:
+    x, y, z = extents
+    return ((i, j, k) for k, j, i in itertools.product(range(z), range(y), range(x)))
+
+
+def find_limits(signature: Signature, dims: dict[str, int]) -> Triple | None:
+    """Where threads stop, per axis: the extents of an index kernel, or the guards that the translator added."""
+    stops = [(index.axis, index.extent) for index in signature.indices]
+    stops += [(guard.axis, guard.extent) for guard in signature.guards]
+    if not stops:
+        return None
+    limits = [1 << 62] * 3
+    for axis, extent in stops:
+        place = AXES.index(axis)
+        limits[place] = min(limits[place], evaluate(extent, dims))
+    return limits[0], limits[1], limits[2]

@@ -1,0 +1,99 @@
+"""Compiler messages as positions in the Python.
+
+In: the log of a failed build, the artifacts that were built, the Python they came from. Out: a `BuildError`, whose
+diagnostics point at the Python line behind each message; where a template wrote the line, at the emitted text.
+Promises: g++, clang++ and nvcc are read; what cannot be placed stays in the error's text and log, never lost.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import PurePath
+from typing import Final
+
+from py2cu.diagnostics import Diagnostic, Py2cuError, Severity, render
+from py2cu.source import SourceFile, Span
+from py2cu.translation import Artifacts, TargetName, Text
+
+_PLACED: Final = re.compile(
+    r"^(?P<file>[^\s:(][^:(\n]*)"
+    r"(?::(?P<line>\d+):(?:(?P<column>\d+):)?|\((?P<nvcc_line>\d+)\):) *"
+    r"(?:fatal |catastrophic )?error(?: #[\w-]+)?: (?P<message>.+)$",
+    re.MULTILINE,
+)
+"""`a.cpp:12:5: error: …` of g++ and clang++, `a.cu(12): error #20: …` of nvcc."""
+
+_UNPLACED: Final = re.compile(
+    r"^.*(?:\berror\b|\bfatal\b|undefined reference|cannot find -l|Killed signal).*$", re.MULTILINE
+)
+
+_HINTS: Final = (
+    ("unsupported GNU version", "this nvcc refuses this g++: install an older one, and name it in CC and CXX"),
+    (
+        "Unsupported gpu architecture",
+        "this nvcc does not know the architecture: use another CUDA version, or set TORCH_CUDA_ARCH_LIST",
+    ),
+    (
+        "Unsupported .version",
+        "parts of different CUDA versions are mixed: pip install 'py2cu[cuda]' in a fresh environment",
+    ),
+    ("Killed signal", "the compiler was killed, most likely for memory: free some and try again"),
+    ("nv/target: No such file", "the CUDA headers are incomplete: pip install nvidia-cuda-cccl of nvcc's version"),
+    ("omp.h", "this compiler has no OpenMP: install g++, or name it in CXX"),
+    (
+        "uses too much shared data",
+        "use less shared memory, or give the array a run-time shape: only that may exceed 48 KB",
+    ),
+)
+_DEFAULT_HINT: Final = "unless the text was edited, py2cu should have refused this kernel: please report it as a bug"
+
+
+class BuildError(Py2cuError):
+    """A compiler refused the text: `diagnostics` say where, `log` is all that it said."""
+
+    def __init__(self, diagnostics: Sequence[Diagnostic], log: str, hint: str) -> None:
+        self.diagnostics, self.log, self.hint = tuple(diagnostics), log, hint
+        super().__init__(self.diagnostics, log, hint)
+
+    def __str__(self) -> str:
+        if self.diagnostics:
+            return "\n" + render(self.diagnostics)
+        said = [match[0] for match in _UNPLACED.finditer(self.log)] or self.log.splitlines()[-10:]
+        return "\n".join(["the build failed:", *dict.fromkeys(said), f"  hint: {self.hint}"])
+
+
+def build_error(log: str, artifacts: Artifacts, source: SourceFile | None = None) -> BuildError:
+    """Read `log`; `source` is the Python that `Text.origin` counts in, None where only the emitted text is known."""
+    hint = next((hint for sign, hint in _HINTS if sign in log), _DEFAULT_HINT)
+    found = dict.fromkeys(_diagnostics(log, artifacts, source, hint))
+    return BuildError(sorted(found, key=lambda item: (item.file.name, item.span)), log, hint)
+
+
+def _diagnostics(log: str, artifacts: Artifacts, source: SourceFile | None, hint: str) -> Iterator[Diagnostic]:
+    compiler = "nvcc" if artifacts.target is TargetName.CUDA else "the C++ compiler"
+    texts = _texts_by_file(artifacts)
+    for match in _PLACED.finditer(log):
+        text = texts.get(PurePath(match["file"]).name)
+        if text is None:
+            continue
+        line = int(match["line"] or match["nvcc_line"])
+        file, span = _place(text, line, int(match["column"] or 1), source)
+        by = compiler if text is artifacts.kernel else "the C++ compiler"
+        where = "" if file is not source else f" ({text.name}:{line})"
+        yield Diagnostic(Severity.ERROR, "P601", f"{by} refuses this line: {match['message']}{where}", span, file, hint)
+
+
+def _texts_by_file(artifacts: Artifacts) -> dict[str, Text]:
+    """By the names that `#line` gave them, and by those of load_inline's files."""
+    names = {"main.cpp": artifacts.binding, "cuda.cu": artifacts.kernel}
+    return names | {text.name: text for text in artifacts.files}
+
+
+def _place(text: Text, line: int, column: int, source: SourceFile | None) -> tuple[SourceFile, Span]:
+    """The Python behind a line of `text`, as a whole line; else the place in `text` itself."""
+    python_line = text.origin[line - 1] if 0 < line <= len(text.origin) else 0
+    if source is None or python_line == 0:
+        return SourceFile(text.name, text.text), Span(line, column - 1, line, column)
+    code = source.line(python_line)
+    return source, Span(python_line, len(code) - len(code.lstrip()), python_line, max(1, len(code.rstrip())))

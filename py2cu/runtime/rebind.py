@@ -1,0 +1,142 @@
+"""The kernel function with its globals replaced: same code object, so breakpoints and tracebacks stay the user's.
+
+In: a Python function. Out: `Rebound`: a function that runs the same code on typed stand-ins for `math`, casts and the
+like, and `place(...)`, which tells it (and every helper of its module) what `threadIdx` and the others are now.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Mapping
+from functools import partial
+from operator import setitem
+from types import CellType, FunctionType, ModuleType, SimpleNamespace
+from typing import Any, Final, Self
+
+from py2cu.runtime.functions import BUILTINS, members, typed
+
+LAUNCH_OBJECTS: Final = ("blockIdx", "threadIdx", "blockDim", "gridDim")
+
+
+class Coordinate(int):
+    """A launch object of one thread: `.x`, `.y`, `.z` are plain integers; bare, it is its x."""
+
+    x: int
+    y: int
+    z: int
+
+    def __new__(cls, x: int, y: int = 1, z: int = 1) -> Self:
+        made = super().__new__(cls, x)
+        made.x, made.y, made.z = x, y, z
+        return made
+
+
+class ModuleStandIn(SimpleNamespace):
+    """A module of which some attributes are replaced; the rest is the module's own."""
+
+    def __init__(self, module: ModuleType, replaced: Mapping[str, object]) -> None:
+        super().__init__(**replaced)
+        self._module = module
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._module, name)
+
+
+class Rebound:
+    """A kernel ready to be called thread by thread; the plain functions beside it are rebound with it."""
+
+    def __init__(self, function: FunctionType) -> None:
+        self._launch: dict[str, Coordinate] = {}
+        self._slots: list[tuple[Callable[[Coordinate], None], str]] = []  # what to set, to which launch object
+        self._modules: dict[str, ModuleStandIn] = {}
+        self._home = function.__globals__
+        self._globals: dict[str, Any] = {}
+        self._fill_globals()
+        self.code = function.__code__
+        self.call: Callable[..., object] = self._rebuild(function)
+
+    def place(self, launch: Mapping[str, Coordinate]) -> None:
+        """Set the launch objects for the next call."""
+        self._launch.update(launch)
+        for put, name in self._slots:
+            put(self._launch[name])
+
+    def _fill_globals(self) -> None:
+        own = self._home.get("__builtins__", builtins)
+        plain = vars(own) if isinstance(own, ModuleType) else own
+        for name, value in self._home.items():
+            self._bind(self._globals, name, value)
+        self._globals["__builtins__"] = {**plain, **BUILTINS}
+
+    def _bind(self, namespace: dict[str, Any], name: str, value: object) -> None:
+        """Enter `value`, or its stand-in, under `name`."""
+        launch_object = _launch_name(value)
+        if launch_object is not None:
+            self._slots.append((partial(setitem, namespace, name), launch_object))
+        namespace[name] = self._stand_in(value)
+
+    def _stand_in(self, value: object) -> object:
+        if isinstance(value, ModuleType):
+            return self._module(value)
+        if type(value).__module__.startswith("py2cu."):  # a device function behind its decorator
+            value = getattr(value, "python", value)
+        if isinstance(value, FunctionType) and value.__globals__ is self._home:
+            return self._rebuild(value)
+        replacement = typed(value)
+        return value if replacement is None else replacement
+
+    def _module(self, module: ModuleType) -> object:
+        name = module.__name__
+        if name in self._modules:
+            return self._modules[name]
+        replaced: dict[str, object] = dict(members(name))
+        if name == "numba.cuda":
+            replaced |= {"grid": self._grid, "gridsize": self._grid_size}
+        launch = LAUNCH_OBJECTS if name in ("py2cu", "py2cu.vocabulary", "numba.cuda") else ()
+        if not replaced and not launch and name != "numba":
+            return module
+        made = self._modules[name] = ModuleStandIn(module, replaced)
+        self._slots += [(partial(setattr, made, key), key) for key in launch]
+        if isinstance(cuda := vars(module).get("cuda"), ModuleType):
+            made.cuda = self._module(cuda)
+        return made
+
+    def _rebuild(self, function: FunctionType) -> FunctionType:
+        cells = tuple(self._cell(cell) for cell in function.__closure__ or ())
+        made = FunctionType(function.__code__, self._globals, function.__name__, function.__defaults__, cells or None)
+        made.__kwdefaults__ = function.__kwdefaults__
+        return made
+
+    def _cell(self, cell: CellType) -> CellType:
+        """A closure variable: the same stand-ins as for a global."""
+        try:
+            value = cell.cell_contents
+        except ValueError:  # not assigned yet
+            return cell
+        made = CellType(self._stand_in(value))
+        launch_object = _launch_name(value)
+        if launch_object is not None:
+            self._slots.append((partial(setattr, made, "cell_contents"), launch_object))
+        return made
+
+    def _grid(self, dimensions: int) -> int | tuple[int, ...]:
+        """Numba's `cuda.grid`."""
+        at, block, size = (self._launch[key] for key in ("threadIdx", "blockIdx", "blockDim"))
+        axes = tuple(getattr(block, axis) * getattr(size, axis) + getattr(at, axis) for axis in "xyz"[:dimensions])
+        return axes if dimensions > 1 else axes[0]
+
+    def _grid_size(self, dimensions: int) -> int | tuple[int, ...]:
+        grid, size = self._launch["gridDim"], self._launch["blockDim"]
+        axes = tuple(getattr(grid, axis) * getattr(size, axis) for axis in "xyz"[:dimensions])
+        return axes if dimensions > 1 else axes[0]
+
+
+def _launch_name(value: object) -> str | None:
+    """The launch object that `value` is, if any: one of `py2cu.vocabulary`, or numba's."""
+    kind = type(value)
+    if kind.__name__ == "LaunchObject" and kind.__module__ == "py2cu.vocabulary":
+        name = getattr(value, "name", None)
+        return name if name in LAUNCH_OBJECTS else None
+    if isinstance(value, type) and value.__module__.startswith("numba."):
+        return value.__name__ if value.__name__ in LAUNCH_OBJECTS else None
+    return None

@@ -1,0 +1,219 @@
+"""Run a kernel's own Python, thread by thread: the oracle of `check`, and what a debugger steps through.
+
+In: the Python function, its `Signature` and every argument by name. Out: the tensors written in place, and a
+`SimulationReport` that says who wrote what. Blocks and threads run in order, x fastest; a launch whose size is zero
+runs nothing. The function's code object is the user's, so breakpoints hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import CodeType, FunctionType, TracebackType
+from typing import Any, Final
+
+from py2cu.diagnostics import Py2cuError
+from py2cu.dtypes import Kind
+from py2cu.ir.nodes import Name, Role
+from py2cu.ir.signature import Signature, evaluate
+from py2cu.ir.types import ArrayType, ElementType
+from py2cu.runtime.arrays import ArrayView, Finding, Journal, Place, Write
+from py2cu.runtime.deadline import deadline
+from py2cu.runtime.elements import THREAD, Double, element_class
+from py2cu.runtime.launch import AXES, Launch, find_limits, plan_launch
+from py2cu.runtime.rebind import Coordinate, Rebound
+
+
+class SimulationError(Py2cuError):
+    """The kernel's Python raised in one thread; `__cause__` is what it raised."""
+
+    def __init__(self, kernel: str, message: str, place: Place, line: int) -> None:
+        self.kernel, self.message, self.place, self.line = kernel, message, place, line
+        block, thread = place
+        super().__init__(f"`{kernel}`, line {line}, block {block}, thread {thread}: {message}")
+
+    def __reduce__(self) -> tuple[type[SimulationError], tuple[str, str, Place, int]]:
+        return type(self), (self.kernel, self.message, self.place, self.line)
+
+
+@dataclass(frozen=True, slots=True)
+class SimulationReport:
+    """What a simulated launch did: its shape, the last write to each element (by flat index), and what was odd."""
+
+    kernel: str
+    launch: Launch
+    threads: int
+    writes: Mapping[str, Mapping[int, Write]]
+    findings: tuple[Finding, ...]
+
+    def __str__(self) -> str:
+        shape = f"grid {self.launch.grid}, block {self.launch.block}"
+        lines = [f"`{self.kernel}`: {self.threads} threads, {shape}"]
+        return "\n".join(lines + [f"  {finding}" for finding in self.findings])
+
+
+def simulate(
+    function: Callable[..., object],
+    signature: Signature,
+    arguments: Mapping[str, Any],
+    *,
+    grid: int | tuple[int, ...] | None = None,
+    block: int | tuple[int, ...] | None = None,
+    seconds: float | None = None,
+) -> SimulationReport:
+    """Run `function` for every thread of a launch; outputs are among `arguments` and filled in place.
+    After `seconds`, where given, the thread that runs counts as one that raised.
+
+    Raises:
+        SimulationError: the Python raised: an index out of range, a division by zero, …
+        ValueError: arguments that do not fit the signature, or a launch of unknown size.
+    """
+    assert isinstance(function, FunctionType), function
+    dims = bind_dims(signature, arguments)
+    launch = plan_launch(signature, dims, grid, block)
+    journal = Journal()
+    missing = [p.name for p in signature.outputs if p.name not in arguments]
+    if missing:
+        raise ValueError(f"`{signature.name}` is to be given its outputs: {', '.join(missing)}")
+    views = _make_views(signature, arguments, journal)
+    threads = 0
+    try:
+        bound = _bind(signature, arguments, dims, views)
+        with deadline(seconds):
+            threads = _run(function, signature, launch, dims, bound, journal)
+    finally:
+        for view in views.values():
+            view.flush()
+    writes = {name: view.writes for name, view in views.items()}
+    return SimulationReport(signature.name, launch, threads, writes, tuple(journal.findings.values()))
+
+
+# --- arguments ----------------------------------------------------------------------------------------------------
+
+
+def bind_dims(signature: Signature, arguments: Mapping[str, Any]) -> dict[str, int]:
+    """The value of every dimension name and integer parameter, from shapes and scalars; outputs may be absent.
+
+    Raises:
+        ValueError: a shape that contradicts another, or an argument that is missing.
+    """
+    dims = {p.name: int(arguments[p.name]) for p in signature.parameters if _is_integer(arguments.get(p.name))}
+    for dim in signature.dims:
+        if dim.array is not None and dim.array in arguments:
+            dims.setdefault(dim.name, int(arguments[dim.array].shape[dim.axis]) // dim.divisor)
+    for parameter in signature.arrays:
+        if parameter.name not in arguments and parameter.role is not Role.OUTPUT:
+            raise ValueError(f"`{signature.name}` needs the array `{parameter.name}`")
+    for parameter in (p for p in signature.arrays if p.name in arguments):
+        _check_shape(parameter.name, parameter.type, tuple(arguments[parameter.name].shape), dims)
+    return dims
+
+
+def _is_integer(value: object) -> bool:
+    return isinstance(value, int)
+
+
+def _check_shape(name: str, type_: object, shape: tuple[int, ...], dims: dict[str, int]) -> None:
+    """Hold one array's shape against its annotation; a name that only this array has is learnt from it."""
+    assert isinstance(type_, ArrayType)
+    if len(shape) != len(type_.dims):
+        raise ValueError(f"`{name}` has {len(shape)} dimensions, its annotation {len(type_.dims)}")
+    for axis, (extent, dim) in enumerate(zip(shape, type_.dims, strict=True)):
+        if isinstance(dim, Name):
+            dims.setdefault(dim.id, extent)
+        expected = evaluate(dim, dims)
+        if expected != extent:
+            raise ValueError(f"axis {axis} of `{name}` has extent {extent}, expected {expected}")
+
+
+def _make_views(signature: Signature, arguments: Mapping[str, Any], journal: Journal) -> dict[str, ArrayView]:
+    return {
+        p.name: ArrayView(p.name, arguments[p.name], p.type.dtype, journal)
+        for p in signature.parameters
+        if isinstance(p.type, ArrayType)
+    }
+
+
+_PYTHON_NUMBERS: Final[dict[Kind, Callable[[Any], object]]] = {
+    Kind.BOOL: bool,
+    Kind.INT: int,
+    Kind.FLOAT: Double.cast,
+}
+
+
+def _bind(
+    signature: Signature, arguments: Mapping[str, Any], dims: Mapping[str, int], views: Mapping[str, ArrayView]
+) -> dict[str, object]:
+    """What each parameter of the Python function is: views, elements, Python numbers."""
+    bound: dict[str, object] = {}
+    for parameter in signature.parameters:
+        name, type_ = parameter.name, parameter.type
+        if isinstance(type_, ArrayType):
+            bound[name] = views[name]
+            continue
+        if name not in arguments and name not in dims:
+            raise ValueError(f"`{signature.name}` needs the argument `{name}`")
+        value = arguments[name] if name in arguments else dims[name]
+        if isinstance(type_, ElementType):
+            bound[name] = element_class(type_.dtype).cast(value)
+        else:
+            bound[name] = _PYTHON_NUMBERS[type_.kind](value)
+    return bound
+
+
+# --- the launch ---------------------------------------------------------------------------------------------------
+
+
+def _run(
+    function: FunctionType,
+    signature: Signature,
+    launch: Launch,
+    dims: dict[str, int],
+    bound: dict[str, object],
+    journal: Journal,
+) -> int:
+    """Call the kernel once per thread; how many threads ran."""
+    rebound = Rebound(function)
+    limits = find_limits(signature, dims)
+    objects = {"blockDim": Coordinate(*launch.block), "gridDim": Coordinate(*launch.grid)}
+    threads = [(thread, Coordinate(*thread)) for thread in launch.threads()]
+    axes = [AXES.index(index.axis) for index in signature.indices]
+    places = function.__code__.co_varnames[len(axes) + len(signature.launch) : function.__code__.co_argcount]
+    positional = [bound[name] for name in places]
+    named = {name: value for name, value in bound.items() if name not in places}
+    ran = 0
+    for block in launch.blocks():
+        objects["blockIdx"] = Coordinate(*block)
+        first = tuple(at * size for at, size in zip(block, launch.block, strict=True))
+        for thread, coordinate in threads:
+            index = (first[0] + thread[0], first[1] + thread[1], first[2] + thread[2])
+            if limits is not None and not (index[0] < limits[0] and index[1] < limits[1] and index[2] < limits[2]):
+                continue
+            objects["threadIdx"] = coordinate
+            journal.place = block, thread
+            rebound.place(objects)
+            leading = [index[axis] for axis in axes] + [objects[name] for name in signature.launch]
+            _call(rebound, signature.name, [*leading, *positional], named, journal)
+            ran += 1
+    return ran
+
+
+def _call(rebound: Rebound, kernel: str, positional: list[object], named: dict[str, object], journal: Journal) -> None:
+    THREAD.doubt = False
+    try:
+        rebound.call(*positional, **named)
+    except Exception as error:
+        message = str(error) if isinstance(error, IndexError) else f"{type(error).__name__}: {error}"
+        raise SimulationError(
+            kernel, message, journal.place, _kernel_line(error.__traceback__, rebound.code)
+        ) from error
+
+
+def _kernel_line(traceback: TracebackType | None, code: CodeType) -> int:
+    """The innermost line of the user's file in `traceback`."""
+    line = code.co_firstlineno
+    while traceback is not None:
+        if traceback.tb_frame.f_code.co_filename == code.co_filename:
+            line = traceback.tb_lineno
+        traceback = traceback.tb_next
+    return line

@@ -1,0 +1,236 @@
+"""Finds what a build needs on this machine: compilers, ninja, the CUDA toolkit, and what to compile for.
+
+In: environment variables, PATH, installed wheels. Out: paths and short names, or None where something is missing.
+Promises: never raises for a missing tool, and runs no program but a wrapper script in place of nvcc, once, to learn
+what it wraps. Answers are kept per process for as long as the environment they came from stays the same.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import hashlib
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from py2cu.diagnostics import EnvironmentLacks
+
+DEFAULT_ARCHITECTURES: Final = ("7.5+PTX",)
+"""Without a GPU: the oldest that CUDA 13 compiles for, and PTX, from which the driver makes every later one."""
+
+CXX_HINT: Final = "install g++ (Debian, Ubuntu: apt install g++; Fedora: dnf install gcc-c++), or name one in CXX"
+NINJA_HINT: Final = "pip install ninja"
+NVCC_HINT: Final = "pip install 'py2cu[cuda]', or set CUDA_HOME to a CUDA toolkit"
+
+_GENERATIONS: Final = {
+    "Volta": "7.0+PTX",
+    "Turing": "7.5+PTX",
+    "Ampere": "8.0;8.6+PTX",
+    "Ada": "8.9+PTX",
+    "Hopper": "9.0+PTX",
+    "Blackwell": "10.0;12.0+PTX",
+}
+
+
+def find_cxx() -> Path | None:
+    """The C++ compiler: `CXX` where it is set, else the first of c++, g++ and clang++ on PATH."""
+    wanted = os.environ.get("CXX", "").split()[:1]
+    return _first_on_path(tuple(wanted) or ("c++", "g++", "clang++"), os.environ.get("PATH", ""))
+
+
+def find_ninja() -> Path | None:
+    """Ninja on PATH, beside this Python (a virtual environment that was not activated), or in its wheel."""
+    on_path = _first_on_path(("ninja",), os.environ.get("PATH", ""))
+    return on_path or _ninja_of_python()
+
+
+def find_linker() -> str | None:
+    """A name for `-fuse-ld=`: lld or gold, which read torch's large libraries twice as fast as the default one."""
+    path = os.environ.get("PATH", "")
+    return next((name for name in ("lld", "gold") if _first_on_path((f"ld.{name}",), path)), None)
+
+
+def find_nvcc() -> Path | None:
+    """Nvcc in `CUDA_HOME`, on PATH, in the nvidia-cuda-nvcc wheel, or in /usr/local/cuda."""
+    home = cuda_home()
+    return home / "bin" / "nvcc" if home else None
+
+
+def cuda_home() -> Path | None:
+    """The toolkit that `find_nvcc` belongs to: a directory with bin/nvcc and the CUDA headers."""
+    names = ("CUDA_HOME", "CUDA_PATH", "PATH")
+    return _cuda_home(*(os.environ.get(name, "") for name in names))
+
+
+def cuda_include(home: Path) -> Path:
+    """Where the headers are; conda keeps them per platform."""
+    places = [home / "include", *sorted(home.glob("targets/*/include"))]
+    return next((place for place in places if (place / "cuda_runtime.h").is_file()), places[0])
+
+
+def cuda_libraries(home: Path) -> Path:
+    """Where libcudart is: lib64 in a toolkit, lib in a wheel."""
+    places = [home / "lib64", home / "lib", *sorted(home.glob("targets/*/lib"))]
+    return next((place for place in places if any(place.glob("libcudart.so*"))), places[0])
+
+
+def identity(*tools: Path | None) -> str | None:
+    """A short name of exactly these tools, from path, size and time; None where one of them is missing."""
+    if not all(tools):
+        return None
+    facts = []
+    for tool in filter(None, tools):
+        real = tool.resolve()
+        stat = real.stat()
+        facts.append((str(real), stat.st_size, stat.st_mtime_ns))
+    return hashlib.sha256(repr(facts).encode()).hexdigest()[:16]
+
+
+@functools.cache
+def cpu_identity() -> str:
+    """What `-march=native` depends on: the model and features of the first processor."""
+    wanted = ("vendor_id", "cpu family", "model", "flags", "Features", "CPU implementer", "CPU part", "CPU variant")
+    facts = [os.uname().machine]
+    try:
+        # Each processor's block costs the kernel time, and they are many on a server; the first says it all.
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as lines:
+            for line in lines:
+                if not line.strip():
+                    break
+                if line.split(":")[0].strip() in wanted:
+                    facts.append(line.strip())
+    except OSError:
+        pass
+    return hashlib.sha256("\n".join(facts).encode()).hexdigest()[:16]
+
+
+def gpu_architectures() -> tuple[str, ...]:
+    """What to compile for, in torch's spelling ("9.0", "7.5+PTX"), sorted.
+
+    `TORCH_CUDA_ARCH_LIST` where it is set, else the GPUs here, else `DEFAULT_ARCHITECTURES`.
+
+    Raises:
+        EnvironmentLacks: the variable names no architecture.
+    """
+    listed = os.environ.get("TORCH_CUDA_ARCH_LIST", "").strip()
+    if listed and listed != "native":
+        return _parse_architectures(listed)
+    return tuple(sorted({f"{major}.{minor}" for major, minor in gpu_capabilities()})) or DEFAULT_ARCHITECTURES
+
+
+def gencode_flags(architectures: tuple[str, ...]) -> tuple[str, ...]:
+    """Nvcc's flags for architectures in torch's spelling: machine code for each, and PTX where asked."""
+    flags = []
+    for architecture in architectures:
+        number = architecture.removesuffix("+PTX").replace(".", "")
+        flags.append(f"-gencode=arch=compute_{number},code=sm_{number}")
+        if architecture.endswith("+PTX"):
+            flags.append(f"-gencode=arch=compute_{number},code=compute_{number}")
+    return tuple(flags)
+
+
+@functools.cache
+def gpu_capabilities() -> tuple[tuple[int, int], ...]:
+    """Compute capability of each GPU here; from torch where it has started CUDA, which takes no time.
+
+    Else from NVML: to start CUDA for the answer would cost a cached kernel several times its 50 ms.
+    """
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_initialized():
+        return _torch_capabilities()
+    try:
+        nvml = ctypes.CDLL("libnvidia-ml.so.1")
+    except OSError:
+        return _torch_capabilities()
+    if nvml.nvmlInit_v2() != 0:
+        return _torch_capabilities()
+    try:
+        return tuple(_nvml_capabilities(nvml))
+    finally:
+        nvml.nvmlShutdown()
+
+
+def _nvml_capabilities(nvml: ctypes.CDLL) -> Iterator[tuple[int, int]]:
+    count, device = ctypes.c_uint(), ctypes.c_void_p()
+    major, minor = ctypes.c_int(), ctypes.c_int()
+    nvml.nvmlDeviceGetCount_v2(ctypes.byref(count))
+    for index in range(count.value):
+        if nvml.nvmlDeviceGetHandleByIndex_v2(index, ctypes.byref(device)) != 0:
+            continue
+        if nvml.nvmlDeviceGetCudaComputeCapability(device, ctypes.byref(major), ctypes.byref(minor)) == 0:
+            yield major.value, minor.value
+
+
+def _torch_capabilities() -> tuple[tuple[int, int], ...]:
+    """What torch says; the only source where the driver has no NVML (Jetson)."""
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.cuda.is_available():
+        return ()
+    return tuple(torch.cuda.get_device_capability(index) for index in range(torch.cuda.device_count()))
+
+
+def _parse_architectures(listed: str) -> tuple[str, ...]:
+    for name, members in _GENERATIONS.items():
+        listed = listed.replace(name, members)
+    names = [name for name in re.split(r"[;,\s]+", listed) if name]
+    wrong = [name for name in names if not re.fullmatch(r"\d+\.\d[af]?(\+PTX)?", name)]
+    if wrong:
+        raise EnvironmentLacks(
+            f"TORCH_CUDA_ARCH_LIST names no CUDA architecture: '{wrong[0]}'",
+            "write it as in TORCH_CUDA_ARCH_LIST='8.0;9.0+PTX', or unset it to build for the GPU here",
+        )
+    return tuple(sorted(set(names)))
+
+
+@functools.cache
+def _first_on_path(names: tuple[str, ...], path: str) -> Path | None:
+    found = next(filter(None, (shutil.which(name, path=path) for name in names)), None)
+    return Path(found) if found else None
+
+
+@functools.cache
+def _ninja_of_python() -> Path | None:
+    places = [Path(sys.executable).parent, Path(sysconfig.get_path("scripts"))]
+    if (spec := importlib.util.find_spec("ninja")) is not None:
+        places += [Path(place, "data", "bin") for place in spec.submodule_search_locations or ()]
+    return next((place / "ninja" for place in places if os.access(place / "ninja", os.X_OK)), None)
+
+
+@functools.cache
+def _cuda_home(cuda_home: str, cuda_path: str, path: str) -> Path | None:
+    return next((home for home in _cuda_homes(cuda_home, cuda_path, path) if _is_cuda_home(home)), None)
+
+
+def _cuda_homes(cuda_home: str, cuda_path: str, path: str) -> Iterator[Path]:
+    """Every place a toolkit may be in, most wanted first; what is not needed is not looked for."""
+    yield from (Path(named) for named in (cuda_home, cuda_path) if named)
+    if nvcc := shutil.which("nvcc", path=path):
+        yield Path(nvcc).resolve().parent.parent
+        yield Path(nvcc).parent.parent
+        yield from _wrapped_home(nvcc)
+    if (spec := importlib.util.find_spec("nvidia")) is not None:
+        for place in spec.submodule_search_locations or ():
+            yield from sorted(Path(place).glob("cu[0-9]*"), reverse=True)
+    yield Path("/usr/local/cuda")
+
+
+def _is_cuda_home(home: Path) -> bool:
+    return os.access(home / "bin" / "nvcc", os.X_OK) and (cuda_include(home) / "cuda_runtime.h").is_file()
+
+
+def _wrapped_home(nvcc: str) -> Iterator[Path]:
+    """The toolkit behind a wrapper script, as distributions put one on PATH; nvcc tells it in a dry run."""
+    try:
+        run = subprocess.run([nvcc, "--dryrun", "-c", "x.cu"], capture_output=True, text=True, timeout=10, check=False)
+    except (OSError, subprocess.SubprocessError):
+        return
+    if told := re.search(r"^#\$ TOP=(.+)$", run.stderr, re.MULTILINE):
+        yield Path(told[1].strip()).resolve()

@@ -1,0 +1,68 @@
+"""Source text and places in it.
+
+In: a path, bytes or text. Out: `SourceFile`, whose lines diagnostics quote, and `Span`, a place in one.
+Lines count from 1 and columns from 0, ends are exclusive, as in LibCST.
+"""
+
+from __future__ import annotations
+
+import io
+import tokenize
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Span:
+    """A half-open range of characters in one source file."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+
+NOWHERE = Span(0, 0, 0, 0)
+"""The place of nodes that a pass made up; diagnostics never point there."""
+
+
+class UnreadableSource(Exception):
+    """The input is no Python source text; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """Python source and the name under which messages speak of it."""
+
+    name: str
+    text: str
+
+    @classmethod
+    def read(cls, path: Path) -> SourceFile:
+        """Read `path`, honouring a BOM or coding line.
+
+        Raises:
+            UnreadableSource: no such file, a directory, no permission, binary, or not in its encoding.
+        """
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise UnreadableSource(f"cannot read the file: {reason}") from error
+        return cls(str(path), decode(data))
+
+    def line(self, number: int) -> str:
+        """Line `number`, counted from 1, without its end; empty past the last."""
+        lines = self.text.splitlines()
+        return lines[number - 1] if 0 < number <= len(lines) else ""
+
+
+def decode(data: bytes) -> str:
+    """Python's own reading of source bytes: BOM, coding line, else UTF-8."""
+    if b"\0" in data:
+        raise UnreadableSource("the file is binary, not Python source: it holds a null byte")
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        return data.decode(encoding)
+    except (SyntaxError, UnicodeDecodeError, LookupError) as error:
+        raise UnreadableSource(f"the file is not text in its encoding: {error}") from error

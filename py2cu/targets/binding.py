@@ -1,0 +1,251 @@
+"""The torch binding's view: schemas, checks and calls, spelled from a `Signature`'s facts.
+
+One binding serves both targets; the template leaves out the device guard and stream for the CPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from py2cu.dtypes import Kind
+from py2cu.ir.nodes import Expr, Kernel, Name, Parameter, Role
+from py2cu.ir.printer import print_expr
+from py2cu.ir.signature import Dim, Signature, find_dims, signature_of
+from py2cu.ir.types import ArrayType, ElementType, PythonType
+from py2cu.ir.visit import rebuild
+from py2cu.targets.view import arguments, extent_text, launch_type
+
+_SCHEMA_SCALARS = {Kind.BOOL: "bool", Kind.INT: "int", Kind.FLOAT: "float"}
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayView:
+    """One array argument: what is checked of it."""
+
+    name: str
+    user_name: str
+    scalar_type: str
+    dtype: str
+    rank: int
+    is_written: bool
+    extents: tuple[tuple[int, str, str], ...]  # axis, the extent's C++ text, its annotation
+    sizes: str  # every extent, for an allocation
+    fill: str  # the value an allocated one starts with
+
+
+@dataclass(frozen=True, slots=True)
+class DimView:
+    """One dimension: `value` is where it comes from, `given` the optional argument that must agree."""
+
+    name: str
+    user_name: str
+    value: str
+    array: str
+    axis: int
+    divisor: int
+    given: str
+
+
+@dataclass(frozen=True, slots=True)
+class RangeView:
+    """A scalar argument narrower than the op's: int32 and its like."""
+
+    name: str
+    user_name: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class BindingView:
+    """One kernel for the binding's template."""
+
+    name: str
+    struct: str
+    given: tuple[ArrayView, ...]
+    made: tuple[ArrayView, ...]
+    dims: tuple[DimView, ...]
+    ranges: tuple[RangeView, ...]
+    strided: tuple[str, ...]
+    input_parameters: tuple[str, ...]
+    input_call: str
+    all_parameters: tuple[str, ...]
+    all_call: str
+    launch_call: str
+    operators: tuple[tuple[str, str], ...]  # schema and C++ function
+    has_default_launch: bool
+    returns: str
+    first: str  # the array whose device is the call's
+    first_user_name: str
+
+    @property
+    def made_call(self) -> str:
+        names = ", ".join(array.name for array in self.made)
+        return names if len(self.made) == 1 else f"std::make_tuple({names})"
+
+    @property
+    def given_overlaps(self) -> tuple[tuple[ArrayView, ArrayView], ...]:
+        """Pairs of which the first is written, among what the caller always gives."""
+        return tuple(_overlaps(self.given, self.given))
+
+    @property
+    def made_overlaps(self) -> tuple[tuple[ArrayView, ArrayView], ...]:
+        """The same for outputs that the caller gives."""
+        return tuple(_overlaps(self.made, (*self.given, *self.made)))
+
+
+def _overlaps(written: tuple[ArrayView, ...], others: tuple[ArrayView, ...]) -> Iterator[tuple[ArrayView, ArrayView]]:
+    seen: set[frozenset[str]] = set()
+    for array in written:
+        for other in others:
+            pair = frozenset((array.name, other.name))
+            if array.is_written and array is not other and pair not in seen:
+                seen.add(pair)
+                yield array, other
+
+
+def view(kernel: Kernel) -> BindingView:
+    """`kernel`'s binding."""
+    signature = signature_of(kernel)
+    dims = {dim.name: dim for dim in find_dims(kernel)}
+    given = tuple(_array(kernel, p, dims) for p in signature.arrays if p.role is not Role.OUTPUT)
+    made = tuple(_array(kernel, p, dims) for p in signature.outputs)
+    name = kernel.c_name(kernel.name)
+    return BindingView(
+        name=name,
+        struct=f"{''.join(part.capitalize() for part in name.split('_'))}Extents",
+        given=given,
+        made=made,
+        dims=tuple(_dim(kernel, signature, dim) for dim in dims.values()),
+        ranges=tuple(
+            RangeView(kernel.c_name(p.name), p.name, p.type.dtype.c)
+            for p in signature.parameters
+            if isinstance(p.type, ElementType) and p.type.dtype.kind is Kind.INT
+        ),
+        strided=tuple(array.name for array in given if kernel.strided and not array.is_written),
+        input_parameters=tuple(_cpp_parameter(kernel, signature, p) for p in signature.inputs),
+        input_call=", ".join(kernel.c_name(p.name) for p in signature.inputs),
+        all_parameters=tuple(_cpp_parameter(kernel, signature, p) for p in signature.parameters),
+        all_call=", ".join(kernel.c_name(p.name) for p in signature.parameters),
+        launch_call=", ".join(_launch_value(kernel, dims, name, p) for name, _, p in arguments(kernel)),
+        operators=_operators(name, signature),
+        has_default_launch=kernel.size is not None,
+        returns=_returns(len(made)),
+        first=(given or made)[0].name,
+        first_user_name=(given or made)[0].user_name,
+    )
+
+
+def _operators(name: str, signature: Signature) -> tuple[tuple[str, str], ...]:
+    """The op's overloads: one that allocates, one that fills what it is given, one with an explicit grid."""
+    found = []
+    if signature.size is not None:
+        if signature.outputs:
+            returns = "Tensor" if len(signature.outputs) == 1 else f"({', '.join(['Tensor'] * len(signature.outputs))})"
+            found.append((_schema(name, signature.inputs, signature, defaults=True, returns=returns), f"{name}_new"))
+            found.append((_schema(f"{name}.out", signature.parameters, signature), f"{name}_fill"))
+        else:
+            found.append((_schema(name, signature.parameters, signature, defaults=True), f"{name}_fill"))
+    found.append(
+        (_schema(f"{name}.grid", signature.parameters, signature, "int[] grid", "int[] block"), f"{name}_on_grid")
+    )
+    return tuple(found)
+
+
+def _array(kernel: Kernel, parameter: Parameter, dims: dict[str, Dim]) -> ArrayView:
+    type_ = parameter.type
+    assert isinstance(type_, ArrayType)
+    told = {(dim.array, dim.axis) for dim in dims.values() if dim.divisor == 1}
+    extents = tuple(
+        (axis, dim_text(dim, kernel), print_expr(dim))
+        for axis, dim in enumerate(type_.dims)
+        if (parameter.name, axis) not in told
+    )
+    return ArrayView(
+        name=kernel.c_name(parameter.name),
+        user_name=parameter.name,
+        scalar_type=type_.dtype.torch,
+        dtype=type_.dtype.name,
+        rank=len(type_.dims),
+        is_written=parameter.role is not Role.INPUT,
+        extents=extents,
+        sizes=", ".join(dim_text(dim, kernel) for dim in type_.dims),
+        fill=str(dict(kernel.inits).get(parameter.name, "")),
+    )
+
+
+def dim_text(dim: Expr, kernel: Kernel) -> str:
+    """An extent over the members of the extents struct."""
+
+    def member(expr: Expr) -> Expr:
+        return Name(f"at.{kernel.c_name(expr.id)}") if isinstance(expr, Name) else expr
+
+    return extent_text(rebuild(dim, member), kernel)
+
+
+def _dim(kernel: Kernel, signature: Signature, dim: Dim) -> DimView:
+    scalar = kernel.parameter(dim.name)
+    name = kernel.c_name(dim.name)
+    if dim.array is None:
+        return DimView(name, dim.name, name, "", 0, 1, "")
+    value = f"{kernel.c_name(dim.array)}.size({dim.axis})" + (f" / {dim.divisor}" if dim.divisor > 1 else "")
+    return DimView(name, dim.name, value, dim.array, dim.axis, dim.divisor, name if scalar is not None else "")
+
+
+def _cpp_parameter(kernel: Kernel, signature: Signature, parameter: Parameter) -> str:
+    name = kernel.c_name(parameter.name)
+    match parameter.type:
+        case ArrayType():
+            return f"const Tensor& {name}"
+        case ElementType(dtype=dtype):
+            return f"{ {Kind.BOOL: 'bool', Kind.INT: 'int64_t', Kind.FLOAT: 'double'}[dtype.kind] } {name}"
+        case PythonType(kind=Kind.INT) if signature.is_derived(parameter):
+            return f"std::optional<int64_t> {name}"
+        case _:
+            return f"{launch_type(parameter.type, parameter)} {name}"
+
+
+def _launch_value(kernel: Kernel, dims: dict[str, Dim], name: str, parameter: Parameter | None) -> str:
+    c_name = kernel.c_name(name)
+    if parameter is not None and isinstance(parameter.type, ArrayType):
+        const = "const " if parameter.role is Role.INPUT else ""
+        return f"static_cast<{const}{parameter.type.dtype.c}*>({c_name}.data_ptr())"
+    if name in dims:
+        return f"at.{c_name}"
+    if parameter is not None and isinstance(parameter.type, ElementType):
+        return f"static_cast<{parameter.type.dtype.c}>({c_name})"
+    return c_name
+
+
+def _schema(
+    name: str,
+    parameters: tuple[Parameter, ...],
+    signature: Signature,
+    *more: str,
+    defaults: bool = False,
+    returns: str = "()",
+) -> str:
+    """`rgb2grey.out(Tensor x, Tensor(a!) out) -> ()`. Extents that shapes tell default to none, at the list's end."""
+    letters = iter("abcdefghijklmnopqrstuvwxyz")
+    trailing = len(parameters)
+    while defaults and trailing and signature.is_derived(parameters[trailing - 1]):
+        trailing -= 1
+    items = []
+    for place, parameter in enumerate(parameters):
+        match parameter.type:
+            case ArrayType() if parameter.role is not Role.INPUT:
+                kind = f"Tensor({next(letters)}!)"
+            case ArrayType():
+                kind = "Tensor"
+            case ElementType(dtype=dtype):
+                kind = _SCHEMA_SCALARS[dtype.kind]
+            case PythonType(kind=scalar):
+                kind = _SCHEMA_SCALARS[scalar] + ("?" if signature.is_derived(parameter) else "")
+        items.append(f"{kind} {parameter.name}" + ("=None" if place >= trailing else ""))
+    return f"{name}({', '.join([*items, *more])}) -> {returns}"
+
+
+def _returns(count: int) -> str:
+    if count == 0:
+        return "void"
+    return "Tensor" if count == 1 else f"std::tuple<{', '.join(['Tensor'] * count)}>"

@@ -1,0 +1,38 @@
+"""The CPU target: the same kernel as a plain function, called once an element or once a thread; blocks run in parallel.
+
+Python integers are `int64_t` throughout, so nothing is instantiated twice.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from py2cu.ir.nodes import Kernel
+from py2cu.ir.types import Width
+from py2cu.targets.spell import Dialect, Speller
+from py2cu.targets.view import KernelView, doc_lines, extent_text, kernel_arguments, launch_arguments
+
+DIALECT: Final = Dialect(
+    widths=dict.fromkeys(Width, "int64_t"),
+    launch_type="int64_t",
+    functions={name: f"std::{name}" for name in ("abs", "llabs", "min", "max", "isnan", "isinf", "isfinite")},
+)
+
+
+def view(kernel: Kernel) -> KernelView:
+    """`kernel` for the CPU templates."""
+    speller = Speller(kernel, DIALECT)
+    return KernelView(
+        name=kernel.c_name(kernel.name),
+        doc=doc_lines(kernel.doc),
+        is_index=bool(kernel.indices),
+        is_template=False,
+        helpers=kernel.helpers,
+        kernel_arguments=kernel_arguments(kernel, DIALECT),
+        launch_arguments=launch_arguments(kernel),
+        indices=tuple((speller.name(index.name), extent_text(index.extent, kernel)) for index in kernel.indices),
+        threads=tuple(extent_text(extent, kernel) for extent in kernel.size or ()),
+        block=kernel.block,
+        fits="",
+        body=tuple(speller.block(kernel.body)),
+    )

@@ -1,0 +1,122 @@
+"""The CUDA target: `__global__` kernels, a launcher for each, their declarations. No torch, no header of ours."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from py2cu.dtypes import Kind
+from py2cu.ir.nodes import (
+    Assign,
+    Binary,
+    Block,
+    Bound,
+    Convert,
+    Expr,
+    IndexParameter,
+    Kernel,
+    LaunchIndex,
+)  # fmt: skip
+from py2cu.ir.types import ArrayType, PythonType, Type, Width
+from py2cu.ir.visit import names_in
+from py2cu.passes.add_guards import guard_statement
+from py2cu.targets.spell import Dialect, Speller
+from py2cu.targets.view import KernelView, doc_lines, extent_text, kernel_arguments, launch_arguments
+
+DIALECT: Final = Dialect(
+    widths={Width.INT: "int", Width.INDEX: "index_t", Width.LONG: "int64_t", Width.ANY: "int64_t"},
+    launch_type="unsigned",
+)
+_INT: Final = PythonType(Kind.INT, Width.INT)
+_INDEX: Final = PythonType(Kind.INT, Width.INDEX)
+
+
+def view(kernel: Kernel) -> KernelView:
+    """`kernel` for the CUDA templates."""
+    kernel = add_index_arithmetic(kernel)
+    speller = Speller(kernel, DIALECT)
+    taken = kernel_arguments(kernel, DIALECT)
+    body = tuple(speller.block(kernel.body))
+    is_template = any("index_t" in text for text in [*(a.type for a in taken), *(line.text for line in body)])
+    return KernelView(
+        name=kernel.c_name(kernel.name),
+        doc=doc_lines(kernel.doc),
+        is_index=bool(kernel.indices),
+        is_template=is_template,
+        helpers=kernel.helpers,
+        kernel_arguments=taken,
+        launch_arguments=launch_arguments(kernel),
+        indices=(),
+        threads=tuple(extent_text(extent, kernel) for extent in kernel.size or ()),
+        block=kernel.block,
+        fits=_fits(kernel) if is_template else "",
+        body=body,
+    )
+
+
+def add_index_arithmetic(kernel: Kernel) -> Kernel:
+    """An index kernel's indices as statements, and the guard behind them.
+
+    def add(i: Index["n"], …)    →    i = blockIdx.x * index_t(blockDim.x) + threadIdx.x
+                                      if i >= n: return
+    """
+    if not kernel.indices:
+        return kernel
+    lead: Block = tuple(_index_assignment(index) for index in kernel.indices)
+    if kernel.guards:
+        lead += (guard_statement(kernel.guards),)
+    return replace(kernel, body=lead + kernel.body)
+
+
+def _index_assignment(index: IndexParameter) -> Assign:
+    def launch(name: str) -> Expr:
+        return LaunchIndex(name, index.axis, index.span, _INT)
+
+    block = Convert(launch("blockDim"), _INDEX, index.span)
+    product = Binary("*", launch("blockIdx"), block, index.span, _INDEX)
+    value = Binary("+", product, launch("threadIdx"), index.span, _INDEX)
+    return Assign(index.name, value, index.span, declares=_INDEX)
+
+
+def _fits(kernel: Kernel) -> str:
+    """The launcher's condition for 32-bit indices: `std::max({h * k, k * w}) <= INT32_MAX`."""
+    texts = [_bound_text(bound, kernel) for bound in kernel.bounds]
+    whole = [text for text, is_whole in texts if is_whole]
+    parts = [f"std::max({{{', '.join(whole)}}})" if len(whole) > 1 else text for text in whole[:1]]
+    parts += [text for text, is_whole in texts if not is_whole]
+    return " && ".join(f"{part} <= INT32_MAX" for part in parts)
+
+
+def _bound_text(bound: Bound, kernel: Kernel) -> tuple[str, bool]:
+    """A bound in C++, and whether int64_t holds it. Products that no array's size stands for are taken as doubles, which
+    do not overflow.
+    """
+    sizes = [_monomial(array.type) for array in kernel.arrays]
+    terms, is_whole = [], True
+    for names, factor in bound.terms:
+        factors = [_symbol(name, kernel) for name in names]
+        is_grid = len(names) == 2 and all(name.startswith(("grid", "block")) for name in names)
+        if is_grid:
+            factors = [f"int64_t({factors[1]})", factors[0]]
+        elif len(names) > 1 and not any(set(names) <= size for size in sizes):
+            factors.insert(0, "1.0")
+            is_whole = False
+        if factor != 1:
+            factors.insert(0, str(factor))
+        terms.append(" * ".join(factors))
+    return " + ".join(terms), is_whole
+
+
+def _monomial(type_: Type) -> set[str]:
+    """The dimensions of an array, whose product is known to fit."""
+    assert isinstance(type_, ArrayType)
+    return {name for dim in type_.dims for name in names_in(dim)}
+
+
+def _symbol(name: str, kernel: Kernel) -> str:
+    match name.partition("."):
+        case ("gridDim", _, axis):
+            return f"grid.{axis}"
+        case ("blockDim", _, axis):
+            return f"block.{axis}"
+    return kernel.c_name(name) if name in kernel.dims else f"std::abs({kernel.c_name(name)})"

@@ -1,0 +1,158 @@
+"""What a template is given: one frozen view a kernel, all text and flags; it may loop and test, not decide.
+
+The same `Arguments` fill the kernel, the launcher, its declaration and its call, so they cannot drift apart.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from py2cu.dtypes import Kind
+from py2cu.ir.nodes import Binary, Constant, Expr, Kernel, Name, Parameter, Role, Unary
+from py2cu.ir.types import ArrayType, ElementType, PythonType, Type, Width
+from py2cu.ir.visit import all_expressions
+from py2cu.targets.spell import Dialect, Line, comment_text
+
+MAX_WIDTH = 116
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One C++ parameter: `const float* x`, passed on as `x`."""
+
+    name: str
+    type: str
+
+    @property
+    def declaration(self) -> str:
+        return f"{self.type} {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class KernelView:
+    """One kernel for the templates of a target; `threads` are the extents of the launch in x, y, z."""
+
+    name: str
+    doc: tuple[str, ...]
+    is_index: bool
+    is_template: bool
+    helpers: tuple[str, ...]
+    kernel_arguments: tuple[Argument, ...]
+    launch_arguments: tuple[Argument, ...]
+    indices: tuple[tuple[str, str], ...]  # CPU index kernels: name and extent, slowest first
+    threads: tuple[str, ...]
+    block: tuple[int, ...]
+    fits: str  # the condition for 32-bit indices; empty where there is nothing to choose
+    body: tuple[Line, ...]
+
+    @property
+    def index_parameters(self) -> tuple[str, ...]:
+        return tuple(f"int64_t {name}" for name, _ in self.indices)
+
+    @property
+    def kernel_call(self) -> str:
+        return ", ".join(argument.name for argument in self.kernel_arguments)
+
+    @property
+    def launch_call(self) -> str:
+        return ", ".join(argument.name for argument in self.launch_arguments)
+
+    def signature(self, head: str, arguments: tuple[str, ...], tail: str = ")") -> str:
+        """`head(a, b)`, over several lines where one would be too long."""
+        one = f"{head}({', '.join(arguments)}{tail}"
+        if len(one) <= MAX_WIDTH:
+            return one
+        lines, line = [], ""
+        for place, argument in enumerate(arguments):
+            piece = argument + ("," if place < len(arguments) - 1 else "")
+            if line and len(line) + len(piece) + 1 > MAX_WIDTH - 4:
+                lines.append(line)
+                line = ""
+            line = f"{line} {piece}".strip()
+        lines.append(line)
+        return f"{head}(\n    " + "\n    ".join(lines) + tail
+
+    def kernel_signature(self, head: str, *extra: str) -> str:
+        return self.signature(head, (*(a.declaration for a in self.kernel_arguments), *extra))
+
+    def launch_signature(self, head: str, *extra: str) -> str:
+        return self.signature(head, (*(a.declaration for a in self.launch_arguments), *extra))
+
+
+def used_names(kernel: Kernel) -> set[str]:
+    """The names that the body reads, extents of the guards included."""
+    return {node.id for node in all_expressions(kernel.body) if isinstance(node, Name)}
+
+
+def arguments(kernel: Kernel) -> tuple[tuple[str, Type, Parameter | None], ...]:
+    """Name and type of everything a launcher takes: the user's parameters in order, then the dimensions among none of
+    them.
+    """
+    given = tuple((p.name, p.type, p) for p in kernel.parameters)
+    rest = tuple((name, PythonType(Kind.INT), None) for name in kernel.dims if kernel.parameter(name) is None)
+    return (*given, *rest)
+
+
+def kernel_arguments(kernel: Kernel, dialect: Dialect) -> tuple[Argument, ...]:
+    """What the device function takes: every array, and those scalars and extents that its body reads."""
+    used = used_names(kernel)
+    return tuple(
+        Argument(kernel.c_name(name), kernel_type(kernel, dialect, name, type_, parameter))
+        for name, type_, parameter in arguments(kernel)
+        if name in used or isinstance(type_, ArrayType)
+    )
+
+
+def kernel_type(kernel: Kernel, dialect: Dialect, name: str, type_: Type, parameter: Parameter | None) -> str:
+    """Pointers are `__restrict__`: the binding refuses arguments that overlap what is written."""
+    match type_:
+        case ArrayType():
+            return f"{launch_type(type_, parameter)} __restrict__"
+        case PythonType(kind=Kind.FLOAT) if (narrowed := dict(kernel.narrowed).get(name)) is not None:
+            return narrowed.dtype.c
+        case PythonType(kind=Kind.INT, width=width):
+            return dialect.widths[width if parameter is not None else Width.INDEX]
+        case _:
+            return launch_type(type_, parameter)
+
+
+def launch_arguments(kernel: Kernel) -> tuple[Argument, ...]:
+    """Raw pointers, scalars and extents, as any C++ program would pass them."""
+    return tuple(Argument(kernel.c_name(name), launch_type(type_, p)) for name, type_, p in arguments(kernel))
+
+
+def launch_type(type_: Type, parameter: Parameter | None) -> str:
+    match type_:
+        case ArrayType(dtype=dtype):
+            return f"{'const ' if parameter and parameter.role is Role.INPUT else ''}{dtype.c}*"
+        case ElementType(dtype=dtype):
+            return dtype.c
+        case PythonType(kind=kind):
+            return {Kind.BOOL: "bool", Kind.INT: "int64_t", Kind.FLOAT: "double"}[kind]
+        case _:
+            raise AssertionError(type_)
+
+
+def extent_text(expr: Expr, kernel: Kernel) -> str:
+    """An extent in the host's C++; dimensions are not negative, so `//` and `%` are C's."""
+
+    def show(expr: Expr, outer: int) -> str:
+        match expr:
+            case Constant(value=value):
+                return str(value)
+            case Name(id=name):
+                return kernel.c_name(name)
+            case Unary(op="-", operand=operand):
+                return f"-{show(operand, 3)}"
+            case Binary(op=op, left=left, right=right):
+                rank = 1 if op in "+-" else 2
+                text = f"{show(left, rank)} {'/' if op == '//' else op} {show(right, rank + 1)}"
+                return f"({text})" if rank < outer else text
+            case _:
+                raise AssertionError(expr)
+
+    return show(expr, 0)
+
+
+def doc_lines(doc: str | None) -> tuple[str, ...]:
+    return tuple(comment_text(line) for line in (doc or "").splitlines())

@@ -1,0 +1,75 @@
+"""py2cu in a project's own tests: two assertions and a pytest option.
+
+In: kernels. Out: an `AssertionError` that says what differs. `pytest --update-golden` rewrites the texts that
+`assert_golden` compares with. Importing this module imports neither torch nor pytest: it is a pytest plugin, loaded
+in every test run of an environment that has py2cu.
+"""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+from typing import Any, Protocol
+
+OPTION = "--update-golden"
+_updating = False
+
+
+class Checkable(Protocol):
+    def check(self, *args: Any, **kwargs: Any) -> Any: ...
+
+
+class Translated(Protocol):
+    @property
+    def cuda_source(self) -> str: ...
+
+
+class OptionParser(Protocol):
+    """The part of `pytest.Parser` that the plugin uses."""
+
+    def getgroup(self, name: str, description: str = "") -> Any: ...
+
+
+def assert_matches_python(kernel: Checkable, *args: Any, **kwargs: Any) -> None:
+    """`kernel.check(*args, **kwargs)` must be fine: no argument means invented cases.
+
+    Raises:
+        AssertionError: with the report's text.
+    """
+    __tracebackhide__ = True
+    report = kernel.check(*args, **kwargs)
+    if not report.ok:
+        raise AssertionError(str(report))
+
+
+def assert_golden(kernel: Translated, path: str | Path) -> None:
+    """`kernel.cuda_source` must be the text of the file `path`; a missing file, or `--update-golden`, writes it.
+
+    Raises:
+        AssertionError: with a unified diff.
+    """
+    __tracebackhide__ = True
+    golden, text = Path(path), kernel.cuda_source
+    if _updating or not golden.exists():
+        golden.parent.mkdir(parents=True, exist_ok=True)
+        golden.write_text(text, encoding="utf-8")
+        return
+    kept = golden.read_text(encoding="utf-8")
+    if kept != text:
+        diff = difflib.unified_diff(kept.splitlines(), text.splitlines(), str(golden), "translated now", lineterm="")
+        raise AssertionError("\n".join(["the translation changed (pytest --update-golden accepts it)", *diff]))
+
+
+def pytest_addoption(parser: OptionParser) -> None:
+    """Add `--update-golden`, unless the project's own plugins have it already: then theirs counts."""
+    try:
+        parser.getgroup("py2cu").addoption(
+            OPTION, action="store_true", help="rewrite the golden texts of py2cu kernels"
+        )
+    except ValueError:  # "option names {'--update-golden'} already added"
+        return
+
+
+def pytest_configure(config: Any) -> None:
+    global _updating
+    _updating = bool(config.getoption(OPTION, default=False))

@@ -1,0 +1,51 @@
+"""The names that kernels use: element indices, and the launch.
+
+In Python they stand for nothing: an index kernel is called with a number, and the simulator puts each thread's
+coordinates in the place of the launch objects.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class Index:
+    """`i: Index["n"]` annotates an element index of extent n; `Index["h * w"]` one over a product of dimensions."""
+
+    def __class_getitem__(cls, extent: str | int) -> type[Index]:
+        if not isinstance(extent, str | int):
+            raise TypeError(f'Index["n"] takes the name of a dimension, not {extent!r}')
+        return cls
+
+
+@dataclass(frozen=True)
+class LaunchObject:
+    """`blockIdx`, `threadIdx`, `blockDim` or `gridDim`: x, y and z of a thread's place; used bare, its x."""
+
+    name: str
+
+    def _outside(self) -> RuntimeError:
+        return RuntimeError(
+            f"{self.name} has a value in a running kernel only: call `k(...)`, or `k.simulate(...)` to step through it"
+        )
+
+    @property
+    def x(self) -> int:
+        raise self._outside()
+
+    @property
+    def y(self) -> int:
+        raise self._outside()
+
+    @property
+    def z(self) -> int:
+        raise self._outside()
+
+    def __index__(self) -> int:
+        raise self._outside()
+
+
+blockIdx = LaunchObject("blockIdx")
+threadIdx = LaunchObject("threadIdx")
+blockDim = LaunchObject("blockDim")
+gridDim = LaunchObject("gridDim")

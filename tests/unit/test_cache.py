@@ -1,0 +1,167 @@
+"""The cache: entries appear whole, are shared, survive trouble, and stay within their limit."""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from py2cu.diagnostics import EnvironmentLacks
+from py2cu.runtime import cache
+from py2cu.translation import Artifacts, TargetName, Text, Translation
+
+EMPTY = Text("k", "", ())
+
+
+@pytest.fixture(autouse=True)
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PY2CU_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(cache, "_private_roots", [])
+    return tmp_path / "cache"
+
+
+def make(directory: Path) -> Path:
+    (directory / "made").write_text("library")
+    return directory / "made"
+
+
+def translation(name: str) -> Translation:
+    cuda, cpu = (Artifacts(name, target, EMPTY, EMPTY, EMPTY) for target in TargetName)
+    return Translation(name=name, python_file="k.py", signatures=(), notes=(), cuda=cuda, cpu=cpu)
+
+
+def test_location_is_the_users_unless_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert cache.location() == tmp_path / "cache"
+    monkeypatch.delenv("PY2CU_CACHE_DIR")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert cache.location() == tmp_path / "xdg" / "py2cu"
+
+
+def test_an_entry_is_made_once_and_found_by_its_compiler(root: Path) -> None:
+    assert cache.find("key", "gcc") is None
+    path = cache.add("key", "gcc", make)
+    assert path == root / "builds" / "key" / "gcc.so" == cache.find("key", "gcc")
+    assert cache.add("key", "gcc", lambda directory: pytest.fail("made again")) == path
+    assert cache.find("key", "clang") is None
+    assert cache.find("other", None) is None
+
+
+def test_without_a_compiler_the_newest_build_serves() -> None:
+    old, new = cache.add("key", "gcc", make), cache.add("key", "clang", make)
+    os.utime(old, (1, 1))
+    assert cache.find("key", None) == new
+
+
+def test_of_many_threads_one_makes_the_entry() -> None:
+    calls: list[Path] = []
+
+    def make_slowly(directory: Path) -> Path:
+        calls.append(directory)
+        time.sleep(0.05)
+        return make(directory)
+
+    with ThreadPoolExecutor(4) as threads:
+        paths = set(threads.map(lambda _: cache.add("key", "gcc", make_slowly), range(8)))
+    assert len(paths) == len(calls) == 1
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), ValueError("no")])
+def test_a_build_that_ends_early_leaves_nothing(root: Path, error: BaseException) -> None:
+    def fail(directory: Path) -> Path:
+        make(directory)
+        raise error
+
+    with pytest.raises(type(error)):
+        cache.add("key", "gcc", fail)
+    assert [path.name for path in (root / "builds" / "key").iterdir() if path.name != "lock"] == []
+    assert cache.add("key", "gcc", make).read_text() == "library"
+
+
+def test_what_a_killed_build_left_is_removed_by_the_next(root: Path) -> None:
+    left = root / "builds" / "key" / "build-killed"
+    left.mkdir(parents=True)
+    cache.add("key", "gcc", make)
+    assert not left.exists()
+
+
+@pytest.mark.parametrize("number", [errno.EROFS, errno.ENOSPC, errno.EACCES])
+def test_an_unusable_cache_costs_one_warning(root: Path, number: int) -> None:
+    def make_outside(directory: Path) -> Path:
+        if directory.is_relative_to(root):
+            raise OSError(number, os.strerror(number))
+        return make(directory)
+
+    with pytest.warns(UserWarning, match="cache cannot be written") as caught:
+        first, second = cache.add("a", "gcc", make_outside), cache.add("b", "gcc", make_outside)
+    assert len(caught) == 1 and "PY2CU_CACHE_DIR" in str(caught[0].message)
+    assert cache.find("a", "gcc") == first and cache.find("b", None) == second
+
+
+def test_a_file_in_place_of_the_directory_is_an_unusable_cache(root: Path) -> None:
+    root.write_text("")
+    with pytest.raises(EnvironmentLacks, match="cannot be written"):
+        cache.probe()
+    cache.memo_put("key", translation("k"))
+    assert cache.memo_get("key") is None and cache.find("key", None) is None
+    assert cache.usage() == cache.Usage(0, 0)
+    with pytest.warns(UserWarning, match="cannot be written"):
+        assert cache.add("key", "gcc", make).is_file()
+
+
+def test_nowhere_to_write_is_said_so(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root.write_text("")
+
+    def refuse(**_: object) -> str:
+        raise OSError(errno.ENOSPC, "full")
+
+    monkeypatch.setattr("py2cu.runtime.cache.tempfile.mkdtemp", refuse)
+    with pytest.raises(EnvironmentLacks, match="no directory to build in"):
+        cache.add("key", "gcc", make)
+
+
+def test_a_file_system_without_locks_still_builds(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise NotImplementedError
+
+    monkeypatch.setattr("filelock.FileLock.acquire", refuse)
+    assert cache.add("key", "gcc", make).is_file()
+
+
+def test_translations_come_back_and_damaged_ones_do_not(root: Path) -> None:
+    cache.memo_put("key", translation("k"))
+    assert cache.memo_get("key") == translation("k")
+    assert cache.memo_get("other") is None
+    (path,) = root.glob("translations/*/*")
+    for damage in (b"", b"not a pickle", path.read_bytes()[:-20], b"\x80\x04K\x01."):
+        path.write_bytes(damage)
+        assert cache.memo_get("key") is None
+
+
+def test_another_translator_does_not_see_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    cache.memo_put("key", translation("k"))
+    monkeypatch.setattr(cache, "translator_stamp", lambda: "edited")
+    assert cache.memo_get("key") is None
+
+
+def test_what_was_used_longest_ago_goes_first() -> None:
+    paths = [cache.add(name, "gcc", make) for name in "abc"]
+    for index, path in enumerate(paths):
+        os.utime(path, (index, index))
+    cache.find("a", "gcc")
+    size = paths[0].stat().st_size
+    assert cache.usage() == cache.Usage(3, 3 * size)
+    cache.prune(limit=2 * size)
+    assert [path.exists() for path in paths] == [True, False, True]
+
+
+def test_pruning_takes_builds_that_were_left_a_day_ago(root: Path) -> None:
+    fresh, old = (root / "builds" / "key" / f"build-{name}" for name in ("fresh", "old"))
+    fresh.mkdir(parents=True)
+    old.mkdir()
+    os.utime(old, (1, 1))
+    cache.prune()
+    assert fresh.exists() and not old.exists()
