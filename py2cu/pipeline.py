@@ -31,6 +31,7 @@ from py2cu.passes.narrow_parameters import narrow_parameters
 from py2cu.passes.place_declarations import place_declarations
 from py2cu.passes.rename import rename, spell_identifier
 from py2cu.passes.resolve_extents import resolve_extents
+from py2cu.passes.separate_dims import separate_dims
 from py2cu.render import render
 from py2cu.source import SourceFile
 from py2cu.translation import TargetName, Translation
@@ -39,6 +40,7 @@ Pass = Callable[[Kernel, Reporter], Kernel]
 
 # What the Python says: these report errors.
 ANALYSES: Final[tuple[Pass, ...]] = (
+    separate_dims,
     resolve_extents,
     check_assigned,
     infer_types,

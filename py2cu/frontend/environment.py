@@ -1,7 +1,7 @@
 """What the names around a kernel mean, read from the source alone.
 
 In: the statements of a module and of the functions around a kernel. Out: `Environment.qualify`, which turns `np.exp`
-into "numpy.exp" however it was imported, and `Environment.constant`, which finds `FULL = 0xFF`. Nothing is imported or run.
+into "numpy.exp" however it was imported, and `Environment.constant`, which finds `FULL = 0xFF`. Nothing is run.
 A decorator, whose function already lives, passes its globals too: names that the source does not define (another
 notebook cell, a closure) are looked up there.
 """

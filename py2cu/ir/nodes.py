@@ -304,6 +304,16 @@ class Guard:
 
 
 @dataclass(frozen=True, slots=True)
+class FromEnd:
+    """A negative constant index, which counts from the end: at `line`, on `axis` of `array`."""
+
+    line: int
+    array: str
+    axis: int
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
 class Bound:
     """A value that 32-bit index arithmetic must reach: a sum of products of dimensions, scalars and grid sizes."""
 
@@ -331,6 +341,7 @@ class Kernel:
     span: Span = _place()
     locals: tuple[tuple[str, ScalarType], ...] = ()  # set by infer_types
     guards: tuple[Guard, ...] = ()  # set by add_guards
+    from_end: tuple[FromEnd, ...] = ()  # set by flatten_subscripts
     bounds: tuple[Bound, ...] = ()  # set by choose_widths: all must fit an int for the 32-bit instantiation
     narrowed: tuple[tuple[str, ElementType], ...] = ()  # set by narrow_parameters
     helpers: tuple[str, ...] = ()  # set by lower_semantics

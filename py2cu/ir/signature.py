@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from py2cu.dtypes import DType, Kind
-from py2cu.ir.nodes import Expr, Guard, IndexParameter, Kernel, Name, Parameter, Role
+from py2cu.ir.nodes import Expr, FromEnd, Guard, IndexParameter, Kernel, Name, Parameter, Role
 from py2cu.ir.types import ArrayType, PythonType
 
 
@@ -43,6 +43,9 @@ class Signature:
     guards: tuple[Guard, ...]
     inits: tuple[tuple[str, int | float], ...]
     strided: bool
+    from_end: tuple[
+        FromEnd, ...
+    ] = ()  # negative constant indices: the only ones that compiled code counts from the end
 
     @property
     def arrays(self) -> tuple[Parameter, ...]:
@@ -128,6 +131,7 @@ def signature_of(kernel: Kernel) -> Signature:
         guards=kernel.guards,
         inits=kernel.inits,
         strided=kernel.strided,
+        from_end=kernel.from_end,
     )
 
 

@@ -6,7 +6,7 @@ Do not subclass a concrete type: every `match` over `Type` names all of them, an
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from py2cu.dtypes import DType, Kind
@@ -39,7 +39,7 @@ class PythonType:
     """A Python number. It is weak: where it meets an element, it takes the element's type."""
 
     kind: Kind
-    width: Width = Width.ANY
+    width: Width = field(default=Width.ANY, compare=False)
 
     def __str__(self) -> str:
         return f"Python {self.kind.name.lower()}"

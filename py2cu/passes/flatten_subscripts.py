@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import Kind
-from py2cu.ir.nodes import Binary, Block, Constant, Expr, Kernel, Load, Stmt, Store
+from py2cu.ir.nodes import Binary, Block, Constant, Expr, FromEnd, Kernel, Load, Stmt, Store
 from py2cu.ir.types import PythonType, Width
 from py2cu.ir.visit import rebuild, rebuild_block
 
@@ -20,20 +20,26 @@ _INDEX = PythonType(Kind.INT, Width.INDEX)
 
 
 def flatten_subscripts(kernel: Kernel, reporter: Reporter) -> Kernel:
-    """The kernel with one index an access."""
+    """The kernel with one index an access; `from_end` lists the constant indices that counted from the end."""
 
-    def flat(array: str, indices: tuple[Expr, ...]) -> tuple[Expr]:
+    from_end: dict[FromEnd, None] = {}
+
+    def flat(array: str, indices: tuple[Expr, ...], line: int) -> tuple[Expr]:
+        for axis, index in enumerate(indices):
+            if isinstance(index, Constant) and index.value < 0:
+                from_end[FromEnd(line, array, axis, int(index.value))] = None
         return (flat_index(indices, tuple(rebuild(dim, _as_index) for dim in kernel.array_type(array).dims)),)
 
     def flatten(expr: Expr) -> Expr:
-        return replace(expr, indices=flat(expr.array, expr.indices)) if isinstance(expr, Load) else expr
+        return replace(expr, indices=flat(expr.array, expr.indices, expr.span.line)) if isinstance(expr, Load) else expr
 
     def flatten_store(stmt: Stmt) -> Block:
         if isinstance(stmt, Store):
-            return (replace(stmt, indices=flat(stmt.array, stmt.indices)),)
+            return (replace(stmt, indices=flat(stmt.array, stmt.indices, stmt.span.line)),)
         return (stmt,)
 
-    return replace(kernel, body=rebuild_block(kernel.body, flatten, flatten_store))
+    body = rebuild_block(kernel.body, flatten, flatten_store)
+    return replace(kernel, body=body, from_end=tuple(from_end))
 
 
 def flat_index(indices: tuple[Expr, ...], dims: tuple[Expr, ...]) -> Expr:

@@ -199,18 +199,14 @@ class Typer:
         return self.convert(value, element)
 
     def indices(self, array: str, indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
-        done = []
-        for axis, index in enumerate(indices):
-            typed = self.integer(self.expr(index), "an index")
-            extent = self.kernel.array_type(array).dims[axis]
-            if isinstance(typed, Constant) and isinstance(extent, Constant):
-                if not -extent.value <= typed.value < extent.value:
-                    self.error(
-                        "P404", f"index {typed.value} is outside `{array}`, whose dimension {axis} has {extent.value} "
-                        f"element{'s' * (extent.value != 1)}", typed.span,
-                    )  # fmt: skip
-            done.append(typed)
-        return tuple(done)
+        typed = tuple(self.integer(self.expr(index), "an index") for index in indices)
+        for axis, (index, extent) in enumerate(zip(typed, self.kernel.array_type(array).dims, strict=True)):
+            match index, extent:
+                case Constant(value=at), Constant(value=size) if not -size <= at < size:
+                    plural = "element" if size == 1 else "elements"
+                    message = f"index {at} is outside `{array}`, whose dimension {axis} has {size} {plural}"
+                    self.error("P404", message, index.span)
+        return typed
 
     def integer(self, value: Expr, what: str) -> Expr:
         """`value` as a Python integer; bounds and indices that are elements become one."""
@@ -369,14 +365,16 @@ class Typer:
         for value in values[1:]:
             type_ = join(type_, scalar(value))
         for value in values:
-            if isinstance(type_, ElementType) and type_.dtype.kind is not Kind.FLOAT and isinstance(value, Constant):
-                if not holds(type_.dtype, value.value):
-                    low, high = type_.dtype.low, type_.dtype.high
-                    self.error(
-                        "P305", f"{value.value} does not fit {type_.dtype}, the type it meets here", value.span,
-                        f"{type_.dtype} holds {low} to {high}; cast the element first: `int(…)`",
-                    )  # fmt: skip
+            if isinstance(value, Constant) and isinstance(type_, ElementType) and type_.dtype.kind is not Kind.FLOAT:
+                self.check_fits(value, type_.dtype)
         return [self.convert(value, type_) for value in values]
+
+    def check_fits(self, constant: Constant, dtype: DType) -> None:
+        if not holds(dtype, constant.value):
+            self.error(
+                "P305", f"{constant.value} does not fit {dtype}, the type it meets here", constant.span,
+                f"{dtype} holds {dtype.low} to {dtype.high}; cast the element first: `int(…)`",
+            )  # fmt: skip
 
     def convert(self, value: Expr, type_: ScalarType) -> Expr:
         """`value` as `type_`; constants change in place."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from py2cu.dtypes import DType, Kind
+from py2cu.ir.nodes import FromEnd
 from py2cu.runtime.elements import THREAD, ElementRangeError, FloatElement, IntElement, element_class, truncate
 
 if TYPE_CHECKING:
@@ -60,10 +61,29 @@ def _caller_line(depth: int) -> int:
 class ArrayView:
     """One array argument; indices count in every dimension, as the contract asks."""
 
-    __slots__ = ("_cls", "_dtype", "_journal", "_size", "_tensor", "_values", "name", "shape", "writes")
+    __slots__ = (
+        "_cls",
+        "_counted_from_end",
+        "_dtype",
+        "_journal",
+        "_size",
+        "_tensor",
+        "_values",
+        "name",
+        "shape",
+        "writes",
+    )
 
-    def __init__(self, name: str, tensor: torch.Tensor, dtype: DType, journal: Journal) -> None:
+    def __init__(
+        self,
+        name: str,
+        tensor: torch.Tensor,
+        dtype: DType,
+        journal: Journal,
+        from_end: frozenset[FromEnd] = frozenset(),
+    ) -> None:
         self.name = name
+        self._counted_from_end = from_end
         self.shape = tuple(int(extent) for extent in tensor.shape)
         self.writes: dict[int, Write] = {}
         self._tensor = tensor
@@ -146,8 +166,9 @@ class ArrayView:
         extent = self.shape[axis]
         if not -extent <= index < 0:
             raise IndexError(f"index {index} of `{self.name}` is out of range: axis {axis} has extent {extent}")
-        message = f"a negative index of `{self.name}`"
-        self._journal.note(message, f": {index} on axis {axis}", _caller_line(3))
+        line = _caller_line(3)
+        if FromEnd(line, self.name, axis, index) not in self._counted_from_end:
+            self._journal.note(f"a negative index of `{self.name}`", f": {index} on axis {axis}", line)
         return index + extent
 
     def flush(self) -> None:

@@ -21,6 +21,7 @@ from py2cu.runtime.inputs import GIVEN, TAME, Argument, Case, invent_cases, make
 from py2cu.runtime.simulate import SimulationError, SimulationReport, simulate
 
 Triple = tuple[int, int, int]
+SHOWN: Final = 3  # skipped cases that a report spells out
 CASE_SECONDS: Final = 10.0  # far more than the Python of an invented case takes, unless a loop never ends
 
 
@@ -85,7 +86,9 @@ class CheckReport:
         if not self.proven and not self.failures:
             lines.append("  no case with threads could be compared")
         lines += [f"  {failure}" for failure in self.failures]
-        lines += [f"  skipped: {reason}" for reason in self.skipped]
+        lines += [f"  skipped: {reason}" for reason in self.skipped[:SHOWN]]
+        if len(self.skipped) > SHOWN:
+            lines.append(f"  … and {len(self.skipped) - SHOWN} more cases skipped")
         return "\n".join(lines + [f"  note: {note}" for note in self.notes])
 
 

@@ -128,7 +128,7 @@ def _check_shape(name: str, type_: object, shape: tuple[int, ...], dims: dict[st
 
 def _make_views(signature: Signature, arguments: Mapping[str, Any], journal: Journal) -> dict[str, ArrayView]:
     return {
-        p.name: ArrayView(p.name, arguments[p.name], p.type.dtype, journal)
+        p.name: ArrayView(p.name, arguments[p.name], p.type.dtype, journal, frozenset(signature.from_end))
         for p in signature.parameters
         if isinstance(p.type, ArrayType)
     }

@@ -88,8 +88,9 @@ def _fits(kernel: Kernel) -> str:
 
 
 def _bound_text(bound: Bound, kernel: Kernel) -> tuple[str, bool]:
-    """A bound in C++, and whether int64_t holds it. Products that no array's size stands for are taken as doubles, which
-    do not overflow.
+    """A bound in C++, and whether int64_t holds it.
+
+    Products that no array's size stands for are taken as doubles, which do not overflow.
     """
     sizes = [_monomial(array.type) for array in kernel.arrays]
     terms, is_whole = [], True

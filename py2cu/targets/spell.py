@@ -1,7 +1,7 @@
 """IR → C text: the only place, with the templates, where C is written.
 
-Precedence and associativity stand in one table. Every spelled expression carries its C type, so that a conversion which C
-makes by itself is not written.
+Precedence and associativity stand in one table. Every spelled expression carries its C type, so that a conversion
+which C makes by itself is not written.
 """
 
 from __future__ import annotations
@@ -49,13 +49,16 @@ PRIMARY: Final = 16
 UNARY: Final = 15
 TERNARY: Final = 3
 PRECEDENCE: Final = {
-    "*": 13, "/": 13, "%": 13, "+": 12, "-": 12, "<<": 11, ">>": 11, "<": 10, "<=": 10, ">": 10, ">=": 10, "==": 9, "!=": 9,
+    "*": 13, "/": 13, "%": 13, "+": 12, "-": 12, "<<": 11, ">>": 11, "<": 10, "<=": 10, ">": 10, ">=": 10,
+    "==": 9, "!=": 9,
     "&": 8, "^": 7, "|": 6, "and": 5, "or": 4,
 }  # fmt: skip
 _JUNCTION: Final = {"and": "&&", "or": "||"}
 # C's order of arithmetic types; `index_t` stands where it does for its narrower instantiation.
-_C_RANK: Final = {"bool": 0, "int8_t": 0, "uint8_t": 0, "int16_t": 0, "int": 1, "int32_t": 1, "unsigned": 2, "index_t": 3,
-                  "int64_t": 4, "float": 5, "double": 6}  # fmt: skip
+_C_RANK: Final = {
+    "bool": 0, "int8_t": 0, "uint8_t": 0, "int16_t": 0, "int": 1, "int32_t": 1, "unsigned": 2, "index_t": 3, "int64_t": 4,
+    "float": 5, "double": 6,
+}  # fmt: skip
 _C_ALIASES: Final = {"int32_t": "int"}
 _INDENT: Final = "    "
 

@@ -1,0 +1,158 @@
+"""How commands speak and end: diagnostics and progress on stderr, exit codes, tables.
+
+In: what a command raises. Out: a message on stderr and an exit code: 0 fine, 1 a check failed, 2 the input was refused
+or the usage is wrong, 3 the environment lacks something, 70 a bug of ours.
+Promises: no traceback unless `PY2CU_DEBUG=1` asks for one; colour on a terminal only, and not with `NO_COLOR`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final, NoReturn
+
+import typer
+
+from py2cu.diagnostics import Diagnostic, EnvironmentLacks, InternalError, Py2cuError, Severity, TranslationError
+from py2cu.source import UnreadableSource
+
+EXIT_CHECK_FAILED: Final = 1
+EXIT_REFUSED: Final = 2
+EXIT_LACKING: Final = 3
+EXIT_BUG: Final = 70
+EXIT_INTERRUPTED: Final = 130
+
+
+@dataclass(slots=True)
+class Refused(Exception):
+    """What is wrong with the input, ready to print, and how many errors that are."""
+
+    texts: list[str]
+    errors: int
+
+
+@contextlib.contextmanager
+def answering() -> Iterator[None]:
+    """Turns whatever a command raises into a message on stderr and an exit code."""
+    try:
+        yield
+    except (typer.Exit, typer.Abort, typer.BadParameter, BrokenPipeError):
+        raise
+    except KeyboardInterrupt:
+        raise typer.Exit(EXIT_INTERRUPTED) from None
+    except Exception as error:
+        if os.environ.get("PY2CU_DEBUG") == "1":
+            raise
+        raise typer.Exit(_report(error)) from None
+
+
+def _report(error: Exception) -> int:
+    match error:
+        case Refused(texts=texts, errors=errors):
+            say(*texts, f"{errors} error{'s' * (errors != 1)}")
+            return EXIT_REFUSED
+        case EnvironmentLacks():
+            say(f"{marked('error', 'error')}: {error}")
+            return EXIT_LACKING
+        case Py2cuError():  # a BuildError
+            say(str(error).strip())
+            return EXIT_LACKING
+        case _:
+            what = str(error) if isinstance(error, InternalError) else f"py2cu bug: {type(error).__name__}: {error}"
+            say(
+                marked("error", what.replace("py2cu bug", "internal error", 1)),
+                "  this is a bug in py2cu, not in your file: please report it together with the file",
+                "  hint: PY2CU_DEBUG=1 shows where it happened",
+            )
+            return EXIT_BUG
+
+
+def refuse(message: str) -> NoReturn:
+    """End with one error that no place in a file explains."""
+    raise Refused([f"{marked('error', 'error')}: {message}"], 1)
+
+
+def say(*texts: str) -> None:
+    """To stderr, so that stdout holds results only."""
+    for text in texts:
+        typer.echo(text, err=True)
+
+
+def rendered(item: Diagnostic) -> str:
+    """As `item.render()`, with colour on a terminal."""
+    text, kind = item.render(), item.severity.value
+    if not _has_colour():
+        return text
+    label = f"{kind}[{item.code}]"
+    text = text.replace(label, marked(kind, label), 1)
+    return re.sub(r"(?m)^( +\| \s*)(\^+)$", lambda found: found[1] + marked(kind, found[2]), text)
+
+
+def marked(kind: str, text: str) -> str:
+    colours = {"error": "red", "warning": "yellow", "note": "cyan", "ok": "green"}
+    return typer.style(text, fg=colours[kind], bold=True) if _has_colour() else text
+
+
+def _has_colour() -> bool:
+    return sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+
+
+@dataclass(slots=True)
+class Refusals:
+    """The refusals of several inputs, so that one run shows them all."""
+
+    texts: list[str]
+    errors: int = 0
+
+    @contextlib.contextmanager
+    def of(self, path: Path) -> Iterator[None]:
+        """Notes down what is wrong with `path` and goes on."""
+        try:
+            yield
+        except UnreadableSource as error:
+            self.texts.append(f"{path}: {marked('error', 'error[P100]')}: {error}")
+            self.errors += 1
+        except TranslationError as error:
+            self.texts += [
+                rendered(replace(item, file=replace(item.file, name=str(path)))) for item in error.diagnostics
+            ]
+            self.errors += sum(item.severity is Severity.ERROR for item in error.diagnostics)
+        except Refused as error:
+            self.texts += error.texts
+            self.errors += error.errors
+
+
+@contextlib.contextmanager
+def collecting() -> Iterator[Refusals]:
+    """Raises `Refused` at the end where anything was refused."""
+    refusals = Refusals([])
+    yield refusals
+    if refusals.errors:
+        raise Refused(refusals.texts, refusals.errors)
+
+
+def table(rows: Sequence[Sequence[str]]) -> str:
+    """Columns that line up; the first row is the head."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    )
+
+
+@contextlib.contextmanager
+def working(what: str) -> Iterator[None]:
+    """Says what takes time: a spinner on a terminal, else a line on stderr."""
+    if not sys.stderr.isatty():
+        say(f"{what} …")
+        yield
+        return
+    from rich.console import Console
+    from rich.text import Text as RichText
+
+    with Console(stderr=True).status(RichText(f"{what} …")):
+        yield

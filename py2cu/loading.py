@@ -1,0 +1,98 @@
+"""Imports a user's file for the commands that run kernels, and finds the kernels in it.
+
+In: paths. Out: `Loaded`, whose kernels are all translated. What is wrong with any file, be it that Python cannot run it
+or that a kernel is outside the language, is raised together as `Refused`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import NoReturn
+
+from py2cu.console import Refused, collecting, marked
+from py2cu.kernels import Kernel
+from py2cu.source import SourceFile
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A file that was imported, and its kernels, all of them translated."""
+
+    file: SourceFile
+    kernels: tuple[Kernel, ...]
+
+
+def load_all(files: Sequence[Path], only: str | None) -> list[Loaded]:
+    """Every file imported, every kernel translated.
+
+    Raises:
+        Refused: with all that is wrong with any of them.
+    """
+    done: list[Loaded] = []
+    with collecting() as refusals:
+        for number, path in enumerate(files):
+            with refusals.of(path):
+                loaded = _load(path, number, only)
+                done.append(loaded)
+                for kernel in loaded.kernels:
+                    with refusals.of(path):
+                        kernel.translation  # noqa: B018 - translated here, so that all errors show before any build
+    return done
+
+
+def _load(path: Path, number: int, only: str | None) -> Loaded:
+    file = SourceFile.read(path)
+    module = _import(path, file, f"_py2cu_{number}_{path.stem}")
+    own = {id(v): v for v in vars(module).values() if isinstance(v, Kernel) and v.__module__ == module.__name__}
+    kernels = tuple(kernel for kernel in own.values() if only in (None, kernel.__name__))
+    if not kernels:
+        names = ", ".join(f"`{kernel.__name__}`" for kernel in own.values())
+        what = f"no kernel called `{only}`" if only else "no kernel"
+        hint = f"it has {names}" if names else "they stand at the top level of the file, under `@kernel` from py2cu"
+        raise Refused([f"{path}: {marked('error', 'error[P107]')}: there is {what} to import\n  hint: {hint}"], 1)
+    return Loaded(file, kernels)
+
+
+def _import(path: Path, file: SourceFile, name: str) -> ModuleType:
+    """Run the file under a private name, its folder on `sys.path`; no bytecode is left beside it."""
+    place = os.path.abspath(path)
+    module = ModuleType(name)
+    module.__file__ = place
+    sys.modules[name] = module
+    sys.path.insert(0, os.path.dirname(place))
+    try:
+        exec(compile(file.text, place, "exec", dont_inherit=True), module.__dict__)
+    except SyntaxError:
+        _refuse_syntax(path, file)
+    except (Exception, SystemExit) as error:
+        where = f"{path}:{_line_of(error, place)}"
+        kind = type(error).__name__
+        raise Refused([f"{where}: {marked('error', 'error')}: the file raises {kind}: {error}"], 1) from None
+    return module
+
+
+def _refuse_syntax(path: Path, file: SourceFile) -> NoReturn:
+    """A file that Python does not compile, as the translator says it, else as Python does."""
+    from py2cu.pipeline import translate_file
+
+    translate_file(file)
+    try:
+        compile(file.text, str(path), "exec", dont_inherit=True)
+    except SyntaxError as error:
+        raise Refused([f"{path}:{error.lineno}: {marked('error', 'error')}: {error.msg}"], 1) from None
+    raise AssertionError("it compiled after all")
+
+
+def _line_of(error: BaseException, place: str) -> int:
+    """The deepest line of the file in the error's traceback."""
+    line, trace = 1, error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == place:
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return line

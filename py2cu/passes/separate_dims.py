@@ -1,0 +1,61 @@
+"""Dimensions live in annotations and locals in the body; where both use a name, the dimension gets another.
+
+    def f(…, x: UInt8[Tensor, "c h w"], …):          c_extent, h, w
+        c = blockIdx.x * blockDim.x + threadIdx.x     c
+
+An integer parameter called like a dimension is that dimension, and may not be assigned to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from py2cu.diagnostics import Reporter
+from py2cu.ir.nodes import Assign, Expr, For, Kernel, Name, Parameter
+from py2cu.ir.types import PY_INT, ArrayType
+from py2cu.ir.visit import rebuild, statements
+
+
+def separate_dims(kernel: Kernel, reporter: Reporter) -> Kernel:
+    """The kernel with no dimension called like a local, an array or an element index."""
+    dims = kernel.dims
+    assigned = {
+        s.name if isinstance(s, Assign) else s.var: s for s in statements(kernel.body) if isinstance(s, Assign | For)
+    }
+    extents = {p.name for p in kernel.parameters if p.type == PY_INT and p.name in dims}
+    for name in sorted(extents & set(assigned)):
+        message = f"`{name}` is an extent of the call and cannot be assigned to"
+        reporter.error("P203", message, assigned[name].span, "use another name")
+    others = {p.name for p in kernel.parameters} | {i.name for i in kernel.indices} | set(assigned)
+    renamed: dict[str, str] = {}
+    for name in dims:
+        if name in others - extents:
+            renamed[name] = _fresh(f"{name}_extent", {*others, *dims, *renamed.values()})
+    return _rename_dims(kernel, renamed) if renamed else kernel
+
+
+def _fresh(name: str, taken: set[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _rename_dims(kernel: Kernel, renamed: dict[str, str]) -> Kernel:
+    def rename(expr: Expr) -> Expr:
+        return replace(expr, id=renamed[expr.id]) if isinstance(expr, Name) and expr.id in renamed else expr
+
+    def change(extent: Expr) -> Expr:
+        return rebuild(extent, rename)
+
+    def change_parameter(parameter: Parameter) -> Parameter:
+        type_ = parameter.type
+        if not isinstance(type_, ArrayType):
+            return parameter
+        return replace(parameter, type=replace(type_, dims=tuple(map(change, type_.dims))))
+
+    return replace(
+        kernel,
+        parameters=tuple(map(change_parameter, kernel.parameters)),
+        indices=tuple(replace(index, extent=change(index.extent)) for index in kernel.indices),
+        size=None if kernel.size is None else tuple(map(change, kernel.size)),
+    )

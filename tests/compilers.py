@@ -1,0 +1,24 @@
+"""The compilers that tests call themselves; a test whose compiler is not here is skipped, with the reason."""
+
+from __future__ import annotations
+
+import pytest
+
+from py2cu.runtime import toolchain
+
+NVCC_STRICT = ("-std=c++17", "-Xcompiler=-Wall,-Wextra,-Werror", "-Werror=all-warnings")
+GXX_STRICT = ("-std=c++17", "-Wall", "-Wextra", "-Wno-unknown-pragmas", "-Werror")
+
+
+def nvcc() -> str:
+    path = toolchain.find_nvcc()
+    if path is None:
+        pytest.skip("no nvcc here")
+    return str(path)
+
+
+def gxx() -> str:
+    path = toolchain.find_cxx()
+    if path is None:
+        pytest.skip("no C++ compiler here")
+    return str(path)

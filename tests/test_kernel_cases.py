@@ -1,0 +1,132 @@
+"""Kernels as data: what Python becomes what CUDA, and both compute the same.
+
+Each file in `tests/cases/kernels` is a sentence, then sections: `=== python` (imports that `PRELUDE` has are left out),
+`=== cuda` (the functions for the device, without the launchers), `=== notes` where the translator says something, and
+`=== unchecked` with the reason where the kernels cannot be run against their Python. `pytest --update-golden` rewrites
+what the translator says; the diff is the review.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from py2cu.kernels import Kernel
+from py2cu.pipeline import translate_file
+from py2cu.source import SourceFile
+from py2cu.testing import assert_matches_python
+from py2cu.translation import Translation
+from tests.compilers import NVCC_STRICT, nvcc
+
+CASES = sorted((Path(__file__).parent / "cases" / "kernels").glob("*.case"))
+PRELUDE = (
+    "import math; import numpy as np; import torch; from torch import Tensor; "
+    "from jaxtyping import Bool, Float32, Float64, Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64; "
+    "from py2cu import Index, kernel\n"
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """One file: its sentence and its sections, in order."""
+
+    path: Path
+    sentence: str
+    sections: dict[str, str]
+
+    @property
+    def python(self) -> str:
+        return PRELUDE + self.sections["python"]
+
+
+def read_case(path: Path) -> Case:
+    sentence, *parts = re.split(r"^=== (\w+)\n", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return Case(path, sentence.strip(), {name: text.strip("\n") + "\n" for name, text in zip(*[iter(parts)] * 2)})  # noqa: B905
+
+
+def write_case(case: Case) -> None:
+    parts = [case.sentence + "\n", *(f"=== {name}\n{text}" for name, text in case.sections.items())]
+    case.path.write_text("\n".join(parts), encoding="utf-8")
+
+
+def device_functions(text: str) -> str:
+    """An emitted `.cu` without its includes and launchers."""
+    _, *lines = (line for line in text.splitlines() if not line.startswith("#include"))
+    kept: list[str] = []
+    inside_launcher = False
+    for line in lines:
+        inside_launcher |= line.startswith("cudaError_t")
+        if not inside_launcher:
+            kept.append(line)
+        inside_launcher &= line != "}"
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).strip("\n") + "\n"
+
+
+def said(translation: Translation) -> str:
+    """The translator's notes, with lines counted as the case's Python counts them."""
+    return "".join(
+        f"{note.span.line - 1}: {note.severity}[{note.code}]: {note.message}\n" for note in translation.notes
+    )
+
+
+def translate(case: Case) -> Translation:
+    return translate_file(SourceFile(f"{case.path.stem}.py", case.python))
+
+
+@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
+def test_translation_is_as_kept(path, request):
+    case = read_case(path)
+    translation = translate(case)
+    assert translate(case) == translation, "two translations of one text differ"
+
+    emitted = {"cuda": device_functions(translation.cuda.kernel.text), "notes": said(translation)}
+    if request.config.getoption("--update-golden") or "cuda" not in case.sections:
+        rest = {name: text for name, text in case.sections.items() if name not in ("cuda", "notes")}
+        write_case(dataclasses.replace(case, sections={**rest, **{k: v for k, v in emitted.items() if v}}))
+        return
+    assert emitted == {"cuda": case.sections["cuda"], "notes": case.sections.get("notes", "")}
+
+
+@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
+def test_compiled_kernels_match_python(path, tmp_path):
+    case = read_case(path)
+    if "unchecked" in case.sections:
+        pytest.skip(case.sections["unchecked"].strip())
+    translation = translate(case)
+    kernels = import_kernels(case, tmp_path)
+    assert len(kernels) == len(translation.signatures)
+    for kernel in kernels:
+        signature = next(s for s in translation.signatures if s.name == kernel.__name__)
+        kernel._translation = dataclasses.replace(translation, signatures=(signature,))  # one build for all of them
+        assert_matches_python(kernel)
+
+
+def import_kernels(case: Case, place: Path) -> list[Kernel]:
+    file = place / f"{case.path.stem}.py"
+    file.write_text(case.python, encoding="utf-8")
+    spec = importlib.util.spec_from_file_location(case.path.stem, file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return [value for value in vars(module).values() if isinstance(value, Kernel)]
+
+
+def test_all_cases_compile_without_warnings(tmp_path):
+    """All of them in one file, a namespace each."""
+    texts = {path.stem: translate(read_case(path)).cuda.kernel.text.splitlines() for path in CASES}
+    includes = sorted({line for lines in texts.values() for line in lines if line.startswith("#include")})
+    source = tmp_path / "cases.cu"
+    with source.open("w", encoding="utf-8") as file:
+        file.write("\n".join(includes) + "\n")
+        for name, lines in texts.items():
+            body = "\n".join(line for line in lines if not line.startswith("#include"))
+            file.write(f'namespace {name} {{\n#line 1 "{name}.case"\n{body}\n}}\n')
+    command = [nvcc(), *NVCC_STRICT, "-O1", "-arch=sm_75", "-c", str(source), "-o", str(tmp_path / "cases.o")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
