@@ -200,8 +200,8 @@ _TYPES: Final = {
 _MEMORY: Final = {
     "P401": Code(
         "an array indexed the wrong way",
-        "An array takes exactly as many indices as its annotation has dimensions, all at once: `x[i, j]`, not `x[i][j]` "
-        "and no slices. To index flat, annotate it flat. `.shape` takes a constant.",
+        "An array takes exactly as many indices as its annotation has dimensions, all at once: `x[i, j]`, not "
+        "`x[i][j]`, and no slices. To index flat, annotate it flat. `.shape` takes a constant.",
         _file(
             '@kernel\ndef f(i: Index["n"], x: Float32[Tensor, "3 n"], out: Float32[Tensor, "n"]):\n    out[i] = x[i]'
         ),
@@ -282,8 +282,8 @@ _BUILD: Final = {
     "P601": Code(
         "a compiler refused the text",
         "The place is the Python line behind the C++ line that the compiler points at, or the emitted text where no "
-        "Python line is behind it. py2cu should emit only what compiles: unless the text was edited, or the compiler is "
-        "too old or mixed from several versions (`py2cu doctor`), please report it as a bug.",
+        "Python line is behind it. py2cu should emit only what compiles: unless the text was edited, or the compiler "
+        "is too old or mixed from several versions (`py2cu doctor`), please report it as a bug.",
     ),
 }
 

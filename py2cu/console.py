@@ -46,8 +46,6 @@ def answering() -> Iterator[None]:
     except KeyboardInterrupt:
         raise typer.Exit(EXIT_INTERRUPTED) from None
     except Exception as error:
-        if os.environ.get("PY2CU_DEBUG") == "1":
-            raise
         raise typer.Exit(_report(error)) from None
 
 
@@ -62,6 +60,8 @@ def _report(error: Exception) -> int:
         case Py2cuError():  # a BuildError
             say(str(error).strip())
             return EXIT_LACKING
+        case _ if os.environ.get("PY2CU_DEBUG") == "1":
+            raise error
         case _:
             what = str(error) if isinstance(error, InternalError) else f"py2cu bug: {type(error).__name__}: {error}"
             say(

@@ -58,21 +58,20 @@ def _caller_line(depth: int) -> int:
     return sys._getframe(depth + 1).f_lineno
 
 
+class OutOfRange(IndexError):
+    """An index past the extent of an array's axis."""
+
+    def __init__(self, array: str, axis: int, index: int, extent: int) -> None:
+        self.array, self.axis, self.index, self.extent = array, axis, index, extent
+        super().__init__(f"index {index} of `{array}` is out of range: axis {axis} has extent {extent}")
+
+
 class ArrayView:
     """One array argument; indices count in every dimension, as the contract asks."""
 
     __slots__ = (
-        "_cls",
-        "_counted_from_end",
-        "_dtype",
-        "_journal",
-        "_size",
-        "_tensor",
-        "_values",
-        "name",
-        "shape",
-        "writes",
-    )
+        "_cls", "_dtype", "_journal", "_known_negatives", "_tensor", "_values", "name", "shape", "writes",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -80,10 +79,10 @@ class ArrayView:
         tensor: torch.Tensor,
         dtype: DType,
         journal: Journal,
-        from_end: frozenset[FromEnd] = frozenset(),
+        known: frozenset[FromEnd] = frozenset(),
     ) -> None:
         self.name = name
-        self._counted_from_end = from_end
+        self._known_negatives = known
         self.shape = tuple(int(extent) for extent in tensor.shape)
         self.writes: dict[int, Write] = {}
         self._tensor = tensor
@@ -165,9 +164,9 @@ class ArrayView:
     def _from_end(self, index: int, axis: int) -> int:
         extent = self.shape[axis]
         if not -extent <= index < 0:
-            raise IndexError(f"index {index} of `{self.name}` is out of range: axis {axis} has extent {extent}")
+            raise OutOfRange(self.name, axis, index, extent)
         line = _caller_line(3)
-        if FromEnd(line, self.name, axis, index) not in self._counted_from_end:
+        if FromEnd(line, self.name, axis, index) not in self._known_negatives:
             self._journal.note(f"a negative index of `{self.name}`", f": {index} on axis {axis}", line)
         return index + extent
 

@@ -17,7 +17,7 @@ from py2cu.ir.nodes import Role
 from py2cu.ir.signature import Signature
 from py2cu.runtime.compare import Difference, Fault, Snapshot, differences, open_elements
 from py2cu.runtime.fences import Fenced, is_poisoned
-from py2cu.runtime.inputs import GIVEN, TAME, Argument, Case, invent_cases, make_case
+from py2cu.runtime.inputs import GIVEN, TAME, Argument, Case, grow, invent_cases, make_case
 from py2cu.runtime.simulate import SimulationError, SimulationReport, simulate
 
 Triple = tuple[int, int, int]
@@ -128,7 +128,11 @@ class _Check:
         try:
             simulated = simulate(self.kernel.python, signature, expected, seconds=seconds)
         except (SimulationError, ValueError) as error:
-            self._skip(case, str(error), retry)
+            grown = grow(signature, case, error.__cause__, self.seed) if retry else None
+            if grown is not None:
+                self.run(grown, retry=True)
+            else:
+                self._skip(case, str(error), retry)
             return
         negative = next((f for f in simulated.findings if "negative index" in f.message), None)
         if negative is not None:

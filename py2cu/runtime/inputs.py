@@ -16,14 +16,16 @@ from typing import Final
 import torch
 
 from py2cu.dtypes import DType, Kind
-from py2cu.ir.nodes import Parameter, Role
+from py2cu.ir.nodes import Name, Parameter, Role
 from py2cu.ir.signature import Signature, evaluate
 from py2cu.ir.types import ArrayType, ElementType, PythonType
 from py2cu.ir.visit import names_in
+from py2cu.runtime.arrays import OutOfRange
 from py2cu.runtime.fences import poison
 from py2cu.runtime.simulate import bind_dims
 
 WORK_LIMIT: Final = 20_000  # product of all dimensions: what CPython runs in a fraction of a second
+GROWTH_LIMIT: Final = 1 << 16  # elements along one dimension
 INNER_SIZES: Final = (3, 1, 5, 0, 7, 4)  # dimensions that no launch axis runs over
 FLOATS: Final = (0.5, -1.25, 2.0, 0.1, 3.75, 1e-3, 1.0)
 INTEGERS: Final = (1, 2, 3, 1, 4, 2, 0)
@@ -119,6 +121,23 @@ def given_case(signature: Signature, arguments: Mapping[str, Argument]) -> Case:
         elif parameter.name in dims:
             complete.setdefault(parameter.name, dims[parameter.name])
     return Case({name: dims[name] for name in dimension_names(signature) if name in dims}, GIVEN, complete)
+
+
+def grow(signature: Signature, case: Case, error: BaseException | None, seed: int) -> Case | None:
+    """`case` with a larger array where its Python went past the end of one whose extent no launch axis runs over.
+
+    A flat array of `3 * n` elements that is annotated `"m"` is found to be large enough this way. None where nothing may
+    grow, or it would grow too far.
+    """
+    if not isinstance(error, OutOfRange) or not 0 <= error.index < GROWTH_LIMIT:
+        return None
+    type_ = signature.parameter(error.array).type
+    assert isinstance(type_, ArrayType)
+    dim = type_.dims[error.axis]
+    if not isinstance(dim, Name) or dim.id in _axis_of(signature):
+        return None
+    sizes = {**case.sizes, dim.id: max(error.index + 1, 2 * case.sizes[dim.id])}
+    return make_case(signature, sizes, case.values, seed, strided=case.strided)
 
 
 def _free_scalar(parameter: Parameter, number: int) -> int | float | bool:
