@@ -30,7 +30,7 @@ EXIT_INTERRUPTED: Final = 130
 
 @dataclass(slots=True)
 class Refused(Exception):
-    """What is wrong with the input, ready to print, and how many errors that are."""
+    """What is wrong with the input, ready to print, and how many errors that are; 0 where a count says nothing."""
 
     texts: list[str]
     errors: int
@@ -52,7 +52,7 @@ def answering() -> Iterator[None]:
 def _report(error: Exception) -> int:
     match error:
         case Refused(texts=texts, errors=errors):
-            say(*texts, f"{errors} error{'s' * (errors != 1)}")
+            say(*texts, *([f"{errors} error{'s' * (errors != 1)}"] if errors else []))
             return EXIT_REFUSED
         case EnvironmentLacks():
             say(f"{marked('error', 'error')}: {error}")
@@ -74,7 +74,7 @@ def _report(error: Exception) -> int:
 
 def refuse(message: str) -> NoReturn:
     """End with one error that no place in a file explains."""
-    raise Refused([f"{marked('error', 'error')}: {message}"], 1)
+    raise Refused([f"{marked('error', 'error')}: {message}"], 0)
 
 
 def say(*texts: str) -> None:

@@ -14,8 +14,8 @@ from typing import Final
 from py2cu.diagnostics import Reporter, TranslationError
 from py2cu.frontend.kernels import read_kernel
 from py2cu.frontend.reader import KernelSource, Module, read_module
-from py2cu.ir.nodes import Kernel
 from py2cu.ir.signature import signature_of
+from py2cu.ir.statements import Kernel
 from py2cu.ir.verify import verify
 from py2cu.options import KernelOptions
 from py2cu.passes.add_guards import add_guards

@@ -14,7 +14,7 @@ from typing import Final
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from py2cu.ir.nodes import Kernel
+from py2cu.ir.statements import Kernel
 from py2cu.targets import binding, cpu, cuda
 from py2cu.targets.helpers import helper_text
 from py2cu.targets.spell import Line

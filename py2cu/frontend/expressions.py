@@ -13,20 +13,7 @@ import libcst as cst
 
 from py2cu import builtins
 from py2cu.frontend.scope import Scope
-from py2cu.ir.nodes import (
-    Binary,
-    BoolOp,
-    Call,
-    Compare,
-    Constant,
-    Expr,
-    Extent,
-    LaunchIndex,
-    Load,
-    Name,
-    Select,
-    Unary,
-)  # fmt: skip
+from py2cu.ir.nodes import Binary, BoolOp, Call, Compare, Constant, Expr, Extent, LaunchIndex, Load, Name, Select, Unary
 
 BINARY: Final[dict[type[cst.BaseBinaryOp], str]] = {
     cst.Add: "+", cst.Subtract: "-", cst.Multiply: "*", cst.Divide: "/", cst.FloorDivide: "//", cst.Modulo: "%",

@@ -20,7 +20,8 @@ from py2cu.frontend.expressions import ExpressionReader
 from py2cu.frontend.reader import KernelSource, Module
 from py2cu.frontend.scope import Scope, launch_object
 from py2cu.frontend.statements import StatementReader
-from py2cu.ir.nodes import Expr, IndexParameter, Kernel, LaunchIndex, Parameter
+from py2cu.ir.nodes import Expr, IndexParameter, LaunchIndex, Parameter
+from py2cu.ir.statements import Kernel
 from py2cu.ir.types import ArrayType
 from py2cu.ir.visit import all_expressions
 from py2cu.options import DEFAULT_BLOCKS, MAX_THREADS, Block, KernelOptions

@@ -10,26 +10,8 @@ import libcst as cst
 
 from py2cu.frontend.expressions import BINARY, ExpressionReader
 from py2cu.frontend.scope import Scope
-from py2cu.ir.nodes import (
-    Assign,
-    Binary,
-    Block,
-    Break,
-    Constant,
-    Continue,
-    Expr,
-    Extent,
-    For,
-    If,
-    Load,
-    Name,
-    Remark,
-    Return,
-    Stmt,
-    Store,
-    Trivia,
-    While,
-)  # fmt: skip
+from py2cu.ir.nodes import Binary, Constant, Expr, Extent, Load, Name
+from py2cu.ir.statements import Assign, Block, Break, Continue, For, If, Remark, Return, Stmt, Store, Trivia, While
 from py2cu.ir.visit import names_in
 from py2cu.source import Span
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, field
 
-from py2cu.ir.types import PY_BOOL, PY_INT, UNKNOWN, ArrayType, ElementType, PythonType, ScalarType, Type
+from py2cu.ir.types import PY_BOOL, PY_INT, UNKNOWN, ArrayType, ElementType, PythonType, Type
 from py2cu.source import NOWHERE, Span
 
 
@@ -145,121 +145,7 @@ Expr = (
 )  # fmt: skip
 
 
-# --- statements ---------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Trivia:
-    """What stands around a statement in the Python: comment lines above ("" is a blank line), a comment beside."""
-
-    above: tuple[str, ...] = ()
-    beside: str = ""
-
-
-BARE = Trivia()
-
-
-def _trivia() -> Trivia:
-    return field(default=BARE, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Assign:
-    """`name = value`; `augmented` where the user wrote `name op= …` (value is then `name op …`)."""
-
-    name: str
-    value: Expr
-    span: Span = _place()
-    trivia: Trivia = _trivia()
-    augmented: bool = False
-    declares: ScalarType | None = None  # set by `place_declarations`: this assignment is the declaration
-
-
-@dataclass(frozen=True, slots=True)
-class Declare:
-    """A local that needs its declaration before the block that first assigns it."""
-
-    name: str
-    type: ScalarType
-    span: Span = _place()
-    trivia: Trivia = _trivia()
-
-
-@dataclass(frozen=True, slots=True)
-class Store:
-    """`array[indices] = value`."""
-
-    array: str
-    indices: tuple[Expr, ...]
-    value: Expr
-    span: Span = _place()
-    trivia: Trivia = _trivia()
-    augmented: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class If:
-    test: Expr
-    body: Block
-    orelse: Block = ()
-    span: Span = _place()
-    trivia: Trivia = _trivia()
-    chained: bool = False  # written `elif`
-
-
-@dataclass(frozen=True, slots=True)
-class For:
-    """`for var in range(start, stop, step)`; `step` is a constant or is known to be positive or negative."""
-
-    var: str
-    start: Expr
-    stop: Expr
-    step: Expr
-    body: Block
-    span: Span = _place()
-    trivia: Trivia = _trivia()
-    type: ScalarType = PY_INT
-
-
-@dataclass(frozen=True, slots=True)
-class While:
-    test: Expr
-    body: Block
-    span: Span = _place()
-    trivia: Trivia = _trivia()
-
-
-@dataclass(frozen=True, slots=True)
-class Break:
-    span: Span = _place()
-    trivia: Trivia = _trivia()
-
-
-@dataclass(frozen=True, slots=True)
-class Continue:
-    span: Span = _place()
-    trivia: Trivia = _trivia()
-
-
-@dataclass(frozen=True, slots=True)
-class Return:
-    span: Span = _place()
-    trivia: Trivia = _trivia()
-
-
-@dataclass(frozen=True, slots=True)
-class Remark:
-    """Comments that end a block, and `pass`."""
-
-    span: Span = _place()
-    trivia: Trivia = _trivia()
-
-
-Stmt = Assign | Declare | Store | If | For | While | Break | Continue | Return | Remark
-Block = tuple[Stmt, ...]
-
-
-# --- kernels ------------------------------------------------------------------------------------------------------
+# --- parameters ------------------------------------------------------------------------------------------------------
 
 
 class Role(enum.Enum):
@@ -311,65 +197,3 @@ class FromEnd:
     array: str
     axis: int
     index: int
-
-
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """A value that 32-bit index arithmetic must reach: a sum of products of dimensions, scalars and grid sizes."""
-
-    terms: tuple[tuple[tuple[str, ...], int], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Kernel:
-    """One kernel function, whole.
-
-    `size` is how many threads are wanted in x, y, z (None where only an explicit launch can say), `block` the block.
-    `inits` maps an output to the value that an allocated one is filled with.
-    """
-
-    name: str
-    doc: str | None
-    indices: tuple[IndexParameter, ...]
-    launch: tuple[str, ...]  # the launch objects taken as leading parameters, by their CUDA names
-    parameters: tuple[Parameter, ...]
-    size: tuple[Expr, ...] | None
-    block: tuple[int, ...]
-    inits: tuple[tuple[str, int | float], ...]
-    strided: bool
-    body: Block
-    span: Span = _place()
-    locals: tuple[tuple[str, ScalarType], ...] = ()  # set by infer_types
-    guards: tuple[Guard, ...] = ()  # set by add_guards
-    from_end: tuple[FromEnd, ...] = ()  # set by flatten_subscripts
-    bounds: tuple[Bound, ...] = ()  # set by choose_widths: all must fit an int for the 32-bit instantiation
-    narrowed: tuple[tuple[str, ElementType], ...] = ()  # set by narrow_parameters
-    helpers: tuple[str, ...] = ()  # set by lower_semantics
-    renamed: tuple[tuple[str, str], ...] = ()  # set by resolve_names: what a name is called in C
-
-    @property
-    def arrays(self) -> tuple[Parameter, ...]:
-        return tuple(p for p in self.parameters if isinstance(p.type, ArrayType))
-
-    def parameter(self, name: str) -> Parameter | None:
-        return next((p for p in self.parameters if p.name == name), None)
-
-    def array_type(self, name: str) -> ArrayType:
-        """The type of the array parameter `name`; it must be one."""
-        found = self.parameter(name)
-        assert found is not None and isinstance(found.type, ArrayType), name
-        return found.type
-
-    def c_name(self, name: str) -> str:
-        """`name` as the C++ text spells it: C++ keywords, macros and non-ASCII names are renamed."""
-        return dict(self.renamed).get(name, name)
-
-    @property
-    def dims(self) -> tuple[str, ...]:
-        """Dimension names in order of first appearance in the parameters and indices."""
-        from py2cu.ir.visit import names_in
-
-        sources = [index.extent for index in self.indices]
-        sources += [dim for p in self.parameters if isinstance(p.type, ArrayType) for dim in p.type.dims]
-        sources += self.size or ()
-        return tuple(dict.fromkeys(name for source in sources for name in names_in(source)))

@@ -6,33 +6,35 @@ from collections.abc import Iterator
 from typing import assert_never
 
 from py2cu.ir.nodes import (
-    Assign,
     Binary,
-    Block,
     BoolOp,
-    Break,
     Call,
     Compare,
     Constant,
-    Continue,
     Convert,
-    Declare,
     Expr,
     Extent,
-    For,
-    If,
-    Kernel,
     LaunchIndex,
     Load,
     Name,
+    Select,
+    Unary,
+)
+from py2cu.ir.statements import (
+    Assign,
+    Block,
+    Break,
+    Continue,
+    Declare,
+    For,
+    If,
+    Kernel,
     Remark,
     Return,
-    Select,
     Stmt,
     Store,
-    Unary,
     While,
-)  # fmt: skip
+)
 from py2cu.ir.types import UNKNOWN, PythonType, Width
 
 

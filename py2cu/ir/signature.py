@@ -7,10 +7,14 @@ called without a translator.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from py2cu.dtypes import DType, Kind
-from py2cu.ir.nodes import Expr, FromEnd, Guard, IndexParameter, Kernel, Name, Parameter, Role
+from py2cu.ir.nodes import Binary, Constant, Expr, FromEnd, Guard, IndexParameter, Name, Parameter, Role, Unary
 from py2cu.ir.types import ArrayType, PythonType
+
+if TYPE_CHECKING:
+    from py2cu.ir.statements import Kernel
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +107,6 @@ def find_dims(kernel: Kernel) -> tuple[Dim, ...]:
 
 def _multiple(dim: Expr) -> tuple[str, int] | None:
     """(`n`, 3) for the extent `3*n`, (`n`, 1) for `n`, None for anything else."""
-    from py2cu.ir.nodes import Binary, Constant
-
     match dim:
         case Name(id=name):
             return name, 1
@@ -141,8 +143,6 @@ def evaluate(expr: Expr, values: dict[str, int]) -> int:
     Raises:
         KeyError: a dimension in `expr` has no value.
     """
-    from py2cu.ir.nodes import Binary, Constant, Unary
-
     match expr:
         case Constant(value=value):
             return int(value)

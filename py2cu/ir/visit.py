@@ -7,32 +7,21 @@ from dataclasses import replace
 from typing import assert_never
 
 from py2cu.ir.nodes import (
-    Assign,
     Binary,
-    Block,
     BoolOp,
-    Break,
     Call,
     Compare,
     Constant,
-    Continue,
     Convert,
-    Declare,
     Expr,
     Extent,
-    For,
-    If,
     LaunchIndex,
     Load,
     Name,
-    Remark,
-    Return,
     Select,
-    Stmt,
-    Store,
     Unary,
-    While,
-)  # fmt: skip
+)
+from py2cu.ir.statements import Assign, Block, Break, Continue, Declare, For, If, Remark, Return, Stmt, Store, While
 
 
 def children(expr: Expr) -> tuple[Expr, ...]:

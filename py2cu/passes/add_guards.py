@@ -16,31 +16,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from py2cu.diagnostics import Reporter
-from py2cu.ir.nodes import (
-    Assign,
-    Binary,
-    Block,
-    BoolOp,
-    Break,
-    Compare,
-    Continue,
-    Expr,
-    For,
-    Guard,
-    If,
-    IndexParameter,
-    Kernel,
-    LaunchIndex,
-    Load,
-    Name,
-    Return,
-    Select,
-    Stmt,
-    Store,
-    Unary,
-    While,
-)  # fmt: skip
+from py2cu.ir.nodes import Binary, BoolOp, Compare, Expr, Guard, IndexParameter, LaunchIndex, Load, Name, Select, Unary
 from py2cu.ir.printer import print_expr
+from py2cu.ir.statements import Assign, Block, Break, Continue, For, If, Kernel, Return, Stmt, Store, While
 from py2cu.ir.types import PY_INT, ElementType
 from py2cu.ir.visit import children, expressions, names_in, statements
 from py2cu.options import DEFAULT_BLOCKS

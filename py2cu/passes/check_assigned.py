@@ -10,23 +10,22 @@ from dataclasses import dataclass, field
 from typing import assert_never
 
 from py2cu.diagnostics import Reporter
-from py2cu.ir.nodes import (
+from py2cu.ir.nodes import Constant, Name
+from py2cu.ir.statements import (
     Assign,
     Block,
     Break,
-    Constant,
     Continue,
     Declare,
     For,
     If,
     Kernel,
-    Name,
     Remark,
     Return,
     Stmt,
     Store,
     While,
-)  # fmt: skip
+)
 from py2cu.ir.visit import expressions, statements, walk
 
 Bound = frozenset[str] | None  # the names surely assigned here; None where this place is never reached

@@ -14,22 +14,8 @@ from dataclasses import replace
 
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import Kind
-from py2cu.ir.nodes import (
-    Assign,
-    Binary,
-    Block,
-    Bound,
-    Call,
-    Constant,
-    Convert,
-    Expr,
-    For,
-    Kernel,
-    LaunchIndex,
-    Name,
-    Stmt,
-    Unary,
-)  # fmt: skip
+from py2cu.ir.nodes import Binary, Call, Constant, Convert, Expr, LaunchIndex, Name, Unary
+from py2cu.ir.statements import Assign, Block, Bound, For, Kernel, Stmt
 from py2cu.ir.types import ArrayType, PythonType, ScalarType, Width
 from py2cu.ir.visit import rebuild_block
 from py2cu.passes.ranges import INT_MAX, Range, Ranges, Reach, times

@@ -11,7 +11,8 @@ from dataclasses import replace
 
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import Kind
-from py2cu.ir.nodes import Binary, Block, Constant, Expr, FromEnd, Kernel, Load, Stmt, Store
+from py2cu.ir.nodes import Binary, Constant, Expr, FromEnd, Load
+from py2cu.ir.statements import Block, Kernel, Stmt, Store
 from py2cu.ir.types import PythonType, Width
 from py2cu.ir.visit import rebuild, rebuild_block
 
@@ -21,7 +22,6 @@ _INDEX = PythonType(Kind.INT, Width.INDEX)
 
 def flatten_subscripts(kernel: Kernel, reporter: Reporter) -> Kernel:
     """The kernel with one index an access; `from_end` lists the constant indices that counted from the end."""
-
     from_end: dict[FromEnd, None] = {}
 
     def flat(array: str, indices: tuple[Expr, ...], line: int) -> tuple[Expr]:

@@ -18,7 +18,6 @@ from py2cu.builtins import ROWS, Rule
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import BOOL, DEFAULT_FLOAT, DType, Kind, promote, promote_weak
 from py2cu.ir.nodes import (
-    Assign,
     Binary,
     BoolOp,
     Call,
@@ -27,18 +26,13 @@ from py2cu.ir.nodes import (
     Convert,
     Expr,
     Extent,
-    For,
-    If,
-    Kernel,
     LaunchIndex,
     Load,
     Name,
     Select,
-    Stmt,
-    Store,
     Unary,
-    While,
-)  # fmt: skip
+)
+from py2cu.ir.statements import Assign, For, If, Kernel, Stmt, Store, While
 from py2cu.ir.types import PY_BOOL, PY_FLOAT, PY_INT, ElementType, PythonType, ScalarType, kind_of
 from py2cu.ir.visit import blocks, statements
 from py2cu.source import Span

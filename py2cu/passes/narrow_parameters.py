@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from py2cu.diagnostics import Reporter
-from py2cu.ir.nodes import Assign, Convert, Expr, Kernel, Name
+from py2cu.ir.nodes import Convert, Expr, Name
+from py2cu.ir.statements import Assign, Kernel
 from py2cu.ir.types import PY_FLOAT, ElementType
 from py2cu.ir.visit import all_expressions, rebuild_block, statements
 

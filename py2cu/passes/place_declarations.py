@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from py2cu.diagnostics import Reporter
-from py2cu.ir.nodes import Assign, Block, Declare, Kernel, Stmt, Trivia
+from py2cu.ir.statements import Assign, Block, Declare, Kernel, Stmt, Trivia
 from py2cu.ir.types import ScalarType
 from py2cu.ir.visit import blocks, expressions, names_in, statements
 

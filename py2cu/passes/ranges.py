@@ -14,7 +14,6 @@ from typing import Final, assert_never
 
 from py2cu.dtypes import Kind
 from py2cu.ir.nodes import (
-    Assign,
     Binary,
     BoolOp,
     Call,
@@ -23,14 +22,13 @@ from py2cu.ir.nodes import (
     Convert,
     Expr,
     Extent,
-    For,
-    Kernel,
     LaunchIndex,
     Load,
     Name,
     Select,
     Unary,
-)  # fmt: skip
+)
+from py2cu.ir.statements import Assign, For, Kernel
 from py2cu.ir.types import PY_INT, ElementType, PythonType, Type, kind_of
 from py2cu.ir.visit import statements
 

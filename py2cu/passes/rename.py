@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from py2cu.diagnostics import Reporter
-from py2cu.ir.nodes import Kernel
+from py2cu.ir.statements import Kernel
 
 _KEYWORDS: Final = """
     alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t class compl

@@ -11,7 +11,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from py2cu.diagnostics import Reporter
-from py2cu.ir.nodes import Assign, Expr, For, Kernel, Name, Parameter
+from py2cu.ir.nodes import Expr, Name, Parameter
+from py2cu.ir.statements import Assign, For, Kernel
 from py2cu.ir.types import PY_INT, ArrayType
 from py2cu.ir.visit import rebuild, statements
 

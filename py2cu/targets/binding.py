@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from py2cu.dtypes import Kind
-from py2cu.ir.nodes import Expr, Kernel, Name, Parameter, Role
+from py2cu.ir.nodes import Expr, Name, Parameter, Role
 from py2cu.ir.printer import print_expr
 from py2cu.ir.signature import Dim, Signature, find_dims, signature_of
+from py2cu.ir.statements import Kernel
 from py2cu.ir.types import ArrayType, ElementType, PythonType
 from py2cu.ir.visit import rebuild
 from py2cu.targets.view import arguments, extent_text, launch_type

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from py2cu.ir.nodes import Kernel
+from py2cu.ir.statements import Kernel
 from py2cu.ir.types import Width
 from py2cu.targets.spell import Dialect, Speller
 from py2cu.targets.view import KernelView, doc_lines, extent_text, kernel_arguments, launch_arguments

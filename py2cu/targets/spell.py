@@ -15,34 +15,36 @@ from typing import Final, assert_never
 from py2cu.builtins import ROWS
 from py2cu.dtypes import Kind
 from py2cu.ir.nodes import (
-    Assign,
     Binary,
-    Block,
     BoolOp,
-    Break,
     Call,
     Compare,
     Constant,
-    Continue,
     Convert,
-    Declare,
     Expr,
     Extent,
-    For,
-    If,
-    Kernel,
     LaunchIndex,
     Load,
     Name,
+    Select,
+    Unary,
+)
+from py2cu.ir.statements import (
+    Assign,
+    Block,
+    Break,
+    Continue,
+    Declare,
+    For,
+    If,
+    Kernel,
     Remark,
     Return,
-    Select,
     Stmt,
     Store,
     Trivia,
-    Unary,
     While,
-)  # fmt: skip
+)
 from py2cu.ir.types import ElementType, PythonType, ScalarType, Type, Width
 
 PRIMARY: Final = 16

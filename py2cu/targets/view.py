@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from py2cu.dtypes import Kind
-from py2cu.ir.nodes import Binary, Constant, Expr, Kernel, Name, Parameter, Role, Unary
+from py2cu.ir.nodes import Binary, Constant, Expr, Name, Parameter, Role, Unary
+from py2cu.ir.statements import Kernel
 from py2cu.ir.types import ArrayType, ElementType, PythonType, Type, Width
 from py2cu.ir.visit import all_expressions
 from py2cu.targets.spell import Dialect, Line, comment_text

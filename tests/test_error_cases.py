@@ -1,0 +1,55 @@
+"""Every refusal as a user sees it: `tests/cases/errors/*.case`, one file a refusal.
+
+A case is a sentence, `=== python` with a file, `=== error` with all that is printed about it. `--update-golden`
+rewrites the latter; the diff is the review.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from py2cu.codes import CODES
+from py2cu.diagnostics import TranslationError, render
+from py2cu.pipeline import translate_file
+from py2cu.source import SourceFile
+
+FOLDER = Path(__file__).parent / "cases" / "errors"
+CASES = sorted(FOLDER.glob("*.case"))
+WITHOUT_CASE = {"P100", "P102", "P601"}  # not about a text that can be shown: tests/test_bad_input.py, test_build.py
+
+
+def sections(path: Path) -> tuple[str, str, str]:
+    """The sentence, the Python, the expected output."""
+    sentence, python, error = re.split(r"^=== (?:python|error)\n", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return sentence.strip(), python.rstrip("\n") + "\n", error.strip("\n")
+
+
+def said_about(python: str) -> str:
+    """What is printed about a file: its errors, else its notes."""
+    try:
+        return render(translate_file(SourceFile("case.py", python)).notes)
+    except TranslationError as error:
+        return render(error.diagnostics)
+
+
+@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
+def test_error_case(path: Path, pytestconfig: pytest.Config) -> None:
+    sentence, python, expected = sections(path)
+    said = said_about(python)
+    assert said == said_about(python), "two runs differ"
+    if pytestconfig.getoption("--update-golden"):
+        path.write_text(f"{sentence}\n\n=== python\n{python}\n=== error\n{said}\n", encoding="utf-8")
+    else:
+        assert said == expected
+
+
+def test_every_code_has_a_case() -> None:
+    shown = {code for path in CASES for code in re.findall(r"(?:error|note)\[(P\d\d\d)\]", sections(path)[2])}
+    assert shown == set(CODES) - WITHOUT_CASE
+
+
+def test_every_case_says_something() -> None:
+    assert [path.name for path in CASES if not sections(path)[2]] == []
