@@ -1,0 +1,345 @@
+"""The command line: what is printed where, what is written, and the exit code of every ending."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+import py2cu
+from py2cu import console
+from py2cu.cli import app
+from py2cu.codes import CODES
+from py2cu.diagnostics import EnvironmentLacks, InternalError
+
+HEAD = "from jaxtyping import Float32\nfrom torch import Tensor\nfrom py2cu import Index, blockDim, blockIdx, kernel, threadIdx\n\n"
+DOUBLE = """
+@kernel
+def double(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):
+    out[i] = 2 * x[i]
+"""
+NEGATE = DOUBLE.replace("double", "negate").replace("2 * x[i]", "-x[i]")
+UNGUARDED = """
+@kernel
+def ungrd(x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):
+    i = blockIdx.x * blockDim.x + threadIdx.x
+    out[i] = x[i]
+"""
+WRONG = DOUBLE.replace("2 * x[i]", "2 * x + y")
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(py2cu.__file__).parents[1])}
+
+
+def run(*args: str | Path) -> Result:
+    return CliRunner().invoke(app, [str(arg) for arg in args])
+
+
+@pytest.fixture
+def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Writes a file of kernels into the current directory, and gives its name."""
+    monkeypatch.chdir(tmp_path)
+
+    def write(name: str, *kernels: str) -> str:
+        Path(name).parent.mkdir(exist_ok=True)
+        Path(name).write_text(HEAD + "\n".join(kernels))
+        return name
+
+    return write
+
+
+# --- translate ---
+
+
+def test_translate_prints_the_three_texts_each_under_its_name(write) -> None:
+    result = run("translate", write("k.py", DOUBLE))
+    assert result.exit_code == 0
+    assert re.findall(r"^// --- (.*) ---$", result.stdout, re.MULTILINE) == ["k.cu", "k.h", "k.cpp"]
+    assert "__global__ void double_kernel" in result.stdout
+    assert result.stderr == ""
+
+
+def test_translate_for_the_cpu(write) -> None:
+    result = run("translate", write("k.py", DOUBLE), "--target", "cpu")
+    assert result.exit_code == 0 and "__global__" not in result.stdout
+    assert "// --- k_cpu.cpp ---" in result.stdout
+
+
+def test_translate_writes_what_it_prints(write) -> None:
+    name = write("k.py", DOUBLE, NEGATE)
+    printed = run("translate", name).stdout
+    result = run("translate", name, "-o", "deep/csrc")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert sorted(path.name for path in Path("deep/csrc").iterdir()) == ["k.cpp", "k.cu", "k.h"]
+    assert all(path.read_text().strip() in printed for path in Path("deep/csrc").iterdir())
+
+
+def test_translate_one_kernel_of_a_file(write) -> None:
+    name = write("k.py", DOUBLE, NEGATE)
+    text = run("translate", name, "--kernel", "negate").stdout
+    assert "negate_kernel" in text and "double_kernel" not in text
+    result = run("translate", name, "--kernel", "nagate")
+    assert result.exit_code == 2
+    assert "error[P107]: there is no kernel called `nagate`" in result.stderr
+    assert "hint: its kernels are double, negate" in result.stderr
+
+
+def test_notes_go_to_stderr(write) -> None:
+    result = run("translate", write("k.py", UNGUARDED))
+    assert result.exit_code == 0
+    assert "note[P406]" in result.stderr and "P406" not in result.stdout
+
+
+def test_errors_of_all_files_come_together_and_nothing_is_written(write) -> None:
+    names = [write("good.py", DOUBLE), write("bad.py", WRONG), write("worse.py", WRONG)]
+    result = run("translate", *names, "missing.py", "-o", "csrc")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.splitlines()[-1] == "5 errors"
+    assert re.findall(r"^(\w+\.py:\d+:\d+: error\[P\d+\])", result.stderr, re.MULTILINE) == [
+        "bad.py:6:18: error[P303]", "bad.py:6:22: error[P201]", "worse.py:6:18: error[P303]", "worse.py:6:22: error[P201]",
+    ]  # fmt: skip
+    assert "missing.py: error[P100]: cannot read the file: No such file or directory" in result.stderr
+    assert not Path("csrc").exists()
+
+
+def test_existing_texts_stay_as_they_are_when_a_translation_fails(write) -> None:
+    run("translate", write("k.py", DOUBLE), "-o", "csrc")
+    before = {path: path.read_text() for path in Path("csrc").iterdir()}
+    assert run("translate", write("k.py", WRONG), "-o", "csrc").exit_code == 2
+    assert {path: path.read_text() for path in Path("csrc").iterdir()} == before
+
+
+def test_two_files_of_one_name_do_not_overwrite_each_other(write) -> None:
+    result = run("translate", write("a/k.py", DOUBLE), write("b/k.py", NEGATE), "-o", "csrc")
+    assert result.exit_code == 2 and "would both write csrc/k." in result.stderr
+    assert not Path("csrc").exists()
+
+
+def test_a_file_in_the_place_of_the_directory(write) -> None:
+    Path("csrc").write_text("mine")
+    for directory in ("csrc", "csrc/deeper"):
+        result = run("translate", write("k.py", DOUBLE), "-o", directory)
+        assert result.exit_code == 2 and f"error: cannot write to {directory}: " in result.stderr
+    assert Path("csrc").read_text() == "mine"
+
+
+def test_a_directory_in_the_place_of_a_text(write) -> None:
+    Path("csrc/k.cpp").mkdir(parents=True)
+    result = run("translate", write("k.py", DOUBLE), "-o", "csrc")
+    assert result.exit_code == 2 and "it is a directory" in result.stderr
+    assert [path.name for path in Path("csrc").iterdir()] == ["k.cpp"]
+
+
+def test_translate_neither_runs_the_file_nor_loads_torch(write) -> None:
+    name = write("k.py", 'raise SystemExit("it ran")', DOUBLE)
+    probe = (
+        "import sys; from py2cu.cli import app; app(sys.argv[1:], standalone_mode=False); "
+        "print([m for m in ('torch', 'numpy', 'numba', 'rich') if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", probe, "translate", name], capture_output=True, text=True, check=False, env=ENVIRONMENT
+    )
+    assert done.returncode == 0 and done.stdout.splitlines()[-1] == "[]", done.stderr
+
+
+# --- check and build ---
+
+torch_is_here = pytest.importorskip("torch", reason="check and build run kernels")
+
+
+def test_check_tells_kernel_by_kernel_what_agrees(write) -> None:
+    result = run("check", write("k.py", DOUBLE, NEGATE), "--device", "cpu")
+    assert result.exit_code == 0, result.output
+    head, *rows = [line.split() for line in result.stdout.splitlines()[:3]]
+    assert head == ["kernel", "device", "cases", "elements", "result"]
+    assert [(row[0], row[1], row[-1]) for row in rows] == [("double", "cpu", "agrees"), ("negate", "cpu", "agrees")]
+
+
+def test_check_one_kernel(write) -> None:
+    result = run("check", write("k.py", DOUBLE, NEGATE), "--device", "cpu", "--kernel", "negate")
+    assert result.exit_code == 0 and "double" not in result.stdout
+
+
+def test_check_fails_where_the_compiled_kernel_differs(write, monkeypatch: pytest.MonkeyPatch) -> None:
+    from py2cu.kernels import Kernel
+
+    monkeypatch.setattr(Kernel, "run", lambda self, device, arguments: arguments["out"].fill_(7))
+    result = run("check", write("k.py", DOUBLE), "--device", "cpu")
+    assert result.exit_code == 1
+    assert "DIFFERS" in result.stdout and "out[0]: Python" in result.stdout and "line 7" in result.stdout
+
+
+def test_check_shows_what_is_refused_with_a_caret(write) -> None:
+    result = run("check", write("k.py", WRONG, NEGATE), "--device", "cpu")
+    assert result.exit_code == 2
+    assert "k.py:6:18: error[P303]" in result.stderr and "| " + " " * 17 + "^" in result.stderr
+    assert result.stderr.splitlines()[-1] == "2 errors"
+
+
+def test_check_judges_constants_as_python_does(write) -> None:
+    """Only running the file tells K: the translator alone would refuse it."""
+    name = write("k.py", "K = len('ab')", DOUBLE.replace("2 *", "K *"))
+    assert run("translate", name).exit_code == 2
+    assert run("check", name, "--device", "cpu").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("x = 1\nx / 0\n", "k.py:6: error: the file raises ZeroDivisionError: division by zero"),
+        ("import nowhere_to_be_found\n", "k.py:5: error: the file raises ModuleNotFoundError: No module named"),
+        ("raise SystemExit(0)\n", "k.py:5: error: the file raises SystemExit: 0"),
+        ("def f(:\n", "k.py:5:"),
+        ("return 3\n", "k.py:5: error: 'return' outside function"),
+    ],
+)
+def test_a_file_that_cannot_be_imported(write, text: str, said: str) -> None:
+    result = run("check", write("k.py", text), "--device", "cpu")
+    assert result.exit_code == 2 and said in result.stderr and "Traceback" not in result.output, result.output
+
+
+def test_check_of_a_file_without_kernels(write) -> None:
+    result = run("check", write("k.py", "x = 1"), "--device", "cpu")
+    assert result.exit_code == 2 and "k.py: error[P107]: there is no kernel to import" in result.stderr
+
+
+def test_check_finds_the_modules_beside_the_file_and_leaves_nothing_there(write) -> None:
+    write("lib/neighbour_of_k.py", "FACTOR = 2")
+    result = run("check", write("lib/k.py", "from neighbour_of_k import FACTOR", DOUBLE), "--device", "cpu")
+    assert result.exit_code == 0, result.output
+    assert not list(Path("lib").glob("__pycache__/k.*"))
+
+
+def test_build_fills_the_cache_that_calls_use(write) -> None:
+    result = run("build", write("k.py", DOUBLE), "--target", "cpu")
+    assert result.exit_code == 0
+    name, path = result.stdout.strip().split(": ")
+    assert name == "double" and Path(path).is_file()
+    assert result.stderr.strip() == "building double for cpu …"
+
+
+def test_a_device_that_is_not_here(write) -> None:
+    if torch_is_here.cuda.is_available():
+        pytest.skip("it is here")
+    result = run("check", write("k.py", DOUBLE), "--device", "cuda")
+    assert result.exit_code == 3 and "hint: " in result.stderr
+
+
+def test_without_torch(write, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    for command in ("check", "build"):
+        result = run(command, write("k.py", DOUBLE))
+        assert result.exit_code == 3 and "this command needs torch" in result.stderr
+        assert "hint: pip install 'torch>=2.11'" in result.stderr
+
+
+# --- how commands end ---
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (KeyboardInterrupt(), 130, ""),
+        (EnvironmentLacks("no ninja", "pip install ninja"), 3, "error: no ninja\n  hint: pip install ninja\n"),
+        (InternalError("a node without a type"), 70, "internal error: a node without a type\n"),
+        (ZeroDivisionError("oh"), 70, "internal error: ZeroDivisionError: oh\n"),
+    ],
+)
+def test_what_commands_raise(monkeypatch: pytest.MonkeyPatch, error: BaseException, code: int, said: str) -> None:
+    def fail() -> None:
+        raise error
+
+    monkeypatch.setattr("py2cu.runtime.doctor.diagnose", fail)
+    monkeypatch.delenv("PY2CU_DEBUG", raising=False)
+    result = run("doctor")
+    assert result.exit_code == code and result.output.startswith(said) and "Traceback" not in result.output
+    assert ("please report it" in result.output) is (code == 70)
+
+
+def test_a_traceback_for_those_who_ask(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("py2cu.runtime.doctor.diagnose", lambda: 1 / 0)
+    monkeypatch.setenv("PY2CU_DEBUG", "1")
+    assert isinstance(run("doctor").exception, ZeroDivisionError)
+
+
+def test_a_build_that_a_compiler_refuses(write, monkeypatch: pytest.MonkeyPatch) -> None:
+    from py2cu.runtime.messages import BuildError
+
+    def refuse(*args: object, **kwargs: object) -> None:
+        raise BuildError([], "cc1plus: fatal error: no space left", "free some")
+
+    monkeypatch.setattr("py2cu.runtime.build.library", refuse)
+    result = run("build", write("k.py", DOUBLE), "--target", "cpu")
+    assert result.exit_code == 3 and "no space left" in result.stderr and "hint: free some" in result.stderr
+
+
+def test_colour_on_a_terminal_only(write, monkeypatch: pytest.MonkeyPatch) -> None:
+    from py2cu.diagnostics import TranslationError
+    from py2cu.pipeline import translate_file
+    from py2cu.source import SourceFile
+
+    with pytest.raises(TranslationError) as refused:
+        translate_file(SourceFile("k.py", HEAD + WRONG))
+    item = refused.value.diagnostics[0]
+    assert console.rendered(item) == item.render()
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert console.rendered(item).count("\x1b[31m") == 2
+    assert re.sub(r"\x1b\[\d+m", "", console.rendered(item)) == item.render()
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert console.rendered(item) == item.render()
+
+
+# --- explain, doctor, help ---
+
+
+@pytest.mark.parametrize("spelled", ["P301", "p301", "error[P301]"])
+def test_explain(spelled: str) -> None:
+    result = run("explain", spelled)
+    assert result.exit_code == 0 and result.stdout.startswith("P301: ") and "Wrong:" in result.stdout
+
+
+def test_explain_lists_every_code() -> None:
+    assert [line.split()[0] for line in run("explain").stdout.splitlines()[1:]] == list(CODES)
+
+
+def test_explain_an_unknown_code() -> None:
+    result = run("explain", "P3O1")
+    assert result.exit_code == 2
+    assert "there is no code P3O1; did you mean P301?" in result.stderr and "P407" in result.stderr
+
+
+def test_doctor_says_what_is_here() -> None:
+    result = run("doctor")
+    assert result.exit_code in (0, 3) and "torch" in result.stdout
+
+
+@pytest.mark.parametrize("command", ["translate", "check", "build", "explain", "doctor"])
+def test_help_teaches_by_example(command: str) -> None:
+    result = run(command, "--help")
+    assert result.exit_code == 0 and f"py2cu {command}" in result.stdout.partition("Example")[2]
+
+
+def test_version() -> None:
+    assert run("--version").stdout == f"py2cu {py2cu.__version__}\n"
+
+
+@pytest.mark.parametrize("args", [["translate"], ["frobnicate"], ["translate", "k.py", "--target", "tpu"], ["check"]])
+def test_wrong_usage(args: list[str]) -> None:
+    assert run(*args).exit_code == 2
+
+
+def test_python_dash_m() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "py2cu", "--version"], capture_output=True, text=True, check=False, env=ENVIRONMENT
+    )
+    assert (done.returncode, done.stdout) == (0, f"py2cu {py2cu.__version__}\n")
+
+
+def test_a_reader_that_goes_away_costs_no_traceback(write) -> None:
+    command = f"{sys.executable} -m py2cu translate {write('k.py', DOUBLE)} | head -1"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, env=ENVIRONMENT)
+    assert "Traceback" not in done.stderr
