@@ -11,10 +11,10 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
-from typing import NoReturn
+from types import CodeType, ModuleType
 
 from py2cu.console import Refused, collecting, marked
+from py2cu.diagnostics import Reporter, TranslationError
 from py2cu.kernels import Kernel
 from py2cu.source import SourceFile
 
@@ -66,9 +66,9 @@ def _import(path: Path, file: SourceFile, name: str) -> ModuleType:
     sys.modules[name] = module
     sys.path.insert(0, os.path.dirname(place))
     try:
-        exec(compile(file.text, place, "exec", dont_inherit=True), module.__dict__)
-    except SyntaxError:
-        _refuse_syntax(path, file)
+        exec(_compiled(path, file, place), module.__dict__)
+    except (Refused, TranslationError):
+        raise
     except (Exception, SystemExit) as error:
         where = f"{path}:{_line_of(error, place)}"
         kind = type(error).__name__
@@ -76,16 +76,18 @@ def _import(path: Path, file: SourceFile, name: str) -> ModuleType:
     return module
 
 
-def _refuse_syntax(path: Path, file: SourceFile) -> NoReturn:
-    """A file that Python does not compile, as the translator says it, else as Python does."""
-    from py2cu.pipeline import translate_file
+def _compiled(path: Path, file: SourceFile, place: str) -> CodeType:
+    """The file's code; one that Python does not compile is refused as the translator would, else as Python does."""
+    from py2cu.frontend.reader import read_module
 
-    translate_file(file)
     try:
-        compile(file.text, str(path), "exec", dont_inherit=True)
+        return compile(file.text, place, "exec", dont_inherit=True)
     except SyntaxError as error:
-        raise Refused([f"{path}:{error.lineno}: {marked('error', 'error')}: {error.msg}"], 1) from None
-    raise AssertionError("it compiled after all")
+        reporter = Reporter(file)
+        read_module(file, reporter)
+        if reporter.failed:
+            raise TranslationError(reporter.sorted) from None
+        raise Refused([f"{path}:{error.lineno or 1}: {marked('error', 'error')}: {error.msg}"], 1) from None
 
 
 def _line_of(error: BaseException, place: str) -> int:

@@ -3,7 +3,8 @@
 Each file in `tests/cases/kernels` is a sentence, then sections: `=== python` (imports that `PRELUDE` has are left out),
 `=== cuda` (the functions for the device, without the launchers), `=== notes` where the translator says something, and
 `=== unchecked` with the reason where the kernels cannot be run against their Python, `=== pending` where the language
-has them and the translator refuses them still: such a case fails once it is translated. `pytest --update-golden` rewrites
+has them and the translator refuses them still, `=== broken` where it gets them wrong still. A pending case fails once
+it is translated. `pytest --update-golden` rewrites
 what the translator says; the diff is the review.
 """
 
@@ -51,8 +52,8 @@ def read_case(path: Path) -> Case:
     return Case(path, sentence.strip(), {name: text.strip("\n") + "\n" for name, text in zip(*[iter(parts)] * 2)})  # noqa: B905
 
 
-def is_translated(path: Path) -> bool:
-    return "pending" not in read_case(path).sections
+def compiles(path: Path) -> bool:
+    return not {"pending", "broken"} & set(read_case(path).sections)
 
 
 def write_case(case: Case) -> None:
@@ -76,7 +77,7 @@ def device_functions(text: str) -> str:
 def said(translation: Translation) -> str:
     """The translator's notes, with lines counted as the case's Python counts them."""
     return "".join(
-        f"{note.span.line - 1}: {note.severity}[{note.code}]: {note.message}\n" for note in translation.notes
+        f"{note.span.line - 1}: {note.severity.name.lower()}[{note.code}]: {note.message}\n" for note in translation.notes
     )
 
 
@@ -105,7 +106,7 @@ def test_translation_is_as_kept(path, request):
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
 def test_compiled_kernels_match_python(path, tmp_path):
     case = read_case(path)
-    for reason in ("unchecked", "pending"):
+    for reason in ("unchecked", "pending", "broken"):
         if reason in case.sections:
             pytest.skip(case.sections[reason].strip())
     translation = translate(case)
@@ -130,14 +131,14 @@ def import_kernels(case: Case, place: Path) -> list[Kernel]:
 
 def test_all_cases_compile_without_warnings(tmp_path):
     """All of them in one file, a namespace each."""
-    texts = {path.stem: translate(read_case(path)).cuda.kernel.text.splitlines() for path in CASES if is_translated(path)}
+    texts = {path.stem: translate(read_case(path)).cuda.kernel.text.splitlines() for path in CASES if compiles(path)}
     includes = sorted({line for lines in texts.values() for line in lines if line.startswith("#include")})
     source = tmp_path / "cases.cu"
     with source.open("w", encoding="utf-8") as file:
         file.write("\n".join(includes) + "\n")
         for name, lines in texts.items():
             body = "\n".join(line for line in lines if not line.startswith("#include"))
-            file.write(f'namespace {name} {{\n#line 1 "{name}.case"\n{body}\n}}\n')
+            file.write(f'namespace case_{name} {{\n#line 1 "{name}.case"\n{body}\n}}\n')
     command = [nvcc(), *NVCC_STRICT, "-O1", "-arch=sm_75", "-c", str(source), "-o", str(tmp_path / "cases.o")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

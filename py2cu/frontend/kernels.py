@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import libcst as cst
@@ -72,6 +72,8 @@ class _KernelReader:
             )  # fmt: skip
         rank = len(parameters.indices) or len(size or ()) or 1
         self._check_init(options, parameters)
+        if options.coarsen not in (None, 1):
+            self.reporter.error("P403", "`coarsen` is 1: one element a thread", self._decorator_span())
         return Kernel(
             name=options.name or function.name.value,
             doc=self._docstring(),
@@ -185,7 +187,7 @@ class _KernelReader:
         arrays = {p.name: p.type for p in found.arguments if isinstance(p.type, ArrayType)}
         scalars = {p.name for p in found.arguments if not isinstance(p.type, ArrayType)}
         scalars |= {index.name for index in found.indices}
-        scalars |= set(_assigned_names(self.source.function.body)) - set(arrays) - set(found.launch)
+        scalars |= set(_assigned_names(self.source.function.body.body)) - set(arrays) - set(found.launch)
         return Scope(
             self.reporter,
             self.source.environment,
@@ -197,36 +199,36 @@ class _KernelReader:
         )
 
 
-def _assigned_names(body: cst.BaseSuite) -> Sequence[str]:
-    """Every name that `body` assigns to, loop variables included."""
-    collector = _Targets()
-    body.visit(collector)
-    return tuple(collector.names)
+def _assigned_names(body: Iterable[cst.CSTNode]) -> Iterator[str]:
+    """Every name that the statements of `body` assign to, loop variables included."""
+    for statement in body:
+        match statement:
+            case cst.SimpleStatementLine(body=small) | cst.SimpleStatementSuite(body=small):
+                yield from _assigned_names(small)
+            case cst.Assign(targets=targets):
+                for target in targets:
+                    yield from _target_names(target.target)
+            case cst.AugAssign(target=target) | cst.AnnAssign(target=target):
+                yield from _target_names(target)
+            case cst.For(target=target, body=block):
+                yield from _target_names(target)
+                yield from _assigned_names(block.body)
+            case cst.While(body=block):
+                yield from _assigned_names(block.body)
+            case cst.If(body=block, orelse=orelse):
+                yield from _assigned_names(block.body)
+                yield from _assigned_names(
+                    [orelse] if isinstance(orelse, cst.If) else orelse.body.body if orelse else ()
+                )
 
 
-class _Targets(cst.CSTVisitor):
-    def __init__(self) -> None:
-        self.names: dict[str, None] = {}
-
-    def visit_AssignTarget(self, node: cst.AssignTarget) -> None:
-        self._add(node.target)
-
-    def visit_AugAssign(self, node: cst.AugAssign) -> None:
-        self._add(node.target)
-
-    def visit_AnnAssign(self, node: cst.AnnAssign) -> None:
-        self._add(node.target)
-
-    def visit_For(self, node: cst.For) -> None:
-        self._add(node.target)
-
-    def _add(self, target: cst.BaseExpression) -> None:
-        match target:
-            case cst.Name(value=name):
-                self.names[name] = None
-            case cst.Tuple(elements=elements) | cst.List(elements=elements):
-                for element in elements:
-                    self._add(element.value)
+def _target_names(target: cst.BaseExpression) -> Iterator[str]:
+    match target:
+        case cst.Name(value=name):
+            yield name
+        case cst.Tuple(elements=elements) | cst.List(elements=elements):
+            for element in elements:
+                yield from _target_names(element.value)
 
 
 @dataclass(frozen=True, slots=True)

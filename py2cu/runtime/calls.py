@@ -94,7 +94,8 @@ class Call:
             if (problem := self._problem(order, args, kwargs)) is None:
                 return {**{p.name: value for p, value in zip(order, args, strict=False)}, **kwargs}
             problems.append(problem)
-        raise TypeError(f"{self.usage} {problems[0]}")
+        # Said of the inputs alone, unless there are more arguments than those.
+        raise TypeError(f"{self.usage} {problems[0 if len(args) <= len(self.signature.inputs) else 2]}")
 
     def _orders(self) -> list[tuple[Parameter, ...]]:
         """What positional arguments may stand for: the inputs alone, or every parameter, with or without extents."""

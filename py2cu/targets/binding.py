@@ -79,6 +79,11 @@ class BindingView:
     first: str  # the array whose device is the call's
     first_user_name: str
 
+    def op_parameters(self, parameters: tuple[str, ...]) -> str:
+        """An op's own parameters; inputs of any layout come under another name, until they are made contiguous."""
+        loose = {f"const Tensor& {name}" for name in self.strided}
+        return ", ".join(f"{text}_given" if text in loose else text for text in parameters)
+
     @property
     def made_call(self) -> str:
         names = ", ".join(array.name for array in self.made)

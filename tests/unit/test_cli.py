@@ -18,19 +18,19 @@ from py2cu.codes import CODES
 from py2cu.diagnostics import EnvironmentLacks, InternalError
 
 HEAD = "from jaxtyping import Float32\nfrom torch import Tensor\nfrom py2cu import Index, blockDim, blockIdx, kernel, threadIdx\n\n"
-DOUBLE = """
+TWICE = """
 @kernel
-def double(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):
+def twice(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):
     out[i] = 2 * x[i]
 """
-NEGATE = DOUBLE.replace("double", "negate").replace("2 * x[i]", "-x[i]")
+NEGATE = TWICE.replace("twice", "negate").replace("2 * x[i]", "-x[i]")
 UNGUARDED = """
 @kernel
 def ungrd(x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):
     i = blockIdx.x * blockDim.x + threadIdx.x
     out[i] = x[i]
 """
-WRONG = DOUBLE.replace("2 * x[i]", "2 * x + y")
+WRONG = TWICE.replace("2 * x[i]", "2 * x + y")
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(py2cu.__file__).parents[1])}
 
 
@@ -55,21 +55,21 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 
 def test_translate_prints_the_three_texts_each_under_its_name(write) -> None:
-    result = run("translate", write("k.py", DOUBLE))
+    result = run("translate", write("k.py", TWICE))
     assert result.exit_code == 0
     assert re.findall(r"^// --- (.*) ---$", result.stdout, re.MULTILINE) == ["k.cu", "k.h", "k.cpp"]
-    assert "__global__ void double_kernel" in result.stdout
+    assert "__global__ void twice_kernel" in result.stdout
     assert result.stderr == ""
 
 
 def test_translate_for_the_cpu(write) -> None:
-    result = run("translate", write("k.py", DOUBLE), "--target", "cpu")
+    result = run("translate", write("k.py", TWICE), "--target", "cpu")
     assert result.exit_code == 0 and "__global__" not in result.stdout
     assert "// --- k_cpu.cpp ---" in result.stdout
 
 
 def test_translate_writes_what_it_prints(write) -> None:
-    name = write("k.py", DOUBLE, NEGATE)
+    name = write("k.py", TWICE, NEGATE)
     printed = run("translate", name).stdout
     result = run("translate", name, "-o", "deep/csrc")
     assert (result.exit_code, result.stdout) == (0, "")
@@ -78,13 +78,13 @@ def test_translate_writes_what_it_prints(write) -> None:
 
 
 def test_translate_one_kernel_of_a_file(write) -> None:
-    name = write("k.py", DOUBLE, NEGATE)
+    name = write("k.py", TWICE, NEGATE)
     text = run("translate", name, "--kernel", "negate").stdout
-    assert "negate_kernel" in text and "double_kernel" not in text
+    assert "negate_kernel" in text and "twice_kernel" not in text
     result = run("translate", name, "--kernel", "nagate")
     assert result.exit_code == 2
     assert "error[P107]: there is no kernel called `nagate`" in result.stderr
-    assert "hint: its kernels are double, negate" in result.stderr
+    assert "hint: its kernels are twice, negate" in result.stderr
 
 
 def test_notes_go_to_stderr(write) -> None:
@@ -94,26 +94,26 @@ def test_notes_go_to_stderr(write) -> None:
 
 
 def test_errors_of_all_files_come_together_and_nothing_is_written(write) -> None:
-    names = [write("good.py", DOUBLE), write("bad.py", WRONG), write("worse.py", WRONG)]
+    names = [write("good.py", TWICE), write("bad.py", WRONG), write("worse.py", WRONG)]
     result = run("translate", *names, "missing.py", "-o", "csrc")
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr.splitlines()[-1] == "5 errors"
     assert re.findall(r"^(\w+\.py:\d+:\d+: error\[P\d+\])", result.stderr, re.MULTILINE) == [
-        "bad.py:6:18: error[P303]", "bad.py:6:22: error[P201]", "worse.py:6:18: error[P303]", "worse.py:6:22: error[P201]",
+        "bad.py:8:18: error[P303]", "bad.py:8:22: error[P201]", "worse.py:8:18: error[P303]", "worse.py:8:22: error[P201]",
     ]  # fmt: skip
     assert "missing.py: error[P100]: cannot read the file: No such file or directory" in result.stderr
     assert not Path("csrc").exists()
 
 
 def test_existing_texts_stay_as_they_are_when_a_translation_fails(write) -> None:
-    run("translate", write("k.py", DOUBLE), "-o", "csrc")
+    run("translate", write("k.py", TWICE), "-o", "csrc")
     before = {path: path.read_text() for path in Path("csrc").iterdir()}
     assert run("translate", write("k.py", WRONG), "-o", "csrc").exit_code == 2
     assert {path: path.read_text() for path in Path("csrc").iterdir()} == before
 
 
 def test_two_files_of_one_name_do_not_overwrite_each_other(write) -> None:
-    result = run("translate", write("a/k.py", DOUBLE), write("b/k.py", NEGATE), "-o", "csrc")
+    result = run("translate", write("a/k.py", TWICE), write("b/k.py", NEGATE), "-o", "csrc")
     assert result.exit_code == 2 and "would both write csrc/k." in result.stderr
     assert not Path("csrc").exists()
 
@@ -121,20 +121,20 @@ def test_two_files_of_one_name_do_not_overwrite_each_other(write) -> None:
 def test_a_file_in_the_place_of_the_directory(write) -> None:
     Path("csrc").write_text("mine")
     for directory in ("csrc", "csrc/deeper"):
-        result = run("translate", write("k.py", DOUBLE), "-o", directory)
+        result = run("translate", write("k.py", TWICE), "-o", directory)
         assert result.exit_code == 2 and f"error: cannot write to {directory}: " in result.stderr
     assert Path("csrc").read_text() == "mine"
 
 
 def test_a_directory_in_the_place_of_a_text(write) -> None:
     Path("csrc/k.cpp").mkdir(parents=True)
-    result = run("translate", write("k.py", DOUBLE), "-o", "csrc")
+    result = run("translate", write("k.py", TWICE), "-o", "csrc")
     assert result.exit_code == 2 and "it is a directory" in result.stderr
     assert [path.name for path in Path("csrc").iterdir()] == ["k.cpp"]
 
 
 def test_translate_neither_runs_the_file_nor_loads_torch(write) -> None:
-    name = write("k.py", 'raise SystemExit("it ran")', DOUBLE)
+    name = write("k.py", 'raise SystemExit("it ran")', TWICE)
     probe = (
         "import sys; from py2cu.cli import app; app(sys.argv[1:], standalone_mode=False); "
         "print([m for m in ('torch', 'numpy', 'numba', 'rich') if m in sys.modules])"
@@ -151,37 +151,37 @@ torch_is_here = pytest.importorskip("torch", reason="check and build run kernels
 
 
 def test_check_tells_kernel_by_kernel_what_agrees(write) -> None:
-    result = run("check", write("k.py", DOUBLE, NEGATE), "--device", "cpu")
+    result = run("check", write("k.py", TWICE, NEGATE), "--device", "cpu")
     assert result.exit_code == 0, result.output
     head, *rows = [line.split() for line in result.stdout.splitlines()[:3]]
     assert head == ["kernel", "device", "cases", "elements", "result"]
-    assert [(row[0], row[1], row[-1]) for row in rows] == [("double", "cpu", "agrees"), ("negate", "cpu", "agrees")]
+    assert [(row[0], row[1], row[-1]) for row in rows] == [("twice", "cpu", "agrees"), ("negate", "cpu", "agrees")]
 
 
 def test_check_one_kernel(write) -> None:
-    result = run("check", write("k.py", DOUBLE, NEGATE), "--device", "cpu", "--kernel", "negate")
-    assert result.exit_code == 0 and "double" not in result.stdout
+    result = run("check", write("k.py", TWICE, NEGATE), "--device", "cpu", "--kernel", "negate")
+    assert result.exit_code == 0 and "twice" not in result.stdout
 
 
 def test_check_fails_where_the_compiled_kernel_differs(write, monkeypatch: pytest.MonkeyPatch) -> None:
     from py2cu.kernels import Kernel
 
     monkeypatch.setattr(Kernel, "run", lambda self, device, arguments: arguments["out"].fill_(7))
-    result = run("check", write("k.py", DOUBLE), "--device", "cpu")
+    result = run("check", write("k.py", TWICE), "--device", "cpu")
     assert result.exit_code == 1
-    assert "DIFFERS" in result.stdout and "out[0]: Python" in result.stdout and "line 7" in result.stdout
+    assert "DIFFERS" in result.stdout and "out[0]: Python" in result.stdout and "line 8" in result.stdout
 
 
 def test_check_shows_what_is_refused_with_a_caret(write) -> None:
     result = run("check", write("k.py", WRONG, NEGATE), "--device", "cpu")
     assert result.exit_code == 2
-    assert "k.py:6:18: error[P303]" in result.stderr and "| " + " " * 17 + "^" in result.stderr
+    assert "k.py:8:18: error[P303]" in result.stderr and "| " + " " * 17 + "^" in result.stderr
     assert result.stderr.splitlines()[-1] == "2 errors"
 
 
 def test_check_judges_constants_as_python_does(write) -> None:
     """Only running the file tells K: the translator alone would refuse it."""
-    name = write("k.py", "K = len('ab')", DOUBLE.replace("2 *", "K *"))
+    name = write("k.py", "globals()['K'] = 2", TWICE.replace("2 *", "K *"))
     assert run("translate", name).exit_code == 2
     assert run("check", name, "--device", "cpu").exit_code == 0
 
@@ -208,30 +208,30 @@ def test_check_of_a_file_without_kernels(write) -> None:
 
 def test_check_finds_the_modules_beside_the_file_and_leaves_nothing_there(write) -> None:
     write("lib/neighbour_of_k.py", "FACTOR = 2")
-    result = run("check", write("lib/k.py", "from neighbour_of_k import FACTOR", DOUBLE), "--device", "cpu")
+    result = run("check", write("lib/k.py", "from neighbour_of_k import FACTOR", TWICE), "--device", "cpu")
     assert result.exit_code == 0, result.output
     assert not list(Path("lib").glob("__pycache__/k.*"))
 
 
 def test_build_fills_the_cache_that_calls_use(write) -> None:
-    result = run("build", write("k.py", DOUBLE), "--target", "cpu")
+    result = run("build", write("k.py", TWICE), "--target", "cpu")
     assert result.exit_code == 0
     name, path = result.stdout.strip().split(": ")
-    assert name == "double" and Path(path).is_file()
-    assert result.stderr.strip() == "building double for cpu …"
+    assert name == "twice" and Path(path).is_file()
+    assert result.stderr.strip() == "building twice for cpu …"
 
 
 def test_a_device_that_is_not_here(write) -> None:
     if torch_is_here.cuda.is_available():
         pytest.skip("it is here")
-    result = run("check", write("k.py", DOUBLE), "--device", "cuda")
+    result = run("check", write("k.py", TWICE), "--device", "cuda")
     assert result.exit_code == 3 and "hint: " in result.stderr
 
 
 def test_without_torch(write, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
     for command in ("check", "build"):
-        result = run(command, write("k.py", DOUBLE))
+        result = run(command, write("k.py", TWICE))
         assert result.exit_code == 3 and "this command needs torch" in result.stderr
         assert "hint: pip install 'torch>=2.11'" in result.stderr
 
@@ -272,7 +272,7 @@ def test_a_build_that_a_compiler_refuses(write, monkeypatch: pytest.MonkeyPatch)
         raise BuildError([], "cc1plus: fatal error: no space left", "free some")
 
     monkeypatch.setattr("py2cu.runtime.build.library", refuse)
-    result = run("build", write("k.py", DOUBLE), "--target", "cpu")
+    result = run("build", write("k.py", TWICE), "--target", "cpu")
     assert result.exit_code == 3 and "no space left" in result.stderr and "hint: free some" in result.stderr
 
 
@@ -340,6 +340,6 @@ def test_python_dash_m() -> None:
 
 
 def test_a_reader_that_goes_away_costs_no_traceback(write) -> None:
-    command = f"{sys.executable} -m py2cu translate {write('k.py', DOUBLE)} | head -1"
+    command = f"{sys.executable} -m py2cu translate {write('k.py', TWICE)} | head -1"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, env=ENVIRONMENT)
     assert "Traceback" not in done.stderr
