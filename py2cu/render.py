@@ -18,7 +18,7 @@ from py2cu.ir.statements import Kernel
 from py2cu.targets import binding, cpu, cuda
 from py2cu.targets.helpers import helper_text
 from py2cu.targets.spell import Line
-from py2cu.targets.view import KernelView
+from py2cu.targets.view import KernelView, wrapped
 from py2cu.translation import Artifacts, TargetName, Text
 
 _ORIGIN: Final = "\x1f"  # no source line that can be printed holds it
@@ -47,6 +47,7 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
         autoescape=False,
     )
+    environment.globals |= {"wrapped": wrapped}
     environment.filters |= {"mapped": _mapped, "is_zero": _is_zero, "quotient": _quotient}
     return environment
 

@@ -23,8 +23,8 @@ from py2cu.kernels import Kernel
 from py2cu.pipeline import translate_file
 from py2cu.source import SourceFile
 from py2cu.testing import assert_matches_python
-from py2cu.translation import Translation
-from tests.compilers import NVCC_STRICT, nvcc
+from py2cu.translation import TargetName, Translation
+from tests.compilers import GXX_STRICT, NVCC_STRICT, gxx, nvcc
 
 CASES = sorted((Path(__file__).parent / "cases" / "kernels").glob("*.case"))
 PRELUDE = (
@@ -129,16 +129,31 @@ def import_kernels(case: Case, place: Path) -> list[Kernel]:
     return [value for value in vars(module).values() if isinstance(value, Kernel)]
 
 
-def test_all_cases_compile_without_warnings(tmp_path):
+@pytest.mark.parametrize("target", ["cuda", "cpu"])
+def test_all_cases_compile_without_warnings(target, tmp_path):
     """All of them in one file, a namespace each."""
-    texts = {path.stem: translate(read_case(path)).cuda.kernel.text.splitlines() for path in CASES if compiles(path)}
-    includes = sorted({line for lines in texts.values() for line in lines if line.startswith("#include")})
+    command = {
+        "cuda": lambda: [nvcc(), *NVCC_STRICT, "-O1", "-arch=sm_75"],
+        "cpu": lambda: [gxx(), *GXX_STRICT, "-O1", "-x", "c++"],
+    }[target]()
     source = tmp_path / "cases.cu"
-    with source.open("w", encoding="utf-8") as file:
-        file.write("\n".join(includes) + "\n")
-        for name, lines in texts.items():
-            body = "\n".join(line for line in lines if not line.startswith("#include"))
-            file.write(f'namespace case_{name} {{\n#line 1 "{name}.case"\n{body}\n}}\n')
-    command = [nvcc(), *NVCC_STRICT, "-O1", "-arch=sm_75", "-c", str(source), "-o", str(tmp_path / "cases.o")]
+    source.write_text(in_one_file(TargetName(target)), encoding="utf-8")
+    command += ["-c", str(source), "-o", str(tmp_path / "cases.o")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def in_one_file(target: TargetName) -> str:
+    """The kernels of every case that compiles, the includes first, then each case in a namespace of its own."""
+    includes: dict[str, None] = {}
+    bodies: list[str] = []
+    for path in filter(compiles, CASES):
+        artifacts = translate(read_case(path)).artifacts(target)
+        bodies.append(f"namespace case_{path.stem} {{")
+        for text in (artifacts.header, artifacts.kernel):
+            bodies.append(f'#line 1 "{text.name}"')
+            for line in text.text.splitlines():
+                includes |= {line: None} if line.startswith("#include <") else {}
+                bodies.append("" if line.startswith(("#include", "#pragma once")) else line)
+        bodies.append("}")
+    return "\n".join([*sorted(includes), *bodies, ""])

@@ -28,7 +28,8 @@ _TAKEN: Final = """
     INT8_MAX INT16_MAX INT32_MAX INT64_MAX INT8_MIN INT16_MIN INT32_MIN INT64_MIN UINT8_MAX UINT16_MAX UINT32_MAX
     UINT64_MAX SIZE_MAX M_PI M_E M_PI_2 M_PI_4 linux unix offsetof va_arg va_start va_end setjmp
     int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t size_t ptrdiff_t index_t std main
-    blockIdx threadIdx blockDim gridDim warpSize dim3 Dim3 cudaStream_t cudaError_t grid block stream at min max abs
+    blockIdx threadIdx blockDim gridDim warpSize dim3 Dim3 cudaStream_t cudaError_t min max abs
+    grid block stream at flat_block guard error blocks threads
     half float2 float4 int2 int4
 """
 RESERVED: Final = frozenset(f"{_KEYWORDS} {_TAKEN}".split())

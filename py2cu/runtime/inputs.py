@@ -126,8 +126,8 @@ def given_case(signature: Signature, arguments: Mapping[str, Argument]) -> Case:
 def grow(signature: Signature, case: Case, error: BaseException | None, seed: int) -> Case | None:
     """`case` with a larger array where its Python went past the end of one whose extent no launch axis runs over.
 
-    A flat array of `3 * n` elements that is annotated `"m"` is found to be large enough this way. None where nothing may
-    grow, or it would grow too far.
+    A flat array of `3 * n` elements that is annotated `"m"` is found to be large enough this way. None where nothing
+    may grow, or it would grow too far.
     """
     if not isinstance(error, OutOfRange) or not 0 <= error.index < GROWTH_LIMIT:
         return None

@@ -71,18 +71,19 @@ class BindingView:
     input_parameters: tuple[str, ...]
     input_call: str
     all_parameters: tuple[str, ...]
-    all_call: str
-    launch_call: str
+    array_parameters: tuple[str, ...]
+    array_call: str
+    launch_values: tuple[str, ...]
     operators: tuple[tuple[str, str], ...]  # schema and C++ function
     has_default_launch: bool
     returns: str
     first: str  # the array whose device is the call's
     first_user_name: str
 
-    def op_parameters(self, parameters: tuple[str, ...]) -> str:
+    def op_parameters(self, parameters: tuple[str, ...], *more: str) -> tuple[str, ...]:
         """An op's own parameters; inputs of any layout come under another name, until they are made contiguous."""
         loose = {f"const Tensor& {name}" for name in self.strided}
-        return ", ".join(f"{text}_given" if text in loose else text for text in parameters)
+        return (*(f"{text}_given" if text in loose else text for text in parameters), *more)
 
     @property
     def made_call(self) -> str:
@@ -132,9 +133,10 @@ def view(kernel: Kernel) -> BindingView:
         input_parameters=tuple(_cpp_parameter(kernel, signature, p) for p in signature.inputs),
         input_call=", ".join(kernel.c_name(p.name) for p in signature.inputs),
         all_parameters=tuple(_cpp_parameter(kernel, signature, p) for p in signature.parameters),
-        all_call=", ".join(kernel.c_name(p.name) for p in signature.parameters),
-        launch_call=", ".join(_launch_value(kernel, dims, name, p) for name, _, p in arguments(kernel)),
-        operators=_operators(name, signature),
+        array_parameters=tuple(f"const Tensor& {kernel.c_name(p.name)}" for p in signature.arrays),
+        array_call=", ".join(kernel.c_name(p.name) for p in signature.arrays),
+        launch_values=tuple(_launch_value(kernel, dims, name, p) for name, _, p in arguments(kernel)),
+        operators=_operators(kernel, signature),
         has_default_launch=kernel.size is not None,
         returns=_returns(len(made)),
         first=(given or made)[0].name,
@@ -142,18 +144,24 @@ def view(kernel: Kernel) -> BindingView:
     )
 
 
-def _operators(name: str, signature: Signature) -> tuple[tuple[str, str], ...]:
+def _operators(kernel: Kernel, signature: Signature) -> tuple[tuple[str, str], ...]:
     """The op's overloads: one that allocates, one that fills what it is given, one with an explicit grid."""
+    name = kernel.c_name(kernel.name)
     found = []
     if signature.size is not None:
         if signature.outputs:
             returns = "Tensor" if len(signature.outputs) == 1 else f"({', '.join(['Tensor'] * len(signature.outputs))})"
-            found.append((_schema(name, signature.inputs, signature, defaults=True, returns=returns), f"{name}_new"))
-            found.append((_schema(f"{name}.out", signature.parameters, signature), f"{name}_fill"))
+            found.append(
+                (_schema(kernel, name, signature.inputs, signature, defaults=True, returns=returns), f"{name}_new")
+            )
+            found.append((_schema(kernel, f"{name}.out", signature.parameters, signature), f"{name}_fill"))
         else:
-            found.append((_schema(name, signature.parameters, signature, defaults=True), f"{name}_fill"))
+            found.append((_schema(kernel, name, signature.parameters, signature, defaults=True), f"{name}_fill"))
     found.append(
-        (_schema(f"{name}.grid", signature.parameters, signature, "int[] grid", "int[] block"), f"{name}_on_grid")
+        (
+            _schema(kernel, f"{name}.grid", signature.parameters, signature, "int[] grid", "int[] block"),
+            f"{name}_on_grid",
+        )
     )
     return tuple(found)
 
@@ -214,8 +222,8 @@ def _cpp_parameter(kernel: Kernel, signature: Signature, parameter: Parameter) -
 def _launch_value(kernel: Kernel, dims: dict[str, Dim], name: str, parameter: Parameter | None) -> str:
     c_name = kernel.c_name(name)
     if parameter is not None and isinstance(parameter.type, ArrayType):
-        const = "const " if parameter.role is Role.INPUT else ""
-        return f"static_cast<{const}{parameter.type.dtype.c}*>({c_name}.data_ptr())"
+        access = "const" if parameter.role is Role.INPUT else "mutable"
+        return f"{c_name}.{access}_data_ptr<{parameter.type.dtype.c}>()"
     if name in dims:
         return f"at.{c_name}"
     if parameter is not None and isinstance(parameter.type, ElementType):
@@ -224,6 +232,7 @@ def _launch_value(kernel: Kernel, dims: dict[str, Dim], name: str, parameter: Pa
 
 
 def _schema(
+    kernel: Kernel,
     name: str,
     parameters: tuple[Parameter, ...],
     signature: Signature,
@@ -247,7 +256,8 @@ def _schema(
                 kind = _SCHEMA_SCALARS[dtype.kind]
             case PythonType(kind=scalar):
                 kind = _SCHEMA_SCALARS[scalar] + ("?" if signature.is_derived(parameter) else "")
-        items.append(f"{kind} {parameter.name}" + ("=None" if place >= trailing else ""))
+        spelled = parameter.name if parameter.name.isascii() else kernel.c_name(parameter.name)
+        items.append(f"{kind} {spelled}" + ("=None" if place >= trailing else ""))
     return f"{name}({', '.join([*items, *more])}) -> {returns}"
 
 

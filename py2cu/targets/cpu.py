@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from py2cu.ir.nodes import IndexParameter
 from py2cu.ir.statements import Kernel
 from py2cu.ir.types import Width
 from py2cu.targets.spell import Dialect, Speller
-from py2cu.targets.view import KernelView, doc_lines, extent_text, kernel_arguments, launch_arguments
+from py2cu.targets.view import IndexLoop, KernelView, doc_lines, extent_text, kernel_arguments, launch_arguments
 
 DIALECT: Final = Dialect(
     widths=dict.fromkeys(Width, "int64_t"),
@@ -30,9 +31,17 @@ def view(kernel: Kernel) -> KernelView:
         helpers=kernel.helpers,
         kernel_arguments=kernel_arguments(kernel, DIALECT),
         launch_arguments=launch_arguments(kernel),
-        indices=tuple((speller.name(index.name), extent_text(index.extent, kernel)) for index in kernel.indices),
+        indices=tuple(_loop(kernel, speller, index) for index in kernel.indices),
         threads=tuple(extent_text(extent, kernel) for extent in kernel.size or ()),
         block=kernel.block,
         fits="",
         body=tuple(speller.block(kernel.body)),
     )
+
+
+def _loop(kernel: Kernel, speller: Speller, index: IndexParameter) -> IndexLoop:
+    name = speller.name(index.name)
+    end, taken = f"{name}_end", {argument.name for argument in launch_arguments(kernel)}
+    while end in taken:
+        end += "_"
+    return IndexLoop(name, extent_text(index.extent, kernel), end, index.axis)

@@ -58,8 +58,8 @@ PRECEDENCE: Final = {
 _JUNCTION: Final = {"and": "&&", "or": "||"}
 # C's order of arithmetic types; `index_t` stands where it does for its narrower instantiation.
 _C_RANK: Final = {
-    "bool": 0, "int8_t": 0, "uint8_t": 0, "int16_t": 0, "int": 1, "int32_t": 1, "unsigned": 2, "index_t": 3, "int64_t": 4,
-    "float": 5, "double": 6,
+    "bool": 0, "int8_t": 0, "uint8_t": 0, "int16_t": 0, "int": 1, "int32_t": 1, "unsigned": 2, "index_t": 3,
+    "int64_t": 4, "float": 5, "double": 6,
 }  # fmt: skip
 _C_ALIASES: Final = {"int32_t": "int"}
 _INDENT: Final = "    "

@@ -5,6 +5,7 @@ The same `Arguments` fill the kernel, the launcher, its declaration and its call
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from py2cu.dtypes import Kind
@@ -30,6 +31,16 @@ class Argument:
 
 
 @dataclass(frozen=True, slots=True)
+class IndexLoop:
+    """The loop over one element index on the CPU."""
+
+    name: str
+    extent: str
+    end: str  # the local that holds where the loop ends
+    axis: str
+
+
+@dataclass(frozen=True, slots=True)
 class KernelView:
     """One kernel for the templates of a target; `threads` are the extents of the launch in x, y, z."""
 
@@ -40,7 +51,7 @@ class KernelView:
     helpers: tuple[str, ...]
     kernel_arguments: tuple[Argument, ...]
     launch_arguments: tuple[Argument, ...]
-    indices: tuple[tuple[str, str], ...]  # CPU index kernels: name and extent, slowest first
+    indices: tuple[IndexLoop, ...]  # CPU index kernels, slowest first
     threads: tuple[str, ...]
     block: tuple[int, ...]
     fits: str  # the condition for 32-bit indices; empty where there is nothing to choose
@@ -48,7 +59,7 @@ class KernelView:
 
     @property
     def index_parameters(self) -> tuple[str, ...]:
-        return tuple(f"int64_t {name}" for name, _ in self.indices)
+        return tuple(f"int64_t {loop.name}" for loop in self.indices)
 
     @property
     def kernel_call(self) -> str:
@@ -58,26 +69,32 @@ class KernelView:
     def launch_call(self) -> str:
         return ", ".join(argument.name for argument in self.launch_arguments)
 
-    def signature(self, head: str, arguments: tuple[str, ...], tail: str = ")") -> str:
-        """`head(a, b)`, over several lines where one would be too long."""
-        one = f"{head}({', '.join(arguments)}{tail}"
-        if len(one) <= MAX_WIDTH:
-            return one
-        lines, line = [], ""
-        for place, argument in enumerate(arguments):
-            piece = argument + ("," if place < len(arguments) - 1 else "")
-            if line and len(line) + len(piece) + 1 > MAX_WIDTH - 4:
-                lines.append(line)
-                line = ""
-            line = f"{line} {piece}".strip()
-        lines.append(line)
-        return f"{head}(\n    " + "\n    ".join(lines) + tail
-
     def kernel_signature(self, head: str, *extra: str) -> str:
-        return self.signature(head, (*(a.declaration for a in self.kernel_arguments), *extra))
+        return wrapped(head, (*(a.declaration for a in self.kernel_arguments), *extra))
 
     def launch_signature(self, head: str, *extra: str) -> str:
-        return self.signature(head, (*(a.declaration for a in self.launch_arguments), *extra))
+        return wrapped(head, (*(a.declaration for a in self.launch_arguments), *extra))
+
+
+def wrapped(head: str, items: Iterable[str], tail: str = ")") -> str:
+    """`head(a, b)`, its items on lines of their own where one line would be too long."""
+    items = tuple(items)
+    one = f"{head}({', '.join(items)}{tail}"
+    if len(one) <= MAX_WIDTH:
+        return one
+    pad = " " * (len(head) - len(head.lstrip()) + 4)
+    return f"{head}(\n{pad}" + f"\n{pad}".join(_fill(items, MAX_WIDTH - len(pad))) + tail
+
+
+def _fill(items: tuple[str, ...], width: int) -> list[str]:
+    """Items joined by commas into lines of at most `width`."""
+    lines = [""]
+    for place, item in enumerate(items):
+        piece = item + ("," if place < len(items) - 1 else "")
+        if lines[-1] and len(lines[-1]) + 1 + len(piece) > width:
+            lines.append("")
+        lines[-1] = f"{lines[-1]} {piece}".lstrip()
+    return lines
 
 
 def used_names(kernel: Kernel) -> set[str]:

@@ -1,0 +1,80 @@
+// grayscale: the kernels on the CPU, translated from grayscale.py by py2cu.
+#include "grayscale_cpu.h"
+
+#include <algorithm>
+#include <cstdint>
+
+// Luminance of a planar RGB picture.
+static inline void rgb2grey_kernel(const uint8_t* __restrict__ x, uint8_t* __restrict__ out, int64_t n, int64_t i)
+{
+    out[i] = static_cast<uint8_t>(0.2989f * x[i] + 0.5870f * x[n + i] + 0.1140f * x[2 * n + i]);
+}
+
+void rgb2grey_launch(const uint8_t* x, uint8_t* out, int64_t n, Dim3 grid, Dim3 block)
+{
+    const int64_t i_end = std::min(n, grid.x * block.x);
+    #pragma omp parallel for
+    for (int64_t i = 0; i < i_end; ++i)
+        rgb2grey_kernel(x, out, n, i);
+}
+
+void rgb2grey_launch(const uint8_t* x, uint8_t* out, int64_t n)
+{
+    const Dim3 block{256};
+    const Dim3 grid{(n + block.x - 1) / block.x};
+    rgb2grey_launch(x, out, n, grid, block);
+}
+
+// Luminance of an RGB picture, by row and column.
+static inline void rgb2grey_2d_kernel(
+    const uint8_t* __restrict__ x, uint8_t* __restrict__ out, int64_t h, int64_t w, int64_t r, int64_t c)
+{
+    out[r * w + c] = static_cast<uint8_t>(0.2989f * x[r * w + c] + 0.5870f * x[(h + r) * w + c] + 0.1140f * x[(2 * h + r) * w + c]);
+}
+
+void rgb2grey_2d_launch(const uint8_t* x, uint8_t* out, int64_t h, int64_t w, Dim3 grid, Dim3 block)
+{
+    const int64_t r_end = std::min(h, grid.y * block.y);
+    const int64_t c_end = std::min(w, grid.x * block.x);
+    #pragma omp parallel for
+    for (int64_t r = 0; r < r_end; ++r)
+        for (int64_t c = 0; c < c_end; ++c)
+            rgb2grey_2d_kernel(x, out, h, w, r, c);
+}
+
+void rgb2grey_2d_launch(const uint8_t* x, uint8_t* out, int64_t h, int64_t w)
+{
+    const Dim3 block{16, 16};
+    const Dim3 grid{(w + block.x - 1) / block.x, (h + block.y - 1) / block.y};
+    rgb2grey_2d_launch(x, out, h, w, grid, block);
+}
+
+// Luminance of an RGB picture, by blocks of 16 by 16 threads.
+static inline void rgb2grey_block_kernel(
+    const uint8_t* __restrict__ x, uint8_t* __restrict__ out, int64_t w, int64_t h, Dim3 blockIdx, Dim3 threadIdx,
+    Dim3 blockDim, Dim3 gridDim)
+{
+    int64_t c = blockIdx.x * blockDim.x + threadIdx.x;
+    int64_t r = blockIdx.y * blockDim.y + threadIdx.y;
+    if (c < w && r < h)
+        out[r * w + c] = static_cast<uint8_t>(0.2989f * x[r * w + c] + 0.5870f * x[(h + r) * w + c] + 0.1140f * x[(2 * h + r) * w + c]);
+}
+
+void rgb2grey_block_launch(const uint8_t* x, uint8_t* out, int64_t w, int64_t h, Dim3 grid, Dim3 block)
+{
+    #pragma omp parallel for
+    for (int64_t place = 0; place < grid.x * grid.y * grid.z; ++place) {
+        const Dim3 at{place % grid.x, place / grid.x % grid.y, place / (grid.x * grid.y)};
+        for (int64_t z = 0; z < block.z; ++z)
+            for (int64_t y = 0; y < block.y; ++y)
+                for (int64_t x_ = 0; x_ < block.x; ++x_)
+                    rgb2grey_block_kernel(x, out, w, h, at, Dim3{x_, y, z}, block, grid);
+    }
+}
+
+void rgb2grey_block_launch(const uint8_t* x, uint8_t* out, int64_t w, int64_t h)
+{
+    const Dim3 block{16, 16};
+    const Dim3 grid{(w + block.x - 1) / block.x, (h + block.y - 1) / block.y};
+    rgb2grey_block_launch(x, out, w, h, grid, block);
+}

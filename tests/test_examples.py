@@ -1,0 +1,50 @@
+"""The examples run, as a newcomer runs them."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+pytest.importorskip("torch")
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_example_runs(path, tmp_path, monkeypatch, capsys):
+    pytest.importorskip("skimage")
+    pytest.importorskip("sklearn")
+    monkeypatch.chdir(tmp_path)
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    module.main()
+    said = capsys.readouterr().out
+    assert "agrees with its Python" in said
+    assert "DIFFERS" not in said
+    assert "not proven" not in said
+
+
+def test_first_command_of_the_readme(tmp_path):
+    pytest.importorskip("skimage")
+    command = [sys.executable, str(ROOT / "examples" / "grayscale.py")]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert len(done.stdout.splitlines()) <= 8
+    made = {path.name for path in (tmp_path / "out").iterdir()}
+    assert made == {"grey.png", "rgb2grey.cu", "rgb2grey.h", "rgb2grey.cpp"}
+    assert all(f"out/{name}" in done.stdout for name in made)
+
+
+def test_every_example_says_how_it_is_run():
+    for path in EXAMPLES:
+        assert f"\n    python examples/{path.name}\n" in path.read_text(encoding="utf-8")
