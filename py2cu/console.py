@@ -18,7 +18,7 @@ from typing import Final, NoReturn
 
 import typer
 
-from py2cu.diagnostics import Diagnostic, EnvironmentLacks, InternalError, Py2cuError, Severity, TranslationError
+from py2cu.diagnostics import Diagnostic, EnvironmentLacks, Py2cuError, Severity, TranslationError
 from py2cu.source import UnreadableSource
 
 EXIT_CHECK_FAILED: Final = 1
@@ -63,13 +63,20 @@ def _report(error: Exception) -> int:
         case _ if os.environ.get("PY2CU_DEBUG") == "1":
             raise error
         case _:
-            what = str(error) if isinstance(error, InternalError) else f"py2cu bug: {type(error).__name__}: {error}"
             say(
-                marked("error", what.replace("py2cu bug", "internal error", 1)),
+                f"{marked('error', 'internal error')}: {described(error).removeprefix('InternalError: py2cu bug: ')}",
                 "  this is a bug in py2cu, not in your file: please report it together with the file",
                 "  hint: PY2CU_DEBUG=1 shows where it happened",
             )
             return EXIT_BUG
+
+
+def described(error: BaseException) -> str:
+    """`ValueError: oh`; what an error says of itself may fail too."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:
+        return type(error).__name__
 
 
 def refuse(message: str) -> NoReturn:

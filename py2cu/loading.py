@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, ModuleType
 
-from py2cu.console import Refused, collecting, marked
+from py2cu.console import Refused, collecting, described, marked
 from py2cu.diagnostics import Reporter, TranslationError
 from py2cu.kernels import Kernel
 from py2cu.source import SourceFile
@@ -71,8 +71,7 @@ def _import(path: Path, file: SourceFile, name: str) -> ModuleType:
         raise
     except (Exception, SystemExit) as error:
         where = f"{path}:{_line_of(error, place)}"
-        kind = type(error).__name__
-        raise Refused([f"{where}: {marked('error', 'error')}: the file raises {kind}: {error}"], 1) from None
+        raise Refused([f"{where}: {marked('error', 'error')}: the file raises {described(error)}"], 1) from None
     return module
 
 

@@ -146,24 +146,17 @@ def view(kernel: Kernel) -> BindingView:
 
 def _operators(kernel: Kernel, signature: Signature) -> tuple[tuple[str, str], ...]:
     """The op's overloads: one that allocates, one that fills what it is given, one with an explicit grid."""
-    name = kernel.c_name(kernel.name)
+    name, outputs = kernel.c_name(kernel.name), len(signature.outputs)
+    everything = signature.parameters
     found = []
-    if signature.size is not None:
-        if signature.outputs:
-            returns = "Tensor" if len(signature.outputs) == 1 else f"({', '.join(['Tensor'] * len(signature.outputs))})"
-            found.append(
-                (_schema(kernel, name, signature.inputs, signature, defaults=True, returns=returns), f"{name}_new")
-            )
-            found.append((_schema(kernel, f"{name}.out", signature.parameters, signature), f"{name}_fill"))
-        else:
-            found.append((_schema(kernel, name, signature.parameters, signature, defaults=True), f"{name}_fill"))
-    found.append(
-        (
-            _schema(kernel, f"{name}.grid", signature.parameters, signature, "int[] grid", "int[] block"),
-            f"{name}_on_grid",
-        )
-    )
-    return tuple(found)
+    if signature.size is not None and outputs:
+        returns = "Tensor" if outputs == 1 else f"({', '.join(['Tensor'] * outputs)})"
+        schema = _schema(kernel, name, signature.inputs, signature, defaults=True, returns=returns)
+        found += [(schema, f"{name}_new"), (_schema(kernel, f"{name}.out", everything, signature), f"{name}_fill")]
+    elif signature.size is not None:
+        found.append((_schema(kernel, name, everything, signature, defaults=True), f"{name}_fill"))
+    on_grid = _schema(kernel, f"{name}.grid", everything, signature, "int[] grid", "int[] block")
+    return (*found, (on_grid, f"{name}_on_grid"))
 
 
 def _array(kernel: Kernel, parameter: Parameter, dims: dict[str, Dim]) -> ArrayView:

@@ -17,7 +17,12 @@ from py2cu.cli import app
 from py2cu.codes import CODES
 from py2cu.diagnostics import EnvironmentLacks, InternalError
 
-HEAD = "from jaxtyping import Float32\nfrom torch import Tensor\nfrom py2cu import Index, blockDim, blockIdx, kernel, threadIdx\n\n"
+HEAD = """\
+from jaxtyping import Float32
+from torch import Tensor
+from py2cu import Index, blockDim, blockIdx, kernel, threadIdx
+
+"""
 TWICE = """
 @kernel
 def twice(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):
@@ -99,8 +104,11 @@ def test_errors_of_all_files_come_together_and_nothing_is_written(write) -> None
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr.splitlines()[-1] == "5 errors"
     assert re.findall(r"^(\w+\.py:\d+:\d+: error\[P\d+\])", result.stderr, re.MULTILINE) == [
-        "bad.py:8:18: error[P303]", "bad.py:8:22: error[P201]", "worse.py:8:18: error[P303]", "worse.py:8:22: error[P201]",
-    ]  # fmt: skip
+        "bad.py:8:18: error[P303]",
+        "bad.py:8:22: error[P201]",
+        "worse.py:8:18: error[P303]",
+        "worse.py:8:22: error[P201]",
+    ]
     assert "missing.py: error[P100]: cannot read the file: No such file or directory" in result.stderr
     assert not Path("csrc").exists()
 

@@ -1,0 +1,246 @@
+"""On a real GPU: the examples against their Python and against torch, and how a call behaves around the kernel."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+if not torch.cuda.is_available():
+    pytest.skip("no GPU here", allow_module_level=True)
+
+from py2cu import Kernel  # noqa: E402
+
+pytestmark = pytest.mark.gpu
+EXAMPLES = Path(__file__).parent.parent.parent / "examples"
+CUDA = torch.device("cuda")
+
+
+def example(name: str):
+    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+NAMES = [path.stem for path in sorted(EXAMPLES.glob("*.py"))]
+
+
+@pytest.fixture(scope="module")
+def modules():
+    pytest.importorskip("skimage")
+    pytest.importorskip("sklearn")
+    return {name: example(name) for name in NAMES}
+
+
+@pytest.fixture(scope="module")
+def add(modules) -> Kernel:
+    return modules["vector_add"].vector_add
+
+
+@pytest.fixture(scope="module")
+def grey(modules) -> Kernel:
+    return modules["grayscale"].rgb2grey
+
+
+@pytest.fixture(scope="module")
+def matmul(modules) -> Kernel:
+    return modules["matmul"].matmul
+
+
+# --- against Python and torch ---
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_kernels_of_the_examples_match_python(modules, name):
+    for kernel in vars(modules[name]).values():
+        if isinstance(kernel, Kernel):
+            report = kernel.check()
+            assert report.device == "cuda"
+            assert report.ok, str(report)
+
+
+@pytest.mark.parametrize("n", [0, 1, 255, 256, 257, 1_000_003])
+def test_vector_add_matches_torch(add, n):
+    a, b = torch.randn(2, n, device=CUDA)
+    assert torch.equal(add(a, b), a + b)
+
+
+@pytest.mark.parametrize(("h", "k", "w"), [(1, 1, 1), (16, 16, 16), (17, 33, 15), (500, 64, 300), (3, 0, 5)])
+def test_matmul_matches_torch(matmul, h, k, w):
+    m, n = torch.randn(h, k, device=CUDA), torch.randn(k, w, device=CUDA)
+    expected = (m.double() @ n.double()).float()
+    torch.testing.assert_close(matmul(m, n), expected, rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize("n", [1, 1000, 512 * 512])
+def test_grey_matches_torch(grey, n):
+    x = torch.randint(0, 256, (3, n), dtype=torch.uint8, device=CUDA)
+    expected = 0.2989 * x[0] + 0.5870 * x[1] + 0.1140 * x[2]
+    assert (grey(x).float() - expected).abs().max() <= 1  # truncated, after at most one rounding more or less
+
+
+def test_sigmoid_matches_torch(modules):
+    x = torch.randn(100_001, device=CUDA) * 50
+    torch.testing.assert_close(modules["sigmoid"].sigmoid(x), torch.sigmoid(x))
+
+
+def test_cpu_and_gpu_agree(matmul):
+    m, n = torch.randn(40, 30), torch.randn(30, 20)
+    torch.testing.assert_close(matmul(m, n), matmul(m.cuda(), n.cuda()).cpu())
+
+
+# --- sizes ---
+
+
+@pytest.mark.parametrize(("h", "w"), [(0, 5), (5, 0), (0, 0)])
+def test_nothing_to_do(matmul, h, w):
+    out = matmul(torch.ones(h, 4, device=CUDA), torch.ones(4, w, device=CUDA))
+    assert out.shape == (h, w)
+    torch.cuda.synchronize()
+
+
+@pytest.mark.slow
+def test_more_elements_than_32_bits_count(grey):
+    """The instantiation with 64-bit indices: 3 n is past 2^32, n past 2^31."""
+    n = 2**31 + 1000
+    if torch.cuda.mem_get_info()[0] < 6 * n:
+        pytest.skip("too little memory on this GPU")
+    x = torch.zeros(3, n, dtype=torch.uint8, device=CUDA)
+    x[:, -1000:] = 200
+    x[:, :7] = 100
+    out = grey(x)
+    assert out[-1000:].unique().tolist() == [199]
+    assert out[:7].unique().tolist() == [99]
+    assert not out[7:-1000].any()
+
+
+@pytest.mark.slow
+def test_just_below_where_64_bits_begin(grey):
+    """The last size for 32-bit indices: 3 n just fits."""
+    n = (2**31 - 1) // 3
+    x = torch.full((3, n), 200, dtype=torch.uint8, device=CUDA)
+    assert grey(x).unique().tolist() == [199]
+
+
+# --- outputs and launches ---
+
+
+def test_out_is_filled_in_place(add):
+    a, b = torch.randn(2, 1000, device=CUDA)
+    out = torch.empty_like(a)
+    assert add(a, b, out=out).data_ptr() == out.data_ptr()
+    assert torch.equal(out, a + b)
+
+
+def test_explicit_grid(add):
+    a, b = torch.randn(2, 1000, device=CUDA)
+    out = torch.zeros_like(a)
+    add[2, 128](a, b, out)
+    assert torch.equal(out[:256], (a + b)[:256])
+    assert not out[256:].any()
+
+
+def test_explicit_grid_in_two_dimensions(matmul):
+    m, n = torch.randn(50, 8, device=CUDA), torch.randn(8, 30, device=CUDA)
+    out = torch.empty(50, 30, device=CUDA)
+    matmul[(4, 7), (8, 8)](m, n, out)
+    torch.testing.assert_close(out, m @ n, rtol=1e-4, atol=1e-4)
+
+
+def test_a_block_that_no_gpu_takes(add):
+    a, b = torch.randn(2, 10, device=CUDA)
+    with pytest.raises(RuntimeError, match="launch failed"):
+        add[1, 4096](a, b, torch.empty_like(a))
+    assert torch.equal(add(a, b), a + b)  # the error is not left behind
+
+
+# --- streams and devices ---
+
+
+def test_runs_on_the_current_stream(add):
+    a, b = torch.ones(2, 1 << 20, device=CUDA)
+    out = torch.zeros_like(a)
+    torch.cuda.synchronize()
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        torch.cuda._sleep(200_000_000)  # about a tenth of a second, before the kernel
+        add(a, b, out=out)
+        done = side.record_event()
+    assert not done.query()
+    assert not out.any()  # the default stream does not wait, and the kernel has not run
+    side.synchronize()
+    assert bool((out == 2).all())
+
+
+def test_is_captured_in_a_cuda_graph(add):
+    a, b = torch.randn(2, 1000, device=CUDA)
+    out = torch.empty_like(a)
+    add(a, b, out=out)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        add(a, b, out=out)
+    a.fill_(1)
+    b.fill_(2)
+    graph.replay()
+    assert bool((out == 3).all())
+
+
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="one GPU here")
+def test_runs_where_its_tensors_are(add):
+    a, b = torch.randn(2, 1000, device="cuda:1")
+    with torch.cuda.device(0):
+        out = add(a, b)
+        assert torch.cuda.current_device() == 0
+    assert out.device == torch.device("cuda:1")
+    assert torch.equal(out, a + b)
+    with pytest.raises(RuntimeError, match="`b`"):
+        add(a, b.to("cuda:0"))
+
+
+# --- arguments that do not fit ---
+
+
+def test_wrong_arguments_are_named(add, grey, matmul):
+    a = torch.ones(10, device=CUDA)
+    planes = torch.ones(3, 10, dtype=torch.uint8, device=CUDA)
+    with pytest.raises(RuntimeError, match="`b` must be float32, got float64"):
+        add(a, a.double())
+    with pytest.raises(RuntimeError, match="`b` must have 1 dimensions, got 2"):
+        add(a, a[None])
+    with pytest.raises(RuntimeError, match=r"dimension 0 of `b` is `n` = 10, got 9"):
+        add(a, a[:9].clone())
+    with pytest.raises(RuntimeError, match=r"`b` is on cpu"):
+        add(a, a.cpu())
+    with pytest.raises(RuntimeError, match="`out`"):
+        add(a, a, out=torch.empty(11, device=CUDA))
+    with pytest.raises(RuntimeError, match=r"dimension 0 of `x` is `3` = 3, got 4"):
+        grey(torch.ones(4, 10, dtype=torch.uint8, device=CUDA))
+    with pytest.raises(RuntimeError, match="`h` is 9"):
+        matmul(torch.ones(5, 4, device=CUDA), torch.ones(4, 3, device=CUDA), h=9)
+    with pytest.raises(TypeError, match="missing `b`"):
+        add(a)
+    with pytest.raises(TypeError, match="no parameter `c`"):
+        add(a, a, c=a)
+    assert grey(planes).shape == (10,)
+
+
+def test_an_array_that_is_not_contiguous_is_refused(add, matmul):
+    a = torch.ones(20, device=CUDA)
+    with pytest.raises(RuntimeError, match=r"`a` must be contiguous; pass `a.contiguous\(\)`"):
+        add(a[::2], a[:10])
+    with pytest.raises(RuntimeError, match="`n` must be contiguous"):
+        matmul(torch.ones(5, 4, device=CUDA), torch.ones(3, 4, device=CUDA).T)
+    with pytest.raises(RuntimeError, match="`out` must be contiguous"):
+        add(a[:10], a[:10].clone(), out=torch.ones(20, device=CUDA)[::2])
+
+
+def test_an_output_that_overlaps_an_input_is_refused(add):
+    a = torch.ones(20, device=CUDA)
+    with pytest.raises(RuntimeError, match="`out` is written and overlaps `a`"):
+        add(a, torch.ones(20, device=CUDA), out=a)
