@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -240,6 +241,7 @@ def hostile_file() -> str:
         )
         for a, b, c, d, e in zip(WORDS, WORDS[1:], WORDS[2:], WORDS[3:], WORDS[4:], strict=False)
     ]
+    texts += [kernel("out[i] = x[i]", name=name) for name in ("a_b", "a__b", "f_x", "fX", "F_X", "g_kernel", "g")]
     return HEAD + "\n".join(dict.fromkeys(texts))
 
 
@@ -255,7 +257,7 @@ def hostile_texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_hostile_names_and_comments_make_ascii_c_plus_plus(hostile_texts: Path) -> None:
     for file in hostile_texts.glob("hostile*.[ch]*"):
-        code = [line.partition("//")[0] for line in file.read_text().splitlines()]
+        code = [re.sub('"[^"]*"', "", line).partition("//")[0] for line in file.read_text().split("\n")]
         assert all(line.isascii() for line in code), file
 
 
@@ -268,6 +270,17 @@ def test_hostile_names_and_comments_compile_with_nvcc(hostile_texts: Path) -> No
 @pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
 def test_hostile_names_and_comments_compile_with_gcc(hostile_texts: Path) -> None:
     compile_with(["g++", "-std=c++17", "-fopenmp", "-fsyntax-only", "hostile_cpu.cpp"], hostile_texts)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+def test_hostile_names_compile_in_the_binding(hostile_texts: Path) -> None:
+    pytest.importorskip("torch")
+    from torch.utils.cpp_extension import include_paths
+
+    folders = [f"-I{folder}" for folder in include_paths()]
+    defines = ["-std=c++17", "-DTORCH_TARGET_VERSION=0x020b000000000000"]
+    compile_with(["g++", *defines, *folders, "-fsyntax-only", "hostile_cpu_binding.cpp"], hostile_texts)
 
 
 def compile_with(command: list[str], folder: Path) -> None:

@@ -1,0 +1,1 @@
+"""What py2cu costs and gains, beside what people use today, measured in one run: `python -m benchmarks`."""

@@ -1,0 +1,44 @@
+"""The kernel on the CPU beside the same loop in numba, on as many threads."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+
+from benchmarks import table
+from benchmarks.table import Row
+
+
+def rows() -> Iterator[Row]:
+    import numba
+    import numpy as np
+    import torch
+
+    from benchmarks.kernels import rgb2grey
+
+    threads = len(os.sched_getaffinity(0))
+    numba.set_num_threads(threads)
+    torch.set_num_threads(threads)
+    red, green, blue = np.float32(0.2989), np.float32(0.5870), np.float32(0.1140)
+
+    @numba.njit(parallel=True)
+    def grey(x, out):
+        for i in numba.prange(out.shape[0]):
+            out[i] = red * x[0, i] + green * x[1, i] + blue * x[2, i]
+
+    picture = torch.randint(0, 256, (3, 4096 * 4096), dtype=torch.uint8)
+    ours, theirs = (torch.empty(4096 * 4096, dtype=torch.uint8) for _ in range(2))
+    array, result = picture.numpy(), theirs.numpy()
+    grey(array, result)
+    rgb2grey(picture, out=ours)
+    assert torch.equal(ours, theirs)
+    pairs = [(once(lambda: rgb2grey(picture, out=ours)), once(lambda: grey(array, result))) for _ in range(21)]
+    times = [table.median(iter(side).__next__, 21) for side in zip(*pairs, strict=True)]
+    yield table.compare(f"grayscale 3×4096×4096 u8, CPU, {threads} threads", *times, "numba", 1.0)
+
+
+def once(work: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started

@@ -1,0 +1,131 @@
+"""What a kernel costs before it runs: building, importing, translating, loading. Every measurement is a process."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks import table
+from benchmarks.table import Row
+
+ROOT = Path(__file__).parent.parent
+
+LECTURE = """
+import contextlib, io, os, sys, time, torch
+from torch.utils import cpp_extension
+from benchmarks import lecture
+from py2cu.runtime import compile, toolchain
+on_gpu = torch.cuda.is_available()
+os.environ["PATH"] += os.pathsep + str(toolchain.find_ninja().parent)
+cpp_extension.CUDA_HOME = cpp_extension.CUDA_HOME or str(toolchain.cuda_home())
+if not on_gpu:
+    os.environ["TORCH_CUDA_ARCH_LIST"] = "7.5+PTX"
+    # This torch has no CUDA to link with: the two objects are made, as load_inline makes them, and nothing else.
+    cpp_extension._run_ninja_build = lambda directory, *_, **__: os.system(
+        f"cd {directory} && ninja main.o cuda.cuda.o >&2") and sys.exit("the lecture's source does not compile")
+    cpp_extension._import_module_from_library = lambda *_, **__: None
+x = torch.zeros(3, 64, 64, dtype=torch.uint8, device="cuda" if on_gpu else "cpu")
+started = time.perf_counter()
+with contextlib.redirect_stdout(io.StringIO()):
+    module = cpp_extension.load_inline(
+        "lecture", [lecture.CPP], [lecture.CUDA], ["rgb_to_grayscale"], extra_cuda_cflags=["-O2"],
+        with_cuda=True, build_directory=sys.argv[1])
+if on_gpu:
+    module.rgb_to_grayscale(x)
+    torch.cuda.synchronize()
+print("took", time.perf_counter() - started)
+"""
+
+OURS = """
+import sys, time, torch
+on_gpu = torch.cuda.is_available()
+x = torch.zeros(3, 4096, dtype=torch.uint8, device="cuda" if on_gpu else "cpu")
+started = time.perf_counter()
+from benchmarks.kernels import rgb2grey
+if on_gpu:
+    rgb2grey(x)
+    torch.cuda.synchronize()
+else:
+    from py2cu.runtime import build
+    build.library(rgb2grey.translation.cuda)
+print("took", time.perf_counter() - started)
+"""
+
+CACHED = """
+import sys, time, torch
+x = torch.zeros(3, 16, dtype=torch.uint8, device=sys.argv[1])
+if sys.argv[1] == "cuda":
+    torch.cuda.synchronize()
+started = time.perf_counter()
+from benchmarks.kernels import rgb2grey
+rgb2grey(x)
+if sys.argv[1] == "cuda":
+    torch.cuda.synchronize()
+print("took", time.perf_counter() - started)
+"""
+
+IMPORT = """
+import sys, time
+started = time.perf_counter()
+from py2cu import Index, kernel
+print("took", time.perf_counter() - started)
+assert not {"torch", "numba", "libcst", "jinja2"} & set(sys.modules)
+"""
+
+
+def rows(*, lecture: bool, device: str) -> Iterator[Row]:
+    if lecture:
+        yield build_row(device)
+    yield table.bound("import py2cu (no torch)", table.median(lambda: timed(IMPORT), 9), 0.1)
+    yield table.bound("py2cu translate, 20 kernels, the process", table.median(translate_once, 7), 0.5)
+    with tempfile.TemporaryDirectory() as cache:
+        timed(CACHED, device, PY2CU_CACHE_DIR=cache)
+        ready = table.median(lambda: timed(CACHED, device, PY2CU_CACHE_DIR=cache), 9)
+    yield table.bound(f"cached kernel, import to first result, {device}", ready, 0.05)
+
+
+def build_row(device: str) -> Row:
+    runs = 3 if device == "cuda" else 1  # minutes each on a small machine
+    ours = table.median(lambda: in_fresh_cache(OURS), 5)
+    peer = table.median(lambda: in_fresh_cache(LECTURE), runs)
+    what = "grayscale, source to first result, cold" if device == "cuda" else "grayscale for CUDA, compiled, cold"
+    return table.compare(what, ours, peer, "load_inline", 1 / 15)
+
+
+def in_fresh_cache(script: str) -> float:
+    with tempfile.TemporaryDirectory() as cache:
+        return timed(script, cache, PY2CU_CACHE_DIR=cache)
+
+
+def timed(script: str, *arguments: str, **variables: str) -> float:
+    """The seconds that a script says it took, in a process of its own."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **variables}
+    command = [sys.executable, "-c", script, *arguments]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"a measurement failed:\n{done.stdout}{done.stderr}")
+    return float(done.stdout.split("took ")[-1])
+
+
+def translate_once() -> float:
+    """A file of 20 kernels: those of `kernels.py`, four times."""
+    source = (ROOT / "benchmarks" / "kernels.py").read_text(encoding="utf-8")
+    head, *kernels = source.split("\n\n\n@kernel")
+    copies = [
+        f"\n\n\n@kernel{text.replace('def ', f'def copy{copy}_', 1)}" for copy in range(4) for text in kernels
+    ]
+    assert len(copies) == 20
+    with tempfile.TemporaryDirectory() as place:
+        file = Path(place, "twenty.py")
+        file.write_text(head + "".join(copies), encoding="utf-8")
+        started = time.perf_counter()
+        subprocess.run(
+            [sys.executable, "-m", "py2cu", "translate", str(file), "-o", place],
+            env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, check=True,
+        )  # fmt: skip
+        return time.perf_counter() - started
