@@ -165,7 +165,7 @@ def _plan(artifacts: Artifacts, fma: bool) -> _Plan:
         nvcc = (standard, *_NVCC_FLAGS, *machine, *(() if fma else ("--fmad=false",)))
     else:
         machine = (toolchain.cpu_identity(),)
-        cxx, nvcc = (standard, *_COMMON_FLAGS, *_CPU_FLAGS), ()
+        cxx, nvcc = (standard, *_COMMON_FLAGS, *_CPU_FLAGS, *toolchain.vector_flags()), ()
     texts = [(text.name, text.text) for text in artifacts.files]
     content = [cache.FORMAT, torch.__version__, artifacts.target.value, artifacts.name, texts, cxx, nvcc, machine]
     return _Plan(artifacts, cxx, nvcc, hashlib.sha256(json.dumps(content).encode()).hexdigest())

@@ -1,0 +1,85 @@
+"""The emitted CUDA text, compiled for the CPU: what a GPU would compute, without one.
+
+In: a `Translation`. Out: one whose CPU artifacts hold the CUDA text behind a page of stand-ins for CUDA's words, so that
+`Kernel.check` runs it. Threads run one after the other, so barriers and shared memory are out of reach; indices of 32
+bits, guards, launch geometry and arithmetic are not. Signed overflow and shifts that C++ leaves undefined end the process
+(`-fsanitize=undefined` where `sanitize` holds), which is how a 32-bit instantiation that is too narrow shows.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+
+from py2cu.translation import Artifacts, Text, Translation
+
+WORDS = """
+#include <functional>
+#define __global__ static
+#define __device__ static
+namespace emulated {
+using std::abs; using std::isfinite; using std::isinf; using std::isnan; using std::max; using std::min;
+struct uint3 { unsigned x, y, z; };
+struct dim3 {
+    unsigned x, y, z;
+    dim3(unsigned x = 1, unsigned y = 1, unsigned z = 1) : x(x), y(y), z(z) {}
+};
+using cudaStream_t = void*;
+using cudaError_t = int;
+constexpr cudaError_t cudaSuccess = 0, cudaErrorInvalidConfiguration = 9;
+static thread_local uint3 blockIdx, threadIdx;
+static thread_local dim3 blockDim, gridDim;
+static cudaError_t last_error = cudaSuccess;
+static cudaError_t cudaGetLastError() { cudaError_t error = last_error; last_error = cudaSuccess; return error; }
+template <typename Body>
+static void launch(dim3 grid, dim3 block, Body body)
+{
+    if (!grid.x || !grid.y || !grid.z || grid.y > 65535 || grid.z > 65535 || grid.x > 2147483647u || !block.x ||
+        !block.y || !block.z || block.z > 64 || block.x * block.y * block.z > 1024) {
+        last_error = cudaErrorInvalidConfiguration;
+        return;
+    }
+    gridDim = grid;
+    blockDim = block;
+    for (blockIdx.z = 0; blockIdx.z < grid.z; ++blockIdx.z)
+        for (blockIdx.y = 0; blockIdx.y < grid.y; ++blockIdx.y)
+            for (blockIdx.x = 0; blockIdx.x < grid.x; ++blockIdx.x)
+                for (threadIdx.z = 0; threadIdx.z < block.z; ++threadIdx.z)
+                    for (threadIdx.y = 0; threadIdx.y < block.y; ++threadIdx.y)
+                        for (threadIdx.x = 0; threadIdx.x < block.x; ++threadIdx.x) body();
+}
+"""
+
+
+def emulate(translation: Translation) -> Translation:
+    """`translation` with the CUDA text in place of the CPU's."""
+    return dataclasses.replace(translation, cpu=_artifacts(translation.cuda, translation.cpu))
+
+
+def _artifacts(cuda: Artifacts, cpu: Artifacts) -> Artifacts:
+    lines = cuda.kernel.text.splitlines()
+    includes = [line for line in lines if line.startswith("#include <") and "cuda" not in line]
+    body = "\n".join(line for line in lines if not line.startswith("#include"))
+    body = re.sub(
+        r"(\w+(?:<[\w, ]+>)?)<<<(\w+), (\w+), [^>]*>>>\((.*?)\);", r"launch(\2, \3, [&] { \1(\4); });", body, flags=re.DOTALL
+    )
+    assert "<<<" not in body, body
+    text = "\n".join(
+        [f'#include "{cpu.header.name}"', "#include <algorithm>", "#include <cmath>", "#include <cstdlib>", "#include <stdexcept>",
+         *includes, WORDS, body, "}  // namespace emulated", *_bridges(cpu.header.text), ""]
+    )  # fmt: skip
+    return dataclasses.replace(cpu, kernel=Text(cpu.kernel.name, text, (0,) * text.count("\n")))
+
+
+def _bridges(header: str) -> list[str]:
+    """The CPU's launchers, each of which calls CUDA's."""
+    made = []
+    for name, parameters in re.findall(r"^void (\w+)\(\s*([^;]*?)\);", header, flags=re.MULTILINE | re.DOTALL):
+        names = [parameter.split()[-1].lstrip("*&") for parameter in parameters.split(",")]
+        converted = [
+            f"emulated::dim3({n}.x, {n}.y, {n}.z)" if p.split()[-2] == "Dim3" else n
+            for n, p in zip(names, parameters.split(","), strict=True)
+        ]
+        call = f"emulated::{name}({', '.join([*converted, 'nullptr'])})"
+        made.append(f'void {name}({parameters}) {{ if ({call}) throw std::runtime_error("the launch failed"); }}')
+    return made

@@ -1,0 +1,28 @@
+"""The CUDA text of every case against its Python, on the CPU: see `tests/emulator.py`."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from py2cu.testing import assert_matches_python
+from tests.emulator import emulate
+from tests.test_kernel_cases import CASES, import_kernels, read_case, translate
+
+pytest.importorskip("torch")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
+def test_cuda_text_matches_python(path, tmp_path, monkeypatch):
+    case = read_case(path)
+    for reason in ("unchecked", "pending", "broken"):
+        if reason in case.sections:
+            pytest.skip(case.sections[reason].strip())
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)  # a CPU build, wherever this runs
+    emulated = emulate(translate(case))
+    for kernel in import_kernels(case, tmp_path):
+        signature = next(s for s in emulated.signatures if s.name == kernel.__name__)
+        kernel._translation = dataclasses.replace(emulated, signatures=(signature,))
+        assert_matches_python(kernel)
