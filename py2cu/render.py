@@ -17,7 +17,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from py2cu.ir.statements import Kernel
 from py2cu.targets import binding, cpu, cuda
 from py2cu.targets.helpers import helper_text
-from py2cu.targets.spell import Line
+from py2cu.targets.spell_statements import Line
 from py2cu.targets.view import KernelView, wrapped
 from py2cu.translation import Artifacts, TargetName, Text
 

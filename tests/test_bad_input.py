@@ -169,7 +169,7 @@ def test_broken_python(source, text: str) -> None:
 def test_the_place_of_a_syntax_error(source) -> None:
     """An open bracket is what is wrong, not the end of the file where the parser noticed."""
     said = refused(source(HEAD + kernel("out[i] = (x[i]")))
-    assert ":7:14: error[P101]" in said and "  7 |     out[i] = (x[i]\n    |              ^\n" in said
+    assert ":8:14: error[P101]" in said and "  8 |     out[i] = (x[i]\n    |              ^\n" in said
 
 
 DEEP = {

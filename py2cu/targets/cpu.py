@@ -10,7 +10,8 @@ from typing import Final
 from py2cu.ir.nodes import IndexParameter
 from py2cu.ir.statements import Kernel
 from py2cu.ir.types import Width
-from py2cu.targets.spell import Dialect, Speller
+from py2cu.targets.spell_expressions import Dialect
+from py2cu.targets.spell_statements import Speller
 from py2cu.targets.view import IndexLoop, KernelView, doc_lines, extent_text, kernel_arguments, launch_arguments
 
 DIALECT: Final = Dialect(

@@ -11,7 +11,8 @@ from py2cu.ir.statements import Assign, Block, Bound, Kernel
 from py2cu.ir.types import ArrayType, PythonType, Type, Width
 from py2cu.ir.visit import names_in
 from py2cu.passes.add_guards import guard_statement
-from py2cu.targets.spell import Dialect, Speller
+from py2cu.targets.spell_expressions import Dialect
+from py2cu.targets.spell_statements import Speller
 from py2cu.targets.view import KernelView, doc_lines, extent_text, kernel_arguments, launch_arguments
 
 DIALECT: Final = Dialect(

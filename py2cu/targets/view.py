@@ -13,7 +13,8 @@ from py2cu.ir.nodes import Binary, Constant, Expr, Name, Parameter, Role, Unary
 from py2cu.ir.statements import Kernel
 from py2cu.ir.types import ArrayType, ElementType, PythonType, Type, Width
 from py2cu.ir.visit import all_expressions
-from py2cu.targets.spell import Dialect, Line, comment_text
+from py2cu.targets.spell_expressions import Dialect
+from py2cu.targets.spell_statements import Line, comment_text
 
 MAX_WIDTH = 116
 

@@ -1,4 +1,4 @@
-"""IR → C text: the only place, with the templates, where C is written.
+"""IR expressions → C text.
 
 Precedence and associativity stand in one table. Every spelled expression carries its C type, so that a conversion
 which C makes by itself is not written.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, assert_never
 
@@ -28,24 +28,10 @@ from py2cu.ir.nodes import (
     Name,
     Select,
     Unary,
-)
-from py2cu.ir.statements import (
-    Assign,
-    Block,
-    Break,
-    Continue,
-    Declare,
-    For,
-    If,
-    Kernel,
-    Remark,
-    Return,
-    Stmt,
-    Store,
-    Trivia,
-    While,
-)
-from py2cu.ir.types import ElementType, PythonType, ScalarType, Type, Width
+)  # fmt: skip
+from py2cu.ir.statements import Kernel
+from py2cu.ir.types import ElementType, PythonType, Type, Width
+from py2cu.targets.c_types import C_RANK, arithmetic_type, common_type, keeps_value, same_type
 
 PRIMARY: Final = 16
 UNARY: Final = 15
@@ -57,20 +43,6 @@ PRECEDENCE: Final = {
 }  # fmt: skip
 _JUNCTION: Final = {"and": "&&", "or": "||"}
 # C's order of arithmetic types; `index_t` stands where it does for its narrower instantiation.
-_C_RANK: Final = {
-    "bool": 0, "int8_t": 0, "uint8_t": 0, "int16_t": 0, "int": 1, "int32_t": 1, "unsigned": 2, "index_t": 3,
-    "int64_t": 4, "float": 5, "double": 6,
-}  # fmt: skip
-_C_ALIASES: Final = {"int32_t": "int"}
-_INDENT: Final = "    "
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One line of a body, and the Python line that it says."""
-
-    text: str
-    origin: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +66,8 @@ class Dialect:
     functions: Mapping[str, str] = field(default_factory=dict)
 
 
-class Speller:
-    """Spells one kernel's body."""
+class ExpressionSpeller:
+    """Spells the expressions of one kernel."""
 
     def __init__(self, kernel: Kernel, dialect: Dialect) -> None:
         self.kernel = kernel
@@ -119,78 +91,6 @@ class Speller:
 
     # --- statements ---
 
-    def block(self, block: Block, depth: int = 1) -> Iterator[Line]:
-        """The statements of a block, indented; blank lines between them survive, those at its start do not."""
-        first = True
-        for stmt in block:
-            for line in self.statement(stmt, depth):
-                if first and not line.text:
-                    continue
-                first = False
-                yield line
-
-    def statement(self, stmt: Stmt, depth: int) -> Iterator[Line]:
-        pad = _INDENT * depth
-        yield from _comments(stmt.trivia, pad)
-        lines = [*self.spell_statement(stmt, depth)]
-        beside = f"  // {comment_text(stmt.trivia.beside)}" if stmt.trivia.beside else ""
-        for place, line in enumerate(lines):
-            yield Line(line.text + (beside if place == 0 else ""), line.origin or stmt.span.line)
-        if beside and not lines:
-            yield Line(f"{pad}{beside.strip()}")
-
-    def spell_statement(self, stmt: Stmt, depth: int) -> Iterator[Line]:
-        pad = _INDENT * depth
-        match stmt:
-            case Assign():
-                yield Line(f"{pad}{self.assignment(stmt)}")
-            case Declare(name=name, type=type_):
-                yield Line(f"{pad}{self.c_type(type_)} {self.name(name)};")
-            case Store(array=array, indices=indices, value=value, augmented=augmented):
-                target = f"{self.name(array)}[{self.expr(indices[0]).text}]"
-                c_type = self.kernel.array_type(array).dtype.c
-                load = Load(array, indices)
-                yield Line(f"{pad}{self.assign(target, load, value, c_type, augmented)}")
-            case If():
-                yield from self.conditional(stmt, depth)
-            case For():
-                yield from self.controlled(f"{pad}{self.loop_head(stmt)}", stmt.body, depth)
-            case While(test=test, body=body):
-                yield from self.controlled(f"{pad}while ({self.expr(test).text})", body, depth)
-            case Break() | Continue() | Return():
-                yield Line(f"{pad}{type(stmt).__name__.lower()};")
-            case Remark():
-                return
-            case _:
-                assert_never(stmt)
-
-    def assignment(self, stmt: Assign) -> str:
-        if stmt.declares is not None:
-            c_type = self.c_type(stmt.declares)
-            return f"{c_type} {self.name(stmt.name)} = {self.assigned(stmt.value, c_type).text};"
-        target = dict(self.kernel.locals).get(stmt.name) or self.parameter_type(stmt.name)
-        c_type = self.c_type(target)
-        return self.assign(self.name(stmt.name), Name(stmt.name), stmt.value, c_type, stmt.augmented)
-
-    def parameter_type(self, name: str) -> Type:
-        found = self.kernel.parameter(name)
-        assert found is not None, name
-        return found.type
-
-    def assign(self, target: str, place: Expr, value: Expr, c_type: str, augmented: bool) -> str:
-        """`target = value;`, or `target op= operand;` where that is what the user wrote and C means the same."""
-        inner = value.value if isinstance(value, Convert) and not value.explicit else value
-        if augmented and isinstance(inner, Binary):
-            left = inner.left.value if isinstance(inner.left, Convert) else inner.left
-            if _same_place(left, place):
-                right = self.operand(inner.right, self.c_type(inner.type))
-                computed = common_type(c_type, right.c_type)
-                if computed == arithmetic_type(self.c_type(inner.type)):
-                    if inner.op in "+-" and right.text == "1" and not isinstance(inner.type, ElementType):
-                        return f"{inner.op * 2}{target};"
-                    return f"{target} {inner.op}= {right.text};"
-        return f"{target} = {self.assigned(value, c_type).text};"
-
     def assigned(self, value: Expr, c_type: str) -> Spelled:
         """`value` where C converts it to `c_type` by assigning it; only conversions that lose something are written."""
         if isinstance(value, Constant) and is_whole_literal(value):
@@ -200,79 +100,6 @@ class Speller:
             if keeps_value(inner.c_type, c_type):
                 return inner
         return self.expr(value)
-
-    def conditional(self, stmt: If, depth: int) -> Iterator[Line]:
-        """An `if` with its `elif` chain and `else`: braces around all branches or none."""
-        pad = _INDENT * depth
-        braces = any(self.needs_braces(body) for body in _branches(stmt)) or _has_comments(stmt)
-        lines = [*self.controlled(f"{pad}if ({self.expr(stmt.test).text})", stmt.body, depth, braces, not stmt.orelse)]
-        rest = stmt.orelse
-        while rest:
-            head = f"{pad}else"
-            if braces:
-                lines.pop()
-                head = f"{pad}}} else"
-            body = rest
-            comments: tuple[str, ...] = ()
-            match rest:
-                case (If(chained=True) as branch,):
-                    head += f" if ({self.expr(branch.test).text})"
-                    body, rest = branch.body, branch.orelse
-                    comments = (*branch.trivia.above, branch.trivia.beside)
-                case _:
-                    rest = ()
-            lines += self.controlled(head, body, depth, braces, inline=False, preface=comments)
-        yield from lines
-
-    def controlled(
-        self,
-        head: str,
-        body: Block,
-        depth: int,
-        braces: bool | None = None,
-        inline: bool = True,
-        preface: tuple[str, ...] = (),
-    ) -> Iterator[Line]:
-        """A head and the block that it controls: braces unless the block is one short statement."""
-        if braces is None:
-            braces = self.needs_braces(body)
-        inner = [*_comments(Trivia(above=preface), _INDENT * (depth + 1)), *self.block(body, depth + 1)]
-        if braces:
-            yield Line(f"{head} {{")
-            yield from (line for place, line in enumerate(inner) if place or line.text)
-            yield Line(f"{_INDENT * depth}}}")
-        elif inline and isinstance(body[0], Return | Break | Continue):
-            yield Line(f"{head} {inner[0].text.strip()}", inner[0].origin)
-        else:
-            yield Line(head)
-            yield from inner
-
-    def needs_braces(self, body: Block) -> bool:
-        if len(body) != 1 or any(body[0].trivia.above):
-            return True
-        return isinstance(body[0], If | For | While | Remark | Declare) or (
-            isinstance(body[0], Assign) and body[0].declares is not None
-        )
-
-    def loop_head(self, loop: For) -> str:
-        """`for (int k = 0; k < n; ++k)`."""
-        var, c_type = self.name(loop.var), self.c_type(loop.type)
-        start = self.assigned(loop.start, c_type).text
-        stop, step = self.expr(loop.stop).within(11), loop.step
-        match step:
-            case Constant(value=1):
-                test, advance = f"{var} < {stop}", f"++{var}"
-            case Constant(value=-1):
-                test, advance = f"{var} > {stop}", f"--{var}"
-            case Constant(value=value):
-                test = f"{var} < {stop}" if value > 0 else f"{var} > {stop}"
-                advance = f"{var} += {value}" if value > 0 else f"{var} -= {-value}"
-            case _:
-                text = self.expr(step).within(11)
-                test, advance = f"{text} > 0 ? {var} < {stop} : {var} > {stop}", f"{var} += {text}"
-        return f"for ({c_type} {var} = {start}; {test}; {advance})"
-
-    # --- expressions ---
 
     def expr(self, expr: Expr) -> Spelled:
         match expr:
@@ -368,7 +195,7 @@ class Speller:
             return Spelled(str(int(expr.value)), PRIMARY if expr.value >= 0 else UNARY, "int")
         if isinstance(expr, Convert) and not expr.explicit:
             inner = self.expr(expr.value)
-            if _C_RANK[inner.c_type] <= _C_RANK[arithmetic_type(wanted)]:
+            if C_RANK[inner.c_type] <= C_RANK[arithmetic_type(wanted)]:
                 return inner
         return self.expr(expr)
 
@@ -402,7 +229,7 @@ class Speller:
 
     def exactly(self, arg: Expr, c_type: str) -> str:
         spelled = self.expr(arg)
-        if _C_ALIASES.get(spelled.c_type, spelled.c_type) == _C_ALIASES.get(c_type, c_type):
+        if same_type(spelled.c_type, c_type):
             return spelled.text
         return f"{c_type}({spelled.text})"
 
@@ -423,74 +250,3 @@ def float_literal(expr: Constant, c_type: str) -> Spelled:
 def is_whole_literal(expr: Constant) -> bool:
     """A float that the user wrote as `2`: C turns it into one where it meets a float."""
     return isinstance(expr.value, float) and re.fullmatch(r"-?\d+", expr.text) is not None and abs(expr.value) < 2**24
-
-
-def _branches(stmt: If) -> Iterator[Block]:
-    """The blocks of an `if` and its `elif` chain, which all get braces if one of them does."""
-    yield stmt.body
-    match stmt.orelse:
-        case ():
-            return
-        case (If(chained=True) as branch,):
-            yield from _branches(branch)
-        case _:
-            yield stmt.orelse
-
-
-def _has_comments(stmt: If) -> bool:
-    match stmt.orelse:
-        case (If(chained=True) as branch,):
-            return any(branch.trivia.above) or bool(branch.trivia.beside) or _has_comments(branch)
-        case _:
-            return False
-
-
-def arithmetic_type(c_type: str) -> str:
-    """What C computes in for operands of `c_type`: narrow integers are promoted to int."""
-    return "int" if _C_RANK[c_type] <= 1 else c_type
-
-
-def common_type(a: str, b: str) -> str:
-    """C's usual arithmetic conversions."""
-    return arithmetic_type(max(a, b, key=_C_RANK.__getitem__))
-
-
-def keeps_value(source: str, target: str) -> bool:
-    """True where assigning a `source` to a `target` needs no cast in the eyes of a careful reader."""
-    if source == target:
-        return True
-    if target in ("float", "double"):
-        return source != "double"
-    if source in ("float", "double"):
-        return False
-    return _C_RANK[source] <= _C_RANK[target]
-
-
-def _same_place(left: Expr, place: Expr) -> bool:
-    match left, place:
-        case Name(id=a), Name(id=b):
-            return a == b
-        case Load(array=a, indices=i), Load(array=b, indices=j):
-            return a == b and i == j
-        case _:
-            return False
-
-
-def _comments(trivia: Trivia, pad: str) -> Iterator[Line]:
-    blank = False
-    for text in trivia.above:
-        if text:
-            yield Line(f"{pad}// {comment_text(text)}")
-            blank = False
-        elif not blank:
-            yield Line("")
-            blank = True
-
-
-def comment_text(text: str) -> str:
-    """Text that is harmless behind `//`: one line, no control characters, no backslash at its end."""
-    text = "".join(char if char.isprintable() else " " for char in text).rstrip()
-    return f"{text} (backslash)" if text.endswith("\\") else text
-
-
-__all__ = ["Dialect", "Line", "ScalarType", "Spelled", "Speller", "comment_text"]

@@ -1,0 +1,233 @@
+"""IR statements → lines of C, laid out as a person would: declarations, braces where they help, comments kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, assert_never
+
+from py2cu.ir.nodes import Binary, Constant, Convert, Expr, Load, Name
+from py2cu.ir.statements import (
+    Assign,
+    Block,
+    Break,
+    Continue,
+    Declare,
+    For,
+    If,
+    Remark,
+    Return,
+    Stmt,
+    Store,
+    Trivia,
+    While,
+)  # fmt: skip
+from py2cu.ir.types import ElementType, Type
+from py2cu.targets.c_types import arithmetic_type, common_type
+from py2cu.targets.spell_expressions import ExpressionSpeller
+
+_INDENT: Final = "    "
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a body, and the Python line that it says."""
+
+    text: str
+    origin: int = 0
+
+
+class Speller(ExpressionSpeller):
+    """Spells one kernel's body."""
+
+    def block(self, block: Block, depth: int = 1) -> Iterator[Line]:
+        """The statements of a block, indented; blank lines between them survive, those at its start do not."""
+        first = True
+        for stmt in block:
+            for line in self.statement(stmt, depth):
+                if first and not line.text:
+                    continue
+                first = False
+                yield line
+
+    def statement(self, stmt: Stmt, depth: int) -> Iterator[Line]:
+        pad = _INDENT * depth
+        yield from _comments(stmt.trivia, pad)
+        lines = [*self.spell_statement(stmt, depth)]
+        beside = f"  // {comment_text(stmt.trivia.beside)}" if stmt.trivia.beside else ""
+        for place, line in enumerate(lines):
+            yield Line(line.text + (beside if place == 0 else ""), line.origin or stmt.span.line)
+        if beside and not lines:
+            yield Line(f"{pad}{beside.strip()}")
+
+    def spell_statement(self, stmt: Stmt, depth: int) -> Iterator[Line]:
+        pad = _INDENT * depth
+        match stmt:
+            case Assign():
+                yield Line(f"{pad}{self.assignment(stmt)}")
+            case Declare(name=name, type=type_):
+                yield Line(f"{pad}{self.c_type(type_)} {self.name(name)};")
+            case Store(array=array, indices=indices, value=value, augmented=augmented):
+                target = f"{self.name(array)}[{self.expr(indices[0]).text}]"
+                c_type = self.kernel.array_type(array).dtype.c
+                load = Load(array, indices)
+                yield Line(f"{pad}{self.assign(target, load, value, c_type, augmented)}")
+            case If():
+                yield from self.conditional(stmt, depth)
+            case For():
+                yield from self.controlled(f"{pad}{self.loop_head(stmt)}", stmt.body, depth)
+            case While(test=test, body=body):
+                yield from self.controlled(f"{pad}while ({self.expr(test).text})", body, depth)
+            case Break() | Continue() | Return():
+                yield Line(f"{pad}{type(stmt).__name__.lower()};")
+            case Remark():
+                return
+            case _:
+                assert_never(stmt)
+
+    def assignment(self, stmt: Assign) -> str:
+        if stmt.declares is not None:
+            c_type = self.c_type(stmt.declares)
+            return f"{c_type} {self.name(stmt.name)} = {self.assigned(stmt.value, c_type).text};"
+        target = dict(self.kernel.locals).get(stmt.name) or self.parameter_type(stmt.name)
+        c_type = self.c_type(target)
+        return self.assign(self.name(stmt.name), Name(stmt.name), stmt.value, c_type, stmt.augmented)
+
+    def parameter_type(self, name: str) -> Type:
+        found = self.kernel.parameter(name)
+        assert found is not None, name
+        return found.type
+
+    def assign(self, target: str, place: Expr, value: Expr, c_type: str, augmented: bool) -> str:
+        """`target = value;`, or `target op= operand;` where that is what the user wrote and C means the same."""
+        inner = value.value if isinstance(value, Convert) and not value.explicit else value
+        if augmented and isinstance(inner, Binary):
+            left = inner.left.value if isinstance(inner.left, Convert) else inner.left
+            if _same_place(left, place):
+                right = self.operand(inner.right, self.c_type(inner.type))
+                computed = common_type(c_type, right.c_type)
+                if computed == arithmetic_type(self.c_type(inner.type)):
+                    if inner.op in "+-" and right.text == "1" and not isinstance(inner.type, ElementType):
+                        return f"{inner.op * 2}{target};"
+                    return f"{target} {inner.op}= {right.text};"
+        return f"{target} = {self.assigned(value, c_type).text};"
+
+    def conditional(self, stmt: If, depth: int) -> Iterator[Line]:
+        """An `if` with its `elif` chain and `else`: braces around all branches or none."""
+        pad = _INDENT * depth
+        braces = any(self.needs_braces(body) for body in _branches(stmt)) or _has_comments(stmt)
+        lines = [*self.controlled(f"{pad}if ({self.expr(stmt.test).text})", stmt.body, depth, braces, not stmt.orelse)]
+        rest = stmt.orelse
+        while rest:
+            head = f"{pad}else"
+            if braces:
+                lines.pop()
+                head = f"{pad}}} else"
+            body = rest
+            comments: tuple[str, ...] = ()
+            match rest:
+                case (If(chained=True) as branch,):
+                    head += f" if ({self.expr(branch.test).text})"
+                    body, rest = branch.body, branch.orelse
+                    comments = (*branch.trivia.above, branch.trivia.beside)
+                case _:
+                    rest = ()
+            lines += self.controlled(head, body, depth, braces, inline=False, preface=comments)
+        yield from lines
+
+    def controlled(
+        self,
+        head: str,
+        body: Block,
+        depth: int,
+        braces: bool | None = None,
+        inline: bool = True,
+        preface: tuple[str, ...] = (),
+    ) -> Iterator[Line]:
+        """A head and the block that it controls: braces unless the block is one short statement."""
+        if braces is None:
+            braces = self.needs_braces(body)
+        inner = [*_comments(Trivia(above=preface), _INDENT * (depth + 1)), *self.block(body, depth + 1)]
+        if braces:
+            yield Line(f"{head} {{")
+            yield from (line for place, line in enumerate(inner) if place or line.text)
+            yield Line(f"{_INDENT * depth}}}")
+        elif inline and isinstance(body[0], Return | Break | Continue):
+            yield Line(f"{head} {inner[0].text.strip()}", inner[0].origin)
+        else:
+            yield Line(head)
+            yield from inner
+
+    def needs_braces(self, body: Block) -> bool:
+        if len(body) != 1 or any(body[0].trivia.above):
+            return True
+        return isinstance(body[0], If | For | While | Remark | Declare) or (
+            isinstance(body[0], Assign) and body[0].declares is not None
+        )
+
+    def loop_head(self, loop: For) -> str:
+        """`for (int k = 0; k < n; ++k)`."""
+        var, c_type = self.name(loop.var), self.c_type(loop.type)
+        start = self.assigned(loop.start, c_type).text
+        stop, step = self.expr(loop.stop).within(11), loop.step
+        match step:
+            case Constant(value=1):
+                test, advance = f"{var} < {stop}", f"++{var}"
+            case Constant(value=-1):
+                test, advance = f"{var} > {stop}", f"--{var}"
+            case Constant(value=value):
+                test = f"{var} < {stop}" if value > 0 else f"{var} > {stop}"
+                advance = f"{var} += {value}" if value > 0 else f"{var} -= {-value}"
+            case _:
+                text = self.expr(step).within(11)
+                test, advance = f"{text} > 0 ? {var} < {stop} : {var} > {stop}", f"{var} += {text}"
+        return f"for ({c_type} {var} = {start}; {test}; {advance})"
+
+
+def _branches(stmt: If) -> Iterator[Block]:
+    """The blocks of an `if` and its `elif` chain, which all get braces if one of them does."""
+    yield stmt.body
+    match stmt.orelse:
+        case ():
+            return
+        case (If(chained=True) as branch,):
+            yield from _branches(branch)
+        case _:
+            yield stmt.orelse
+
+
+def _has_comments(stmt: If) -> bool:
+    match stmt.orelse:
+        case (If(chained=True) as branch,):
+            return any(branch.trivia.above) or bool(branch.trivia.beside) or _has_comments(branch)
+        case _:
+            return False
+
+
+def _same_place(left: Expr, place: Expr) -> bool:
+    match left, place:
+        case Name(id=a), Name(id=b):
+            return a == b
+        case Load(array=a, indices=i), Load(array=b, indices=j):
+            return a == b and i == j
+        case _:
+            return False
+
+
+def _comments(trivia: Trivia, pad: str) -> Iterator[Line]:
+    blank = False
+    for text in trivia.above:
+        if text:
+            yield Line(f"{pad}// {comment_text(text)}")
+            blank = False
+        elif not blank:
+            yield Line("")
+            blank = True
+
+
+def comment_text(text: str) -> str:
+    """Text that is harmless behind `//`: one line, no control characters, no backslash at its end."""
+    text = "".join(char if char.isprintable() else " " for char in text).rstrip()
+    return f"{text} (backslash)" if text.endswith("\\") else text
+
+
