@@ -47,7 +47,9 @@ def conditions() -> str:
     """Where and with what."""
     device = torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU"
     versions = f"torch {torch.__version__}, Python {platform.python_version()}"
-    return f"{datetime.date.today()}: {device}, {len(os.sched_getaffinity(0))} CPU cores, {versions}. Times are medians."
+    cores = len(os.sched_getaffinity(0))
+    load = f"load {os.getloadavg()[0]:.1f} at the end"  # well above the row under way: others used the machine too
+    return f"{datetime.date.today()}: {device}, {cores} CPU cores, {load}, {versions}. Times are medians."
 
 
 def device_slug() -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from benchmarks import table
 from benchmarks.table import Row
@@ -34,17 +34,38 @@ def rows() -> Iterator[Row]:
     grey(array, result)
     rgb2grey(picture, out=ours)
     assert torch.equal(ours, theirs)
-    mine = lambda: once(lambda: rgb2grey(picture, out=ours))  # noqa: E731
-    peer = lambda: once(lambda: grey(array, result))  # noqa: E731
-    # In turns of several runs: the idle threads of one keep spinning for a while, and would slow the other.
-    turns = [(in_a_turn(mine), in_a_turn(peer)) for _ in range(5)]
-    times = [statistics.median(side) for side in zip(*turns, strict=True)]
-    yield table.compare(f"grayscale 3×4096×4096 u8, CPU, {threads} threads", *times, "numba", 1.1)
+    source = torch.empty(2 * 4096 * 4096, dtype=torch.uint8).random_()  # read and written: as many bytes as the kernel
+    target = torch.empty_like(source)
+    calls = (lambda: rgb2grey(picture, out=ours), lambda: grey(array, result), lambda: target.copy_(source))
+    turns = [in_turns(calls, backwards=bool(turn % 2)) for turn in range(20)]
+    for written in (ours, theirs):
+        written.zero_()
+    for call in calls:
+        call()
+    assert torch.equal(ours, theirs)
+    assert ours.any(), "the timed calls do not do the work"
+    yield from in_rows(turns, f"grayscale 3×4096×4096 u8, CPU, {threads} threads")
 
 
-def in_a_turn(measure: Callable[[], float]) -> float:
-    time.sleep(0.05)
-    return table.median(measure, 11)
+def in_rows(turns: list[tuple[float, ...]], what: str) -> Iterator[Row]:
+    """The ratio is the median of each turn's own, since a shared machine is now in cache and now waits for memory."""
+    mine, peer, copy = (statistics.median(side) for side in zip(*turns, strict=True))
+    ratios = sorted(turn[0] / turn[1] for turn in turns)
+    ratio = statistics.median(ratios)
+    spread = f"numba {table.seconds(peer)} ({ratios[2]:.2f} to {ratios[-3]:.2f})"
+    yield Row(what, table.seconds(mine), spread, ratio, "ratio ≤ 1", ratio <= 1)
+    copies = sorted(turn[2] for turn in turns)
+    extremes = f"{table.seconds(copies[0])} to {table.seconds(copies[-1])}"
+    yield Row("  a copy of as many bytes, for scale", table.seconds(copy), extremes)
+
+
+def in_turns(calls: Sequence[Callable[[], object]], *, backwards: bool) -> tuple[float, ...]:
+    """Seconds of each call, several runs in a row: the idle threads of one keep spinning, and would slow the next."""
+    times = {}
+    for call in reversed(calls) if backwards else calls:
+        time.sleep(0.02)
+        times[call] = table.median(lambda call=call: once(call), 5)
+    return tuple(times[call] for call in calls)
 
 
 def once(work: Callable[[], object]) -> float:

@@ -85,6 +85,6 @@ def by_hand() -> ctypes.CDLL:
 
     place = Path(tempfile.mkdtemp())
     (place / "hand.cu").write_text(lecture.KERNELS, encoding="utf-8")
-    command = [str(toolchain.find_nvcc()), "-O3", "-arch=native", "-shared", "-Xcompiler=-fPIC", "hand.cu", "-o", "hand.so"]
-    subprocess.run(command, cwd=place, check=True)
+    flags = ["-O3", "-arch=native", "-shared", "-Xcompiler=-fPIC"]
+    subprocess.run([str(toolchain.find_nvcc()), *flags, "hand.cu", "-o", "hand.so"], cwd=place, check=True)
     return ctypes.CDLL(str(place / "hand.so"))

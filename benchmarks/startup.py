@@ -16,7 +16,7 @@ from benchmarks.table import Row
 ROOT = Path(__file__).parent.parent
 
 LECTURE = """
-import contextlib, io, os, sys, time, torch
+import contextlib, io, os, pathlib, sys, time, torch
 from torch.utils import cpp_extension
 from benchmarks import lecture
 from py2cu.runtime import compile, toolchain
@@ -29,12 +29,16 @@ if not on_gpu:
     cpp_extension._run_ninja_build = lambda directory, *_, **__: os.system(
         f"cd {directory} && ninja main.o cuda.cuda.o >&2") and sys.exit("the lecture's source does not compile")
     cpp_extension._import_module_from_library = lambda *_, **__: None
+    cpp_extension._is_sycl_file = lambda _: False  # a torch without CUDA takes every .cu for SYCL's
+    macros = pathlib.Path(sys.argv[1], "include/c10/cuda/impl/cuda_cmake_macros.h")  # nor has it this one header
+    macros.parent.mkdir(parents=True)
+    macros.write_text("#pragma once\\n#define C10_CUDA_BUILD_SHARED_LIBS\\n")
 x = torch.zeros(3, 64, 64, dtype=torch.uint8, device="cuda" if on_gpu else "cpu")
 started = time.perf_counter()
 with contextlib.redirect_stdout(io.StringIO()):
     module = cpp_extension.load_inline(
         "lecture", [lecture.CPP], [lecture.CUDA], ["rgb_to_grayscale"], extra_cuda_cflags=["-O2"],
-        with_cuda=True, build_directory=sys.argv[1])
+        with_cuda=True, build_directory=sys.argv[1], extra_include_paths=[f"{sys.argv[1]}/include"])
 if on_gpu:
     module.rgb_to_grayscale(x)
     torch.cuda.synchronize()
@@ -116,9 +120,7 @@ def translate_once() -> float:
     """A file of 20 kernels: those of `kernels.py`, four times."""
     source = (ROOT / "benchmarks" / "kernels.py").read_text(encoding="utf-8")
     head, *kernels = source.split("\n\n\n@kernel")
-    copies = [
-        f"\n\n\n@kernel{text.replace('def ', f'def copy{copy}_', 1)}" for copy in range(4) for text in kernels
-    ]
+    copies = [f"\n\n\n@kernel{text.replace('def ', f'def copy{copy}_', 1)}" for copy in range(4) for text in kernels]
     assert len(copies) == 20
     with tempfile.TemporaryDirectory() as place:
         file = Path(place, "twenty.py")

@@ -31,7 +31,8 @@ HEAD = ("what", "ours", "peer", "ours / peer", "target", "met")
 def render(rows: Iterable[Row]) -> str:
     lines = [HEAD, *(row.cells for row in rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(HEAD))]
-    text = ["| " + " | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) + " |" for line in lines]
+    padded = ([cell.ljust(width) for cell, width in zip(line, widths, strict=True)] for line in lines)
+    text = [f"| {' | '.join(line)} |" for line in padded]
     return "\n".join([text[0], "|" + "|".join("-" * (width + 2) for width in widths) + "|", *text[1:]])
 
 

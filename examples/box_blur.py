@@ -6,10 +6,10 @@ Shows loops with bounds that differ by element, and a number among the arguments
 """
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Float32
 from skimage import data
 from torch import Tensor
+from torch.nn.functional import avg_pool2d
 
 from py2cu import Index, kernel
 
@@ -33,7 +33,7 @@ def main() -> None:
 
     blurred = box_blur(photo, radius)
 
-    pooled = F.avg_pool2d(photo[None], 2 * radius + 1, stride=1, padding=radius, count_include_pad=False)[0]
+    pooled = avg_pool2d(photo[None], 2 * radius + 1, stride=1, padding=radius, count_include_pad=False)[0]
     torch.testing.assert_close(blurred, pooled, rtol=1e-5, atol=1e-6)
     print(f"Blurred a photo of {photo.shape[1]} x {photo.shape[0]} pixels on {device}: as torch's avg_pool2d does")
     print(box_blur.check())

@@ -29,9 +29,7 @@ def rgb2grey_2d(r: Index["h"], c: Index["w"], x: UInt8[Tensor, "3 h w"], out: UI
 
 
 @kernel(size=("w", "h"), block=(16, 16))
-def rgb2grey_block(
-    blockIdx, threadIdx, blockDim, x: UInt8[Tensor, "3 h w"], out: UInt8[Tensor, "h w"], w: int, h: int
-):
+def rgb2grey_block(blockIdx, threadIdx, blockDim, x: UInt8[Tensor, "3 h w"], out: UInt8[Tensor, "h w"], w: int, h: int):
     """Luminance of an RGB picture, by blocks of 16 by 16 threads."""
     c = blockIdx.x * blockDim.x + threadIdx.x
     r = blockIdx.y * blockDim.y + threadIdx.y

@@ -22,9 +22,11 @@ def matmul(
     """Matrix product, one element a thread."""
     r = blockIdx.y * blockDim.y + threadIdx.y
     c = blockIdx.x * blockDim.x + threadIdx.x
-    if r >= h or c >= w: return  # noqa: E701
-    o = 0.
-    for i in range(k): o += m[r, i] * n[i, c]  # noqa: E701
+    if r >= h or c >= w:
+        return
+    o = 0.0
+    for i in range(k):
+        o += m[r, i] * n[i, c]
     out[r, c] = o
 
 

@@ -7,6 +7,7 @@ In: `reporter.error("P301", message, span, hint=...)` from any stage. Out: text 
 from __future__ import annotations
 
 import enum
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -56,9 +57,14 @@ def _excerpt(file: SourceFile, span: Span) -> list[str]:
     end = span.end_column if span.end_line == span.line else len(source)
     margin = f"  {span.line} | "
     # Tabs are kept in the indent, so that the caret stands under its text in any terminal.
-    lead = "".join(char if char == "\t" else " " for char in source[: span.column])
-    carets = "^" * max(1, end - span.column)
+    lead = "".join(char if char == "\t" else " " * _columns(char) for char in source[: span.column])
+    carets = "^" * max(1, sum(map(_columns, source[span.column : end])))
     return [f"{margin}{source}", f"{' ' * (len(margin) - 2)}| {lead}{carets}"]
+
+
+def _columns(char: str) -> int:
+    """How many columns of a terminal a character takes."""
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
 
 def render(diagnostics: Iterable[Diagnostic]) -> str:

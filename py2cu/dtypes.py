@@ -7,6 +7,7 @@ Nothing here imports torch; `tests/unit/test_dtypes.py` holds the table against 
 from __future__ import annotations
 
 import enum
+import math
 from dataclasses import dataclass
 from typing import Final
 
@@ -55,6 +56,12 @@ class DType:
                 return (1 << (self.bits - self.signed)) - 1
             case Kind.FLOAT:
                 return 3.4028234663852886e38 if self.bits == 32 else 1.7976931348623157e308
+
+    def holds(self, value: float) -> bool:
+        """True where `value` lies in range, and is whole for a type of whole numbers."""
+        if self.kind is Kind.FLOAT:
+            return not math.isfinite(value) or abs(value) <= self.high
+        return math.isfinite(value) and value == int(value) and self.low <= value <= self.high
 
     @property
     def epsilon(self) -> float:

@@ -8,6 +8,7 @@ Each stage reports what it finds wrong and goes on; the errors of a file are rai
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import PurePath
 from typing import Final
 
@@ -93,6 +94,7 @@ def _translate(
     kernels = tuple(compile_kernel(module, *source, reporter) for source in sources if module is not None)
     if reporter.failed:
         raise TranslationError(reporter.sorted)
+    kernels = _with_unique_names(kernels)
     name = spell_identifier(name)
     source_name = PurePath(reporter.file.name).name
     return Translation(
@@ -103,6 +105,21 @@ def _translate(
         cuda=render(name, source_name, kernels, TargetName.CUDA),
         cpu=render(name, source_name, kernels, TargetName.CPU),
     )
+
+
+def _with_unique_names(kernels: tuple[Kernel, ...]) -> tuple[Kernel, ...]:
+    """Kernels of one file get C++ names of their own, also where two Python names come out alike."""
+    taken: set[str] = set()
+    done = []
+    for kernel in kernels:
+        name = kernel.symbol
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        if name != kernel.symbol:
+            kernel = replace(kernel, symbol=name)
+        done.append(kernel)
+    return tuple(done)
 
 
 def compile_kernel(module: Module, source: KernelSource, options: KernelOptions | None, reporter: Reporter) -> Kernel:

@@ -7,6 +7,7 @@ Lines count from 1 and columns from 0, ends are exclusive, as in LibCST.
 from __future__ import annotations
 
 import io
+import re
 import tokenize
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,7 +54,7 @@ class SourceFile:
 
     def line(self, number: int) -> str:
         """Line `number`, counted from 1, without its end; empty past the last."""
-        lines = self.text.splitlines()
+        lines = re.split(r"\r\n|\r|\n", self.text)  # as Python counts; str.splitlines knows more ends
         return lines[number - 1] if 0 < number <= len(lines) else ""
 
 

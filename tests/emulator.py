@@ -1,9 +1,9 @@
 """The emitted CUDA text, compiled for the CPU: what a GPU would compute, without one.
 
-In: a `Translation`. Out: one whose CPU artifacts hold the CUDA text behind a page of stand-ins for CUDA's words, so that
-`Kernel.check` runs it. Threads run one after the other, so barriers and shared memory are out of reach; indices of 32
-bits, guards, launch geometry and arithmetic are not. Signed overflow and shifts that C++ leaves undefined end the process
-(`-fsanitize=undefined` where `sanitize` holds), which is how a 32-bit instantiation that is too narrow shows.
+In: a `Translation`. Out: one whose CPU artifacts hold the CUDA text behind a page of stand-ins for CUDA's words, so
+that `Kernel.check` runs it. Threads run one after the other, so barriers and shared memory are out of reach; indices of
+32 bits, guards, launch geometry and arithmetic are not: a 32-bit instantiation that is too narrow shows here, and not
+in the CPU text, which always counts in 64.
 """
 
 from __future__ import annotations
@@ -61,13 +61,15 @@ def _artifacts(cuda: Artifacts, cpu: Artifacts) -> Artifacts:
     includes = [line for line in lines if line.startswith("#include <") and "cuda" not in line]
     body = "\n".join(line for line in lines if not line.startswith("#include"))
     body = re.sub(
-        r"(\w+(?:<[\w, ]+>)?)<<<(\w+), (\w+), [^>]*>>>\((.*?)\);", r"launch(\2, \3, [&] { \1(\4); });", body, flags=re.DOTALL
+        r"(\w+(?:<[\w, ]+>)?)<<<(\w+), (\w+), [^>]*>>>\((.*?)\);",
+        r"launch(\2, \3, [&] { \1(\4); });",
+        body,
+        flags=re.DOTALL,
     )
     assert "<<<" not in body, body
-    text = "\n".join(
-        [f'#include "{cpu.header.name}"', "#include <algorithm>", "#include <cmath>", "#include <cstdlib>", "#include <stdexcept>",
-         *includes, WORDS, body, "}  // namespace emulated", *_bridges(cpu.header.text), ""]
-    )  # fmt: skip
+    standard = ("algorithm", "cmath", "cstdlib", "stdexcept")
+    headers = [f'#include "{cpu.header.name}"', *(f"#include <{name}>" for name in standard)]
+    text = "\n".join([*headers, *includes, WORDS, body, "}  // namespace emulated", *_bridges(cpu.header.text), ""])
     return dataclasses.replace(cpu, kernel=Text(cpu.kernel.name, text, (0,) * text.count("\n")))
 
 

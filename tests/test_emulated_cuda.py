@@ -8,7 +8,7 @@ import pytest
 
 from py2cu.testing import assert_matches_python
 from tests.emulator import emulate
-from tests.test_kernel_cases import CASES, import_kernels, read_case, translate
+from tests.test_kernel_cases import CASES, import_kernels, read_case, signature_of, translate
 
 pytest.importorskip("torch")
 
@@ -23,6 +23,6 @@ def test_cuda_text_matches_python(path, tmp_path, monkeypatch):
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)  # a CPU build, wherever this runs
     emulated = emulate(translate(case))
     for kernel in import_kernels(case, tmp_path):
-        signature = next(s for s in emulated.signatures if s.name == kernel.__name__)
+        signature = signature_of(kernel, emulated)
         kernel._translation = dataclasses.replace(emulated, signatures=(signature,))
         assert_matches_python(kernel)

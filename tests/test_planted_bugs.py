@@ -3,8 +3,6 @@
 On the CPU the CPU text is edited, under `-m gpu` the CUDA text.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import linecache
 from dataclasses import dataclass

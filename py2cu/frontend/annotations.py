@@ -7,6 +7,7 @@ index, `int`, `float`, `bool` and `np.int32` are scalars.
 from __future__ import annotations
 
 import ast
+import difflib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
@@ -16,7 +17,7 @@ import libcst as cst
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import ALIASES, BY_JAXTYPING, BY_NAME, DType
 from py2cu.frontend.environment import Environment
-from py2cu.ir.nodes import Binary, Constant, Expr, Name, Unary
+from py2cu.ir.nodes import Binary, Constant, Expr, Name
 from py2cu.ir.types import PY_BOOL, PY_FLOAT, PY_INT, ArrayType, ElementType, PythonType
 from py2cu.source import Span
 
@@ -181,6 +182,12 @@ class AnnotationReader:
         )  # fmt: skip
 
     def _unknown(self, node: cst.BaseExpression) -> None:
+        base = node.value if isinstance(node, cst.Subscript) else node
+        if isinstance(base, cst.Name) and self.environment.qualify(base) is None:
+            near = difflib.get_close_matches(base.value, [*self.environment.imports, *BY_JAXTYPING], 1)
+            hint = f"did you mean `{near[0]}`?" if near else "import it, or define it in this file"
+            self.reporter.error("P201", f"unknown name `{base.value}`", self.span_of(base), hint)
+            return
         self.reporter.error(
             "P301", "this annotation is no type that a kernel knows", self.span_of(node),
             'write `Float32[Tensor, "n"]` for an array, `int`, `float`, `bool` or `np.int32` for a scalar, '
@@ -200,9 +207,8 @@ def _extent(node: ast.expr, span: Span) -> Expr | None:
             return Constant(value, span, PY_INT)
         case ast.Name(id=name) if name != "_":
             return Name(name, span, PY_INT)
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            inner = _extent(operand, span)
-            return Unary("-", inner, span, PY_INT) if inner else None
+        case ast.BinOp(op=ast.FloorDiv() | ast.Mod(), right=ast.Constant(value=0)):
+            return None
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
             a, b = _extent(left, span), _extent(right, span)
             return Binary(_OPERATORS[type(op)], a, b, span, PY_INT) if a and b else None

@@ -15,7 +15,16 @@ from types import ModuleType
 
 import libcst as cst
 
+from py2cu.builtins import CONSTANTS, lookup
+from py2cu.dtypes import DTYPES
+
 _BUILTIN_NAMES = frozenset(dir(builtins))
+# Names that have a meaning here and are no builtin of the language.
+KNOWN = frozenset(
+    [f"py2cu.{name}" for name in ("kernel", "Index", "blockIdx", "threadIdx", "blockDim", "gridDim")]
+    + [f"jaxtyping.{row.jaxtyping}" for row in DTYPES]
+    + ["torch.Tensor"]
+)
 
 
 @dataclass(slots=True)
@@ -70,7 +79,7 @@ class Environment:
             case cst.Name(value=name) if name not in self.functions:
                 if name in self.live:
                     return _live_name(self.live[name])
-                return f"builtins.{name}" if name in _BUILTIN_NAMES else None
+                return self._starred(name) or (f"builtins.{name}" if name in _BUILTIN_NAMES else None)
             case _:
                 return None
 
@@ -96,6 +105,14 @@ class Environment:
                 return live if isinstance(live, bool | int | float | str) else None
             case _:
                 return None
+
+    def _starred(self, name: str) -> str | None:
+        """What `from math import *` makes of `name`, as far as kernels know it."""
+        for module in self.stars:
+            qualified = f"{module}.{name}"
+            if qualified in KNOWN or qualified in CONSTANTS or lookup(qualified) is not None:
+                return qualified
+        return None
 
     def _forget(self, name: str) -> None:
         for table in (self.imports, self.definitions, self.functions):

@@ -56,6 +56,8 @@ class ExpressionReader:
                 return self._read_attribute(node)
             case cst.BinaryOperation(left=left, operator=operator, right=right) if type(operator) in BINARY:
                 return Binary(BINARY[type(operator)], self.read(left), self.read(right), span)
+            case cst.UnaryOperation(operator=cst.Minus(), expression=cst.Integer() as inner):
+                return self._read_integer(inner, negative=True, place=node)
             case cst.UnaryOperation(operator=sign, expression=inner):
                 return self._fold_sign(Unary(_UNARY[type(sign)], self.read(inner), span))
             case cst.BooleanOperation(left=left, operator=junction, right=right):
@@ -72,14 +74,18 @@ class ExpressionReader:
             case _:
                 return self._refuse(node)
 
-    def _read_integer(self, node: cst.Integer) -> Expr:
-        value = node.evaluated_value
-        if value >= 2**63:
+    def _read_integer(self, node: cst.Integer, negative: bool = False, place: cst.CSTNode | None = None) -> Expr:
+        """`-1` is a constant, not an operation on one."""
+        value = -node.evaluated_value if negative else node.evaluated_value
+        self._check_64_bits(value, place or node)
+        return Constant(value, self.scope.span_of(place or node), text=f"-{node.value}" if negative else node.value)
+
+    def _check_64_bits(self, value: bool | int | float, node: cst.CSTNode) -> None:
+        if isinstance(value, int) and not -(2**63) <= value < 2**63:
             self.scope.error("P305", "this constant does not fit 64 bits", node, "Python integers are exact to 64 bits")
-        return Constant(value, self.scope.span_of(node), text=node.value)
 
     def _fold_sign(self, node: Unary) -> Expr:
-        """`-1` is a constant, not an operation on one."""
+        """`-1.0` is a constant, too."""
         match node:
             case Unary(op="-", operand=Constant(value=value, text=text)) if not isinstance(value, bool):
                 return Constant(-value, node.span, text=f"-{text}" if text else "")
@@ -111,6 +117,7 @@ class ExpressionReader:
             return Constant(builtins.CONSTANTS[qualified], span)
         constant = self.scope.environment.constant(node)
         if isinstance(constant, bool | int | float):
+            self._check_64_bits(constant, node)
             return Constant(constant, span)
         if qualified is not None or isinstance(node, cst.Attribute):
             self.scope.error("P202", f"`{text}` is no value that a kernel can use", node, "pass it as a parameter")
@@ -169,7 +176,8 @@ class ExpressionReader:
             self.scope.error("P105", "builtins take plain arguments in a kernel", node)
         elif len(node.args) < low or (high is not None and len(node.args) > high):
             wanted = str(low) if low == high else f"{low} or more"
-            self.scope.error("P105", f"this takes {wanted} argument{'s' * (low != 1)}, not {len(node.args)}", node)
+            what = f"`{_text(node.func)}` takes {wanted} argument{'s' * (low != 1)}, not {len(node.args)}"
+            self.scope.error("P105", what, node)
         return Call(row.key, tuple(self.read(arg.value) for arg in node.args), span)
 
     def _is_local(self, node: cst.BaseExpression) -> bool:
@@ -187,12 +195,16 @@ class ExpressionReader:
         match node.func:
             case cst.Name(value=name) if name in self.scope.environment.functions:
                 self.scope.error("P105", f"calls of other functions, such as `{name}`, are not supported yet", node)
+            case cst.Name(value=name) if self._is_local(node.func):
+                what = "an array" if name in self.scope.arrays else "a number"
+                hint = f"index it: `{name}[i]`" if name in self.scope.arrays else None
+                self.scope.error("P105", f"`{name}` is {what} here, no function", node.func, hint)
             case cst.Name(value="range"):
                 self.scope.error("P104", "`range` stands in a `for` only", node)
             case cst.Name() if qualified is None:
                 self.scope.unknown_name(node.func)
             case _:
-                name = qualified.removeprefix("builtins.") if qualified else "this"
+                name = qualified.removeprefix("builtins.") if qualified else _text(node.func)
                 self.scope.error(
                     "P105", f"`{name}` is no function that kernels have", node.func,
                     "they have the functions of `math`, abs, min, max, round, int, float, bool, len and dtype casts",
@@ -205,7 +217,7 @@ class ExpressionReader:
                 pass
             case cst.Name(value=name) if name in self.scope.arrays:
                 indices = self.read_indices(node, name)
-                return Load(name, indices, span) if indices else Constant(0, span)
+                return Load(name, indices, span) if indices is not None else Constant(0, span)
             case cst.Attribute(value=cst.Name(value=name), attr=cst.Name(value="shape")) if name in self.scope.arrays:
                 return self._read_shape(node, name)
             case cst.Subscript(value=cst.Name(value=name)) if name in self.scope.arrays:
@@ -220,11 +232,12 @@ class ExpressionReader:
         """The indices of an element of the array `name`; None, and a diagnostic, where they are none."""
         rank = len(self.scope.arrays[name].dims)
         values = [element.slice for element in node.slice]
-        if len(values) == 1 and isinstance(values[0], cst.Index) and isinstance(values[0].value, cst.Tuple):
-            values = [cst.Index(value=element.value) for element in values[0].value.elements]
+        match values:
+            case [cst.Index(value=cst.Tuple(elements=elements))] if not any(map(is_starred, elements)):
+                values = [cst.Index(value=element.value) for element in elements]
         if len(values) != rank:
-            s = "index" if rank == 1 else "indices"
-            self.scope.error("P401", f"`{name}` has {rank} dimensions and takes {rank} {s}, not {len(values)}", node)
+            dimensions, s = ("dimension", "index") if rank == 1 else ("dimensions", "indices")
+            self.scope.error("P401", f"`{name}` has {rank} {dimensions} and takes {rank} {s}, not {len(values)}", node)
             return None
         if not all(isinstance(value, cst.Index) and value.star is None for value in values):
             self.scope.error("P401", "kernels index single elements, not slices", node)
@@ -245,3 +258,12 @@ class ExpressionReader:
         word = _WORDS.get(type(node), "this expression")
         self.scope.error("P103", f"{word} has no meaning in a kernel", node)
         return Constant(0, self.scope.span_of(node))
+
+
+def _text(node: cst.CSTNode) -> str:
+    """`node` as it is written."""
+    return cst.Module([]).code_for_node(node)
+
+
+def is_starred(element: cst.BaseElement) -> bool:
+    return isinstance(element, cst.StarredElement)

@@ -7,7 +7,6 @@ block kernel sees the launch.
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -15,6 +14,7 @@ import libcst as cst
 
 from py2cu.diagnostics import Reporter
 from py2cu.frontend.annotations import AnnotationReader, IndexAnnotation
+from py2cu.frontend.decorator import OptionReader
 from py2cu.frontend.environment import all_parameters
 from py2cu.frontend.expressions import ExpressionReader
 from py2cu.frontend.reader import KernelSource, Module
@@ -23,8 +23,8 @@ from py2cu.frontend.statements import StatementReader
 from py2cu.ir.nodes import Expr, IndexParameter, LaunchIndex, Parameter
 from py2cu.ir.statements import Kernel
 from py2cu.ir.types import ArrayType
-from py2cu.ir.visit import all_expressions
-from py2cu.options import DEFAULT_BLOCKS, MAX_THREADS, Block, KernelOptions
+from py2cu.ir.visit import all_expressions, names_in
+from py2cu.options import DEFAULT_BLOCKS, Block, KernelOptions, find_problems
 from py2cu.source import Span
 
 
@@ -55,25 +55,21 @@ class _KernelReader:
     def read(self, options: KernelOptions | None) -> Kernel:
         function = self.source.function
         annotations = AnnotationReader(self.reporter, self.source.environment, self.module.span)
-        if options is None:
-            options = OptionReader(self.reporter, self.source, self.module).read()
         parameters = self._read_parameters(annotations)
+        options = self._checked_options(options, parameters)
         scope = self._scope(parameters)
         block = StatementReader(scope, ExpressionReader(scope)).read_suite(function.body)
         size = self._size(options, parameters, annotations)
         uses_launch = any(isinstance(node, LaunchIndex) for node in all_expressions(block))
         if function.asynchronous is not None:
             self._error("P103", "a kernel is a plain function, not `async`", function.name)
-        if not parameters.indices and not parameters.launch and not uses_launch:
+        if not parameters.indices and not parameters.launch and not uses_launch and not parameters.broken:
             self._error(
                 "P402", f"`{function.name.value}` sees no thread: all of them would do the same", function.name,
                 'make the first parameter an element index, `i: Index["n"]`, or import `blockIdx`, `blockDim`, '
                 "`threadIdx` from py2cu",
             )  # fmt: skip
         rank = len(parameters.indices) or len(size or ()) or 1
-        self._check_init(options, parameters)
-        if options.coarsen not in (None, 1):
-            self.reporter.error("P403", "`coarsen` is 1: one element a thread", self._decorator_span())
         return Kernel(
             name=options.name or function.name.value,
             doc=self._docstring(),
@@ -96,12 +92,13 @@ class _KernelReader:
     def _read_parameters(self, annotations: AnnotationReader) -> _Parameters:
         found = _Parameters()
         params = self.source.function.params
-        for star in (params.star_arg, params.star_kwarg):
+        for stars, star in (("*", params.star_arg), ("**", params.star_kwarg)):
             if isinstance(star, cst.Param):
-                self._error("P106", f"a kernel has no `*{star.name.value}` parameter", star, "name every parameter")
+                message = f"a kernel has no `{stars}{star.name.value}` parameter"
+                self._error("P106", message, star, "name every parameter")
         for param in all_parameters(self.source.function):
             self._read_parameter(param, found, annotations)
-        self._place_on_axes(found.indices)
+        self._place_on_axes(found)
         return found
 
     def _read_parameter(self, param: cst.Param, found: _Parameters, annotations: AnnotationReader) -> None:
@@ -131,14 +128,26 @@ class _KernelReader:
         else:
             found.broken.add(name)
 
-    def _place_on_axes(self, indices: list[IndexParameter]) -> None:
+    def _place_on_axes(self, found: _Parameters) -> None:
+        indices = found.indices
         if len(indices) > 3:
             self.reporter.error("P106", "a kernel has at most three element indices", indices[3].span)
+            found.broken |= {index.name for index in indices[3:]}
             del indices[3:]
         axes = "xyz"[: len(indices)][::-1]
         indices[:] = [IndexParameter(i.name, i.extent, axis, i.span) for i, axis in zip(indices, axes, strict=True)]
 
     # --- options ---
+
+    def _checked_options(self, options: KernelOptions | None, found: _Parameters) -> KernelOptions:
+        """What the decorator says, or the defaults where that is wrong."""
+        if options is None:
+            options = OptionReader(self.reporter, self.source, self.module).read()
+        arrays = {p.name: p.type.dtype for p in found.arguments if isinstance(p.type, ArrayType)}
+        problems = [*find_problems(options, arrays, is_index_kernel=bool(found.indices))]
+        for problem in problems:
+            self.reporter.error("P403", problem, self._decorator_span())
+        return KernelOptions() if problems else options
 
     def _size(
         self, options: KernelOptions, found: _Parameters, annotations: AnnotationReader
@@ -149,29 +158,15 @@ class _KernelReader:
         if options.size is None:
             return None
         items = options.size if isinstance(options.size, tuple) else (options.size,)
-        span = self._decorator_span()
-        if not 1 <= len(items) <= 3:
-            self.reporter.error("P403", "`size` has one to three extents", span)
-            return None
-        extents = [annotations.read_extent(str(item), span) for item in items]
+        extents = [annotations.read_extent(str(item), self._decorator_span()) for item in items]
         return tuple(extent for extent in extents if extent is not None) or None
 
-    def _block(self, block: Block | None, rank: int) -> tuple[int, ...]:
+    @staticmethod
+    def _block(block: Block | None, rank: int) -> tuple[int, ...]:
         if block is None:
             return DEFAULT_BLOCKS[rank]
         block = block if isinstance(block, tuple) else (block,)
-        if not 1 <= len(block) <= 3 or any(n < 1 for n in block) or math.prod(block) > MAX_THREADS:
-            self.reporter.error(
-                "P403", f"`block` has one to three extents and at most {MAX_THREADS} threads", self._decorator_span()
-            )
-            return DEFAULT_BLOCKS[rank]
         return block + (1,) * (rank - len(block))
-
-    def _check_init(self, options: KernelOptions, found: _Parameters) -> None:
-        arrays = {p.name for p in found.arguments if p.is_array}
-        for name in options.init:
-            if name not in arrays:
-                self.reporter.error("P403", f"`init` names `{name}`, which is no array", self._decorator_span())
 
     def _decorator_span(self) -> Span:
         node = self.source.decorator or self.source.function.name
@@ -195,6 +190,8 @@ class _KernelReader:
             found.launch,
             arrays,
             frozenset(scalars),
+            frozenset(index.name for index in found.indices),
+            frozenset(name for type_ in arrays.values() for dim in type_.dims for name in names_in(dim)),
             frozenset(found.broken),
         )
 
@@ -229,76 +226,3 @@ def _target_names(target: cst.BaseExpression) -> Iterator[str]:
         case cst.Tuple(elements=elements) | cst.List(elements=elements):
             for element in elements:
                 yield from _target_names(element.value)
-
-
-@dataclass(frozen=True, slots=True)
-class OptionReader:
-    """Reads `@kernel(size=…, block=…)` from the decorator's source; every value is a literal or names one."""
-
-    reporter: Reporter
-    source: KernelSource
-    module: Module
-
-    def read(self) -> KernelOptions:
-        decorator = self.source.decorator
-        if decorator is None or not isinstance(decorator.decorator, cst.Call):
-            return KernelOptions()
-        values: dict[str, object] = {}
-        for arg in decorator.decorator.args:
-            name = arg.keyword.value if arg.keyword else None
-            if name not in KernelOptions.__dataclass_fields__:
-                self._error("P403", "`kernel` takes size, block, init, name, strided and coarsen, by keyword", arg)
-                continue
-            value = self._literal(arg.value)
-            if value is None:
-                self._error("P403", f"`{name}` must be a literal: a kernel's file is read, not run", arg.value)
-            else:
-                values[name] = value
-        return self._checked(values, decorator)
-
-    def _checked(self, values: dict[str, object], decorator: cst.Decorator) -> KernelOptions:
-        size, block, init = values.get("size"), values.get("block"), values.get("init", {})
-        if size is not None and not _is_size(size):
-            self._error("P403", "`size` is an extent, or a tuple of them", decorator)
-            size = None
-        if block is not None and not _is_block(block):
-            self._error("P403", "`block` is a whole number, or a tuple of them", decorator)
-            block = None
-        name = values.get("name")
-        coarsen = values.get("coarsen")
-        return KernelOptions(
-            size=size,  # type: ignore[arg-type]
-            block=block,  # type: ignore[arg-type]
-            init=init if isinstance(init, dict) else {},
-            name=name if isinstance(name, str) else None,
-            strided=bool(values.get("strided", False)),
-            coarsen=coarsen if isinstance(coarsen, int) else None,
-        )
-
-    def _literal(self, node: cst.BaseExpression) -> object:
-        match node:
-            case cst.Tuple(elements=elements) | cst.List(elements=elements):
-                items = [self._literal(element.value) for element in elements]
-                return tuple(items) if None not in items else None
-            case cst.Dict(elements=elements):
-                pairs = {}
-                for element in elements:
-                    if not isinstance(element, cst.DictElement):
-                        return None
-                    pairs[self._literal(element.key)] = self._literal(element.value)
-                return pairs if None not in pairs and None not in pairs.values() else None
-            case _:
-                return self.source.environment.constant(node)
-
-    def _error(self, code: str, message: str, node: cst.CSTNode) -> None:
-        self.reporter.error(code, message, self.module.span(node))
-
-
-def _is_size(value: object) -> bool:
-    items = value if isinstance(value, tuple) else (value,)
-    return all(isinstance(item, str | int) for item in items)
-
-
-def _is_block(value: object) -> bool:
-    items = value if isinstance(value, tuple) else (value,)
-    return all(isinstance(item, int) and not isinstance(item, bool) for item in items)

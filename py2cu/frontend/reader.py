@@ -6,6 +6,8 @@ was imported. Nothing of the file is imported or run.
 
 from __future__ import annotations
 
+import ast
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -17,6 +19,7 @@ from py2cu.frontend.environment import Environment
 from py2cu.source import SourceFile, Span
 
 KERNEL_DECORATOR = "py2cu.kernel"
+_DEEP = "break long expressions into several assignments"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,11 @@ def read_module(file: SourceFile, reporter: Reporter, live: Mapping[str, object]
     tree = _parse(file, reporter)
     if tree is None:
         return None
-    positions = MetadataWrapper(tree, unsafe_skip_copy=True).resolve(PositionProvider)
+    try:
+        positions = MetadataWrapper(tree, unsafe_skip_copy=True).resolve(PositionProvider)
+    except (RecursionError, KeyError):  # LibCST stumbles over its own bookkeeping when the stack ends
+        reporter.error("P102", "the source is nested too deeply to read", Span(1, 0, 1, 1), _DEEP)
+        return None
     environment = Environment(live=live or {})
     environment.read(tree.body)
     functions = tuple(_functions(tree.body, environment))
@@ -70,14 +77,22 @@ def read_module(file: SourceFile, reporter: Reporter, live: Mapping[str, object]
 
 
 def _parse(file: SourceFile, reporter: Reporter) -> cst.Module | None:
+    """Python's own parser first: it says better what is wrong, and LibCST's ends the process on deep nesting."""
     try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # invalid escapes are not this tool's to report
+            ast.parse(file.text)
         return cst.parse_module(file.text)
+    except SyntaxError as error:
+        line, column = max(1, error.lineno or 1), max(0, (error.offset or 1) - 1)
+        is_one_line = error.end_lineno == error.lineno and (error.end_offset or 0) > (error.offset or 1)
+        end = (error.end_offset or 1) - 1 if is_one_line else column + 1
+        reporter.error("P101", f"not valid Python: {error.msg}", Span(line, column, line, end))
     except cst.ParserSyntaxError as error:
         line, column = max(1, error.raw_line), max(0, error.raw_column - 1)
-        message = error.message.partition(": ")[2] or error.message
-        reporter.error("P101", f"not valid Python: {message}", Span(line, column, line, column + 1))
-    except RecursionError:
-        reporter.error("P102", "the source is nested too deeply to parse", Span(1, 0, 1, 1))
+        reporter.error("P101", f"not valid Python: {error.message}", Span(line, column, line, column + 1))
+    except (RecursionError, MemoryError):
+        reporter.error("P102", "the source is nested too deeply to parse", Span(1, 0, 1, 1), _DEEP)
     return None
 
 

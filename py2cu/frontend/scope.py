@@ -27,7 +27,7 @@ class Scope:
     """Everything that reading an expression needs to know about names.
 
     `launch` maps a parameter's name to its launch object, `arrays` the array parameters to their types, `values` holds
-    the names of scalars: parameters, element indices, dimensions and locals.
+    the names of scalars: parameters, element indices and locals.
     """
 
     reporter: Reporter
@@ -36,6 +36,8 @@ class Scope:
     launch: dict[str, str]
     arrays: dict[str, ArrayType]
     values: frozenset[str]
+    indices: frozenset[str]
+    dims: frozenset[str]
     broken: frozenset[str]  # parameters whose annotation was refused: what is done with them is not judged
 
     def launch_object(self, node: cst.BaseExpression) -> str | None:
@@ -53,5 +55,8 @@ class Scope:
     def unknown_name(self, node: cst.Name) -> None:
         """Report a name that nothing defines, with the nearest one that something does."""
         known = [*self.values, *self.arrays, *self.launch, *self.environment.imports, *self.environment.definitions]
-        near = difflib.get_close_matches(node.value, known, 1)
-        self.error("P201", f"unknown name `{node.value}`", node, f"did you mean `{near[0]}`?" if near else None)
+        near = difflib.get_close_matches(node.value, [name for name in known if name != node.value], 1, 0.65)
+        hint = f"did you mean `{near[0]}`?" if near else None
+        if node.value in self.dims:
+            hint = f"it is a dimension: add a parameter `{node.value}: int`, or read it from an array's `.shape`"
+        self.error("P201", f"unknown name `{node.value}`", node, hint)

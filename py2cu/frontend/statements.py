@@ -8,7 +8,7 @@ from typing import Final
 
 import libcst as cst
 
-from py2cu.frontend.expressions import BINARY, ExpressionReader
+from py2cu.frontend.expressions import BINARY, ExpressionReader, is_starred
 from py2cu.frontend.scope import Scope
 from py2cu.ir.nodes import Binary, Constant, Expr, Extent, Load, Name
 from py2cu.ir.statements import Assign, Block, Break, Continue, For, If, Remark, Return, Stmt, Store, Trivia, While
@@ -90,8 +90,10 @@ class StatementReader:
                     self.scope.error("P106", "a kernel returns nothing", statement, "store the value in an array")
                 return (Return(span),)
             case cst.Expr(value=cst.Call() as call):
+                before = len(self.scope.reporter.found)
                 self.expressions.read(call)
-                self.scope.error("P103", "this line has no effect in a kernel", statement)
+                if len(self.scope.reporter.found) == before:
+                    self.scope.error("P103", "this line has no effect in a kernel", statement)
                 return ()
             case cst.Expr():
                 self.scope.error("P103", "this line has no effect in a kernel", statement)
@@ -121,11 +123,15 @@ class StatementReader:
         match target:
             case cst.Name(value=name) if name in self.scope.arrays or name in self.scope.launch:
                 self.scope.error("P203", f"the parameter `{name}` cannot be assigned to", target, "use another name")
+            case cst.Name(value=name) if name in self.scope.indices:
+                self.scope.error(
+                    "P203", f"the element index `{name}` cannot be assigned to", target, "use another name"
+                )
             case cst.Name(value=name):
                 return (Assign(name, value, span, augmented=augmented),)
             case cst.Subscript(value=cst.Name(value=name)) if name in self.scope.arrays:
                 indices = self.expressions.read_indices(target, name)
-                return (Store(name, indices, value, span, augmented=augmented),) if indices else ()
+                return (Store(name, indices, value, span, augmented=augmented),) if indices is not None else ()
             case cst.Subscript():
                 self.expressions.read(target)
             case _:
@@ -151,8 +157,11 @@ class StatementReader:
 
     def _read_unpacking(self, target: cst.Tuple | cst.List, statement: cst.Assign) -> Block:
         """`h, w = x.shape` and `a, b = b, a`: the right side is read whole before anything is assigned."""
+        starred = [element for element in target.elements if is_starred(element)]
+        for element in starred:
+            self.scope.error("P103", "`*` has no meaning in a kernel", element)
         names = [element.value for element in target.elements]
-        values = self._unpacked(statement.value, len(names))
+        values = None if starred else self._unpacked(statement.value, len(names))
         if values is None:
             return ()
         done: list[Stmt] = []
@@ -181,7 +190,7 @@ class StatementReader:
 
     def _unpacked(self, value: cst.BaseExpression, count: int) -> list[Expr] | None:
         match value:
-            case cst.Tuple(elements=elements) | cst.List(elements=elements):
+            case cst.Tuple(elements=elements) | cst.List(elements=elements) if not any(map(is_starred, elements)):
                 values = [self.expressions.read(element.value) for element in elements]
             case cst.Attribute(value=cst.Name(value=name), attr=cst.Name(value="shape")) if name in self.scope.arrays:
                 rank = len(self.scope.arrays[name].dims)

@@ -122,7 +122,7 @@ def signature_of(kernel: Kernel) -> Signature:
     """The calling side of `kernel`."""
     return Signature(
         name=kernel.name,
-        op=kernel.c_name(kernel.name),
+        op=kernel.symbol,
         doc=kernel.doc,
         parameters=kernel.parameters,
         dims=find_dims(kernel),

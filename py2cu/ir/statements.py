@@ -165,6 +165,7 @@ class Kernel:
     bounds: tuple[Bound, ...] = ()  # set by choose_widths: all must fit an int for the 32-bit instantiation
     narrowed: tuple[tuple[str, ElementType], ...] = ()  # set by narrow_parameters
     helpers: tuple[str, ...] = ()  # set by lower_semantics
+    symbol: str = ""  # set by rename: what the C++ functions and the op are named after
     renamed: tuple[tuple[str, str], ...] = ()  # set by resolve_names: what a name is called in C
 
     @property

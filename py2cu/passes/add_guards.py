@@ -40,7 +40,7 @@ def add_guards(kernel: Kernel, reporter: Reporter) -> Kernel:
     if any(isinstance(stmt, Store) for stmt in statements(kernel.body[: place + 1])):
         reporter.error(
             "P405", "a guard belongs here, after an array was written", missing[0].span,
-            f"compute the index first, then write `if {missing[0].index} >= …: return`",
+            f"compute the index first, then write `if {missing[0].index} >= {print_expr(missing[0].extent)}: return`",
         )  # fmt: skip
         return kernel
     for guard in missing:

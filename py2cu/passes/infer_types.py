@@ -9,6 +9,7 @@ The rules are section 5 of the contract. Locals are joined over all their assign
 
 from __future__ import annotations
 
+import operator
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -39,6 +40,7 @@ from py2cu.source import Span
 
 ARITHMETIC = frozenset(["+", "-", "*", "/", "//", "%", "**"])
 SHIFTS = frozenset(("<<", ">>"))
+_EXACT = {"+": operator.add, "-": operator.sub, "*": operator.mul}
 
 
 def infer_types(kernel: Kernel, reporter: Reporter) -> Kernel:
@@ -120,8 +122,9 @@ def _check_join(name: str, local: _Local, reporter: Reporter) -> None:
             bad = [c for c in local.constants if not holds(dtype, c.value)]
             if bad:
                 reporter.error(
-                    "P306", f"`{name}` starts as the Python number {bad[0].value} and becomes {dtype}, which rounds it",
-                    bad[0].span, f"say when it is rounded: `np.{dtype}({bad[0].value})`",
+                    "P306", f"`{name}` starts as the Python number {bad[0].value} and becomes {dtype}, "
+                    f"which {'rounds' if dtype.kind is Kind.FLOAT else 'cannot hold'} it", bad[0].span,
+                    f"say when it is rounded: `np.{dtype}({bad[0].value})`" if dtype.kind is Kind.FLOAT else None,
                 )  # fmt: skip
             elif local.computed:
                 reporter.error(
@@ -288,7 +291,17 @@ class Typer:
             and type_ in (PY_INT, PY_FLOAT)
         ):
             self.error("P308", "division by zero", expr.span)
+        self.check_constants(expr, left, right, type_)
         return replace(expr, left=left, right=right, type=type_)
+
+    def check_constants(self, expr: Binary, left: Expr, right: Expr, type_: ScalarType) -> None:
+        """Refuse what the constants alone show to be undefined in C++: a shift too far, a result beyond 64 bits."""
+        bits = type_.dtype.bits if isinstance(type_, ElementType) else 64
+        if expr.op in SHIFTS and isinstance(right, Constant) and not 0 <= right.value < bits:
+            self.error("P307", f"{type_} is not shifted by {right.value} bits", expr.span, f"by 0 to {bits - 1}")
+        if type_ == PY_INT and isinstance(left, Constant) and isinstance(right, Constant) and expr.op in _EXACT:
+            if not -(2**63) <= _EXACT[expr.op](int(left.value), int(right.value)) < 2**63:
+                self.error("P305", "this does not fit 64 bits", expr.span, "Python integers are exact to 64 bits")
 
     def exponent_is_kept(self, expr: Binary, left: Expr, right: Expr) -> bool:
         """Python's `int ** int` is a float for a negative exponent, so the exponent's sign must be known."""

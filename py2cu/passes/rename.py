@@ -36,9 +36,12 @@ RESERVED: Final = frozenset(f"{_KEYWORDS} {_TAKEN}".split())
 
 
 def rename(kernel: Kernel, reporter: Reporter) -> Kernel:
-    """The kernel with `renamed` mapping every name that needs another spelling, and only those."""
-    arguments = [p.name for p in kernel.parameters]
-    names = [kernel.name, *arguments, *(i.name for i in kernel.indices), *kernel.dims, *(n for n, _ in kernel.locals)]
+    """The kernel with `renamed` mapping every name that needs another spelling, and only those; and its `symbol`.
+
+    The kernel's own name never stands alone (`double` makes `double_kernel`), so it may be a word of C++.
+    """
+    names = [p.name for p in kernel.parameters] + [i.name for i in kernel.indices]
+    names += [*kernel.dims, *(name for name, _ in kernel.locals)]
     taken = set(names)
     renamed: dict[str, str] = {}
     for name in dict.fromkeys(names):
@@ -48,16 +51,22 @@ def rename(kernel: Kernel, reporter: Reporter) -> Kernel:
                 spelled += "_"
             taken.add(spelled)
             renamed[name] = spelled
-    return replace(kernel, renamed=tuple(renamed.items()))
+    return replace(kernel, renamed=tuple(renamed.items()), symbol=ascii_identifier(kernel.name))
 
 
 def spell_identifier(name: str) -> str:
     """`name` itself where C++ can have it; else ASCII, not reserved, and as near to it as can be."""
+    text = ascii_identifier(name)
+    return f"{text}_" if text in RESERVED else text
+
+
+def ascii_identifier(name: str) -> str:
+    """`name` in letters that C++ has, with no reserved underscores."""
     text = "".join(_ascii(char) for char in unicodedata.normalize("NFKC", name))
     text = re.sub(r"__+", "_", text)
     if re.match(r"_[A-Z]", text) or (text.startswith("_") and text.strip("_") == ""):
         text = f"v{text}"
-    return f"{text}_" if text in RESERVED else text
+    return text
 
 
 def _ascii(char: str) -> str:
@@ -66,5 +75,5 @@ def _ascii(char: str) -> str:
     plain = unicodedata.normalize("NFKD", char)[0]
     if plain.isascii() and plain.isalnum():
         return plain
-    words = unicodedata.name(char, "").split()
+    words = unicodedata.name(plain, "").split()
     return words[-1].lower() if words[:1] == ["GREEK"] else f"u{ord(char):04x}"

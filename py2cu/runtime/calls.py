@@ -6,6 +6,7 @@ tensor must be is checked in the op's C++, so that a call through `torch.ops` is
 
 from __future__ import annotations
 
+import linecache
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from py2cu.ir.nodes import Parameter
 from py2cu.ir.signature import Signature, evaluate
 from py2cu.ir.types import ArrayType
 from py2cu.runtime.build import load
+from py2cu.source import SourceFile
 from py2cu.translation import TargetName, Translation
 
 Values = dict[str, Any]
@@ -77,7 +79,9 @@ class Call:
     def packet(self, device: str) -> Any:
         """The op's overloads for a device; the first use builds or loads them."""
         if device not in self._packets:
-            namespace = getattr(torch.ops, load(self.translation.artifacts(TargetName(device))))
+            name = self.translation.python_file
+            source = SourceFile(name, "".join(linecache.getlines(name)))
+            namespace = getattr(torch.ops, load(self.translation.artifacts(TargetName(device)), source=source))
             self._packets[device] = getattr(namespace, self.signature.op)
         return self._packets[device]
 

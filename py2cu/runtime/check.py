@@ -15,6 +15,7 @@ import torch
 from py2cu.diagnostics import EnvironmentLacks, TranslationError
 from py2cu.ir.nodes import Role
 from py2cu.ir.signature import Signature
+from py2cu.runtime.build import BuildError
 from py2cu.runtime.compare import Difference, Fault, Snapshot, differences, open_elements
 from py2cu.runtime.fences import Fenced, is_poisoned
 from py2cu.runtime.inputs import GIVEN, TAME, Argument, Case, grow, invent_cases, make_case
@@ -156,7 +157,7 @@ class _Check:
         try:
             self.kernel.run(self.device, arguments)
             actual = {name: fence.read() for name, fence in fenced.items()}
-        except (TranslationError, EnvironmentLacks):
+        except (BuildError, EnvironmentLacks, TranslationError):
             raise  # no launch happened: the kernel was refused, or the machine lacks a compiler
         except Exception as error:
             self._add(Mismatch(Fault.RAISED, str(case), f"{type(error).__name__}: {error}"))

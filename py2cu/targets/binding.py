@@ -117,10 +117,10 @@ def view(kernel: Kernel) -> BindingView:
     dims = {dim.name: dim for dim in find_dims(kernel)}
     given = tuple(_array(kernel, p, dims) for p in signature.arrays if p.role is not Role.OUTPUT)
     made = tuple(_array(kernel, p, dims) for p in signature.outputs)
-    name = kernel.c_name(kernel.name)
+    name = kernel.symbol
     return BindingView(
         name=name,
-        struct=f"{''.join(part.capitalize() for part in name.split('_'))}Extents",
+        struct=f"{name}_extents",
         given=given,
         made=made,
         dims=tuple(_dim(kernel, signature, dim) for dim in dims.values()),
@@ -146,7 +146,7 @@ def view(kernel: Kernel) -> BindingView:
 
 def _operators(kernel: Kernel, signature: Signature) -> tuple[tuple[str, str], ...]:
     """The op's overloads: one that allocates, one that fills what it is given, one with an explicit grid."""
-    name, outputs = kernel.c_name(kernel.name), len(signature.outputs)
+    name, outputs = kernel.symbol, len(signature.outputs)
     everything = signature.parameters
     found = []
     if signature.size is not None and outputs:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from py2cu.ir.nodes import IndexParameter
+from py2cu.ir.nodes import IndexParameter, LaunchIndex
 from py2cu.ir.statements import Kernel
 from py2cu.ir.types import Width
+from py2cu.ir.visit import all_expressions
 from py2cu.targets.spell_expressions import Dialect
 from py2cu.targets.spell_statements import Speller
 from py2cu.targets.view import IndexLoop, KernelView, doc_lines, extent_text, kernel_arguments, launch_arguments
@@ -25,7 +26,7 @@ def view(kernel: Kernel) -> KernelView:
     """`kernel` for the CPU templates."""
     speller = Speller(kernel, DIALECT)
     return KernelView(
-        name=kernel.c_name(kernel.name),
+        name=kernel.symbol,
         doc=doc_lines(kernel.doc),
         is_index=bool(kernel.indices),
         is_template=False,
@@ -33,6 +34,7 @@ def view(kernel: Kernel) -> KernelView:
         kernel_arguments=kernel_arguments(kernel, DIALECT),
         launch_arguments=launch_arguments(kernel),
         indices=tuple(_loop(kernel, speller, index) for index in kernel.indices),
+        launch=_used_launch_objects(kernel),
         threads=tuple(extent_text(extent, kernel) for extent in kernel.size or ()),
         block=kernel.block,
         fits="",
@@ -46,3 +48,8 @@ def _loop(kernel: Kernel, speller: Speller, index: IndexParameter) -> IndexLoop:
     while end in taken:
         end += "_"
     return IndexLoop(name, extent_text(index.extent, kernel), end, index.axis)
+
+
+def _used_launch_objects(kernel: Kernel) -> tuple[str, ...]:
+    used = {node.object for node in all_expressions(kernel.body) if isinstance(node, LaunchIndex)}
+    return tuple(name for name in ("blockIdx", "threadIdx", "blockDim", "gridDim") if name in used)

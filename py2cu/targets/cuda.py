@@ -9,7 +9,7 @@ from py2cu.dtypes import Kind
 from py2cu.ir.nodes import Binary, Convert, Expr, IndexParameter, LaunchIndex
 from py2cu.ir.statements import Assign, Block, Bound, Kernel
 from py2cu.ir.types import ArrayType, PythonType, Type, Width
-from py2cu.ir.visit import names_in
+from py2cu.ir.visit import names_in, rebuild
 from py2cu.passes.add_guards import guard_statement
 from py2cu.targets.spell_expressions import Dialect
 from py2cu.targets.spell_statements import Speller
@@ -31,7 +31,7 @@ def view(kernel: Kernel) -> KernelView:
     body = tuple(speller.block(kernel.body))
     is_template = any("index_t" in text for text in [*(a.type for a in taken), *(line.text for line in body)])
     return KernelView(
-        name=kernel.c_name(kernel.name),
+        name=kernel.symbol,
         doc=doc_lines(kernel.doc),
         is_index=bool(kernel.indices),
         is_template=is_template,
@@ -39,6 +39,7 @@ def view(kernel: Kernel) -> KernelView:
         kernel_arguments=taken,
         launch_arguments=launch_arguments(kernel),
         indices=(),
+        launch=(),
         threads=tuple(extent_text(extent, kernel) for extent in kernel.size or ()),
         block=kernel.block,
         fits=_fits(kernel) if is_template else "",
@@ -56,8 +57,14 @@ def add_index_arithmetic(kernel: Kernel) -> Kernel:
         return kernel
     lead: Block = tuple(_index_assignment(index) for index in kernel.indices)
     if kernel.guards:
-        lead += (guard_statement(kernel.guards),)
+        guards = (replace(guard, extent=rebuild(guard.extent, _as_c)) for guard in kernel.guards)
+        lead += (guard_statement(tuple(guards)),)
     return replace(kernel, body=lead + kernel.body)
+
+
+def _as_c(extent: Expr) -> Expr:
+    """Extents are not negative, so C divides them as Python does."""
+    return replace(extent, op="/") if isinstance(extent, Binary) and extent.op == "//" else extent
 
 
 def _index_assignment(index: IndexParameter) -> Assign:

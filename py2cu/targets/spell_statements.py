@@ -229,5 +229,3 @@ def comment_text(text: str) -> str:
     """Text that is harmless behind `//`: one line, no control characters, no backslash at its end."""
     text = "".join(char if char.isprintable() else " " for char in text).rstrip()
     return f"{text} (backslash)" if text.endswith("\\") else text
-
-

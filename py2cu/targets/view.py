@@ -53,6 +53,7 @@ class KernelView:
     kernel_arguments: tuple[Argument, ...]
     launch_arguments: tuple[Argument, ...]
     indices: tuple[IndexLoop, ...]  # CPU index kernels, slowest first
+    launch: tuple[str, ...]  # CPU block kernels: the launch objects that the body reads
     threads: tuple[str, ...]
     block: tuple[int, ...]
     fits: str  # the condition for 32-bit indices; empty where there is nothing to choose
@@ -61,6 +62,16 @@ class KernelView:
     @property
     def index_parameters(self) -> tuple[str, ...]:
         return tuple(f"int64_t {loop.name}" for loop in self.indices)
+
+    @property
+    def launch_parameters(self) -> tuple[str, ...]:
+        return tuple(f"Dim3 {name}" for name in self.launch)
+
+    @property
+    def launch_values(self) -> str:
+        """What the CPU's launcher passes for them; it calls its own parameters `grid` and `block`."""
+        own = {"blockDim": "block", "gridDim": "grid"}
+        return "".join(f", {own.get(name, name)}" for name in self.launch)
 
     @property
     def kernel_call(self) -> str:

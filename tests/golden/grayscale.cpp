@@ -1,8 +1,8 @@
 // grayscale: torch operators around the launchers in grayscale.h, on torch's stable ABI.
 #include <cstdint>
 #include <optional>
-#include <sstream>
 #include <stdexcept>
+#include <string>
 #include <tuple>
 #include <vector>
 
@@ -18,12 +18,13 @@ namespace {
 using torch::headeronly::ScalarType;
 using torch::stable::Tensor;
 
+std::string text(const char* part) { return part; }
+std::string text(int64_t part) { return std::to_string(part); }
+
 template <typename... Parts>
 [[noreturn]] void fail(const Parts&... parts)
 {
-    std::ostringstream message;
-    (message << ... << parts);
-    throw std::runtime_error(message.str());
+    throw std::runtime_error((text(parts) + ...));
 }
 
 const char* dtype_name(ScalarType type)
@@ -52,14 +53,16 @@ void check_array(const char* op, const char* name, const Tensor& array, ScalarTy
     if (!array.is_contiguous()) fail(op, ": `", name, "` must be contiguous; pass `", name, ".contiguous()`");
 }
 
-void check_extent(const char* op, const char* name, const Tensor& array, int64_t axis, const char* dim, int64_t extent)
+void check_extent(
+    const char* op, const char* name, const Tensor& array, int64_t axis, const char* dim, int64_t extent)
 {
     if (array.size(axis) != extent)
         fail(op, ": dimension ", axis, " of `", name, "` is `", dim, "` = ", extent, ", got ", array.size(axis));
 }
 
 // Kernels take their pointers as __restrict__: nothing that is written may be reached through another argument.
-void check_apart(const char* op, const char* name, const Tensor& array, const char* other_name, const Tensor& other)
+void check_apart(
+    const char* op, const char* name, const Tensor& array, const char* other_name, const Tensor& other)
 {
     const char* a = static_cast<const char*>(array.data_ptr());
     const char* b = static_cast<const char*>(other.data_ptr());
@@ -67,10 +70,11 @@ void check_apart(const char* op, const char* name, const Tensor& array, const ch
         fail(op, ": `", name, "` is written and overlaps `", other_name, "` in memory");
 }
 
-void check_same_device(const char* op, const char* name, const Tensor& array, const char* first_name, const Tensor& first)
+void check_same_device(
+    const char* op, const char* name, const Tensor& array, const char* first_name, const Tensor& first)
 {
-    if (array.get_device_index() != first.get_device_index())
-        fail(op, ": `", name, "` is on device ", array.get_device_index(), " and `", first_name, "` on ", first.get_device_index());
+    const auto here = array.get_device_index(), there = first.get_device_index();
+    if (here != there) fail(op, ": `", name, "` is on device ", here, " and `", first_name, "` on device ", there);
 }
 
 cudaStream_t current_stream(const Tensor& array)
@@ -78,11 +82,6 @@ cudaStream_t current_stream(const Tensor& array)
     void* stream = nullptr;
     TORCH_ERROR_CODE_CHECK(aoti_torch_get_current_cuda_stream(array.get_device_index(), &stream));
     return static_cast<cudaStream_t>(stream);
-}
-
-void check_launch(const char* op, cudaError_t error)
-{
-    if (error != cudaSuccess) fail(op, ": the launch failed: ", cudaGetErrorString(error));
 }
 
 dim3 to_dim3(const char* op, const char* name, const std::vector<int64_t>& sizes)
@@ -99,21 +98,21 @@ dim3 to_dim3(const char* op, const char* name, const std::vector<int64_t>& sizes
 
 // --- rgb2grey ------------------------------------------------------------------------------------------------------
 
-struct Rgb2greyExtents {
+struct rgb2grey_extents {
     int64_t n;
 };
 
 // Checks what the caller gives, and tells the extents that it agrees on.
-Rgb2greyExtents rgb2grey_check(const Tensor& x)
+rgb2grey_extents rgb2grey_check(const Tensor& x)
 {
     check_array("rgb2grey", "x", x, ScalarType::Byte, 2);
-    Rgb2greyExtents at{};
+    rgb2grey_extents at{};
     at.n = x.size(1);
     check_extent("rgb2grey", "x", x, 0, "3", 3);
     return at;
 }
 
-void rgb2grey_check_outputs(const Rgb2greyExtents& at, const Tensor& x, const Tensor& out)
+void rgb2grey_check_outputs(const rgb2grey_extents& at, const Tensor& x, const Tensor& out)
 {
     check_array("rgb2grey", "out", out, ScalarType::Byte, 1);
     check_same_device("rgb2grey", "out", out, "x", x);
@@ -123,50 +122,58 @@ void rgb2grey_check_outputs(const Rgb2greyExtents& at, const Tensor& x, const Te
 
 Tensor rgb2grey_new(const Tensor& x)
 {
-const Rgb2greyExtents at = rgb2grey_check(x);
+    const rgb2grey_extents at = rgb2grey_check(x);
     Tensor out = torch::stable::new_empty(x, std::vector<int64_t>{at.n}, ScalarType::Byte);
     const torch::stable::accelerator::DeviceGuard guard(x.get_device_index());
-    check_launch("rgb2grey", rgb2grey_launch(static_cast<const uint8_t*>(x.data_ptr()), static_cast<uint8_t*>(out.data_ptr()), at.n, current_stream(x)));
+    const cudaError_t error = rgb2grey_launch(
+        x.const_data_ptr<uint8_t>(), out.mutable_data_ptr<uint8_t>(), at.n, current_stream(x));
+    if (error != cudaSuccess) fail("rgb2grey: the launch failed: ", cudaGetErrorString(error));
     return out;
 }
 
 void rgb2grey_fill(const Tensor& x, const Tensor& out)
 {
-const Rgb2greyExtents at = rgb2grey_check(x);
+    const rgb2grey_extents at = rgb2grey_check(x);
     rgb2grey_check_outputs(at, x, out);
     const torch::stable::accelerator::DeviceGuard guard(x.get_device_index());
-    check_launch("rgb2grey", rgb2grey_launch(static_cast<const uint8_t*>(x.data_ptr()), static_cast<uint8_t*>(out.data_ptr()), at.n, current_stream(x)));
+    const cudaError_t error = rgb2grey_launch(
+        x.const_data_ptr<uint8_t>(), out.mutable_data_ptr<uint8_t>(), at.n, current_stream(x));
+    if (error != cudaSuccess) fail("rgb2grey: the launch failed: ", cudaGetErrorString(error));
 }
 
-void rgb2grey_on_grid(const Tensor& x, const Tensor& out, const std::vector<int64_t>& grid, const std::vector<int64_t>& block)
+void rgb2grey_on_grid(
+    const Tensor& x, const Tensor& out, const std::vector<int64_t>& grid, const std::vector<int64_t>& block)
 {
-const Rgb2greyExtents at = rgb2grey_check(x);
+    const rgb2grey_extents at = rgb2grey_check(x);
     rgb2grey_check_outputs(at, x, out);
-    const dim3 blocks = to_dim3("rgb2grey", "grid", grid), threads = to_dim3("rgb2grey", "block", block);
+    const dim3 blocks = to_dim3("rgb2grey", "grid", grid);
+    const dim3 threads = to_dim3("rgb2grey", "block", block);
     if (blocks.x == 0 || blocks.y == 0 || blocks.z == 0) return;
     const torch::stable::accelerator::DeviceGuard guard(x.get_device_index());
-    check_launch("rgb2grey", rgb2grey_launch(static_cast<const uint8_t*>(x.data_ptr()), static_cast<uint8_t*>(out.data_ptr()), at.n, blocks, threads, current_stream(x)));
+    const cudaError_t error = rgb2grey_launch(
+        x.const_data_ptr<uint8_t>(), out.mutable_data_ptr<uint8_t>(), at.n, blocks, threads, current_stream(x));
+    if (error != cudaSuccess) fail("rgb2grey: the launch failed: ", cudaGetErrorString(error));
 }
 
 // --- rgb2grey_2d ---------------------------------------------------------------------------------------------------
 
-struct Rgb2grey2dExtents {
+struct rgb2grey_2d_extents {
     int64_t h;
     int64_t w;
 };
 
 // Checks what the caller gives, and tells the extents that it agrees on.
-Rgb2grey2dExtents rgb2grey_2d_check(const Tensor& x)
+rgb2grey_2d_extents rgb2grey_2d_check(const Tensor& x)
 {
     check_array("rgb2grey_2d", "x", x, ScalarType::Byte, 3);
-    Rgb2grey2dExtents at{};
+    rgb2grey_2d_extents at{};
     at.h = x.size(1);
     at.w = x.size(2);
     check_extent("rgb2grey_2d", "x", x, 0, "3", 3);
     return at;
 }
 
-void rgb2grey_2d_check_outputs(const Rgb2grey2dExtents& at, const Tensor& x, const Tensor& out)
+void rgb2grey_2d_check_outputs(const rgb2grey_2d_extents& at, const Tensor& x, const Tensor& out)
 {
     check_array("rgb2grey_2d", "out", out, ScalarType::Byte, 2);
     check_same_device("rgb2grey_2d", "out", out, "x", x);
@@ -177,43 +184,51 @@ void rgb2grey_2d_check_outputs(const Rgb2grey2dExtents& at, const Tensor& x, con
 
 Tensor rgb2grey_2d_new(const Tensor& x)
 {
-const Rgb2grey2dExtents at = rgb2grey_2d_check(x);
+    const rgb2grey_2d_extents at = rgb2grey_2d_check(x);
     Tensor out = torch::stable::new_empty(x, std::vector<int64_t>{at.h, at.w}, ScalarType::Byte);
     const torch::stable::accelerator::DeviceGuard guard(x.get_device_index());
-    check_launch("rgb2grey_2d", rgb2grey_2d_launch(static_cast<const uint8_t*>(x.data_ptr()), static_cast<uint8_t*>(out.data_ptr()), at.h, at.w, current_stream(x)));
+    const cudaError_t error = rgb2grey_2d_launch(
+        x.const_data_ptr<uint8_t>(), out.mutable_data_ptr<uint8_t>(), at.h, at.w, current_stream(x));
+    if (error != cudaSuccess) fail("rgb2grey_2d: the launch failed: ", cudaGetErrorString(error));
     return out;
 }
 
 void rgb2grey_2d_fill(const Tensor& x, const Tensor& out)
 {
-const Rgb2grey2dExtents at = rgb2grey_2d_check(x);
+    const rgb2grey_2d_extents at = rgb2grey_2d_check(x);
     rgb2grey_2d_check_outputs(at, x, out);
     const torch::stable::accelerator::DeviceGuard guard(x.get_device_index());
-    check_launch("rgb2grey_2d", rgb2grey_2d_launch(static_cast<const uint8_t*>(x.data_ptr()), static_cast<uint8_t*>(out.data_ptr()), at.h, at.w, current_stream(x)));
+    const cudaError_t error = rgb2grey_2d_launch(
+        x.const_data_ptr<uint8_t>(), out.mutable_data_ptr<uint8_t>(), at.h, at.w, current_stream(x));
+    if (error != cudaSuccess) fail("rgb2grey_2d: the launch failed: ", cudaGetErrorString(error));
 }
 
-void rgb2grey_2d_on_grid(const Tensor& x, const Tensor& out, const std::vector<int64_t>& grid, const std::vector<int64_t>& block)
+void rgb2grey_2d_on_grid(
+    const Tensor& x, const Tensor& out, const std::vector<int64_t>& grid, const std::vector<int64_t>& block)
 {
-const Rgb2grey2dExtents at = rgb2grey_2d_check(x);
+    const rgb2grey_2d_extents at = rgb2grey_2d_check(x);
     rgb2grey_2d_check_outputs(at, x, out);
-    const dim3 blocks = to_dim3("rgb2grey_2d", "grid", grid), threads = to_dim3("rgb2grey_2d", "block", block);
+    const dim3 blocks = to_dim3("rgb2grey_2d", "grid", grid);
+    const dim3 threads = to_dim3("rgb2grey_2d", "block", block);
     if (blocks.x == 0 || blocks.y == 0 || blocks.z == 0) return;
     const torch::stable::accelerator::DeviceGuard guard(x.get_device_index());
-    check_launch("rgb2grey_2d", rgb2grey_2d_launch(static_cast<const uint8_t*>(x.data_ptr()), static_cast<uint8_t*>(out.data_ptr()), at.h, at.w, blocks, threads, current_stream(x)));
+    const cudaError_t error = rgb2grey_2d_launch(
+        x.const_data_ptr<uint8_t>(), out.mutable_data_ptr<uint8_t>(), at.h, at.w, blocks, threads, current_stream(x));
+    if (error != cudaSuccess) fail("rgb2grey_2d: the launch failed: ", cudaGetErrorString(error));
 }
 
 // --- rgb2grey_block ------------------------------------------------------------------------------------------------
 
-struct Rgb2greyBlockExtents {
+struct rgb2grey_block_extents {
     int64_t h;
     int64_t w;
 };
 
 // Checks what the caller gives, and tells the extents that it agrees on.
-Rgb2greyBlockExtents rgb2grey_block_check(const Tensor& x, std::optional<int64_t> w, std::optional<int64_t> h)
+rgb2grey_block_extents rgb2grey_block_check(const Tensor& x, std::optional<int64_t> w, std::optional<int64_t> h)
 {
     check_array("rgb2grey_block", "x", x, ScalarType::Byte, 3);
-    Rgb2greyBlockExtents at{};
+    rgb2grey_block_extents at{};
     at.h = x.size(1);
     if (h && *h != at.h)
         fail("rgb2grey_block: `h` is ", *h, ", but dimension 1 of `x` has ", at.h);
@@ -224,7 +239,7 @@ Rgb2greyBlockExtents rgb2grey_block_check(const Tensor& x, std::optional<int64_t
     return at;
 }
 
-void rgb2grey_block_check_outputs(const Rgb2greyBlockExtents& at, const Tensor& x, const Tensor& out, std::optional<int64_t> w, std::optional<int64_t> h)
+void rgb2grey_block_check_outputs(const rgb2grey_block_extents& at, const Tensor& x, const Tensor& out)
 {
     check_array("rgb2grey_block", "out", out, ScalarType::Byte, 2);
     check_same_device("rgb2grey_block", "out", out, "x", x);
@@ -235,29 +250,38 @@ void rgb2grey_block_check_outputs(const Rgb2greyBlockExtents& at, const Tensor& 
 
 Tensor rgb2grey_block_new(const Tensor& x, std::optional<int64_t> w, std::optional<int64_t> h)
 {
-const Rgb2greyBlockExtents at = rgb2grey_block_check(x, w, h);
+    const rgb2grey_block_extents at = rgb2grey_block_check(x, w, h);
     Tensor out = torch::stable::new_empty(x, std::vector<int64_t>{at.h, at.w}, ScalarType::Byte);
     const torch::stable::accelerator::DeviceGuard guard(x.get_device_index());
-    check_launch("rgb2grey_block", rgb2grey_block_launch(static_cast<const uint8_t*>(x.data_ptr()), static_cast<uint8_t*>(out.data_ptr()), at.w, at.h, current_stream(x)));
+    const cudaError_t error = rgb2grey_block_launch(
+        x.const_data_ptr<uint8_t>(), out.mutable_data_ptr<uint8_t>(), at.w, at.h, current_stream(x));
+    if (error != cudaSuccess) fail("rgb2grey_block: the launch failed: ", cudaGetErrorString(error));
     return out;
 }
 
 void rgb2grey_block_fill(const Tensor& x, const Tensor& out, std::optional<int64_t> w, std::optional<int64_t> h)
 {
-const Rgb2greyBlockExtents at = rgb2grey_block_check(x, w, h);
-    rgb2grey_block_check_outputs(at, x, out, w, h);
+    const rgb2grey_block_extents at = rgb2grey_block_check(x, w, h);
+    rgb2grey_block_check_outputs(at, x, out);
     const torch::stable::accelerator::DeviceGuard guard(x.get_device_index());
-    check_launch("rgb2grey_block", rgb2grey_block_launch(static_cast<const uint8_t*>(x.data_ptr()), static_cast<uint8_t*>(out.data_ptr()), at.w, at.h, current_stream(x)));
+    const cudaError_t error = rgb2grey_block_launch(
+        x.const_data_ptr<uint8_t>(), out.mutable_data_ptr<uint8_t>(), at.w, at.h, current_stream(x));
+    if (error != cudaSuccess) fail("rgb2grey_block: the launch failed: ", cudaGetErrorString(error));
 }
 
-void rgb2grey_block_on_grid(const Tensor& x, const Tensor& out, std::optional<int64_t> w, std::optional<int64_t> h, const std::vector<int64_t>& grid, const std::vector<int64_t>& block)
+void rgb2grey_block_on_grid(
+    const Tensor& x, const Tensor& out, std::optional<int64_t> w, std::optional<int64_t> h,
+    const std::vector<int64_t>& grid, const std::vector<int64_t>& block)
 {
-const Rgb2greyBlockExtents at = rgb2grey_block_check(x, w, h);
-    rgb2grey_block_check_outputs(at, x, out, w, h);
-    const dim3 blocks = to_dim3("rgb2grey_block", "grid", grid), threads = to_dim3("rgb2grey_block", "block", block);
+    const rgb2grey_block_extents at = rgb2grey_block_check(x, w, h);
+    rgb2grey_block_check_outputs(at, x, out);
+    const dim3 blocks = to_dim3("rgb2grey_block", "grid", grid);
+    const dim3 threads = to_dim3("rgb2grey_block", "block", block);
     if (blocks.x == 0 || blocks.y == 0 || blocks.z == 0) return;
     const torch::stable::accelerator::DeviceGuard guard(x.get_device_index());
-    check_launch("rgb2grey_block", rgb2grey_block_launch(static_cast<const uint8_t*>(x.data_ptr()), static_cast<uint8_t*>(out.data_ptr()), at.w, at.h, blocks, threads, current_stream(x)));
+    const cudaError_t error = rgb2grey_block_launch(
+        x.const_data_ptr<uint8_t>(), out.mutable_data_ptr<uint8_t>(), at.w, at.h, blocks, threads, current_stream(x));
+    if (error != cudaSuccess) fail("rgb2grey_block: the launch failed: ", cudaGetErrorString(error));
 }
 
 }  // namespace

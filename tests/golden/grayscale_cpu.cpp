@@ -12,8 +12,9 @@ static inline void rgb2grey_kernel(const uint8_t* __restrict__ x, uint8_t* __res
 
 void rgb2grey_launch(const uint8_t* x, uint8_t* out, int64_t n, Dim3 grid, Dim3 block)
 {
-    const int64_t i_end = std::min(n, grid.x * block.x);
-    #pragma omp parallel for
+    const int64_t i_end = std::min<int64_t>(n, grid.x * block.x);
+    // Threads get copies of the arguments: what others may change could not be kept in registers.
+    #pragma omp parallel for simd firstprivate(x, out, n)
     for (int64_t i = 0; i < i_end; ++i)
         rgb2grey_kernel(x, out, n, i);
 }
@@ -34,10 +35,12 @@ static inline void rgb2grey_2d_kernel(
 
 void rgb2grey_2d_launch(const uint8_t* x, uint8_t* out, int64_t h, int64_t w, Dim3 grid, Dim3 block)
 {
-    const int64_t r_end = std::min(h, grid.y * block.y);
-    const int64_t c_end = std::min(w, grid.x * block.x);
-    #pragma omp parallel for
+    const int64_t r_end = std::min<int64_t>(h, grid.y * block.y);
+    const int64_t c_end = std::min<int64_t>(w, grid.x * block.x);
+    // Threads get copies of the arguments: what others may change could not be kept in registers.
+    #pragma omp parallel for firstprivate(x, out, h, w)
     for (int64_t r = 0; r < r_end; ++r)
+        #pragma omp simd
         for (int64_t c = 0; c < c_end; ++c)
             rgb2grey_2d_kernel(x, out, h, w, r, c);
 }
@@ -52,7 +55,7 @@ void rgb2grey_2d_launch(const uint8_t* x, uint8_t* out, int64_t h, int64_t w)
 // Luminance of an RGB picture, by blocks of 16 by 16 threads.
 static inline void rgb2grey_block_kernel(
     const uint8_t* __restrict__ x, uint8_t* __restrict__ out, int64_t w, int64_t h, Dim3 blockIdx, Dim3 threadIdx,
-    Dim3 blockDim, Dim3 gridDim)
+    Dim3 blockDim)
 {
     int64_t c = blockIdx.x * blockDim.x + threadIdx.x;
     int64_t r = blockIdx.y * blockDim.y + threadIdx.y;
@@ -63,12 +66,13 @@ static inline void rgb2grey_block_kernel(
 void rgb2grey_block_launch(const uint8_t* x, uint8_t* out, int64_t w, int64_t h, Dim3 grid, Dim3 block)
 {
     #pragma omp parallel for
-    for (int64_t place = 0; place < grid.x * grid.y * grid.z; ++place) {
-        const Dim3 at{place % grid.x, place / grid.x % grid.y, place / (grid.x * grid.y)};
-        for (int64_t z = 0; z < block.z; ++z)
-            for (int64_t y = 0; y < block.y; ++y)
-                for (int64_t x_ = 0; x_ < block.x; ++x_)
-                    rgb2grey_block_kernel(x, out, w, h, at, Dim3{x_, y, z}, block, grid);
+    for (int64_t flat_block = 0; flat_block < grid.x * grid.y * grid.z; ++flat_block) {
+        const Dim3 blockIdx{flat_block % grid.x, flat_block / grid.x % grid.y, flat_block / (grid.x * grid.y)};
+        Dim3 threadIdx;
+        for (threadIdx.z = 0; threadIdx.z < block.z; ++threadIdx.z)
+            for (threadIdx.y = 0; threadIdx.y < block.y; ++threadIdx.y)
+                for (threadIdx.x = 0; threadIdx.x < block.x; ++threadIdx.x)
+                    rgb2grey_block_kernel(x, out, w, h, blockIdx, threadIdx, block);
     }
 }
 

@@ -1,8 +1,8 @@
 // matmul: torch operators around the launchers in matmul.h, on torch's stable ABI.
 #include <cstdint>
 #include <optional>
-#include <sstream>
 #include <stdexcept>
+#include <string>
 #include <tuple>
 #include <vector>
 
@@ -18,12 +18,13 @@ namespace {
 using torch::headeronly::ScalarType;
 using torch::stable::Tensor;
 
+std::string text(const char* part) { return part; }
+std::string text(int64_t part) { return std::to_string(part); }
+
 template <typename... Parts>
 [[noreturn]] void fail(const Parts&... parts)
 {
-    std::ostringstream message;
-    (message << ... << parts);
-    throw std::runtime_error(message.str());
+    throw std::runtime_error((text(parts) + ...));
 }
 
 const char* dtype_name(ScalarType type)
@@ -52,14 +53,16 @@ void check_array(const char* op, const char* name, const Tensor& array, ScalarTy
     if (!array.is_contiguous()) fail(op, ": `", name, "` must be contiguous; pass `", name, ".contiguous()`");
 }
 
-void check_extent(const char* op, const char* name, const Tensor& array, int64_t axis, const char* dim, int64_t extent)
+void check_extent(
+    const char* op, const char* name, const Tensor& array, int64_t axis, const char* dim, int64_t extent)
 {
     if (array.size(axis) != extent)
         fail(op, ": dimension ", axis, " of `", name, "` is `", dim, "` = ", extent, ", got ", array.size(axis));
 }
 
 // Kernels take their pointers as __restrict__: nothing that is written may be reached through another argument.
-void check_apart(const char* op, const char* name, const Tensor& array, const char* other_name, const Tensor& other)
+void check_apart(
+    const char* op, const char* name, const Tensor& array, const char* other_name, const Tensor& other)
 {
     const char* a = static_cast<const char*>(array.data_ptr());
     const char* b = static_cast<const char*>(other.data_ptr());
@@ -67,10 +70,11 @@ void check_apart(const char* op, const char* name, const Tensor& array, const ch
         fail(op, ": `", name, "` is written and overlaps `", other_name, "` in memory");
 }
 
-void check_same_device(const char* op, const char* name, const Tensor& array, const char* first_name, const Tensor& first)
+void check_same_device(
+    const char* op, const char* name, const Tensor& array, const char* first_name, const Tensor& first)
 {
-    if (array.get_device_index() != first.get_device_index())
-        fail(op, ": `", name, "` is on device ", array.get_device_index(), " and `", first_name, "` on ", first.get_device_index());
+    const auto here = array.get_device_index(), there = first.get_device_index();
+    if (here != there) fail(op, ": `", name, "` is on device ", here, " and `", first_name, "` on device ", there);
 }
 
 cudaStream_t current_stream(const Tensor& array)
@@ -78,11 +82,6 @@ cudaStream_t current_stream(const Tensor& array)
     void* stream = nullptr;
     TORCH_ERROR_CODE_CHECK(aoti_torch_get_current_cuda_stream(array.get_device_index(), &stream));
     return static_cast<cudaStream_t>(stream);
-}
-
-void check_launch(const char* op, cudaError_t error)
-{
-    if (error != cudaSuccess) fail(op, ": the launch failed: ", cudaGetErrorString(error));
 }
 
 dim3 to_dim3(const char* op, const char* name, const std::vector<int64_t>& sizes)
@@ -99,19 +98,20 @@ dim3 to_dim3(const char* op, const char* name, const std::vector<int64_t>& sizes
 
 // --- matmul --------------------------------------------------------------------------------------------------------
 
-struct MatmulExtents {
+struct matmul_extents {
     int64_t h;
     int64_t k;
     int64_t w;
 };
 
 // Checks what the caller gives, and tells the extents that it agrees on.
-MatmulExtents matmul_check(const Tensor& m, const Tensor& n, std::optional<int64_t> h, std::optional<int64_t> w, std::optional<int64_t> k)
+matmul_extents matmul_check(
+    const Tensor& m, const Tensor& n, std::optional<int64_t> h, std::optional<int64_t> w, std::optional<int64_t> k)
 {
     check_array("matmul", "m", m, ScalarType::Float, 2);
     check_array("matmul", "n", n, ScalarType::Float, 2);
     check_same_device("matmul", "n", n, "m", m);
-    MatmulExtents at{};
+    matmul_extents at{};
     at.h = m.size(0);
     if (h && *h != at.h)
         fail("matmul: `h` is ", *h, ", but dimension 0 of `m` has ", at.h);
@@ -125,7 +125,7 @@ MatmulExtents matmul_check(const Tensor& m, const Tensor& n, std::optional<int64
     return at;
 }
 
-void matmul_check_outputs(const MatmulExtents& at, const Tensor& m, const Tensor& n, const Tensor& out, std::optional<int64_t> h, std::optional<int64_t> w, std::optional<int64_t> k)
+void matmul_check_outputs(const matmul_extents& at, const Tensor& m, const Tensor& n, const Tensor& out)
 {
     check_array("matmul", "out", out, ScalarType::Float, 2);
     check_same_device("matmul", "out", out, "m", m);
@@ -135,31 +135,46 @@ void matmul_check_outputs(const MatmulExtents& at, const Tensor& m, const Tensor
     check_apart("matmul", "out", out, "n", n);
 }
 
-Tensor matmul_new(const Tensor& m, const Tensor& n, std::optional<int64_t> h, std::optional<int64_t> w, std::optional<int64_t> k)
+Tensor matmul_new(
+    const Tensor& m, const Tensor& n, std::optional<int64_t> h, std::optional<int64_t> w, std::optional<int64_t> k)
 {
-const MatmulExtents at = matmul_check(m, n, h, w, k);
+    const matmul_extents at = matmul_check(m, n, h, w, k);
     Tensor out = torch::stable::new_empty(m, std::vector<int64_t>{at.h, at.w}, ScalarType::Float);
     const torch::stable::accelerator::DeviceGuard guard(m.get_device_index());
-    check_launch("matmul", matmul_launch(static_cast<const float*>(m.data_ptr()), static_cast<const float*>(n.data_ptr()), static_cast<float*>(out.data_ptr()), at.h, at.w, at.k, current_stream(m)));
+    const cudaError_t error = matmul_launch(
+        m.const_data_ptr<float>(), n.const_data_ptr<float>(), out.mutable_data_ptr<float>(), at.h, at.w, at.k,
+        current_stream(m));
+    if (error != cudaSuccess) fail("matmul: the launch failed: ", cudaGetErrorString(error));
     return out;
 }
 
-void matmul_fill(const Tensor& m, const Tensor& n, const Tensor& out, std::optional<int64_t> h, std::optional<int64_t> w, std::optional<int64_t> k)
+void matmul_fill(
+    const Tensor& m, const Tensor& n, const Tensor& out, std::optional<int64_t> h, std::optional<int64_t> w,
+    std::optional<int64_t> k)
 {
-const MatmulExtents at = matmul_check(m, n, h, w, k);
-    matmul_check_outputs(at, m, n, out, h, w, k);
+    const matmul_extents at = matmul_check(m, n, h, w, k);
+    matmul_check_outputs(at, m, n, out);
     const torch::stable::accelerator::DeviceGuard guard(m.get_device_index());
-    check_launch("matmul", matmul_launch(static_cast<const float*>(m.data_ptr()), static_cast<const float*>(n.data_ptr()), static_cast<float*>(out.data_ptr()), at.h, at.w, at.k, current_stream(m)));
+    const cudaError_t error = matmul_launch(
+        m.const_data_ptr<float>(), n.const_data_ptr<float>(), out.mutable_data_ptr<float>(), at.h, at.w, at.k,
+        current_stream(m));
+    if (error != cudaSuccess) fail("matmul: the launch failed: ", cudaGetErrorString(error));
 }
 
-void matmul_on_grid(const Tensor& m, const Tensor& n, const Tensor& out, std::optional<int64_t> h, std::optional<int64_t> w, std::optional<int64_t> k, const std::vector<int64_t>& grid, const std::vector<int64_t>& block)
+void matmul_on_grid(
+    const Tensor& m, const Tensor& n, const Tensor& out, std::optional<int64_t> h, std::optional<int64_t> w,
+    std::optional<int64_t> k, const std::vector<int64_t>& grid, const std::vector<int64_t>& block)
 {
-const MatmulExtents at = matmul_check(m, n, h, w, k);
-    matmul_check_outputs(at, m, n, out, h, w, k);
-    const dim3 blocks = to_dim3("matmul", "grid", grid), threads = to_dim3("matmul", "block", block);
+    const matmul_extents at = matmul_check(m, n, h, w, k);
+    matmul_check_outputs(at, m, n, out);
+    const dim3 blocks = to_dim3("matmul", "grid", grid);
+    const dim3 threads = to_dim3("matmul", "block", block);
     if (blocks.x == 0 || blocks.y == 0 || blocks.z == 0) return;
     const torch::stable::accelerator::DeviceGuard guard(m.get_device_index());
-    check_launch("matmul", matmul_launch(static_cast<const float*>(m.data_ptr()), static_cast<const float*>(n.data_ptr()), static_cast<float*>(out.data_ptr()), at.h, at.w, at.k, blocks, threads, current_stream(m)));
+    const cudaError_t error = matmul_launch(
+        m.const_data_ptr<float>(), n.const_data_ptr<float>(), out.mutable_data_ptr<float>(), at.h, at.w, at.k,
+        blocks, threads, current_stream(m));
+    if (error != cudaSuccess) fail("matmul: the launch failed: ", cudaGetErrorString(error));
 }
 
 }  // namespace

@@ -11,10 +11,10 @@ __global__ void matmul_kernel(
 {
     index_t r = blockIdx.y * index_t(blockDim.y) + threadIdx.y;
     index_t c = blockIdx.x * index_t(blockDim.x) + threadIdx.x;
-    if (r >= h || c >= w) return;  // noqa: E701
+    if (r >= h || c >= w) return;
     float o = 0.0f;
     for (index_t i = 0; i < k; ++i)
-        o += m[r * k + i] * n[i * w + c];  // noqa: E701
+        o += m[r * k + i] * n[i * w + c];
     out[r * w + c] = o;
 }
 

@@ -6,14 +6,14 @@
 // Matrix product, one element a thread.
 static inline void matmul_kernel(
     const float* __restrict__ m, const float* __restrict__ n, float* __restrict__ out, int64_t h, int64_t w,
-    int64_t k, Dim3 blockIdx, Dim3 threadIdx, Dim3 blockDim, Dim3 gridDim)
+    int64_t k, Dim3 blockIdx, Dim3 threadIdx, Dim3 blockDim)
 {
     int64_t r = blockIdx.y * blockDim.y + threadIdx.y;
     int64_t c = blockIdx.x * blockDim.x + threadIdx.x;
-    if (r >= h || c >= w) return;  // noqa: E701
+    if (r >= h || c >= w) return;
     float o = 0.0f;
     for (int64_t i = 0; i < k; ++i)
-        o += m[r * k + i] * n[i * w + c];  // noqa: E701
+        o += m[r * k + i] * n[i * w + c];
     out[r * w + c] = o;
 }
 
@@ -21,12 +21,13 @@ void matmul_launch(
     const float* m, const float* n, float* out, int64_t h, int64_t w, int64_t k, Dim3 grid, Dim3 block)
 {
     #pragma omp parallel for
-    for (int64_t place = 0; place < grid.x * grid.y * grid.z; ++place) {
-        const Dim3 at{place % grid.x, place / grid.x % grid.y, place / (grid.x * grid.y)};
-        for (int64_t z = 0; z < block.z; ++z)
-            for (int64_t y = 0; y < block.y; ++y)
-                for (int64_t x_ = 0; x_ < block.x; ++x_)
-                    matmul_kernel(m, n, out, h, w, k, at, Dim3{x_, y, z}, block, grid);
+    for (int64_t flat_block = 0; flat_block < grid.x * grid.y * grid.z; ++flat_block) {
+        const Dim3 blockIdx{flat_block % grid.x, flat_block / grid.x % grid.y, flat_block / (grid.x * grid.y)};
+        Dim3 threadIdx;
+        for (threadIdx.z = 0; threadIdx.z < block.z; ++threadIdx.z)
+            for (threadIdx.y = 0; threadIdx.y < block.y; ++threadIdx.y)
+                for (threadIdx.x = 0; threadIdx.x < block.x; ++threadIdx.x)
+                    matmul_kernel(m, n, out, h, w, k, blockIdx, threadIdx, block);
     }
 }
 

@@ -32,8 +32,8 @@ ROOMS = {
     "runtime": BASE | {"ir", "translation", "vocabulary"},
     "kernels": BASE | {"ir", "pipeline", "runtime", "translation"},
     "testing": {"kernels", "runtime", "diagnostics"},
-    "console": {"diagnostics"},
-    "loading": {"diagnostics", "kernels"},
+    "console": {"diagnostics", "source"},
+    "loading": {"console", "diagnostics", "frontend", "kernels", "source"},
     "cli": {"*"},
     "__main__": {"cli"},
     "__init__": {"diagnostics", "kernels", "vocabulary"},
@@ -42,7 +42,7 @@ HOMES = {
     "libcst": {"frontend"},
     "jinja2": {"render"},
     "torch": {"runtime", "kernels", "testing", "cli"},
-    "typer": {"cli"},
+    "typer": {"cli", "console"},
     "rich": {"cli", "console"},
 }
 
