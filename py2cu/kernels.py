@@ -120,6 +120,12 @@ class Kernel:
                 self._translation = self._translation or translate(self._function, self._options)
         return self._translation
 
+    def with_translation(self, translation: Translation) -> Kernel:
+        """The same Python with other texts, say a `.cu` edited by hand: what `check` then judges."""
+        other = Kernel(self._function, self._options)
+        other._translation = translation
+        return other
+
     def __repr__(self) -> str:
         """Python and CUDA side by side."""
         left, right = self._sources()

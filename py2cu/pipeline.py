@@ -28,7 +28,7 @@ from py2cu.passes.flatten_subscripts import flatten_subscripts
 from py2cu.passes.infer_types import infer_types
 from py2cu.passes.lower_loops import lower_loops
 from py2cu.passes.lower_semantics import lower_semantics
-from py2cu.passes.narrow_parameters import narrow_parameters
+from py2cu.passes.narrow_floats import narrow_floats
 from py2cu.passes.place_declarations import place_declarations
 from py2cu.passes.rename import rename, spell_identifier
 from py2cu.passes.resolve_extents import resolve_extents
@@ -55,7 +55,7 @@ LOWERINGS: Final[tuple[Pass, ...]] = (
     choose_widths,
     flatten_subscripts,
     lower_semantics,
-    narrow_parameters,
+    narrow_floats,
     place_declarations,
     rename,
 )

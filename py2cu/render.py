@@ -18,7 +18,7 @@ from py2cu.ir.statements import Kernel
 from py2cu.targets import binding, cpu, cuda
 from py2cu.targets.helpers import helper_text
 from py2cu.targets.spell_statements import Line
-from py2cu.targets.view import KernelView, wrapped
+from py2cu.targets.view import MAX_WIDTH, KernelView, wrapped
 from py2cu.translation import Artifacts, TargetName, Text
 
 _ORIGIN: Final = "\x1f"  # no source line that can be printed holds it
@@ -48,7 +48,12 @@ def _environment() -> Environment:
         autoescape=False,
     )
     environment.globals |= {"wrapped": wrapped}
-    environment.filters |= {"mapped": _mapped, "is_zero": _is_zero, "quotient": _quotient}
+    environment.filters |= {
+        "mapped": _mapped,
+        "is_zero": _is_zero,
+        "quotient": _quotient,
+        "wrapped_condition": _wrapped_condition,
+    }
     return environment
 
 
@@ -138,6 +143,19 @@ def _operand(extent: str) -> str:
 
 def _is_zero(extent: str) -> str:
     return f"{extent} == 0" if re.fullmatch(r"[\w *]+", extent) else f"({extent}) == 0"
+
+
+def _wrapped_condition(condition: str) -> str:
+    """`    if (…)`, broken behind commas where it is long."""
+    head, *rest = f"    if ({condition})".split(", ")
+    lines = [head]
+    for piece in rest:
+        if len(lines[-1]) + len(piece) + 3 > MAX_WIDTH:
+            lines[-1] += ","
+            lines.append(f"            {piece}")
+        else:
+            lines[-1] += f", {piece}"
+    return "\n".join(lines)
 
 
 def _quotient(extent: str, divisor: str) -> str:

@@ -201,7 +201,9 @@ def test_deep_nesting(source, what: str) -> None:
     "annotation", ["Flaot32[Tensor, 'n']", "list", "1", "'n'", "Float32", "x.y.z", "None", "[int]"]
 )
 def test_unknown_annotations(source, annotation: str) -> None:
-    assert re.search(r"error\[P(201|3)", refused(source(HEAD + kernel("out[i] = x[i]", signature=SIGNATURE + f", a: {annotation}"))))
+    assert re.search(
+        r"error\[P(201|3)", refused(source(HEAD + kernel("out[i] = x[i]", signature=SIGNATURE + f", a: {annotation}")))
+    )
 
 
 @pytest.mark.parametrize("expression", ["y", "x.y", "np.exp(x[i])", "torch.exp(x[i])", "self.x[i]", "__import__('os')"])

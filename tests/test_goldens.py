@@ -58,7 +58,6 @@ def test_cuda_compiles_without_warnings(path, tmp_path):
     compile_quietly([nvcc(), *NVCC_STRICT, "-O1", "--threads=3", *targets, "-c", source, "-o", tmp_path / "kernel.o"])
 
 
-@pytest.mark.xfail(reason="the CPU text names parameters that it does not use (gridDim)", strict=False)
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_cpu_text_compiles_without_warnings(path, tmp_path):
     artifacts = translate(path).cpu

@@ -1,4 +1,4 @@
-"""The keywords of `@kernel(...)`, read from its source: the file is not run, so every value is a literal or names one."""
+"""The keywords of `@kernel(...)`, from its source: the file is not run, so every value is a literal or names one."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -12,7 +13,7 @@ from py2cu.frontend.expressions import BINARY, ExpressionReader, is_starred
 from py2cu.frontend.scope import Scope
 from py2cu.ir.nodes import Binary, Constant, Expr, Extent, Load, Name
 from py2cu.ir.statements import Assign, Block, Break, Continue, For, If, Remark, Return, Stmt, Store, Trivia, While
-from py2cu.ir.visit import names_in
+from py2cu.ir.visit import names_in, walk
 from py2cu.source import Span
 
 _WORDS: Final[dict[type[cst.CSTNode], str]] = {
@@ -164,29 +165,34 @@ class StatementReader:
         values = None if starred else self._unpacked(statement.value, len(names))
         if values is None:
             return ()
-        done: list[Stmt] = []
-        for position, value in enumerate(values):
-            assigned = {name.value for name in names[:position] if isinstance(name, cst.Name)}
-            if assigned & set(names_in(value)) or any(isinstance(name, cst.Subscript) for name in names[:position]):
-                return self._unpack_through_temporaries(names, values, statement)
-            done += self._assign(names[position], value, statement)
+        saved, values = self._save_overwritten(names, values, self._span(statement))
+        done = [*saved]
+        for name, value in zip(names, values, strict=True):
+            done += self._assign(name, value, statement)
         return tuple(done)
 
-    def _unpack_through_temporaries(
-        self, names: list[cst.BaseExpression], values: list[Expr], statement: cst.Assign
-    ) -> Block:
-        done: list[Stmt] = []
-        reads: list[Expr] = []
+    def _save_overwritten(
+        self, names: list[cst.BaseExpression], values: list[Expr], span: Span
+    ) -> tuple[list[Stmt], list[Expr]]:
+        """Values that an earlier target of the same line overwrites are taken into locals first."""
+        saved: list[Stmt] = []
+        kept: list[Expr] = []
+        assigned: set[str] = set()
         for name, value in zip(names, values, strict=True):
-            base = name.value if isinstance(name, cst.Name) else "value"
-            temporary = f"new_{base}"
-            while temporary in self.scope.values or any(isinstance(r, Name) and r.id == temporary for r in reads):
-                temporary += "_"
-            done.append(Assign(temporary, value, self._span(statement)))
-            reads.append(Name(temporary, self._span(statement)))
-        for name, read in zip(names, reads, strict=True):
-            done += self._assign(name, read, statement)
-        return tuple(done)
+            reads = {*names_in(value), *(node.array for node in walk(value) if isinstance(node, Load))}
+            if reads & assigned:
+                temporary = self._fresh(f"new_{name.value}" if isinstance(name, cst.Name) else "new_value", saved)
+                saved.append(Assign(temporary, value, span))
+                value = Name(temporary, span)
+            kept.append(value)
+            base = name.value if isinstance(name, cst.Subscript) else name
+            assigned.add(base.value if isinstance(base, cst.Name) else "")
+        return saved, kept
+
+    def _fresh(self, name: str, saved: list[Stmt]) -> str:
+        taken = self.scope.values | {stmt.name for stmt in saved if isinstance(stmt, Assign)}
+        numbered = (f"{name}{number}" for number in itertools.count(2))
+        return next(n for n in itertools.chain([name], numbered) if n not in taken)
 
     def _unpacked(self, value: cst.BaseExpression, count: int) -> list[Expr] | None:
         match value:

@@ -80,7 +80,7 @@ class If:
 
 @dataclass(frozen=True, slots=True)
 class For:
-    """`for var in range(start, stop, step)`; `step` is a constant or is known to be positive or negative."""
+    """`for var in range(start, stop, step)`."""
 
     var: str
     start: Expr
@@ -90,6 +90,7 @@ class For:
     span: Span = _place()
     trivia: Trivia = _trivia()
     type: ScalarType = PY_INT
+    direction: int = 0  # set by lower_semantics: the sign of `step` where it is known
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +164,7 @@ class Kernel:
     guards: tuple[Guard, ...] = ()  # set by add_guards
     from_end: tuple[FromEnd, ...] = ()  # set by flatten_subscripts
     bounds: tuple[Bound, ...] = ()  # set by choose_widths: all must fit an int for the 32-bit instantiation
-    narrowed: tuple[tuple[str, ElementType], ...] = ()  # set by narrow_parameters
+    narrowed: tuple[tuple[str, ElementType], ...] = ()  # set by narrow_floats
     helpers: tuple[str, ...] = ()  # set by lower_semantics
     symbol: str = ""  # set by rename: what the C++ functions and the op are named after
     renamed: tuple[tuple[str, str], ...] = ()  # set by resolve_names: what a name is called in C

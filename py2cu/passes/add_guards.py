@@ -37,27 +37,29 @@ def add_guards(kernel: Kernel, reporter: Reporter) -> Kernel:
     if not missing:
         return kernel
     place = max(_position(kernel.body, guard.index) for guard in missing)
+    first = missing[0]
     if any(isinstance(stmt, Store) for stmt in statements(kernel.body[: place + 1])):
-        reporter.error(
-            "P405", "a guard belongs here, after an array was written", missing[0].span,
-            f"compute the index first, then write `if {missing[0].index} >= {print_expr(missing[0].extent)}: return`",
-        )  # fmt: skip
+        test = f"if {print_expr(first.index)} >= {print_expr(first.extent)}: return"
+        hint = f"compute the index first, then write `{test}`"
+        reporter.error("P405", "a guard belongs here, after an array was written", first.span, hint)
         return kernel
     for guard in missing:
-        reporter.note(
-            "P406", f"`{guard.index}` may pass the end: added `if {guard.index} >= {print_expr(guard.extent)}: return`",
-            guard.span,
-        )  # fmt: skip
-    guards = tuple(Guard(item.index, item.extent, item.axis) for item in missing)
-    body = (*kernel.body[: place + 1], guard_statement(guards), *kernel.body[place + 1 :])
-    return replace(kernel, body=body, guards=guards)
+        index, extent = print_expr(guard.index), print_expr(guard.extent)
+        reporter.note("P406", f"`{index}` may pass the end: added `if {index} >= {extent}: return`", guard.span)
+    guards = tuple(Guard(print_expr(item.index), item.extent, item.axis) for item in missing)
+    leave = _leave_past([(item.index, item.extent) for item in missing])
+    return replace(kernel, body=(*kernel.body[: place + 1], leave, *kernel.body[place + 1 :]), guards=guards)
 
 
 def guard_statement(guards: tuple[Guard, ...]) -> If:
-    """`if r >= h or c >= w: return`."""
+    """`if r >= h or c >= w: return`, of an index kernel's guards."""
+    return _leave_past([(Name(guard.index, type=PY_INT), guard.extent) for guard in guards])
+
+
+def _leave_past(limits: list[tuple[Expr, Expr]]) -> If:
     test: Expr | None = None
-    for guard in guards:
-        past = Compare(">=", Name(guard.index, type=PY_INT), guard.extent)
+    for index, extent in limits:
+        past = Compare(">=", index, extent)
         test = past if test is None else BoolOp("or", test, past, type=past.type)
     assert test is not None
     return If(test, (Return(),))
@@ -116,7 +118,7 @@ def global_axis(expr: Expr) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """`name` was found to be less than `bound`."""
+    """`name`, or an expression by its text, was found to be less than `bound`."""
 
     name: str
     bound: Expr
@@ -174,13 +176,13 @@ def limits_where(test: Expr, holds: bool) -> frozenset[Limit]:
     """The limits that follow from `test` being true, or false."""
     match test:
         case Compare(op="<" | "<=", left=small, right=large) if holds:
-            return frozenset(Limit(name, large) for name in names_in(small))
+            return _limits(small, large)
         case Compare(op=">" | ">=", left=large, right=small) if holds:
-            return frozenset(Limit(name, large) for name in names_in(small))
+            return _limits(small, large)
         case Compare(op=">" | ">=", left=small, right=large) if not holds:
-            return frozenset(Limit(name, large) for name in names_in(small))
+            return _limits(small, large)
         case Compare(op="<" | "<=", left=large, right=small) if not holds:
-            return frozenset(Limit(name, large) for name in names_in(small))
+            return _limits(small, large)
         case BoolOp(op=op, left=left, right=right) if (op == "and") is holds:
             return limits_where(left, holds) | limits_where(right, holds)
         case Unary(op="not", operand=operand):
@@ -189,12 +191,16 @@ def limits_where(test: Expr, holds: bool) -> frozenset[Limit]:
             return frozenset()
 
 
+def _limits(small: Expr, large: Expr) -> frozenset[Limit]:
+    return frozenset(Limit(name, large) for name in (*names_in(small), print_expr(small)))
+
+
 # --- missing guards -----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class _Missing:
-    index: str
+    index: Expr
     extent: Expr
     axis: str
     span: Span
@@ -204,10 +210,10 @@ def _missing_guards(kernel: Kernel, globals_: dict[str, str]) -> list[_Missing]:
     found: dict[tuple[str, Expr], _Missing] = {}
     for access in _accesses(kernel.body, frozenset()):
         for dim, index in enumerate(access.indices):
-            if isinstance(index, Name) and index.id in globals_ and not access.is_limited(index.id):
-                axis = globals_[index.id]
+            axis = globals_.get(index.id) if isinstance(index, Name) else global_axis(index)
+            if axis and not access.is_limited(print_expr(index)):
                 extent = _size_on(kernel, axis) or kernel.array_type(access.array).dims[dim]
-                found.setdefault((index.id, extent), _Missing(index.id, extent, axis, access.span))
+                found.setdefault((print_expr(index), extent), _Missing(index, extent, axis, access.span))
     return list(found.values())
 
 
@@ -218,19 +224,20 @@ def _size_on(kernel: Kernel, axis: str) -> Expr | None:
 
 def _infer_size(kernel: Kernel, globals_: dict[str, str]) -> Kernel:
     """Where the kernel says no `size`: the extents that its global indices run over, if they say one for every axis."""
-    if kernel.size is not None or not globals_:
+    if kernel.size is not None:
         return kernel
     extents: dict[str, Expr] = {}
     for access in _accesses(kernel.body, frozenset()):
         for dim, index in enumerate(access.indices):
-            if isinstance(index, Name) and index.id in globals_:
-                extents.setdefault(globals_[index.id], kernel.array_type(access.array).dims[dim])
+            axis = globals_.get(index.id) if isinstance(index, Name) else global_axis(index)
+            if axis:
+                extents.setdefault(axis, kernel.array_type(access.array).dims[dim])
     for access in _accesses(kernel.body, frozenset()):
         for limit in access.limits:
             if limit.name in globals_ and _is_extent(kernel, limit.bound):
                 extents[globals_[limit.name]] = limit.bound
-    axes = AXES[: max(AXES.index(axis) for axis in globals_.values()) + 1]
-    if not all(axis in extents for axis in axes):
+    axes = AXES[: max((AXES.index(axis) for axis in (*extents, *globals_.values())), default=-1) + 1]
+    if not axes or not all(axis in extents for axis in axes):
         return kernel
     block = kernel.block if len(kernel.block) >= len(axes) else DEFAULT_BLOCKS[len(axes)]
     return replace(kernel, size=tuple(extents[axis] for axis in axes), block=block)
@@ -243,5 +250,8 @@ def _is_extent(kernel: Kernel, expr: Expr) -> bool:
     return bool(names_in(expr)) and set(names_in(expr)) <= known - assigned and not isinstance(expr.type, ElementType)
 
 
-def _position(body: tuple[Stmt, ...], index: str) -> int:
-    return next(place for place, stmt in enumerate(body) if isinstance(stmt, Assign) and stmt.name == index)
+def _position(body: tuple[Stmt, ...], index: Expr) -> int:
+    """Where `index` is assigned; -1, the start, for one that is written out."""
+    if not isinstance(index, Name):
+        return -1
+    return next(place for place, stmt in enumerate(body) if isinstance(stmt, Assign) and stmt.name == index.id)

@@ -235,7 +235,7 @@ class Typer:
                 return replace(expr, left=a, right=b)
             case BoolOp(left=left, right=right):
                 a, b = self.expr(left), self.expr(right)
-                if a.type == PY_BOOL and b.type == PY_BOOL:
+                if known(a) and known(b) and kind_of(scalar(a)) is kind_of(scalar(b)) is Kind.BOOL:
                     return replace(expr, left=a, right=b, type=PY_BOOL)
                 a, b = self.meet(a, b)
                 return replace(expr, left=a, right=b, type=a.type)

@@ -18,8 +18,21 @@ from typing import Final
 from py2cu.builtins import ROWS, Rule
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import DType, Kind
-from py2cu.ir.nodes import Binary, BoolOp, Call, Compare, Constant, Convert, Expr, LaunchIndex, Name, Select, Unary
-from py2cu.ir.statements import Assign, Block, If, Kernel, Stmt, Store, While
+from py2cu.ir.nodes import (
+    Binary,
+    BoolOp,
+    Call,
+    Compare,
+    Constant,
+    Convert,
+    Expr,
+    LaunchIndex,
+    Load,
+    Name,
+    Select,
+    Unary,
+)
+from py2cu.ir.statements import Assign, Block, For, If, Kernel, Stmt, Store, While
 from py2cu.ir.types import PY_BOOL, ElementType, PythonType, ScalarType, Width, kind_of
 from py2cu.ir.visit import rebuild_block
 from py2cu.passes.ranges import Range, Ranges
@@ -43,6 +56,9 @@ class _Lowering:
         """A test needs no value: `while a or b` keeps its `||`."""
         if isinstance(stmt, If | While):
             return (replace(stmt, test=as_test(stmt.test)),)
+        if isinstance(stmt, For):
+            step = self.ranges.of(stmt.step)
+            return (replace(stmt, direction=1 if step.low > 0 else -1 if step.high < 0 else 0),)
         if isinstance(stmt, Store | Assign):
             return (replace(stmt, value=unwrapped(stmt.value)),)
         return (stmt,)
@@ -130,6 +146,10 @@ class _Lowering:
                 return self.helper("floor_div", expr)
             case "%":
                 return self.helper("floor_mod", expr)
+            case "**" if (
+                isinstance(expr.right, Constant) and expr.right.value == 2 and isinstance(expr.left, Name | Load)
+            ):
+                return Binary("*", expr.left, expr.left, expr.span, expr.type)
             case "**":
                 return Call("math.pow", (expr.left, expr.right), expr.span, expr.type)
             case _:
@@ -138,7 +158,7 @@ class _Lowering:
     def power(self, expr: Binary) -> Expr:
         """A whole number to a constant power."""
         assert isinstance(expr.right, Constant)
-        if expr.right.value == 2 and isinstance(expr.left, Name | LaunchIndex):
+        if expr.right.value == 2 and isinstance(expr.left, Name | LaunchIndex | Load):
             return self.binary(Binary("*", expr.left, expr.left, expr.span, expr.type))
         return self.helper("int_pow", expr)
 

@@ -10,8 +10,11 @@ import unicodedata
 from dataclasses import replace
 from typing import Final
 
+from py2cu.builtins import ROWS
 from py2cu.diagnostics import Reporter
+from py2cu.ir.nodes import Call
 from py2cu.ir.statements import Kernel
+from py2cu.ir.visit import all_expressions
 
 _KEYWORDS: Final = """
     alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t class compl
@@ -27,10 +30,9 @@ _TAKEN: Final = """
     DBL_MIN CHAR_BIT assert errno stdin stdout stderr signbit isnan isinf isfinite isnormal fpclassify isgreater isless
     INT8_MAX INT16_MAX INT32_MAX INT64_MAX INT8_MIN INT16_MIN INT32_MIN INT64_MIN UINT8_MAX UINT16_MAX UINT32_MAX
     UINT64_MAX SIZE_MAX M_PI M_E M_PI_2 M_PI_4 linux unix offsetof va_arg va_start va_end setjmp
-    int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t size_t ptrdiff_t index_t std main
+    int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t size_t ptrdiff_t index_t std
     blockIdx threadIdx blockDim gridDim warpSize dim3 Dim3 cudaStream_t cudaError_t min max abs
     grid block stream at flat_block guard error blocks threads
-    half float2 float4 int2 int4
 """
 RESERVED: Final = frozenset(f"{_KEYWORDS} {_TAKEN}".split())
 
@@ -43,15 +45,22 @@ def rename(kernel: Kernel, reporter: Reporter) -> Kernel:
     names = [p.name for p in kernel.parameters] + [i.name for i in kernel.indices]
     names += [*kernel.dims, *(name for name, _ in kernel.locals)]
     taken = set(names)
+    called = _called_functions(kernel)
     renamed: dict[str, str] = {}
     for name in dict.fromkeys(names):
-        spelled = spell_identifier(name)
+        spelled = f"{name}_" if name in called else spell_identifier(name)
         if spelled != name:
             while spelled in taken:
                 spelled += "_"
             taken.add(spelled)
             renamed[name] = spelled
     return replace(kernel, renamed=tuple(renamed.items()), symbol=ascii_identifier(kernel.name))
+
+
+def _called_functions(kernel: Kernel) -> set[str]:
+    """The C functions that the body calls: a local of that name would hide one."""
+    calls = [node.function for node in all_expressions(kernel.body) if isinstance(node, Call)]
+    return {c for key in calls if key in ROWS for c in ROWS[key].spelling.values()} | set(calls)
 
 
 def spell_identifier(name: str) -> str:

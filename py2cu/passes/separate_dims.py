@@ -1,6 +1,7 @@
 """Dimensions live in annotations and locals in the body; where both use a name, the dimension gets another.
 
     def f(…, x: UInt8[Tensor, "c h w"], …):          c_extent, h, w
+        _, h, w = x.shape                             h and w are what they are
         c = blockIdx.x * blockDim.x + threadIdx.x     c
 
 An integer parameter called like a dimension is that dimension, and may not be assigned to.
@@ -8,17 +9,19 @@ An integer parameter called like a dimension is that dimension, and may not be a
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 from py2cu.diagnostics import Reporter
-from py2cu.ir.nodes import Expr, Name, Parameter
-from py2cu.ir.statements import Assign, For, Kernel
+from py2cu.ir.nodes import Expr, Extent, Name, Parameter
+from py2cu.ir.statements import Assign, For, Kernel, Remark, Stmt
 from py2cu.ir.types import PY_INT, ArrayType
 from py2cu.ir.visit import rebuild, statements
 
 
 def separate_dims(kernel: Kernel, reporter: Reporter) -> Kernel:
     """The kernel with no dimension called like a local, an array or an element index."""
+    kernel = _drop_restatements(kernel)
     dims = kernel.dims
     assigned = {
         s.name if isinstance(s, Assign) else s.var: s for s in statements(kernel.body) if isinstance(s, Assign | For)
@@ -33,6 +36,24 @@ def separate_dims(kernel: Kernel, reporter: Reporter) -> Kernel:
         if name in others - extents:
             renamed[name] = _fresh(f"{name}_extent", {*others, *dims, *renamed.values()})
     return _rename_dims(kernel, renamed) if renamed else kernel
+
+
+def _drop_restatements(kernel: Kernel) -> Kernel:
+    """`h, w = x.shape`, where the annotation says "h w", gives the dimensions no new name: the line says nothing."""
+    count = Counter(
+        s.name if isinstance(s, Assign) else s.var for s in statements(kernel.body) if isinstance(s, Assign | For)
+    )
+
+    def restates(stmt: Stmt) -> bool:
+        match stmt:
+            case Assign(name=name, value=Extent(array=array, axis=axis)) if count[name] == 1:
+                dim = kernel.array_type(array).dims[axis]
+                return isinstance(dim, Name) and dim.id == name and kernel.parameter(name) is None
+            case _:
+                return False
+
+    body = tuple(Remark(s.span, s.trivia) if restates(s) else s for s in kernel.body)
+    return replace(kernel, body=body)
 
 
 def _fresh(name: str, taken: set[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import Final
 
@@ -98,7 +99,7 @@ def _bound_text(bound: Bound, kernel: Kernel) -> tuple[str, bool]:
         is_grid = len(names) == 2 and all(name.startswith(("grid", "block")) for name in names)
         if is_grid:
             factors = [f"int64_t({factors[1]})", factors[0]]
-        elif len(names) > 1 and not any(set(names) <= size for size in sizes):
+        elif len(names) > 1 and not any(Counter(names) <= size for size in sizes):
             factors.insert(0, "1.0")
             is_whole = False
         if factor != 1:
@@ -107,10 +108,10 @@ def _bound_text(bound: Bound, kernel: Kernel) -> tuple[str, bool]:
     return " + ".join(terms), is_whole
 
 
-def _monomial(type_: Type) -> set[str]:
+def _monomial(type_: Type) -> Counter[str]:
     """The dimensions of an array, whose product is known to fit."""
     assert isinstance(type_, ArrayType)
-    return {name for dim in type_.dims for name in names_in(dim)}
+    return Counter(name for dim in type_.dims for name in names_in(dim))
 
 
 def _symbol(name: str, kernel: Kernel) -> str:

@@ -111,7 +111,7 @@ class ExpressionSpeller:
                 return Spelled(f"{launched}.{axis}", PRIMARY, self.dialect.launch_type)
             case Load(array=array, indices=indices):
                 c_type = self.kernel.array_type(array).dtype.c
-                return Spelled(f"{self.name(array)}[{self.expr(indices[0]).text}]", PRIMARY, c_type)
+                return Spelled(f"{self.name(array)}[{self.index(indices[0])}]", PRIMARY, c_type)
             case Unary():
                 return self.unary(expr)
             case Binary(op=op, left=left, right=right, type=type_):
@@ -119,9 +119,8 @@ class ExpressionSpeller:
             case Compare(op=op, left=left, right=right):
                 wanted = self.meeting_type(left, right)
                 a, b = self.operands(left, right, wanted)
-                return Spelled(
-                    f"{a.within(PRECEDENCE[op] + 1)} {op} {b.within(PRECEDENCE[op] + 1)}", PRECEDENCE[op], "bool"
-                )
+                inner = PRECEDENCE["<"] + 1  # readers do not know how `<` and `==` bind among each other
+                return Spelled(f"{a.within(inner)} {op} {b.within(inner)}", PRECEDENCE[op], "bool")
             case BoolOp(op=op, left=left, right=right):
                 return self.junction(op, self.expr(left), self.expr(right))
             case Select(test=test, then=then, orelse=orelse, type=type_):
@@ -137,6 +136,12 @@ class ExpressionSpeller:
             case _:
                 assert_never(expr)
 
+    def index(self, index: Expr) -> str:
+        """A subscript: any whole number serves."""
+        while isinstance(index, Convert) and not index.explicit:
+            index = index.value
+        return self.expr(index).text
+
     def constant(self, expr: Constant) -> Spelled:
         c_type, value = self.c_type(expr.type), expr.value
         if c_type == "bool":
@@ -147,7 +152,8 @@ class ExpressionSpeller:
         if value == -(2**63):
             return Spelled("INT64_MIN", PRIMARY, "int64_t")
         wide = not -(2**31) < value < 2**31
-        return Spelled(f"{value}{'LL' if wide else ''}", PRIMARY if value >= 0 else UNARY, "int64_t" if wide else "int")
+        text = expr.text if re.fullmatch(r"0[xX][0-9a-fA-F]+", expr.text) else str(value)
+        return Spelled(f"{text}{'LL' if wide else ''}", PRIMARY if value >= 0 else UNARY, "int64_t" if wide else "int")
 
     def unary(self, expr: Unary) -> Spelled:
         inner = self.expr(expr.operand)
@@ -206,7 +212,7 @@ class ExpressionSpeller:
         ):
             return value
         if isinstance(type_, PythonType) and value.c_type not in ("float", "double"):
-            return Spelled(f"{c_type}({value.text})", PRIMARY, c_type)
+            return Spelled(functional_cast(value.text, c_type), PRIMARY, c_type)
         return Spelled(f"static_cast<{c_type}>({value.text})", PRIMARY, c_type)
 
     def call(self, expr: Call) -> Spelled:
@@ -224,14 +230,22 @@ class ExpressionSpeller:
         return Spelled(f"{name}({', '.join(args)})", PRIMARY, c_type)
 
     def argument(self, arg: Expr, c_type: str) -> str:
-        """An argument of a C function, which converts it."""
-        return self.assigned(arg, c_type).text
+        """An argument of a C function, which converts it; `sqrt` and its like are overloaded, and want a double."""
+        if c_type != "double":
+            return self.assigned(arg, c_type).text
+        spelled = self.expr(arg)
+        return spelled.text if spelled.c_type in ("float", "double") else f"static_cast<double>({spelled.text})"
 
     def exactly(self, arg: Expr, c_type: str) -> str:
         spelled = self.expr(arg)
         if same_type(spelled.c_type, c_type):
             return spelled.text
-        return f"{c_type}({spelled.text})"
+        return functional_cast(spelled.text, c_type)
+
+
+def functional_cast(text: str, c_type: str) -> str:
+    """`index_t(x)` for the types that indices have, `static_cast` for others."""
+    return f"{c_type}({text})" if c_type in ("int", "index_t", "int64_t") else f"static_cast<{c_type}>({text})"
 
 
 def float_literal(expr: Constant, c_type: str) -> Spelled:

@@ -129,7 +129,7 @@ class Speller(ExpressionSpeller):
                 case (If(chained=True) as branch,):
                     head += f" if ({self.expr(branch.test).text})"
                     body, rest = branch.body, branch.orelse
-                    comments = (*branch.trivia.above, branch.trivia.beside)
+                    comments = tuple(text for text in (*branch.trivia.above, branch.trivia.beside) if text)
                 case _:
                     rest = ()
             lines += self.controlled(head, body, depth, braces, inline=False, preface=comments)
@@ -180,7 +180,9 @@ class Speller(ExpressionSpeller):
                 advance = f"{var} += {value}" if value > 0 else f"{var} -= {-value}"
             case _:
                 text = self.expr(step).within(11)
-                test, advance = f"{text} > 0 ? {var} < {stop} : {var} > {stop}", f"{var} += {text}"
+                either = f"{text} > 0 ? {var} < {stop} : {var} > {stop}"
+                test = {1: f"{var} < {stop}", -1: f"{var} > {stop}", 0: either}[loop.direction]
+                advance = f"{var} += {self.expr(step).text}"
         return f"for ({c_type} {var} = {start}; {test}; {advance})"
 
 

@@ -1,0 +1,59 @@
+"""A Python float that only ever meets float32 elements is carried as one.
+
+    y[i] = Convert(a, float32) * x[i]     →     y[i] = a * x[i]      with `float a` in the kernel's signature
+    half = 0.5; y[i] = half * x[i]        →     float half = 0.5f;
+
+Every use rounds the double in the same way, so it is rounded once: by the launcher, or where the local is assigned.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from py2cu.diagnostics import Reporter
+from py2cu.ir.nodes import Constant, Convert, Expr, Name
+from py2cu.ir.statements import Assign, Block, Kernel, Stmt
+from py2cu.ir.types import PY_FLOAT, ElementType
+from py2cu.ir.visit import all_expressions, rebuild_block, statements
+
+
+def narrow_floats(kernel: Kernel, reporter: Reporter) -> Kernel:
+    """The kernel with such locals as elements; `narrowed` names such parameters and their element type."""
+    assigned = {stmt.name for stmt in statements(kernel.body) if isinstance(stmt, Assign)}
+    parameters = [p.name for p in kernel.parameters if p.type == PY_FLOAT and p.name not in assigned]
+    locals_ = [name for name, type_ in kernel.locals if type_ == PY_FLOAT]
+    found = {name: type_ for name in (*parameters, *locals_) if (type_ := _only_type(kernel, name)) is not None}
+
+    def narrow(expr: Expr) -> Expr:
+        match expr:
+            case Convert(value=Name(id=name)) if name in found:
+                return replace(expr.value, type=found[name])
+            case _:
+                return expr
+
+    def narrow_assignment(stmt: Stmt) -> Block:
+        if isinstance(stmt, Assign) and stmt.name in found:
+            return (replace(stmt, value=_rounded(stmt.value, found[stmt.name])),)
+        return (stmt,)
+
+    return replace(
+        kernel,
+        body=rebuild_block(kernel.body, narrow, narrow_assignment),
+        locals=tuple((name, found.get(name, type_)) for name, type_ in kernel.locals),
+        narrowed=tuple((name, found[name]) for name in parameters if name in found),
+    )
+
+
+def _rounded(value: Expr, type_: ElementType) -> Expr:
+    if isinstance(value, Constant):
+        return replace(value, type=type_)
+    return Convert(value, type_, value.span)
+
+
+def _only_type(kernel: Kernel, name: str) -> ElementType | None:
+    """The one element type that every use of `name` converts it to."""
+    nodes = tuple(all_expressions(kernel.body))
+    uses = sum(isinstance(node, Name) and node.id == name for node in nodes)
+    found = [node.type for node in nodes if isinstance(node, Convert) and node.value == Name(name, type=PY_FLOAT)]
+    types = {type_ for type_ in found if isinstance(type_, ElementType)}
+    return types.pop() if len(types) == 1 and len(found) == uses else None
