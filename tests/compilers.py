@@ -6,8 +6,8 @@ import pytest
 
 from py2cu.runtime import toolchain
 
-NVCC_STRICT = ("-std=c++17", "-Xcompiler=-Wall,-Wextra,-Werror", "-Werror=all-warnings")
-GXX_STRICT = ("-std=c++17", "-Wall", "-Wextra", "-Wno-unknown-pragmas", "-Werror")
+NVCC_STRICT = ("-std=c++17", "-Xcompiler=-Wall,-Wextra,-Wno-unused-parameter,-Werror", "-Werror=all-warnings")
+GXX_STRICT = ("-std=c++17", "-Wall", "-Wextra", "-Wno-unknown-pragmas", "-Wno-unused-parameter", "-Werror")
 
 
 def nvcc() -> str:

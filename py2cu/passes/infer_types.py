@@ -300,7 +300,8 @@ class Typer:
         if expr.op in SHIFTS and isinstance(right, Constant) and not 0 <= right.value < bits:
             self.error("P307", f"{type_} is not shifted by {right.value} bits", expr.span, f"by 0 to {bits - 1}")
         if type_ == PY_INT and isinstance(left, Constant) and isinstance(right, Constant) and expr.op in _EXACT:
-            if not -(2**63) <= _EXACT[expr.op](int(left.value), int(right.value)) < 2**63:
+            value = _EXACT[expr.op](int(left.value), int(right.value))
+            if not -(2**63) <= value < 2**63:
                 self.error("P305", "this does not fit 64 bits", expr.span, "Python integers are exact to 64 bits")
 
     def exponent_is_kept(self, expr: Binary, left: Expr, right: Expr) -> bool:

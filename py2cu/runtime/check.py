@@ -173,7 +173,7 @@ class _Check:
     def _fence(self, case: Case) -> dict[str, Fenced]:
         inputs = {p.name for p in self.kernel.signature.arrays if p.role is Role.INPUT}
         return {
-            name: Fenced(value, self.device, step=2 if case.strided and name in inputs else 1)
+            name: Fenced(value, self.device, step=2 if case.strided and name in inputs else 1, is_read=name in inputs)
             for name, value in case.arguments.items()
             if isinstance(value, torch.Tensor)
         }

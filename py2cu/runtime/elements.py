@@ -1,7 +1,7 @@
 """Typed numbers: what a kernel's array elements are while CPython runs it (contract, section 5).
 
-In: a dtype and a number. Out: `Float32(0.1)`, `UInt8(255)`: numbers whose operators promote as torch does, wrap or round
-at their dtype, and take Python numbers as weak. Comparisons give Python bools.
+In: a dtype and a number. Out: `Float32(0.1)`, `UInt8(255)`: numbers whose operators promote as torch does, wrap or
+round at their dtype, and take Python numbers as weak. Comparisons give Python bools.
 
 A float element also carries `error`, a bound on how far a faithful translation may be from it. Where the Python could
 go either way within that error (a branch, a truncation), `THREAD.doubt` is raised. Refused: one tolerance per dtype. It

@@ -30,6 +30,17 @@ def poison_bits(dtype: torch.dtype) -> int:
     return _POISON.get(dtype, int.from_bytes(bytes([_FENCE] * size), "little", signed=True))
 
 
+def fence_bits(dtype: torch.dtype, is_read: bool) -> int:
+    """The pattern around an array.
+
+    Around an input, floats are NaN, so that reading past its end shows in the result; around an output they are none,
+    so that such a result, written past its end, shows there.
+    """
+    if is_read and dtype.is_floating_point:
+        return poison_bits(dtype)
+    return int.from_bytes(bytes([_FENCE] * dtype.itemsize), "little", signed=dtype.itemsize > 1)
+
+
 def poison(tensor: torch.Tensor) -> torch.Tensor:
     """Fill `tensor` with poison and return it."""
     as_bits(tensor).fill_(poison_bits(tensor.dtype))
@@ -42,13 +53,16 @@ def is_poisoned(tensor: torch.Tensor) -> bool:
 
 
 class Fenced:
-    """A copy of `tensor` on `device` between two fences; `step` 2 leaves a fenced gap after every element."""
+    """A copy of `tensor` on `device` between two fences; `step` 2 leaves a fenced gap after every element.
 
-    def __init__(self, tensor: torch.Tensor, device: str, step: int = 1) -> None:
+    `is_read`: the kernel only reads it.
+    """
+
+    def __init__(self, tensor: torch.Tensor, device: str, step: int = 1, is_read: bool = False) -> None:
         self._margin = max(MARGIN, tensor.numel())
-        self._itemsize = tensor.element_size()
         length = tensor.numel() * step + 2 * self._margin
-        self._buffer = torch.full((length * self._itemsize,), _FENCE, dtype=torch.uint8, device=device)
+        self._pattern = fence_bits(tensor.dtype, is_read)
+        self._buffer = as_bits(torch.empty(length, dtype=tensor.dtype, device=device)).fill_(self._pattern)
         self.view = self._window(tensor, step)
         self.view.copy_(tensor)
 
@@ -66,9 +80,7 @@ class Fenced:
     def trespass(self) -> int | None:
         """The first element outside the array that was written, counted from the array's start. Destroys the array."""
         if self.view.numel():
-            pattern = int.from_bytes(bytes([_FENCE] * self._itemsize), "little", signed=self._itemsize > 1)
-            as_bits(self._buffer.view(self.view.dtype)).as_strided(
-                self.view.shape, self.view.stride(), self.view.storage_offset()
-            ).fill_(pattern)
-        touched = (self._buffer != _FENCE).nonzero()
-        return int(touched[0]) // self._itemsize - self._margin if len(touched) else None
+            place = self.view.shape, self.view.stride(), self.view.storage_offset()
+            self._buffer.as_strided(*place).fill_(self._pattern)
+        touched = (self._buffer != self._pattern).nonzero()
+        return int(touched[0]) - self._margin if len(touched) else None

@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from py2cu.dtypes import Kind
-from py2cu.ir.nodes import Binary, Constant, Expr, Name, Parameter, Role, Unary
-from py2cu.ir.statements import Kernel
+from py2cu.ir.nodes import Binary, Constant, Expr, Load, Name, Parameter, Role, Unary
+from py2cu.ir.statements import Kernel, Store
 from py2cu.ir.types import ArrayType, ElementType, PythonType, Type, Width
-from py2cu.ir.visit import all_expressions
+from py2cu.ir.visit import all_expressions, statements
 from py2cu.targets.spell_expressions import Dialect
 from py2cu.targets.spell_statements import Line, comment_text
 
@@ -114,6 +114,12 @@ def used_names(kernel: Kernel) -> set[str]:
     return {node.id for node in all_expressions(kernel.body) if isinstance(node, Name)}
 
 
+def used_arrays(kernel: Kernel) -> set[str]:
+    """The arrays that the body reads or writes."""
+    loaded = {node.array for node in all_expressions(kernel.body) if isinstance(node, Load)}
+    return loaded | {stmt.array for stmt in statements(kernel.body) if isinstance(stmt, Store)}
+
+
 def arguments(kernel: Kernel) -> tuple[tuple[str, Type, Parameter | None], ...]:
     """Name and type of everything a launcher takes: the user's parameters in order, then the dimensions among none of
     them.
@@ -124,12 +130,12 @@ def arguments(kernel: Kernel) -> tuple[tuple[str, Type, Parameter | None], ...]:
 
 
 def kernel_arguments(kernel: Kernel, dialect: Dialect) -> tuple[Argument, ...]:
-    """What the device function takes: every array, and those scalars and extents that its body reads."""
-    used = used_names(kernel)
+    """What the device function takes: those arrays, scalars and extents that its body uses."""
+    used = used_names(kernel) | used_arrays(kernel)
     return tuple(
         Argument(kernel.c_name(name), kernel_type(kernel, dialect, name, type_, parameter))
         for name, type_, parameter in arguments(kernel)
-        if name in used or isinstance(type_, ArrayType)
+        if name in used
     )
 
 

@@ -18,7 +18,7 @@ ROOMS = {
     "codes": set[str](),
     "dtypes": set(),
     "source": set(),
-    "options": set(),
+    "options": {"dtypes"},
     "diagnostics": {"codes", "source"},
     "ir": BASE,
     "builtins": BASE,
