@@ -11,7 +11,6 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from py2cu.codes import CODES
 from py2cu.source import SourceFile, Span
 
 
@@ -33,6 +32,8 @@ class Diagnostic:
     hint: str | None = None
 
     def __post_init__(self) -> None:
+        from py2cu.codes import CODES  # pages of text, which a kernel without errors never needs
+
         if self.code not in CODES:
             raise InternalError(f"diagnostic code {self.code} has no entry in py2cu/codes.py", self.span)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import re
-import tokenize
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,6 +61,8 @@ def decode(data: bytes) -> str:
     """Python's own reading of source bytes: BOM, coding line, else UTF-8."""
     if b"\0" in data:
         raise UnreadableSource("the file is binary, not Python source: it holds a null byte")
+    import tokenize  # not for those who already have text
+
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
         return data.decode(encoding)

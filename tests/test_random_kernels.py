@@ -148,7 +148,7 @@ class Writer:
             return Int(f"int({self.condition(depth - 1)})", 0, 1)
         a, b = self.integer(depth - 1), self.integer(depth - 1)
         made = self.combine(choice, a, b)
-        return made if -LIMIT < made.low and made.high < LIMIT else a
+        return made if made.low > -LIMIT and made.high < LIMIT else a
 
     def combine(self, choice: int, a: Int, b: Int) -> Int:
         if choice == 5:

@@ -17,7 +17,8 @@ import libcst as cst
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import ALIASES, BY_JAXTYPING, BY_NAME, DType
 from py2cu.frontend.environment import Environment
-from py2cu.ir.nodes import Binary, Constant, Expr, Name
+from py2cu.ir.extents import Binary, Constant, Name
+from py2cu.ir.nodes import Expr
 from py2cu.ir.types import PY_BOOL, PY_FLOAT, PY_INT, ArrayType, ElementType, PythonType
 from py2cu.source import Span
 

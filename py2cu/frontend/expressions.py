@@ -13,7 +13,8 @@ import libcst as cst
 
 from py2cu import builtins
 from py2cu.frontend.scope import Scope
-from py2cu.ir.nodes import Binary, BoolOp, Call, Compare, Constant, Expr, Extent, LaunchIndex, Load, Name, Select, Unary
+from py2cu.ir.extents import Binary, Constant, Name
+from py2cu.ir.nodes import BoolOp, Call, Compare, Expr, Extent, LaunchIndex, Load, Select, Unary
 
 BINARY: Final[dict[type[cst.BaseBinaryOp], str]] = {
     cst.Add: "+", cst.Subtract: "-", cst.Multiply: "*", cst.Divide: "/", cst.FloorDivide: "//", cst.Modulo: "%",

@@ -14,17 +14,18 @@ import libcst as cst
 
 from py2cu.diagnostics import Reporter
 from py2cu.frontend.annotations import AnnotationReader, IndexAnnotation
-from py2cu.frontend.decorator import OptionReader
+from py2cu.frontend.decorator import OptionReader, find_problems
 from py2cu.frontend.environment import all_parameters
 from py2cu.frontend.expressions import ExpressionReader
 from py2cu.frontend.reader import KernelSource, Module
 from py2cu.frontend.scope import Scope, launch_object
 from py2cu.frontend.statements import StatementReader
-from py2cu.ir.nodes import Expr, IndexParameter, LaunchIndex, Parameter
+from py2cu.ir.extents import IndexParameter, Parameter
+from py2cu.ir.nodes import Expr, LaunchIndex
 from py2cu.ir.statements import Kernel
 from py2cu.ir.types import ArrayType
 from py2cu.ir.visit import all_expressions, names_in
-from py2cu.options import DEFAULT_BLOCKS, Block, KernelOptions, find_problems
+from py2cu.options import DEFAULT_BLOCKS, Block, KernelOptions
 from py2cu.source import Span
 
 

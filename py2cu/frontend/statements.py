@@ -11,7 +11,8 @@ import libcst as cst
 
 from py2cu.frontend.expressions import BINARY, ExpressionReader, is_starred
 from py2cu.frontend.scope import Scope
-from py2cu.ir.nodes import Binary, Constant, Expr, Extent, Load, Name
+from py2cu.ir.extents import Binary, Constant, Name
+from py2cu.ir.nodes import Expr, Extent, Load
 from py2cu.ir.statements import Assign, Block, Break, Continue, For, If, Remark, Return, Stmt, Store, Trivia, While
 from py2cu.ir.visit import names_in, walk
 from py2cu.source import Span

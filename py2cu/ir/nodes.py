@@ -7,37 +7,13 @@ nodes each stage may meet.
 
 from __future__ import annotations
 
-import enum
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from py2cu.ir.types import PY_BOOL, PY_INT, UNKNOWN, ArrayType, ElementType, PythonType, Type
-from py2cu.source import NOWHERE, Span
-
-
-def _place() -> Span:
-    return field(default=NOWHERE, compare=False)
-
+from py2cu.ir.extents import Binary, Constant, Name, place
+from py2cu.ir.types import PY_BOOL, PY_INT, UNKNOWN, Type
+from py2cu.source import Span
 
 # --- expressions --------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Constant:
-    """A literal, or a name that stands for one (`math.pi`, a module constant); `text` is how the user wrote it."""
-
-    value: bool | int | float
-    span: Span = _place()
-    type: Type = UNKNOWN
-    text: str = field(default="", compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Name:
-    """A local variable, a scalar parameter, an element index or a dimension."""
-
-    id: str
-    span: Span = _place()
-    type: Type = UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +22,7 @@ class LaunchIndex:
 
     object: str  # blockIdx, threadIdx, blockDim or gridDim
     axis: str  # x, y or z
-    span: Span = _place()
+    span: Span = place()
     type: Type = PY_INT
 
 
@@ -56,7 +32,7 @@ class Extent:
 
     array: str
     axis: int
-    span: Span = _place()
+    span: Span = place()
     type: Type = PY_INT
 
 
@@ -64,18 +40,7 @@ class Extent:
 class Unary:
     op: str  # - + ~ not
     operand: Expr
-    span: Span = _place()
-    type: Type = UNKNOWN
-
-
-@dataclass(frozen=True, slots=True)
-class Binary:
-    """Arithmetic with Python's meaning; `lower_semantics` leaves only what C computes alike."""
-
-    op: str  # + - * / // % ** & | ^ << >>
-    left: Expr
-    right: Expr
-    span: Span = _place()
+    span: Span = place()
     type: Type = UNKNOWN
 
 
@@ -84,7 +49,7 @@ class Compare:
     op: str  # == != < <= > >=
     left: Expr
     right: Expr
-    span: Span = _place()
+    span: Span = place()
     type: Type = PY_BOOL
 
 
@@ -95,7 +60,7 @@ class BoolOp:
     op: str  # and or
     left: Expr
     right: Expr
-    span: Span = _place()
+    span: Span = place()
     type: Type = UNKNOWN
 
 
@@ -106,7 +71,7 @@ class Select:
     test: Expr
     then: Expr
     orelse: Expr
-    span: Span = _place()
+    span: Span = place()
     type: Type = UNKNOWN
 
 
@@ -116,7 +81,7 @@ class Call:
 
     function: str
     args: tuple[Expr, ...]
-    span: Span = _place()
+    span: Span = place()
     type: Type = UNKNOWN
 
 
@@ -126,7 +91,7 @@ class Load:
 
     array: str
     indices: tuple[Expr, ...]
-    span: Span = _place()
+    span: Span = place()
     type: Type = UNKNOWN
 
 
@@ -136,64 +101,10 @@ class Convert:
 
     value: Expr
     type: Type
-    span: Span = _place()
+    span: Span = place()
     explicit: bool = False
 
 
 Expr = (
     Constant | Name | LaunchIndex | Extent | Unary | Binary | Compare | BoolOp | Select | Call | Load | Convert
 )  # fmt: skip
-
-
-# --- parameters ------------------------------------------------------------------------------------------------------
-
-
-class Role(enum.Enum):
-    """What a kernel does with a parameter, and who provides it."""
-
-    INPUT = "input"
-    INOUT = "inout"  # written, and the caller provides it
-    OUTPUT = "output"  # written, and allocated where the caller gives none
-
-
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """An argument of the call: an array or a scalar, in the user's order."""
-
-    name: str
-    type: ArrayType | ElementType | PythonType
-    role: Role = Role.INPUT
-    span: Span = _place()
-
-    @property
-    def is_array(self) -> bool:
-        return isinstance(self.type, ArrayType)
-
-
-@dataclass(frozen=True, slots=True)
-class IndexParameter:
-    """`i: Index["n"]`: the thread's place along one axis, in an index kernel."""
-
-    name: str
-    extent: Expr
-    axis: str
-    span: Span = _place()
-
-
-@dataclass(frozen=True, slots=True)
-class Guard:
-    """Threads at or past `extent` on `axis` do nothing."""
-
-    index: str
-    extent: Expr
-    axis: str
-
-
-@dataclass(frozen=True, slots=True)
-class FromEnd:
-    """A negative constant index, which counts from the end: at `line`, on `axis` of `array`."""
-
-    line: int
-    array: str
-    axis: int
-    index: int

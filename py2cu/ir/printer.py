@@ -5,21 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import assert_never
 
-from py2cu.ir.nodes import (
-    Binary,
-    BoolOp,
-    Call,
-    Compare,
-    Constant,
-    Convert,
-    Expr,
-    Extent,
-    LaunchIndex,
-    Load,
-    Name,
-    Select,
-    Unary,
-)
+from py2cu.ir.extents import Binary, Constant, Name
+from py2cu.ir.nodes import BoolOp, Call, Compare, Convert, Expr, Extent, LaunchIndex, Load, Select, Unary
 from py2cu.ir.statements import (
     Assign,
     Block,

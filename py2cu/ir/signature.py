@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from py2cu.dtypes import DType, Kind
-from py2cu.ir.nodes import Binary, Constant, Expr, FromEnd, Guard, IndexParameter, Name, Parameter, Role, Unary
+from py2cu.ir.extents import Binary, Constant, FromEnd, Guard, IndexParameter, Name, Parameter, Role
+from py2cu.ir.nodes import Expr, Unary
 from py2cu.ir.types import ArrayType, PythonType
 
 if TYPE_CHECKING:

@@ -1,20 +1,13 @@
-"""The IR's statements and the kernel that they make up: the other half of the page that `nodes.py` begins.
-
-Apart from the expressions, since a cached kernel is called by what `nodes.py` holds alone.
-"""
+"""The IR's statements and the kernel that they make up: the last part of the page that `nodes.py` begins."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from py2cu.ir.nodes import Expr, FromEnd, Guard, IndexParameter, Parameter
+from py2cu.ir.extents import FromEnd, Guard, IndexParameter, Parameter, place
+from py2cu.ir.nodes import Expr
 from py2cu.ir.types import PY_INT, ArrayType, ElementType, ScalarType
-from py2cu.source import NOWHERE, Span
-
-
-def _place() -> Span:
-    return field(default=NOWHERE, compare=False)
-
+from py2cu.source import Span
 
 # --- statements ---------------------------------------------------------------------------------------------------
 
@@ -40,7 +33,7 @@ class Assign:
 
     name: str
     value: Expr
-    span: Span = _place()
+    span: Span = place()
     trivia: Trivia = _trivia()
     augmented: bool = False
     declares: ScalarType | None = None  # set by `place_declarations`: this assignment is the declaration
@@ -52,7 +45,7 @@ class Declare:
 
     name: str
     type: ScalarType
-    span: Span = _place()
+    span: Span = place()
     trivia: Trivia = _trivia()
 
 
@@ -63,7 +56,7 @@ class Store:
     array: str
     indices: tuple[Expr, ...]
     value: Expr
-    span: Span = _place()
+    span: Span = place()
     trivia: Trivia = _trivia()
     augmented: bool = False
 
@@ -73,7 +66,7 @@ class If:
     test: Expr
     body: Block
     orelse: Block = ()
-    span: Span = _place()
+    span: Span = place()
     trivia: Trivia = _trivia()
     chained: bool = False  # written `elif`
 
@@ -87,7 +80,7 @@ class For:
     stop: Expr
     step: Expr
     body: Block
-    span: Span = _place()
+    span: Span = place()
     trivia: Trivia = _trivia()
     type: ScalarType = PY_INT
     direction: int = 0  # set by lower_semantics: the sign of `step` where it is known
@@ -97,25 +90,25 @@ class For:
 class While:
     test: Expr
     body: Block
-    span: Span = _place()
+    span: Span = place()
     trivia: Trivia = _trivia()
 
 
 @dataclass(frozen=True, slots=True)
 class Break:
-    span: Span = _place()
+    span: Span = place()
     trivia: Trivia = _trivia()
 
 
 @dataclass(frozen=True, slots=True)
 class Continue:
-    span: Span = _place()
+    span: Span = place()
     trivia: Trivia = _trivia()
 
 
 @dataclass(frozen=True, slots=True)
 class Return:
-    span: Span = _place()
+    span: Span = place()
     trivia: Trivia = _trivia()
 
 
@@ -123,7 +116,7 @@ class Return:
 class Remark:
     """Comments that end a block, and `pass`."""
 
-    span: Span = _place()
+    span: Span = place()
     trivia: Trivia = _trivia()
 
 
@@ -159,7 +152,7 @@ class Kernel:
     inits: tuple[tuple[str, int | float], ...]
     strided: bool
     body: Block
-    span: Span = _place()
+    span: Span = place()
     locals: tuple[tuple[str, ScalarType], ...] = ()  # set by infer_types
     guards: tuple[Guard, ...] = ()  # set by add_guards
     from_end: tuple[FromEnd, ...] = ()  # set by flatten_subscripts

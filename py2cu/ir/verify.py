@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from py2cu.diagnostics import InternalError
-from py2cu.ir.nodes import Binary, Extent, Load
+from py2cu.ir.extents import Binary
+from py2cu.ir.nodes import Extent, Load
 from py2cu.ir.statements import Assign, Kernel, Store
 from py2cu.ir.types import UNKNOWN
 from py2cu.ir.visit import all_expressions, statements

@@ -6,21 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import assert_never
 
-from py2cu.ir.nodes import (
-    Binary,
-    BoolOp,
-    Call,
-    Compare,
-    Constant,
-    Convert,
-    Expr,
-    Extent,
-    LaunchIndex,
-    Load,
-    Name,
-    Select,
-    Unary,
-)
+from py2cu.ir.extents import Binary, Constant, Name
+from py2cu.ir.nodes import BoolOp, Call, Compare, Convert, Expr, Extent, LaunchIndex, Load, Select, Unary
 from py2cu.ir.statements import Assign, Block, Break, Continue, Declare, For, If, Remark, Return, Stmt, Store, While
 
 

@@ -16,7 +16,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from py2cu.diagnostics import Reporter
-from py2cu.ir.nodes import Binary, BoolOp, Compare, Expr, Guard, IndexParameter, LaunchIndex, Load, Name, Select, Unary
+from py2cu.ir.extents import Binary, Guard, IndexParameter, Name
+from py2cu.ir.nodes import BoolOp, Compare, Expr, LaunchIndex, Load, Select, Unary
 from py2cu.ir.printer import print_expr
 from py2cu.ir.statements import Assign, Block, Break, Continue, For, If, Kernel, Return, Stmt, Store, While
 from py2cu.ir.types import PY_INT, ElementType

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import assert_never
 
 from py2cu.diagnostics import Reporter
-from py2cu.ir.nodes import Constant, Name
+from py2cu.ir.extents import Constant, Name
 from py2cu.ir.statements import (
     Assign,
     Block,

@@ -14,7 +14,8 @@ from dataclasses import replace
 
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import Kind
-from py2cu.ir.nodes import Binary, Call, Constant, Convert, Expr, LaunchIndex, Name, Unary
+from py2cu.ir.extents import Binary, Constant, Name
+from py2cu.ir.nodes import Call, Convert, Expr, LaunchIndex, Unary
 from py2cu.ir.statements import Assign, Block, Bound, For, Kernel, Stmt
 from py2cu.ir.types import ArrayType, PythonType, ScalarType, Width
 from py2cu.ir.visit import rebuild_block

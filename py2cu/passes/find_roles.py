@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from py2cu.diagnostics import Reporter
-from py2cu.ir.nodes import Load, Parameter, Role
+from py2cu.ir.extents import Parameter, Role
+from py2cu.ir.nodes import Load
 from py2cu.ir.statements import Kernel, Store
 from py2cu.ir.types import PY_INT, ArrayType
 from py2cu.ir.visit import all_expressions, names_in, statements

@@ -11,7 +11,8 @@ from dataclasses import replace
 
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import Kind
-from py2cu.ir.nodes import Binary, Constant, Expr, FromEnd, Load
+from py2cu.ir.extents import Binary, Constant, FromEnd
+from py2cu.ir.nodes import Expr, Load
 from py2cu.ir.statements import Block, Kernel, Stmt, Store
 from py2cu.ir.types import PythonType, Width
 from py2cu.ir.visit import rebuild, rebuild_block

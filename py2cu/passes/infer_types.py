@@ -18,21 +18,8 @@ from typing import assert_never
 from py2cu.builtins import ROWS, Rule
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import BOOL, DEFAULT_FLOAT, DType, Kind, promote, promote_weak
-from py2cu.ir.nodes import (
-    Binary,
-    BoolOp,
-    Call,
-    Compare,
-    Constant,
-    Convert,
-    Expr,
-    Extent,
-    LaunchIndex,
-    Load,
-    Name,
-    Select,
-    Unary,
-)
+from py2cu.ir.extents import Binary, Constant, Name
+from py2cu.ir.nodes import BoolOp, Call, Compare, Convert, Expr, Extent, LaunchIndex, Load, Select, Unary
 from py2cu.ir.statements import Assign, For, If, Kernel, Stmt, Store, While
 from py2cu.ir.types import PY_BOOL, PY_FLOAT, PY_INT, ElementType, PythonType, ScalarType, kind_of
 from py2cu.ir.visit import blocks, statements

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from py2cu.diagnostics import Reporter
-from py2cu.ir.nodes import Constant, Expr, Load, Name
+from py2cu.ir.extents import Constant, Name
+from py2cu.ir.nodes import Expr, Load
 from py2cu.ir.statements import Assign, Block, For, Kernel, Stmt, Store
 from py2cu.ir.types import ScalarType
 from py2cu.ir.visit import expressions, names_in, rebuild_block, statements, walk

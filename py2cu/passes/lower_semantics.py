@@ -18,20 +18,8 @@ from typing import Final
 from py2cu.builtins import ROWS, Rule
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import DType, Kind
-from py2cu.ir.nodes import (
-    Binary,
-    BoolOp,
-    Call,
-    Compare,
-    Constant,
-    Convert,
-    Expr,
-    LaunchIndex,
-    Load,
-    Name,
-    Select,
-    Unary,
-)
+from py2cu.ir.extents import Binary, Constant, Name
+from py2cu.ir.nodes import BoolOp, Call, Compare, Convert, Expr, LaunchIndex, Load, Select, Unary
 from py2cu.ir.statements import Assign, Block, For, If, Kernel, Stmt, Store, While
 from py2cu.ir.types import PY_BOOL, ElementType, PythonType, ScalarType, Width, kind_of
 from py2cu.ir.visit import rebuild_block

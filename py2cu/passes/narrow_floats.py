@@ -11,7 +11,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from py2cu.diagnostics import Reporter
-from py2cu.ir.nodes import Constant, Convert, Expr, Name
+from py2cu.ir.extents import Constant, Name
+from py2cu.ir.nodes import Convert, Expr
 from py2cu.ir.statements import Assign, Block, Kernel, Stmt
 from py2cu.ir.types import PY_FLOAT, ElementType
 from py2cu.ir.visit import all_expressions, rebuild_block, statements

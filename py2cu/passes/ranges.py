@@ -13,21 +13,8 @@ from dataclasses import dataclass
 from typing import Final, assert_never
 
 from py2cu.dtypes import Kind
-from py2cu.ir.nodes import (
-    Binary,
-    BoolOp,
-    Call,
-    Compare,
-    Constant,
-    Convert,
-    Expr,
-    Extent,
-    LaunchIndex,
-    Load,
-    Name,
-    Select,
-    Unary,
-)
+from py2cu.ir.extents import Binary, Constant, Name
+from py2cu.ir.nodes import BoolOp, Call, Compare, Convert, Expr, Extent, LaunchIndex, Load, Select, Unary
 from py2cu.ir.statements import Assign, For, Kernel
 from py2cu.ir.types import PY_INT, ElementType, PythonType, Type, kind_of
 from py2cu.ir.visit import statements

@@ -13,7 +13,8 @@ from collections import Counter
 from dataclasses import replace
 
 from py2cu.diagnostics import Reporter
-from py2cu.ir.nodes import Expr, Extent, Name, Parameter
+from py2cu.ir.extents import Name, Parameter
+from py2cu.ir.nodes import Expr, Extent
 from py2cu.ir.statements import Assign, For, Kernel, Remark, Stmt
 from py2cu.ir.types import PY_INT, ArrayType
 from py2cu.ir.visit import rebuild, statements

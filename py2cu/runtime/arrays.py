@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from py2cu.dtypes import DType, Kind
-from py2cu.ir.nodes import FromEnd
+from py2cu.ir.extents import FromEnd
 from py2cu.runtime.elements import THREAD, ElementRangeError, FloatElement, IntElement, element_class, truncate
 
 if TYPE_CHECKING:

@@ -23,14 +23,13 @@ from typing import TYPE_CHECKING, Final
 
 from py2cu.diagnostics import EnvironmentLacks
 from py2cu.runtime import cache, toolchain
-from py2cu.runtime.messages import BuildError, build_error
 from py2cu.source import SourceFile
 from py2cu.translation import Artifacts, TargetName
 
 if TYPE_CHECKING:
     from py2cu.runtime.compile import Job
 
-__all__ = ["BuildError", "library", "load", "namespace"]
+__all__ = ["library", "load", "namespace"]
 
 _COMMON_FLAGS: Final = (
     "-O3",
@@ -184,7 +183,9 @@ def _library(plan: _Plan, source: SourceFile | None) -> Path:
 
 
 def _build(plan: _Plan, compiler: str | None, source: SourceFile | None) -> Path:
-    from py2cu.runtime.compile import CompileError, compile_library, find_tools  # a cached kernel has no time for it
+    # A cached kernel has no time for these.
+    from py2cu.runtime.compile import CompileError, compile_library, find_tools
+    from py2cu.runtime.messages import build_error
 
     tools, job = find_tools(cuda=plan.for_cuda), _job(plan)
     try:

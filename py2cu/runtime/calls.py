@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from py2cu.ir.nodes import Parameter
+from py2cu.ir.extents import Parameter
 from py2cu.ir.signature import Signature, evaluate
 from py2cu.ir.types import ArrayType
 from py2cu.runtime.build import load

@@ -13,12 +13,12 @@ from typing import Final, Protocol
 import torch
 
 from py2cu.diagnostics import EnvironmentLacks, TranslationError
-from py2cu.ir.nodes import Role
+from py2cu.ir.extents import Role
 from py2cu.ir.signature import Signature
-from py2cu.runtime.build import BuildError
 from py2cu.runtime.compare import Difference, Fault, Snapshot, differences, open_elements
 from py2cu.runtime.fences import Fenced, is_poisoned
 from py2cu.runtime.inputs import GIVEN, TAME, Argument, Case, grow, invent_cases, make_case
+from py2cu.runtime.messages import BuildError
 from py2cu.runtime.simulate import SimulationError, SimulationReport, simulate
 
 Triple = tuple[int, int, int]

@@ -16,7 +16,7 @@ from typing import Final
 import torch
 
 from py2cu.dtypes import DType, Kind
-from py2cu.ir.nodes import Name, Parameter, Role
+from py2cu.ir.extents import Name, Parameter, Role
 from py2cu.ir.signature import Signature, evaluate
 from py2cu.ir.types import ArrayType, ElementType, PythonType
 from py2cu.ir.visit import names_in

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from py2cu.diagnostics import Py2cuError
 from py2cu.dtypes import Kind
-from py2cu.ir.nodes import Name, Role
+from py2cu.ir.extents import Name, Role
 from py2cu.ir.signature import Signature, evaluate
 from py2cu.ir.types import ArrayType, ElementType
 from py2cu.runtime.arrays import ArrayView, Finding, Journal, Place, Write

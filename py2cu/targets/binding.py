@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from py2cu.dtypes import Kind
-from py2cu.ir.nodes import Expr, Name, Parameter, Role
+from py2cu.ir.extents import Name, Parameter, Role
+from py2cu.ir.nodes import Expr
 from py2cu.ir.printer import print_expr
 from py2cu.ir.signature import Dim, Signature, find_dims, signature_of
 from py2cu.ir.statements import Kernel

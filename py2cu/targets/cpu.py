@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from py2cu.ir.nodes import IndexParameter, LaunchIndex
+from py2cu.ir.extents import IndexParameter
+from py2cu.ir.nodes import LaunchIndex
 from py2cu.ir.statements import Kernel
 from py2cu.ir.types import Width
 from py2cu.ir.visit import all_expressions

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Final
 
 from py2cu.dtypes import Kind
-from py2cu.ir.nodes import Binary, Convert, Expr, IndexParameter, LaunchIndex
+from py2cu.ir.extents import Binary, IndexParameter
+from py2cu.ir.nodes import Convert, Expr, LaunchIndex
 from py2cu.ir.statements import Assign, Block, Bound, Kernel
 from py2cu.ir.types import ArrayType, PythonType, Type, Width
 from py2cu.ir.visit import names_in, rebuild

@@ -14,21 +14,8 @@ from typing import Final, assert_never
 
 from py2cu.builtins import ROWS
 from py2cu.dtypes import Kind
-from py2cu.ir.nodes import (
-    Binary,
-    BoolOp,
-    Call,
-    Compare,
-    Constant,
-    Convert,
-    Expr,
-    Extent,
-    LaunchIndex,
-    Load,
-    Name,
-    Select,
-    Unary,
-)  # fmt: skip
+from py2cu.ir.extents import Binary, Constant, Name
+from py2cu.ir.nodes import BoolOp, Call, Compare, Convert, Expr, Extent, LaunchIndex, Load, Select, Unary
 from py2cu.ir.statements import Kernel
 from py2cu.ir.types import ElementType, PythonType, Type, Width
 from py2cu.targets.c_types import C_RANK, arithmetic_type, common_type, keeps_value, same_type

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, assert_never
 
-from py2cu.ir.nodes import Binary, Constant, Convert, Expr, Load, Name
+from py2cu.ir.extents import Binary, Constant, Name
+from py2cu.ir.nodes import Convert, Expr, Load
 from py2cu.ir.statements import (
     Assign,
     Block,

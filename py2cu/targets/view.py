@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from py2cu.dtypes import Kind
-from py2cu.ir.nodes import Binary, Constant, Expr, Load, Name, Parameter, Role, Unary
+from py2cu.ir.extents import Binary, Constant, Name, Parameter, Role
+from py2cu.ir.nodes import Expr, Load, Unary
 from py2cu.ir.statements import Kernel, Store
 from py2cu.ir.types import ArrayType, ElementType, PythonType, Type, Width
 from py2cu.ir.visit import all_expressions, statements

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from py2cu.dtypes import BY_NAME, Kind
-from py2cu.ir.nodes import Binary, Constant, IndexParameter, Name, Parameter, Role
+from py2cu.ir.extents import Binary, Constant, IndexParameter, Name, Parameter, Role
 from py2cu.ir.signature import Dim, Guard, Signature
 from py2cu.ir.types import ArrayType, ElementType, PythonType
 

@@ -8,7 +8,7 @@ import torch
 
 from py2cu import testing
 from py2cu.dtypes import F32, U8, Kind
-from py2cu.ir.nodes import Role
+from py2cu.ir.extents import Role
 from py2cu.runtime.arrays import Write
 from py2cu.runtime.check import check_kernel, unravel
 from py2cu.runtime.compare import Fault, agree, tolerance

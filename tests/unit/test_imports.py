@@ -18,7 +18,7 @@ ROOMS = {
     "codes": set[str](),
     "dtypes": set(),
     "source": set(),
-    "options": {"dtypes"},
+    "options": set(),
     "diagnostics": {"codes", "source"},
     "ir": BASE,
     "builtins": BASE,

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from py2cu.dtypes import Kind
-from py2cu.ir.nodes import Role
+from py2cu.ir.extents import Role
 from py2cu.runtime.simulate import SimulationError, simulate
 from tests.unit.kernels_by_hand import array, element, scalar, signature
 

@@ -1,0 +1,109 @@
+"""What a call needs of the IR: parameters, and the extents that their shapes are made of.
+
+Apart from the rest, since a cached kernel is called by what this module holds alone; `nodes.py` and `statements.py` go
+on from here.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from py2cu.ir.types import UNKNOWN, ArrayType, ElementType, PythonType, Type
+from py2cu.source import NOWHERE, Span
+
+if TYPE_CHECKING:
+    from py2cu.ir.nodes import Expr
+
+
+def place() -> Span:
+    """A node's span, which does not count when nodes are compared."""
+    return field(default=NOWHERE, compare=False)
+
+
+# --- expressions that extents are made of -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A literal, or a name that stands for one (`math.pi`, a module constant); `text` is how the user wrote it."""
+
+    value: bool | int | float
+    span: Span = place()
+    type: Type = UNKNOWN
+    text: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A local variable, a scalar parameter, an element index or a dimension."""
+
+    id: str
+    span: Span = place()
+    type: Type = UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """Arithmetic with Python's meaning; `lower_semantics` leaves only what C computes alike."""
+
+    op: str  # + - * / // % ** & | ^ << >>
+    left: Expr
+    right: Expr
+    span: Span = place()
+    type: Type = UNKNOWN
+
+
+# --- parameters ---------------------------------------------------------------------------------------------------
+
+
+class Role(enum.Enum):
+    """What a kernel does with a parameter, and who provides it."""
+
+    INPUT = "input"
+    INOUT = "inout"  # written, and the caller provides it
+    OUTPUT = "output"  # written, and allocated where the caller gives none
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """An argument of the call: an array or a scalar, in the user's order."""
+
+    name: str
+    type: ArrayType | ElementType | PythonType
+    role: Role = Role.INPUT
+    span: Span = place()
+
+    @property
+    def is_array(self) -> bool:
+        return isinstance(self.type, ArrayType)
+
+
+@dataclass(frozen=True, slots=True)
+class IndexParameter:
+    """`i: Index["n"]`: the thread's place along one axis, in an index kernel."""
+
+    name: str
+    extent: Expr
+    axis: str
+    span: Span = place()
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """Threads at or past `extent` on `axis` do nothing."""
+
+    index: str
+    extent: Expr
+    axis: str
+
+
+@dataclass(frozen=True, slots=True)
+class FromEnd:
+    """A negative constant index, which counts from the end: at `line`, on `axis` of `array`."""
+
+    line: int
+    array: str
+    axis: int
+    index: int
