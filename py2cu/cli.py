@@ -141,7 +141,7 @@ def check(files: Files, kernel: Only = None, device: Device = None) -> None:
     for loaded in load_all(files, kernel):
         for each in loaded.kernels:
             with working(f"building {each.__name__} for {where}"):
-                library(each.translation.artifacts(where), source=loaded.file)
+                library(each.translation.artifacts(where), source=loaded.source)
             with working(f"checking {each.__name__} on {where}"):
                 reports.append(check_kernel(each, device=where.value))
     show_reports(reports)
@@ -181,7 +181,7 @@ def build(
     for loaded in load_all(files, kernel):
         for each in loaded.kernels:
             with working(f"building {each.__name__} for {where}"):
-                path = library(each.translation.artifacts(where), source=loaded.file)
+                path = library(each.translation.artifacts(where), source=loaded.source)
             typer.echo(f"{each.__name__}: {path}")
 
 

@@ -26,6 +26,10 @@ class Loaded:
     file: SourceFile
     kernels: tuple[Kernel, ...]
 
+    def source(self) -> SourceFile:
+        """The file, as a build asks for it."""
+        return self.file
+
 
 def load_all(files: Sequence[Path], only: str | None) -> list[Loaded]:
     """Every file imported, every kernel translated.

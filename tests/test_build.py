@@ -21,7 +21,7 @@ torch = pytest.importorskip("torch")
 from py2cu import codes  # noqa: E402
 from py2cu.diagnostics import EnvironmentLacks  # noqa: E402
 from py2cu.runtime import build, cache, compile, toolchain  # noqa: E402
-from py2cu.runtime.messages import BuildError
+from py2cu.runtime.messages import BuildError  # noqa: E402
 from py2cu.source import SourceFile, Span  # noqa: E402
 from py2cu.translation import Artifacts, TargetName, Text  # noqa: E402
 
@@ -280,7 +280,7 @@ def test_a_damaged_entry_is_built_again(left: int, empty_cache: Path, shared_cac
 
 def test_an_error_of_the_cpp_compiler_points_at_the_python(empty_cache: Path) -> None:
     with pytest.raises(BuildError) as caught:
-        build.library(BROKEN, source=PYTHON)
+        build.library(BROKEN, source=lambda: PYTHON)
     found = caught.value.diagnostics[0]
     assert (found.code, found.file, found.span) == ("P601", PYTHON, Span(4, 8, 4, 30))
     assert "'b' was not declared" in found.message and "(saxpy_cpu.cpp:7)" in found.message
@@ -295,12 +295,12 @@ def test_an_error_that_no_python_line_caused_points_at_the_emitted_text(empty_ca
     assert caught.value.diagnostics[0].headline.startswith("saxpy_cpu.cpp:7:16: error[P601]: ")
     text = CPU.binding.text.replace("    saxpy_launch(", "    saxpy_lunch(")
     with pytest.raises(BuildError, match=r"saxpy\.cpp:17:5: error\[P601\]: the C\+\+ compiler"):
-        build.library(replace(CPU, binding=Text("saxpy.cpp", text, CPU.binding.origin)), source=PYTHON)
+        build.library(replace(CPU, binding=Text("saxpy.cpp", text, CPU.binding.origin)), source=lambda: PYTHON)
 
 
 def test_an_error_without_a_place_is_told_as_it_came(empty_cache: Path) -> None:
     with pytest.raises(BuildError, match=r"undefined reference to .*saxpy_launch") as caught:
-        build.library(artifacts(TargetName.CPU, CPU_KERNEL.replace("saxpy_launch", "other")), source=PYTHON)
+        build.library(artifacts(TargetName.CPU, CPU_KERNEL.replace("saxpy_launch", "other")), source=lambda: PYTHON)
     assert caught.value.diagnostics == ()
 
 
@@ -318,7 +318,7 @@ def test_a_cuda_build_links_without_cuda_in_torch(empty_cache: Path, monkeypatch
 @needs_nvcc
 def test_an_error_of_nvcc_points_at_the_python(empty_cache: Path) -> None:
     with pytest.raises(BuildError) as caught:
-        build.library(artifacts(TargetName.CUDA, CUDA_KERNEL.replace("a * x[i]", "b * x[i]")), source=PYTHON)
+        build.library(artifacts(TargetName.CUDA, CUDA_KERNEL.replace("a * x[i]", "b * x[i]")), source=lambda: PYTHON)
     found = caught.value.diagnostics[0]
     assert (found.file, found.span) == (PYTHON, Span(4, 8, 4, 30))
     assert found.message == 'nvcc refuses this line: identifier "b" is undefined (saxpy.cu:8)'

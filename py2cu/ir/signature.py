@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from py2cu.dtypes import DType, Kind
 from py2cu.ir.extents import Binary, Constant, FromEnd, Guard, IndexParameter, Name, Parameter, Role
-from py2cu.ir.nodes import Expr, Unary
 from py2cu.ir.types import ArrayType, PythonType
 
 if TYPE_CHECKING:
+    from py2cu.ir.nodes import Expr
     from py2cu.ir.statements import Kernel
 
 
@@ -149,8 +149,6 @@ def evaluate(expr: Expr, values: dict[str, int]) -> int:
             return int(value)
         case Name(id=name):
             return values[name]
-        case Unary(op="-", operand=operand):
-            return -evaluate(operand, values)
         case Binary(op=op, left=left, right=right):
             a, b = evaluate(left, values), evaluate(right, values)
             return {"+": a + b, "-": a - b, "*": a * b, "//": a // b if b else 0, "%": a % b if b else 0}[op]

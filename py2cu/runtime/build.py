@@ -17,6 +17,7 @@ import os
 import re
 import struct
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -72,10 +73,10 @@ class _Plan:
         )
 
 
-def library(artifacts: Artifacts, *, fma: bool = True, source: SourceFile | None = None) -> Path:
+def library(artifacts: Artifacts, *, fma: bool = True, source: Callable[[], SourceFile] | None = None) -> Path:
     """The shared library of `artifacts`, compiled unless the cache has it.
 
-    `source` is the Python that they came from, for messages.
+    `source` gives the Python that they came from, for messages.
 
     Raises:
         BuildError: a compiler refused the text.
@@ -89,7 +90,7 @@ def namespace(artifacts: Artifacts, *, fma: bool = True) -> str:
     return _plan(artifacts, fma).namespace
 
 
-def load(artifacts: Artifacts, *, fma: bool = True, source: SourceFile | None = None) -> str:
+def load(artifacts: Artifacts, *, fma: bool = True, source: Callable[[], SourceFile] | None = None) -> str:
     """Load the library of `artifacts` into this process, once; the ops are in `torch.ops.<the name returned>`.
 
     Raises:
@@ -110,7 +111,7 @@ _loaded: set[str] = set()
 _LOADING: Final = threading.Lock()
 
 
-def _load(path: Path, plan: _Plan, source: SourceFile | None) -> None:
+def _load(path: Path, plan: _Plan, source: Callable[[], SourceFile] | None) -> None:
     """Load `path`; a cached file that is damaged is built again, once."""
     with contextlib.suppress(OSError):
         if _is_whole(path):
@@ -176,13 +177,13 @@ def _standard(torch_version: str) -> str:
     return "-std=c++17" if (major, minor) <= (2, 13) else "-std=c++20"
 
 
-def _library(plan: _Plan, source: SourceFile | None) -> Path:
+def _library(plan: _Plan, source: Callable[[], SourceFile] | None) -> Path:
     programs = [toolchain.find_cxx(), *((toolchain.find_nvcc(),) if plan.for_cuda else ())]
     compiler = toolchain.identity(*programs)
     return cache.find(plan.key, compiler) or _build(plan, compiler, source)
 
 
-def _build(plan: _Plan, compiler: str | None, source: SourceFile | None) -> Path:
+def _build(plan: _Plan, compiler: str | None, source: Callable[[], SourceFile] | None) -> Path:
     # A cached kernel has no time for these.
     from py2cu.runtime.compile import CompileError, compile_library, find_tools
     from py2cu.runtime.messages import build_error
@@ -191,7 +192,7 @@ def _build(plan: _Plan, compiler: str | None, source: SourceFile | None) -> Path
     try:
         return cache.add(plan.key, str(compiler), lambda directory: compile_library(job, tools, directory))
     except CompileError as failure:
-        raise build_error(str(failure), plan.artifacts, source) from None
+        raise build_error(str(failure), plan.artifacts, source() if source else None) from None
 
 
 def _job(plan: _Plan) -> Job:

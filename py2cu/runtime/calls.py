@@ -6,7 +6,6 @@ tensor must be is checked in the op's C++, so that a call through `torch.ops` is
 
 from __future__ import annotations
 
-import linecache
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -79,11 +78,16 @@ class Call:
     def packet(self, device: str) -> Any:
         """The op's overloads for a device; the first use builds or loads them."""
         if device not in self._packets:
-            name = self.translation.python_file
-            source = SourceFile(name, "".join(linecache.getlines(name)))
-            namespace = getattr(torch.ops, load(self.translation.artifacts(TargetName(device)), source=source))
+            namespace = getattr(torch.ops, load(self.translation.artifacts(TargetName(device)), source=self._source))
             self._packets[device] = getattr(namespace, self.signature.op)
         return self._packets[device]
+
+    def _source(self) -> SourceFile:
+        """The Python, for a compiler's messages; a notebook cell has no file, but lines."""
+        import linecache
+
+        name = self.translation.python_file
+        return SourceFile(name, "".join(linecache.getlines(name)))
 
     # --- arguments ---
 
