@@ -35,7 +35,7 @@ def test_example_runs(path, tmp_path, monkeypatch, capsys):
 def test_first_command_of_the_readme(tmp_path):
     pytest.importorskip("skimage")
     command = [sys.executable, str(ROOT / "examples" / "grayscale.py")]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""

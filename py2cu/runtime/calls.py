@@ -41,7 +41,10 @@ class Call:
             first = args[self._place]
             op = self._plain.get(first.device.type) if isinstance(first, torch.Tensor) else None
             if op is not None:
-                return op(*args)
+                try:
+                    return op(*args)
+                except NotImplementedError:
+                    pass  # tensors on several devices: said below, by name
         values = self.bind(args, kwargs)
         device = self.device_of(values)
         if self.signature.size is None:

@@ -164,7 +164,9 @@ def test_a_block_that_no_gpu_takes(add):
 
 def test_runs_on_the_current_stream(add):
     a, b = torch.ones(2, 1 << 20, device=CUDA)
-    out = torch.zeros_like(a)
+    out = torch.empty_like(a)
+    add(a, b, out=out)  # built, before anything is timed
+    out.zero_()
     torch.cuda.synchronize()
     side = torch.cuda.Stream()
     with torch.cuda.stream(side):
@@ -215,8 +217,10 @@ def test_wrong_arguments_are_named(add, grey, matmul):
         add(a, a[None])
     with pytest.raises(RuntimeError, match=r"dimension 0 of `b` is `n` = 10, got 9"):
         add(a, a[:9].clone())
-    with pytest.raises(RuntimeError, match=r"`b` is on cpu"):
+    with pytest.raises(RuntimeError, match="`b` must be on a CUDA device"):
         add(a, a.cpu())
+    with pytest.raises(RuntimeError, match="`b` is on cuda:0 and `a` on cpu"):
+        add(a.cpu(), a)
     with pytest.raises(RuntimeError, match="`out`"):
         add(a, a, out=torch.empty(11, device=CUDA))
     with pytest.raises(RuntimeError, match=r"dimension 0 of `x` is `3` = 3, got 4"):
