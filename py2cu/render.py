@@ -6,14 +6,17 @@ whole; then text and line map part.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemBytecodeCache, FileSystemLoader, StrictUndefined
+from jinja2.bccache import Bucket
 
+from py2cu.folders import location
 from py2cu.ir.statements import Kernel
 from py2cu.targets import binding, cpu, cuda
 from py2cu.targets.helpers import helper_text
@@ -46,6 +49,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
         autoescape=False,
+        bytecode_cache=_CompiledTemplates(str(location() / "templates")),
     )
     environment.globals |= {"wrapped": wrapped}
     environment.filters |= {
@@ -55,6 +59,17 @@ def _environment() -> Environment:
         "wrapped_condition": _wrapped_condition,
     }
     return environment
+
+
+class _CompiledTemplates(FileSystemBytecodeCache):
+    """Templates as bytecode, kept from run to run where the disk lets them: compiling them takes longer than
+    translating a kernel.
+    """
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        with contextlib.suppress(OSError):
+            Path(self.directory).mkdir(parents=True, exist_ok=True)
+            super().dump_bytecode(bucket)
 
 
 def render(name: str, source: str, kernels: tuple[Kernel, ...], target: TargetName) -> Artifacts:

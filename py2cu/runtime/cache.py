@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Final
 
 from py2cu.diagnostics import EnvironmentLacks
+from py2cu.folders import location
 from py2cu.translation import Translation
 
 FORMAT: Final = 1
@@ -50,15 +51,6 @@ class Usage:
 
     entries: int
     size: int
-
-
-def location() -> Path:
-    """The root: `PY2CU_CACHE_DIR`, else the user's cache directory of this platform."""
-    if named := os.environ.get("PY2CU_CACHE_DIR"):
-        return Path(named).expanduser().absolute()
-    import platformdirs
-
-    return Path(platformdirs.user_cache_dir("py2cu"))
 
 
 def find(key: str, compiler: str | None) -> Path | None:

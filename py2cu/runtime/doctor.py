@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import Final
 
 from py2cu.diagnostics import EnvironmentLacks
+from py2cu.folders import location
 from py2cu.runtime import cache, toolchain
 
 EXIT_FINE: Final = 0
@@ -131,7 +132,7 @@ def _dotted(capability: tuple[int, int]) -> str:
 
 
 def _cache() -> Finding:
-    root = cache.location()
+    root = location()
     held = cache.usage()
     detail = f"{root} ({held.entries} entries, {held.size / 2**20:.1f} MB)"
     try:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from py2cu import folders
 from py2cu.diagnostics import EnvironmentLacks
 from py2cu.runtime import cache
 from py2cu.translation import Artifacts, TargetName, Text, Translation
@@ -35,10 +36,10 @@ def translation(name: str) -> Translation:
 
 
 def test_location_is_the_users_unless_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    assert cache.location() == tmp_path / "cache"
+    assert folders.location() == tmp_path / "cache"
     monkeypatch.delenv("PY2CU_CACHE_DIR")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
-    assert cache.location() == tmp_path / "xdg" / "py2cu"
+    assert folders.location() == tmp_path / "xdg" / "py2cu"
 
 
 def test_an_entry_is_made_once_and_found_by_its_compiler(root: Path) -> None:

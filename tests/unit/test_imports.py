@@ -12,13 +12,14 @@ import pytest
 
 PACKAGE = Path(__file__).parents[2] / "py2cu"
 
-BASE = {"codes", "dtypes", "source", "diagnostics", "options"}
+BASE = {"codes", "dtypes", "folders", "source", "diagnostics", "options"}
 # Each room, and what it may know beside itself.
 ROOMS = {
     "codes": set[str](),
     "dtypes": set(),
     "source": set(),
     "options": set(),
+    "folders": set(),
     "diagnostics": {"codes", "source"},
     "ir": BASE,
     "builtins": BASE,
