@@ -37,8 +37,8 @@ x = torch.zeros(3, 64, 64, dtype=torch.uint8, device="cuda" if on_gpu else "cpu"
 started = time.perf_counter()
 with contextlib.redirect_stdout(io.StringIO()):
     module = cpp_extension.load_inline(
-        "lecture", [lecture.CPP], [lecture.CUDA], ["rgb_to_grayscale"], extra_cuda_cflags=["-O2"],
-        with_cuda=True, with_sycl=False, build_directory=sys.argv[1], extra_include_paths=[f"{sys.argv[1]}/include"])
+        "lecture", [lecture.CPP], [lecture.CUDA], functions=["rgb_to_grayscale"], extra_cuda_cflags=["-O2"],
+        with_cuda=True, build_directory=sys.argv[1], extra_include_paths=[f"{sys.argv[1]}/include"])
 if on_gpu:
     module.rgb_to_grayscale(x)
     torch.cuda.synchronize()
