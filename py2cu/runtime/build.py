@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 __all__ = ["library", "load", "namespace"]
 
 _COMMON_FLAGS: Final = (
-    "-O3",
     "-DTORCH_TARGET_VERSION=0x020b000000000000",  # the stable ABI of torch 2.11: later ones load it too
     "-fvisibility=hidden",  # else two versions of a kernel in one process could share a launcher or its statics
 )
@@ -161,11 +160,11 @@ def _plan(artifacts: Artifacts, fma: bool) -> _Plan:
     nvcc: tuple[str, ...]
     if artifacts.target is TargetName.CUDA:
         machine = toolchain.gencode_flags(toolchain.gpu_architectures())
-        cxx = (standard, *_COMMON_FLAGS, "-DUSE_CUDA")
+        cxx = (standard, *_COMMON_FLAGS, "-O1", "-DUSE_CUDA")  # the binding alone: it checks and calls
         nvcc = (standard, *_NVCC_FLAGS, *machine, *(() if fma else ("--fmad=false",)))
     else:
         machine = (toolchain.cpu_identity(),)
-        cxx, nvcc = (standard, *_COMMON_FLAGS, *_CPU_FLAGS, *toolchain.vector_flags()), ()
+        cxx, nvcc = (standard, *_COMMON_FLAGS, "-O3", *_CPU_FLAGS, *toolchain.vector_flags()), ()
     texts = [(text.name, text.text) for text in artifacts.files]
     content = [cache.FORMAT, torch.__version__, artifacts.target.value, artifacts.name, texts, cxx, nvcc, machine]
     return _Plan(artifacts, cxx, nvcc, hashlib.sha256(json.dumps(content).encode()).hexdigest())

@@ -1,24 +1,42 @@
 """From a Python call to a torch op: which argument is which, on which device, through which compiled code.
 
-The usual call, every required input by position, goes straight to the op; anything else is bound by name first. What a
-tensor must be is checked in the op's C++, so that a call through `torch.ops` is as safe.
+The first call of a form binds its arguments by name and leaves a plan; the next one of that form goes straight to the
+op. What a tensor must be is checked in the op's C++, so that a call through `torch.ops` is as safe.
 """
 
 from __future__ import annotations
 
+import numbers
+import operator
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
-from py2cu.ir.extents import Parameter
+from py2cu.dtypes import DType, Kind
+from py2cu.ir.extents import Parameter, Role
 from py2cu.ir.signature import Signature, evaluate
-from py2cu.ir.types import ArrayType
+from py2cu.ir.types import ArrayType, ElementType, PythonType
 from py2cu.runtime.build import load
 from py2cu.source import SourceFile
 from py2cu.translation import TargetName, Translation
 
 Values = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Plan:
+    """How calls of one form (so many positional arguments, these by keyword) reach the op.
+
+    `sources` says for each of the op's arguments which positional or keyword argument it is; `first` is the place of an
+    array, whose device picks the op; `returns` picks the outputs that the caller gave, where the op makes none.
+    """
+
+    sources: tuple[int | str, ...]
+    first: int
+    returns: Callable[[Sequence[Any]], Any] | None
+    ops: dict[str, Callable[..., Any]] = field(default_factory=dict)
 
 
 class Call:
@@ -28,34 +46,54 @@ class Call:
         self.translation = translation
         self.signature: Signature = translation.signatures[0]
         self._packets: dict[str, Any] = {}
-        self._plain: dict[str, Callable[..., Any]] = {}  # by device: the op for the usual call
-        required = self.signature.required
-        arrays = [place for place, parameter in enumerate(required) if parameter.is_array]
-        # The usual call: every required input by position, with nothing to leave out before the last of them.
-        is_plain = bool(self.signature.outputs and self.signature.size and arrays)
-        self._count = len(required) if is_plain and self.signature.inputs[: len(required)] == required else -1
-        self._place = arrays[0] if arrays else 0
+        self._plans: dict[tuple[int, tuple[str, ...]], Plan] = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if not kwargs and len(args) == self._count:
-            first = args[self._place]
-            op = self._plain.get(first.device.type) if isinstance(first, torch.Tensor) else None
+        plan = self._plans.get((len(args), (*kwargs,)))
+        if plan is not None:
+            values = [args[at] if isinstance(at, int) else kwargs.get(at) for at in plan.sources]
+            first = values[plan.first]
+            op = plan.ops.get(first.device.type) if isinstance(first, torch.Tensor) else None
             if op is not None:
                 try:
-                    return op(*args)
-                except NotImplementedError:
-                    pass  # tensors on several devices: said below, by name
-        values = self.bind(args, kwargs)
+                    made = op(*values)
+                except RuntimeError:
+                    pass  # nothing was launched: the plan does not fit these arguments, or it is said again below
+                else:
+                    return made if plan.returns is None else plan.returns(values)
+        return self._call(args, kwargs)
+
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Any call: bound by name, and planned for the next one of its form."""
+        order, values = self._bind(args, kwargs)
         device = self.device_of(values)
         if self.signature.size is None:
             name = self.signature.name
             raise TypeError(f"{name} has no size: launch it as {name}[grid, block](...), or say @kernel(size=…)")
-        if self.signature.outputs and not any(p.name in values for p in self.signature.outputs):
-            op = self._plain.setdefault(device, self.packet(device).default)
-            return op(*(values.get(p.name) for p in self.signature.inputs))
+        given = [p.name in values for p in self.signature.outputs]
+        makes_all = bool(given) and not any(given)
+        if makes_all or all(given):
+            self._plan(order, args, kwargs, makes_all).ops[device] = self._op(device, makes_all)
+        if makes_all:
+            return self._op(device, makes_all)(*(values.get(p.name) for p in self.signature.inputs))
         values = self.with_outputs(values)
         self.run(device, values)
         return self.result(values)
+
+    def _plan(
+        self, order: tuple[Parameter, ...], args: tuple[Any, ...], kwargs: dict[str, Any], makes_all: bool
+    ) -> Plan:
+        """How calls of this form reach the op; made once."""
+        key = (len(args), (*kwargs,))
+        if key not in self._plans:
+            taken = self.signature.inputs if makes_all else self.signature.parameters
+            places: dict[str, int | str] = {p.name: place for place, p in enumerate(order[: len(args)])}
+            sources = tuple(places.get(p.name, p.name) for p in taken)
+            first = next(place for place, p in enumerate(taken) if p.is_array)
+            outputs = [place for place, p in enumerate(taken) if p.role is Role.OUTPUT]
+            returns = None if makes_all or not outputs else operator.itemgetter(*outputs)
+            self._plans[key] = Plan(sources, first, returns)
+        return self._plans[key]
 
     def launch(self, grid: list[int], block: list[int], *args: Any, **kwargs: Any) -> None:
         """Run on an explicit grid; every array is given."""
@@ -68,9 +106,13 @@ class Call:
 
     def run(self, device: str, values: Mapping[str, Any]) -> None:
         """Run the code for `device` on arguments that include every array."""
-        packet = self.packet(device)
-        op = packet.out if self.signature.outputs else packet.default
+        op = self._op(device, makes_all=False)
         op(*(values.get(p.name) for p in self.signature.parameters))
+
+    def _op(self, device: str, makes_all: bool) -> Any:
+        """The overload that makes the outputs, or the one that is given every array."""
+        packet = self.packet(device)
+        return packet.default if makes_all or not self.signature.outputs else packet.out
 
     @property
     def op(self) -> Any:
@@ -100,10 +142,14 @@ class Call:
         Raises:
             TypeError: too many, too few, unknown or doubled arguments, or a tensor where none belongs and the reverse.
         """
+        return self._bind(args, kwargs)[1]
+
+    def _bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[tuple[Parameter, ...], Values]:
+        """What positional arguments stand for, and all arguments by name."""
         problems = []
         for order in self._orders():
             if (problem := self._problem(order, args, kwargs)) is None:
-                return {**{p.name: value for p, value in zip(order, args, strict=False)}, **kwargs}
+                return order, {**{p.name: value for p, value in zip(order, args, strict=False)}, **kwargs}
             problems.append(problem)
         # Said of the inputs alone, unless there are more arguments than those.
         raise TypeError(f"{self.usage} {problems[0 if len(args) <= len(self.signature.inputs) else 2]}")
@@ -127,9 +173,9 @@ class Call:
         if missing := [p.name for p in self.signature.required if p.name not in placed and p.name not in kwargs]:
             return f"is missing {_list(missing)}"
         for name, value in {**placed, **kwargs}.items():
-            is_array = self.signature.parameter(name).is_array
-            if is_array is not isinstance(value, torch.Tensor):
-                return f"takes a {'tensor' if is_array else 'number'} as `{name}`, got {type(value).__name__}"
+            wanted, kinds = _accepted(self.signature.parameter(name))
+            if not isinstance(value, kinds):
+                return f"takes {wanted} as `{name}`, got {type(value).__name__}"
         return None
 
     @property
@@ -188,3 +234,16 @@ class Call:
 
 def _list(names: Sequence[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
+
+
+def _accepted(parameter: Parameter) -> tuple[str, type | tuple[type, ...]]:
+    """What an argument for `parameter` is called, and its Python types."""
+    match parameter.type:
+        case ArrayType():
+            return "a tensor", torch.Tensor
+        case ElementType(dtype=DType(kind=kind)) | PythonType(kind=kind):
+            return {
+                Kind.BOOL: ("a bool", bool),
+                Kind.INT: ("a whole number", numbers.Integral),
+                Kind.FLOAT: ("a number", numbers.Real),
+            }[kind]
