@@ -1,5 +1,12 @@
-"""Loads py2cu's own pytest plugin from the checkout; where the package is installed, pytest found it already."""
+"""Loads py2cu's own pytest plugin from the checkout; where the package is installed, pytest found it already.
+
+Without torch, what translates is still tested: the tests of what runs are left out.
+"""
 
 from importlib.metadata import entry_points
+from importlib.util import find_spec
 
 pytest_plugins = [] if entry_points(group="pytest11", name="py2cu") else ["py2cu.testing"]
+
+NEED_TORCH = ["unit/test_compare.py", "unit/test_elements.py", "unit/test_simulate.py"]
+collect_ignore = NEED_TORCH if find_spec("torch") is None else []
