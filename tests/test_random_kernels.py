@@ -24,6 +24,8 @@ from tests.test_kernel_cases import PRELUDE, Case, import_kernels, signature_of
 
 pytest.importorskip("torch")
 
+from py2cu.runtime.build import load
+
 COUNT = int(os.environ.get("PY2CU_RANDOM_KERNELS", "40"))
 SEED = int(os.environ.get("PY2CU_RANDOM_SEED", "0"))
 INTS = ("uint8", "int16", "int32", "int64")
@@ -120,8 +122,6 @@ class Writer:
         narrower = [other for other in INTS + FLOATS if promote(BY_NAME[other], BY_NAME[kind]).name == kind]
         return self.element(self.one(*narrower), depth)
 
-    # --- Python's numbers ---
-
     def integer(self, depth: int) -> Int:
         """A Python integer."""
         roll = self.random.choice([0, 1, 2, 3, 5, 6, 7, 8, 9]) if depth > 0 else 0
@@ -155,8 +155,6 @@ class Writer:
             return self.one(f"({a} {compare} {b})", f"({a} <= i < {b})")
         kind = self.one(*INTS, *FLOATS)
         return f"({self.element(kind, depth - 1)} {compare} {self.partner(kind, depth - 1)})"
-
-    # --- statements ---
 
     def statement(self, indent: int, in_loop: bool = False) -> None:
         kind, roll = self.one(*TYPES), self.random.random()
@@ -224,7 +222,10 @@ def python(count: int = COUNT) -> str:
 @pytest.fixture(scope="module")
 def translations():
     translation = translate_file(SourceFile("random_kernels.py", python()))
-    return {"cpu": translation, "cuda": emulate(translation)}
+    both = {"cpu": translation, "cuda": emulate(translation)}
+    for each in both.values():
+        load(each.cpu)  # here, so that a text that does not compile is compiled once
+    return both
 
 
 @pytest.fixture(scope="module")

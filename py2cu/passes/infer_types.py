@@ -61,8 +61,9 @@ def _infer_locals(kernel: Kernel, given: dict[str, ScalarType], reporter: Report
     found: dict[str, _Local] = {}
     while True:
         before = {name: local.type for name, local in found.items()}
-        silent = Reporter(reporter.file)
-        typer = Typer(kernel, {**given, **before}, silent)
+        # Anew every round: a Python number that an earlier round saw may have become an element since.
+        found = {}
+        typer = Typer(kernel, {**given, **before}, Reporter(reporter.file))
         for stmt in statements(kernel.body):
             match stmt:
                 case Assign(name=name, value=value) if name not in given:

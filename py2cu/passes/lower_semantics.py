@@ -190,7 +190,16 @@ class _Lowering:
             and kind_of(expr.type) is Kind.INT
         ):
             return expr.args[0]
+        if expr.function == "builtins.abs" and isinstance(expr.type, ElementType) and expr.type.dtype.kind is Kind.INT:
+            return self.magnitude(expr, expr.type)
         return expr
+
+    def magnitude(self, expr: Call, type_: ElementType) -> Expr:
+        """The least value of a signed type has no counterpart: its `abs` wraps around to itself."""
+        if type_.dtype.bits < 32:
+            return Convert(expr, type_, expr.span, explicit=True)
+        self.helpers["wrapping_abs"] = None
+        return Call("wrapping_abs", expr.args, expr.span, type_)
 
     def extremum(self, expr: Call, type_: ScalarType) -> Expr:
         """`min` and `max` of many, two at a time from the left, as Python compares them."""

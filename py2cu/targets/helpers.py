@@ -21,6 +21,14 @@ HELPERS: Final[dict[str, str]] = {
     "wrapping_add": _WRAPPING.replace("{what}", "Adds").replace("{name}", "add").replace("{op}", "+"),
     "wrapping_sub": _WRAPPING.replace("{what}", "Subtracts").replace("{name}", "sub").replace("{op}", "-"),
     "wrapping_mul": _WRAPPING.replace("{what}", "Multiplies").replace("{name}", "mul").replace("{op}", "*"),
+    "wrapping_abs": """\
+// The absolute value as of Python elements: the least number, which has none, stays as it is.
+template <typename T>
+{prefix} T wrapping_abs(T a)
+{{
+    return a < 0 ? static_cast<T>(0 - static_cast<std::make_unsigned_t<T>>(a)) : a;
+}}
+""",
     "floor_div": """\
 // Python's `a // b`: rounds down, where C++ rounds toward zero.
 template <typename T>

@@ -112,7 +112,7 @@ class ExpressionSpeller:
                 return self.junction(op, self.expr(left), self.expr(right))
             case Select(test=test, then=then, orelse=orelse, type=type_):
                 a, b = self.operands(then, orelse, self.c_type(type_))
-                text = f"{self.expr(test).within(TERNARY + 1)} ? {a.within(TERNARY + 1)} : {b.within(TERNARY)}"
+                text = f"{self.expr(test).within(TERNARY + 1)} ? {a.within(TERNARY + 1)} : {b.within(TERNARY + 1)}"
                 return Spelled(text, TERNARY, common_type(a.c_type, b.c_type))
             case Call():
                 return self.call(expr)
