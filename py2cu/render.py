@@ -16,6 +16,7 @@ from typing import Final
 from jinja2 import Environment, FileSystemBytecodeCache, FileSystemLoader, StrictUndefined
 from jinja2.bccache import Bucket
 
+from py2cu.builtins import ROWS
 from py2cu.folders import location
 from py2cu.ir.statements import Kernel
 from py2cu.targets import binding, cpu, cuda
@@ -26,10 +27,15 @@ from py2cu.translation import Artifacts, TargetName, Text
 
 _ORIGIN: Final = "\x1f"  # no source line that can be printed holds it
 # Standard headers that a text needs, by what it mentions.
+_MATH: Final = {c for row in ROWS.values() for c in row.spelling.values()} - {"min", "max"} | {
+    "fmod",
+    "floor",
+    "copysign",
+}
 _INCLUDES: Final = {
-    "cstdint": r"_t\b",
     "algorithm": r"std::(max|min)\b",
-    "cmath": r"\b(INFINITY|NAN|std::abs|fmod|floorf?|copysign)\b|\b(exp|log|sqrt|pow|sin|cos|tan)f?\(",
+    "cmath": rf"\b(INFINITY|NAN)\b|\b({'|'.join(sorted(_MATH))})\(",
+    "cstdint": r"_t\b",
     "type_traits": r"std::(make_unsigned_t|is_floating_point_v)",
 }
 

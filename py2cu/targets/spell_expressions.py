@@ -213,7 +213,7 @@ class ExpressionSpeller:
             argument = self.c_type(expr.args[0].type)
             name = row.spelling.get(argument) or row.spelling.get("int64_t", row.key)
             args = [self.argument(arg, argument) for arg in expr.args]
-            c_type = arithmetic_type(c_type)  # C's `abs` of a narrow number is an int
+            c_type = c_type if c_type == "bool" else arithmetic_type(c_type)  # C's `abs` of a narrow number is an int
         name = self.dialect.functions.get(name, name)
         return Spelled(f"{name}({', '.join(args)})", PRIMARY, c_type)
 

@@ -27,7 +27,7 @@ ROOMS = {
     "passes": BASE | {"ir", "builtins"},
     "translation": BASE | {"ir"},
     "targets": BASE | {"ir", "builtins", "passes"},
-    "render": BASE | {"ir", "targets", "translation"},
+    "render": BASE | {"ir", "builtins", "targets", "translation"},
     "pipeline": BASE | {"ir", "frontend", "passes", "render", "translation"},
     "vocabulary": set(),
     "runtime": BASE | {"ir", "translation", "vocabulary"},
