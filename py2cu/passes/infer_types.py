@@ -10,19 +10,19 @@ The rules are section 5 of the contract. Locals are joined over all their assign
 from __future__ import annotations
 
 import operator
-import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from py2cu.builtins import ROWS, Rule
 from py2cu.diagnostics import Reporter
-from py2cu.dtypes import BOOL, DEFAULT_FLOAT, DType, Kind, promote, promote_weak
+from py2cu.dtypes import BOOL, DEFAULT_FLOAT, DType, Kind
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.nodes import BoolOp, Call, Compare, Convert, Expr, Extent, LaunchIndex, Load, Select, Unary
 from py2cu.ir.statements import Assign, For, If, Kernel, Stmt, Store, While
 from py2cu.ir.types import PY_BOOL, PY_FLOAT, PY_INT, ElementType, PythonType, ScalarType, kind_of
 from py2cu.ir.visit import blocks, statements
+from py2cu.passes.promotion import constant_as, constant_type, join, represents
 from py2cu.source import Span
 
 ARITHMETIC = frozenset(["+", "-", "*", "/", "//", "%", "**"])
@@ -90,24 +90,11 @@ def _join_into(found: dict[str, _Local], name: str, value: Expr, span: Span) -> 
     local.type = join(local.type, value.type)
 
 
-def join(a: ScalarType, b: ScalarType) -> ScalarType:
-    """The type in which two numbers meet: torch's promotion, Python numbers weak."""
-    match a, b:
-        case ElementType(dtype=left), ElementType(dtype=right):
-            return ElementType(promote(left, right))
-        case (ElementType(dtype=dtype), PythonType(kind=kind)) | (PythonType(kind=kind), ElementType(dtype=dtype)):
-            return ElementType(promote_weak(dtype, kind))
-        case PythonType(kind=left), PythonType(kind=right):
-            return PythonType(max(left, right))
-        case _:
-            raise AssertionError((a, b))
-
-
 def _check_join(name: str, local: _Local, reporter: Reporter) -> None:
     """Refuse a join that would change a value: a Python number rounded earlier than Python rounds it."""
     match local.type:
         case ElementType(dtype=dtype):
-            bad = [c for c in local.constants if not holds(dtype, c.value)]
+            bad = [c for c in local.constants if not represents(dtype, c.value)]
             if bad:
                 reporter.error(
                     "P306", f"`{name}` starts as the Python number {bad[0].value} and becomes {dtype}, "
@@ -119,23 +106,6 @@ def _check_join(name: str, local: _Local, reporter: Reporter) -> None:
                     "P306", f"`{name}` is a Python number on one path and {dtype} on another", local.span,
                     f"cast where it is a Python number: `np.{dtype}(…)`",
                 )  # fmt: skip
-
-
-def holds(dtype: DType, value: bool | int | float) -> bool:
-    """True where `dtype` holds `value` exactly."""
-    if dtype.kind is Kind.FLOAT:
-        return as_float(dtype, value) == value or value != value
-    if dtype.kind is Kind.BOOL:
-        return value in (0, 1)
-    return value == int(value) and dtype.low <= value <= dtype.high if abs(value) != float("inf") else False
-
-
-def as_float(dtype: DType, value: bool | int | float) -> float:
-    """`value` rounded to `dtype`."""
-    try:
-        return struct.unpack("f", struct.pack("f", value))[0] if dtype.bits == 32 else float(value)
-    except OverflowError:
-        return float("inf") if value > 0 else float("-inf")
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +176,7 @@ class Typer:
         """`expr` typed, operands converted to the type in which they meet."""
         match expr:
             case Constant(value=value):
-                return replace(expr, type=_constant_type(value))
+                return replace(expr, type=constant_type(value))
             case Name(id=name):
                 return replace(expr, type=self.types[name]) if name in self.types else expr
             case LaunchIndex() | Extent():
@@ -366,7 +336,7 @@ class Typer:
         return [self.convert(value, type_) for value in values]
 
     def check_fits(self, constant: Constant, dtype: DType) -> None:
-        if not holds(dtype, constant.value):
+        if not represents(dtype, constant.value):
             self.error(
                 "P305", f"{constant.value} does not fit {dtype}, the type it meets here", constant.span,
                 f"{dtype} holds {dtype.low} to {dtype.high}; cast the element first: `int(…)`",
@@ -377,7 +347,7 @@ class Typer:
         if value.type == type_ or not known(value):
             return value
         if isinstance(value, Constant):
-            return Constant(_constant_as(value.value, type_), value.span, type_, value.text)
+            return Constant(constant_as(value.value, type_), value.span, type_, value.text)
         return Convert(value, type_, value.span)
 
     def error(self, code: str, message: str, span: Span, hint: str | None = None) -> None:
@@ -395,17 +365,3 @@ def scalar(expr: Expr) -> ScalarType:
 
 def _float_of(left: Expr, right: Expr) -> ScalarType:
     return scalar(left) if kind_of(scalar(left)) is Kind.FLOAT else scalar(right)
-
-
-def _constant_type(value: bool | int | float) -> PythonType:
-    return PY_BOOL if isinstance(value, bool) else PY_INT if isinstance(value, int) else PY_FLOAT
-
-
-def _constant_as(value: bool | int | float, type_: ScalarType) -> bool | int | float:
-    match kind_of(type_):
-        case Kind.BOOL:
-            return bool(value)
-        case Kind.INT:
-            return int(value) if value == value and abs(value) != float("inf") else 0
-        case Kind.FLOAT:
-            return float(value)
