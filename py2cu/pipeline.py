@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from itertools import chain
 from pathlib import PurePath
 from typing import Final
 
@@ -39,16 +40,11 @@ from py2cu.translation import TargetName, Translation
 
 Pass = Callable[[Kernel, Reporter], Kernel]
 
-# What the Python says: these report errors.
-ANALYSES: Final[tuple[Pass, ...]] = (
-    separate_dims,
-    resolve_extents,
-    check_assigned,
-    infer_types,
-    add_guards,
-    find_roles,
-    check_dims,
-)
+# What the Python says: these report errors. Names are judged even where something could not be read, types where all
+# could, the rest where nothing was wrong, so that one run shows as much as can be trusted.
+NAMES: Final[tuple[Pass, ...]] = (separate_dims, resolve_extents, check_assigned)
+TYPES: Final[tuple[Pass, ...]] = (infer_types,)
+EFFECTS: Final[tuple[Pass, ...]] = (add_guards, find_roles, check_dims)
 # What C needs: these rewrite kernels that are right.
 LOWERINGS: Final[tuple[Pass, ...]] = (
     lower_loops,
@@ -126,8 +122,11 @@ def compile_kernel(module: Module, source: KernelSource, options: KernelOptions 
     """One function as IR that the targets can spell; as far as it got, where `reporter` holds errors."""
     local = Reporter(reporter.file)
     kernel = read_kernel(module, source, local, options)
-    for analyse in ANALYSES:
-        if not local.failed:
+    stages = (NAMES, () if local.failed else TYPES)
+    for analyse in chain(*stages):
+        kernel = analyse(kernel, local)
+    if not local.failed:
+        for analyse in EFFECTS:
             kernel = analyse(kernel, local)
     if not local.failed:
         for lower in LOWERINGS:
