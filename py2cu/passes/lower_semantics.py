@@ -59,6 +59,8 @@ class _Lowering:
                 return self.negate(replace(expr, operand=self.signed(operand)))
             case Unary(op="not", operand=operand):
                 return replace(expr, operand=as_test(operand))
+            case Unary(op="~"):
+                return self.invert(replace(expr, operand=self.signed(expr.operand)))
             case Compare(left=left, right=right):
                 return self.compare(expr, left, right)
             case BoolOp(op=op, left=left, right=right) if expr.type != PY_BOOL:
@@ -89,7 +91,9 @@ class _Lowering:
             case "**":
                 return self.power(expr)
             case "<<" | ">>":
-                return replace(expr, left=self.signed(expr.left))
+                expr = replace(expr, left=self.signed(expr.left))
+                is_narrow = isinstance(type_, ElementType) and type_.dtype.bits < 32
+                return wrapping(expr) if expr.op == "<<" and is_narrow else expr
             case "-":
                 expr = replace(expr, left=self.signed(expr.left), right=self.signed(expr.right))
             case "+" | "*" if not (a.is_natural and b.is_natural):
@@ -159,6 +163,17 @@ class _Lowering:
                 "wrapping_sub", Binary("-", Constant(0, expr.span, type_), expr.operand, expr.span, type_)
             )
         return expr
+
+    @staticmethod
+    def invert(expr: Unary) -> Expr:
+        """`~` of a bool element is its negation; of an unsigned one it wraps, where C's int turns negative."""
+        match expr.type:
+            case ElementType(dtype=dtype) if dtype.kind is Kind.BOOL:
+                return Unary("not", expr.operand, expr.span, PY_BOOL)
+            case ElementType(dtype=dtype) if dtype.bits < 32 and not dtype.signed:
+                return wrapping(expr)
+            case _:
+                return expr
 
     def compare(self, expr: Compare, left: Expr, right: Expr) -> Expr:
         if self.ranges.of(left).is_natural and self.ranges.of(right).is_natural:

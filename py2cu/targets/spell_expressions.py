@@ -140,7 +140,7 @@ class ExpressionSpeller:
             return Spelled("INT64_MIN", PRIMARY, "int64_t")
         wide = not -(2**31) < value < 2**31
         text = expr.text if re.fullmatch(r"0[xX][0-9a-fA-F]+", expr.text) else str(value)
-        return Spelled(f"{text}{'LL' if wide else ''}", PRIMARY if value >= 0 else UNARY, "int64_t" if wide else "int")
+        return Spelled(f"{text}{'L' if wide else ''}", PRIMARY if value >= 0 else UNARY, "int64_t" if wide else "int")
 
     def unary(self, expr: Unary) -> Spelled:
         inner = self.expr(expr.operand)
