@@ -109,7 +109,7 @@ class Writer:
             lambda: f"({a} {self.one('//', '%')} ({b} or {constant}))",
             lambda: f"({a} {self.one('//', '%', '+', '-', '*')} {constant})",
             lambda: f"({a} {self.one('<<', '>>')} {self.one('0', '1', '3', '7')})",
-            lambda: f"({a} {self.one('<<', '>>')} ({b} & {self.one('7', '31', '63')}))",
+            lambda: f"({a} {self.one('<<', '>>')} ({b} & 7))",
             lambda: f"({a} {self.one('&', '|', '^')} {self.one(b, constant)})",
             lambda: f"(~{a})",
             lambda: f"({a} ** {self.one('0', '1', '2', '3')})",

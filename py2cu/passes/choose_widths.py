@@ -15,10 +15,10 @@ from dataclasses import replace
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import Kind
 from py2cu.ir.extents import Binary, Constant, Name
-from py2cu.ir.nodes import Call, Convert, Expr, LaunchIndex, Unary
+from py2cu.ir.nodes import Call, Convert, Expr, LaunchIndex, Load, Unary
 from py2cu.ir.statements import Assign, Block, Bound, For, Kernel, Stmt
 from py2cu.ir.types import ArrayType, PythonType, ScalarType, Width
-from py2cu.ir.visit import rebuild_block
+from py2cu.ir.visit import children, rebuild_block
 from py2cu.passes.ranges import INT_MAX, Range, Ranges, Reach, times
 
 _ORDER = (Width.INT, Width.INDEX, Width.LONG)
@@ -67,6 +67,8 @@ class _Chooser:
             return Width.LONG
         if all(not term for term in found.reach):
             return Width.INT if found.reach.get((), 0) <= INT_MAX else Width.LONG
+        if any(abs(factor) > INT_MAX for factor in found.reach.values()):
+            return Width.LONG
         self.bounds.append(found.reach)
         return Width.INDEX
 
@@ -83,7 +85,10 @@ class _Chooser:
                 return replace(expr, type=replace(expr.type, width=Width.INDEX))
             case LaunchIndex():
                 return replace(expr, type=replace(expr.type, width=Width.INT))
-        typed = replace(expr, type=replace(expr.type, width=self.width(self.ranges.of(expr))))
+        # Never narrower than its operands: what is computed from them is computed in their type.
+        operands = (_width(child) for child in children(expr) if not isinstance(expr, Load | Convert))
+        width = max(self.width(self.ranges.of(expr)), *operands, Width.INT, key=_ORDER.index)
+        typed = replace(expr, type=replace(expr.type, width=width))
         return _widen_operands(typed)
 
     def statement(self, stmt: Stmt) -> Block:
@@ -130,8 +135,8 @@ def _nonzero(kernel: Kernel) -> frozenset[str]:
 
 def prune(bounds: list[Reach], nonzero: frozenset[str]) -> tuple[Bound, ...]:
     """The bounds that no other one implies, without their negative terms, in a stable order."""
-    positive = [{term: n for term, n in bound.items() if n > 0 and term} for bound in bounds]
-    unique = list(dict.fromkeys(tuple(sorted(bound.items())) for bound in positive if bound))
+    positive = [{term: n for term, n in bound.items() if n > 0} for bound in bounds]
+    unique = list(dict.fromkeys(tuple(sorted(bound.items())) for bound in positive if any(bound)))
     kept = [
         bound
         for bound in unique

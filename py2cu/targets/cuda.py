@@ -96,7 +96,7 @@ def _bound_text(bound: Bound, kernel: Kernel) -> tuple[str, bool]:
     sizes = [_monomial(array.type) for array in kernel.arrays]
     terms, is_whole = [], True
     for names, factor in bound.terms:
-        factors = [_symbol(name, kernel) for name in names]
+        factors = [_symbol(name, kernel) for name in names] or ["1"]
         is_grid = len(names) == 2 and all(name.startswith(("grid", "block")) for name in names)
         if is_grid:
             factors = [f"int64_t({factors[1]})", factors[0]]
@@ -104,7 +104,7 @@ def _bound_text(bound: Bound, kernel: Kernel) -> tuple[str, bool]:
             factors.insert(0, "1.0")
             is_whole = False
         if factor != 1:
-            factors.insert(0, str(factor))
+            factors = [str(factor), *(name for name in factors if name != "1")]
         terms.append(" * ".join(factors))
     return " + ".join(terms), is_whole
 
