@@ -15,9 +15,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
-import typer
+import click
 
 from py2cu import __version__
 from py2cu.codes import CODES
@@ -29,25 +29,33 @@ from py2cu.translation import TargetName, Text, Translation
 if TYPE_CHECKING:
     from py2cu.runtime.check import CheckReport
 
-app = typer.Typer(
-    name="py2cu",
-    help="Write a kernel in Python, get CUDA C++ that you would sign, and proof that the two agree.",
-    epilog="Examples:\n\n"
-    "py2cu translate rgb2grey.py -o csrc  (the .cu, .h and .cpp)\n\n"
-    "py2cu check rgb2grey.py  (against its own Python, over many shapes and values)\n\n"
-    "py2cu explain P301  (what a diagnostic means)\n\n"
-    "Exit codes: 0 fine, 1 a check failed, 2 the input was refused, 3 the environment lacks something.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
 
-Files = Annotated[list[Path], typer.Argument(metavar="FILE", help="Python files with kernels.", show_default=False)]
-Only = Annotated[str | None, typer.Option("--kernel", metavar="NAME", help="This kernel only.")]
-Output = Annotated[Path | None, typer.Option("-o", "--output", metavar="DIR", help="Write the texts here.")]
-Spelling = Annotated[TargetName, typer.Option(help="The GPU, or the same kernels as C++ for the CPU.")]
-Target = Annotated[TargetName | None, typer.Option(help="What to build for; by default the GPU, if there is one.")]
-Device = Annotated[TargetName | None, typer.Option(help="Where to run; by default the GPU, if there is one.")]
+def _examples(*lines: str, after: str = "") -> str:
+    r"""The end of a command's help; `\b` keeps click from wrapping it."""
+    return "\n".join(["\b", "Examples:", *(f"  {line}" for line in lines), "", after])
+
+
+@click.group(
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=_examples(
+        "py2cu translate rgb2grey.py -o csrc   the .cu, .h and .cpp",
+        "py2cu check rgb2grey.py               against its own Python, over many shapes and values",
+        "py2cu explain P301                    what a diagnostic means",
+        after="Exit codes: 0 fine, 1 a check failed, 2 the input was refused, 3 the environment lacks something.",
+    ),
+)
+@click.version_option(__version__, message="py2cu %(version)s")
+def app() -> None:
+    """Write a kernel in Python, get CUDA C++ that you would sign, and proof that the two agree."""
+
+
+_TARGETS = click.Choice([str(name) for name in TargetName])
+_FILES = click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+_KERNEL = click.option("--kernel", metavar="NAME", help="This kernel only.")
+
+
+def _as_target(_: click.Context, __: click.Parameter, value: str | None) -> TargetName | None:
+    return None if value is None else TargetName(value)
 
 
 def main() -> NoReturn:
@@ -64,29 +72,41 @@ def main() -> NoReturn:
 
 
 @app.command(
-    epilog="Examples:\n\npy2cu translate saxpy.py\n\npy2cu translate saxpy.py softmax.py -o csrc\n\n"
-    "py2cu translate layers.py --kernel silu --target cpu"
+    epilog=_examples(
+        "py2cu translate saxpy.py",
+        "py2cu translate saxpy.py softmax.py -o csrc",
+        "py2cu translate layers.py --kernel silu --target cpu",
+    )
+)
+@_FILES
+@click.option("-o", "--output", metavar="DIR", type=click.Path(path_type=Path), help="Write the texts here.")
+@_KERNEL
+@click.option(
+    "--target",
+    type=_TARGETS,
+    default=TargetName.CUDA.value,
+    callback=_as_target,
+    show_default=True,
+    help="The GPU, or the same kernels as C++ for the CPU.",
 )
 @answering()
-def translate(
-    files: Files,
-    output: Output = None,
-    kernel: Only = None,
-    target: Spelling = TargetName.CUDA,
-) -> None:
-    """Print the C++ of kernels, or write it to a directory. The files are read, never imported or run."""
-    translations = translate_all(files, kernel)
-    texts = [text for done in translations for text in done.artifacts(target).files]
+def translate(files: tuple[Path, ...], output: Path | None, kernel: str | None, target: TargetName) -> None:
+    """Print the C++ of kernels, or write it to files.
+
+    The Python files are read, never imported or run.
+    """
+    translations = translate_all(files, kernel, target)
+    texts = [text for done in translations for text in done.texts[target].files]
     for done in translations:
         say(*map(rendered, done.notes))
     if output is None:
-        typer.echo("\n\n".join(f"// --- {text.name} ---\n\n{text.text.rstrip()}" for text in texts))
+        click.echo("\n\n".join(f"// --- {text.name} ---\n\n{text.text.rstrip()}" for text in texts))
     else:
         write_texts(output, texts)
 
 
-def translate_all(files: Sequence[Path], only: str | None) -> list[Translation]:
-    """Every file's translation.
+def translate_all(files: Sequence[Path], only: str | None, target: TargetName) -> list[Translation]:
+    """Every file's translation, with the texts of `target`.
 
     Raises:
         Refused: with the errors of all the files.
@@ -97,7 +117,7 @@ def translate_all(files: Sequence[Path], only: str | None) -> list[Translation]:
     with collecting() as refusals:
         for path in files:
             with refusals.of(path):
-                done.append(translate_file(SourceFile.read(path), only))
+                done.append(translate_file(SourceFile.read(path), only, [target]))
     return done
 
 
@@ -128,10 +148,16 @@ def write_texts(directory: Path, texts: Sequence[Text]) -> None:
 # --- check and build -------------------------------------------------------------------------------------------------
 
 
-@app.command(epilog="Examples:\n\npy2cu check saxpy.py\n\npy2cu check layers.py --kernel silu --device cpu")
+@app.command(epilog=_examples("py2cu check saxpy.py", "py2cu check layers.py --kernel silu --device cpu"))
+@_FILES
+@_KERNEL
+@click.option("--device", type=_TARGETS, callback=_as_target, help="Where to run; by default the GPU, if there is one.")
 @answering()
-def check(files: Files, kernel: Only = None, device: Device = None) -> None:
-    """Build every kernel and compare it with its own Python, over many shapes and values. Imports the files."""
+def check(files: tuple[Path, ...], kernel: str | None, device: TargetName | None) -> None:
+    """Build kernels and compare each with its own Python.
+
+    Over many shapes and values, each dtype's extremes among them. Imports the files. Exits with 1 where two differ.
+    """
     where = _device(device)
     from py2cu.loading import load_all
     from py2cu.runtime.build import library
@@ -141,38 +167,42 @@ def check(files: Files, kernel: Only = None, device: Device = None) -> None:
     for loaded in load_all(files, kernel):
         for each in loaded.kernels:
             with working(f"building {each.__name__} for {where}"):
-                library(each.translation.artifacts(where), source=loaded.source)
+                library(each.translation.texts[where], source=loaded.source)
             with working(f"checking {each.__name__} on {where}"):
                 reports.append(check_kernel(each, device=where.value))
     show_reports(reports)
     if not all(report.ok for report in reports):
-        raise typer.Exit(EXIT_CHECK_FAILED)
+        raise click.exceptions.Exit(EXIT_CHECK_FAILED)
 
 
 def show_reports(reports: Sequence[CheckReport]) -> None:
     """One line a kernel, then what failed, was skipped or is worth a note."""
     rows = [("kernel", "device", "cases", "elements", "result")]
     rows += [(r.kernel, r.device, str(r.cases), str(r.elements), _verdict(r)) for r in reports]
-    typer.echo(table(rows))
+    click.echo(table(rows))
     for report in reports:
         if not report.ok:
-            typer.echo(f"\n{report}")
+            click.echo(f"\n{report}")
         elif report.notes:
-            typer.echo("\n".join(["", f"`{report.kernel}`", *(f"  note: {note}" for note in report.notes)]))
+            click.echo("\n".join(["", f"`{report.kernel}`", *(f"  note: {note}" for note in report.notes)]))
 
 
 def _verdict(report: CheckReport) -> str:
     return "agrees" if report.ok else "DIFFERS" if report.failures else "not proven"
 
 
-@app.command(epilog="Examples:\n\npy2cu build layers.py\n\npy2cu build layers.py --target cpu")
+@app.command(epilog=_examples("py2cu build layers.py", "py2cu build layers.py --target cpu"))
+@_FILES
+@_KERNEL
+@click.option(
+    "--target", type=_TARGETS, callback=_as_target, help="What to build for; by default the GPU, if there is one."
+)
 @answering()
-def build(
-    files: Files,
-    kernel: Only = None,
-    target: Target = None,
-) -> None:
-    """Fill the cache, so that the first call of every kernel finds it built. Imports the files."""
+def build(files: tuple[Path, ...], kernel: str | None, target: TargetName | None) -> None:
+    """Fill the cache with every kernel, built.
+
+    The first call of a kernel then finds it there. Imports the files.
+    """
     where = target or _device(None)
     _require_torch()
     from py2cu.loading import load_all
@@ -181,8 +211,8 @@ def build(
     for loaded in load_all(files, kernel):
         for each in loaded.kernels:
             with working(f"building {each.__name__} for {where}"):
-                path = library(each.translation.artifacts(where), source=loaded.source)
-            typer.echo(f"{each.__name__}: {path}")
+                path = library(each.translation.texts[where], source=loaded.source)
+            click.echo(f"{each.__name__}: {path}")
 
 
 def _device(wanted: TargetName | None) -> TargetName:
@@ -205,21 +235,25 @@ def _require_torch() -> ModuleType:
 # --- explain, doctor -------------------------------------------------------------------------------------------------
 
 
-@app.command(epilog="Examples:\n\npy2cu explain P301\n\npy2cu explain  (lists all codes)")
+def _codes_from(_: click.Context, __: click.Parameter, start: str) -> list[str]:
+    return [code for code in CODES if code.startswith(start.upper())]
+
+
+@app.command(epilog=_examples("py2cu explain P301", "py2cu explain        lists all codes"))
+@click.argument("code", required=False, shell_complete=_codes_from)
 @answering()
-def explain(
-    code: Annotated[
-        str | None, typer.Argument(metavar="CODE", help="As in `error[P301]`.", autocompletion=lambda: list(CODES))
-    ] = None,
-) -> None:
-    """What a diagnostic means, with an example of what to write instead."""
+def explain(code: str | None) -> None:
+    """What a diagnostic means, and what to write.
+
+    CODE is what stands in brackets, as in `error[P301]`.
+    """
     if code is None:
-        typer.echo(table([("code", "meaning"), *((name, row.title) for name, row in CODES.items())]))
+        click.echo(table([("code", "meaning"), *((name, row.title) for name, row in CODES.items())]))
         return
     found = re.search(r"P\d{3}", code.upper())
     if found is None or found[0] not in CODES:
         refuse(f"there is no code {code}{_near(code)}\n  hint: `py2cu explain` lists them: {', '.join(CODES)}")
-    typer.echo(explanation(found[0]))
+    click.echo(explanation(found[0]))
 
 
 def _near(code: str) -> str:
@@ -241,31 +275,19 @@ def explanation(code: str) -> str:
     return "\n\n".join(parts)
 
 
-@app.command(epilog="Example:\n\npy2cu doctor  (exits with 3 when `check` or `build` could not work here)")
+@app.command(epilog=_examples("py2cu doctor        exits with 3 when `check` or `build` could not work here"))
 @answering()
 def doctor() -> None:
-    """What is here to build and run kernels with, and what to do about what is missing."""
+    """What is here to build kernels with.
+
+    And what to do about what is missing.
+    """
     from py2cu.runtime.doctor import diagnose, exit_status
 
     findings = diagnose()
     lines = table([(item.component, item.state.value, item.detail) for item in findings]).splitlines()
     for item, line in zip(findings, lines, strict=True):
-        typer.echo(line)
+        click.echo(line)
         if item.hint:
-            typer.echo(f"    hint: {item.hint}")
-    raise typer.Exit(exit_status(findings))
-
-
-def _show_version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"py2cu {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _options(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
-    ] = False,
-) -> None:
-    pass
+            click.echo(f"    hint: {item.hint}")
+    raise click.exceptions.Exit(exit_status(findings))

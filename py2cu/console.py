@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, NoReturn
 
-import typer
+import click
 
 from py2cu.diagnostics import Diagnostic, EnvironmentLacks, Py2cuError, Severity, TranslationError
 from py2cu.source import UnreadableSource
@@ -41,12 +41,12 @@ def answering() -> Iterator[None]:
     """Turns whatever a command raises into a message on stderr and an exit code."""
     try:
         yield
-    except (typer.Exit, typer.Abort, typer.BadParameter, BrokenPipeError):
+    except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
         raise
     except KeyboardInterrupt:
-        raise typer.Exit(EXIT_INTERRUPTED) from None
+        raise click.exceptions.Exit(EXIT_INTERRUPTED) from None
     except Exception as error:
-        raise typer.Exit(_report(error)) from None
+        raise click.exceptions.Exit(_report(error)) from None
 
 
 def _report(error: Exception) -> int:
@@ -87,7 +87,7 @@ def refuse(message: str) -> NoReturn:
 def say(*texts: str) -> None:
     """To stderr, so that stdout holds results only."""
     for text in texts:
-        typer.echo(text, err=True)
+        click.echo(text, err=True)
 
 
 def rendered(item: Diagnostic) -> str:
@@ -102,7 +102,7 @@ def rendered(item: Diagnostic) -> str:
 
 def marked(kind: str, text: str) -> str:
     colours = {"error": "red", "warning": "yellow", "note": "cyan", "ok": "green"}
-    return typer.style(text, fg=colours[kind], bold=True) if _has_colour() else text
+    return click.style(text, fg=colours[kind], bold=True) if _has_colour() else text
 
 
 def _has_colour() -> bool:

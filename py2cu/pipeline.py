@@ -1,6 +1,6 @@
 """The whole compiler on one screen: source → kernels → passes → texts.
 
-    read_module → read_kernel → PASSES → render(cuda), render(cpu) → Translation
+    read_module → read_kernel → PASSES → render, once a target → Translation
 
 Each stage reports what it finds wrong and goes on; the errors of a file are raised together. Nothing here needs torch.
 """
@@ -57,7 +57,9 @@ LOWERINGS: Final[tuple[Pass, ...]] = (
 )
 
 
-def translate_file(file: SourceFile, only: str | None = None) -> Translation:
+def translate_file(
+    file: SourceFile, only: str | None = None, targets: Iterable[TargetName] = TargetName
+) -> Translation:
     """Every kernel of a file, or the one called `only`.
 
     Raises:
@@ -66,7 +68,7 @@ def translate_file(file: SourceFile, only: str | None = None) -> Translation:
     reporter = Reporter(file)
     module = read_module(file, reporter)
     sources = _chosen(module, only, reporter) if module else ()
-    return _translate(_stem(file), module, [(source, None) for source in sources], reporter)
+    return _translate(_stem(file), module, [(source, None) for source in sources], targets, reporter)
 
 
 def translate_function(
@@ -80,11 +82,15 @@ def translate_function(
     reporter = Reporter(file)
     module = read_module(file, reporter, live)
     source = module.function_at(line, name) if module else None
-    return _translate(options.name or name, module, [(source, options)] if source else [], reporter)
+    return _translate(options.name or name, module, [(source, options)] if source else [], TargetName, reporter)
 
 
 def _translate(
-    name: str, module: Module | None, sources: Iterable[tuple[KernelSource, KernelOptions | None]], reporter: Reporter
+    name: str,
+    module: Module | None,
+    sources: Iterable[tuple[KernelSource, KernelOptions | None]],
+    targets: Iterable[TargetName],
+    reporter: Reporter,
 ) -> Translation:
     assert module is not None or reporter.failed
     kernels = tuple(compile_kernel(module, *source, reporter) for source in sources if module is not None)
@@ -98,8 +104,7 @@ def _translate(
         python_file=reporter.file.name,
         signatures=tuple(signature_of(kernel) for kernel in kernels),
         notes=reporter.sorted,
-        cuda=render(name, source_name, kernels, TargetName.CUDA),
-        cpu=render(name, source_name, kernels, TargetName.CPU),
+        texts={target: render(name, source_name, kernels, target) for target in targets},
     )
 
 

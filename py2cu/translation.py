@@ -6,7 +6,8 @@ Plain frozen data; it pickles into the cache, so that a cached kernel runs witho
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from py2cu.diagnostics import Diagnostic
 from py2cu.ir.signature import Signature
@@ -43,14 +44,18 @@ class Artifacts:
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """One Python file (or one kernel of it), translated for every target."""
+    """One Python file (or one kernel of it), translated for the targets asked for."""
 
     name: str
     python_file: str
     signatures: tuple[Signature, ...]
     notes: tuple[Diagnostic, ...]
-    cuda: Artifacts
-    cpu: Artifacts
+    texts: Mapping[TargetName, Artifacts]
 
-    def artifacts(self, target: TargetName) -> Artifacts:
-        return self.cuda if target is TargetName.CUDA else self.cpu
+    @property
+    def cuda(self) -> Artifacts:
+        return self.texts[TargetName.CUDA]
+
+    def with_texts(self, artifacts: Artifacts) -> Translation:
+        """The same with other texts for their target."""
+        return replace(self, texts={**self.texts, artifacts.target: artifacts})

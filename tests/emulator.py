@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import re
 
-from py2cu.translation import Artifacts, Text, Translation
+from py2cu.translation import Artifacts, TargetName, Text, Translation
 
 WORDS = """
 #include <functional>
@@ -53,7 +53,7 @@ static void launch(dim3 grid, dim3 block, Body body)
 
 def emulate(translation: Translation) -> Translation:
     """`translation` with the CUDA text in place of the CPU's."""
-    return dataclasses.replace(translation, cpu=_artifacts(translation.cuda, translation.cpu))
+    return translation.with_texts(_artifacts(*(translation.texts[target] for target in TargetName)))
 
 
 def _artifacts(cuda: Artifacts, cpu: Artifacts) -> Artifacts:

@@ -12,7 +12,7 @@ import pytest
 
 from py2cu.pipeline import translate_file
 from py2cu.source import SourceFile
-from py2cu.translation import Translation
+from py2cu.translation import TargetName, Translation
 from tests.compilers import GXX_STRICT, NVCC_STRICT, gxx, nvcc
 
 HERE = Path(__file__).parent
@@ -31,7 +31,7 @@ def texts(path: Path) -> dict[str, str]:
     translation = translate(path)
     files = [translation.cuda.kernel]
     if path.stem in WHOLE:
-        files = [*translation.cuda.files, translation.cpu.kernel, translation.cpu.header]
+        files = [*translation.cuda.files, *translation.texts[TargetName.CPU].files[:2]]
     return {file.name: file.text for file in files}
 
 
@@ -60,7 +60,7 @@ def test_cuda_compiles_without_warnings(path, tmp_path):
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_cpu_text_compiles_without_warnings(path, tmp_path):
-    artifacts = translate(path).cpu
+    artifacts = translate(path).texts[TargetName.CPU]
     for text in (artifacts.kernel, artifacts.header):
         (tmp_path / text.name).write_text(text.text, encoding="utf-8")
     compile_quietly([gxx(), *GXX_STRICT, "-O1", "-c", tmp_path / artifacts.kernel.name, "-o", tmp_path / "kernel.o"])

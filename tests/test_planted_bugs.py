@@ -115,8 +115,8 @@ def plant(bug: Bug, target: TargetName) -> Kernel:
     """A kernel with `bug` in the text for `target`."""
     sound: Kernel = MAKERS[bug.function](bug.function)
     translation = sound.translation
-    artifacts = edit(translation.artifacts(target), bug)
-    return sound.with_translation(dataclasses.replace(translation, **{target.value: artifacts}))
+    artifacts = edit(translation.texts[target], bug)
+    return sound.with_translation(translation.with_texts(artifacts))
 
 
 def edit(artifacts: Artifacts, bug: Bug) -> Artifacts:

@@ -19,6 +19,7 @@ import pytest
 from py2cu.dtypes import BY_NAME, promote
 from py2cu.pipeline import translate_file
 from py2cu.source import SourceFile
+from py2cu.translation import TargetName
 from tests.emulator import emulate
 from tests.test_kernel_cases import PRELUDE, Case, import_kernels, signature_of
 
@@ -224,7 +225,7 @@ def translations():
     translation = translate_file(SourceFile("random_kernels.py", python()))
     both = {"cpu": translation, "cuda": emulate(translation)}
     for each in both.values():
-        load(each.cpu)  # here, so that a text that does not compile is compiled once
+        load(each.texts[TargetName.CPU])  # here, so that a text that does not compile is compiled once
     return both
 
 

@@ -10,6 +10,7 @@ import ast
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import libcst as cst
 from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
@@ -65,7 +66,7 @@ def read_module(file: SourceFile, reporter: Reporter, live: Mapping[str, object]
     if tree is None:
         return None
     try:
-        positions = MetadataWrapper(tree, unsafe_skip_copy=True).resolve(PositionProvider)
+        positions = _Positions(tree, unsafe_skip_copy=True).resolve(PositionProvider)
     except (RecursionError, KeyError):  # LibCST stumbles over its own bookkeeping when the stack ends
         reporter.error("P102", "the source is nested too deeply to read", Span(1, 0, 1, 1), _DEEP)
         return None
@@ -74,6 +75,13 @@ def read_module(file: SourceFile, reporter: Reporter, live: Mapping[str, object]
     functions = tuple(_functions(tree.body, environment))
     kernels = tuple(source for source in functions if source.decorator is not None)
     return Module(file, positions, kernels, functions)
+
+
+class _Positions(MetadataWrapper):
+    """LibCST walks a tree once more for the providers that share a walk, also where, as here, there are none."""
+
+    def visit_batched(self, visitors: Iterable[Any], *args: Any, **kwargs: Any) -> cst.CSTNode:
+        return super().visit_batched(visitors, *args, **kwargs) if visitors else self.module
 
 
 def _parse(file: SourceFile, reporter: Reporter) -> cst.Module | None:

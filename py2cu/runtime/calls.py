@@ -123,7 +123,7 @@ class Call:
     def packet(self, device: str) -> Any:
         """The op's overloads for a device; the first use builds or loads them."""
         if device not in self._packets:
-            namespace = getattr(torch.ops, load(self.translation.artifacts(TargetName(device)), source=self._source))
+            namespace = getattr(torch.ops, load(self.translation.texts[TargetName(device)], source=self._source))
             self._packets[device] = getattr(namespace, self.signature.op)
         return self._packets[device]
 

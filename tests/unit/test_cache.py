@@ -31,8 +31,8 @@ def make(directory: Path) -> Path:
 
 
 def translation(name: str) -> Translation:
-    cuda, cpu = (Artifacts(name, target, EMPTY, EMPTY, EMPTY) for target in TargetName)
-    return Translation(name=name, python_file="k.py", signatures=(), notes=(), cuda=cuda, cpu=cpu)
+    texts = {target: Artifacts(name, target, EMPTY, EMPTY, EMPTY) for target in TargetName}
+    return Translation(name=name, python_file="k.py", signatures=(), notes=(), texts=texts)
 
 
 def test_location_is_the_users_unless_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ HOMES = {
     "libcst": {"frontend"},
     "jinja2": {"render"},
     "torch": {"runtime", "kernels", "testing", "cli"},
-    "typer": {"cli", "console"},
+    "click": {"cli", "console"},
     "rich": {"cli", "console"},
 }
 
