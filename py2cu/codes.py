@@ -22,9 +22,10 @@ class Code:
 
 def _file(kernel: str) -> str:
     """A whole file: the imports that `kernel` needs, and `kernel`."""
-    types = [name for name in ("Float32", "Int32", "UInt8") if f"{name}[" in kernel]
+    types = [name for name in ("Float32", "Int32", "UInt8", "UInt32") if f"{name}[" in kernel]
     names = [name for name in ("Index", "blockDim", "blockIdx", "kernel", "threadIdx") if name in kernel]
-    lead = [f"from jaxtyping import {', '.join(types)}", "from torch import Tensor"] if types else []
+    lead = ["import numpy as np"] if "np." in kernel else []
+    lead += [f"from jaxtyping import {', '.join(types)}", "from torch import Tensor"] if types else []
     return "\n".join([*lead, f"from py2cu import {', '.join(names)}", "", "", kernel.strip("\n"), ""])
 
 
@@ -32,6 +33,11 @@ def _index(body: str) -> str:
     """A file with one index kernel over `x`, `out` and `n`."""
     lines = ["@kernel", 'def f(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):']
     return _file("\n".join(lines + [f"    {line}" for line in body.splitlines()]))
+
+
+def _unsigned(body: str) -> str:
+    head = 'def f(i: Index["n"], x: UInt32[Tensor, "n"], y: Int32[Tensor, "n"], out: Int32[Tensor, "n"]):'
+    return _file(f"@kernel\n{head}\n    {body}")
 
 
 _SYNTAX: Final = {
@@ -194,6 +200,13 @@ _TYPES: Final = {
         "The divisor is the constant zero: Python would raise ZeroDivisionError in every thread.",
         _index("out[i] = x[i % 0]"),
         _index("out[i] = x[i % 2]"),
+    ),
+    "P309": Code(
+        "types do not meet",
+        "torch promotes uint16, uint32 and uint64 with Python numbers alone: with another element type there is no "
+        "type that holds both, so one side needs a cast.",
+        _unsigned("out[i] = x[i] + y[i]"),
+        _unsigned("out[i] = np.int32(x[i]) + y[i]"),
     ),
 }
 

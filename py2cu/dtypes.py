@@ -31,6 +31,8 @@ class DType:
     kind: Kind
     bits: int
     signed: bool = True
+    precision: int = 0  # of a float: bits of the significand, the leading one included
+    symbol: str = ""  # in a generic kernel: the template parameter that stands for it
 
     def __str__(self) -> str:
         return self.name
@@ -55,7 +57,8 @@ class DType:
             case Kind.INT:
                 return (1 << (self.bits - self.signed)) - 1
             case Kind.FLOAT:
-                return 3.4028234663852886e38 if self.bits == 32 else 1.7976931348623157e308
+                exponents = self.bits - self.precision  # bits
+                return math.ldexp(2.0 - 2.0 ** (1 - self.precision), 2 ** (exponents - 1) - 1)
 
     def holds(self, value: float) -> bool:
         """True where `value` lies in range, and is whole for a type of whole numbers."""
@@ -66,9 +69,17 @@ class DType:
     @property
     def epsilon(self) -> float:
         """Distance from 1.0 to the next float; 0 for other kinds."""
-        if self.kind is not Kind.FLOAT:
-            return 0.0
-        return 2.0**-23 if self.bits == 32 else 2.0**-52
+        return 2.0 ** (1 - self.precision) if self.kind is Kind.FLOAT else 0.0
+
+    @property
+    def is_half(self) -> bool:
+        """A 16-bit float: C has no arithmetic of its own for it, only a class."""
+        return self.kind is Kind.FLOAT and self.bits == 16
+
+    @property
+    def is_bare(self) -> bool:
+        """An unsigned type that torch lets meet no other."""
+        return self.kind is Kind.INT and not self.signed and self.bits > 8
 
 
 BOOL: Final = DType("bool", "bool", "Bool", "Bool", Kind.BOOL, 8, signed=False)
@@ -77,28 +88,37 @@ I8: Final = DType("int8", "int8_t", "Char", "Int8", Kind.INT, 8)
 I16: Final = DType("int16", "int16_t", "Short", "Int16", Kind.INT, 16)
 I32: Final = DType("int32", "int32_t", "Int", "Int32", Kind.INT, 32)
 I64: Final = DType("int64", "int64_t", "Long", "Int64", Kind.INT, 64)
-F32: Final = DType("float32", "float", "Float", "Float32", Kind.FLOAT, 32)
-F64: Final = DType("float64", "double", "Double", "Float64", Kind.FLOAT, 64)
+U16: Final = DType("uint16", "uint16_t", "UInt16", "UInt16", Kind.INT, 16, signed=False)
+U32: Final = DType("uint32", "uint32_t", "UInt32", "UInt32", Kind.INT, 32, signed=False)
+U64: Final = DType("uint64", "uint64_t", "UInt64", "UInt64", Kind.INT, 64, signed=False)
+F16: Final = DType("float16", "__half", "Half", "Float16", Kind.FLOAT, 16, precision=11)
+BF16: Final = DType("bfloat16", "__nv_bfloat16", "BFloat16", "BFloat16", Kind.FLOAT, 16, precision=8)
+F32: Final = DType("float32", "float", "Float", "Float32", Kind.FLOAT, 32, precision=24)
+F64: Final = DType("float64", "double", "Double", "Float64", Kind.FLOAT, 64, precision=53)
 
-DTYPES: Final = (BOOL, U8, I8, I16, I32, I64, F32, F64)
+DTYPES: Final = (BOOL, U8, I8, I16, I32, I64, U16, U32, U64, F16, BF16, F32, F64)
 DEFAULT_FLOAT: Final = F32  # torch.get_default_dtype(): what an int element and a Python float make
 
 BY_NAME: Final = {row.name: row for row in DTYPES}
 BY_JAXTYPING: Final = {row.jaxtyping: row for row in DTYPES}
 # Spellings other than `name` that torch, NumPy and numba use for the same type.
 ALIASES: Final = {
-    "bool_": BOOL, "boolean": BOOL, "byte": U8, "ubyte": U8, "short": I16, "long": I64,
-    "half": None, "float": F32, "single": F32, "double": F64, "intc": I32, "intp": I64, "int_": I64,
-    "float_": F64, "longlong": I64,
+    "bool_": BOOL, "boolean": BOOL, "byte": U8, "ubyte": U8, "short": I16, "intc": I32, "long": I64, "longlong": I64,
+    "int_": I64, "intp": I64, "ushort": U16, "uintc": U32, "uint": U64, "ulong": U64, "ulonglong": U64, "uintp": U64,
+    "half": F16, "float": F32, "single": F32, "double": F64, "float_": F64,
 }  # fmt: skip
 
 
-def promote(a: DType, b: DType) -> DType:
-    """`torch.promote_types`: the dtype in which `a` and `b` elements meet."""
+def promote(a: DType, b: DType) -> DType | None:
+    """`torch.promote_types`: the dtype in which `a` and `b` elements meet; None where there is none."""
     if a is b:
         return a
+    if a.is_bare or b.is_bare:
+        return None
     if a.kind is not b.kind:
         return max(a, b, key=lambda row: row.kind)
+    if a.is_half and b.is_half:
+        return F32  # neither holds the other's values
     if a.signed is b.signed:
         return max(a, b, key=lambda row: row.bits)
     unsigned, signed = (a, b) if b.signed else (b, a)

@@ -34,6 +34,7 @@ from py2cu.passes.place_declarations import place_declarations
 from py2cu.passes.rename import rename, spell_identifier
 from py2cu.passes.resolve_extents import resolve_extents
 from py2cu.passes.separate_dims import separate_dims
+from py2cu.passes.widen_halves import widen_halves
 from py2cu.render import render
 from py2cu.source import SourceFile
 from py2cu.translation import TargetName, Translation
@@ -50,6 +51,7 @@ LOWERINGS: Final[tuple[Pass, ...]] = (
     lower_loops,
     choose_widths,
     flatten_subscripts,
+    widen_halves,
     lower_semantics,
     narrow_floats,
     place_declarations,

@@ -36,6 +36,10 @@ _INCLUDES: Final = {
     "algorithm": r"std::(max|min)\b",
     "cmath": rf"\b(INFINITY|NAN)\b|\b({'|'.join(sorted(_MATH))})\(",
     "cstdint": r"_t\b",
+    "cuda_bf16.h": r"\b__nv_bfloat16\b",
+    "cuda_fp16.h": r"\b__half\b",
+    "torch/headeronly/util/BFloat16.h": r"\bc10::BFloat16\b",
+    "torch/headeronly/util/Half.h": r"\bc10::Half\b",
     "type_traits": r"std::(make_unsigned_t|is_floating_point_v)",
 }
 
@@ -90,8 +94,8 @@ def _render_cuda(name: str, source: str, kernels: tuple[Kernel, ...]) -> Artifac
     return Artifacts(
         name,
         TargetName.CUDA,
-        _kernel_text(f"{name}.cu", "cuda/kernel.cu.j2", common, _helpers(views, "__device__ inline")),
-        _text(f"{name}.h", "cuda/launcher.h.j2", common),
+        _with_includes(f"{name}.cu", "cuda/kernel.cu.j2", common | {"helpers": _helpers(views, "__device__ inline")}),
+        _with_includes(f"{name}.h", "cuda/launcher.h.j2", common),
         _binding_text(f"{name}.cpp", common, kernels, is_cuda=True),
     )
 
@@ -102,8 +106,8 @@ def _render_cpu(name: str, source: str, kernels: tuple[Kernel, ...]) -> Artifact
     return Artifacts(
         name,
         TargetName.CPU,
-        _kernel_text(f"{name}_cpu.cpp", "cpu/kernel.cpp.j2", common, _helpers(views, "static inline")),
-        _text(f"{name}_cpu.h", "cpu/launcher.h.j2", common),
+        _with_includes(f"{name}_cpu.cpp", "cpu/kernel.cpp.j2", common | {"helpers": _helpers(views, "static inline")}),
+        _with_includes(f"{name}_cpu.h", "cpu/launcher.h.j2", common),
         _binding_text(f"{name}_cpu_binding.cpp", common, kernels, is_cuda=False),
     )
 
@@ -113,15 +117,15 @@ def _helpers(views: tuple[KernelView, ...], prefix: str) -> list[str]:
     return [helper_text(name, prefix) for name in names]
 
 
-def _kernel_text(file: str, template: str, common: Mapping[str, object], helpers: list[str]) -> Text:
+def _with_includes(file: str, template: str, facts: Mapping[str, object]) -> Text:
     """Rendered once to see which headers the text needs, then with them."""
-    body = _render(template, {**common, "helpers": helpers, "includes": []})
+    body = _render(template, {**facts, "includes": []})
     includes = sorted(header for header, mention in _INCLUDES.items() if re.search(mention, body))
-    return _split(file, _render(template, {**common, "helpers": helpers, "includes": includes}))
+    return _split(file, _render(template, {**facts, "includes": includes}))
 
 
 def _binding_text(file: str, common: Mapping[str, object], kernels: tuple[Kernel, ...], is_cuda: bool) -> Text:
-    views = tuple(binding.view(kernel) for kernel in kernels)
+    views = tuple(binding.view(kernel, cuda.DIALECT if is_cuda else cpu.DIALECT) for kernel in kernels)
     facts = {
         "kernels": views,
         "is_cuda": is_cuda,
@@ -130,11 +134,7 @@ def _binding_text(file: str, common: Mapping[str, object], kernels: tuple[Kernel
         "dim_type": "dim3" if is_cuda else "Dim3",
         "uses_overlap": any(view.given_overlaps or view.made_overlaps for view in views),
     }
-    return _text(file, "binding/binding.cpp.j2", {**common, **facts})
-
-
-def _text(file: str, template: str, facts: Mapping[str, object]) -> Text:
-    return _split(file, _render(template, facts))
+    return _split(file, _render("binding/binding.cpp.j2", {**common, **facts}))
 
 
 def _render(template: str, facts: Mapping[str, object]) -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
+from pathlib import Path
+
 import pytest
 
 from py2cu.runtime import toolchain
@@ -15,6 +18,14 @@ def nvcc() -> str:
     if path is None:
         pytest.skip("no nvcc here")
     return str(path)
+
+
+def torch_headers() -> tuple[str, ...]:
+    """Where the half types of the CPU's text come from."""
+    found = importlib.util.find_spec("torch")
+    if found is None or found.origin is None:
+        pytest.skip("no torch here")
+    return ("-isystem", str(Path(found.origin).parent / "include"))
 
 
 def gxx() -> str:

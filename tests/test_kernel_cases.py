@@ -22,12 +22,13 @@ from py2cu.pipeline import translate_file
 from py2cu.source import SourceFile
 from py2cu.testing import assert_matches_python
 from py2cu.translation import TargetName, Translation
-from tests.compilers import GXX_STRICT, NVCC_STRICT, gxx, nvcc
+from tests.compilers import GXX_STRICT, NVCC_STRICT, gxx, nvcc, torch_headers
 
 CASES = sorted((Path(__file__).parent / "cases" / "kernels").glob("*.case"))
 PRELUDE = (
     "import math; import numpy as np; import torch; from torch import Tensor; "
-    "from jaxtyping import Bool, Float32, Float64, Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64; "
+    "from jaxtyping import BFloat16, Bool, Float16, Float32, Float64, Int8, Int16, Int32, Int64; "
+    "from jaxtyping import Float, Int, Num, UInt8, UInt16, UInt32, UInt64; "
     "from py2cu import Index, kernel\n"
 )
 
@@ -130,7 +131,7 @@ def test_all_cases_compile_without_warnings(target, tmp_path):
     """All of them in one file, a namespace each."""
     command = {
         "cuda": lambda: [nvcc(), *NVCC_STRICT, "-O1", "-arch=sm_75"],
-        "cpu": lambda: [gxx(), *GXX_STRICT, "-O1", "-x", "c++"],
+        "cpu": lambda: [gxx(), *GXX_STRICT, *torch_headers(), "-O1", "-x", "c++"],
     }[target]()
     source = tmp_path / "cases.cu"
     source.write_text(in_one_file(TargetName(target)), encoding="utf-8")

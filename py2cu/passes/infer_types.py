@@ -54,6 +54,7 @@ class _Local:
     span: Span
     constants: list[Constant] = field(default_factory=list)
     computed: bool = False  # some Python number that is no constant was assigned
+    clash: ScalarType | None = None  # a type that does not meet the others
 
 
 def _infer_locals(kernel: Kernel, given: dict[str, ScalarType], reporter: Reporter) -> dict[str, ScalarType]:
@@ -87,11 +88,20 @@ def _join_into(found: dict[str, _Local], name: str, value: Expr, span: Span) -> 
                 local.constants.append(value)
         elif not (isinstance(value, Name) and value.id == name):
             local.computed = True
-    local.type = join(local.type, value.type)
+    met = join(local.type, value.type)
+    if met is None:
+        local.clash = value.type
+    else:
+        local.type = met
 
 
 def _check_join(name: str, local: _Local, reporter: Reporter) -> None:
     """Refuse a join that would change a value: a Python number rounded earlier than Python rounds it."""
+    if local.clash is not None:
+        reporter.error(
+            "P309", f"`{name}` is {local.type} on one path and {local.clash} on another, which do not meet", local.span,
+            f"cast one of them: `np.{local.type}(…)`",
+        )  # fmt: skip
     match local.type:
         case ElementType(dtype=dtype):
             bad = [c for c in local.constants if not represents(dtype, c.value)]
@@ -130,7 +140,7 @@ class Typer:
                 stored = self.stored(self.expr(value), element)
                 return replace(stmt, indices=self.indices(array, indices), value=stored)
             case If(test=test):
-                return replace(stmt, test=self.expr(test), body=self.block(stmt.body), orelse=self.block(stmt.orelse))
+                return replace(stmt, test=self.test(test), body=self.block(stmt.body), orelse=self.block(stmt.orelse))
             case For(start=start, stop=stop, step=step, body=body, var=var):
                 bounds = [self.integer(self.expr(bound), "a bound of `range`") for bound in (start, stop, step)]
                 start, stop, step = bounds
@@ -138,7 +148,7 @@ class Typer:
                     stmt, start=start, stop=stop, step=step, body=self.block(body), type=self.types.get(var, PY_INT)
                 )
             case While(test=test, body=body):
-                return replace(stmt, test=self.expr(test), body=self.block(body))
+                return replace(stmt, test=self.test(test), body=self.block(body))
             case _:
                 assert not blocks(stmt)
                 return stmt
@@ -199,7 +209,7 @@ class Typer:
                 return replace(expr, left=a, right=b, type=a.type)
             case Select(test=test, then=then, orelse=orelse):
                 a, b = self.meet(self.expr(then), self.expr(orelse))
-                return replace(expr, test=self.expr(test), then=a, orelse=b, type=a.type)
+                return replace(expr, test=self.test(test), then=a, orelse=b, type=a.type)
             case Call():
                 return self.call(expr)
             case Convert():
@@ -207,8 +217,16 @@ class Typer:
             case _:
                 assert_never(expr)
 
+    def test(self, expr: Expr) -> Expr:
+        """`expr` where only its truth counts: operands of `and` and `or` need not meet."""
+        match expr:
+            case BoolOp(left=left, right=right):
+                return replace(expr, left=self.test(left), right=self.test(right), type=PY_BOOL)
+            case _:
+                return self.expr(expr)
+
     def unary(self, expr: Unary) -> Expr:
-        operand = self.expr(expr.operand)
+        operand = self.test(expr.operand) if expr.op == "not" else self.expr(expr.operand)
         if not known(operand):
             return expr
         if expr.op == "not":
@@ -298,9 +316,7 @@ class Typer:
                 assert_never(row.rule)
 
     def float_type(self, args: Sequence[Expr]) -> ScalarType:
-        type_ = scalar(args[0])
-        for arg in args[1:]:
-            type_ = join(type_, scalar(arg))
+        type_ = self.common(args)
         if kind_of(type_) is Kind.FLOAT:
             return type_
         return ElementType(DEFAULT_FLOAT) if isinstance(type_, ElementType) else PY_FLOAT
@@ -327,13 +343,23 @@ class Typer:
 
     def meet_all(self, values: list[Expr]) -> list[Expr]:
         """All values in their common type; a Python constant that an integer element type cannot hold is refused."""
-        type_ = scalar(values[0])
-        for value in values[1:]:
-            type_ = join(type_, scalar(value))
+        type_ = self.common(values)
         for value in values:
             if isinstance(value, Constant) and isinstance(type_, ElementType) and type_.dtype.kind is not Kind.FLOAT:
                 self.check_fits(value, type_.dtype)
         return [self.convert(value, type_) for value in values]
+
+    def common(self, values: Sequence[Expr]) -> ScalarType:
+        """The type in which all of `values` meet."""
+        type_ = scalar(values[0])
+        for value in values[1:]:
+            met = join(type_, scalar(value))
+            if met is None:
+                message = f"{type_} and {value.type} do not meet: torch has no type for both"
+                self.error("P309", message, value.span, f"cast one of them: `np.{value.type}(…)` or `np.{type_}(…)`")
+                return type_
+            type_ = met
+        return type_
 
     def check_fits(self, constant: Constant, dtype: DType) -> None:
         if not represents(dtype, constant.value):

@@ -17,13 +17,13 @@ from typing import Final
 
 from py2cu.builtins import ROWS, Rule
 from py2cu.diagnostics import Reporter
-from py2cu.dtypes import DType, Kind
+from py2cu.dtypes import I32, U64, DType, Kind, promote
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.nodes import BoolOp, Call, Compare, Convert, Expr, LaunchIndex, Load, Select, Unary
-from py2cu.ir.statements import Assign, Block, For, If, Kernel, Stmt, Store, While
+from py2cu.ir.statements import Assign, Block, For, Kernel, Stmt, Store
 from py2cu.ir.types import PY_BOOL, ElementType, PythonType, ScalarType, Width, kind_of
 from py2cu.ir.visit import rebuild_block
-from py2cu.passes.ranges import Range, Ranges
+from py2cu.passes.ranges import Ranges
 
 WRAPPING: Final = {"+": "wrapping_add", "-": "wrapping_sub", "*": "wrapping_mul"}
 
@@ -41,9 +41,6 @@ class _Lowering:
         self.helpers: dict[str, None] = {}
 
     def statement(self, stmt: Stmt) -> Block:
-        """A test needs no value: `while a or b` keeps its `||`."""
-        if isinstance(stmt, If | While):
-            return (replace(stmt, test=as_test(stmt.test)),)
         if isinstance(stmt, For):
             step = self.ranges.of(stmt.step)
             return (replace(stmt, direction=1 if step.low > 0 else -1 if step.high < 0 else 0),)
@@ -57,17 +54,15 @@ class _Lowering:
                 return self.binary(expr)
             case Unary(op="-", operand=operand):
                 return self.negate(replace(expr, operand=self.signed(operand)))
-            case Unary(op="not", operand=operand):
-                return replace(expr, operand=as_test(operand))
             case Unary(op="~"):
                 return self.invert(replace(expr, operand=self.signed(expr.operand)))
             case Compare(left=left, right=right):
                 return self.compare(expr, left, right)
             case BoolOp(op=op, left=left, right=right) if expr.type != PY_BOOL:
                 then, orelse = (right, left) if op == "and" else (left, right)
-                return Select(as_test(left), then, orelse, expr.span, expr.type)
-            case Select(test=test, then=then, orelse=orelse):
-                return replace(expr, test=as_test(test), then=self.signed(then), orelse=self.signed(orelse))
+                return Select(left, then, orelse, expr.span, expr.type)
+            case Select(then=then, orelse=orelse):
+                return replace(expr, then=self.signed(then), orelse=self.signed(orelse))
             case Call():
                 return self.call(expr)
             case Convert():
@@ -103,13 +98,16 @@ class _Lowering:
         return expr
 
     def wrap(self, expr: Binary, type_: ElementType) -> Expr:
-        """Element arithmetic wraps at its dtype. C computes narrow types in `int`, so a cast does; int32 and int64 must
-        not overflow in C++, so a helper does.
+        """Element arithmetic wraps at its dtype, as C's unsigned types do. C computes narrow types in `int`, so a cast
+        does; int must not overflow in C++, so where that could happen a helper does.
         """
-        if type_.dtype.bits < 32:
+        dtype = type_.dtype
+        if is_wide_unsigned(dtype):
+            return expr
+        if dtype.bits < 32 and not self.may_overflow(expr, I32):
             small = replace(expr, left=self.chained(expr.left), right=self.chained(expr.right))
-            return wrapping(small) if self.may_overflow(small, type_.dtype) else small
-        return self.helper(WRAPPING[expr.op], expr) if self.may_overflow(expr, type_.dtype) else expr
+            return wrapping(small) if self.may_overflow(small, dtype) else small
+        return self.helper(WRAPPING[expr.op], expr) if self.may_overflow(expr, dtype) else expr
 
     def chained(self, operand: Expr) -> Expr:
         """A wrapped operand of a sum need not wrap before it, as long as `int` holds it."""
@@ -156,7 +154,7 @@ class _Lowering:
 
     def negate(self, expr: Unary) -> Expr:
         type_ = expr.type
-        if isinstance(type_, ElementType) and type_.dtype.kind is Kind.INT:
+        if isinstance(type_, ElementType) and type_.dtype.kind is Kind.INT and not is_wide_unsigned(type_.dtype):
             if type_.dtype.bits < 32:
                 return wrapping(expr)
             return self.helper(
@@ -232,24 +230,42 @@ class _Lowering:
     def convert(self, expr: Convert) -> Expr:
         source, target = expr.value.type, expr.type
         assert isinstance(source, ElementType | PythonType) and isinstance(target, ElementType | PythonType)
+        if isinstance(expr.value, Convert) and expr.value.value.type == target and widens(target, source):
+            return expr.value.value
         if kind_of(target) is Kind.BOOL and kind_of(source) is not Kind.BOOL:
             zero = Constant(0.0 if kind_of(source) is Kind.FLOAT else 0, expr.span, source)
             return Compare("!=", expr.value, zero, expr.span)
-        if self.wraps_to_unsigned(target, self.ranges.of(expr.value), source):
+        if isinstance(target, ElementType) and target.dtype.kind is Kind.INT and kind_of(source) is Kind.FLOAT:
+            return self.truncate(expr, target)
+        return expr
+
+    def truncate(self, expr: Convert, target: ElementType) -> Expr:
+        """A float that may lie outside an unsigned or narrow type goes through int64, as torch's CPU does."""
+        value, dtype = self.ranges.of(expr.value), target.dtype
+        if value.low > dtype.low - 1 and value.high < dtype.high + 1:
+            return expr
+        if dtype is U64:
+            self.helpers["to_uint64"] = None
+            return Call("to_uint64", (expr.value,), expr.span, target)
+        if dtype.bits < 32 or not dtype.signed:
             return replace(expr, value=Convert(expr.value, PythonType(Kind.INT, Width.LONG), expr.span, explicit=True))
         return expr
 
-    @staticmethod
-    def wraps_to_unsigned(target: ScalarType, value: Range, source: ScalarType) -> bool:
-        """A float that may lie outside an unsigned or narrow type goes through int64, as torch's CPU does."""
-        if (
-            kind_of(source) is not Kind.FLOAT
-            or not isinstance(target, ElementType)
-            or target.dtype.kind is not Kind.INT
-        ):
+
+def widens(narrow: ScalarType, wide: ScalarType) -> bool:
+    """True where `wide` holds every `narrow`, so that going there and back changes nothing."""
+    match narrow, wide:
+        case ElementType(dtype=a), ElementType(dtype=b):
+            return promote(a, b) is b
+        case ElementType(dtype=a), PythonType(kind=kind):
+            return a.kind is kind and (kind is Kind.FLOAT or a.bits < 64)
+        case _:
             return False
-        inside = value.low > target.dtype.low - 1 and value.high < target.dtype.high + 1
-        return target.dtype.bits < 32 and not inside
+
+
+def is_wide_unsigned(dtype: DType) -> bool:
+    """C's own arithmetic in `dtype` wraps."""
+    return not dtype.signed and dtype.bits >= 32
 
 
 def wrapping(expr: Binary | Unary) -> Convert:
@@ -267,15 +283,6 @@ def unwrapped(expr: Expr) -> Expr:
     ):
         return expr.value if isinstance(expr.type, ElementType) else expr
     return expr
-
-
-def as_test(expr: Expr) -> Expr:
-    """`expr` where only its truth counts."""
-    match expr:
-        case BoolOp(left=left, right=right):
-            return replace(expr, left=as_test(left), right=as_test(right), type=PY_BOOL)
-        case _:
-            return expr
 
 
 def is_unsigned(expr: Expr) -> bool:

@@ -14,7 +14,7 @@ from py2cu.diagnostics import Reporter
 from py2cu.ir.extents import Constant, Name
 from py2cu.ir.nodes import Convert, Expr
 from py2cu.ir.statements import Assign, Block, Kernel, Stmt
-from py2cu.ir.types import PY_FLOAT, ElementType
+from py2cu.ir.types import PY_FLOAT, ElementType, PythonType
 from py2cu.ir.visit import all_expressions, rebuild_block, statements
 
 
@@ -27,7 +27,7 @@ def narrow_floats(kernel: Kernel, reporter: Reporter) -> Kernel:
 
     def narrow(expr: Expr) -> Expr:
         match expr:
-            case Convert(value=Name(id=name)) if name in found:
+            case Convert(value=Name(id=name, type=PythonType())) if name in found:
                 return replace(expr.value, type=found[name])
             case _:
                 return expr

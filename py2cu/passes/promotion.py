@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import struct
 
-from py2cu.dtypes import DType, Kind, promote, promote_weak
+from py2cu.dtypes import F16, F64, DType, Kind, promote, promote_weak
 from py2cu.ir.types import PY_BOOL, PY_FLOAT, PY_INT, ElementType, PythonType, ScalarType, kind_of
 
 
-def join(a: ScalarType, b: ScalarType) -> ScalarType:
-    """The type in which two numbers meet: torch's promotion, Python numbers weak."""
+def join(a: ScalarType, b: ScalarType) -> ScalarType | None:
+    """The type in which two numbers meet: torch's promotion, Python numbers weak; None where there is none."""
     match a, b:
         case ElementType(dtype=left), ElementType(dtype=right):
-            return ElementType(promote(left, right))
+            met = promote(left, right)
+            return None if met is None else ElementType(met)
         case (ElementType(dtype=dtype), PythonType(kind=kind)) | (PythonType(kind=kind), ElementType(dtype=dtype)):
             return ElementType(promote_weak(dtype, kind))
         case PythonType(kind=left), PythonType(kind=right):
@@ -31,11 +33,25 @@ def represents(dtype: DType, value: bool | int | float) -> bool:
 
 
 def as_float(dtype: DType, value: bool | int | float) -> float:
-    """`value` rounded to `dtype`."""
+    """`value` rounded to `dtype`; to a half type by way of float32, as torch does."""
+    if dtype is F64:
+        return float(value)
     try:
-        return struct.unpack("f", struct.pack("f", value))[0] if dtype.bits == 32 else float(value)
+        single: float = struct.unpack("f", struct.pack("f", value))[0]
+        return _as_half(dtype, single) if dtype.is_half else single
     except OverflowError:
-        return float("inf") if value > 0 else float("-inf")
+        return math.copysign(math.inf, value)
+
+
+def _as_half(dtype: DType, single: float) -> float:
+    if dtype is F16:
+        rounded: float = struct.unpack("e", struct.pack("e", single))[0]
+        return rounded
+    if not math.isfinite(single):
+        return single
+    (bits,) = struct.unpack("I", struct.pack("f", single))
+    bits += 0x7FFF + (bits >> 16 & 1)  # to nearest, ties to even
+    return float(struct.unpack("f", struct.pack("I", bits & 0xFFFF0000))[0])
 
 
 def constant_type(value: bool | int | float) -> PythonType:

@@ -50,7 +50,9 @@ def _define(dtype: DType) -> type[Element]:
 
 
 _CLASSES: Final[dict[DType, type[Element]]] = {dtype: _define(dtype) for dtype in DTYPES}
-Bool, UInt8, Int8, Int16, Int32, Int64, Float32, Float64 = (_CLASSES[dtype] for dtype in DTYPES)
+(
+    Bool, UInt8, Int8, Int16, Int32, Int64, UInt16, UInt32, UInt64, Float16, BFloat16, Float32, Float64,
+) = (_CLASSES[dtype] for dtype in DTYPES)  # fmt: skip
 Double: Final = define_float(F64, "Double", weak=True)
 """A Python float whose error is known: `float(x)` and `float` parameters. It raises where Python does."""
 
@@ -74,7 +76,8 @@ def _true_divide(a: IntElement, b: IntElement) -> Any:
 def _fill_meetings() -> None:
     for a, own in _CLASSES.items():
         for b, other in _CLASSES.items():
-            MEETING[own, other] = _CLASSES[promote(a, b)]
+            if (met := promote(a, b)) is not None:
+                MEETING[own, other] = _CLASSES[met]
         for weak, kind in _WEAK.items():
             MEETING[own, weak] = MEETING[weak, own] = _CLASSES[promote_weak(a, kind)]
         if issubclass(own, IntElement):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from py2cu.dtypes import Kind
+from py2cu.dtypes import U64, DType, Kind
 from py2cu.ir.extents import Name, Parameter, Role
 from py2cu.ir.nodes import Expr
 from py2cu.ir.printer import print_expr
@@ -16,8 +16,10 @@ from py2cu.ir.signature import Dim, Signature, find_dims, signature_of
 from py2cu.ir.statements import Kernel
 from py2cu.ir.types import ArrayType, ElementType, PythonType
 from py2cu.ir.visit import rebuild
-from py2cu.targets.view import arguments, extent_text, launch_type
+from py2cu.targets.spell_expressions import Dialect
+from py2cu.targets.view import arguments, extent_text
 
+_CPP_SCALARS = {Kind.BOOL: "bool", Kind.INT: "int64_t", Kind.FLOAT: "double"}
 _SCHEMA_SCALARS = {Kind.BOOL: "bool", Kind.INT: "int", Kind.FLOAT: "float"}
 
 
@@ -56,6 +58,7 @@ class RangeView:
     name: str
     user_name: str
     type: str
+    misfit: str  # the condition for an argument that it does not hold
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +115,8 @@ def _overlaps(written: tuple[ArrayView, ...], others: tuple[ArrayView, ...]) -> 
                 yield array, other
 
 
-def view(kernel: Kernel) -> BindingView:
-    """`kernel`'s binding."""
+def view(kernel: Kernel, dialect: Dialect) -> BindingView:
+    """`kernel`'s binding to the launchers that `dialect` declares."""
     signature = signature_of(kernel)
     dims = {dim.name: dim for dim in find_dims(kernel)}
     given = tuple(_array(kernel, p, dims) for p in signature.arrays if p.role is not Role.OUTPUT)
@@ -126,7 +129,7 @@ def view(kernel: Kernel) -> BindingView:
         made=made,
         dims=tuple(_dim(kernel, signature, dim) for dim in dims.values()),
         ranges=tuple(
-            RangeView(kernel.c_name(p.name), p.name, p.type.dtype.c)
+            RangeView(kernel.c_name(p.name), p.name, p.type.dtype.c, _misfit(kernel.c_name(p.name), p.type.dtype))
             for p in signature.parameters
             if isinstance(p.type, ElementType) and p.type.dtype.kind is Kind.INT
         ),
@@ -136,13 +139,17 @@ def view(kernel: Kernel) -> BindingView:
         all_parameters=tuple(_cpp_parameter(kernel, signature, p) for p in signature.parameters),
         array_parameters=tuple(f"const Tensor& {kernel.c_name(p.name)}" for p in signature.arrays),
         array_call=", ".join(kernel.c_name(p.name) for p in signature.arrays),
-        launch_values=tuple(_launch_value(kernel, dims, name, p) for name, _, p in arguments(kernel)),
+        launch_values=tuple(_launch_value(kernel, dialect, dims, name, p) for name, _, p in arguments(kernel)),
         operators=_operators(kernel, signature),
         has_default_launch=kernel.size is not None,
         returns=_returns(len(made)),
         first=(given or made)[0].name,
         first_user_name=(given or made)[0].user_name,
     )
+
+
+def _misfit(name: str, dtype: DType) -> str:
+    return f"{name} < 0" if dtype is U64 else f"{name} != static_cast<{dtype.c}>({name})"
 
 
 def _operators(kernel: Kernel, signature: Signature) -> tuple[tuple[str, str], ...]:
@@ -205,23 +212,28 @@ def _cpp_parameter(kernel: Kernel, signature: Signature, parameter: Parameter) -
     match parameter.type:
         case ArrayType():
             return f"const Tensor& {name}"
-        case ElementType(dtype=dtype):
-            return f"{ {Kind.BOOL: 'bool', Kind.INT: 'int64_t', Kind.FLOAT: 'double'}[dtype.kind] } {name}"
         case PythonType(kind=Kind.INT) if signature.is_derived(parameter):
             return f"std::optional<int64_t> {name}"
-        case _:
-            return f"{launch_type(parameter.type, parameter)} {name}"
+        case ElementType(dtype=DType(kind=kind)) | PythonType(kind=kind):
+            return f"{_CPP_SCALARS[kind]} {name}"
 
 
-def _launch_value(kernel: Kernel, dims: dict[str, Dim], name: str, parameter: Parameter | None) -> str:
+def _launch_value(
+    kernel: Kernel, dialect: Dialect, dims: dict[str, Dim], name: str, parameter: Parameter | None
+) -> str:
     c_name = kernel.c_name(name)
     if parameter is not None and isinstance(parameter.type, ArrayType):
-        access = "const" if parameter.role is Role.INPUT else "mutable"
-        return f"{c_name}.{access}_data_ptr<{parameter.type.dtype.c}>()"
+        access, const = ("const", "const ") if parameter.role is Role.INPUT else ("mutable", "")
+        dtype = parameter.type.dtype
+        if dtype.is_half:  # torch has classes of its own
+            return f"static_cast<{const}{dialect.spell(dtype)}*>({c_name}.{access}_data_ptr())"
+        return f"{c_name}.{access}_data_ptr<{dtype.c}>()"
     if name in dims:
         return f"at.{c_name}"
     if parameter is not None and isinstance(parameter.type, ElementType):
-        return f"static_cast<{parameter.type.dtype.c}>({c_name})"
+        dtype = parameter.type.dtype
+        value = f"static_cast<float>({c_name})" if dtype.is_half else c_name
+        return f"static_cast<{dialect.spell(dtype)}>({value})"
     return c_name
 
 

@@ -6,14 +6,23 @@ from typing import Final
 
 # From narrow to wide; `index_t` stands where it does for its narrower instantiation.
 C_RANK: Final = {
-    "bool": 0, "int8_t": 0, "uint8_t": 0, "int16_t": 0, "int": 1, "int32_t": 1, "unsigned": 2, "index_t": 3,
-    "int64_t": 4, "float": 5, "double": 6,
+    "bool": 0, "int8_t": 0, "uint8_t": 0, "int16_t": 0, "uint16_t": 0, "int": 1, "int32_t": 1, "unsigned": 2,
+    "uint32_t": 2, "index_t": 3, "int64_t": 4, "uint64_t": 5, "__half": 6, "__nv_bfloat16": 6, "float": 7, "double": 8,
 }  # fmt: skip
+HALVES: Final = frozenset(("__half", "__nv_bfloat16"))
+"""Classes: C++ converts them to nothing by itself but float."""
+
+FLOATS: Final = HALVES | {"float", "double"}
 
 
 def same_type(a: str, b: str) -> bool:
     """True where the two names mean one type."""
-    return {"int32_t": "int"}.get(a, a) == {"int32_t": "int"}.get(b, b)
+    plain = {"int32_t": "int", "uint32_t": "unsigned"}
+    return plain.get(a, a) == plain.get(b, b)
+
+
+def is_unsigned(c_type: str) -> bool:
+    return c_type.startswith("u")
 
 
 def arithmetic_type(c_type: str) -> str:
@@ -30,8 +39,20 @@ def keeps_value(source: str, target: str) -> bool:
     """True where assigning a `source` to a `target` needs no cast in the eyes of a careful reader."""
     if source == target:
         return True
+    if source in HALVES or target in HALVES:
+        return target == "float"
     if target in ("float", "double"):
         return source != "double"
-    if source in ("float", "double"):
+    if source in ("float", "double") or changes_sign(source, target):
         return False
     return C_RANK[source] <= C_RANK[target]
+
+
+def converts(source: str, target: str) -> bool:
+    """True where C takes a `source` as an operand of arithmetic in `target`, and means the same number."""
+    return C_RANK[source] <= C_RANK[target] and source not in HALVES and not changes_sign(source, target)
+
+
+def changes_sign(source: str, target: str) -> bool:
+    """True where a negative `source` becomes another number in `target`."""
+    return is_unsigned(target) and not is_unsigned(source) and source != "bool"

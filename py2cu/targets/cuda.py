@@ -39,7 +39,7 @@ def view(kernel: Kernel) -> KernelView:
         is_template=is_template,
         helpers=kernel.helpers,
         kernel_arguments=taken,
-        launch_arguments=launch_arguments(kernel),
+        launch_arguments=launch_arguments(kernel, DIALECT),
         indices=(),
         launch=(),
         threads=tuple(extent_text(extent, kernel) for extent in kernel.size or ()),

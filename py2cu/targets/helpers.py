@@ -12,7 +12,7 @@ _WRAPPING = """\
 template <typename T>
 {prefix} T wrapping_{name}(T a, T b)
 {{
-    using Unsigned = std::make_unsigned_t<T>;
+    using Unsigned = std::make_unsigned_t<decltype(a {op} b)>;
     return static_cast<T>(static_cast<Unsigned>(a) {op} static_cast<Unsigned>(b));
 }}
 """
@@ -27,6 +27,13 @@ template <typename T>
 {prefix} T wrapping_abs(T a)
 {{
     return a < 0 ? static_cast<T>(0 - static_cast<std::make_unsigned_t<T>>(a)) : a;
+}}
+""",
+    "to_uint64": """\
+// A float as uint64: one below zero wraps around, where C++ leaves it undefined.
+{prefix} uint64_t to_uint64(double value)
+{{
+    return value < 0 ? static_cast<uint64_t>(static_cast<int64_t>(value)) : static_cast<uint64_t>(value);
 }}
 """,
     "floor_div": """\
@@ -94,6 +101,11 @@ template <typename T>
 }}
 """,
 }
+
+
+def is_template(name: str) -> bool:
+    """True where the helper takes arguments of any one type."""
+    return "typename T" in HELPERS[name]
 
 
 def helper_text(name: str, prefix: str) -> str:

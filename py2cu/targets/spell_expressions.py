@@ -13,12 +13,22 @@ from dataclasses import dataclass, field
 from typing import Final, assert_never
 
 from py2cu.builtins import ROWS
-from py2cu.dtypes import Kind
+from py2cu.dtypes import DType, Kind
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.nodes import BoolOp, Call, Compare, Convert, Expr, Extent, LaunchIndex, Load, Select, Unary
 from py2cu.ir.statements import Kernel
 from py2cu.ir.types import ElementType, PythonType, Type, Width
-from py2cu.targets.c_types import C_RANK, arithmetic_type, common_type, keeps_value, same_type
+from py2cu.targets.c_types import (
+    FLOATS,
+    HALVES,
+    arithmetic_type,
+    common_type,
+    converts,
+    is_unsigned,
+    keeps_value,
+    same_type,
+)
+from py2cu.targets.helpers import is_template
 
 PRIMARY: Final = 16
 UNARY: Final = 15
@@ -29,7 +39,6 @@ PRECEDENCE: Final = {
     "&": 8, "^": 7, "|": 6, "and": 5, "or": 4,
 }  # fmt: skip
 _JUNCTION: Final = {"and": "&&", "or": "||"}
-# C's order of arithmetic types; `index_t` stands where it does for its narrower instantiation.
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +60,11 @@ class Dialect:
     widths: Mapping[Width, str]
     launch_type: str  # of blockIdx.x and its like
     functions: Mapping[str, str] = field(default_factory=dict)
+    types: Mapping[str, str] = field(default_factory=dict)  # where a C type has another name
+
+    def spell(self, dtype: DType) -> str:
+        """The C++ type of elements of `dtype`."""
+        return dtype.symbol or self.types.get(dtype.c, dtype.c)
 
 
 class ExpressionSpeller:
@@ -76,11 +90,15 @@ class ExpressionSpeller:
             case _:
                 raise AssertionError(f"no C type for {type_}")
 
+    def type_text(self, type_: Type) -> str:
+        """The C type of `type_` as the target writes it."""
+        return self.dialect.spell(type_.dtype) if isinstance(type_, ElementType) else self.c_type(type_)
+
     # --- statements ---
 
     def assigned(self, value: Expr, c_type: str) -> Spelled:
         """`value` where C converts it to `c_type` by assigning it; only conversions that lose something are written."""
-        if isinstance(value, Constant) and is_whole_literal(value):
+        if isinstance(value, Constant) and is_whole_literal(value) and c_type not in HALVES:
             return self.operand(value, c_type)
         if isinstance(value, Convert) and not value.explicit:
             inner = self.expr(value.value)
@@ -133,13 +151,18 @@ class ExpressionSpeller:
         c_type, value = self.c_type(expr.type), expr.value
         if c_type == "bool":
             return Spelled("true" if value else "false", PRIMARY, "bool")
-        if c_type in ("float", "double"):
+        if c_type in HALVES:
+            literal = float_literal(expr, "float").text
+            return Spelled(f"{self.type_text(expr.type)}({literal})", PRIMARY, c_type)
+        if c_type in FLOATS:
             return float_literal(expr, c_type)
         value = int(value)
+        text = expr.text if re.fullmatch(r"0[xX][0-9a-fA-F]+", expr.text) else str(value)
+        if value >= 2**31 and is_unsigned(c_type):
+            return Spelled(f"{text}{'u' if value < 2**32 else 'ul'}", PRIMARY, c_type)
         if value == -(2**63):
             return Spelled("INT64_MIN", PRIMARY, "int64_t")
         wide = not -(2**31) < value < 2**31
-        text = expr.text if re.fullmatch(r"0[xX][0-9a-fA-F]+", expr.text) else str(value)
         return Spelled(f"{text}{'L' if wide else ''}", PRIMARY if value >= 0 else UNARY, "int64_t" if wide else "int")
 
     def unary(self, expr: Unary) -> Spelled:
@@ -184,11 +207,13 @@ class ExpressionSpeller:
 
     def operand(self, expr: Expr, wanted: str) -> Spelled:
         """`expr` without an implicit conversion, if C would not compute in something wider than `wanted` for it."""
+        if wanted in HALVES:
+            return self.expr(expr)
         if isinstance(expr, Constant) and is_whole_literal(expr):
             return Spelled(str(int(expr.value)), PRIMARY if expr.value >= 0 else UNARY, "int")
         if isinstance(expr, Convert) and not expr.explicit:
             inner = self.expr(expr.value)
-            if C_RANK[inner.c_type] <= C_RANK[arithmetic_type(wanted)]:
+            if converts(inner.c_type, arithmetic_type(wanted)):
                 return inner
         return self.expr(expr)
 
@@ -198,17 +223,19 @@ class ExpressionSpeller:
             c_type == "int" and value.c_type == "int64_t" and self.dialect.launch_type == "int64_t"
         ):
             return value
-        if isinstance(type_, PythonType) and value.c_type not in ("float", "double"):
+        if isinstance(type_, PythonType) and value.c_type not in FLOATS:
             return Spelled(functional_cast(value.text, c_type), PRIMARY, c_type)
-        return Spelled(f"static_cast<{c_type}>({value.text})", PRIMARY, c_type)
+        return Spelled(f"static_cast<{self.type_text(type_)}>({value.text})", PRIMARY, c_type)
 
     def call(self, expr: Call) -> Spelled:
         """A builtin by its row's spelling, or a helper by its own name; templates want arguments of one type."""
         c_type = self.c_type(expr.type)
         row = ROWS.get(expr.function)
-        if row is None or expr.function in ("builtins.min", "builtins.max"):
+        if row is None and not is_template(expr.function):
+            name, args = expr.function, [self.expr(arg).text for arg in expr.args]
+        elif row is None or expr.function in ("builtins.min", "builtins.max"):
             name = expr.function.removeprefix("builtins.")
-            args = [self.exactly(arg, c_type) for arg in expr.args]
+            args = [self.exactly(arg, expr.type) for arg in expr.args]
         else:
             argument = self.c_type(expr.args[0].type)
             name = row.spelling.get(argument) or row.spelling.get("int64_t", row.key)
@@ -224,11 +251,13 @@ class ExpressionSpeller:
         spelled = self.expr(arg)
         return spelled.text if spelled.c_type in ("float", "double") else f"static_cast<double>({spelled.text})"
 
-    def exactly(self, arg: Expr, c_type: str) -> str:
+    def exactly(self, arg: Expr, type_: Type) -> str:
         spelled = self.expr(arg)
-        if same_type(spelled.c_type, c_type):
+        if same_type(spelled.c_type, self.c_type(type_)):
             return spelled.text
-        return functional_cast(spelled.text, c_type)
+        if isinstance(arg, Constant) and self.c_type(type_) == "uint32_t":
+            return f"{spelled.text}u"
+        return functional_cast(spelled.text, self.type_text(type_))
 
 
 def functional_cast(text: str, c_type: str) -> str:

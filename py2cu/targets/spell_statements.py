@@ -67,7 +67,7 @@ class Speller(ExpressionSpeller):
             case Assign():
                 yield Line(f"{pad}{self.assignment(stmt)}")
             case Declare(name=name, type=type_):
-                yield Line(f"{pad}{self.c_type(type_)} {self.name(name)};")
+                yield Line(f"{pad}{self.type_text(type_)} {self.name(name)};")
             case Store(array=array, indices=indices, value=value, augmented=augmented):
                 target = f"{self.name(array)}[{self.expr(indices[0]).text}]"
                 c_type = self.kernel.array_type(array).dtype.c
@@ -89,7 +89,7 @@ class Speller(ExpressionSpeller):
     def assignment(self, stmt: Assign) -> str:
         if stmt.declares is not None:
             c_type = self.c_type(stmt.declares)
-            return f"{c_type} {self.name(stmt.name)} = {self.assigned(stmt.value, c_type).text};"
+            return f"{self.type_text(stmt.declares)} {self.name(stmt.name)} = {self.assigned(stmt.value, c_type).text};"
         target = dict(self.kernel.locals).get(stmt.name) or self.parameter_type(stmt.name)
         c_type = self.c_type(target)
         return self.assign(self.name(stmt.name), Name(stmt.name), stmt.value, c_type, stmt.augmented)

@@ -144,26 +144,26 @@ def kernel_type(kernel: Kernel, dialect: Dialect, name: str, type_: Type, parame
     """Pointers are `__restrict__`: the binding refuses arguments that overlap what is written."""
     match type_:
         case ArrayType():
-            return f"{launch_type(type_, parameter)} __restrict__"
+            return f"{launch_type(type_, parameter, dialect)} __restrict__"
         case PythonType(kind=Kind.FLOAT) if (narrowed := dict(kernel.narrowed).get(name)) is not None:
-            return narrowed.dtype.c
+            return dialect.spell(narrowed.dtype)
         case PythonType(kind=Kind.INT, width=width):
             return dialect.widths[width if parameter is not None else Width.INDEX]
         case _:
-            return launch_type(type_, parameter)
+            return launch_type(type_, parameter, dialect)
 
 
-def launch_arguments(kernel: Kernel) -> tuple[Argument, ...]:
+def launch_arguments(kernel: Kernel, dialect: Dialect) -> tuple[Argument, ...]:
     """Raw pointers, scalars and extents, as any C++ program would pass them."""
-    return tuple(Argument(kernel.c_name(name), launch_type(type_, p)) for name, type_, p in arguments(kernel))
+    return tuple(Argument(kernel.c_name(name), launch_type(type_, p, dialect)) for name, type_, p in arguments(kernel))
 
 
-def launch_type(type_: Type, parameter: Parameter | None) -> str:
+def launch_type(type_: Type, parameter: Parameter | None, dialect: Dialect) -> str:
     match type_:
         case ArrayType(dtype=dtype):
-            return f"{'const ' if parameter and parameter.role is Role.INPUT else ''}{dtype.c}*"
+            return f"{'const ' if parameter and parameter.role is Role.INPUT else ''}{dialect.spell(dtype)}*"
         case ElementType(dtype=dtype):
-            return dtype.c
+            return dialect.spell(dtype)
         case PythonType(kind=kind):
             return {Kind.BOOL: "bool", Kind.INT: "int64_t", Kind.FLOAT: "double"}[kind]
         case _:
