@@ -145,10 +145,10 @@ _TYPES: Final = {
     ),
     "P302": Code(
         "an element type that is not supported yet",
-        "Element types are bool, uint8, int8, int16, int32, int64, float32 and float64. Half precision, complex "
-        "numbers, and annotations that leave the element type open (`Float`, `Num`, a bare `Tensor`) are not "
-        "translated yet: name one element type.",
-        _file('@kernel\ndef f(i: Index["n"], x: Float32[Tensor, "n"], out: Tensor):\n    out[i] = x[i]'),
+        "Element types are bool, int8 to int64, uint8 to uint64, float16, bfloat16, float32 and float64; `Float`, "
+        "`Int`, `Num` and a bare `Tensor` leave them open. Complex numbers are not translated yet: pass real and "
+        "imaginary parts as an array with one more dimension.",
+        _index("out[i] = x[i]").replace("Float32", "Complex64"),
         _index("out[i] = x[i]"),
     ),
     "P303": Code(

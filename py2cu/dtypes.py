@@ -21,6 +21,24 @@ class Kind(enum.IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class TypeVariable:
+    """What stands for a dtype in a generic kernel: the template parameter, the annotation, and what it admits."""
+
+    symbol: str  # C++: "T"
+    annotation: str  # "Float"
+    admits: tuple[DType, ...]
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whole numbers and floats."""
+        return len({row.kind for row in self.admits}) > 1
+
+    @property
+    def admits_halves(self) -> bool:
+        return any(row.is_half for row in self.admits)
+
+
+@dataclass(frozen=True, slots=True)
 class DType:
     """One element type: how each of its worlds spells it, and what it can hold."""
 
@@ -32,10 +50,15 @@ class DType:
     bits: int
     signed: bool = True
     precision: int = 0  # of a float: bits of the significand, the leading one included
-    symbol: str = ""  # in a generic kernel: the template parameter that stands for it
+    variable: TypeVariable | None = None  # in a generic kernel: what this instance stands for
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def plain(self) -> DType:
+        """The dtype alone, whatever it stands for."""
+        return BY_NAME[self.name]
 
     @property
     def low(self) -> float:
@@ -97,6 +120,14 @@ F32: Final = DType("float32", "float", "Float", "Float32", Kind.FLOAT, 32, preci
 F64: Final = DType("float64", "double", "Double", "Float64", Kind.FLOAT, 64, precision=53)
 
 DTYPES: Final = (BOOL, U8, I8, I16, I32, I64, U16, U32, U64, F16, BF16, F32, F64)
+_SIGNED, _UNSIGNED, _FLOATS = (I8, I16, I32, I64), (U8, U16, U32, U64), (F32, F64, F16, BF16)
+GENERIC: Final = {
+    "Float": _FLOATS, "Inexact": _FLOATS, "Int": _SIGNED, "UInt": _UNSIGNED, "Integer": (*_SIGNED, *_UNSIGNED),
+    "Num": (*_FLOATS, *_SIGNED, *_UNSIGNED), "Real": (*_FLOATS, *_SIGNED, *_UNSIGNED),
+    "Shaped": (*_FLOATS, *_SIGNED, *_UNSIGNED, BOOL),
+}  # fmt: skip
+"""jaxtyping's annotations of more than one dtype; the one that comes first stands for the others in messages."""
+
 DEFAULT_FLOAT: Final = F32  # torch.get_default_dtype(): what an int element and a Python float make
 
 BY_NAME: Final = {row.name: row for row in DTYPES}
@@ -111,8 +142,8 @@ ALIASES: Final = {
 
 def promote(a: DType, b: DType) -> DType | None:
     """`torch.promote_types`: the dtype in which `a` and `b` elements meet; None where there is none."""
-    if a is b:
-        return a
+    if a.plain is b.plain:
+        return a if a.variable else b
     if a.is_bare or b.is_bare:
         return None
     if a.kind is not b.kind:

@@ -69,8 +69,10 @@ class Kernel:
 
         if not args and not kwargs:
             return check_kernel(self)
-        values = (self._call or self._prepare()).bind(args, kwargs)
-        return check_kernel(self, [given_case(self.signature, values)], device=self._prepare().device_of(values))
+        call = self._prepare()
+        values = call.bind(args, kwargs)
+        case = given_case(self.signature.instance(values), values)
+        return check_kernel(self, [case], device=call.device_of(values))
 
     def run(self, target_device: str, arguments: Mapping[str, Any]) -> None:
         """Run the code compiled for "cuda" or "cpu" in place; every array is among `arguments`."""
@@ -174,7 +176,7 @@ class Simulator:
 
         call = self._kernel._prepare()
         values = call.with_outputs(call.bind(args, kwargs))
-        simulate(self._kernel.python, self._kernel.signature, values, grid=grid, block=block)
+        simulate(self._kernel.python, self._kernel.signature.instance(values), values, grid=grid, block=block)
         return call.result(values)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, product
 from pathlib import PurePath
 from typing import Final
 
@@ -17,7 +17,7 @@ from py2cu.diagnostics import Reporter, TranslationError
 from py2cu.frontend.kernels import read_kernel
 from py2cu.frontend.reader import KernelSource, Module, read_module
 from py2cu.ir.signature import signature_of
-from py2cu.ir.statements import Kernel
+from py2cu.ir.statements import Family, Kernel
 from py2cu.ir.verify import verify
 from py2cu.options import KernelOptions
 from py2cu.passes.add_guards import add_guards
@@ -95,40 +95,56 @@ def _translate(
     reporter: Reporter,
 ) -> Translation:
     assert module is not None or reporter.failed
-    kernels = tuple(compile_kernel(module, *source, reporter) for source in sources if module is not None)
+    families = tuple(compile_kernel(module, *source, reporter) for source in sources if module is not None)
     if reporter.failed:
         raise TranslationError(reporter.sorted)
-    kernels = _with_unique_names(kernels)
+    families = _with_unique_names(families)
     name = spell_identifier(name)
     source_name = PurePath(reporter.file.name).name
     return Translation(
         name=name,
         python_file=reporter.file.name,
-        signatures=tuple(signature_of(kernel) for kernel in kernels),
+        signatures=tuple(signature_of(family) for family in families),
         notes=reporter.sorted,
-        texts={target: render(name, source_name, kernels, target) for target in targets},
+        texts={target: render(name, source_name, families, target) for target in targets},
     )
 
 
-def _with_unique_names(kernels: tuple[Kernel, ...]) -> tuple[Kernel, ...]:
+def _with_unique_names(families: tuple[Family, ...]) -> tuple[Family, ...]:
     """Kernels of one file get C++ names of their own, also where two Python names come out alike."""
     taken: set[str] = set()
     done = []
-    for kernel in kernels:
-        name = kernel.symbol
+    for family in families:
+        name = family[0].symbol
         while name in taken:
             name += "_"
         taken.add(name)
-        if name != kernel.symbol:
-            kernel = replace(kernel, symbol=name)
-        done.append(kernel)
+        done.append(tuple(replace(kernel, symbol=name) for kernel in family))
     return tuple(done)
 
 
-def compile_kernel(module: Module, source: KernelSource, options: KernelOptions | None, reporter: Reporter) -> Kernel:
-    """One function as IR that the targets can spell; as far as it got, where `reporter` holds errors."""
-    local = Reporter(reporter.file)
-    kernel = read_kernel(module, source, local, options)
+def compile_kernel(module: Module, source: KernelSource, options: KernelOptions | None, reporter: Reporter) -> Family:
+    """One function as IR that the targets can spell; as far as it got, where `reporter` holds errors.
+
+    A generic kernel has an instance for every dtype that its annotation admits and its body makes sense for.
+    """
+    first = Reporter(reporter.file)
+    kernel = read_kernel(module, source, first, options)
+    attempts = [_lower(instance, replace(first, found=[*first.found])) for instance in _instances(kernel)]
+    family = tuple(instance for instance, local in attempts if not local.failed)
+    _, told = next((attempt for attempt in attempts if not attempt[1].failed), attempts[0])
+    reporter.found += [item for item in told.found if item not in reporter.found]
+    return family
+
+
+def _instances(kernel: Kernel) -> Iterable[Kernel]:
+    symbols = [variable.symbol for variable in kernel.variables]
+    for dtypes in product(*(variable.admits for variable in kernel.variables)):
+        yield kernel.instance(dict(zip(symbols, dtypes, strict=True)))
+
+
+def _lower(kernel: Kernel, local: Reporter) -> tuple[Kernel, Reporter]:
+    """`kernel` through the passes, and what they said of it."""
     stages = (NAMES, () if local.failed else TYPES)
     for analyse in chain(*stages):
         kernel = analyse(kernel, local)
@@ -139,10 +155,7 @@ def compile_kernel(module: Module, source: KernelSource, options: KernelOptions 
         for lower in LOWERINGS:
             kernel = lower(kernel, local)
         verify(kernel)
-    for item in local.found:
-        if item not in reporter.found:
-            reporter.found.append(item)
-    return kernel
+    return kernel, local
 
 
 def _chosen(module: Module, only: str | None, reporter: Reporter) -> tuple[KernelSource, ...]:

@@ -10,6 +10,7 @@ import contextlib
 import functools
 import re
 from collections.abc import Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -18,11 +19,11 @@ from jinja2.bccache import Bucket
 
 from py2cu.builtins import ROWS
 from py2cu.folders import location
-from py2cu.ir.statements import Kernel
+from py2cu.ir.statements import Family
 from py2cu.targets import binding, cpu, cuda
 from py2cu.targets.helpers import helper_text
 from py2cu.targets.spell_statements import Line
-from py2cu.targets.view import MAX_WIDTH, KernelView, wrapped
+from py2cu.targets.view import MAX_WIDTH, KernelView, group, wrapped
 from py2cu.translation import Artifacts, TargetName, Text
 
 _ORIGIN: Final = "\x1f"  # no source line that can be printed holds it
@@ -40,7 +41,7 @@ _INCLUDES: Final = {
     "cuda_fp16.h": r"\b__half\b",
     "torch/headeronly/util/BFloat16.h": r"\bc10::BFloat16\b",
     "torch/headeronly/util/Half.h": r"\bc10::Half\b",
-    "type_traits": r"std::(make_unsigned_t|is_floating_point_v)",
+    "type_traits": r"std::(make_unsigned_t|conditional_t|is_(integral|signed|floating_point)_v)",
 }
 
 
@@ -82,33 +83,35 @@ class _CompiledTemplates(FileSystemBytecodeCache):
             super().dump_bytecode(bucket)
 
 
-def render(name: str, source: str, kernels: tuple[Kernel, ...], target: TargetName) -> Artifacts:
+def render(name: str, source: str, families: tuple[Family, ...], target: TargetName) -> Artifacts:
     """The three files of `target` for these kernels; `name` is their stem, `source` the Python file they came from."""
     make = _render_cuda if target is TargetName.CUDA else _render_cpu
-    return make(name, source, kernels)
+    return make(name, source, families)
 
 
-def _render_cuda(name: str, source: str, kernels: tuple[Kernel, ...]) -> Artifacts:
-    views = tuple(cuda.view(kernel) for kernel in kernels)
+def _render_cuda(name: str, source: str, families: tuple[Family, ...]) -> Artifacts:
+    groups = tuple(group(family, cuda.view, cuda.DIALECT) for family in families)
+    views = tuple(chain.from_iterable(groups))
     common = {"name": name, "source": source, "kernels": views, "header": f"{name}.h"}
     return Artifacts(
         name,
         TargetName.CUDA,
         _with_includes(f"{name}.cu", "cuda/kernel.cu.j2", common | {"helpers": _helpers(views, "__device__ inline")}),
         _with_includes(f"{name}.h", "cuda/launcher.h.j2", common),
-        _binding_text(f"{name}.cpp", common, kernels, is_cuda=True),
+        _binding_text(f"{name}.cpp", common, families, groups, is_cuda=True),
     )
 
 
-def _render_cpu(name: str, source: str, kernels: tuple[Kernel, ...]) -> Artifacts:
-    views = tuple(cpu.view(kernel) for kernel in kernels)
+def _render_cpu(name: str, source: str, families: tuple[Family, ...]) -> Artifacts:
+    groups = tuple(group(family, cpu.view, cpu.DIALECT) for family in families)
+    views = tuple(chain.from_iterable(groups))
     common = {"name": name, "source": source, "kernels": views, "header": f"{name}_cpu.h"}
     return Artifacts(
         name,
         TargetName.CPU,
         _with_includes(f"{name}_cpu.cpp", "cpu/kernel.cpp.j2", common | {"helpers": _helpers(views, "static inline")}),
         _with_includes(f"{name}_cpu.h", "cpu/launcher.h.j2", common),
-        _binding_text(f"{name}_cpu_binding.cpp", common, kernels, is_cuda=False),
+        _binding_text(f"{name}_cpu_binding.cpp", common, families, groups, is_cuda=False),
     )
 
 
@@ -124,14 +127,22 @@ def _with_includes(file: str, template: str, facts: Mapping[str, object]) -> Tex
     return _split(file, _render(template, {**facts, "includes": includes}))
 
 
-def _binding_text(file: str, common: Mapping[str, object], kernels: tuple[Kernel, ...], is_cuda: bool) -> Text:
-    views = tuple(binding.view(kernel, cuda.DIALECT if is_cuda else cpu.DIALECT) for kernel in kernels)
+def _binding_text(
+    file: str,
+    common: Mapping[str, object],
+    families: tuple[Family, ...],
+    groups: tuple[tuple[KernelView, ...], ...],
+    is_cuda: bool,
+) -> Text:
+    dialect = cuda.DIALECT if is_cuda else cpu.DIALECT
+    views = tuple(binding.view(*both, dialect) for both in zip(families, groups, strict=True))
     facts = {
         "kernels": views,
         "is_cuda": is_cuda,
         "device": "cuda" if is_cuda else "cpu",
         "device_text": "a CUDA device" if is_cuda else "the CPU",
         "dim_type": "dim3" if is_cuda else "Dim3",
+        "is_generic": any(view.launches[0].condition for view in views),
         "uses_overlap": any(view.given_overlaps or view.made_overlaps for view in views),
     }
     return _split(file, _render("binding/binding.cpp.j2", {**common, **facts}))

@@ -9,13 +9,13 @@ from __future__ import annotations
 import ast
 import difflib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import libcst as cst
 
 from py2cu.diagnostics import Reporter
-from py2cu.dtypes import ALIASES, BY_JAXTYPING, BY_NAME, DType
+from py2cu.dtypes import ALIASES, BY_JAXTYPING, BY_NAME, GENERIC, DType, TypeVariable
 from py2cu.frontend.environment import Environment
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.nodes import Expr
@@ -24,7 +24,6 @@ from py2cu.source import Span
 
 PYTHON_TYPES: Final = {"builtins.int": PY_INT, "builtins.float": PY_FLOAT, "builtins.bool": PY_BOOL}
 TENSORS: Final = {"torch.Tensor", "numpy.ndarray", "jax.Array", "typing.Any"}
-GENERIC: Final = {"Float", "Int", "Num", "Shaped", "Inexact", "Real", "Integer", "UInt", "Complex", "Key", "SInt"}
 _OPERATORS: Final[dict[type[ast.operator], str]] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//", ast.Mod: "%",
 }  # fmt: skip
@@ -47,6 +46,8 @@ class AnnotationReader:
     reporter: Reporter
     environment: Environment
     span_of: Callable[[cst.CSTNode], Span]
+    rank_of: Callable[[str], int]  # of an array whose annotation does not say it
+    variables: dict[str, TypeVariable] = field(default_factory=dict)  # by annotation, as they were met
 
     def read(self, node: cst.BaseExpression, parameter: str, depth: int = 8) -> ParameterType | None:
         """The type that `node` says; None, and a diagnostic, where it says none that kernels have."""
@@ -58,7 +59,7 @@ class AnnotationReader:
             case cst.Subscript(value=base, slice=elements):
                 return self._read_subscript(node, base, [element.slice for element in elements], parameter)
             case cst.Name() | cst.Attribute():
-                return self._read_name(node)
+                return self._read_name(node, parameter)
             case _:
                 self._unknown(node)
                 return None
@@ -73,18 +74,19 @@ class AnnotationReader:
             except cst.ParserSyntaxError:
                 self._unknown(node)
                 return None
-            reader = AnnotationReader(self.reporter, self.environment, lambda _: self.span_of(node))
+            reader = replace(self, span_of=lambda _: self.span_of(node))
             return reader.read(inner, name, depth - 1)
         self._unknown(node)
         return None
 
-    def _read_name(self, node: cst.Name | cst.Attribute) -> ParameterType | None:
+    def _read_name(self, node: cst.Name | cst.Attribute, parameter: str) -> ParameterType | None:
         qualified = self.environment.qualify(node)
         if qualified in PYTHON_TYPES:
             return PYTHON_TYPES[qualified]
         if qualified in TENSORS:
-            self._generic(node)
-            return None
+            return ArrayType(
+                self._generic("Shaped"), unnamed_dims(parameter, self.rank_of(parameter), self.span_of(node))
+            )
         library, _, name = (qualified or "").rpartition(".")
         if library in {"numpy", "torch", "numba"} and (dtype := BY_NAME.get(name) or ALIASES.get(name)):
             return ElementType(dtype)
@@ -122,17 +124,15 @@ class AnnotationReader:
             case [cst.Index(value=array), cst.Index(value=dims)] if self.environment.qualify(
                 array
             ) in TENSORS and isinstance(text := self._string(dims), str):
-                if name in GENERIC:
-                    self._generic(node)
-                    return None
-                if name not in BY_JAXTYPING:
+                if name not in BY_JAXTYPING and name not in GENERIC:
                     self.reporter.error(
                         "P302", f"element type `{name}` is not supported yet", self.span_of(node),
-                        f"one of {', '.join(BY_JAXTYPING)}",
+                        f"one of {', '.join((*BY_JAXTYPING, *GENERIC))}",
                     )  # fmt: skip
                     return None
                 extents = self.read_dims(text, self.span_of(dims))
-                return ArrayType(BY_JAXTYPING[name], extents) if extents is not None else None
+                dtype = self._generic(name) if name in GENERIC else BY_JAXTYPING[name]
+                return ArrayType(dtype, extents) if extents is not None else None
         self.reporter.error(
             "P301", "an array annotation names the tensor type and the dimensions", self.span_of(node),
             f'write `{name}[Tensor, "h w"]`',
@@ -176,11 +176,13 @@ class AnnotationReader:
             )  # fmt: skip
         return extent
 
-    def _generic(self, node: cst.BaseExpression) -> None:
-        self.reporter.error(
-            "P302", "kernels that are generic over dtypes are not supported yet", self.span_of(node),
-            'name the element type: `Float32[Tensor, "n"]`',
-        )  # fmt: skip
+    def _generic(self, annotation: str) -> DType:
+        """What stands for the dtype of every array annotated alike: T for the first such annotation, U for the next."""
+        if annotation not in self.variables:
+            symbol = "TUVW"[len(self.variables)]
+            self.variables[annotation] = TypeVariable(symbol, annotation, GENERIC[annotation])
+        variable = self.variables[annotation]
+        return replace(variable.admits[0], variable=variable)
 
     def _unknown(self, node: cst.BaseExpression) -> None:
         base = node.value if isinstance(node, cst.Subscript) else node

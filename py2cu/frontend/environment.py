@@ -16,13 +16,13 @@ from types import ModuleType
 import libcst as cst
 
 from py2cu.builtins import CONSTANTS, lookup
-from py2cu.dtypes import DTYPES
+from py2cu.dtypes import BY_JAXTYPING, GENERIC
 
 _BUILTIN_NAMES = frozenset(dir(builtins))
 # Names that have a meaning here and are no builtin of the language.
 KNOWN = frozenset(
     [f"py2cu.{name}" for name in ("kernel", "Index", "blockIdx", "threadIdx", "blockDim", "gridDim")]
-    + [f"jaxtyping.{row.jaxtyping}" for row in DTYPES]
+    + [f"jaxtyping.{name}" for name in (*BY_JAXTYPING, *GENERIC)]
     + ["torch.Tensor"]
 )
 

@@ -55,7 +55,7 @@ class _KernelReader:
 
     def read(self, options: KernelOptions | None) -> Kernel:
         function = self.source.function
-        annotations = AnnotationReader(self.reporter, self.source.environment, self.module.span)
+        annotations = AnnotationReader(self.reporter, self.source.environment, self.module.span, self._rank)
         parameters = self._read_parameters(annotations)
         options = self._checked_options(options, parameters)
         scope = self._scope(parameters)
@@ -83,6 +83,7 @@ class _KernelReader:
             strided=options.strided,
             body=block,
             span=self.module.span(function.name),
+            variables=tuple(annotations.variables.values()),
         )
 
     def _error(self, code: str, message: str, node: cst.CSTNode, hint: str | None = None) -> None:
@@ -128,6 +129,17 @@ class _KernelReader:
             found.arguments.append(Parameter(name, type_, span=span))
         else:
             found.broken.add(name)
+
+    def _rank(self, array: str) -> int:
+        """How many indices the body gives `array`, where it first indexes it; 1 where it does not."""
+        first = next((node for node in _subscripts(self.source.function.body) if is_named(node.value, array)), None)
+        match first:
+            case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index(value=cst.Tuple(elements=indices)))]):
+                return len(indices)
+            case cst.Subscript(slice=indices):
+                return len(indices)
+            case _:
+                return 1
 
     def _place_on_axes(self, found: _Parameters) -> None:
         indices = found.indices
@@ -195,6 +207,17 @@ class _KernelReader:
             frozenset(name for type_ in arrays.values() for dim in type_.dims for name in names_in(dim)),
             frozenset(found.broken),
         )
+
+
+def _subscripts(node: cst.CSTNode) -> Iterator[cst.Subscript]:
+    if isinstance(node, cst.Subscript):
+        yield node
+    for child in node.children:
+        yield from _subscripts(child)
+
+
+def is_named(node: cst.BaseExpression, name: str) -> bool:
+    return isinstance(node, cst.Name) and node.value == name
 
 
 def _assigned_names(body: Iterable[cst.CSTNode]) -> Iterator[str]:

@@ -6,8 +6,9 @@ called without a translator.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from py2cu.dtypes import DType, Kind
 from py2cu.ir.extents import Binary, Constant, FromEnd, Guard, IndexParameter, Name, Parameter, Role
@@ -15,7 +16,7 @@ from py2cu.ir.types import ArrayType, PythonType
 
 if TYPE_CHECKING:
     from py2cu.ir.nodes import Expr
-    from py2cu.ir.statements import Kernel
+    from py2cu.ir.statements import Family, Kernel
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,24 @@ class Signature:
     from_end: tuple[
         FromEnd, ...
     ] = ()  # negative constant indices: the only ones that compiled code counts from the end
+
+    instances: tuple[Signature, ...] = ()  # of a generic kernel: for every dtype that it takes
+
+    def instance(self, arguments: Mapping[str, Any]) -> Signature:
+        """The signature for these tensors, by parameter: itself unless the kernel is generic.
+
+        Raises:
+            RuntimeError: no instance takes them.
+        """
+        if not self.instances:
+            return self
+        given = (p.name for p in self.arrays if p.name in arguments)
+        dtypes = {name: str(arguments[name].dtype).removeprefix("torch.") for name in given}
+        for candidate in self.instances:
+            if all(candidate.dtype(name).name == dtype for name, dtype in dtypes.items()):
+                return candidate
+        listed = ", ".join(f"`{name}` of {dtype}" for name, dtype in dtypes.items())
+        raise RuntimeError(f"{self.name} has no instance for {listed}")
 
     @property
     def arrays(self) -> tuple[Parameter, ...]:
@@ -119,8 +138,13 @@ def _multiple(dim: Expr) -> tuple[str, int] | None:
             return None
 
 
-def signature_of(kernel: Kernel) -> Signature:
-    """The calling side of `kernel`."""
+def signature_of(family: Family) -> Signature:
+    """The calling side of a kernel."""
+    first = _signature(family[0])
+    return replace(first, instances=tuple(_signature(k.plain) for k in family)) if family[0].variables else first
+
+
+def _signature(kernel: Kernel) -> Signature:
     return Signature(
         name=kernel.name,
         op=kernel.symbol,

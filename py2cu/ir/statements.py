@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
+from py2cu.dtypes import DType, TypeVariable
 from py2cu.ir.extents import FromEnd, Guard, IndexParameter, Parameter, place
 from py2cu.ir.nodes import Expr
 from py2cu.ir.types import PY_INT, ArrayType, ElementType, ScalarType
@@ -160,11 +162,36 @@ class Kernel:
     narrowed: tuple[tuple[str, ElementType], ...] = ()  # set by narrow_floats
     helpers: tuple[str, ...] = ()  # set by lower_semantics
     symbol: str = ""  # set by rename: what the C++ functions and the op are named after
+    variables: tuple[TypeVariable, ...] = ()  # of a generic kernel
     renamed: tuple[tuple[str, str], ...] = ()  # set by resolve_names: what a name is called in C
 
     @property
     def arrays(self) -> tuple[Parameter, ...]:
         return tuple(p for p in self.parameters if isinstance(p.type, ArrayType))
+
+    def instance(self, dtypes: Mapping[str, DType]) -> Kernel:
+        """The kernel with these dtypes, by symbol, in the place of its type variables."""
+
+        def change(parameter: Parameter) -> Parameter:
+            type_ = parameter.type
+            if not isinstance(type_, ArrayType) or type_.dtype.variable is None:
+                return parameter
+            dtype = replace(dtypes[type_.dtype.variable.symbol], variable=type_.dtype.variable)
+            return replace(parameter, type=replace(type_, dtype=dtype))
+
+        return replace(self, parameters=tuple(map(change, self.parameters)))
+
+    @property
+    def plain(self) -> Kernel:
+        """An instance of a generic kernel as if it were written for its dtypes alone."""
+
+        def change(parameter: Parameter) -> Parameter:
+            type_ = parameter.type
+            if not isinstance(type_, ArrayType):
+                return parameter
+            return replace(parameter, type=replace(type_, dtype=type_.dtype.plain))
+
+        return replace(self, parameters=tuple(map(change, self.parameters)), variables=())
 
     def parameter(self, name: str) -> Parameter | None:
         return next((p for p in self.parameters if p.name == name), None)
@@ -188,3 +215,7 @@ class Kernel:
         sources += [dim for p in self.parameters if isinstance(p.type, ArrayType) for dim in p.type.dims]
         sources += self.size or ()
         return tuple(dict.fromkeys(name for source in sources for name in names_in(source)))
+
+
+Family = tuple[Kernel, ...]
+"""One kernel of the user: itself alone, or the instances of a generic one."""

@@ -40,7 +40,13 @@ def _with_known_shape(kernel: Kernel, makeable: set[str]) -> set[str]:
         given = [p for p in kernel.arrays if p.name not in makeable]
         told = {name for p in given if isinstance(p.type, ArrayType) for dim in p.type.dims for name in names_in(dim)}
         told |= {p.name for p in kernel.parameters if p.type == PY_INT}
-        left = {name for name in makeable if all(set(names_in(dim)) <= told for dim in kernel.array_type(name).dims)}
+        variables = {p.type.dtype.variable for p in given if isinstance(p.type, ArrayType)} | {None}
+        left = {
+            name
+            for name in makeable
+            if all(set(names_in(dim)) <= told for dim in kernel.array_type(name).dims)
+            and kernel.array_type(name).dtype.variable in variables
+        }
         if left == makeable:
             # Without any array given there is no device to make one on.
             return makeable if given else set()

@@ -21,18 +21,20 @@ from py2cu.dtypes import I32, U64, DType, Kind, promote
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.nodes import BoolOp, Call, Compare, Convert, Expr, LaunchIndex, Load, Select, Unary
 from py2cu.ir.statements import Assign, Block, For, Kernel, Stmt, Store
-from py2cu.ir.types import PY_BOOL, ElementType, PythonType, ScalarType, Width, kind_of
+from py2cu.ir.types import PY_BOOL, ElementType, PythonType, ScalarType, Type, Width, kind_of
 from py2cu.ir.visit import rebuild_block
 from py2cu.passes.ranges import Ranges
 
 WRAPPING: Final = {"+": "wrapping_add", "-": "wrapping_sub", "*": "wrapping_mul"}
+# Where a type variable may stand for whole numbers and for floats.
+ELEMENTWISE: Final = {"+": "add_elements", "-": "subtract_elements", "*": "multiply_elements"}
 
 
 def lower_semantics(kernel: Kernel, reporter: Reporter) -> Kernel:
     """The kernel in C's operators and the helpers that it needs."""
     lowering = _Lowering(Ranges(kernel))
     body = rebuild_block(kernel.body, lowering.expression, lowering.statement)
-    return replace(kernel, body=body, helpers=tuple(lowering.helpers))
+    return replace(kernel, body=body, helpers=(*kernel.helpers, *lowering.helpers))
 
 
 class _Lowering:
@@ -80,14 +82,14 @@ class _Lowering:
         a, b = self.ranges.of(expr.left), self.ranges.of(expr.right)
         match expr.op:
             case "//" | "%":
-                if a.is_natural and b.is_natural:
+                if a.is_natural and b.is_natural and not is_generic(type_):
                     return replace(expr, op="/" if expr.op == "//" else "%")
                 return self.helper("floor_div" if expr.op == "//" else "floor_mod", expr)
             case "**":
                 return self.power(expr)
             case "<<" | ">>":
                 expr = replace(expr, left=self.signed(expr.left))
-                is_narrow = isinstance(type_, ElementType) and type_.dtype.bits < 32
+                is_narrow = is_generic(type_) or (isinstance(type_, ElementType) and type_.dtype.bits < 32)
                 return wrapping(expr) if expr.op == "<<" and is_narrow else expr
             case "-":
                 expr = replace(expr, left=self.signed(expr.left), right=self.signed(expr.right))
@@ -102,6 +104,8 @@ class _Lowering:
         does; int must not overflow in C++, so where that could happen a helper does.
         """
         dtype = type_.dtype
+        if dtype.variable is not None:
+            return self.helper((ELEMENTWISE if dtype.variable.is_mixed else WRAPPING)[expr.op], expr)
         if is_wide_unsigned(dtype):
             return expr
         if dtype.bits < 32 and not self.may_overflow(expr, I32):
@@ -132,12 +136,17 @@ class _Lowering:
 
     def float_binary(self, expr: Binary) -> Expr:
         match expr.op:
+            case "+" | "-" | "*" if is_mixed(expr.type):
+                return self.helper(ELEMENTWISE[expr.op], expr)
             case "//":
                 return self.helper("floor_div", expr)
             case "%":
                 return self.helper("floor_mod", expr)
             case "**" if (
-                isinstance(expr.right, Constant) and expr.right.value == 2 and isinstance(expr.left, Name | Load)
+                not is_generic(expr.type)
+                and isinstance(expr.right, Constant)
+                and expr.right.value == 2
+                and isinstance(expr.left, Name | Load)
             ):
                 return Binary("*", expr.left, expr.left, expr.span, expr.type)
             case "**":
@@ -154,8 +163,12 @@ class _Lowering:
 
     def negate(self, expr: Unary) -> Expr:
         type_ = expr.type
-        if isinstance(type_, ElementType) and type_.dtype.kind is Kind.INT and not is_wide_unsigned(type_.dtype):
-            if type_.dtype.bits < 32:
+        if (
+            isinstance(type_, ElementType)
+            and type_.dtype.kind is Kind.INT
+            and (is_generic(type_) or not is_wide_unsigned(type_.dtype))
+        ):
+            if type_.dtype.bits < 32 and not is_generic(type_):
                 return wrapping(expr)
             return self.helper(
                 "wrapping_sub", Binary("-", Constant(0, expr.span, type_), expr.operand, expr.span, type_)
@@ -168,7 +181,7 @@ class _Lowering:
         match expr.type:
             case ElementType(dtype=dtype) if dtype.kind is Kind.BOOL:
                 return Unary("not", expr.operand, expr.span, PY_BOOL)
-            case ElementType(dtype=dtype) if dtype.bits < 32 and not dtype.signed:
+            case ElementType(dtype=dtype) if dtype.variable or (dtype.bits < 32 and not dtype.signed):
                 return wrapping(expr)
             case _:
                 return expr
@@ -201,6 +214,7 @@ class _Lowering:
             expr.function == "builtins.abs"
             and self.ranges.of(expr.args[0]).is_natural
             and kind_of(expr.type) is Kind.INT
+            and not is_generic(expr.type)
         ):
             return expr.args[0]
         if expr.function == "builtins.abs" and isinstance(expr.type, ElementType) and expr.type.dtype.kind is Kind.INT:
@@ -209,7 +223,7 @@ class _Lowering:
 
     def magnitude(self, expr: Call, type_: ElementType) -> Expr:
         """The least value of a signed type has no counterpart: its `abs` wraps around to itself."""
-        if type_.dtype.bits < 32:
+        if type_.dtype.bits < 32 and not is_generic(type_):
             return Convert(expr, type_, expr.span, explicit=True)
         self.helpers["wrapping_abs"] = None
         return Call("wrapping_abs", expr.args, expr.span, type_)
@@ -217,7 +231,7 @@ class _Lowering:
     def extremum(self, expr: Call, type_: ScalarType) -> Expr:
         """`min` and `max` of many, two at a time from the left, as Python compares them."""
         name = expr.function.removeprefix("builtins.")
-        if kind_of(type_) is Kind.FLOAT:
+        if kind_of(type_) is Kind.FLOAT or is_generic(type_):
             name = f"python_{name}"
             self.helpers[name] = None
         else:
@@ -261,6 +275,15 @@ def widens(narrow: ScalarType, wide: ScalarType) -> bool:
             return a.kind is kind and (kind is Kind.FLOAT or a.bits < 64)
         case _:
             return False
+
+
+def is_generic(type_: Type) -> bool:
+    """True for a type variable: instances are lowered alike, so that one template says them all."""
+    return isinstance(type_, ElementType) and type_.dtype.variable is not None
+
+
+def is_mixed(type_: Type) -> bool:
+    return isinstance(type_, ElementType) and type_.dtype.variable is not None and type_.dtype.variable.is_mixed
 
 
 def is_wide_unsigned(dtype: DType) -> bool:

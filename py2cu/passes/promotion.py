@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import struct
 
-from py2cu.dtypes import F16, F64, DType, Kind, promote, promote_weak
+from py2cu.dtypes import BF16, F16, F64, DType, Kind, promote, promote_weak
 from py2cu.ir.types import PY_BOOL, PY_FLOAT, PY_INT, ElementType, PythonType, ScalarType, kind_of
 
 
@@ -34,7 +34,7 @@ def represents(dtype: DType, value: bool | int | float) -> bool:
 
 def as_float(dtype: DType, value: bool | int | float) -> float:
     """`value` rounded to `dtype`; to a half type by way of float32, as torch does."""
-    if dtype is F64:
+    if dtype.plain is F64:
         return float(value)
     try:
         single: float = struct.unpack("f", struct.pack("f", value))[0]
@@ -43,8 +43,18 @@ def as_float(dtype: DType, value: bool | int | float) -> float:
         return math.copysign(math.inf, value)
 
 
+def rounded_directly(dtype: DType, value: bool | int | float) -> float:
+    """`value` rounded once, as C++ makes a half of a double."""
+    if dtype.is_half and math.isfinite(value):
+        exponent = math.frexp(value)[1]
+        smallest = {F16: -24, BF16: -133}[dtype.plain]  # of the last bit of a subnormal
+        unit = math.ldexp(1.0, max(exponent - dtype.precision, smallest))
+        return round(value / unit) * unit
+    return as_float(dtype, value)
+
+
 def _as_half(dtype: DType, single: float) -> float:
-    if dtype is F16:
+    if dtype.plain is F16:
         rounded: float = struct.unpack("e", struct.pack("e", single))[0]
         return rounded
     if not math.isfinite(single):

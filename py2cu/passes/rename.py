@@ -45,7 +45,7 @@ def rename(kernel: Kernel, reporter: Reporter) -> Kernel:
     names = [p.name for p in kernel.parameters] + [i.name for i in kernel.indices]
     names += [*kernel.dims, *(name for name, _ in kernel.locals)]
     taken = set(names)
-    called = _called_functions(kernel)
+    called = _called_functions(kernel) | {variable.symbol for variable in kernel.variables}
     renamed: dict[str, str] = {}
     for name in dict.fromkeys(names):
         spelled = f"{name}_" if name in called else spell_identifier(name)

@@ -12,55 +12,72 @@ from __future__ import annotations
 from dataclasses import replace
 
 from py2cu.diagnostics import Reporter
-from py2cu.dtypes import F32
+from py2cu.dtypes import F32, F64, Kind
 from py2cu.ir.extents import Binary, Constant
 from py2cu.ir.nodes import Call, Convert, Expr
 from py2cu.ir.statements import Kernel
 from py2cu.ir.types import ElementType, Type
-from py2cu.ir.visit import rebuild_block
+from py2cu.ir.visit import all_expressions, rebuild_block
 from py2cu.passes.promotion import as_float
 
 _SINGLE = ElementType(F32)
 _COMPARING = ("builtins.min", "builtins.max")  # these only choose
+WIDENED = "widened"
 
 
 def widen_halves(kernel: Kernel, reporter: Reporter) -> Kernel:
-    """The kernel with halves only where `+ - * /`, signs, comparisons, loads and stores meet them."""
-    return replace(kernel, body=rebuild_block(kernel.body, _widen))
+    """The kernel with halves only where `+ - * /`, signs, comparisons, loads and stores meet them.
+
+    In a generic kernel that halves may call, every instance is written alike, with `widened(x[i])`.
+    """
+    body = rebuild_block(kernel.body, _widen)
+    uses_helper = any(isinstance(node, Call) and node.function == WIDENED for node in all_expressions(body))
+    return replace(kernel, body=body, helpers=(WIDENED,) if uses_helper else ())
 
 
 def _widen(expr: Expr) -> Expr:
     match expr:
-        case Binary(op="//" | "%" | "**", left=left, right=right, type=type_) if _is_half(type_):
-            return _rounded(replace(expr, left=_single(left), right=_single(right), type=_SINGLE), type_)
-        case Call(function=function, args=args, type=type_) if function not in _COMPARING and any(
-            _is_half(arg.type) for arg in args
-        ):
-            wide = replace(expr, args=tuple(map(_single, args)))
-            return _rounded(replace(wide, type=_SINGLE), type_) if _is_half(type_) else wide
-        case Convert(value=value, type=type_) if (_is_half(type_) or _is_half(value.type)) and type_ != value.type:
-            return expr if _SINGLE in (value.type, type_) else replace(expr, value=_single(value))
+        case Binary(op="//" | "%" | "**", left=left, right=right, type=type_) if _is_rounded(type_):
+            wide = replace(expr, left=_wide(left), right=_wide(right), type=_wide_type(type_))
+            return Convert(wide, type_, wide.span)
+        case Call(args=args, type=type_) if _takes_halves(expr):
+            call = replace(expr, args=tuple(map(_wide, args)))
+            return Convert(replace(call, type=_wide_type(type_)), type_, call.span) if _is_rounded(type_) else call
+        case Convert(value=value, type=type_) if _is_half(type_) or _is_half(value.type):
+            return expr if _SINGLE in (value.type, type_) else replace(expr, value=_wide(value))
         case _:
             return expr
 
 
 def _takes_halves(call: Call) -> bool:
-    return call.function not in _COMPARING and any(_is_half(arg.type) for arg in call.args)
+    return call.function not in _COMPARING and any(_is_rounded(arg.type) for arg in call.args)
 
 
 def _is_half(type_: Type) -> bool:
-    return isinstance(type_, ElementType) and type_.dtype.is_half
+    """A half that is no instance of a type variable."""
+    return isinstance(type_, ElementType) and type_.dtype.is_half and type_.dtype.variable is None
 
 
-def _single(value: Expr) -> Expr:
+def _is_rounded(type_: Type) -> bool:
+    """A half, or what a half may stand for as well."""
+    if not isinstance(type_, ElementType) or type_.dtype.kind is not Kind.FLOAT:
+        return False
+    variable = type_.dtype.variable
+    return variable.admits_halves if variable else type_.dtype.is_half
+
+
+def _wide_type(type_: Type) -> ElementType:
+    assert isinstance(type_, ElementType)
+    return ElementType(F64) if type_.dtype.plain is F64 else _SINGLE
+
+
+def _wide(value: Expr) -> Expr:
     match value:
-        case Constant(value=number, type=ElementType(dtype=dtype)) if dtype.is_half:
-            return replace(value, value=as_float(dtype, number), type=_SINGLE)
-        case Convert(value=Call(function="builtins.abs") as magnitude, type=type_) if _is_half(type_):
+        case Convert(value=Call(function="builtins.abs") as magnitude, type=type_) if _is_rounded(type_):
             return magnitude  # no rounding happened
+        case Constant(value=number, type=ElementType(dtype=dtype)) if _is_half(value.type):
+            return replace(value, value=as_float(dtype, number), type=_SINGLE)
+        case _ if _is_rounded(value.type) and not _is_half(value.type):
+            return Call(WIDENED, (value,), value.span, _wide_type(value.type))
         case _:
             return value if value.type == _SINGLE else Convert(value, _SINGLE, value.span)
-
-
-def _rounded(value: Expr, type_: Type) -> Expr:
-    return Convert(value, type_, value.span)

@@ -212,7 +212,7 @@ class Call:
         """
         from py2cu.runtime.simulate import bind_dims
 
-        missing = [p for p in self.signature.outputs if p.name not in values]
+        missing = [p for p in self.signature.instance(values).outputs if p.name not in values]
         if not missing:
             return values
         dims = bind_dims(self.signature, values)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Final, Protocol
 
 import torch
@@ -99,7 +100,9 @@ def check_kernel(
     """Run `kernel` compiled and in Python on every case; stops after the first case that fails."""
     where = device or ("cuda" if torch.cuda.is_available() else "cpu")
     check = _Check(kernel, where, seed)
-    for case in invent_cases(kernel.signature, seed) if cases is None else cases:
+    signatures = kernel.signature.instances or (kernel.signature,)
+    invented = chain.from_iterable(invent_cases(signature, seed) for signature in signatures)
+    for case in invented if cases is None else cases:
         check.run(case, retry=cases is None)
         if check.failures:
             break
@@ -124,7 +127,7 @@ class _Check:
     def run(self, case: Case, *, retry: bool) -> None:
         """Compare one case. Where its Python raises and `retry` holds, the same sizes get tame values."""
         expected = {n: v.clone() if isinstance(v, torch.Tensor) else v for n, v in case.arguments.items()}
-        signature = self.kernel.signature
+        signature = self.kernel.signature.instance(case.arguments)
         seconds = None if case.values == GIVEN else CASE_SECONDS
         try:
             simulated = simulate(self.kernel.python, signature, expected, seconds=seconds)
@@ -147,7 +150,8 @@ class _Check:
     def _skip(self, case: Case, reason: str, retry: bool) -> None:
         self.skipped[f"{case}: {reason}"] = None
         if retry and case.values != TAME:
-            tame = make_case(self.kernel.signature, case.sizes, TAME, self.seed, strided=case.strided)
+            signature = self.kernel.signature.instance(case.arguments)
+            tame = make_case(signature, case.sizes, TAME, self.seed, strided=case.strided)
             if tame is not None:
                 self.run(tame, retry=False)
 
@@ -162,11 +166,12 @@ class _Check:
         except Exception as error:
             self._add(Mismatch(Fault.RAISED, str(case), f"{type(error).__name__}: {error}"))
             return
+        signature = self.kernel.signature.instance(case.arguments)
         for name, fence in fenced.items():
             before, wanted = case.arguments[name], expected[name]
             assert isinstance(before, torch.Tensor)
             assert isinstance(wanted, torch.Tensor)
-            snapshot = Snapshot(self.kernel.signature.dtype(name), before, wanted, actual[name])
+            snapshot = Snapshot(signature.dtype(name), before, wanted, actual[name])
             self._compare_array(case, name, snapshot, simulated)
             self._check_fence(case, name, fence)
 

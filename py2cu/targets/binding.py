@@ -6,18 +6,18 @@ One binding serves both targets; the template leaves out the device guard and st
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from py2cu.dtypes import U64, DType, Kind
+from py2cu.dtypes import U64, DType, Kind, TypeVariable
 from py2cu.ir.extents import Name, Parameter, Role
 from py2cu.ir.nodes import Expr
 from py2cu.ir.printer import print_expr
 from py2cu.ir.signature import Dim, Signature, find_dims, signature_of
-from py2cu.ir.statements import Kernel
+from py2cu.ir.statements import Family, Kernel
 from py2cu.ir.types import ArrayType, ElementType, PythonType
 from py2cu.ir.visit import rebuild
 from py2cu.targets.spell_expressions import Dialect
-from py2cu.targets.view import arguments, extent_text
+from py2cu.targets.view import KernelView, arguments, dtypes_of, extent_text, instance_of
 
 _CPP_SCALARS = {Kind.BOOL: "bool", Kind.INT: "int64_t", Kind.FLOAT: "double"}
 _SCHEMA_SCALARS = {Kind.BOOL: "bool", Kind.INT: "int", Kind.FLOAT: "float"}
@@ -29,8 +29,8 @@ class ArrayView:
 
     name: str
     user_name: str
-    scalar_type: str
-    dtype: str
+    dtype: str  # the C++ expression for what it must have
+    made_dtype: str  # and for what an allocated one gets
     rank: int
     is_written: bool
     extents: tuple[tuple[int, str, str], ...]  # axis, the extent's C++ text, its annotation
@@ -62,6 +62,15 @@ class RangeView:
 
 
 @dataclass(frozen=True, slots=True)
+class Launch:
+    """A call of a launcher, and the dtypes that it is for: no condition where the kernel has only these."""
+
+    condition: str
+    name: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class BindingView:
     """One kernel for the binding's template."""
 
@@ -77,7 +86,7 @@ class BindingView:
     all_parameters: tuple[str, ...]
     array_parameters: tuple[str, ...]
     array_call: str
-    launch_values: tuple[str, ...]
+    launches: tuple[Launch, ...]
     operators: tuple[tuple[str, str], ...]  # schema and C++ function
     has_default_launch: bool
     returns: str
@@ -115,12 +124,14 @@ def _overlaps(written: tuple[ArrayView, ...], others: tuple[ArrayView, ...]) -> 
                 yield array, other
 
 
-def view(kernel: Kernel, dialect: Dialect) -> BindingView:
-    """`kernel`'s binding to the launchers that `dialect` declares."""
-    signature = signature_of(kernel)
+def view(family: Family, groups: tuple[KernelView, ...], dialect: Dialect) -> BindingView:
+    """A kernel's binding to the launchers of `groups`."""
+    kernel = family[0]
+    signature = signature_of(family)
+    tellers = {variable: _teller(signature, variable) for variable in kernel.variables}
     dims = {dim.name: dim for dim in find_dims(kernel)}
-    given = tuple(_array(kernel, p, dims) for p in signature.arrays if p.role is not Role.OUTPUT)
-    made = tuple(_array(kernel, p, dims) for p in signature.outputs)
+    given = tuple(_array(family, p, dims, tellers) for p in signature.arrays if p.role is not Role.OUTPUT)
+    made = tuple(_array(family, p, dims, tellers) for p in signature.outputs)
     name = kernel.symbol
     return BindingView(
         name=name,
@@ -139,7 +150,7 @@ def view(kernel: Kernel, dialect: Dialect) -> BindingView:
         all_parameters=tuple(_cpp_parameter(kernel, signature, p) for p in signature.parameters),
         array_parameters=tuple(f"const Tensor& {kernel.c_name(p.name)}" for p in signature.arrays),
         array_call=", ".join(kernel.c_name(p.name) for p in signature.arrays),
-        launch_values=tuple(_launch_value(kernel, dialect, dims, name, p) for name, _, p in arguments(kernel)),
+        launches=tuple(_launch(instance, groups, dialect, dims, tellers) for instance in family),
         operators=_operators(kernel, signature),
         has_default_launch=kernel.size is not None,
         returns=_returns(len(made)),
@@ -167,9 +178,55 @@ def _operators(kernel: Kernel, signature: Signature) -> tuple[tuple[str, str], .
     return (*found, (on_grid, f"{name}_on_grid"))
 
 
-def _array(kernel: Kernel, parameter: Parameter, dims: dict[str, Dim]) -> ArrayView:
-    type_ = parameter.type
+def _teller(signature: Signature, variable: TypeVariable) -> str:
+    """The array whose dtype a call of a generic kernel goes by."""
+    return next(p.name for p in signature.arrays if p.role is not Role.OUTPUT and _variable(p) == variable)
+
+
+def _variable(parameter: Parameter) -> TypeVariable | None:
+    return parameter.type.dtype.variable if isinstance(parameter.type, ArrayType) else None
+
+
+def _launch(
+    kernel: Kernel,
+    groups: tuple[KernelView, ...],
+    dialect: Dialect,
+    dims: dict[str, Dim],
+    tellers: dict[TypeVariable, str],
+) -> Launch:
+    """The launch of one instance."""
+    values = tuple(_launch_value(kernel.plain, dialect, dims, name, p) for name, _, p in arguments(kernel.plain))
+    if not kernel.variables:
+        return Launch("", kernel.symbol, values)
+    own = instance_of(kernel, replace(dialect, names_variables=False))
+    name = next(group.name for group in groups if own in group.instances)
+    tests = (
+        f"{kernel.c_name(tellers[variable])}.scalar_type() == ScalarType::{dtype.torch}"
+        for variable, dtype in zip(kernel.variables, dtypes_of(kernel), strict=True)
+    )
+    return Launch(" && ".join(tests), name, values)
+
+
+def _dtype_texts(family: Family, parameter: Parameter, tellers: dict[TypeVariable, str]) -> tuple[str, str]:
+    """What dtype an array must have, and what an allocated one gets: all of a type variable have the teller's."""
+    kernel, name = family[0], family[0].c_name(parameter.name)
+    assert isinstance(parameter.type, ArrayType)
+    variable = parameter.type.dtype.variable
+    if variable is None:
+        plain = f"ScalarType::{parameter.type.dtype.torch}"
+        return plain, plain
+    told = f"{kernel.c_name(tellers[variable])}.scalar_type()"
+    if tellers[variable] != parameter.name:
+        return told, told
+    place = kernel.variables.index(variable)
+    admitted = dict.fromkeys(f"ScalarType::{dtypes_of(instance)[place].torch}" for instance in family)
+    return f'one_of("{kernel.symbol}", "{parameter.name}", {name}, {{{", ".join(admitted)}}})', told
+
+
+def _array(family: Family, parameter: Parameter, dims: dict[str, Dim], tellers: dict[TypeVariable, str]) -> ArrayView:
+    kernel, type_ = family[0], parameter.type
     assert isinstance(type_, ArrayType)
+    dtype, made_dtype = _dtype_texts(family, parameter, tellers)
     told = {(dim.array, dim.axis) for dim in dims.values() if dim.divisor == 1}
     extents = tuple(
         (axis, dim_text(dim, kernel), print_expr(dim))
@@ -179,8 +236,8 @@ def _array(kernel: Kernel, parameter: Parameter, dims: dict[str, Dim]) -> ArrayV
     return ArrayView(
         name=kernel.c_name(parameter.name),
         user_name=parameter.name,
-        scalar_type=type_.dtype.torch,
-        dtype=type_.dtype.name,
+        dtype=dtype,
+        made_dtype=made_dtype,
         rank=len(type_.dims),
         is_written=parameter.role is not Role.INPUT,
         extents=extents,

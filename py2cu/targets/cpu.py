@@ -20,21 +20,22 @@ DIALECT: Final = Dialect(
     widths=dict.fromkeys(Width, "int64_t"),
     launch_type="int64_t",
     functions={name: f"std::{name}" for name in ("abs", "llabs", "min", "max", "isnan", "isinf", "isfinite")},
+    overloads="std::",
     types={"__half": "c10::Half", "__nv_bfloat16": "c10::BFloat16"},
 )
 
 
-def view(kernel: Kernel) -> KernelView:
+def view(kernel: Kernel, dialect: Dialect = DIALECT) -> KernelView:
     """`kernel` for the CPU templates."""
-    speller = Speller(kernel, DIALECT)
+    speller = Speller(kernel, dialect)
     return KernelView(
         name=kernel.symbol,
         doc=doc_lines(kernel.doc),
         is_index=bool(kernel.indices),
         is_template=False,
         helpers=kernel.helpers,
-        kernel_arguments=kernel_arguments(kernel, DIALECT),
-        launch_arguments=launch_arguments(kernel, DIALECT),
+        kernel_arguments=kernel_arguments(kernel, dialect),
+        launch_arguments=launch_arguments(kernel, dialect),
         indices=tuple(_loop(kernel, speller, index) for index in kernel.indices),
         launch=_used_launch_objects(kernel),
         threads=tuple(extent_text(extent, kernel) for extent in kernel.size or ()),
@@ -46,7 +47,7 @@ def view(kernel: Kernel) -> KernelView:
 
 def _loop(kernel: Kernel, speller: Speller, index: IndexParameter) -> IndexLoop:
     name = speller.name(index.name)
-    end, taken = f"{name}_end", {argument.name for argument in launch_arguments(kernel, DIALECT)}
+    end, taken = f"{name}_end", {argument.name for argument in launch_arguments(kernel, speller.dialect)}
     while end in taken:
         end += "_"
     return IndexLoop(name, extent_text(index.extent, kernel), end, index.axis)

@@ -25,11 +25,11 @@ _INT: Final = PythonType(Kind.INT, Width.INT)
 _INDEX: Final = PythonType(Kind.INT, Width.INDEX)
 
 
-def view(kernel: Kernel) -> KernelView:
+def view(kernel: Kernel, dialect: Dialect = DIALECT) -> KernelView:
     """`kernel` for the CUDA templates."""
     kernel = add_index_arithmetic(kernel)
-    speller = Speller(kernel, DIALECT)
-    taken = kernel_arguments(kernel, DIALECT)
+    speller = Speller(kernel, dialect)
+    taken = kernel_arguments(kernel, dialect)
     body = tuple(speller.block(kernel.body))
     is_template = any("index_t" in text for text in [*(a.type for a in taken), *(line.text for line in body)])
     return KernelView(
@@ -39,7 +39,7 @@ def view(kernel: Kernel) -> KernelView:
         is_template=is_template,
         helpers=kernel.helpers,
         kernel_arguments=taken,
-        launch_arguments=launch_arguments(kernel, DIALECT),
+        launch_arguments=launch_arguments(kernel, dialect),
         indices=(),
         launch=(),
         threads=tuple(extent_text(extent, kernel) for extent in kernel.size or ()),

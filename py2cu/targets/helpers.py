@@ -17,7 +17,32 @@ template <typename T>
 }}
 """
 
+_ELEMENTS: Final = """\
+// {what} elements: whole numbers wrap around, where C++ leaves signed overflow undefined.
+template <typename T>
+{prefix} T {name}_elements(T a, T b)
+{{
+    if constexpr (std::is_integral_v<T>) {{
+        using Unsigned = std::make_unsigned_t<decltype(a {op} b)>;
+        return static_cast<T>(static_cast<Unsigned>(a) {op} static_cast<Unsigned>(b));
+    }} else {{
+        return a {op} b;
+    }}
+}}
+"""
+
 HELPERS: Final[dict[str, str]] = {
+    "add_elements": _ELEMENTS.replace("{what}", "Adds").replace("{name}", "add").replace("{op}", "+"),
+    "subtract_elements": _ELEMENTS.replace("{what}", "Subtracts").replace("{name}", "subtract").replace("{op}", "-"),
+    "multiply_elements": _ELEMENTS.replace("{what}", "Multiplies").replace("{name}", "multiply").replace("{op}", "*"),
+    "widened": """\
+// What functions compute in: float for a half, else the value itself.
+template <typename T>
+{prefix} auto widened(T value)
+{{
+    return static_cast<std::conditional_t<sizeof(T) == 2, float, T>>(value);
+}}
+""",
     "wrapping_add": _WRAPPING.replace("{what}", "Adds").replace("{name}", "add").replace("{op}", "+"),
     "wrapping_sub": _WRAPPING.replace("{what}", "Subtracts").replace("{name}", "sub").replace("{op}", "-"),
     "wrapping_mul": _WRAPPING.replace("{what}", "Multiplies").replace("{name}", "mul").replace("{op}", "*"),
@@ -50,7 +75,7 @@ template <typename T>
         const T whole = floor(quotient);
         return quotient - whole > T(0.5) ? whole + 1 : whole;
     }} else {{
-        if (b == -1) return static_cast<T>(0 - static_cast<std::make_unsigned_t<T>>(a));
+        if (std::is_signed_v<T> && b == T(-1)) return static_cast<T>(0 - static_cast<std::make_unsigned_t<T>>(a));
         const T quotient = a / b;
         return a % b != 0 && (a < 0) != (b < 0) ? quotient - 1 : quotient;
     }}
@@ -66,7 +91,7 @@ template <typename T>
         if (rest == 0) return copysign(rest, b);
         return (b < 0) != (rest < 0) ? rest + b : rest;
     }} else {{
-        if (b == -1) return 0;
+        if (std::is_signed_v<T> && b == T(-1)) return 0;
         const T rest = a % b;
         return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
     }}
@@ -103,9 +128,9 @@ template <typename T>
 }
 
 
-def is_template(name: str) -> bool:
-    """True where the helper takes arguments of any one type."""
-    return "typename T" in HELPERS[name]
+def takes_one_type(name: str) -> bool:
+    """True where all arguments of the helper have the type of its result."""
+    return name not in ("to_uint64", "widened")
 
 
 def helper_text(name: str, prefix: str) -> str:

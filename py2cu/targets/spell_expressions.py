@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, assert_never
 
 from py2cu.builtins import ROWS
@@ -18,6 +18,7 @@ from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.nodes import BoolOp, Call, Compare, Convert, Expr, Extent, LaunchIndex, Load, Select, Unary
 from py2cu.ir.statements import Kernel
 from py2cu.ir.types import ElementType, PythonType, Type, Width
+from py2cu.passes.promotion import as_float, rounded_directly
 from py2cu.targets.c_types import (
     FLOATS,
     HALVES,
@@ -28,7 +29,7 @@ from py2cu.targets.c_types import (
     keeps_value,
     same_type,
 )
-from py2cu.targets.helpers import is_template
+from py2cu.targets.helpers import takes_one_type
 
 PRIMARY: Final = 16
 UNARY: Final = 15
@@ -61,10 +62,14 @@ class Dialect:
     launch_type: str  # of blockIdx.x and its like
     functions: Mapping[str, str] = field(default_factory=dict)
     types: Mapping[str, str] = field(default_factory=dict)  # where a C type has another name
+    overloads: str = ""  # before the functions of `math` that take floats and doubles
+    names_variables: bool = True  # an instance of a generic kernel is spelled with `T`, not with its dtype
 
     def spell(self, dtype: DType) -> str:
         """The C++ type of elements of `dtype`."""
-        return dtype.symbol or self.types.get(dtype.c, dtype.c)
+        if dtype.variable is not None and self.names_variables:
+            return dtype.variable.symbol
+        return self.types.get(dtype.c, dtype.c)
 
 
 class ExpressionSpeller:
@@ -100,7 +105,7 @@ class ExpressionSpeller:
         """`value` where C converts it to `c_type` by assigning it; only conversions that lose something are written."""
         if isinstance(value, Constant) and is_whole_literal(value) and c_type not in HALVES:
             return self.operand(value, c_type)
-        if isinstance(value, Convert) and not value.explicit:
+        if isinstance(value, Convert) and not (value.explicit or crosses(value)):
             inner = self.expr(value.value)
             if keeps_value(inner.c_type, c_type):
                 return inner
@@ -134,6 +139,9 @@ class ExpressionSpeller:
                 return Spelled(text, TERNARY, common_type(a.c_type, b.c_type))
             case Call():
                 return self.call(expr)
+            case Convert(value=value, type=type_) if crosses(expr):
+                text = f"static_cast<{self.type_text(type_)}>({self.expr(value).text})"
+                return Spelled(text, PRIMARY, self.c_type(type_))
             case Convert(value=value, type=type_):
                 return self.cast(self.expr(value), type_)
             case Extent():
@@ -149,6 +157,8 @@ class ExpressionSpeller:
 
     def constant(self, expr: Constant) -> Spelled:
         c_type, value = self.c_type(expr.type), expr.value
+        if isinstance(expr.type, ElementType) and expr.type.dtype.variable is not None:
+            return Spelled(f"{self.type_text(expr.type)}({generic_literal(expr, expr.type.dtype)})", PRIMARY, c_type)
         if c_type == "bool":
             return Spelled("true" if value else "false", PRIMARY, "bool")
         if c_type in HALVES:
@@ -211,7 +221,7 @@ class ExpressionSpeller:
             return self.expr(expr)
         if isinstance(expr, Constant) and is_whole_literal(expr):
             return Spelled(str(int(expr.value)), PRIMARY if expr.value >= 0 else UNARY, "int")
-        if isinstance(expr, Convert) and not expr.explicit:
+        if isinstance(expr, Convert) and not (expr.explicit or crosses(expr)):
             inner = self.expr(expr.value)
             if converts(inner.c_type, arithmetic_type(wanted)):
                 return inner
@@ -231,7 +241,7 @@ class ExpressionSpeller:
         """A builtin by its row's spelling, or a helper by its own name; templates want arguments of one type."""
         c_type = self.c_type(expr.type)
         row = ROWS.get(expr.function)
-        if row is None and not is_template(expr.function):
+        if row is None and not takes_one_type(expr.function):
             name, args = expr.function, [self.expr(arg).text for arg in expr.args]
         elif row is None or expr.function in ("builtins.min", "builtins.max"):
             name = expr.function.removeprefix("builtins.")
@@ -239,6 +249,8 @@ class ExpressionSpeller:
         else:
             argument = self.c_type(expr.args[0].type)
             name = row.spelling.get(argument) or row.spelling.get("int64_t", row.key)
+            if self.kernel.variables and argument in FLOATS:  # the name that is overloaded
+                name = f"{self.dialect.overloads}{row.spelling['double']}"
             args = [self.argument(arg, argument) for arg in expr.args]
             c_type = c_type if c_type == "bool" else arithmetic_type(c_type)  # C's `abs` of a narrow number is an int
         name = self.dialect.functions.get(name, name)
@@ -258,6 +270,26 @@ class ExpressionSpeller:
         if isinstance(arg, Constant) and self.c_type(type_) == "uint32_t":
             return f"{spelled.text}u"
         return functional_cast(spelled.text, self.type_text(type_))
+
+
+def crosses(convert: Convert) -> bool:
+    """True where a conversion leads to or from a type variable: it is written, since instances differ in it."""
+    source, target = convert.value.type, convert.type
+    if source == target and not convert.explicit:
+        return False
+    return any(isinstance(type_, ElementType) and type_.dtype.variable is not None for type_ in (source, target))
+
+
+def generic_literal(expr: Constant, dtype: DType) -> str:
+    """The number from which `T(…)` makes the one that `expr` is in `dtype`."""
+    if dtype.kind is not Kind.FLOAT:
+        return str(expr.value).lower()
+    value = as_float(dtype, expr.value)
+    if value == int(value) if math.isfinite(value) else False:
+        return str(int(value)) if value or math.copysign(1, value) > 0 else "-0.0"
+    if math.isfinite(value) and rounded_directly(dtype, expr.value) == value:
+        return expr.text if re.fullmatch(r"-?\d+\.\d+", expr.text) else repr(float(expr.value))
+    return float_literal(replace(expr, value=value, text=""), "double").text
 
 
 def functional_cast(text: str, c_type: str) -> str:
@@ -280,4 +312,6 @@ def float_literal(expr: Constant, c_type: str) -> Spelled:
 
 def is_whole_literal(expr: Constant) -> bool:
     """A float that the user wrote as `2`: C turns it into one where it meets a float."""
+    if isinstance(expr.type, ElementType) and expr.type.dtype.variable is not None:
+        return False
     return isinstance(expr.value, float) and re.fullmatch(r"-?\d+", expr.text) is not None and abs(expr.value) < 2**24

@@ -5,13 +5,13 @@ The same `Arguments` fill the kernel, the launcher, its declaration and its call
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 
-from py2cu.dtypes import Kind
+from py2cu.dtypes import DType, Kind
 from py2cu.ir.extents import Binary, Constant, Name, Parameter, Role
 from py2cu.ir.nodes import Expr, Load, Unary
-from py2cu.ir.statements import Kernel, Store
+from py2cu.ir.statements import Family, Kernel, Store
 from py2cu.ir.types import ArrayType, ElementType, PythonType, Type, Width
 from py2cu.ir.visit import all_expressions, statements
 from py2cu.targets.spell_expressions import Dialect
@@ -43,6 +43,14 @@ class IndexLoop:
 
 
 @dataclass(frozen=True, slots=True)
+class Instance:
+    """One instantiation of a generic kernel: what stands for its type parameters."""
+
+    types: tuple[str, ...]
+    launch_arguments: tuple[Argument, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class KernelView:
     """One kernel for the templates of a target; `threads` are the extents of the launch in x, y, z."""
 
@@ -59,6 +67,31 @@ class KernelView:
     block: tuple[int, ...]
     fits: str  # the condition for 32-bit indices; empty where there is nothing to choose
     body: tuple[Line, ...]
+    types: tuple[str, ...] = ()  # type parameters of a generic kernel: "T"
+    instances: tuple[Instance, ...] = ()
+
+    @property
+    def kernel_template(self) -> str:
+        """`template <typename T, typename index_t>`, with what they stand for; empty for a plain function."""
+        names = [*self.types, *(["index_t"] if self.is_template else [])]
+        return f"template <{', '.join(f'typename {name}' for name in names)}>" if names else ""
+
+    @property
+    def launch_template(self) -> str:
+        return f"template <{', '.join(f'typename {name}' for name in self.types)}>" if self.types else ""
+
+    @property
+    def admitted(self) -> tuple[str, ...]:
+        """A sentence about every type parameter."""
+        return tuple(
+            f"{name} is {listed(dict.fromkeys(instance.types[place] for instance in self.instances))}."
+            for place, name in enumerate(self.types)
+        )
+
+    def template_arguments(self, *index: str) -> str:
+        """`<T, int>`."""
+        names = (*self.types, *index)
+        return f"<{', '.join(names)}>" if names else ""
 
     @property
     def index_parameters(self) -> tuple[str, ...]:
@@ -87,6 +120,60 @@ class KernelView:
 
     def launch_signature(self, head: str, *extra: str) -> str:
         return wrapped(head, (*(a.declaration for a in self.launch_arguments), *extra))
+
+    def instantiations(self, returns: str, *extra: str) -> tuple[str, ...]:
+        """`template cudaError_t silu_launch<float>(const float* x, …)`, one an instance."""
+        if not self.types:
+            return ()
+        return tuple(
+            wrapped(
+                f"template {returns} {self.name}_launch<{', '.join(instance.types)}>",
+                (*(a.declaration for a in instance.launch_arguments), *extra),
+            )
+            for instance in self.instances
+        )
+
+
+def listed(words: Iterable[str]) -> str:
+    """`a, b or c`."""
+    *most, last = words
+    return f"{', '.join(most)} or {last}" if most else last
+
+
+def group(family: Family, view: Callable[[Kernel, Dialect], KernelView], dialect: Dialect) -> tuple[KernelView, ...]:
+    """The views of one kernel: a single one, unless its instances differ in more than the type that `T` stands for.
+
+    Instances of one text are one template; each further text is a function of its own, called after its first dtype.
+    """
+    if not family[0].variables:
+        return (view(family[0], dialect),)
+    plain = replace(dialect, names_variables=False)
+    texts: dict[KernelView, list[Kernel]] = {}
+    for kernel in family:
+        texts.setdefault(view(kernel, dialect), []).append(kernel)
+    done = []
+    for place, (text, members) in enumerate(texts.items()):
+        name = text.name if place == 0 else f"{text.name}_{'_'.join(_dtype_names(members[0]))}"
+        if len(members) == 1:
+            text = view(members[0], plain)
+        symbols = tuple(variable.symbol for variable in family[0].variables) if len(members) > 1 else ()
+        done.append(replace(text, name=name, types=symbols, instances=tuple(instance_of(k, plain) for k in members)))
+    return tuple(done)
+
+
+def dtypes_of(kernel: Kernel) -> tuple[DType, ...]:
+    """What stands for the type variables of an instance."""
+    found = {p.type.dtype.variable: p.type.dtype.plain for p in kernel.arrays if isinstance(p.type, ArrayType)}
+    return tuple(found[variable] for variable in kernel.variables)
+
+
+def _dtype_names(kernel: Kernel) -> tuple[str, ...]:
+    return tuple(dtype.name for dtype in dtypes_of(kernel))
+
+
+def instance_of(kernel: Kernel, dialect: Dialect) -> Instance:
+    types = tuple(dialect.spell(dtype) for dtype in dtypes_of(kernel))
+    return Instance(types, launch_arguments(kernel, dialect))
 
 
 def wrapped(head: str, items: Iterable[str], tail: str = ")") -> str:
