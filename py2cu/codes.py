@@ -77,8 +77,8 @@ _SYNTAX: Final = {
     "P105": Code(
         "a call that kernels cannot make",
         "Kernels call the functions of `math`, Python's own on numbers (abs, min, max, round, int, float, bool, len), "
-        "and dtype casts such as `np.float32(v)`, each with plain arguments. `print`, methods and functions of "
-        "libraries are unknown on the other side.",
+        "dtype casts such as `np.float32(v)`, and plain functions of the same file, each with plain arguments. Methods "
+        "and functions of libraries are unknown on the other side.",
         _index("out[i] = sum(x[i], x[0])"),
         _index("out[i] = x[i] + x[0]"),
     ),
@@ -86,7 +86,8 @@ _SYNTAX: Final = {
         "a kernel's parameters or its return",
         "Every parameter is named and given in every call: no `*args`, no default value. Launch objects come first, "
         "then element indices (at most three), then the kernel's own parameters. A kernel returns nothing: its "
-        "results are stored in arrays, and the call returns those that it allocated.",
+        "results are stored in arrays, and the call returns those that it allocated. A device function that returns a "
+        "value does so on every path.",
         _index("return 2 * x[i]"),
         _index("out[i] = 2 * x[i]"),
     ),

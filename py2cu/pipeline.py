@@ -16,6 +16,8 @@ from typing import Final
 from py2cu.diagnostics import Reporter, TranslationError
 from py2cu.frontend.kernels import read_kernel
 from py2cu.frontend.reader import KernelSource, Module, read_module
+from py2cu.ir.extents import Parameter
+from py2cu.ir.printer import print_kernel
 from py2cu.ir.signature import signature_of
 from py2cu.ir.statements import Family, Kernel
 from py2cu.ir.verify import verify
@@ -30,6 +32,7 @@ from py2cu.passes.infer_types import infer_types
 from py2cu.passes.lower_loops import lower_loops
 from py2cu.passes.lower_semantics import lower_semantics
 from py2cu.passes.narrow_floats import narrow_floats
+from py2cu.passes.pass_extents import pass_extents
 from py2cu.passes.place_declarations import place_declarations
 from py2cu.passes.rename import rename, spell_identifier
 from py2cu.passes.resolve_extents import resolve_extents
@@ -41,21 +44,33 @@ from py2cu.translation import TargetName, Translation
 
 Pass = Callable[[Kernel, Reporter], Kernel]
 
+
+def everywhere(run: Pass) -> Pass:
+    """The pass for a kernel and each of its device functions."""
+
+    def run_all(kernel: Kernel, reporter: Reporter) -> Kernel:
+        functions = tuple(run(function, reporter) for function in kernel.functions)
+        return replace(run(kernel, reporter), functions=functions)
+
+    return run_all
+
+
 # What the Python says: these report errors. Names are judged even where something could not be read, types where all
 # could, the rest where nothing was wrong, so that one run shows as much as can be trusted.
-NAMES: Final[tuple[Pass, ...]] = (separate_dims, resolve_extents, check_assigned)
+NAMES: Final[tuple[Pass, ...]] = (separate_dims, everywhere(resolve_extents), everywhere(check_assigned))
 TYPES: Final[tuple[Pass, ...]] = (infer_types,)
 EFFECTS: Final[tuple[Pass, ...]] = (add_guards, find_roles, check_dims)
 # What C needs: these rewrite kernels that are right.
 LOWERINGS: Final[tuple[Pass, ...]] = (
-    lower_loops,
+    everywhere(lower_loops),
     choose_widths,
-    flatten_subscripts,
-    widen_halves,
-    lower_semantics,
+    everywhere(flatten_subscripts),
+    pass_extents,
+    everywhere(widen_halves),
+    everywhere(lower_semantics),
     narrow_floats,
-    place_declarations,
-    rename,
+    everywhere(place_declarations),
+    everywhere(rename),
 )
 
 
@@ -98,7 +113,7 @@ def _translate(
     families = tuple(compile_kernel(module, *source, reporter) for source in sources if module is not None)
     if reporter.failed:
         raise TranslationError(reporter.sorted)
-    families = _with_unique_names(families)
+    families = _with_unique_functions(_with_unique_names(families))
     name = spell_identifier(name)
     source_name = PurePath(reporter.file.name).name
     return Translation(
@@ -121,6 +136,25 @@ def _with_unique_names(families: tuple[Family, ...]) -> tuple[Family, ...]:
         taken.add(name)
         done.append(tuple(replace(kernel, symbol=name) for kernel in family))
     return tuple(done)
+
+
+def _with_unique_functions(families: tuple[Family, ...]) -> tuple[Family, ...]:
+    """Device functions that take the same types under the same name, but differ, get names of their own.
+
+    They differ where kernels know different things of the numbers that they pass.
+    """
+    taken: dict[tuple[str, tuple[Parameter, ...]], str] = {}
+
+    def with_own_name(function: Kernel) -> Kernel:
+        symbol, text = function.symbol, print_kernel(function)
+        while taken.setdefault((symbol, function.parameters), text) != text:
+            symbol += "_"
+        return replace(function, symbol=symbol)
+
+    return tuple(
+        tuple(replace(kernel, functions=tuple(map(with_own_name, kernel.functions))) for kernel in family)
+        for family in families
+    )
 
 
 def compile_kernel(module: Module, source: KernelSource, options: KernelOptions | None, reporter: Reporter) -> Family:
@@ -154,7 +188,8 @@ def _lower(kernel: Kernel, local: Reporter) -> tuple[Kernel, Reporter]:
     if not local.failed:
         for lower in LOWERINGS:
             kernel = lower(kernel, local)
-        verify(kernel)
+        for each in (kernel, *kernel.functions):
+            verify(each)
     return kernel, local
 
 

@@ -23,7 +23,7 @@ from py2cu.ir.statements import Family
 from py2cu.targets import binding, cpu, cuda
 from py2cu.targets.helpers import helper_text
 from py2cu.targets.spell_statements import Line
-from py2cu.targets.view import MAX_WIDTH, KernelView, group, wrapped
+from py2cu.targets.view import MAX_WIDTH, FunctionView, KernelView, group, wrapped
 from py2cu.translation import Artifacts, TargetName, Text
 
 _ORIGIN: Final = "\x1f"  # no source line that can be printed holds it
@@ -92,7 +92,7 @@ def render(name: str, source: str, families: tuple[Family, ...], target: TargetN
 def _render_cuda(name: str, source: str, families: tuple[Family, ...]) -> Artifacts:
     groups = tuple(group(family, cuda.view, cuda.DIALECT) for family in families)
     views = tuple(chain.from_iterable(groups))
-    common = {"name": name, "source": source, "kernels": views, "header": f"{name}.h"}
+    common = {"name": name, "source": source, "kernels": views, "functions": _functions(views), "header": f"{name}.h"}
     return Artifacts(
         name,
         TargetName.CUDA,
@@ -105,7 +105,8 @@ def _render_cuda(name: str, source: str, families: tuple[Family, ...]) -> Artifa
 def _render_cpu(name: str, source: str, families: tuple[Family, ...]) -> Artifacts:
     groups = tuple(group(family, cpu.view, cpu.DIALECT) for family in families)
     views = tuple(chain.from_iterable(groups))
-    common = {"name": name, "source": source, "kernels": views, "header": f"{name}_cpu.h"}
+    header = f"{name}_cpu.h"
+    common = {"name": name, "source": source, "kernels": views, "functions": _functions(views), "header": header}
     return Artifacts(
         name,
         TargetName.CPU,
@@ -113,6 +114,11 @@ def _render_cpu(name: str, source: str, families: tuple[Family, ...]) -> Artifac
         _with_includes(f"{name}_cpu.h", "cpu/launcher.h.j2", common),
         _binding_text(f"{name}_cpu_binding.cpp", common, families, groups, is_cuda=False),
     )
+
+
+def _functions(views: tuple[KernelView, ...]) -> list[FunctionView]:
+    """The device functions of all kernels, each once."""
+    return list(dict.fromkeys(function for view in views for function in view.functions))
 
 
 def _helpers(views: tuple[KernelView, ...], prefix: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""The names that kernels use: element indices, and the launch.
+"""The names that kernels use: element indices, the launch, and what marks a device function.
 
 In Python they stand for nothing: an index kernel is called with a number, and the simulator puts each thread's
 coordinates in the place of the launch objects.
@@ -6,7 +6,16 @@ coordinates in the place of the launch objects.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
+
+F = TypeVar("F", bound=Callable[..., object])
+
+
+def device(function: F) -> F:
+    """Marks a function that kernels call, for its readers: a plain function that a kernel calls is one as well."""
+    return function
 
 
 class Index:

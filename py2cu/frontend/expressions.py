@@ -14,7 +14,7 @@ import libcst as cst
 from py2cu import builtins
 from py2cu.frontend.scope import Scope
 from py2cu.ir.extents import Binary, Constant, Name
-from py2cu.ir.nodes import BoolOp, Call, Compare, Expr, Extent, LaunchIndex, Load, Select, Unary
+from py2cu.ir.nodes import ArrayName, BoolOp, Call, Compare, Expr, Extent, Invoke, LaunchIndex, Load, Select, Unary
 
 BINARY: Final[dict[type[cst.BaseBinaryOp], str]] = {
     cst.Add: "+", cst.Subtract: "-", cst.Multiply: "*", cst.Divide: "/", cst.FloorDivide: "//", cst.Modulo: "%",
@@ -168,6 +168,8 @@ class ExpressionReader:
         qualified = self.scope.environment.qualify(node.func)
         if qualified == "builtins.len" and len(node.args) == 1:
             return self._read_len(node)
+        if self.is_invoke(node):
+            return self.read_invoke(node) or Constant(0, span)
         row = builtins.lookup(qualified) if qualified and not self._is_local(node.func) else None
         if row is None:
             self._refuse_call(node, qualified)
@@ -180,6 +182,27 @@ class ExpressionReader:
             what = f"`{_text(node.func)}` takes {wanted} argument{'s' * (low != 1)}, not {len(node.args)}"
             self.scope.error("P105", what, node)
         return Call(row.key, tuple(self.read(arg.value) for arg in node.args), span)
+
+    def is_invoke(self, node: cst.Call) -> bool:
+        """True for a call of a device function."""
+        return not self._is_local(node.func) and self.scope.functions.named(node.func) is not None
+
+    def read_invoke(self, node: cst.Call) -> Invoke | None:
+        """A call of a device function: arrays are handed over whole, everything else by value."""
+        function = self.scope.functions.named(node.func)
+        assert function is not None
+        values = [arg.value for arg in node.args]
+        arrays = [self.scope.arrays.get(v.value) if isinstance(v, cst.Name) else None for v in values]
+        key = self.scope.functions.key(node, function, arrays)
+        if key is None:
+            return None
+        args = tuple(
+            ArrayName(value.value, self.scope.span_of(value), array)
+            if array is not None and isinstance(value, cst.Name)
+            else self.read(value)
+            for value, array in zip(values, arrays, strict=True)
+        )
+        return Invoke(key, args, self.scope.span_of(node))
 
     def _is_local(self, node: cst.BaseExpression) -> bool:
         return isinstance(node, cst.Name) and (node.value in self.scope.values or node.value in self.scope.arrays)
@@ -194,8 +217,6 @@ class ExpressionReader:
 
     def _refuse_call(self, node: cst.Call, qualified: str | None) -> None:
         match node.func:
-            case cst.Name(value=name) if name in self.scope.environment.functions:
-                self.scope.error("P105", f"calls of other functions, such as `{name}`, are not supported yet", node)
             case cst.Name(value=name) if self._is_local(node.func):
                 what = "an array" if name in self.scope.arrays else "a number"
                 hint = f"index it: `{name}[i]`" if name in self.scope.arrays else None

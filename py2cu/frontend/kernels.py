@@ -7,18 +7,19 @@ block kernel sees the launch.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 
 import libcst as cst
 
 from py2cu.diagnostics import Reporter
 from py2cu.frontend.annotations import AnnotationReader, IndexAnnotation
 from py2cu.frontend.decorator import OptionReader, find_problems
-from py2cu.frontend.environment import all_parameters
+from py2cu.frontend.environment import Environment, all_parameters
 from py2cu.frontend.expressions import ExpressionReader
+from py2cu.frontend.functions import FunctionReader
 from py2cu.frontend.reader import KernelSource, Module
-from py2cu.frontend.scope import Scope, launch_object
+from py2cu.frontend.scope import Scope, assigned_names, launch_object
 from py2cu.frontend.statements import StatementReader
 from py2cu.ir.extents import IndexParameter, Parameter
 from py2cu.ir.nodes import Expr, LaunchIndex
@@ -58,7 +59,8 @@ class _KernelReader:
         annotations = AnnotationReader(self.reporter, self.source.environment, self.module.span, self._rank)
         parameters = self._read_parameters(annotations)
         options = self._checked_options(options, parameters)
-        scope = self._scope(parameters)
+        functions = FunctionReader(self.reporter, self._environment(), self.module.span)
+        scope = self._scope(parameters, functions)
         block = StatementReader(scope, ExpressionReader(scope)).read_suite(function.body)
         size = self._size(options, parameters, annotations)
         uses_launch = any(isinstance(node, LaunchIndex) for node in all_expressions(block))
@@ -84,6 +86,7 @@ class _KernelReader:
             body=block,
             span=self.module.span(function.name),
             variables=tuple(annotations.variables.values()),
+            functions=tuple(functions.found),
         )
 
     def _error(self, code: str, message: str, node: cst.CSTNode, hint: str | None = None) -> None:
@@ -191,21 +194,29 @@ class _KernelReader:
         text = self.source.function.get_docstring(clean=False)
         return inspect.cleandoc(text) if text else None
 
-    def _scope(self, found: _Parameters) -> Scope:
+    def _environment(self) -> Environment:
+        """What names mean in the body: functions defined in it hide those around it."""
+        around = self.source.environment
+        own = {node.name.value: node for node in self.source.function.body.body if isinstance(node, cst.FunctionDef)}
+        return replace(around, functions={**around.functions, **own})
+
+    def _scope(self, found: _Parameters, functions: FunctionReader) -> Scope:
         arrays = {p.name: p.type for p in found.arguments if isinstance(p.type, ArrayType)}
         scalars = {p.name for p in found.arguments if not isinstance(p.type, ArrayType)}
         scalars |= {index.name for index in found.indices}
-        scalars |= set(_assigned_names(self.source.function.body.body)) - set(arrays) - set(found.launch)
+        scalars |= set(assigned_names(self.source.function.body.body)) - set(arrays) - set(found.launch)
         return Scope(
             self.reporter,
-            self.source.environment,
+            functions.environment,
             self.module.span,
             found.launch,
             arrays,
             frozenset(scalars),
             frozenset(index.name for index in found.indices),
             frozenset(name for type_ in arrays.values() for dim in type_.dims for name in names_in(dim)),
-            frozenset(found.broken),
+            functions,
+            returns=False,
+            broken=frozenset(found.broken),
         )
 
 
@@ -218,35 +229,3 @@ def _subscripts(node: cst.CSTNode) -> Iterator[cst.Subscript]:
 
 def is_named(node: cst.BaseExpression, name: str) -> bool:
     return isinstance(node, cst.Name) and node.value == name
-
-
-def _assigned_names(body: Iterable[cst.CSTNode]) -> Iterator[str]:
-    """Every name that the statements of `body` assign to, loop variables included."""
-    for statement in body:
-        match statement:
-            case cst.SimpleStatementLine(body=small) | cst.SimpleStatementSuite(body=small):
-                yield from _assigned_names(small)
-            case cst.Assign(targets=targets):
-                for target in targets:
-                    yield from _target_names(target.target)
-            case cst.AugAssign(target=target) | cst.AnnAssign(target=target):
-                yield from _target_names(target)
-            case cst.For(target=target, body=block):
-                yield from _target_names(target)
-                yield from _assigned_names(block.body)
-            case cst.While(body=block):
-                yield from _assigned_names(block.body)
-            case cst.If(body=block, orelse=orelse):
-                yield from _assigned_names(block.body)
-                yield from _assigned_names(
-                    [orelse] if isinstance(orelse, cst.If) else orelse.body.body if orelse else ()
-                )
-
-
-def _target_names(target: cst.BaseExpression) -> Iterator[str]:
-    match target:
-        case cst.Name(value=name):
-            yield name
-        case cst.Tuple(elements=elements) | cst.List(elements=elements):
-            for element in elements:
-                yield from _target_names(element.value)

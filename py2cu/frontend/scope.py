@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import libcst as cst
 
@@ -20,6 +21,16 @@ _BY_PLAIN_NAME = {name.lower(): name for name in LAUNCH_OBJECTS}
 def launch_object(name: str) -> str | None:
     """The CUDA name of a launch object in any case, with or without underscore: `block_idx` is `blockIdx`."""
     return _BY_PLAIN_NAME.get(name.replace("_", "").lower())
+
+
+class DeviceFunctions(Protocol):
+    """Reads the device functions that a kernel calls."""
+
+    def named(self, node: cst.BaseExpression) -> cst.FunctionDef | None:
+        """The device function that `node` names."""
+
+    def key(self, call: cst.Call, function: cst.FunctionDef, arrays: Sequence[ArrayType | None]) -> str | None:
+        """The key of `function` for these arrays among its arguments; None, and a diagnostic, where they are wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +49,8 @@ class Scope:
     values: frozenset[str]
     indices: frozenset[str]
     dims: frozenset[str]
+    functions: DeviceFunctions
+    returns: bool  # a device function does, a kernel does not
     broken: frozenset[str]  # parameters whose annotation was refused: what is done with them is not judged
 
     def launch_object(self, node: cst.BaseExpression) -> str | None:
@@ -60,3 +73,35 @@ class Scope:
         if node.value in self.dims:
             hint = f"it is a dimension: add a parameter `{node.value}: int`, or read it from an array's `.shape`"
         self.error("P201", f"unknown name `{node.value}`", node, hint)
+
+
+def assigned_names(body: Iterable[cst.CSTNode]) -> Iterator[str]:
+    """Every name that the statements of `body` assign to, loop variables included."""
+    for statement in body:
+        match statement:
+            case cst.SimpleStatementLine(body=small) | cst.SimpleStatementSuite(body=small):
+                yield from assigned_names(small)
+            case cst.Assign(targets=targets):
+                for target in targets:
+                    yield from _target_names(target.target)
+            case cst.AugAssign(target=target) | cst.AnnAssign(target=target):
+                yield from _target_names(target)
+            case cst.For(target=target, body=block):
+                yield from _target_names(target)
+                yield from assigned_names(block.body)
+            case cst.While(body=block):
+                yield from assigned_names(block.body)
+            case cst.If(body=block, orelse=orelse):
+                yield from assigned_names(block.body)
+                yield from assigned_names(
+                    [orelse] if isinstance(orelse, cst.If) else orelse.body.body if orelse else ()
+                )
+
+
+def _target_names(target: cst.BaseExpression) -> Iterator[str]:
+    match target:
+        case cst.Name(value=name):
+            yield name
+        case cst.Tuple(elements=elements) | cst.List(elements=elements):
+            for element in elements:
+                yield from _target_names(element.value)

@@ -13,13 +13,26 @@ from py2cu.frontend.expressions import BINARY, ExpressionReader, is_starred
 from py2cu.frontend.scope import Scope
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.nodes import Expr, Extent, Load
-from py2cu.ir.statements import Assign, Block, Break, Continue, For, If, Remark, Return, Stmt, Store, Trivia, While
+from py2cu.ir.statements import (
+    Assign,
+    Block,
+    Break,
+    Continue,
+    Evaluate,
+    For,
+    If,
+    Remark,
+    Return,
+    Stmt,
+    Store,
+    Trivia,
+    While,
+)  # fmt: skip
 from py2cu.ir.visit import names_in, walk
 from py2cu.source import Span
 
 _WORDS: Final[dict[type[cst.CSTNode], str]] = {
     cst.With: "`with`", cst.Try: "`try`", cst.TryStar: "`try`", cst.Match: "`match`",
-    cst.FunctionDef: "a nested function",
     cst.ClassDef: "a class", cst.Import: "`import`", cst.ImportFrom: "`import`", cst.Global: "`global`",
     cst.Nonlocal: "`nonlocal`", cst.Raise: "`raise`", cst.Assert: "`assert`", cst.Del: "`del`", cst.AnnAssign:
     "an annotated local", cst.TypeAlias: "`type`",
@@ -60,6 +73,8 @@ class StatementReader:
                 self._refuse_else(orelse)
                 trivia = Trivia(_above(statement.leading_lines), _head_comment(body))
                 return (While(self.expressions.read(test), self.read_suite(body), self._span(test), trivia),)
+            case cst.FunctionDef():
+                return ()  # a device function, read where it is called
             case _:
                 return self._refuse(statement)
 
@@ -87,10 +102,18 @@ class StatementReader:
                 return (Break(span),)
             case cst.Continue():
                 return (Continue(span),)
+            case cst.Return(value=cst.BaseExpression() as value) if self.scope.returns:
+                if isinstance(value, cst.Tuple):
+                    self.scope.error("P103", "device functions return one value", value, "call one function for each")
+                    return (Return(span),)
+                return (Return(span, value=self.expressions.read(value)),)
             case cst.Return(value=value):
                 if value is not None and not (isinstance(value, cst.Name) and value.value == "None"):
                     self.scope.error("P106", "a kernel returns nothing", statement, "store the value in an array")
                 return (Return(span),)
+            case cst.Expr(value=cst.Call() as call) if self.expressions.is_invoke(call):
+                invoke = self.expressions.read_invoke(call)
+                return () if invoke is None else (Evaluate(invoke, span),)
             case cst.Expr(value=cst.Call() as call):
                 before = len(self.scope.reporter.found)
                 self.expressions.read(call)

@@ -86,6 +86,25 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
+class Invoke:
+    """A call of a device function: `function` is the key of one of the kernel's `functions`."""
+
+    function: str
+    args: tuple[Expr, ...]
+    span: Span = place()
+    type: Type = UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayName:
+    """A whole array, handed to a device function."""
+
+    id: str
+    span: Span = place()
+    type: Type = UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
 class Load:
     """`array[indices]` as a value; one flat index after `flatten_subscripts`."""
 
@@ -106,5 +125,6 @@ class Convert:
 
 
 Expr = (
-    Constant | Name | LaunchIndex | Extent | Unary | Binary | Compare | BoolOp | Select | Call | Load | Convert
+    Constant | Name | LaunchIndex | Extent | Unary | Binary | Compare | BoolOp | Select | Call | Invoke | ArrayName
+    | Load | Convert
 )  # fmt: skip

@@ -6,13 +6,27 @@ from collections.abc import Iterator
 from typing import assert_never
 
 from py2cu.ir.extents import Binary, Constant, Name
-from py2cu.ir.nodes import BoolOp, Call, Compare, Convert, Expr, Extent, LaunchIndex, Load, Select, Unary
+from py2cu.ir.nodes import (
+    ArrayName,
+    BoolOp,
+    Call,
+    Compare,
+    Convert,
+    Expr,
+    Extent,
+    Invoke,
+    LaunchIndex,
+    Load,
+    Select,
+    Unary,
+)  # fmt: skip
 from py2cu.ir.statements import (
     Assign,
     Block,
     Break,
     Continue,
     Declare,
+    Evaluate,
     For,
     If,
     Kernel,
@@ -59,6 +73,10 @@ def _print_statement(stmt: Stmt) -> Iterator[str]:
         case While(test=test, body=body):
             yield f"while {print_expr(test, typed=True)}:"
             yield from (f"  {line}" for line in print_block(body))
+        case Return(value=value) if value is not None:
+            yield f"return {print_expr(value, typed=True)}"
+        case Evaluate(call=call):
+            yield print_expr(call, typed=True)
         case Break() | Continue() | Return():
             yield type(stmt).__name__.lower()
         case Remark():
@@ -95,7 +113,9 @@ def print_expr(expr: Expr, typed: bool = False) -> str:
             return f"{show(left)} {op} {show(right)}"
         case Select(test=test, then=then, orelse=orelse):
             return f"{show(then)} if {show(test)} else {show(orelse)}"
-        case Call(function=function, args=args):
+        case ArrayName(id=name):
+            return name
+        case Call(function=function, args=args) | Invoke(function=function, args=args):
             return f"{function}({', '.join(print_expr(arg, typed) for arg in args)}){suffix}"
         case Load(array=array, indices=indices):
             return f"{array}[{', '.join(print_expr(index) for index in indices)}]{suffix}"

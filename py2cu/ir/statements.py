@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from py2cu.dtypes import DType, TypeVariable
 from py2cu.ir.extents import FromEnd, Guard, IndexParameter, Parameter, place
-from py2cu.ir.nodes import Expr
+from py2cu.ir.intervals import Range
+from py2cu.ir.nodes import Expr, Invoke
 from py2cu.ir.types import PY_INT, ArrayType, ElementType, ScalarType
 from py2cu.source import Span
 
@@ -110,6 +111,18 @@ class Continue:
 
 @dataclass(frozen=True, slots=True)
 class Return:
+    """Ends the thread, or a device function with its result."""
+
+    span: Span = place()
+    trivia: Trivia = _trivia()
+    value: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluate:
+    """A call of a device function for what it does to its arrays."""
+
+    call: Invoke
     span: Span = place()
     trivia: Trivia = _trivia()
 
@@ -122,7 +135,7 @@ class Remark:
     trivia: Trivia = _trivia()
 
 
-Stmt = Assign | Declare | Store | If | For | While | Break | Continue | Return | Remark
+Stmt = Assign | Declare | Store | If | For | While | Break | Continue | Return | Evaluate | Remark
 Block = tuple[Stmt, ...]
 
 
@@ -138,7 +151,7 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """One kernel function, whole.
+    """One kernel function, whole; or a device function, which nothing launches and which has a `key`.
 
     `size` is how many threads are wanted in x, y, z (None where only an explicit launch can say), `block` the block.
     `inits` maps an output to the value that an allocated one is filled with.
@@ -163,6 +176,11 @@ class Kernel:
     helpers: tuple[str, ...] = ()  # set by lower_semantics
     symbol: str = ""  # set by rename: what the C++ functions and the op are named after
     variables: tuple[TypeVariable, ...] = ()  # of a generic kernel
+    functions: tuple[Kernel, ...] = ()  # device functions that it calls, each before its callers
+    key: str = ""  # of a device function: what calls of it say
+    result: ScalarType | None = None  # of a device function, set by infer_types: the type that it returns
+    given: tuple[tuple[str, Range], ...] = ()  # of a device function, set by choose_widths: what its parameters can be
+    returned: Range | None = None  # and what it returns
     renamed: tuple[tuple[str, str], ...] = ()  # set by resolve_names: what a name is called in C
 
     @property
@@ -192,6 +210,12 @@ class Kernel:
             return replace(parameter, type=replace(type_, dtype=type_.dtype.plain))
 
         return replace(self, parameters=tuple(map(change, self.parameters)), variables=())
+
+    @property
+    def symbols(self) -> frozenset[str]:
+        """The type parameters that the parameters' dtypes stand for."""
+        dtypes = (p.type.dtype for p in self.parameters if isinstance(p.type, ArrayType | ElementType))
+        return frozenset(dtype.variable.symbol for dtype in dtypes if dtype.variable is not None)
 
     def parameter(self, name: str) -> Parameter | None:
         return next((p for p in self.parameters if p.name == name), None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from py2cu.diagnostics import InternalError
 from py2cu.ir.extents import Binary
 from py2cu.ir.nodes import Extent, Load
-from py2cu.ir.statements import Assign, Kernel, Store
+from py2cu.ir.statements import Assign, Evaluate, Kernel, Store
 from py2cu.ir.types import UNKNOWN
 from py2cu.ir.visit import all_expressions, statements
 
@@ -16,8 +16,9 @@ def verify(kernel: Kernel) -> None:
     Raises:
         InternalError: an untyped node, an unresolved extent, an operator that C lacks, an access of several indices.
     """
+    results_unused = [stmt.call for stmt in statements(kernel.body) if isinstance(stmt, Evaluate)]
     for node in all_expressions(kernel.body):
-        if node.type is UNKNOWN:
+        if node.type is UNKNOWN and node not in results_unused:
             raise InternalError(f"{type(node).__name__} has no type", node.span)
         if isinstance(node, Extent):
             raise InternalError("an extent was not resolved", node.span)

@@ -7,14 +7,41 @@ from dataclasses import replace
 from typing import assert_never
 
 from py2cu.ir.extents import Binary, Constant, Name
-from py2cu.ir.nodes import BoolOp, Call, Compare, Convert, Expr, Extent, LaunchIndex, Load, Select, Unary
-from py2cu.ir.statements import Assign, Block, Break, Continue, Declare, For, If, Remark, Return, Stmt, Store, While
+from py2cu.ir.nodes import (
+    ArrayName,
+    BoolOp,
+    Call,
+    Compare,
+    Convert,
+    Expr,
+    Extent,
+    Invoke,
+    LaunchIndex,
+    Load,
+    Select,
+    Unary,
+)  # fmt: skip
+from py2cu.ir.statements import (
+    Assign,
+    Block,
+    Break,
+    Continue,
+    Declare,
+    Evaluate,
+    For,
+    If,
+    Remark,
+    Return,
+    Stmt,
+    Store,
+    While,
+)  # fmt: skip
 
 
 def children(expr: Expr) -> tuple[Expr, ...]:
     """The operands of `expr`, in evaluation order."""
     match expr:
-        case Constant() | Name() | LaunchIndex() | Extent():
+        case Constant() | Name() | LaunchIndex() | Extent() | ArrayName():
             return ()
         case Unary(operand=operand):
             return (operand,)
@@ -22,7 +49,7 @@ def children(expr: Expr) -> tuple[Expr, ...]:
             return (left, right)
         case Select(test=test, then=then, orelse=orelse):
             return (test, then, orelse)
-        case Call(args=args):
+        case Call(args=args) | Invoke(args=args):
             return args
         case Load(indices=indices):
             return indices
@@ -47,7 +74,7 @@ def names_in(expr: Expr) -> tuple[str, ...]:
 def rebuild(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
     """`expr` with `change` applied to every node, operands first."""
     match expr:
-        case Constant() | Name() | LaunchIndex() | Extent():
+        case Constant() | Name() | LaunchIndex() | Extent() | ArrayName():
             return change(expr)
         case Unary(operand=operand):
             return change(replace(expr, operand=rebuild(operand, change)))
@@ -62,7 +89,7 @@ def rebuild(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
                     orelse=rebuild(orelse, change),
                 )
             )
-        case Call(args=args):
+        case Call(args=args) | Invoke(args=args):
             return change(replace(expr, args=tuple(rebuild(arg, change) for arg in args)))
         case Load(indices=indices):
             return change(replace(expr, indices=tuple(rebuild(index, change) for index in indices)))
@@ -83,7 +110,11 @@ def expressions(stmt: Stmt) -> tuple[Expr, ...]:
             return (test,)
         case For(start=start, stop=stop, step=step):
             return (start, stop, step)
-        case Declare() | Break() | Continue() | Return() | Remark():
+        case Return(value=value):
+            return () if value is None else (value,)
+        case Evaluate(call=call):
+            return (call,)
+        case Declare() | Break() | Continue() | Remark():
             return ()
         case _:
             assert_never(stmt)
@@ -96,7 +127,7 @@ def blocks(stmt: Stmt) -> tuple[Block, ...]:
             return (body, orelse)
         case For(body=body) | While(body=body):
             return (body,)
-        case Assign() | Declare() | Store() | Break() | Continue() | Return() | Remark():
+        case Assign() | Declare() | Store() | Break() | Continue() | Return() | Evaluate() | Remark():
             return ()
         case _:
             assert_never(stmt)
@@ -160,7 +191,13 @@ def _rebuild_statement(stmt: Stmt, change: Callable[[Expr], Expr], change_stmt: 
                 test=rebuild(test, change),
                 body=rebuild_block(body, change, change_stmt),
             )
-        case Declare() | Break() | Continue() | Return() | Remark():
+        case Return(value=value):
+            return stmt if value is None else replace(stmt, value=rebuild(value, change))
+        case Evaluate(call=call):
+            changed = rebuild(call, change)
+            assert isinstance(changed, Invoke)
+            return replace(stmt, call=changed)
+        case Declare() | Break() | Continue() | Remark():
             return stmt
         case _:
             assert_never(stmt)

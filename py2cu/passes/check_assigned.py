@@ -17,6 +17,7 @@ from py2cu.ir.statements import (
     Break,
     Continue,
     Declare,
+    Evaluate,
     For,
     If,
     Kernel,
@@ -76,7 +77,7 @@ class _Flow:
                 return None
             case Continue() | Return():
                 return None
-            case Store() | Declare() | Remark():
+            case Store() | Declare() | Evaluate() | Remark():
                 return bound
             case _:
                 assert_never(stmt)

@@ -11,22 +11,83 @@ A result that needs more bits than its operands gets a `Convert` of the left one
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import reduce
 
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import Kind
 from py2cu.ir.extents import Binary, Constant, Name
-from py2cu.ir.nodes import Call, Convert, Expr, LaunchIndex, Load, Unary
-from py2cu.ir.statements import Assign, Block, Bound, For, Kernel, Stmt
-from py2cu.ir.types import ArrayType, PythonType, ScalarType, Width
-from py2cu.ir.visit import children, rebuild_block
-from py2cu.passes.ranges import INT_MAX, Range, Ranges, Reach, times
+from py2cu.ir.intervals import Range, Reach, times
+from py2cu.ir.nodes import ArrayName, Call, Convert, Expr, Invoke, LaunchIndex, Load, Unary
+from py2cu.ir.statements import Assign, Block, Bound, For, Kernel, Return, Stmt
+from py2cu.ir.types import PY_INT, ArrayType, PythonType, ScalarType, Width
+from py2cu.ir.visit import all_expressions, children, rebuild_block, statements
+from py2cu.passes.ranges import INT_MAX, Ranges, of_type
 
 _ORDER = (Width.INT, Width.INDEX, Width.LONG)
 
 
 def choose_widths(kernel: Kernel, reporter: Reporter) -> Kernel:
-    """The kernel with every Python integer's width, and the bounds under which `index_t` may be `int`."""
-    return _Chooser(kernel).run()
+    """The kernel with every Python integer's width, and the bounds under which `index_t` may be `int`.
+
+    What a device function's parameters can be follows from all its calls.
+    """
+    kernel = replace(kernel, functions=_follow_calls(kernel))
+    chooser = _Chooser(kernel)
+    typed = chooser.run()
+    functions = []
+    for function in kernel.functions:
+        inner = _Chooser(replace(function, functions=kernel.functions))
+        functions.append(replace(inner.run(), functions=()))
+        chooser.bounds += inner.bounds
+    return replace(typed, functions=tuple(functions), bounds=prune(chooser.bounds, _nonzero(kernel)))
+
+
+_ROUNDS = 6
+
+
+def _follow_calls(kernel: Kernel) -> tuple[Kernel, ...]:
+    """The device functions with what their parameters can be, and what they return."""
+    functions = {function.key: replace(function, given=_unknown(function)) for function in kernel.functions}
+    for _ in range(_ROUNDS):
+        found: dict[str, dict[str, Range]] = {key: {} for key in functions}
+        for caller in (kernel, *functions.values()):
+            ranges = Ranges(replace(caller, functions=tuple(functions.values())))
+            for node in all_expressions(caller.body):
+                if isinstance(node, Invoke):
+                    _join_arguments(found[node.function], functions[node.function], caller, node, ranges)
+        after = {
+            key: replace(
+                function, given=tuple(found[key].items()), returned=_returned(function, tuple(functions.values()))
+            )
+            for key, function in functions.items()
+        }
+        if after == functions:
+            return tuple(after.values())
+        functions = after
+    return tuple(replace(f, given=_unknown(f), returned=None) for f in functions.values())
+
+
+def _unknown(function: Kernel) -> tuple[tuple[str, Range], ...]:
+    scalars = ((p.name, of_type(p.type)) for p in function.parameters if not p.is_array)
+    return (*scalars, *((name, Range(low=0)) for name in function.dims))
+
+
+def _join_arguments(known: dict[str, Range], function: Kernel, caller: Kernel, call: Invoke, ranges: Ranges) -> None:
+    """Add one call's arguments, and the extents of its arrays, to what is known of a function's parameters."""
+    for parameter, arg in zip(function.parameters, call.args, strict=True):
+        pairs = [(parameter.name, ranges.of(arg))]
+        if isinstance(parameter.type, ArrayType) and isinstance(arg, ArrayName):
+            dims = zip(parameter.type.dims, caller.array_type(arg.id).dims, strict=True)
+            pairs = [(own.id, ranges.of(extent)) for own, extent in dims if isinstance(own, Name)]
+        for name, found in pairs:
+            known[name] = known[name].union(found) if name in known else found
+
+
+def _returned(function: Kernel, functions: tuple[Kernel, ...]) -> Range | None:
+    ranges = Ranges(replace(function, functions=functions))
+    values = [s.value for s in statements(function.body) if isinstance(s, Return) and s.value is not None]
+    found = [ranges.of(value) for value in values]
+    return reduce(Range.union, found) if found else None
 
 
 class _Chooser:
@@ -46,10 +107,12 @@ class _Chooser:
         for index in kernel.indices:
             axis = index.axis
             self.bounds.append({(f"blockDim.{axis}", f"gridDim.{axis}"): 1})
-        self._bound_arrays()
-        return replace(
-            kernel, body=body, locals=locals_, parameters=parameters, bounds=prune(self.bounds, _nonzero(kernel))
-        )
+        if not kernel.key:
+            self._bound_arrays()
+        result = kernel.result
+        if result == PY_INT and kernel.returned is not None:
+            result = replace(PY_INT, width=self.width(kernel.returned))
+        return replace(kernel, body=body, locals=locals_, parameters=parameters, result=result)
 
     def _bound_arrays(self) -> None:
         """A flat index reaches its array's size; a constant one is known."""
@@ -86,7 +149,7 @@ class _Chooser:
             case LaunchIndex():
                 return replace(expr, type=replace(expr.type, width=Width.INT))
         # Never narrower than its operands: what is computed from them is computed in their type.
-        operands = (_width(child) for child in children(expr) if not isinstance(expr, Load | Convert))
+        operands = (_width(child) for child in children(expr) if not isinstance(expr, Load | Convert | Invoke))
         width = max(self.width(self.ranges.of(expr)), *operands, Width.INT, key=_ORDER.index)
         typed = replace(expr, type=replace(expr.type, width=width))
         return _widen_operands(typed)

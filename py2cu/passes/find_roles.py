@@ -6,11 +6,12 @@ y[i] += x[i]        y: inout, since it is read
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from py2cu.diagnostics import Reporter
 from py2cu.ir.extents import Parameter, Role
-from py2cu.ir.nodes import Load
+from py2cu.ir.nodes import ArrayName, Invoke, Load
 from py2cu.ir.statements import Kernel, Store
 from py2cu.ir.types import PY_INT, ArrayType
 from py2cu.ir.visit import all_expressions, names_in, statements
@@ -18,8 +19,9 @@ from py2cu.ir.visit import all_expressions, names_in, statements
 
 def find_roles(kernel: Kernel, reporter: Reporter) -> Kernel:
     """The kernel with each parameter's `Role`; a kernel that writes nothing is refused."""
-    stored = {stmt.array for stmt in statements(kernel.body) if isinstance(stmt, Store)}
-    loaded = {node.array for node in all_expressions(kernel.body) if isinstance(node, Load)}
+    used = {function.key: function for function in kernel.functions}
+    stored, loaded = _stored(kernel, used), _loaded(kernel, used)
+    kernel = replace(kernel, functions=tuple(_with_roles(function, used) for function in kernel.functions))
     if not stored and not reporter.failed:
         reporter.error("P407", f"`{kernel.name}` writes no array, so it has no effect", kernel.span, "store its result")
     inits = {name for name, _ in kernel.inits}
@@ -51,3 +53,35 @@ def _with_known_shape(kernel: Kernel, makeable: set[str]) -> set[str]:
             # Without any array given there is no device to make one on.
             return makeable if given else set()
         makeable = left
+
+
+def _with_roles(function: Kernel, used: dict[str, Kernel]) -> Kernel:
+    """A device function makes no arrays: it reads what it is given, or writes to it."""
+    stored = _stored(function, used)
+    parameters = (replace(p, role=Role.INOUT if p.name in stored else Role.INPUT) for p in function.parameters)
+    return replace(function, parameters=tuple(parameters))
+
+
+def _stored(caller: Kernel, used: dict[str, Kernel]) -> set[str]:
+    """The arrays that `caller` writes to, or the functions that it hands them to."""
+    own = {stmt.array for stmt in statements(caller.body) if isinstance(stmt, Store)}
+    return own | _handed_over(caller, used, _stored)
+
+
+def _loaded(caller: Kernel, used: dict[str, Kernel]) -> set[str]:
+    own = {node.array for node in all_expressions(caller.body) if isinstance(node, Load)}
+    return own | _handed_over(caller, used, _loaded)
+
+
+def _handed_over(
+    caller: Kernel, used: dict[str, Kernel], touched: Callable[[Kernel, dict[str, Kernel]], set[str]]
+) -> set[str]:
+    """The arrays whose parameter in a called function is among those `touched` there."""
+    found: set[str] = set()
+    for node in all_expressions(caller.body):
+        if isinstance(node, Invoke) and node.function in used:
+            function = used[node.function]
+            inner = touched(function, {key: value for key, value in used.items() if value is not function})
+            pairs = zip(function.parameters, node.args, strict=True)
+            found |= {arg.id for p, arg in pairs if p.name in inner and isinstance(arg, ArrayName)}
+    return found

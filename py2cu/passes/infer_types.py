@@ -17,10 +17,47 @@ from typing import assert_never
 from py2cu.builtins import ROWS, Rule
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import BOOL, DEFAULT_FLOAT, DType, Kind
-from py2cu.ir.extents import Binary, Constant, Name
-from py2cu.ir.nodes import BoolOp, Call, Compare, Convert, Expr, Extent, LaunchIndex, Load, Select, Unary
-from py2cu.ir.statements import Assign, For, If, Kernel, Stmt, Store, While
-from py2cu.ir.types import PY_BOOL, PY_FLOAT, PY_INT, ElementType, PythonType, ScalarType, kind_of
+from py2cu.ir.extents import Binary, Constant, Name, Parameter
+from py2cu.ir.nodes import (
+    ArrayName,
+    BoolOp,
+    Call,
+    Compare,
+    Convert,
+    Expr,
+    Extent,
+    Invoke,
+    LaunchIndex,
+    Load,
+    Select,
+    Unary,
+)  # fmt: skip
+from py2cu.ir.statements import (
+    Assign,
+    Block,
+    Break,
+    Evaluate,
+    For,
+    If,
+    Kernel,
+    Remark,
+    Return,
+    Stmt,
+    Store,
+    While,
+)  # fmt: skip
+from py2cu.ir.types import (
+    PY_BOOL,
+    PY_FLOAT,
+    PY_INT,
+    UNKNOWN,
+    ArrayType,
+    ElementType,
+    PythonType,
+    ScalarType,
+    Type,
+    kind_of,
+)  # fmt: skip
 from py2cu.ir.visit import blocks, statements
 from py2cu.passes.promotion import constant_as, constant_type, join, represents
 from py2cu.source import Span
@@ -30,12 +67,109 @@ SHIFTS = frozenset(("<<", ">>"))
 _EXACT = {"+": operator.add, "-": operator.sub, "*": operator.mul}
 
 
+RETURN = "return"  # the result of a device function, as if it were a local: it is joined over all returns
+_ROUNDS = 8  # a recursive function whose result is still unknown then has none
+
+
 def infer_types(kernel: Kernel, reporter: Reporter) -> Kernel:
-    """The kernel with every expression typed; `locals` lists its local variables with their types."""
+    """The kernel with every expression typed; `locals` lists its local variables with their types.
+
+    `functions` become its device functions' instances, one for every set of argument types.
+    """
+    instances = Instances(kernel.functions, reporter)
+    typed = _infer(kernel, instances, reporter)
+    return replace(typed, functions=tuple(instances.found.values()))
+
+
+def _infer(kernel: Kernel, instances: Instances, reporter: Reporter) -> Kernel:
+    """A kernel or an instance of a device function, typed."""
     types = _given_types(kernel)
-    locals_ = _infer_locals(kernel, types, reporter)
-    typer = Typer(kernel, {**types, **locals_}, reporter)
-    return replace(kernel, body=typer.block(kernel.body), locals=tuple(locals_.items()))
+    locals_ = _infer_locals(kernel, types, instances, reporter)
+    kernel = _with_joined_parameters(kernel, locals_, reporter)
+    body = Typer(kernel, {**types, **locals_}, instances, reporter).block(kernel.body)
+    result = locals_.pop(RETURN, None)
+    return replace(kernel, body=body, locals=tuple(locals_.items()), result=result)
+
+
+def _with_joined_parameters(kernel: Kernel, locals_: dict[str, ScalarType], reporter: Reporter) -> Kernel:
+    """Parameters that are assigned to were joined with what they get; they are no locals.
+
+    A device function takes the joined type, a kernel's caller has been told another.
+    """
+    parameters = []
+    for parameter in kernel.parameters:
+        joined = locals_.pop(parameter.name, parameter.type)
+        if joined != parameter.type and not kernel.key:
+            reporter.error(
+                "P306", f"the parameter `{parameter.name}` is {parameter.type} and becomes {joined}", parameter.span,
+                "give what is computed another name",
+            )  # fmt: skip
+        parameters.append(parameter if joined == parameter.type else replace(parameter, type=joined))
+    return replace(kernel, parameters=tuple(parameters))
+
+
+class Instances:
+    """The instances of a kernel's device functions, made as calls ask for them."""
+
+    def __init__(self, functions: Sequence[Kernel], reporter: Reporter) -> None:
+        self.templates = {function.key: function for function in functions}
+        self.reporter = reporter
+        self.found: dict[str, Kernel] = {}
+        self._results: dict[str, ScalarType | None] = {}  # of those under way
+
+    def scratch(self) -> Instances:
+        """The same functions, of which nothing is known or reported yet."""
+        return Instances(tuple(self.templates.values()), Reporter(self.reporter.file))
+
+    def call(self, key: str, types: Sequence[Type]) -> tuple[str, ScalarType | None]:
+        """The instance of a function for arguments of these types: its key, and the type of its result."""
+        instance = f"{key}: {', '.join(str(type_) for type_ in types)}"
+        if instance in self.found:
+            return instance, self.found[instance].result
+        if instance in self._results:
+            return instance, self._results[instance]  # it calls itself
+        template = self.templates[key]
+        parameters = map(_as_parameter, template.parameters, types)
+        function = replace(template, parameters=tuple(parameters), key=instance)
+        self._results[instance] = None
+        for _ in range(_ROUNDS):
+            trial = self.scratch()
+            trial._results = dict(self._results)
+            result = _infer(function, trial, trial.reporter).result
+            if result == self._results[instance]:
+                break
+            self._results[instance] = result
+        typed = _infer(function, self, self.reporter)
+        del self._results[instance]
+        if typed.result is not None and falls_through(typed.body):
+            self.reporter.error(
+                "P106", f"`{function.name}` may end without a value", function.span, "return one on every path"
+            )
+        self.found[instance] = typed
+        return instance, typed.result
+
+
+def _as_parameter(parameter: Parameter, type_: Type) -> Parameter:
+    """A device function's parameter for an argument of `type_`; arrays keep the function's own extents."""
+    if isinstance(parameter.type, ArrayType) and isinstance(type_, ArrayType):
+        return replace(parameter, type=replace(parameter.type, dtype=type_.dtype))
+    assert isinstance(type_, ElementType | PythonType), type_
+    return replace(parameter, type=type_)
+
+
+def falls_through(block: Block) -> bool:
+    """True where the end of `block` can be reached, loops taken to end."""
+    match block[-1] if block else None:
+        case Return():
+            return False
+        case If(body=body, orelse=orelse):
+            return falls_through(body) or falls_through(orelse)
+        case While(test=Constant(value=True), body=body):
+            return any(isinstance(stmt, Break) for stmt in statements(body))
+        case Remark():
+            return falls_through(block[:-1])
+        case _:
+            return True
 
 
 def _given_types(kernel: Kernel) -> dict[str, ScalarType]:
@@ -57,28 +191,38 @@ class _Local:
     clash: ScalarType | None = None  # a type that does not meet the others
 
 
-def _infer_locals(kernel: Kernel, given: dict[str, ScalarType], reporter: Reporter) -> dict[str, ScalarType]:
+def _infer_locals(
+    kernel: Kernel, given: dict[str, ScalarType], instances: Instances, reporter: Reporter
+) -> dict[str, ScalarType]:
     """Join each local over its assignments; repeated, since a loop's first line may read what its last assigns."""
+    fixed = set(given) - {p.name for p in kernel.parameters}  # dimensions and indices
     found: dict[str, _Local] = {}
     while True:
         before = {name: local.type for name, local in found.items()}
         # Anew every round: a Python number that an earlier round saw may have become an element since.
         found = {}
-        typer = Typer(kernel, {**given, **before}, Reporter(reporter.file))
+        trial = instances.scratch()
+        trial._results = dict(instances._results)
+        typer = Typer(kernel, {**given, **before}, trial, trial.reporter)
         for stmt in statements(kernel.body):
             match stmt:
-                case Assign(name=name, value=value) if name not in given:
+                case Assign(name=name, value=value) if name not in fixed:
+                    if name in given:
+                        _join_into(found, name, Name(name, stmt.span, given[name]), stmt.span, is_given=True)
                     _join_into(found, name, typer.expr(value), stmt.span)
-                case For(var=var) if var not in given:
+                case For(var=var) if var not in fixed:
                     _join_into(found, var, Name(var, stmt.span, PY_INT), stmt.span)
+                case Return(value=value) if value is not None:
+                    _join_into(found, RETURN, typer.expr(value), stmt.span)
         if before == {name: local.type for name, local in found.items()}:
             break
     for name, local in found.items():
-        _check_join(name, local, reporter)
+        if kernel.key or name not in given:  # of a kernel's own parameter more is to be said
+            _check_join(name, local, reporter)
     return {name: local.type for name, local in found.items()}
 
 
-def _join_into(found: dict[str, _Local], name: str, value: Expr, span: Span) -> None:
+def _join_into(found: dict[str, _Local], name: str, value: Expr, span: Span, is_given: bool = False) -> None:
     if not isinstance(value.type, ElementType | PythonType):
         return  # a name that this round does not know yet
     local = found.setdefault(name, _Local(value.type, span))
@@ -86,7 +230,7 @@ def _join_into(found: dict[str, _Local], name: str, value: Expr, span: Span) -> 
         if isinstance(value, Constant):
             if value not in local.constants:
                 local.constants.append(value)
-        elif not (isinstance(value, Name) and value.id == name):
+        elif is_given or not (isinstance(value, Name) and value.id == name):
             local.computed = True
     met = join(local.type, value.type)
     if met is None:
@@ -124,6 +268,7 @@ class Typer:
 
     kernel: Kernel
     types: dict[str, ScalarType]
+    instances: Instances
     reporter: Reporter
 
     # --- statements ---
@@ -149,6 +294,11 @@ class Typer:
                 )
             case While(test=test, body=body):
                 return replace(stmt, test=self.test(test), body=self.block(body))
+            case Return(value=value) if value is not None:
+                typed = self.expr(value)
+                return replace(stmt, value=self.convert(typed, self.types[RETURN]) if RETURN in self.types else typed)
+            case Evaluate(call=call):
+                return replace(stmt, call=self.invoke(call))
             case _:
                 assert not blocks(stmt)
                 return stmt
@@ -212,10 +362,24 @@ class Typer:
                 return replace(expr, test=self.test(test), then=a, orelse=b, type=a.type)
             case Call():
                 return self.call(expr)
+            case Invoke():
+                called = self.invoke(expr)
+                if called.type is UNKNOWN and called is not expr:
+                    self.error("P105", "this function returns nothing", expr.span, "return a value from it")
+                return called
+            case ArrayName(id=name):
+                return replace(expr, type=self.kernel.array_type(name))
             case Convert():
                 return expr
             case _:
                 assert_never(expr)
+
+    def invoke(self, expr: Invoke) -> Invoke:
+        args = tuple(self.expr(arg) for arg in expr.args)
+        if not all(known(arg) or isinstance(arg, ArrayName) for arg in args):
+            return expr
+        key, result = self.instances.call(expr.function, [arg.type for arg in args])
+        return Invoke(key, args, expr.span, UNKNOWN if result is None else result)
 
     def test(self, expr: Expr) -> Expr:
         """`expr` where only its truth counts: operands of `and` and `or` need not meet."""

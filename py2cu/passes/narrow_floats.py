@@ -12,14 +12,40 @@ from dataclasses import replace
 
 from py2cu.diagnostics import Reporter
 from py2cu.ir.extents import Constant, Name
-from py2cu.ir.nodes import Convert, Expr
+from py2cu.ir.nodes import Convert, Expr, Invoke
 from py2cu.ir.statements import Assign, Block, Kernel, Stmt
 from py2cu.ir.types import PY_FLOAT, ElementType, PythonType
 from py2cu.ir.visit import all_expressions, rebuild_block, statements
 
 
 def narrow_floats(kernel: Kernel, reporter: Reporter) -> Kernel:
-    """The kernel with such locals as elements; `narrowed` names such parameters and their element type."""
+    """The kernel with such locals as elements; `narrowed` names such parameters and their element type.
+
+    A device function takes such parameters as elements, and its callers convert to them.
+    """
+    done: dict[str, Kernel] = {}
+    for function in kernel.functions:
+        narrowed = _narrow(_converting(function, done))
+        types = dict(narrowed.narrowed)
+        parameters = tuple(replace(p, type=types.get(p.name, p.type)) for p in function.parameters)
+        done[function.key] = replace(narrowed, parameters=parameters, narrowed=())
+    return replace(_narrow(_converting(kernel, done)), functions=tuple(done.values()))
+
+
+def _converting(caller: Kernel, done: dict[str, Kernel]) -> Kernel:
+    """`caller` with its Python floats converted where a function takes elements."""
+
+    def convert(expr: Expr) -> Expr:
+        if not isinstance(expr, Invoke) or expr.function not in done:
+            return expr
+        pairs = zip(expr.args, done[expr.function].parameters, strict=True)
+        args = (_rounded(a, p.type) if a.type == PY_FLOAT and isinstance(p.type, ElementType) else a for a, p in pairs)
+        return replace(expr, args=tuple(args))
+
+    return replace(caller, body=rebuild_block(caller.body, convert))
+
+
+def _narrow(kernel: Kernel) -> Kernel:
     assigned = {stmt.name for stmt in statements(kernel.body) if isinstance(stmt, Assign)}
     parameters = [p.name for p in kernel.parameters if p.type == PY_FLOAT and p.name not in assigned]
     locals_ = [name for name, type_ in kernel.locals if type_ == PY_FLOAT]

@@ -8,74 +8,31 @@ sizes; None means that nothing bounds it.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final, assert_never
 
 from py2cu.dtypes import Kind
 from py2cu.ir.extents import Binary, Constant, Name
-from py2cu.ir.nodes import BoolOp, Call, Compare, Convert, Expr, Extent, LaunchIndex, Load, Select, Unary
+from py2cu.ir.intervals import ANYTHING, Range, Reach, constant, larger, natural, plus, times
+from py2cu.ir.nodes import (
+    ArrayName,
+    BoolOp,
+    Call,
+    Compare,
+    Convert,
+    Expr,
+    Extent,
+    Invoke,
+    LaunchIndex,
+    Load,
+    Select,
+    Unary,
+)
 from py2cu.ir.statements import Assign, For, Kernel
 from py2cu.ir.types import PY_INT, ElementType, PythonType, Type, kind_of
 from py2cu.ir.visit import statements
 
-Monomial = tuple[str, ...]
-Reach = Mapping[Monomial, int]  # {("h", "w"): 1, (): -1} is h * w - 1
-
 INT_MAX: Final = 2**31 - 1
 _ROUNDS: Final = 4  # after this many, what still grows has no bound
-
-
-@dataclass(frozen=True, slots=True)
-class Range:
-    """Values from `low` to `high`, and for integers a bound of their magnitude."""
-
-    low: float = -math.inf
-    high: float = math.inf
-    reach: Reach | None = None
-
-    @property
-    def is_natural(self) -> bool:
-        return self.low >= 0
-
-    def union(self, other: Range) -> Range:
-        return Range(min(self.low, other.low), max(self.high, other.high), larger(self.reach, other.reach))
-
-
-ANYTHING: Final = Range()
-
-
-def constant(value: float) -> Range:
-    whole = math.isfinite(value) and value == int(value)
-    return Range(value, value, {(): abs(int(value))} if whole else None)
-
-
-def natural(reach: Reach, high: float = math.inf) -> Range:
-    return Range(0, high, reach)
-
-
-def larger(a: Reach | None, b: Reach | None) -> Reach | None:
-    """A polynomial that bounds both: its variables are not negative, so coefficient by coefficient."""
-    if a is None or b is None:
-        return None
-    return {term: max(a.get(term, 0), b.get(term, 0)) for term in {**a, **b}}
-
-
-def plus(a: Reach | None, b: Reach | None) -> Reach | None:
-    if a is None or b is None:
-        return None
-    return {term: a.get(term, 0) + b.get(term, 0) for term in {**a, **b}}
-
-
-def times(a: Reach | None, b: Reach | None) -> Reach | None:
-    if a is None or b is None or len(a) * len(b) > 64:
-        return None
-    product: dict[Monomial, int] = {}
-    for left, m in a.items():
-        for right, n in b.items():
-            term = tuple(sorted(left + right))
-            product[term] = product.get(term, 0) + m * n
-    return product
 
 
 class Ranges:
@@ -84,13 +41,15 @@ class Ranges:
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
         self.names: dict[str, Range] = {name: natural({(name,): 1}) for name in kernel.dims}
+        self.names |= dict(kernel.given)
+        self.results = {function.key: function.returned for function in kernel.functions}
         for index in kernel.indices:
             below = plus(self.of(index.extent).reach, {(): -1})
             self.names[index.name] = Range(0, math.inf, below)
         for parameter in kernel.parameters:
             if parameter.type == PY_INT and parameter.name not in self.names:
                 self.names[parameter.name] = Range(reach={(parameter.name,): 1})
-            elif isinstance(parameter.type, ElementType):
+            elif isinstance(parameter.type, ElementType) and parameter.name not in self.names:
                 self.names[parameter.name] = of_type(parameter.type)
         self._iterate()
 
@@ -169,7 +128,9 @@ class Ranges:
                 return self._binary(expr)
             case Call():
                 return self._call(expr)
-            case Unary() | Extent():
+            case Invoke(function=function):
+                return self.results.get(function) or of_type(expr.type)
+            case Unary() | Extent() | ArrayName():
                 return of_type(expr.type)
             case _:
                 assert_never(expr)

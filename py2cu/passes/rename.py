@@ -32,9 +32,13 @@ _TAKEN: Final = """
     UINT64_MAX SIZE_MAX M_PI M_E M_PI_2 M_PI_4 linux unix offsetof va_arg va_start va_end setjmp
     int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t size_t ptrdiff_t index_t std
     blockIdx threadIdx blockDim gridDim warpSize dim3 Dim3 cudaStream_t cudaError_t min max abs
-    grid block stream at flat_block guard error blocks threads
+    wrapping_add wrapping_sub wrapping_mul wrapping_abs add_elements subtract_elements multiply_elements widened
+    to_uint64 floor_div floor_mod int_pow python_min python_max
+    at c10 torch
 """
-RESERVED: Final = frozenset(f"{_KEYWORDS} {_TAKEN}".split())
+# What launchers and bindings call their own variables.
+_VARIABLES: Final = "grid block stream flat_block guard error blocks threads"
+RESERVED: Final = frozenset(f"{_KEYWORDS} {_TAKEN} {_VARIABLES}".split())
 
 
 def rename(kernel: Kernel, reporter: Reporter) -> Kernel:
@@ -54,7 +58,16 @@ def rename(kernel: Kernel, reporter: Reporter) -> Kernel:
                 spelled += "_"
             taken.add(spelled)
             renamed[name] = spelled
-    return replace(kernel, renamed=tuple(renamed.items()), symbol=ascii_identifier(kernel.name))
+    return replace(kernel, renamed=tuple(renamed.items()), symbol=_symbol(kernel))
+
+
+def _symbol(kernel: Kernel) -> str:
+    if not kernel.key:
+        return ascii_identifier(kernel.name)
+    spelled = {name for row in ROWS.values() for name in row.spelling.values()}
+    if kernel.name in _VARIABLES.split():
+        return kernel.name
+    return f"{kernel.name}_" if kernel.name in spelled else spell_identifier(kernel.name)
 
 
 def _called_functions(kernel: Kernel) -> set[str]:

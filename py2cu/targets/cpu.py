@@ -14,7 +14,16 @@ from py2cu.ir.types import Width
 from py2cu.ir.visit import all_expressions
 from py2cu.targets.spell_expressions import Dialect
 from py2cu.targets.spell_statements import Speller
-from py2cu.targets.view import IndexLoop, KernelView, doc_lines, extent_text, kernel_arguments, launch_arguments
+from py2cu.targets.view import (
+    IndexLoop,
+    KernelView,
+    doc_lines,
+    extent_text,
+    helpers_of,
+    kernel_arguments,
+    launch_arguments,
+    spell_functions,
+)
 
 DIALECT: Final = Dialect(
     widths=dict.fromkeys(Width, "int64_t"),
@@ -25,17 +34,19 @@ DIALECT: Final = Dialect(
 )
 
 
-def view(kernel: Kernel, dialect: Dialect = DIALECT) -> KernelView:
+def view(kernel: Kernel) -> KernelView:
     """`kernel` for the CPU templates."""
-    speller = Speller(kernel, dialect)
+    functions, callees = spell_functions(kernel, DIALECT)
+    speller = Speller(kernel, DIALECT, callees)
     return KernelView(
         name=kernel.symbol,
         doc=doc_lines(kernel.doc),
         is_index=bool(kernel.indices),
         is_template=False,
-        helpers=kernel.helpers,
-        kernel_arguments=kernel_arguments(kernel, dialect),
-        launch_arguments=launch_arguments(kernel, dialect),
+        helpers=helpers_of(kernel),
+        functions=functions,
+        kernel_arguments=kernel_arguments(kernel, DIALECT),
+        launch_arguments=launch_arguments(kernel, DIALECT),
         indices=tuple(_loop(kernel, speller, index) for index in kernel.indices),
         launch=_used_launch_objects(kernel),
         threads=tuple(extent_text(extent, kernel) for extent in kernel.size or ()),

@@ -15,7 +15,15 @@ from py2cu.ir.visit import names_in, rebuild
 from py2cu.passes.add_guards import guard_statement
 from py2cu.targets.spell_expressions import Dialect
 from py2cu.targets.spell_statements import Speller
-from py2cu.targets.view import KernelView, doc_lines, extent_text, kernel_arguments, launch_arguments
+from py2cu.targets.view import (
+    KernelView,
+    doc_lines,
+    extent_text,
+    helpers_of,
+    kernel_arguments,
+    launch_arguments,
+    spell_functions,
+)
 
 DIALECT: Final = Dialect(
     widths={Width.INT: "int", Width.INDEX: "index_t", Width.LONG: "int64_t", Width.ANY: "int64_t"},
@@ -25,11 +33,12 @@ _INT: Final = PythonType(Kind.INT, Width.INT)
 _INDEX: Final = PythonType(Kind.INT, Width.INDEX)
 
 
-def view(kernel: Kernel, dialect: Dialect = DIALECT) -> KernelView:
+def view(kernel: Kernel) -> KernelView:
     """`kernel` for the CUDA templates."""
     kernel = add_index_arithmetic(kernel)
-    speller = Speller(kernel, dialect)
-    taken = kernel_arguments(kernel, dialect)
+    functions, callees = spell_functions(kernel, DIALECT)
+    speller = Speller(kernel, DIALECT, callees)
+    taken = kernel_arguments(kernel, DIALECT)
     body = tuple(speller.block(kernel.body))
     is_template = any("index_t" in text for text in [*(a.type for a in taken), *(line.text for line in body)])
     return KernelView(
@@ -37,9 +46,10 @@ def view(kernel: Kernel, dialect: Dialect = DIALECT) -> KernelView:
         doc=doc_lines(kernel.doc),
         is_index=bool(kernel.indices),
         is_template=is_template,
-        helpers=kernel.helpers,
+        helpers=helpers_of(kernel),
+        functions=functions,
         kernel_arguments=taken,
-        launch_arguments=launch_arguments(kernel, dialect),
+        launch_arguments=launch_arguments(kernel, DIALECT),
         indices=(),
         launch=(),
         threads=tuple(extent_text(extent, kernel) for extent in kernel.size or ()),

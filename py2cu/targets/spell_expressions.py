@@ -15,9 +15,22 @@ from typing import Final, assert_never
 from py2cu.builtins import ROWS
 from py2cu.dtypes import DType, Kind
 from py2cu.ir.extents import Binary, Constant, Name
-from py2cu.ir.nodes import BoolOp, Call, Compare, Convert, Expr, Extent, LaunchIndex, Load, Select, Unary
+from py2cu.ir.nodes import (
+    ArrayName,
+    BoolOp,
+    Call,
+    Compare,
+    Convert,
+    Expr,
+    Extent,
+    Invoke,
+    LaunchIndex,
+    Load,
+    Select,
+    Unary,
+)  # fmt: skip
 from py2cu.ir.statements import Kernel
-from py2cu.ir.types import ElementType, PythonType, Type, Width
+from py2cu.ir.types import UNKNOWN, ElementType, PythonType, Type, Width
 from py2cu.passes.promotion import as_float, rounded_directly
 from py2cu.targets.c_types import (
     FLOATS,
@@ -72,12 +85,21 @@ class Dialect:
         return self.types.get(dtype.c, dtype.c)
 
 
+@dataclass(frozen=True, slots=True)
+class Callee:
+    """A device function as its callers see it."""
+
+    function: Kernel
+    template_arguments: str  # "<index_t>"
+
+
 class ExpressionSpeller:
     """Spells the expressions of one kernel."""
 
-    def __init__(self, kernel: Kernel, dialect: Dialect) -> None:
+    def __init__(self, kernel: Kernel, dialect: Dialect, callees: Mapping[str, Callee]) -> None:
         self.kernel = kernel
         self.dialect = dialect
+        self.callees = callees  # by key
         self.names = dict(kernel.renamed)
 
     def name(self, name: str) -> str:
@@ -144,6 +166,10 @@ class ExpressionSpeller:
                 return Spelled(text, PRIMARY, self.c_type(type_))
             case Convert(value=value, type=type_):
                 return self.cast(self.expr(value), type_)
+            case Invoke():
+                return self.invoke(expr)
+            case ArrayName(id=name):
+                return Spelled(self.name(name), PRIMARY, "")
             case Extent():
                 raise AssertionError("an extent reached the targets")
             case _:
@@ -249,12 +275,22 @@ class ExpressionSpeller:
         else:
             argument = self.c_type(expr.args[0].type)
             name = row.spelling.get(argument) or row.spelling.get("int64_t", row.key)
-            if self.kernel.variables and argument in FLOATS:  # the name that is overloaded
+            if self.kernel.symbols and argument in FLOATS:  # the name that is overloaded
                 name = f"{self.dialect.overloads}{row.spelling['double']}"
             args = [self.argument(arg, argument) for arg in expr.args]
             c_type = c_type if c_type == "bool" else arithmetic_type(c_type)  # C's `abs` of a narrow number is an int
         name = self.dialect.functions.get(name, name)
         return Spelled(f"{name}({', '.join(args)})", PRIMARY, c_type)
+
+    def invoke(self, expr: Invoke) -> Spelled:
+        """A call of a device function; numbers come as the types of its parameters, which tell overloads apart."""
+        callee = self.callees[expr.function]
+        args = [
+            self.expr(arg).text if isinstance(arg, ArrayName) else self.exactly(arg, parameter.type)
+            for parameter, arg in zip(callee.function.parameters, expr.args, strict=True)
+        ]
+        name = f"{callee.function.symbol}{callee.template_arguments}"
+        return Spelled(f"{name}({', '.join(args)})", PRIMARY, "" if expr.type is UNKNOWN else self.c_type(expr.type))
 
     def argument(self, arg: Expr, c_type: str) -> str:
         """An argument of a C function, which converts it; `sqrt` and its like are overloaded, and want a double."""

@@ -14,6 +14,7 @@ from py2cu.ir.statements import (
     Break,
     Continue,
     Declare,
+    Evaluate,
     For,
     If,
     Remark,
@@ -79,6 +80,11 @@ class Speller(ExpressionSpeller):
                 yield from self.controlled(f"{pad}{self.loop_head(stmt)}", stmt.body, depth)
             case While(test=test, body=body):
                 yield from self.controlled(f"{pad}while ({self.expr(test).text})", body, depth)
+            case Return(value=value) if value is not None:
+                assert self.kernel.result is not None
+                yield Line(f"{pad}return {self.assigned(value, self.c_type(self.kernel.result)).text};")
+            case Evaluate(call=call):
+                yield Line(f"{pad}{self.expr(call).text};")
             case Break() | Continue() | Return():
                 yield Line(f"{pad}{type(stmt).__name__.lower()};")
             case Remark():

@@ -5,17 +5,18 @@ The same `Arguments` fill the kernel, the launcher, its declaration and its call
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from py2cu.dtypes import DType, Kind
 from py2cu.ir.extents import Binary, Constant, Name, Parameter, Role
-from py2cu.ir.nodes import Expr, Load, Unary
+from py2cu.ir.nodes import ArrayName, Expr, Load, Unary
 from py2cu.ir.statements import Family, Kernel, Store
 from py2cu.ir.types import ArrayType, ElementType, PythonType, Type, Width
 from py2cu.ir.visit import all_expressions, statements
-from py2cu.targets.spell_expressions import Dialect
-from py2cu.targets.spell_statements import Line, comment_text
+from py2cu.targets.spell_expressions import Callee, Dialect
+from py2cu.targets.spell_statements import Line, Speller, comment_text
 
 MAX_WIDTH = 116
 
@@ -51,6 +52,24 @@ class Instance:
 
 
 @dataclass(frozen=True, slots=True)
+class FunctionView:
+    """One device function: its head without what the target puts before it, and its body."""
+
+    doc: tuple[str, ...]
+    template: tuple[str, ...]
+    head: str
+    arguments: tuple[Argument, ...]
+    body: tuple[Line, ...]
+
+    @property
+    def template_head(self) -> str:
+        return f"template <{', '.join(f'typename {name}' for name in self.template)}>" if self.template else ""
+
+    def signature(self, prefix: str) -> str:
+        return wrapped(f"{prefix} {self.head}", (argument.declaration for argument in self.arguments))
+
+
+@dataclass(frozen=True, slots=True)
 class KernelView:
     """One kernel for the templates of a target; `threads` are the extents of the launch in x, y, z."""
 
@@ -59,6 +78,7 @@ class KernelView:
     is_index: bool
     is_template: bool
     helpers: tuple[str, ...]
+    functions: tuple[FunctionView, ...]
     kernel_arguments: tuple[Argument, ...]
     launch_arguments: tuple[Argument, ...]
     indices: tuple[IndexLoop, ...]  # CPU index kernels, slowest first
@@ -140,23 +160,21 @@ def listed(words: Iterable[str]) -> str:
     return f"{', '.join(most)} or {last}" if most else last
 
 
-def group(family: Family, view: Callable[[Kernel, Dialect], KernelView], dialect: Dialect) -> tuple[KernelView, ...]:
+def group(family: Family, view: Callable[[Kernel], KernelView], dialect: Dialect) -> tuple[KernelView, ...]:
     """The views of one kernel: a single one, unless its instances differ in more than the type that `T` stands for.
 
-    Instances of one text are one template; each further text is a function of its own, called after its first dtype.
+    Instances of one text are one template; each further text is a template of its own, called after its first dtype.
     """
     if not family[0].variables:
-        return (view(family[0], dialect),)
+        return (view(family[0]),)
     plain = replace(dialect, names_variables=False)
     texts: dict[KernelView, list[Kernel]] = {}
     for kernel in family:
-        texts.setdefault(view(kernel, dialect), []).append(kernel)
+        texts.setdefault(view(kernel), []).append(kernel)
     done = []
     for place, (text, members) in enumerate(texts.items()):
         name = text.name if place == 0 else f"{text.name}_{'_'.join(_dtype_names(members[0]))}"
-        if len(members) == 1:
-            text = view(members[0], plain)
-        symbols = tuple(variable.symbol for variable in family[0].variables) if len(members) > 1 else ()
+        symbols = tuple(variable.symbol for variable in family[0].variables)
         done.append(replace(text, name=name, types=symbols, instances=tuple(instance_of(k, plain) for k in members)))
     return tuple(done)
 
@@ -197,9 +215,46 @@ def _fill(items: tuple[str, ...], width: int) -> list[str]:
     return lines
 
 
+def spell_functions(kernel: Kernel, dialect: Dialect) -> tuple[tuple[FunctionView, ...], dict[str, Callee]]:
+    """The device functions of `kernel`, and what their callers need to know of them."""
+    callees: dict[str, Callee] = {}
+    views = []
+    for function in kernel.functions:
+        callees[function.key] = Callee(function, "")
+        names = _spell_function(function, dialect, callees).template
+        if names:
+            callees[function.key] = Callee(function, f"<{', '.join(names)}>")
+        views.append(_spell_function(function, dialect, callees))
+    return tuple(views), callees
+
+
+def _spell_function(function: Kernel, dialect: Dialect, callees: dict[str, Callee]) -> FunctionView:
+    speller = Speller(function, dialect, callees)
+    result = "void" if function.result is None else speller.type_text(function.result)
+    arguments = tuple(
+        Argument(function.c_name(p.name), kernel_type(function, dialect, p.name, p.type, p))
+        for p in function.parameters
+    )
+    body = tuple(speller.block(function.body))
+    texts = " ".join([result, *(a.type for a in arguments), *(line.text for line in body)])
+    names = tuple(name for name in ("T", "U", "V", "W", "index_t") if _is_template_name(name, texts, dialect, function))
+    return FunctionView(doc_lines(function.doc), names, f"{result} {function.symbol}", arguments, body)
+
+
+def _is_template_name(name: str, texts: str, dialect: Dialect, function: Kernel) -> bool:
+    if name != "index_t" and not (dialect.names_variables and name in function.symbols):
+        return False
+    return re.search(rf"\b{name}\b", texts) is not None
+
+
+def helpers_of(kernel: Kernel) -> tuple[str, ...]:
+    """The helpers that a kernel and its device functions need."""
+    return tuple(dict.fromkeys(name for each in (kernel, *kernel.functions) for name in each.helpers))
+
+
 def used_names(kernel: Kernel) -> set[str]:
     """The names that the body reads, extents of the guards included."""
-    return {node.id for node in all_expressions(kernel.body) if isinstance(node, Name)}
+    return {node.id for node in all_expressions(kernel.body) if isinstance(node, Name | ArrayName)}
 
 
 def used_arrays(kernel: Kernel) -> set[str]:

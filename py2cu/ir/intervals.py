@@ -1,0 +1,66 @@
+"""What values an expression can take, as data: an interval, and for integers a polynomial that bounds the magnitude.
+
+The polynomial's variables are dimensions, integer arguments and grid sizes of the launch.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+Monomial = tuple[str, ...]
+Reach = Mapping[Monomial, int]  # {("h", "w"): 1, (): -1} is h * w - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Values from `low` to `high`, and for integers a bound of their magnitude."""
+
+    low: float = -math.inf
+    high: float = math.inf
+    reach: Reach | None = None
+
+    @property
+    def is_natural(self) -> bool:
+        return self.low >= 0
+
+    def union(self, other: Range) -> Range:
+        return Range(min(self.low, other.low), max(self.high, other.high), larger(self.reach, other.reach))
+
+
+ANYTHING: Final = Range()
+
+
+def constant(value: float) -> Range:
+    whole = math.isfinite(value) and value == int(value)
+    return Range(value, value, {(): abs(int(value))} if whole else None)
+
+
+def natural(reach: Reach, high: float = math.inf) -> Range:
+    return Range(0, high, reach)
+
+
+def larger(a: Reach | None, b: Reach | None) -> Reach | None:
+    """A polynomial that bounds both: its variables are not negative, so coefficient by coefficient."""
+    if a is None or b is None:
+        return None
+    return {term: max(a.get(term, 0), b.get(term, 0)) for term in {**a, **b}}
+
+
+def plus(a: Reach | None, b: Reach | None) -> Reach | None:
+    if a is None or b is None:
+        return None
+    return {term: a.get(term, 0) + b.get(term, 0) for term in {**a, **b}}
+
+
+def times(a: Reach | None, b: Reach | None) -> Reach | None:
+    if a is None or b is None or len(a) * len(b) > 64:
+        return None
+    product: dict[Monomial, int] = {}
+    for left, m in a.items():
+        for right, n in b.items():
+            term = tuple(sorted(left + right))
+            product[term] = product.get(term, 0) + m * n
+    return product

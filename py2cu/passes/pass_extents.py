@@ -1,0 +1,63 @@
+"""Gives device functions the extents that they use, as parameters behind their own, and every call the arguments.
+
+def blur(x, r, c): … x[r, c + 1] …      float blur(const float* x, index_t r, index_t c, index_t x_size1)
+blur(image, i, j)                       blur(image, i, j, w)
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from py2cu.diagnostics import Reporter
+from py2cu.dtypes import Kind
+from py2cu.ir.extents import Name, Parameter
+from py2cu.ir.nodes import ArrayName, Expr, Invoke, Load
+from py2cu.ir.statements import Kernel, Store
+from py2cu.ir.types import ArrayType, PythonType, Width
+from py2cu.ir.visit import all_expressions, rebuild, rebuild_block, statements
+
+_INDEX = PythonType(Kind.INT, Width.INDEX)
+
+
+def pass_extents(kernel: Kernel, reporter: Reporter) -> Kernel:
+    """The kernel with functions that take what their bodies use, and nothing else."""
+    done: dict[str, Kernel] = {}
+    for function in kernel.functions:
+        done[function.key] = _with_used_parameters(_with_arguments(function, done, kernel), done)
+    return replace(_with_arguments(kernel, done, kernel), functions=tuple(done.values()))
+
+
+def _with_used_parameters(function: Kernel, done: dict[str, Kernel]) -> Kernel:
+    nodes = tuple(all_expressions(function.body))
+    used = {node.id for node in nodes if isinstance(node, Name | ArrayName)}
+    used |= {node.array for node in nodes if isinstance(node, Load)}
+    used |= {stmt.array for stmt in statements(function.body) if isinstance(stmt, Store)}
+    calls_itself = any(isinstance(node, Invoke) and node.function == function.key for node in nodes)
+    own = tuple(p for p in function.parameters if p.name in used or calls_itself)
+    extents = tuple(Parameter(name, _INDEX) for name in function.dims if name in used or calls_itself)
+    return replace(function, parameters=own + extents)
+
+
+def _with_arguments(caller: Kernel, done: dict[str, Kernel], kernel: Kernel) -> Kernel:
+    """`caller` with calls that say all that the functions take."""
+    before = {function.key: function for function in kernel.functions}
+
+    def change(expr: Expr) -> Expr:
+        if not isinstance(expr, Invoke):
+            return expr
+        function = before[expr.function]
+        given: dict[str, Expr] = dict(zip((p.name for p in function.parameters), expr.args, strict=True))
+        for parameter, arg in zip(function.parameters, expr.args, strict=True):
+            if isinstance(parameter.type, ArrayType) and isinstance(arg, ArrayName):
+                for own, extent in zip(parameter.type.dims, caller.array_type(arg.id).dims, strict=True):
+                    assert isinstance(own, Name)
+                    given[own.id] = rebuild(extent, _as_index)
+        taken = done[expr.function].parameters if expr.function in done else None
+        names = [p.name for p in taken] if taken is not None else list(given)
+        return replace(expr, args=tuple(given[name] for name in names))
+
+    return replace(caller, body=rebuild_block(caller.body, change))
+
+
+def _as_index(extent: Expr) -> Expr:
+    return replace(extent, type=_INDEX)
