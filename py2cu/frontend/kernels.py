@@ -208,16 +208,17 @@ def _assigned_names(body: Iterable[cst.CSTNode]) -> Iterator[str]:
                     yield from _target_names(target.target)
             case cst.AugAssign(target=target) | cst.AnnAssign(target=target):
                 yield from _target_names(target)
-            case cst.For(target=target, body=block):
-                yield from _target_names(target)
+            case (
+                cst.For(body=block, orelse=orelse)
+                | cst.While(body=block, orelse=orelse)
+                | cst.If(body=block, orelse=orelse)
+            ):
+                if isinstance(statement, cst.For):
+                    yield from _target_names(statement.target)
                 yield from _assigned_names(block.body)
-            case cst.While(body=block):
+                yield from _assigned_names([orelse] if orelse else ())
+            case cst.Else(body=block):
                 yield from _assigned_names(block.body)
-            case cst.If(body=block, orelse=orelse):
-                yield from _assigned_names(block.body)
-                yield from _assigned_names(
-                    [orelse] if isinstance(orelse, cst.If) else orelse.body.body if orelse else ()
-                )
 
 
 def _target_names(target: cst.BaseExpression) -> Iterator[str]:

@@ -57,9 +57,9 @@ class StatementReader:
             case cst.For():
                 return self._read_for(statement)
             case cst.While(test=test, body=body, orelse=orelse):
-                self._refuse_else(orelse)
                 trivia = Trivia(_above(statement.leading_lines), _head_comment(body))
-                return (While(self.expressions.read(test), self.read_suite(body), self._span(test), trivia),)
+                head, inner = self.expressions.read(test), self.read_suite(body)
+                return (While(head, inner, self._span(test), trivia, self._read_else(orelse)),)
             case _:
                 return self._refuse(statement)
 
@@ -215,27 +215,29 @@ class StatementReader:
     def _read_if(self, statement: cst.If, above: tuple[str, ...], chained: bool = False) -> If:
         test, body = self.expressions.read(statement.test), self.read_suite(statement.body)
         trivia = Trivia(above, _head_comment(statement.body))
-        orelse: Block = ()
         match statement.orelse:
             case cst.If() as branch:
-                orelse = (self._read_if(branch, _above(branch.leading_lines), chained=True),)
-            case cst.Else() as branch:
-                orelse = self.read_suite(branch.body)
-                lead = tuple(line for line in (*_above(branch.leading_lines), _head_comment(branch.body)) if line)
-                if lead and orelse:
-                    first = orelse[0]
-                    orelse = (
-                        replace(first, trivia=replace(first.trivia, above=lead + first.trivia.above)),
-                        *orelse[1:],
-                    )
+                orelse: Block = (self._read_if(branch, _above(branch.leading_lines), chained=True),)
+            case cst.Else() | None as branch:
+                orelse = self._read_else(branch)
         return If(test, body, orelse, self._span(statement.test), trivia, chained)
 
+    def _read_else(self, branch: cst.Else | None) -> Block:
+        """The block behind `else`; the comments of that line go to its first statement."""
+        if branch is None:
+            return ()
+        block = self.read_suite(branch.body)
+        lead = tuple(line for line in (*_above(branch.leading_lines), _head_comment(branch.body)) if line)
+        if not (lead and block):
+            return block
+        first = block[0]
+        return (replace(first, trivia=replace(first.trivia, above=lead + first.trivia.above)), *block[1:])
+
     def _read_for(self, statement: cst.For) -> Block:
-        self._refuse_else(statement.orelse)
         if statement.asynchronous is not None:
             return self._refuse(statement)
         bounds = self._read_range(statement.iter)
-        body = self.read_suite(statement.body)
+        body, orelse = self.read_suite(statement.body), self._read_else(statement.orelse)
         if not isinstance(statement.target, cst.Name):
             self.scope.error("P104", "a loop counts in one name", statement.target)
             return ()
@@ -244,7 +246,7 @@ class StatementReader:
         trivia = Trivia(_above(statement.leading_lines), _head_comment(statement.body))
         start, stop, step = bounds
         span = self._span(statement.iter)
-        return (For(statement.target.value, start, stop, step, body, span, trivia),)
+        return (For(statement.target.value, start, stop, step, body, span, trivia, orelse=orelse),)
 
     def _read_range(self, node: cst.BaseExpression) -> tuple[Expr, Expr, Expr] | None:
         match node:
@@ -262,10 +264,6 @@ class StatementReader:
                 return start, stop, step
         self.scope.error("P104", "a kernel's `for` runs over `range(…)`", node, "index the array: `for i in range(n)`")
         return None
-
-    def _refuse_else(self, orelse: cst.Else | None) -> None:
-        if orelse is not None:
-            self.scope.error("P103", "`else` after a loop is not supported yet", orelse)
 
     def _refuse(self, statement: cst.CSTNode) -> Block:
         word = _WORDS.get(type(statement), "this statement")

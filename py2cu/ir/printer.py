@@ -49,22 +49,26 @@ def _print_statement(stmt: Stmt) -> Iterator[str]:
             yield f"{array}[{', '.join(map(print_expr, indices))}] = {print_expr(value, typed=True)}"
         case If(test=test, body=body, orelse=orelse):
             yield f"if {print_expr(test, typed=True)}:"
-            yield from (f"  {line}" for line in print_block(body))
-            if orelse:
-                yield "else:"
-                yield from (f"  {line}" for line in print_block(orelse))
-        case For(var=var, start=start, stop=stop, step=step, body=body):
+            yield from _print_branches(body, orelse)
+        case For(var=var, start=start, stop=stop, step=step, body=body, orelse=orelse):
             yield f"for {var} in range({print_expr(start)}, {print_expr(stop)}, {print_expr(step)}):"
-            yield from (f"  {line}" for line in print_block(body))
-        case While(test=test, body=body):
+            yield from _print_branches(body, orelse)
+        case While(test=test, body=body, orelse=orelse):
             yield f"while {print_expr(test, typed=True)}:"
-            yield from (f"  {line}" for line in print_block(body))
+            yield from _print_branches(body, orelse)
         case Break() | Continue() | Return():
             yield type(stmt).__name__.lower()
         case Remark():
             yield "pass"
         case _:
             assert_never(stmt)
+
+
+def _print_branches(body: Block, orelse: Block) -> Iterator[str]:
+    yield from (f"  {line}" for line in print_block(body))
+    if orelse:
+        yield "else:"
+        yield from (f"  {line}" for line in print_block(orelse))
 
 
 def print_expr(expr: Expr, typed: bool = False) -> str:

@@ -73,7 +73,7 @@ class If:
 
 @dataclass(frozen=True, slots=True)
 class For:
-    """`for var in range(start, stop, step)`."""
+    """`for var in range(start, stop, step)`; `orelse` runs unless the loop is left by `break`, until `lower_loops`."""
 
     var: str
     start: Expr
@@ -84,6 +84,7 @@ class For:
     trivia: Trivia = _trivia()
     type: ScalarType = PY_INT
     direction: int = 0  # set by lower_semantics: the sign of `step` where it is known
+    orelse: Block = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,7 @@ class While:
     body: Block
     span: Span = place()
     trivia: Trivia = _trivia()
+    orelse: Block = ()
 
 
 @dataclass(frozen=True, slots=True)

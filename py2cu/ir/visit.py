@@ -92,10 +92,8 @@ def expressions(stmt: Stmt) -> tuple[Expr, ...]:
 def blocks(stmt: Stmt) -> tuple[Block, ...]:
     """The blocks nested in `stmt`."""
     match stmt:
-        case If(body=body, orelse=orelse):
+        case If(body=body, orelse=orelse) | For(body=body, orelse=orelse) | While(body=body, orelse=orelse):
             return (body, orelse)
-        case For(body=body) | While(body=body):
-            return (body,)
         case Assign() | Declare() | Store() | Break() | Continue() | Return() | Remark():
             return ()
         case _:
@@ -146,19 +144,21 @@ def _rebuild_statement(stmt: Stmt, change: Callable[[Expr], Expr], change_stmt: 
                 body=rebuild_block(body, change, change_stmt),
                 orelse=rebuild_block(orelse, change, change_stmt),
             )
-        case For(start=start, stop=stop, step=step, body=body):
+        case For(start=start, stop=stop, step=step, body=body, orelse=orelse):
             return replace(
                 stmt,
                 start=rebuild(start, change),
                 stop=rebuild(stop, change),
                 step=rebuild(step, change),
                 body=rebuild_block(body, change, change_stmt),
+                orelse=rebuild_block(orelse, change, change_stmt),
             )
-        case While(test=test, body=body):
+        case While(test=test, body=body, orelse=orelse):
             return replace(
                 stmt,
                 test=rebuild(test, change),
                 body=rebuild_block(body, change, change_stmt),
+                orelse=rebuild_block(orelse, change, change_stmt),
             )
         case Declare() | Break() | Continue() | Return() | Remark():
             return stmt

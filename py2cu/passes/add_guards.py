@@ -151,10 +151,12 @@ def _accesses(block: Block, limits: frozenset[Limit]) -> Iterator[_Access]:
                 yield from _accesses(orelse, limits | limits_where(test, False))
                 if body and isinstance(body[-1], Return | Continue | Break):
                     limits |= limits_where(test, False)
-            case While(test=test, body=body):
+            case While(test=test, body=body, orelse=orelse):
                 yield from _accesses(body, limits | limits_where(test, True))
-            case For(body=body):
+                yield from _accesses(orelse, limits)
+            case For(body=body, orelse=orelse):
                 yield from _accesses(body, limits)
+                yield from _accesses(orelse, limits)
 
 
 def _expression_accesses(expr: Expr, limits: frozenset[Limit]) -> Iterator[_Access]:

@@ -61,16 +61,14 @@ class _Flow:
                 return bound | {name}
             case If(body=body, orelse=orelse):
                 return meet(self.block(body, bound), self.block(orelse, bound))
-            case For(var=var, body=body):
-                after = self.loop(body, bound | {var})
-                return after if runs(stmt) and after is not None else bound
-            case While(test=test, body=body):
+            case For(var=var, body=body, orelse=orelse):
+                end, broken = self.loop(body, bound | {var})
+                finished = end if runs(stmt) and end is not None else bound
+                return meet(self.block(orelse, finished), *broken)
+            case While(test=test, body=body, orelse=orelse):
                 endless = isinstance(test, Constant) and bool(test.value)
-                outer, self.breaks = self.breaks, []
-                self.block(body, bound)
-                exits = self.breaks if endless else [bound, *self.breaks]
-                self.breaks = outer
-                return meet(*exits) if exits else None
+                _, broken = self.loop(body, bound)
+                return meet(self.block(orelse, None if endless else bound), *broken)
             case Break():
                 self.breaks.append(bound)
                 return None
@@ -81,11 +79,12 @@ class _Flow:
             case _:
                 assert_never(stmt)
 
-    def loop(self, body: Block, bound: Bound) -> Bound:
+    def loop(self, body: Block, bound: Bound) -> tuple[Bound, list[Bound]]:
+        """What is bound where a loop's body ends, and at each of its `break`s."""
         outer, self.breaks = self.breaks, []
-        after = meet(self.block(body, bound), *self.breaks)
+        end, broken = self.block(body, bound), self.breaks
         self.breaks = outer
-        return after
+        return end, broken
 
     def check_reads(self, stmt: Stmt, bound: frozenset[str]) -> None:
         for expr in expressions(stmt):

@@ -134,11 +134,10 @@ class Typer:
             case For(start=start, stop=stop, step=step, body=body, var=var):
                 bounds = [self.integer(self.expr(bound), "a bound of `range`") for bound in (start, stop, step)]
                 start, stop, step = bounds
-                return replace(
-                    stmt, start=start, stop=stop, step=step, body=self.block(body), type=self.types.get(var, PY_INT)
-                )
+                typed = replace(stmt, start=start, stop=stop, step=step, type=self.types.get(var, PY_INT))
+                return replace(typed, body=self.block(body), orelse=self.block(stmt.orelse))
             case While(test=test, body=body):
-                return replace(stmt, test=self.expr(test), body=self.block(body))
+                return replace(stmt, test=self.expr(test), body=self.block(body), orelse=self.block(stmt.orelse))
             case _:
                 assert not blocks(stmt)
                 return stmt
