@@ -59,7 +59,8 @@ class _KernelReader:
         parameters = self._read_parameters(annotations)
         options = self._checked_options(options, parameters)
         scope = self._scope(parameters)
-        block = StatementReader(scope, ExpressionReader(scope)).read_suite(function.body)
+        reader = StatementReader(scope, ExpressionReader(scope))
+        block = reader.read_suite(function.body)
         size = self._size(options, parameters, annotations)
         uses_launch = any(isinstance(node, LaunchIndex) for node in all_expressions(block))
         if function.asynchronous is not None:
@@ -82,6 +83,7 @@ class _KernelReader:
             inits=tuple(options.init.items()),
             strided=options.strided,
             body=block,
+            annotated=tuple(reader.annotated),
             span=self.module.span(function.name),
         )
 

@@ -52,6 +52,13 @@ class Scope:
     def error(self, code: str, message: str, node: cst.CSTNode, hint: str | None = None) -> None:
         self.reporter.error(code, message, self.span_of(node), hint)
 
+    def is_unknown(self, node: cst.BaseExpression) -> bool:
+        """True for a name that nothing defines."""
+        if not isinstance(node, cst.Name) or self.launch_object(node) is not None:
+            return False
+        known = (self.values, self.arrays, self.environment.definitions, self.environment.functions)
+        return not any(node.value in names for names in known) and self.environment.qualify(node) is None
+
     def unknown_name(self, node: cst.Name) -> None:
         """Report a name that nothing defines, with the nearest one that something does."""
         known = [*self.values, *self.arrays, *self.launch, *self.environment.imports, *self.environment.definitions]

@@ -4,16 +4,33 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import libcst as cst
 
+from py2cu.frontend.annotations import AnnotationReader
 from py2cu.frontend.expressions import BINARY, ExpressionReader, is_starred
 from py2cu.frontend.scope import Scope
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.nodes import Expr, Extent, Load
-from py2cu.ir.statements import Assign, Block, Break, Continue, For, If, Remark, Return, Stmt, Store, Trivia, While
+from py2cu.ir.statements import (
+    Annotation,
+    Assign,
+    Block,
+    Break,
+    Continue,
+    Delete,
+    For,
+    If,
+    Remark,
+    Return,
+    Stmt,
+    Store,
+    Trivia,
+    While,
+)
+from py2cu.ir.types import ElementType, PythonType
 from py2cu.ir.visit import names_in, walk
 from py2cu.source import Span
 
@@ -21,8 +38,7 @@ _WORDS: Final[dict[type[cst.CSTNode], str]] = {
     cst.With: "`with`", cst.Try: "`try`", cst.TryStar: "`try`", cst.Match: "`match`",
     cst.FunctionDef: "a nested function",
     cst.ClassDef: "a class", cst.Import: "`import`", cst.ImportFrom: "`import`", cst.Global: "`global`",
-    cst.Nonlocal: "`nonlocal`", cst.Raise: "`raise`", cst.Assert: "`assert`", cst.Del: "`del`", cst.AnnAssign:
-    "an annotated local", cst.TypeAlias: "`type`",
+    cst.Nonlocal: "`nonlocal`", cst.Raise: "`raise`", cst.Assert: "`assert`", cst.TypeAlias: "`type`",
 }  # fmt: skip
 
 
@@ -32,6 +48,7 @@ class StatementReader:
 
     scope: Scope
     expressions: ExpressionReader
+    annotated: list[Annotation] = field(default_factory=list)
 
     def read_suite(self, suite: cst.BaseSuite) -> Block:
         """The statements of an indented block, or of the line behind a colon, and the comments that end it."""
@@ -81,6 +98,10 @@ class StatementReader:
                 return self._read_assign(statement)
             case cst.AugAssign():
                 return self._read_augmented(statement)
+            case cst.AnnAssign():
+                return self._read_annotated(statement)
+            case cst.Del(target=target):
+                return self._read_del(target)
             case cst.Pass() | cst.Expr(value=cst.Ellipsis() | cst.SimpleString() | cst.ConcatenatedString()):
                 return ()
             case cst.Break():
@@ -156,6 +177,43 @@ class StatementReader:
                 return self._assign(target, self.expressions.read(statement.value), statement)
         value = Binary(operator, left, self.expressions.read(statement.value), self._span(statement))
         return self._assign(statement.target, value, statement, augmented=True)
+
+    def _read_annotated(self, statement: cst.AnnAssign) -> Block:
+        """`v: float = 0.0`: an assignment, and what `v` is declared as."""
+        match statement.target:
+            case cst.Name(value=name) if name in self.scope.values:
+                self._read_annotation(name, statement.annotation.annotation)
+            case cst.Name():
+                pass  # no local: what assigns to it says so
+            case target:
+                self.scope.error("P103", "only names are annotated in a kernel", target)
+        if statement.value is None:
+            return ()
+        return self._assign(statement.target, self.expressions.read(statement.value), statement)
+
+    def _read_annotation(self, name: str, node: cst.BaseExpression) -> None:
+        reader = AnnotationReader(self.scope.reporter, self.scope.environment, self.scope.span_of)
+        match reader.read(node, name):
+            case ElementType() | PythonType() as type_:
+                self.annotated.append(Annotation(name, type_, self._span(node)))
+            case None:
+                pass
+            case _:
+                self.scope.error(
+                    "P301", f"the local `{name}` is a number", node, "`int`, `float`, `bool`, `np.int32`, …"
+                )
+
+    def _read_del(self, target: cst.BaseExpression) -> Block:
+        match target:
+            case cst.Name(value=name) if name in self.scope.values and name not in self.scope.indices:
+                return (Delete(name, self._span(target)),)
+            case cst.Tuple(elements=elements):
+                return tuple(stmt for element in elements for stmt in self._read_del(element.value))
+            case cst.Name() if self.scope.is_unknown(target):
+                self.scope.unknown_name(target)
+            case _:
+                self.scope.error("P103", "`del` takes numbers in a kernel: locals and parameters", target)
+        return ()
 
     def _read_unpacking(self, target: cst.Tuple | cst.List, statement: cst.Assign) -> Block:
         """`h, w = x.shape` and `a, b = b, a`: the right side is read whole before anything is assigned."""

@@ -13,6 +13,7 @@ from py2cu.ir.statements import (
     Break,
     Continue,
     Declare,
+    Delete,
     For,
     If,
     Kernel,
@@ -58,6 +59,8 @@ def _print_statement(stmt: Stmt) -> Iterator[str]:
             yield from _print_branches(body, orelse)
         case Break() | Continue() | Return():
             yield type(stmt).__name__.lower()
+        case Delete(name=name):
+            yield f"del {name}"
         case Remark():
             yield "pass"
         case _:

@@ -115,6 +115,15 @@ class Return:
 
 
 @dataclass(frozen=True, slots=True)
+class Delete:
+    """`del name`: nothing in C++, where `check_assigned` has found that nothing reads it any more."""
+
+    name: str
+    span: Span = place()
+    trivia: Trivia = _trivia()
+
+
+@dataclass(frozen=True, slots=True)
 class Remark:
     """Comments that end a block, and `pass`."""
 
@@ -122,7 +131,7 @@ class Remark:
     trivia: Trivia = _trivia()
 
 
-Stmt = Assign | Declare | Store | If | For | While | Break | Continue | Return | Remark
+Stmt = Assign | Declare | Store | If | For | While | Break | Continue | Return | Delete | Remark
 Block = tuple[Stmt, ...]
 
 
@@ -134,6 +143,15 @@ class Bound:
     """A value that 32-bit index arithmetic must reach: a sum of products of dimensions, scalars and grid sizes."""
 
     terms: tuple[tuple[tuple[str, ...], int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation:
+    """`name: type` in a kernel's body: what the user says that a local is, which `infer_types` checks."""
+
+    name: str
+    type: ScalarType
+    span: Span = place()
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +173,7 @@ class Kernel:
     strided: bool
     body: Block
     span: Span = place()
+    annotated: tuple[Annotation, ...] = ()
     locals: tuple[tuple[str, ScalarType], ...] = ()  # set by infer_types
     guards: tuple[Guard, ...] = ()  # set by add_guards
     from_end: tuple[FromEnd, ...] = ()  # set by flatten_subscripts

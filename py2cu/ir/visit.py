@@ -8,7 +8,21 @@ from typing import assert_never
 
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.nodes import BoolOp, Call, Compare, Convert, Expr, Extent, LaunchIndex, Load, Select, Unary
-from py2cu.ir.statements import Assign, Block, Break, Continue, Declare, For, If, Remark, Return, Stmt, Store, While
+from py2cu.ir.statements import (
+    Assign,
+    Block,
+    Break,
+    Continue,
+    Declare,
+    Delete,
+    For,
+    If,
+    Remark,
+    Return,
+    Stmt,
+    Store,
+    While,
+)
 
 
 def children(expr: Expr) -> tuple[Expr, ...]:
@@ -83,7 +97,7 @@ def expressions(stmt: Stmt) -> tuple[Expr, ...]:
             return (test,)
         case For(start=start, stop=stop, step=step):
             return (start, stop, step)
-        case Declare() | Break() | Continue() | Return() | Remark():
+        case Declare() | Break() | Continue() | Return() | Delete() | Remark():
             return ()
         case _:
             assert_never(stmt)
@@ -94,7 +108,7 @@ def blocks(stmt: Stmt) -> tuple[Block, ...]:
     match stmt:
         case If(body=body, orelse=orelse) | For(body=body, orelse=orelse) | While(body=body, orelse=orelse):
             return (body, orelse)
-        case Assign() | Declare() | Store() | Break() | Continue() | Return() | Remark():
+        case Assign() | Declare() | Store() | Break() | Continue() | Return() | Delete() | Remark():
             return ()
         case _:
             assert_never(stmt)
@@ -160,7 +174,7 @@ def _rebuild_statement(stmt: Stmt, change: Callable[[Expr], Expr], change_stmt: 
                 body=rebuild_block(body, change, change_stmt),
                 orelse=rebuild_block(orelse, change, change_stmt),
             )
-        case Declare() | Break() | Continue() | Return() | Remark():
+        case Declare() | Break() | Continue() | Return() | Delete() | Remark():
             return stmt
         case _:
             assert_never(stmt)

@@ -34,6 +34,7 @@ def infer_types(kernel: Kernel, reporter: Reporter) -> Kernel:
     """The kernel with every expression typed; `locals` lists its local variables with their types."""
     types = _given_types(kernel)
     locals_ = _infer_locals(kernel, types, reporter)
+    _check_annotations(kernel, {**types, **locals_}, reporter)
     typer = Typer(kernel, {**types, **locals_}, reporter)
     return replace(kernel, body=typer.block(kernel.body), locals=tuple(locals_.items()))
 
@@ -44,6 +45,16 @@ def _given_types(kernel: Kernel) -> dict[str, ScalarType]:
     types |= {index.name: PY_INT for index in kernel.indices}
     types |= {p.name: p.type for p in kernel.parameters if isinstance(p.type, ElementType | PythonType)}
     return types
+
+
+def _check_annotations(kernel: Kernel, types: dict[str, ScalarType], reporter: Reporter) -> None:
+    """Refuse an annotation that says another type than the values do: Python's annotations convert nothing."""
+    for annotation in kernel.annotated:
+        found, said = types.get(annotation.name, annotation.type), annotation.type
+        if found != said:
+            cast = f"np.{said}" if isinstance(said, ElementType) else said.kind.name.lower()
+            message = f"`{annotation.name}` is annotated as {said}, but what it is given makes it {found}"
+            reporter.error("P306", message, annotation.span, f"annotations convert nothing, casts do: `{cast}(…)`")
 
 
 @dataclass(slots=True)

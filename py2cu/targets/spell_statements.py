@@ -14,6 +14,7 @@ from py2cu.ir.statements import (
     Break,
     Continue,
     Declare,
+    Delete,
     For,
     If,
     Remark,
@@ -81,7 +82,7 @@ class Speller(ExpressionSpeller):
                 yield from self.controlled(f"{pad}while ({self.expr(test).text})", body, depth)
             case Break() | Continue() | Return():
                 yield Line(f"{pad}{type(stmt).__name__.lower()};")
-            case Remark():
+            case Delete() | Remark():
                 return
             case _:
                 assert_never(stmt)
@@ -162,7 +163,7 @@ class Speller(ExpressionSpeller):
     def needs_braces(self, body: Block) -> bool:
         if len(body) != 1 or any(body[0].trivia.above):
             return True
-        return isinstance(body[0], If | For | While | Remark | Declare) or (
+        return isinstance(body[0], If | For | While | Delete | Remark | Declare) or (
             isinstance(body[0], Assign) and body[0].declares is not None
         )
 
