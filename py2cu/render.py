@@ -34,8 +34,10 @@ _MATH: Final = {c for row in ROWS.values() for c in row.spelling.values()} - {"m
 }
 _INCLUDES: Final = {
     "algorithm": r"std::(max|min)\b",
+    "cassert": r"\bassert\(",
     "cmath": rf"\b(INFINITY|NAN)\b|\b({'|'.join(sorted(_MATH))})\(",
     "cstdint": r"_t\b",
+    "cstdio": r"\bprintf\(",
     "type_traits": r"std::(make_unsigned_t|is_floating_point_v)",
 }
 

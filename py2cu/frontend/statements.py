@@ -11,11 +11,13 @@ import libcst as cst
 
 from py2cu.frontend.annotations import AnnotationReader
 from py2cu.frontend.expressions import BINARY, ExpressionReader, is_starred
+from py2cu.frontend.printing import read_message, read_print
 from py2cu.frontend.scope import Scope
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.nodes import Expr, Extent, Load
 from py2cu.ir.statements import (
     Annotation,
+    Assert,
     Assign,
     Block,
     Break,
@@ -38,7 +40,7 @@ _WORDS: Final[dict[type[cst.CSTNode], str]] = {
     cst.With: "`with`", cst.Try: "`try`", cst.TryStar: "`try`", cst.Match: "`match`",
     cst.FunctionDef: "a nested function",
     cst.ClassDef: "a class", cst.Import: "`import`", cst.ImportFrom: "`import`", cst.Global: "`global`",
-    cst.Nonlocal: "`nonlocal`", cst.Raise: "`raise`", cst.Assert: "`assert`", cst.TypeAlias: "`type`",
+    cst.Nonlocal: "`nonlocal`", cst.Raise: "`raise`", cst.TypeAlias: "`type`",
 }  # fmt: skip
 
 
@@ -112,6 +114,11 @@ class StatementReader:
                 if value is not None and not (isinstance(value, cst.Name) and value.value == "None"):
                     self.scope.error("P106", "a kernel returns nothing", statement, "store the value in an array")
                 return (Return(span),)
+            case cst.Assert(test=test, msg=message):
+                said = read_message(message, self.expressions) if message is not None else None
+                return (Assert(self.expressions.read(test), said, span),)
+            case cst.Expr(value=cst.Call() as call) if self.scope.environment.qualify(call.func) == "builtins.print":
+                return (read_print(call, self.expressions),)
             case cst.Expr(value=cst.Call() as call):
                 before = len(self.scope.reporter.found)
                 self.expressions.read(call)

@@ -8,6 +8,7 @@ from typing import assert_never
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.nodes import BoolOp, Call, Compare, Convert, Expr, Extent, LaunchIndex, Load, Select, Unary
 from py2cu.ir.statements import (
+    Assert,
     Assign,
     Block,
     Break,
@@ -17,6 +18,7 @@ from py2cu.ir.statements import (
     For,
     If,
     Kernel,
+    Print,
     Remark,
     Return,
     Stmt,
@@ -61,6 +63,11 @@ def _print_statement(stmt: Stmt) -> Iterator[str]:
             yield type(stmt).__name__.lower()
         case Delete(name=name):
             yield f"del {name}"
+        case Print(texts=texts, values=values, fields=fields):
+            shown = [f"{{{print_expr(v)}:{f.layout}{f.letter}}}" for v, f in zip(values, fields, strict=True)]
+            yield f"print({''.join(a + b for a, b in zip(texts, [*shown, ''], strict=True))!r})"
+        case Assert(test=test, message=message):
+            yield f"assert {print_expr(test, typed=True)}, {message!r}"
         case Remark():
             yield "pass"
         case _:

@@ -124,6 +124,39 @@ class Delete:
 
 
 @dataclass(frozen=True, slots=True)
+class Field:
+    """How one value is printed: flags, width and precision as C writes them, and the letter of its type.
+
+    The letter is Python's, "" where none is given, until `infer_types` finds it; "s" prints a bool as a word.
+    """
+
+    layout: str = ""
+    letter: str = ""
+    span: Span = place()
+
+
+@dataclass(frozen=True, slots=True)
+class Print:
+    """`print(…)`: text, value, text, value, …, text."""
+
+    texts: tuple[str, ...]
+    values: tuple[Expr, ...]
+    fields: tuple[Field, ...]
+    span: Span = place()
+    trivia: Trivia = _trivia()
+
+
+@dataclass(frozen=True, slots=True)
+class Assert:
+    """`assert test, message`."""
+
+    test: Expr
+    message: str | None
+    span: Span = place()
+    trivia: Trivia = _trivia()
+
+
+@dataclass(frozen=True, slots=True)
 class Remark:
     """Comments that end a block, and `pass`."""
 
@@ -131,7 +164,7 @@ class Remark:
     trivia: Trivia = _trivia()
 
 
-Stmt = Assign | Declare | Store | If | For | While | Break | Continue | Return | Delete | Remark
+Stmt = Assign | Declare | Store | If | For | While | Break | Continue | Return | Delete | Print | Assert | Remark
 Block = tuple[Stmt, ...]
 
 

@@ -9,6 +9,7 @@ from typing import assert_never
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.nodes import BoolOp, Call, Compare, Convert, Expr, Extent, LaunchIndex, Load, Select, Unary
 from py2cu.ir.statements import (
+    Assert,
     Assign,
     Block,
     Break,
@@ -17,6 +18,7 @@ from py2cu.ir.statements import (
     Delete,
     For,
     If,
+    Print,
     Remark,
     Return,
     Stmt,
@@ -93,8 +95,10 @@ def expressions(stmt: Stmt) -> tuple[Expr, ...]:
             return (value,)
         case Store(indices=indices, value=value):
             return (*indices, value)
-        case If(test=test) | While(test=test):
+        case If(test=test) | While(test=test) | Assert(test=test):
             return (test,)
+        case Print(values=values):
+            return values
         case For(start=start, stop=stop, step=step):
             return (start, stop, step)
         case Declare() | Break() | Continue() | Return() | Delete() | Remark():
@@ -108,7 +112,9 @@ def blocks(stmt: Stmt) -> tuple[Block, ...]:
     match stmt:
         case If(body=body, orelse=orelse) | For(body=body, orelse=orelse) | While(body=body, orelse=orelse):
             return (body, orelse)
-        case Assign() | Declare() | Store() | Break() | Continue() | Return() | Delete() | Remark():
+        case (
+            Assign() | Declare() | Store() | Break() | Continue() | Return() | Delete() | Print() | Assert() | Remark()
+        ):
             return ()
         case _:
             assert_never(stmt)
@@ -174,6 +180,10 @@ def _rebuild_statement(stmt: Stmt, change: Callable[[Expr], Expr], change_stmt: 
                 body=rebuild_block(body, change, change_stmt),
                 orelse=rebuild_block(orelse, change, change_stmt),
             )
+        case Print(values=values):
+            return replace(stmt, values=tuple(rebuild(value, change) for value in values))
+        case Assert(test=test):
+            return replace(stmt, test=rebuild(test, change))
         case Declare() | Break() | Continue() | Return() | Delete() | Remark():
             return stmt
         case _:

@@ -12,6 +12,7 @@ from typing import assert_never
 from py2cu.diagnostics import Aside, Reporter
 from py2cu.ir.extents import Constant, Name
 from py2cu.ir.statements import (
+    Assert,
     Assign,
     Block,
     Break,
@@ -21,6 +22,7 @@ from py2cu.ir.statements import (
     For,
     If,
     Kernel,
+    Print,
     Remark,
     Return,
     Stmt,
@@ -111,7 +113,7 @@ class _Flow:
                 self.check_read(name, stmt.span, bound)
                 self.gaps[name] = Aside(f"`{name}` is deleted here", stmt.span)
                 return bound - {name}
-            case Store() | Declare() | Remark():
+            case Store() | Declare() | Print() | Assert() | Remark():
                 return bound
             case _:
                 assert_never(stmt)

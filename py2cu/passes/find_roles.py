@@ -11,7 +11,7 @@ from dataclasses import replace
 from py2cu.diagnostics import Reporter
 from py2cu.ir.extents import Parameter, Role
 from py2cu.ir.nodes import Load
-from py2cu.ir.statements import Kernel, Store
+from py2cu.ir.statements import Assert, Kernel, Print, Store
 from py2cu.ir.types import PY_INT, ArrayType
 from py2cu.ir.visit import all_expressions, names_in, statements
 
@@ -20,7 +20,8 @@ def find_roles(kernel: Kernel, reporter: Reporter) -> Kernel:
     """The kernel with each parameter's `Role`; a kernel that writes nothing is refused."""
     stored = {stmt.array for stmt in statements(kernel.body) if isinstance(stmt, Store)}
     loaded = {node.array for node in all_expressions(kernel.body) if isinstance(node, Load)}
-    if not stored and not reporter.failed:
+    speaks = kernel.arrays and any(isinstance(stmt, Print | Assert) for stmt in statements(kernel.body))
+    if not (stored or speaks or reporter.failed):
         reporter.error("P407", f"`{kernel.name}` writes no array, so it has no effect", kernel.span, "store its result")
     inits = {name for name, _ in kernel.inits}
     makeable = {name for name in stored if name not in loaded or name in inits}

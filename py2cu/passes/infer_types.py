@@ -19,7 +19,7 @@ from py2cu.diagnostics import Reporter
 from py2cu.dtypes import BOOL, DEFAULT_FLOAT, DType, Kind
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.nodes import BoolOp, Call, Compare, Convert, Expr, Extent, LaunchIndex, Load, Select, Unary
-from py2cu.ir.statements import Assign, For, If, Kernel, Stmt, Store, While
+from py2cu.ir.statements import Assert, Assign, Field, For, If, Kernel, Print, Stmt, Store, While
 from py2cu.ir.types import PY_BOOL, PY_FLOAT, PY_INT, ElementType, PythonType, ScalarType, kind_of
 from py2cu.ir.visit import blocks, statements
 from py2cu.passes.promotion import constant_as, constant_type, join, represents
@@ -149,9 +149,38 @@ class Typer:
                 return replace(typed, body=self.block(body), orelse=self.block(stmt.orelse))
             case While(test=test, body=body):
                 return replace(stmt, test=self.expr(test), body=self.block(body), orelse=self.block(stmt.orelse))
+            case Print(values=values, fields=fields):
+                printed = [self.printed(self.expr(value), field) for value, field in zip(values, fields, strict=True)]
+                return replace(stmt, values=tuple(v for v, _ in printed), fields=tuple(f for _, f in printed))
+            case Assert(test=test):
+                return replace(stmt, test=self.expr(test))
             case _:
                 assert not blocks(stmt)
                 return stmt
+
+    def printed(self, value: Expr, field: Field) -> tuple[Expr, Field]:
+        """A value as its format prints it, and the format with the letter that the type makes of it."""
+        if not known(value):
+            return value, field
+        type_, letter = scalar(value), field.letter
+        if kind_of(type_) is Kind.BOOL and not (letter or field.layout):
+            return value, replace(field, letter="s")
+        if kind_of(type_) is Kind.FLOAT:
+            if letter in ("d", "x", "X", "o"):
+                self.error("P307", f"`{letter}` prints whole numbers, not {type_}", field.span, "`int(…)` truncates")
+            elif not letter and "." in field.layout:
+                self.error("P307", "this format needs a letter", field.span, "`g` is what Python takes")
+            return value, replace(field, letter=letter or "g")
+        if letter in ("f", "e", "E", "g", "G"):
+            return self.convert(value, PY_FLOAT), field
+        if "." in field.layout:
+            self.error("P307", f"a precision is for floats, not for {type_}", field.span)
+        if letter in ("x", "X", "o") and not (isinstance(type_, ElementType) and not type_.dtype.signed):
+            hint = "cast it to an unsigned type: `np.uint8(…)`"
+            self.error("P307", f"`{letter}` of a number that may be negative is another text in C", field.span, hint)
+        return (self.convert(value, PY_INT) if kind_of(type_) is Kind.BOOL else value), replace(
+            field, letter=letter or "d"
+        )
 
     def stored(self, value: Expr, element: ElementType) -> Expr:
         if isinstance(value, Constant) and element.dtype.kind is not Kind.FLOAT:

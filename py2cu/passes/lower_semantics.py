@@ -20,7 +20,7 @@ from py2cu.diagnostics import Reporter
 from py2cu.dtypes import DType, Kind
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.nodes import BoolOp, Call, Compare, Convert, Expr, LaunchIndex, Load, Select, Unary
-from py2cu.ir.statements import Assign, Block, For, If, Kernel, Stmt, Store, While
+from py2cu.ir.statements import Assert, Assign, Block, For, If, Kernel, Stmt, Store, While
 from py2cu.ir.types import PY_BOOL, ElementType, PythonType, ScalarType, Width, kind_of
 from py2cu.ir.visit import rebuild_block
 from py2cu.passes.ranges import Range, Ranges
@@ -42,7 +42,7 @@ class _Lowering:
 
     def statement(self, stmt: Stmt) -> Block:
         """A test needs no value: `while a or b` keeps its `||`."""
-        if isinstance(stmt, If | While):
+        if isinstance(stmt, If | While | Assert):
             return (replace(stmt, test=as_test(stmt.test)),)
         if isinstance(stmt, For):
             step = self.ranges.of(stmt.step)

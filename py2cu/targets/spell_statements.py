@@ -9,6 +9,7 @@ from typing import Final, assert_never
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.nodes import Convert, Expr, Load
 from py2cu.ir.statements import (
+    Assert,
     Assign,
     Block,
     Break,
@@ -17,6 +18,7 @@ from py2cu.ir.statements import (
     Delete,
     For,
     If,
+    Print,
     Remark,
     Return,
     Stmt,
@@ -26,7 +28,7 @@ from py2cu.ir.statements import (
 )  # fmt: skip
 from py2cu.ir.types import ElementType, Type
 from py2cu.targets.c_types import arithmetic_type, common_type
-from py2cu.targets.spell_expressions import ExpressionSpeller
+from py2cu.targets.spell_expressions import PRIMARY, TERNARY, ExpressionSpeller, Spelled
 
 _INDENT: Final = "    "
 
@@ -82,6 +84,11 @@ class Speller(ExpressionSpeller):
                 yield from self.controlled(f"{pad}while ({self.expr(test).text})", body, depth)
             case Break() | Continue() | Return():
                 yield Line(f"{pad}{type(stmt).__name__.lower()};")
+            case Print():
+                yield Line(f"{pad}{self.printing(stmt)};")
+            case Assert(test=test, message=message):
+                said = self.junction("and", self.expr(test), string_literal(message)) if message else self.expr(test)
+                yield Line(f"{pad}assert({said.text});")
             case Delete() | Remark():
                 return
             case _:
@@ -113,6 +120,23 @@ class Speller(ExpressionSpeller):
                         return f"{inner.op * 2}{target};"
                     return f"{target} {inner.op}= {right.text};"
         return f"{target} = {self.assigned(value, c_type).text};"
+
+    def printing(self, stmt: Print) -> str:
+        """`printf("i = %d, x = %g", i, x)`; C's types say which length a number has."""
+        text, values = stmt.texts[0].replace("%", "%%"), []
+        for value, field, after in zip(stmt.values, stmt.fields, stmt.texts[1:], strict=True):
+            spelled, letter = self.expr(value), field.letter
+            if letter == "s":
+                spelled = Spelled(f'{spelled.within(TERNARY + 1)} ? "True" : "False"', TERNARY, "const char*")
+            elif letter in ("d", "x", "X", "o") and spelled.c_type in ("index_t", "int64_t"):
+                spelled = Spelled(f"static_cast<long long>({spelled.text})", PRIMARY, "long long")
+                letter = f"ll{letter}"
+            elif letter == "d" and spelled.c_type == "unsigned":
+                letter = "u"
+            text += f"%{field.layout}{letter}{after.replace('%', '%%')}"
+            values.append(spelled.text)
+        name = self.dialect.functions.get("printf", "printf")
+        return f"{name}({', '.join([string_literal(text).text, *values])})"
 
     def conditional(self, stmt: If, depth: int) -> Iterator[Line]:
         """An `if` with its `elif` chain and `else`: braces around all branches or none."""
@@ -186,6 +210,17 @@ class Speller(ExpressionSpeller):
                 test = {1: f"{var} < {stop}", -1: f"{var} > {stop}", 0: either}[loop.direction]
                 advance = f"{var} += {self.expr(step).text}"
         return f"for ({c_type} {var} = {start}; {test}; {advance})"
+
+
+def string_literal(text: str) -> Spelled:
+    """`text` in C's quotes; what does not print is escaped."""
+    escapes = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t"}
+    chars = [escapes.get(char) or (char if char.isprintable() else _octal(char)) for char in text]
+    return Spelled('"' + "".join(chars).replace("??", "?\\?") + '"', PRIMARY, "const char*")
+
+
+def _octal(char: str) -> str:
+    return "".join(f"\\{byte:03o}" for byte in char.encode("utf-8", "surrogatepass"))
 
 
 def _branches(stmt: If) -> Iterator[Block]:
