@@ -57,7 +57,8 @@ _SYNTAX: Final = {
         "syntax that has no meaning in a kernel",
         "A kernel is made of assignments, `if`, `for`, `while`, `break`, `continue`, `return`, `print` and `assert`, "
         "over numbers and elements of arrays. Strings outside `print`, lists, comprehensions, `with`, `try` and the "
-        "like have nothing to become on a GPU. A line that computes a value and drops it is refused too: most likely a part of it is missing.",
+        "like have nothing to become on a GPU. A line that computes a value and drops it is refused too: most likely "
+        "a part of it is missing.",
         _index("if x[i] in (1., 2.):\n    out[i] = 0."),
         _index("if x[i] == 1. or x[i] == 2.:\n    out[i] = 0."),
     ),

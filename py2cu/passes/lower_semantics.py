@@ -90,10 +90,10 @@ class _Lowering:
                 return self.helper("floor_div" if expr.op == "//" else "floor_mod", expr)
             case "**":
                 return self.power(expr)
-            case "<<" | ">>":
-                expr = replace(expr, left=self.signed(expr.left))
-                is_narrow = isinstance(type_, ElementType) and type_.dtype.bits < 32
-                return wrapping(expr) if expr.op == "<<" and is_narrow else expr
+            case ">>":
+                return replace(expr, left=self.signed(expr.left))
+            case "<<":
+                return self.shift(replace(expr, left=self.signed(expr.left)), a, b)
             case "-":
                 expr = replace(expr, left=self.signed(expr.left), right=self.signed(expr.right))
             case "+" | "*" if not (a.is_natural and b.is_natural):
@@ -101,6 +101,20 @@ class _Lowering:
         if isinstance(type_, ElementType) and type_.dtype.kind is Kind.INT and expr.op in WRAPPING:
             return self.wrap(expr, type_)
         return expr
+
+    def shift(self, expr: Binary, a: Range, b: Range) -> Expr:
+        """C++ leaves a shift of a negative number undefined, and one beyond the sign bit. Python integers do not reach
+        that bit; narrow unsigned elements are shifted as `int`.
+        """
+        if isinstance(expr.right, Convert) and not expr.right.explicit:
+            expr = replace(expr, right=expr.right.value)  # by how much fits any type
+        if not isinstance(expr.type, ElementType):
+            return expr if a.is_natural else self.helper("wrapping_shift", expr)
+        dtype = expr.type.dtype
+        if dtype.bits < 32 and not dtype.signed:
+            return wrapping(expr)
+        fits = a.is_natural and b.high < dtype.bits and a.high * 2.0**b.high <= dtype.high
+        return expr if fits else self.helper("wrapping_shift", expr)
 
     def wrap(self, expr: Binary, type_: ElementType) -> Expr:
         """Element arithmetic wraps at its dtype. C computes narrow types in `int`, so a cast does; int32 and int64 must

@@ -21,6 +21,15 @@ HELPERS: Final[dict[str, str]] = {
     "wrapping_add": _WRAPPING.replace("{what}", "Adds").replace("{name}", "add").replace("{op}", "+"),
     "wrapping_sub": _WRAPPING.replace("{what}", "Subtracts").replace("{name}", "sub").replace("{op}", "-"),
     "wrapping_mul": _WRAPPING.replace("{what}", "Multiplies").replace("{name}", "mul").replace("{op}", "*"),
+    "wrapping_shift": """\
+// Shifts left as Python does: also negative numbers and across the sign bit, where C++ leaves it undefined.
+template <typename T, typename Count>
+{prefix} T wrapping_shift(T a, Count b)
+{{
+    using Unsigned = std::make_unsigned_t<decltype(a + 0)>;
+    return static_cast<T>(static_cast<Unsigned>(a) << b);
+}}
+""",
     "wrapping_abs": """\
 // The absolute value as of Python elements: the least number, which has none, stays as it is.
 template <typename T>
@@ -70,7 +79,7 @@ template <typename T>
 template <typename T>
 {prefix} T int_pow(T base, T exponent)
 {{
-    using Unsigned = std::make_unsigned_t<T>;
+    using Unsigned = std::make_unsigned_t<decltype(base + 0)>;
     Unsigned result = 1, factor = static_cast<Unsigned>(base);
     for (; exponent > 0; exponent /= 2, factor *= factor)
         if (exponent % 2 != 0) result *= factor;
