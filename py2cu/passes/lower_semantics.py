@@ -20,7 +20,22 @@ from py2cu.diagnostics import Reporter
 from py2cu.dtypes import DType, Kind
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.nodes import BoolOp, Call, Compare, Convert, Expr, LaunchIndex, Load, Select, Unary
-from py2cu.ir.statements import Assert, Assign, Block, For, If, Kernel, Stmt, Store, While
+from py2cu.ir.statements import (
+    Assert,
+    Assign,
+    Block,
+    Break,
+    Continue,
+    For,
+    If,
+    Kernel,
+    Remark,
+    Return,
+    Stmt,
+    Store,
+    Trivia,
+    While,
+)
 from py2cu.ir.types import PY_BOOL, ElementType, PythonType, ScalarType, Width, kind_of
 from py2cu.ir.visit import rebuild_block
 from py2cu.passes.ranges import Range, Ranges
@@ -42,6 +57,8 @@ class _Lowering:
 
     def statement(self, stmt: Stmt) -> Block:
         """A test needs no value: `while a or b` keeps its `||`."""
+        if isinstance(stmt, If) and isinstance(stmt.test, Constant):
+            return settled(stmt, bool(stmt.test.value))
         if isinstance(stmt, If | While | Assert):
             return (replace(stmt, test=as_test(stmt.test)),)
         if isinstance(stmt, For):
@@ -264,6 +281,14 @@ class _Lowering:
             return False
         inside = value.low > target.dtype.low - 1 and value.high < target.dtype.high + 1
         return target.dtype.bits < 32 and not inside
+
+
+def settled(stmt: If, holds: bool) -> Block:
+    """An `if` on a constant is the branch that runs; one that leaves is kept, as what follows it would be unreachable."""
+    branch = stmt.body if holds else stmt.orelse
+    if any(isinstance(inner, Return | Break | Continue) for inner in branch):
+        return (stmt,)
+    return (Remark(stmt.span, stmt.trivia), *branch) if stmt.trivia != Trivia() else branch
 
 
 def wrapping(expr: Binary | Unary) -> Convert:

@@ -29,6 +29,7 @@ from py2cu.ir.statements import (
 from py2cu.ir.types import ElementType, Type
 from py2cu.targets.c_types import arithmetic_type, common_type
 from py2cu.targets.spell_expressions import PRIMARY, TERNARY, ExpressionSpeller, Spelled
+from py2cu.targets.wrap_lines import wrap_line
 
 _INDENT: Final = "    "
 
@@ -57,7 +58,7 @@ class Speller(ExpressionSpeller):
     def statement(self, stmt: Stmt, depth: int) -> Iterator[Line]:
         pad = _INDENT * depth
         yield from _comments(stmt.trivia, pad)
-        lines = [*self.spell_statement(stmt, depth)]
+        lines = [Line(text, line.origin) for line in self.spell_statement(stmt, depth) for text in wrap_line(line.text)]
         beside = f"  // {comment_text(stmt.trivia.beside)}" if stmt.trivia.beside else ""
         for place, line in enumerate(lines):
             yield Line(line.text + (beside if place == 0 else ""), line.origin or stmt.span.line)
