@@ -7,6 +7,7 @@ block kernel sees the launch.
 from __future__ import annotations
 
 import inspect
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -185,7 +186,9 @@ class _KernelReader:
         arrays = {p.name: p.type for p in found.arguments if isinstance(p.type, ArrayType)}
         scalars = {p.name for p in found.arguments if not isinstance(p.type, ArrayType)}
         scalars |= {index.name for index in found.indices}
-        scalars |= set(_assigned_names(self.source.function.body.body)) - set(arrays) - set(found.launch)
+        assigned = Counter(_assigned_names(self.source.function.body.body))
+        once = frozenset(name for name, count in assigned.items() if count == 1) - scalars
+        scalars |= set(assigned) - set(arrays) - set(found.launch)
         return Scope(
             self.reporter,
             self.source.environment,
@@ -195,6 +198,7 @@ class _KernelReader:
             frozenset(scalars),
             frozenset(index.name for index in found.indices),
             frozenset(name for type_ in arrays.values() for dim in type_.dims for name in names_in(dim)),
+            once,
             frozenset(found.broken),
         )
 

@@ -38,6 +38,7 @@ class Scope:
     values: frozenset[str]
     indices: frozenset[str]
     dims: frozenset[str]
+    once: frozenset[str]  # locals that are assigned in one place
     broken: frozenset[str]  # parameters whose annotation was refused: what is done with them is not judged
 
     def launch_object(self, node: cst.BaseExpression) -> str | None:

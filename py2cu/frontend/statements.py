@@ -33,7 +33,7 @@ from py2cu.ir.statements import (
     While,
 )
 from py2cu.ir.types import ElementType, PythonType
-from py2cu.ir.visit import names_in, walk
+from py2cu.ir.visit import is_cheap, names_in, walk
 from py2cu.source import Span
 
 _WORDS: Final[dict[type[cst.CSTNode], str]] = {
@@ -44,6 +44,9 @@ _WORDS: Final[dict[type[cst.CSTNode], str]] = {
 }  # fmt: skip
 
 
+Pair = tuple[cst.BaseExpression, Expr]  # a target, and what it gets
+
+
 @dataclass(slots=True)
 class StatementReader:
     """Reads the body of one kernel."""
@@ -51,6 +54,7 @@ class StatementReader:
     scope: Scope
     expressions: ExpressionReader
     annotated: list[Annotation] = field(default_factory=list)
+    temporaries: set[str] = field(default_factory=set)  # locals that the kernel's text does not have
 
     def read_suite(self, suite: cst.BaseSuite) -> Block:
         """The statements of an indented block, or of the line behind a colon, and the comments that end it."""
@@ -132,19 +136,15 @@ class StatementReader:
                 return self._refuse(statement)
 
     def _read_assign(self, statement: cst.Assign) -> Block:
-        targets = [target.target for target in statement.targets]
-        if isinstance(targets[0], cst.Tuple | cst.List):
-            if len(targets) == 1:
-                return self._read_unpacking(targets[0], statement)
-            self.scope.error("P103", "assign to one tuple at a time", statement)
-            return ()
-        done = [*self._assign(targets[0], self.expressions.read(statement.value), statement)]
-        for target in targets[1:]:
-            done += self._assign(target, self._reread(targets[0]), statement)
-        return tuple(done)
-
-    def _reread(self, target: cst.BaseExpression) -> Expr:
-        return self.expressions.read(target)
+        """Targets from left to right, once the right side is read whole: `a, b = b, a`, `a = b = 0`."""
+        targets: list[cst.BaseExpression] = [target.target for target in statement.targets]
+        span, saved = self._span(statement), list[Stmt]()
+        if any(isinstance(target, cst.Tuple | cst.List) for target in targets):
+            pairs = [pair for target in targets for pair in self._unpack(target, statement.value, saved)]
+            pairs = self._save_overwritten(pairs, saved, span)
+        else:
+            pairs = self._share(targets, self.expressions.read(statement.value), saved, span)
+        return (*saved, *(stmt for target, value in pairs for stmt in self._assign(target, value, statement)))
 
     def _assign(
         self, target: cst.BaseExpression, value: Expr, statement: cst.CSTNode, augmented: bool = False
@@ -222,58 +222,75 @@ class StatementReader:
                 self.scope.error("P103", "`del` takes numbers in a kernel: locals and parameters", target)
         return ()
 
-    def _read_unpacking(self, target: cst.Tuple | cst.List, statement: cst.Assign) -> Block:
-        """`h, w = x.shape` and `a, b = b, a`: the right side is read whole before anything is assigned."""
+    def _share(self, targets: list[cst.BaseExpression], value: Expr, saved: list[Stmt], span: Span) -> list[Pair]:
+        """One value for all targets; they read it from the first one where that is surely of the value's own type."""
+        first = targets[0]
+        if isinstance(first, cst.Name) and first.value in self.scope.once:
+            again = Name(first.value, span)
+            return [(target, again if place else value) for place, target in enumerate(targets)]
+        if len(targets) > 1 and not isinstance(value, Constant | Name):
+            value = self._saved(value, "value", saved, span)
+        return [(target, value) for target in targets]
+
+    def _unpack(self, target: cst.BaseExpression, value: cst.BaseExpression, saved: list[Stmt]) -> list[Pair]:
+        """What each name or element of `target` gets; nothing, and a diagnostic, where that does not match."""
+        if not isinstance(target, cst.Tuple | cst.List):
+            return [(target, self.expressions.read(value))]
         starred = [element for element in target.elements if is_starred(element)]
         for element in starred:
-            self.scope.error("P103", "`*` has no meaning in a kernel", element)
-        names = [element.value for element in target.elements]
-        values = None if starred else self._unpacked(statement.value, len(names))
-        if values is None:
-            return ()
-        saved, values = self._save_overwritten(names, values, self._span(statement))
-        done = [*saved]
-        for name, value in zip(names, values, strict=True):
-            done += self._assign(name, value, statement)
-        return tuple(done)
-
-    def _save_overwritten(
-        self, names: list[cst.BaseExpression], values: list[Expr], span: Span
-    ) -> tuple[list[Stmt], list[Expr]]:
-        """Values that an earlier target of the same line overwrites are taken into locals first."""
-        saved: list[Stmt] = []
-        kept: list[Expr] = []
-        assigned: set[str] = set()
-        for name, value in zip(names, values, strict=True):
-            reads = {*names_in(value), *(node.array for node in walk(value) if isinstance(node, Load))}
-            if reads & assigned:
-                temporary = self._fresh(f"new_{name.value}" if isinstance(name, cst.Name) else "new_value", saved)
-                saved.append(Assign(temporary, value, span))
-                value = Name(temporary, span)
-            kept.append(value)
-            base = name.value if isinstance(name, cst.Subscript) else name
-            assigned.add(base.value if isinstance(base, cst.Name) else "")
-        return saved, kept
-
-    def _fresh(self, name: str, saved: list[Stmt]) -> str:
-        taken = self.scope.values | {stmt.name for stmt in saved if isinstance(stmt, Assign)}
-        numbered = (f"{name}{number}" for number in itertools.count(2))
-        return next(n for n in itertools.chain([name], numbered) if n not in taken)
-
-    def _unpacked(self, value: cst.BaseExpression, count: int) -> list[Expr] | None:
+            self.scope.error("P103", "`*` has no meaning in a kernel", element, "name every value")
+        if starred:
+            return []
+        targets = [element.value for element in target.elements]
         match value:
             case cst.Tuple(elements=elements) | cst.List(elements=elements) if not any(map(is_starred, elements)):
-                values = [self.expressions.read(element.value) for element in elements]
+                if self._counts_match(len(elements), targets, value):
+                    inner = zip(targets, elements, strict=True)
+                    return [pair for part, element in inner for pair in self._unpack(part, element.value, saved)]
+                return []
             case cst.Attribute(value=cst.Name(value=name), attr=cst.Name(value="shape")) if name in self.scope.arrays:
                 rank = len(self.scope.arrays[name].dims)
-                values = [Extent(name, axis, self._span(value)) for axis in range(rank)]
+                values: list[Expr] = [Extent(name, axis, self._span(value)) for axis in range(rank)]
+            case cst.Call(func=func, args=[a, b]) if self.scope.environment.qualify(func) == "builtins.divmod":
+                span = self._span(value)
+                left, right = (self._once(arg.value, "operand", saved) for arg in (a, b))
+                values = [Binary(op, left, right, span) for op in ("//", "%")]
             case _:
-                self.scope.error("P103", "only a tuple or `.shape` can be unpacked", value)
-                return None
-        if len(values) != count:
-            self.scope.error("P103", f"{len(values)} values for {count} names", value)
-            return None
-        return values
+                self.scope.error("P103", "only a tuple, `.shape` or `divmod(…)` can be unpacked", value)
+                return []
+        return list(zip(targets, values, strict=True)) if self._counts_match(len(values), targets, value) else []
+
+    def _counts_match(self, count: int, targets: Sequence[cst.BaseExpression], value: cst.BaseExpression) -> bool:
+        if count != len(targets):
+            self.scope.error("P103", f"{count} values for {len(targets)} names", value)
+        return count == len(targets)
+
+    def _once(self, node: cst.BaseExpression, name: str, saved: list[Stmt]) -> Expr:
+        """`node` so that it may stand twice: what costs something goes into a local first."""
+        value = self.expressions.read(node)
+        return value if is_cheap(value) else self._saved(value, name, saved, self._span(node))
+
+    def _saved(self, value: Expr, name: str, saved: list[Stmt], span: Span) -> Name:
+        numbered = (f"{name}{number}" for number in itertools.count(2))
+        taken = self.scope.values | self.scope.arrays.keys() | self.temporaries
+        fresh = next(n for n in itertools.chain([name], numbered) if n not in taken)
+        self.temporaries.add(fresh)
+        saved.append(Assign(fresh, value, span))
+        return Name(fresh, span)
+
+    def _save_overwritten(self, pairs: list[Pair], saved: list[Stmt], span: Span) -> list[Pair]:
+        """Values that an earlier target of the same line overwrites are taken into locals first."""
+        kept: list[Pair] = []
+        assigned: set[str] = set()
+        for target, value in pairs:
+            reads = {*names_in(value), *(node.array for node in walk(value) if isinstance(node, Load))}
+            if reads & assigned:
+                name = f"new_{target.value}" if isinstance(target, cst.Name) else "new_value"
+                value = self._saved(value, name, saved, span)
+            kept.append((target, value))
+            base = target.value if isinstance(target, cst.Subscript) else target
+            assigned.add(base.value if isinstance(base, cst.Name) else "")
+        return kept
 
     # --- blocks ---
 

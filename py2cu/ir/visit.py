@@ -60,6 +60,24 @@ def names_in(expr: Expr) -> tuple[str, ...]:
     return tuple(dict.fromkeys(node.id for node in walk(expr) if isinstance(node, Name)))
 
 
+def is_cheap(expr: Expr) -> bool:
+    """True for what may stand twice in a text: a name, a constant, an element at a place that is one."""
+    match expr:
+        case Constant() | Name() | LaunchIndex() | Extent():
+            return True
+        case Unary(op="-" | "+" | "not", operand=operand) | Convert(value=operand):
+            return is_cheap(operand)
+        case Load(indices=indices):
+            return all(is_cheap_index(index) for index in indices)
+        case _:
+            return False
+
+
+def is_cheap_index(index: Expr) -> bool:
+    """True for an index without loads and calls: compilers see that it is the same one."""
+    return not any(isinstance(node, Load | Call | Select | BoolOp) for node in walk(index))
+
+
 def rebuild(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
     """`expr` with `change` applied to every node, operands first."""
     match expr:

@@ -284,7 +284,7 @@ class _Lowering:
 
 
 def settled(stmt: If, holds: bool) -> Block:
-    """An `if` on a constant is the branch that runs; one that leaves is kept, as what follows it would be unreachable."""
+    """The branch that an `if` on a constant takes; one that leaves stays under it, or what follows were unreachable."""
     branch = stmt.body if holds else stmt.orelse
     if any(isinstance(inner, Return | Break | Continue) for inner in branch):
         return (stmt,)
