@@ -31,6 +31,8 @@ _MATH: Final = {c for row in ROWS.values() for c in row.spelling.values()} - {"m
     "fmod",
     "floor",
     "copysign",
+    "fabs",
+    "sqrt",
 }
 _INCLUDES: Final = {
     "algorithm": r"std::(max|min)\b",

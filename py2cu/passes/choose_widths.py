@@ -19,6 +19,7 @@ from py2cu.ir.nodes import Call, Convert, Expr, LaunchIndex, Load, Unary
 from py2cu.ir.statements import Assign, Block, Bound, For, Kernel, Stmt
 from py2cu.ir.types import ArrayType, PythonType, ScalarType, Width
 from py2cu.ir.visit import children, rebuild_block
+from py2cu.passes.lower_semantics import EXTREMA
 from py2cu.passes.ranges import INT_MAX, Range, Ranges, Reach, times
 
 _ORDER = (Width.INT, Width.INDEX, Width.LONG)
@@ -109,7 +110,7 @@ def _widen_operands(expr: Expr) -> Expr:
                 return replace(expr, left=Convert(left, expr.type, left.span))
         case Unary(operand=operand, type=PythonType(width=width)) if _rank(operand) < _ORDER.index(width):
             return replace(expr, operand=Convert(operand, expr.type, operand.span))
-        case Call(function="builtins.min" | "builtins.max", args=args, type=PythonType() as type_):
+        case Call(function=function, args=args, type=PythonType() as type_) if function in EXTREMA:
             # The function is a template: all arguments have one type, the widest.
             widest = replace(type_, width=max((_width(arg) for arg in args), key=_ORDER.index))
             even = tuple(arg if _width(arg) is widest.width else Convert(arg, widest, arg.span) for arg in args)

@@ -16,7 +16,7 @@ from typing import assert_never
 
 from py2cu.builtins import ROWS, Rule
 from py2cu.diagnostics import Reporter
-from py2cu.dtypes import BOOL, DEFAULT_FLOAT, DType, Kind
+from py2cu.dtypes import BOOL, DEFAULT_FLOAT, F32, DType, Kind
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.nodes import BoolOp, Call, Compare, Convert, Expr, Extent, LaunchIndex, Load, Select, Unary
 from py2cu.ir.statements import Assert, Assign, Field, For, If, Kernel, Print, Stmt, Store, While
@@ -322,10 +322,19 @@ class Typer:
             case Rule.FLOAT:
                 type_ = self.float_type(args)
                 return replace(expr, args=tuple(self.convert(arg, type_) for arg in args), type=type_)
-            case Rule.INTEGRAL:
+            case Rule.INTEGRAL if len(args) == 2:
+                return self.rounded(expr, args[0], args[1])
+            case Rule.INTEGRAL | Rule.ROUNDED:
+                if row.rule is Rule.ROUNDED and kind_of(scalar(args[0])) is not Kind.FLOAT:
+                    return args[0]
+                if row.rule is Rule.ROUNDED:
+                    return replace(expr, args=tuple(args), type=args[0].type)
                 if kind_of(scalar(args[0])) is not Kind.FLOAT:
                     return self.convert(args[0], PY_INT)
                 return replace(expr, args=tuple(args), type=PY_INT)
+            case Rule.WHOLE:
+                whole = tuple(self.integer(arg, f"an argument of `{expr.function}`") for arg in args)
+                return replace(expr, args=whole, type=PY_INT)
             case Rule.PREDICATE:
                 return replace(expr, args=(self.convert(args[0], self.float_type(args)),), type=PY_BOOL)
             case Rule.SAME:
@@ -335,6 +344,18 @@ class Typer:
                 return self.cast(args[0], row.result, expr.span)
             case _:
                 assert_never(row.rule)
+
+    def rounded(self, expr: Call, value: Expr, digits: Expr) -> Expr:
+        """`round(x, 2)`: the digits as the power of ten that `round_decimals` takes."""
+        if kind_of(scalar(value)) is not Kind.FLOAT:
+            self.error("P307", "`round` of a whole number takes no digits", expr.span, "leave them out")
+            return value
+        most = 10 if value.type == ElementType(F32) else 22  # what the float holds as a power of ten
+        if not isinstance(digits, Constant) or not isinstance(digits.value, int) or not 0 <= digits.value <= most:
+            self.error("P307", f"`round` takes a constant number of digits, 0 to {most}", digits.span)
+            return value
+        power = Constant(10.0**digits.value, digits.span, value.type)
+        return replace(expr, args=(value, power), type=value.type)
 
     def float_type(self, args: Sequence[Expr]) -> ScalarType:
         type_ = scalar(args[0])

@@ -40,6 +40,12 @@ from py2cu.ir.types import PY_BOOL, ElementType, PythonType, ScalarType, Width, 
 from py2cu.ir.visit import rebuild_block
 from py2cu.passes.ranges import Range, Ranges
 
+EXTREMA: Final = {  # the helper for floats, and what whole numbers have
+    "builtins.min": ("python_min", "builtins.min"),
+    "builtins.max": ("python_max", "builtins.max"),
+    "torch.minimum": ("nan_min", "builtins.min"),
+    "torch.maximum": ("nan_max", "builtins.max"),
+}
 WRAPPING: Final = {"+": "wrapping_add", "-": "wrapping_sub", "*": "wrapping_mul"}
 
 
@@ -225,8 +231,12 @@ class _Lowering:
         row = ROWS.get(expr.function)
         if row is None or not isinstance(expr.type, ElementType | PythonType):
             return expr
-        if expr.function in ("builtins.min", "builtins.max"):
+        if expr.function in EXTREMA:
             return self.extremum(expr, expr.type)
+        helper = "round_decimals" if row.rule is Rule.INTEGRAL and len(expr.args) == 2 else row.helper
+        if helper:
+            self.helpers[helper] = None
+            return Call(helper, tuple(map(self.signed, expr.args)), expr.span, expr.type)
         if row.rule is Rule.INTEGRAL:
             source = expr.args[0].type
             return Convert(replace(expr, type=source), expr.type, expr.span, explicit=True)
@@ -249,12 +259,10 @@ class _Lowering:
 
     def extremum(self, expr: Call, type_: ScalarType) -> Expr:
         """`min` and `max` of many, two at a time from the left, as Python compares them."""
-        name = expr.function.removeprefix("builtins.")
+        of_floats, of_integers = EXTREMA[expr.function]
+        name = of_floats if kind_of(type_) is Kind.FLOAT else of_integers
         if kind_of(type_) is Kind.FLOAT:
-            name = f"python_{name}"
             self.helpers[name] = None
-        else:
-            name = expr.function
         result = self.signed(expr.args[0])
         for arg in expr.args[1:]:
             result = Call(name, (result, self.signed(arg)), expr.span, type_)
