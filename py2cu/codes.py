@@ -61,9 +61,10 @@ _SYNTAX: Final = {
     ),
     "P103": Code(
         "syntax that has no meaning in a kernel",
-        "A kernel is made of assignments, `if`, `for`, `while`, `break`, `continue` and `return`, over numbers and "
-        "elements of arrays. Strings, lists, comprehensions, `with`, `try` and the like have nothing to become on a "
-        "GPU. A line that computes a value and drops it is refused too: most likely a part of it is missing.",
+        "A kernel is made of assignments, `if`, `for`, `while`, `break`, `continue`, `return`, `print` and `assert`, "
+        "over numbers and elements of arrays. Strings outside `print`, lists, comprehensions, `with`, `try` and the "
+        "like have nothing to become on a GPU. A line that computes a value and drops it is refused too: most likely "
+        "a part of it is missing.",
         _index("if x[i] in (1., 2.):\n    out[i] = 0."),
         _index("if x[i] == 1. or x[i] == 2.:\n    out[i] = 0."),
     ),
@@ -77,8 +78,8 @@ _SYNTAX: Final = {
     "P105": Code(
         "a call that kernels cannot make",
         "Kernels call the functions of `math`, Python's own on numbers (abs, min, max, round, int, float, bool, len), "
-        "dtype casts such as `np.float32(v)`, and plain functions of the same file, each with plain arguments. Methods "
-        "and functions of libraries are unknown on the other side.",
+        "dtype casts such as `np.float32(v)`, and plain functions of the same file, each with plain arguments. `print` "
+        "stands on a line of its own. Methods and functions of libraries are unknown on the other side.",
         _index("out[i] = sum(x[i], x[0])"),
         _index("out[i] = x[i] + x[0]"),
     ),

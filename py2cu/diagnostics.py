@@ -21,8 +21,16 @@ class Severity(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class Aside:
+    """A second place that a finding points at: what is to be seen there."""
+
+    message: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One finding: what is wrong here (`message`), and what to write instead (`hint`)."""
+    """One finding: what is wrong here (`message`), what has to do with it, and what to write instead (`hint`)."""
 
     severity: Severity
     code: str
@@ -30,6 +38,7 @@ class Diagnostic:
     span: Span
     file: SourceFile
     hint: str | None = None
+    asides: tuple[Aside, ...] = ()
 
     def __post_init__(self) -> None:
         from py2cu.codes import CODES  # pages of text, which a kernel without errors never needs
@@ -40,15 +49,20 @@ class Diagnostic:
     @property
     def headline(self) -> str:
         """`file:line:column: error[P301]: message`; columns count from 1, as compilers do."""
-        place = f"{self.file.name}:{self.span.line}:{self.span.column + 1}"
-        return f"{place}: {self.severity.value}[{self.code}]: {self.message}"
+        return f"{_place(self.file, self.span)}: {self.severity.value}[{self.code}]: {self.message}"
 
     def render(self) -> str:
-        """The headline, the source line with a caret under the span, and the hint."""
+        """The headline, the source line with a caret under the span, the asides likewise, and the hint."""
         parts = [self.headline, *_excerpt(self.file, self.span)]
+        for aside in self.asides:
+            parts += [f"{_place(self.file, aside.span)}: note: {aside.message}", *_excerpt(self.file, aside.span)]
         if self.hint:
             parts.append(f"  hint: {self.hint}")
         return "\n".join(parts)
+
+
+def _place(file: SourceFile, span: Span) -> str:
+    return f"{file.name}:{span.line}:{span.column + 1}"
 
 
 def _excerpt(file: SourceFile, span: Span) -> list[str]:
@@ -114,14 +128,15 @@ class Reporter:
     file: SourceFile
     found: list[Diagnostic] = field(default_factory=list)
 
-    def error(self, code: str, message: str, span: Span, hint: str | None = None) -> None:
-        self._add(Severity.ERROR, code, message, span, hint)
+    def error(
+        self, code: str, message: str, span: Span, hint: str | None = None, asides: tuple[Aside, ...] = ()
+    ) -> None:
+        self._add(Diagnostic(Severity.ERROR, code, message, span, self.file, hint, asides))
 
     def note(self, code: str, message: str, span: Span, hint: str | None = None) -> None:
-        self._add(Severity.NOTE, code, message, span, hint)
+        self._add(Diagnostic(Severity.NOTE, code, message, span, self.file, hint))
 
-    def _add(self, severity: Severity, code: str, message: str, span: Span, hint: str | None) -> None:
-        item = Diagnostic(severity, code, message, span, self.file, hint)
+    def _add(self, item: Diagnostic) -> None:
         if item not in self.found:
             self.found.append(item)
 

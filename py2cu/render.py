@@ -32,11 +32,15 @@ _MATH: Final = {c for row in ROWS.values() for c in row.spelling.values()} - {"m
     "fmod",
     "floor",
     "copysign",
+    "fabs",
+    "sqrt",
 }
 _INCLUDES: Final = {
     "algorithm": r"std::(max|min)\b",
+    "cassert": r"\bassert\(",
     "cmath": rf"\b(INFINITY|NAN)\b|\b({'|'.join(sorted(_MATH))})\(",
     "cstdint": r"_t\b",
+    "cstdio": r"\bprintf\(",
     "cuda_bf16.h": r"\b__nv_bfloat16\b",
     "cuda_fp16.h": r"\b__half\b",
     "torch/headeronly/util/BFloat16.h": r"\bc10::BFloat16\b",

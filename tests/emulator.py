@@ -19,6 +19,7 @@ WORDS = """
 #define __device__ static
 namespace emulated {
 using std::abs; using std::isfinite; using std::isinf; using std::isnan; using std::max; using std::min;
+using std::signbit;
 struct uint3 { unsigned x, y, z; };
 struct dim3 {
     unsigned x, y, z;

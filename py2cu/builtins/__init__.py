@@ -1,6 +1,7 @@
 """The functions and constants of the language, as rows; importing the package enters them all."""
 
 from py2cu.builtins import casts, math, python
+from py2cu.builtins.formulas import REFUSED, Formula, find_formula, ways_to_call
 from py2cu.builtins.registry import ROWS, Builtin, Rule, lookup, names, register
 
 register(math.ROWS)
@@ -9,4 +10,15 @@ register(casts.ROWS)
 
 CONSTANTS = math.CONSTANTS
 
-__all__ = ["CONSTANTS", "ROWS", "Builtin", "Rule", "lookup", "names"]
+__all__ = [
+    "CONSTANTS",
+    "REFUSED",
+    "ROWS",
+    "Builtin",
+    "Formula",
+    "Rule",
+    "find_formula",
+    "lookup",
+    "names",
+    "ways_to_call",
+]

@@ -1,4 +1,8 @@
-"""`math`: one row a function; `expf` for float32, `exp` for float64 and Python floats."""
+"""Mathematical functions, one row each: `math`'s, and those of NumPy and torch that are the same.
+
+`expf` for float32, `exp` for float64 and Python floats. `math.floor` and its like make Python integers, NumPy's and
+torch's keep the type of their argument.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +11,39 @@ from typing import Final
 
 from py2cu.builtins.registry import Builtin, Rule
 
+# What NumPy and torch call a function of `math` besides its own name, and what they lack.
+_SYNONYMS: Final = {
+    "asin": "arcsin", "acos": "arccos", "atan": "arctan", "atan2": "arctan2", "asinh": "arcsinh", "acosh": "arccosh",
+    "atanh": "arctanh",
+}  # fmt: skip
+_NOT_IN_NUMPY: Final = {"erf", "erfc", "gamma", "lgamma", "fma", "remainder", "fmod", "pow"}
+_NOT_IN_TORCH: Final = {"cbrt", "fabs", "gamma", "fma", "remainder", "fmod", "pow"}
 
-def _row(name: str, c: str | None = None, rule: Rule = Rule.FLOAT, arity: int = 1) -> Builtin:
+
+def _names(name: str) -> tuple[str, ...]:
+    """The qualified names of `math.name`, its own first."""
+    synonyms = [name, _SYNONYMS[name]] if name in _SYNONYMS else [name]
+    libraries = [("numpy", _NOT_IN_NUMPY), ("torch", _NOT_IN_TORCH)]
+    return (f"math.{name}", *(f"{lib}.{n}" for lib, lacks in libraries if name not in lacks for n in synonyms))
+
+
+def _row(name: str, c: str | None = None, arity: int = 1) -> Builtin:
     c = c or name
-    return Builtin((f"math.{name}",), rule, (arity, arity), {"float": f"{c}f", "double": c})
+    return Builtin(_names(name), Rule.FLOAT, (arity, arity), {"float": f"{c}f", "double": c})
 
 
-def _predicate(name: str) -> Builtin:
-    return Builtin((f"math.{name}",), Rule.PREDICATE, (1, 1), {"float": name, "double": name})
+def _predicate(*names: str) -> Builtin:
+    c = names[0].rpartition(".")[2]
+    return Builtin(names, Rule.PREDICATE, (1, 1), {"float": c, "double": c})
+
+
+def _integral(name: str) -> Builtin:
+    return Builtin((f"math.{name}",), Rule.INTEGRAL, (1, 1), {"float": f"{name}f", "double": name})
+
+
+def _rounded(c: str, *names: str) -> Builtin:
+    qualified = tuple(f"{library}.{name}" for library in ("numpy", "torch") for name in names)
+    return Builtin(qualified, Rule.ROUNDED, (1, 1), {"float": f"{c}f", "double": c})
 
 
 ROWS: Final = (
@@ -23,10 +52,10 @@ ROWS: Final = (
     _row("exp"),
     _row("exp2"),
     _row("expm1"),
+    _row("log"),
     _row("log2"),
     _row("log10"),
     _row("log1p"),
-    Builtin(("math.log",), Rule.FLOAT, (1, 1), {"float": "logf", "double": "log"}),
     _row("sin"),
     _row("cos"),
     _row("tan"),
@@ -43,20 +72,43 @@ ROWS: Final = (
     _row("hypot", arity=2),
     _row("pow", arity=2),
     _row("fmod", arity=2),
+    _row("remainder", arity=2),
     _row("copysign", arity=2),
+    _row("nextafter", arity=2),
+    _row("fma", arity=3),
     _row("fabs"),
     _row("erf"),
     _row("erfc"),
     _row("gamma", "tgamma"),
     _row("lgamma"),
-    _row("floor", rule=Rule.INTEGRAL),
-    _row("ceil", rule=Rule.INTEGRAL),
-    _row("trunc", rule=Rule.INTEGRAL),
-    _predicate("isnan"),
-    _predicate("isinf"),
-    _predicate("isfinite"),
+    _integral("floor"),
+    _integral("ceil"),
+    _integral("trunc"),
+    _rounded("floor", "floor"),
+    _rounded("ceil", "ceil"),
+    _rounded("trunc", "trunc", "fix"),
+    _rounded("rint", "round"),
+    Builtin(("numpy.rint",), Rule.ROUNDED, (1, 1), {"float": "rintf", "double": "rint"}),
+    _predicate(*_names("isnan")),
+    _predicate(*_names("isinf")),
+    _predicate(*_names("isfinite")),
+    _predicate("numpy.signbit", "torch.signbit"),
+    Builtin(("torch.maximum", "numpy.maximum"), Rule.SAME, (2, 2)),
+    Builtin(("torch.minimum", "numpy.minimum"), Rule.SAME, (2, 2)),
+    Builtin(("torch.sign", "torch.sgn"), Rule.SAME, helper="sign"),
+    Builtin(("numpy.sign",), Rule.SAME, helper="sign_or_nan"),
+    Builtin(("math.gcd",), Rule.WHOLE, (2, 2), helper="gcd"),
+    Builtin(("math.lcm",), Rule.WHOLE, (2, 2), helper="lcm"),
+    Builtin(("math.isqrt",), Rule.WHOLE, helper="isqrt"),
+    Builtin(("math.factorial",), Rule.WHOLE, helper="factorial"),
 )
 
 CONSTANTS: Final = {
-    f"math.{name}": float(getattr(math, name)) for name in ("pi", "e", "tau", "inf", "nan")
-}  # fmt: skip
+    f"{module}.{name}": float(getattr(math, name))
+    for module, names in {
+        "math": ("pi", "e", "tau", "inf", "nan"),
+        "numpy": ("pi", "e", "inf", "nan"),
+        "torch": ("pi", "e", "inf", "nan"),
+    }.items()
+    for name in names
+}

@@ -8,12 +8,12 @@ from py2cu.builtins.registry import Builtin, Rule
 
 ROWS: Final = (
     Builtin(
-        ("builtins.abs",),
+        ("builtins.abs", "numpy.abs", "numpy.absolute", "torch.abs", "torch.absolute"),
         Rule.SAME,
         (1, 1),
         {"float": "fabsf", "double": "fabs", "int8_t": "abs", "int16_t": "abs", "int32_t": "abs", "int64_t": "llabs"},
     ),
     Builtin(("builtins.min",), Rule.SAME, (2, None), {"int": "min"}),
     Builtin(("builtins.max",), Rule.SAME, (2, None), {"int": "max"}),
-    Builtin(("builtins.round",), Rule.INTEGRAL, (1, 1), {"float": "rintf", "double": "rint"}),
+    Builtin(("builtins.round",), Rule.INTEGRAL, (1, 2), {"float": "rintf", "double": "rint"}),
 )

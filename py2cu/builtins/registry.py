@@ -19,6 +19,8 @@ class Rule(enum.Enum):
 
     FLOAT = "floats in, the same float out; integer elements count as float32"
     INTEGRAL = "a float in, a Python integer out"
+    ROUNDED = "a float in, the same float out; whole numbers stay as they are"
+    WHOLE = "whole numbers in, a Python integer out"
     PREDICATE = "a float in, a bool out"
     SAME = "numbers in, their common type out"
     CAST = "one number in, `result` out"
@@ -30,13 +32,14 @@ class Builtin:
 
     `names` are qualified Python names, the first one the key by which IR nodes refer to the row. `arity` is the number
     of arguments, or its least and greatest (None: any number). `spelling` maps an element type's C name to the C
-    function; a name that is absent has to be lowered.
+    function; a name that is absent has to be lowered, to `helper` where there is one (`targets/helpers.py`).
     """
 
     names: tuple[str, ...]
     rule: Rule
     arity: tuple[int, int | None] = (1, 1)
     spelling: Mapping[str, str] = field(default_factory=dict)
+    helper: str = ""
     result: DType | str | None = None  # CAST only: an element type, or "int", "float", "bool" for Python's
 
     @property

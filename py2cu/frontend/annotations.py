@@ -46,7 +46,7 @@ class AnnotationReader:
     reporter: Reporter
     environment: Environment
     span_of: Callable[[cst.CSTNode], Span]
-    rank_of: Callable[[str], int]  # of an array whose annotation does not say it
+    rank_of: Callable[[str], int] = lambda _: 1  # of an array whose annotation does not say it
     variables: dict[str, TypeVariable] = field(default_factory=dict)  # by annotation, as they were met
 
     def read(self, node: cst.BaseExpression, parameter: str, depth: int = 8) -> ParameterType | None:

@@ -12,6 +12,7 @@ from typing import Final
 import libcst as cst
 
 from py2cu import builtins
+from py2cu.frontend.formulas import expand
 from py2cu.frontend.scope import Scope
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.nodes import ArrayName, BoolOp, Call, Compare, Expr, Extent, Invoke, LaunchIndex, Load, Select, Unary
@@ -35,6 +36,7 @@ _WORDS: Final[dict[type[cst.BaseExpression], str]] = {
     cst.Imaginary: "a complex number", cst.Ellipsis: "`...`", cst.StarredElement: "`*`",
 }  # fmt: skip
 _AXES: Final = ("x", "y", "z")
+_FUNCTIONS: Final = "they have the functions of `math`, abs, min, max, round, int, float, bool, len and dtype casts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +172,12 @@ class ExpressionReader:
             return self._read_len(node)
         if self.is_invoke(node):
             return self.read_invoke(node) or Constant(0, span)
-        row = builtins.lookup(qualified) if qualified and not self._is_local(node.func) else None
+        if qualified is None or self._is_local(node.func):
+            self._refuse_call(node, qualified)
+            return Constant(0, span)
+        if (expanded := self._read_formula(node, qualified)) is not None:
+            return expanded
+        row = builtins.lookup(qualified)
         if row is None:
             self._refuse_call(node, qualified)
             return Constant(0, span)
@@ -204,6 +211,17 @@ class ExpressionReader:
         )
         return Invoke(key, args, self.scope.span_of(node))
 
+    def _read_formula(self, node: cst.Call, qualified: str) -> Expr | None:
+        """A call of a builtin that is a formula of others; None for any other."""
+        places = [arg for arg in node.args if arg.keyword is None and not arg.star]
+        named = {arg.keyword.value: arg for arg in node.args if arg.keyword is not None}
+        formula = builtins.find_formula(qualified, len(places), frozenset(named))
+        if formula is None or len(places) + len(named) != len(node.args):
+            return None
+        given = dict(zip(formula.parameters, places, strict=False)) | named
+        values = {name: self.read(arg.value) for name, arg in given.items()}
+        return expand(formula, values, self.scope.span_of(node))
+
     def _is_local(self, node: cst.BaseExpression) -> bool:
         return isinstance(node, cst.Name) and (node.value in self.scope.values or node.value in self.scope.arrays)
 
@@ -225,11 +243,13 @@ class ExpressionReader:
                 self.scope.error("P104", "`range` stands in a `for` only", node)
             case cst.Name() if qualified is None:
                 self.scope.unknown_name(node.func)
+            case _ if ways := builtins.ways_to_call(qualified or ""):
+                self.scope.error("P105", f"`{_text(node.func)}` takes other arguments", node, f"as in {ways[0]}")
             case _:
                 name = qualified.removeprefix("builtins.") if qualified else _text(node.func)
                 self.scope.error(
                     "P105", f"`{name}` is no function that kernels have", node.func,
-                    "they have the functions of `math`, abs, min, max, round, int, float, bool, len and dtype casts",
+                    builtins.REFUSED.get(qualified or "", _FUNCTIONS),
                 )  # fmt: skip
 
     def _read_subscript(self, node: cst.Subscript) -> Expr:

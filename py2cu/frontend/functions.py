@@ -8,6 +8,7 @@ reader.
 from __future__ import annotations
 
 import inspect
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -75,20 +76,23 @@ class FunctionReader:
             for name, array in zip(names, arrays, strict=True)
         )
         taken = {p.name: p.type for p in parameters if isinstance(p.type, ArrayType)}
-        scalars = {p.name for p in parameters} | set(assigned_names(function.body.body))
+        assigned = Counter(assigned_names(function.body.body))
+        given = {p.name for p in parameters}
         scope = Scope(
             self.reporter,
             self.environment,
             self.span_of,
             {},
             taken,
-            frozenset(scalars - set(taken)),
+            frozenset((given | set(assigned)) - set(taken)),
             frozenset(),
             frozenset(),
+            frozenset(name for name, count in assigned.items() if count == 1) - given,
             self,
             returns=True,
             broken=frozenset(),
         )
+        reader = StatementReader(scope, ExpressionReader(scope))
         text = function.get_docstring(clean=False)
         return Kernel(
             name=function.name.value,
@@ -100,7 +104,8 @@ class FunctionReader:
             block=(),
             inits=(),
             strided=False,
-            body=StatementReader(scope, ExpressionReader(scope)).read_suite(function.body),
+            body=reader.read_suite(function.body),
+            annotated=tuple(reader.annotated),
             span=self.span_of(function.name),
             key=key,
         )

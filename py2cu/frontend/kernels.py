@@ -7,6 +7,7 @@ block kernel sees the launch.
 from __future__ import annotations
 
 import inspect
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
@@ -61,7 +62,8 @@ class _KernelReader:
         options = self._checked_options(options, parameters)
         functions = FunctionReader(self.reporter, self._environment(), self.module.span)
         scope = self._scope(parameters, functions)
-        block = StatementReader(scope, ExpressionReader(scope)).read_suite(function.body)
+        reader = StatementReader(scope, ExpressionReader(scope))
+        block = reader.read_suite(function.body)
         size = self._size(options, parameters, annotations)
         uses_launch = any(isinstance(node, LaunchIndex) for node in all_expressions(block))
         if function.asynchronous is not None:
@@ -84,6 +86,7 @@ class _KernelReader:
             inits=tuple(options.init.items()),
             strided=options.strided,
             body=block,
+            annotated=tuple(reader.annotated),
             span=self.module.span(function.name),
             variables=tuple(annotations.variables.values()),
             functions=tuple(functions.found),
@@ -204,7 +207,9 @@ class _KernelReader:
         arrays = {p.name: p.type for p in found.arguments if isinstance(p.type, ArrayType)}
         scalars = {p.name for p in found.arguments if not isinstance(p.type, ArrayType)}
         scalars |= {index.name for index in found.indices}
-        scalars |= set(assigned_names(self.source.function.body.body)) - set(arrays) - set(found.launch)
+        assigned = Counter(assigned_names(self.source.function.body.body))
+        once = frozenset(name for name, count in assigned.items() if count == 1) - scalars
+        scalars |= set(assigned) - set(arrays) - set(found.launch)
         return Scope(
             self.reporter,
             functions.environment,
@@ -214,6 +219,7 @@ class _KernelReader:
             frozenset(scalars),
             frozenset(index.name for index in found.indices),
             frozenset(name for type_ in arrays.values() for dim in type_.dims for name in names_in(dim)),
+            once,
             functions,
             returns=False,
             broken=frozenset(found.broken),

@@ -49,6 +49,7 @@ class Scope:
     values: frozenset[str]
     indices: frozenset[str]
     dims: frozenset[str]
+    once: frozenset[str]  # locals that are assigned in one place
     functions: DeviceFunctions
     returns: bool  # a device function does, a kernel does not
     broken: frozenset[str]  # parameters whose annotation was refused: what is done with them is not judged
@@ -64,6 +65,13 @@ class Scope:
 
     def error(self, code: str, message: str, node: cst.CSTNode, hint: str | None = None) -> None:
         self.reporter.error(code, message, self.span_of(node), hint)
+
+    def is_unknown(self, node: cst.BaseExpression) -> bool:
+        """True for a name that nothing defines."""
+        if not isinstance(node, cst.Name) or self.launch_object(node) is not None:
+            return False
+        known = (self.values, self.arrays, self.environment.definitions, self.environment.functions)
+        return not any(node.value in names for names in known) and self.environment.qualify(node) is None
 
     def unknown_name(self, node: cst.Name) -> None:
         """Report a name that nothing defines, with the nearest one that something does."""
@@ -86,16 +94,17 @@ def assigned_names(body: Iterable[cst.CSTNode]) -> Iterator[str]:
                     yield from _target_names(target.target)
             case cst.AugAssign(target=target) | cst.AnnAssign(target=target):
                 yield from _target_names(target)
-            case cst.For(target=target, body=block):
-                yield from _target_names(target)
+            case (
+                cst.For(body=block, orelse=orelse)
+                | cst.While(body=block, orelse=orelse)
+                | cst.If(body=block, orelse=orelse)
+            ):
+                if isinstance(statement, cst.For):
+                    yield from _target_names(statement.target)
                 yield from assigned_names(block.body)
-            case cst.While(body=block):
+                yield from assigned_names([orelse] if orelse else ())
+            case cst.Else(body=block):
                 yield from assigned_names(block.body)
-            case cst.If(body=block, orelse=orelse):
-                yield from assigned_names(block.body)
-                yield from assigned_names(
-                    [orelse] if isinstance(orelse, cst.If) else orelse.body.body if orelse else ()
-                )
 
 
 def _target_names(target: cst.BaseExpression) -> Iterator[str]:

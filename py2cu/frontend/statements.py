@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import libcst as cst
 
+from py2cu.frontend.annotations import AnnotationReader
 from py2cu.frontend.expressions import BINARY, ExpressionReader, is_starred
+from py2cu.frontend.printing import read_message, read_print
 from py2cu.frontend.scope import Scope
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.nodes import Expr, Extent, Load
 from py2cu.ir.statements import (
+    Annotation,
+    Assert,
     Assign,
     Block,
     Break,
     Continue,
+    Delete,
     Evaluate,
     For,
     If,
@@ -27,16 +32,19 @@ from py2cu.ir.statements import (
     Store,
     Trivia,
     While,
-)  # fmt: skip
-from py2cu.ir.visit import names_in, walk
+)
+from py2cu.ir.types import ElementType, PythonType
+from py2cu.ir.visit import is_cheap, names_in, walk
 from py2cu.source import Span
 
 _WORDS: Final[dict[type[cst.CSTNode], str]] = {
     cst.With: "`with`", cst.Try: "`try`", cst.TryStar: "`try`", cst.Match: "`match`",
     cst.ClassDef: "a class", cst.Import: "`import`", cst.ImportFrom: "`import`", cst.Global: "`global`",
-    cst.Nonlocal: "`nonlocal`", cst.Raise: "`raise`", cst.Assert: "`assert`", cst.Del: "`del`", cst.AnnAssign:
-    "an annotated local", cst.TypeAlias: "`type`",
+    cst.Nonlocal: "`nonlocal`", cst.Raise: "`raise`", cst.TypeAlias: "`type`",
 }  # fmt: skip
+
+
+Pair = tuple[cst.BaseExpression, Expr]  # a target, and what it gets
 
 
 @dataclass(slots=True)
@@ -45,6 +53,8 @@ class StatementReader:
 
     scope: Scope
     expressions: ExpressionReader
+    annotated: list[Annotation] = field(default_factory=list)
+    temporaries: set[str] = field(default_factory=set)  # locals that the kernel's text does not have
 
     def read_suite(self, suite: cst.BaseSuite) -> Block:
         """The statements of an indented block, or of the line behind a colon, and the comments that end it."""
@@ -70,9 +80,9 @@ class StatementReader:
             case cst.For():
                 return self._read_for(statement)
             case cst.While(test=test, body=body, orelse=orelse):
-                self._refuse_else(orelse)
                 trivia = Trivia(_above(statement.leading_lines), _head_comment(body))
-                return (While(self.expressions.read(test), self.read_suite(body), self._span(test), trivia),)
+                head, inner = self.expressions.read(test), self.read_suite(body)
+                return (While(head, inner, self._span(test), trivia, self._read_else(orelse)),)
             case cst.FunctionDef():
                 return ()  # a device function, read where it is called
             case _:
@@ -96,6 +106,10 @@ class StatementReader:
                 return self._read_assign(statement)
             case cst.AugAssign():
                 return self._read_augmented(statement)
+            case cst.AnnAssign():
+                return self._read_annotated(statement)
+            case cst.Del(target=target):
+                return self._read_del(target)
             case cst.Pass() | cst.Expr(value=cst.Ellipsis() | cst.SimpleString() | cst.ConcatenatedString()):
                 return ()
             case cst.Break():
@@ -111,9 +125,14 @@ class StatementReader:
                 if value is not None and not (isinstance(value, cst.Name) and value.value == "None"):
                     self.scope.error("P106", "a kernel returns nothing", statement, "store the value in an array")
                 return (Return(span),)
+            case cst.Assert(test=test, msg=message):
+                said = read_message(message, self.expressions) if message is not None else None
+                return (Assert(self.expressions.read(test), said, span),)
             case cst.Expr(value=cst.Call() as call) if self.expressions.is_invoke(call):
                 invoke = self.expressions.read_invoke(call)
                 return () if invoke is None else (Evaluate(invoke, span),)
+            case cst.Expr(value=cst.Call() as call) if self.scope.environment.qualify(call.func) == "builtins.print":
+                return (read_print(call, self.expressions),)
             case cst.Expr(value=cst.Call() as call):
                 before = len(self.scope.reporter.found)
                 self.expressions.read(call)
@@ -127,19 +146,15 @@ class StatementReader:
                 return self._refuse(statement)
 
     def _read_assign(self, statement: cst.Assign) -> Block:
-        targets = [target.target for target in statement.targets]
-        if isinstance(targets[0], cst.Tuple | cst.List):
-            if len(targets) == 1:
-                return self._read_unpacking(targets[0], statement)
-            self.scope.error("P103", "assign to one tuple at a time", statement)
-            return ()
-        done = [*self._assign(targets[0], self.expressions.read(statement.value), statement)]
-        for target in targets[1:]:
-            done += self._assign(target, self._reread(targets[0]), statement)
-        return tuple(done)
-
-    def _reread(self, target: cst.BaseExpression) -> Expr:
-        return self.expressions.read(target)
+        """Targets from left to right, once the right side is read whole: `a, b = b, a`, `a = b = 0`."""
+        targets: list[cst.BaseExpression] = [target.target for target in statement.targets]
+        span, saved = self._span(statement), list[Stmt]()
+        if any(isinstance(target, cst.Tuple | cst.List) for target in targets):
+            pairs = [pair for target in targets for pair in self._unpack(target, statement.value, saved)]
+            pairs = self._save_overwritten(pairs, saved, span)
+        else:
+            pairs = self._share(targets, self.expressions.read(statement.value), saved, span)
+        return (*saved, *(stmt for target, value in pairs for stmt in self._assign(target, value, statement)))
 
     def _assign(
         self, target: cst.BaseExpression, value: Expr, statement: cst.CSTNode, augmented: bool = False
@@ -180,85 +195,141 @@ class StatementReader:
         value = Binary(operator, left, self.expressions.read(statement.value), self._span(statement))
         return self._assign(statement.target, value, statement, augmented=True)
 
-    def _read_unpacking(self, target: cst.Tuple | cst.List, statement: cst.Assign) -> Block:
-        """`h, w = x.shape` and `a, b = b, a`: the right side is read whole before anything is assigned."""
+    def _read_annotated(self, statement: cst.AnnAssign) -> Block:
+        """`v: float = 0.0`: an assignment, and what `v` is declared as."""
+        match statement.target:
+            case cst.Name(value=name) if name in self.scope.values:
+                self._read_annotation(name, statement.annotation.annotation)
+            case cst.Name():
+                pass  # no local: what assigns to it says so
+            case target:
+                self.scope.error("P103", "only names are annotated in a kernel", target)
+        if statement.value is None:
+            return ()
+        return self._assign(statement.target, self.expressions.read(statement.value), statement)
+
+    def _read_annotation(self, name: str, node: cst.BaseExpression) -> None:
+        reader = AnnotationReader(self.scope.reporter, self.scope.environment, self.scope.span_of)
+        match reader.read(node, name):
+            case ElementType() | PythonType() as type_:
+                self.annotated.append(Annotation(name, type_, self._span(node)))
+            case None:
+                pass
+            case _:
+                self.scope.error(
+                    "P301", f"the local `{name}` is a number", node, "`int`, `float`, `bool`, `np.int32`, …"
+                )
+
+    def _read_del(self, target: cst.BaseExpression) -> Block:
+        match target:
+            case cst.Name(value=name) if name in self.scope.values and name not in self.scope.indices:
+                return (Delete(name, self._span(target)),)
+            case cst.Tuple(elements=elements):
+                return tuple(stmt for element in elements for stmt in self._read_del(element.value))
+            case cst.Name() if self.scope.is_unknown(target):
+                self.scope.unknown_name(target)
+            case _:
+                self.scope.error("P103", "`del` takes numbers in a kernel: locals and parameters", target)
+        return ()
+
+    def _share(self, targets: list[cst.BaseExpression], value: Expr, saved: list[Stmt], span: Span) -> list[Pair]:
+        """One value for all targets; they read it from the first one where that is surely of the value's own type."""
+        first = targets[0]
+        if isinstance(first, cst.Name) and first.value in self.scope.once:
+            again = Name(first.value, span)
+            return [(target, again if place else value) for place, target in enumerate(targets)]
+        if len(targets) > 1 and not isinstance(value, Constant | Name):
+            value = self._saved(value, "value", saved, span)
+        return [(target, value) for target in targets]
+
+    def _unpack(self, target: cst.BaseExpression, value: cst.BaseExpression, saved: list[Stmt]) -> list[Pair]:
+        """What each name or element of `target` gets; nothing, and a diagnostic, where that does not match."""
+        if not isinstance(target, cst.Tuple | cst.List):
+            return [(target, self.expressions.read(value))]
         starred = [element for element in target.elements if is_starred(element)]
         for element in starred:
-            self.scope.error("P103", "`*` has no meaning in a kernel", element)
-        names = [element.value for element in target.elements]
-        values = None if starred else self._unpacked(statement.value, len(names))
-        if values is None:
-            return ()
-        saved, values = self._save_overwritten(names, values, self._span(statement))
-        done = [*saved]
-        for name, value in zip(names, values, strict=True):
-            done += self._assign(name, value, statement)
-        return tuple(done)
-
-    def _save_overwritten(
-        self, names: list[cst.BaseExpression], values: list[Expr], span: Span
-    ) -> tuple[list[Stmt], list[Expr]]:
-        """Values that an earlier target of the same line overwrites are taken into locals first."""
-        saved: list[Stmt] = []
-        kept: list[Expr] = []
-        assigned: set[str] = set()
-        for name, value in zip(names, values, strict=True):
-            reads = {*names_in(value), *(node.array for node in walk(value) if isinstance(node, Load))}
-            if reads & assigned:
-                temporary = self._fresh(f"new_{name.value}" if isinstance(name, cst.Name) else "new_value", saved)
-                saved.append(Assign(temporary, value, span))
-                value = Name(temporary, span)
-            kept.append(value)
-            base = name.value if isinstance(name, cst.Subscript) else name
-            assigned.add(base.value if isinstance(base, cst.Name) else "")
-        return saved, kept
-
-    def _fresh(self, name: str, saved: list[Stmt]) -> str:
-        taken = self.scope.values | {stmt.name for stmt in saved if isinstance(stmt, Assign)}
-        numbered = (f"{name}{number}" for number in itertools.count(2))
-        return next(n for n in itertools.chain([name], numbered) if n not in taken)
-
-    def _unpacked(self, value: cst.BaseExpression, count: int) -> list[Expr] | None:
+            self.scope.error("P103", "`*` has no meaning in a kernel", element, "name every value")
+        if starred:
+            return []
+        targets = [element.value for element in target.elements]
         match value:
             case cst.Tuple(elements=elements) | cst.List(elements=elements) if not any(map(is_starred, elements)):
-                values = [self.expressions.read(element.value) for element in elements]
+                if self._counts_match(len(elements), targets, value):
+                    inner = zip(targets, elements, strict=True)
+                    return [pair for part, element in inner for pair in self._unpack(part, element.value, saved)]
+                return []
             case cst.Attribute(value=cst.Name(value=name), attr=cst.Name(value="shape")) if name in self.scope.arrays:
                 rank = len(self.scope.arrays[name].dims)
-                values = [Extent(name, axis, self._span(value)) for axis in range(rank)]
+                values: list[Expr] = [Extent(name, axis, self._span(value)) for axis in range(rank)]
+            case cst.Call(func=func, args=[a, b]) if self.scope.environment.qualify(func) == "builtins.divmod":
+                span = self._span(value)
+                left, right = (self._once(arg.value, "operand", saved) for arg in (a, b))
+                values = [Binary(op, left, right, span) for op in ("//", "%")]
             case _:
-                self.scope.error("P103", "only a tuple or `.shape` can be unpacked", value)
-                return None
-        if len(values) != count:
-            self.scope.error("P103", f"{len(values)} values for {count} names", value)
-            return None
-        return values
+                self.scope.error("P103", "only a tuple, `.shape` or `divmod(…)` can be unpacked", value)
+                return []
+        return list(zip(targets, values, strict=True)) if self._counts_match(len(values), targets, value) else []
+
+    def _counts_match(self, count: int, targets: Sequence[cst.BaseExpression], value: cst.BaseExpression) -> bool:
+        if count != len(targets):
+            self.scope.error("P103", f"{count} values for {len(targets)} names", value)
+        return count == len(targets)
+
+    def _once(self, node: cst.BaseExpression, name: str, saved: list[Stmt]) -> Expr:
+        """`node` so that it may stand twice: what costs something goes into a local first."""
+        value = self.expressions.read(node)
+        return value if is_cheap(value) else self._saved(value, name, saved, self._span(node))
+
+    def _saved(self, value: Expr, name: str, saved: list[Stmt], span: Span) -> Name:
+        numbered = (f"{name}{number}" for number in itertools.count(2))
+        taken = self.scope.values | self.scope.arrays.keys() | self.temporaries
+        fresh = next(n for n in itertools.chain([name], numbered) if n not in taken)
+        self.temporaries.add(fresh)
+        saved.append(Assign(fresh, value, span))
+        return Name(fresh, span)
+
+    def _save_overwritten(self, pairs: list[Pair], saved: list[Stmt], span: Span) -> list[Pair]:
+        """Values that an earlier target of the same line overwrites are taken into locals first."""
+        kept: list[Pair] = []
+        assigned: set[str] = set()
+        for target, value in pairs:
+            reads = {*names_in(value), *(node.array for node in walk(value) if isinstance(node, Load))}
+            if reads & assigned:
+                name = f"new_{target.value}" if isinstance(target, cst.Name) else "new_value"
+                value = self._saved(value, name, saved, span)
+            kept.append((target, value))
+            base = target.value if isinstance(target, cst.Subscript) else target
+            assigned.add(base.value if isinstance(base, cst.Name) else "")
+        return kept
 
     # --- blocks ---
 
     def _read_if(self, statement: cst.If, above: tuple[str, ...], chained: bool = False) -> If:
         test, body = self.expressions.read(statement.test), self.read_suite(statement.body)
         trivia = Trivia(above, _head_comment(statement.body))
-        orelse: Block = ()
         match statement.orelse:
             case cst.If() as branch:
-                orelse = (self._read_if(branch, _above(branch.leading_lines), chained=True),)
-            case cst.Else() as branch:
-                orelse = self.read_suite(branch.body)
-                lead = tuple(line for line in (*_above(branch.leading_lines), _head_comment(branch.body)) if line)
-                if lead and orelse:
-                    first = orelse[0]
-                    orelse = (
-                        replace(first, trivia=replace(first.trivia, above=lead + first.trivia.above)),
-                        *orelse[1:],
-                    )
+                orelse: Block = (self._read_if(branch, _above(branch.leading_lines), chained=True),)
+            case cst.Else() | None as branch:
+                orelse = self._read_else(branch)
         return If(test, body, orelse, self._span(statement.test), trivia, chained)
 
+    def _read_else(self, branch: cst.Else | None) -> Block:
+        """The block behind `else`; the comments of that line go to its first statement."""
+        if branch is None:
+            return ()
+        block = self.read_suite(branch.body)
+        lead = tuple(line for line in (*_above(branch.leading_lines), _head_comment(branch.body)) if line)
+        if not (lead and block):
+            return block
+        first = block[0]
+        return (replace(first, trivia=replace(first.trivia, above=lead + first.trivia.above)), *block[1:])
+
     def _read_for(self, statement: cst.For) -> Block:
-        self._refuse_else(statement.orelse)
         if statement.asynchronous is not None:
             return self._refuse(statement)
         bounds = self._read_range(statement.iter)
-        body = self.read_suite(statement.body)
+        body, orelse = self.read_suite(statement.body), self._read_else(statement.orelse)
         if not isinstance(statement.target, cst.Name):
             self.scope.error("P104", "a loop counts in one name", statement.target)
             return ()
@@ -267,7 +338,7 @@ class StatementReader:
         trivia = Trivia(_above(statement.leading_lines), _head_comment(statement.body))
         start, stop, step = bounds
         span = self._span(statement.iter)
-        return (For(statement.target.value, start, stop, step, body, span, trivia),)
+        return (For(statement.target.value, start, stop, step, body, span, trivia, orelse=orelse),)
 
     def _read_range(self, node: cst.BaseExpression) -> tuple[Expr, Expr, Expr] | None:
         match node:
@@ -285,10 +356,6 @@ class StatementReader:
                 return start, stop, step
         self.scope.error("P104", "a kernel's `for` runs over `range(…)`", node, "index the array: `for i in range(n)`")
         return None
-
-    def _refuse_else(self, orelse: cst.Else | None) -> None:
-        if orelse is not None:
-            self.scope.error("P103", "`else` after a loop is not supported yet", orelse)
 
     def _refuse(self, statement: cst.CSTNode) -> Block:
         word = _WORDS.get(type(statement), "this statement")

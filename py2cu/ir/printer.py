@@ -21,15 +21,18 @@ from py2cu.ir.nodes import (
     Unary,
 )  # fmt: skip
 from py2cu.ir.statements import (
+    Assert,
     Assign,
     Block,
     Break,
     Continue,
     Declare,
+    Delete,
     Evaluate,
     For,
     If,
     Kernel,
+    Print,
     Remark,
     Return,
     Stmt,
@@ -63,26 +66,37 @@ def _print_statement(stmt: Stmt) -> Iterator[str]:
             yield f"{array}[{', '.join(map(print_expr, indices))}] = {print_expr(value, typed=True)}"
         case If(test=test, body=body, orelse=orelse):
             yield f"if {print_expr(test, typed=True)}:"
-            yield from (f"  {line}" for line in print_block(body))
-            if orelse:
-                yield "else:"
-                yield from (f"  {line}" for line in print_block(orelse))
-        case For(var=var, start=start, stop=stop, step=step, body=body):
+            yield from _print_branches(body, orelse)
+        case For(var=var, start=start, stop=stop, step=step, body=body, orelse=orelse):
             yield f"for {var} in range({print_expr(start)}, {print_expr(stop)}, {print_expr(step)}):"
-            yield from (f"  {line}" for line in print_block(body))
-        case While(test=test, body=body):
+            yield from _print_branches(body, orelse)
+        case While(test=test, body=body, orelse=orelse):
             yield f"while {print_expr(test, typed=True)}:"
-            yield from (f"  {line}" for line in print_block(body))
+            yield from _print_branches(body, orelse)
         case Return(value=value) if value is not None:
             yield f"return {print_expr(value, typed=True)}"
         case Evaluate(call=call):
             yield print_expr(call, typed=True)
         case Break() | Continue() | Return():
             yield type(stmt).__name__.lower()
+        case Delete(name=name):
+            yield f"del {name}"
+        case Print(texts=texts, values=values, fields=fields):
+            shown = [f"{{{print_expr(v)}:{f.layout}{f.letter}}}" for v, f in zip(values, fields, strict=True)]
+            yield f"print({''.join(a + b for a, b in zip(texts, [*shown, ''], strict=True))!r})"
+        case Assert(test=test, message=message):
+            yield f"assert {print_expr(test, typed=True)}, {message!r}"
         case Remark():
             yield "pass"
         case _:
             assert_never(stmt)
+
+
+def _print_branches(body: Block, orelse: Block) -> Iterator[str]:
+    yield from (f"  {line}" for line in print_block(body))
+    if orelse:
+        yield "else:"
+        yield from (f"  {line}" for line in print_block(orelse))
 
 
 def print_expr(expr: Expr, typed: bool = False) -> str:

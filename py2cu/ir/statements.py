@@ -76,7 +76,7 @@ class If:
 
 @dataclass(frozen=True, slots=True)
 class For:
-    """`for var in range(start, stop, step)`."""
+    """`for var in range(start, stop, step)`; `orelse` runs unless the loop is left by `break`, until `lower_loops`."""
 
     var: str
     start: Expr
@@ -87,6 +87,7 @@ class For:
     trivia: Trivia = _trivia()
     type: ScalarType = PY_INT
     direction: int = 0  # set by lower_semantics: the sign of `step` where it is known
+    orelse: Block = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +96,7 @@ class While:
     body: Block
     span: Span = place()
     trivia: Trivia = _trivia()
+    orelse: Block = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +130,48 @@ class Evaluate:
 
 
 @dataclass(frozen=True, slots=True)
+class Delete:
+    """`del name`: nothing in C++, where `check_assigned` has found that nothing reads it any more."""
+
+    name: str
+    span: Span = place()
+    trivia: Trivia = _trivia()
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """How one value is printed: flags, width and precision as C writes them, and the letter of its type.
+
+    The letter is Python's, "" where none is given, until `infer_types` finds it; "s" prints a bool as a word.
+    """
+
+    layout: str = ""
+    letter: str = ""
+    span: Span = place()
+
+
+@dataclass(frozen=True, slots=True)
+class Print:
+    """`print(…)`: text, value, text, value, …, text."""
+
+    texts: tuple[str, ...]
+    values: tuple[Expr, ...]
+    fields: tuple[Field, ...]
+    span: Span = place()
+    trivia: Trivia = _trivia()
+
+
+@dataclass(frozen=True, slots=True)
+class Assert:
+    """`assert test, message`."""
+
+    test: Expr
+    message: str | None
+    span: Span = place()
+    trivia: Trivia = _trivia()
+
+
+@dataclass(frozen=True, slots=True)
 class Remark:
     """Comments that end a block, and `pass`."""
 
@@ -135,7 +179,22 @@ class Remark:
     trivia: Trivia = _trivia()
 
 
-Stmt = Assign | Declare | Store | If | For | While | Break | Continue | Return | Evaluate | Remark
+Stmt = (
+    Assign
+    | Declare
+    | Store
+    | If
+    | For
+    | While
+    | Break
+    | Continue
+    | Return
+    | Evaluate
+    | Delete
+    | Print
+    | Assert
+    | Remark
+)
 Block = tuple[Stmt, ...]
 
 
@@ -147,6 +206,15 @@ class Bound:
     """A value that 32-bit index arithmetic must reach: a sum of products of dimensions, scalars and grid sizes."""
 
     terms: tuple[tuple[tuple[str, ...], int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation:
+    """`name: type` in a kernel's body: what the user says that a local is, which `infer_types` checks."""
+
+    name: str
+    type: ScalarType
+    span: Span = place()
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +236,7 @@ class Kernel:
     strided: bool
     body: Block
     span: Span = place()
+    annotated: tuple[Annotation, ...] = ()
     locals: tuple[tuple[str, ScalarType], ...] = ()  # set by infer_types
     guards: tuple[Guard, ...] = ()  # set by add_guards
     from_end: tuple[FromEnd, ...] = ()  # set by flatten_subscripts

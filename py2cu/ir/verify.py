@@ -5,7 +5,7 @@ from __future__ import annotations
 from py2cu.diagnostics import InternalError
 from py2cu.ir.extents import Binary
 from py2cu.ir.nodes import Extent, Load
-from py2cu.ir.statements import Assign, Evaluate, Kernel, Store
+from py2cu.ir.statements import Assign, Evaluate, For, Kernel, Store, While
 from py2cu.ir.types import UNKNOWN
 from py2cu.ir.visit import all_expressions, statements
 
@@ -30,5 +30,7 @@ def verify(kernel: Kernel) -> None:
     for stmt in statements(kernel.body):
         if isinstance(stmt, Store) and len(stmt.indices) != 1:
             raise InternalError("a store was not flattened", stmt.span)
+        if isinstance(stmt, For | While) and stmt.orelse:
+            raise InternalError("the `else` of a loop was not lowered", stmt.span)
         if isinstance(stmt, Assign) and stmt.name not in names:
             raise InternalError(f"`{stmt.name}` has no declaration", stmt.span)

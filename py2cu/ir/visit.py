@@ -22,20 +22,23 @@ from py2cu.ir.nodes import (
     Unary,
 )  # fmt: skip
 from py2cu.ir.statements import (
+    Assert,
     Assign,
     Block,
     Break,
     Continue,
     Declare,
+    Delete,
     Evaluate,
     For,
     If,
+    Print,
     Remark,
     Return,
     Stmt,
     Store,
     While,
-)  # fmt: skip
+)
 
 
 def children(expr: Expr) -> tuple[Expr, ...]:
@@ -69,6 +72,24 @@ def walk(expr: Expr) -> Iterator[Expr]:
 def names_in(expr: Expr) -> tuple[str, ...]:
     """The names that `expr` reads, in order, each once."""
     return tuple(dict.fromkeys(node.id for node in walk(expr) if isinstance(node, Name)))
+
+
+def is_cheap(expr: Expr) -> bool:
+    """True for what may stand twice in a text: a name, a constant, an element at a place that is one."""
+    match expr:
+        case Constant() | Name() | LaunchIndex() | Extent():
+            return True
+        case Unary(op="-" | "+" | "not", operand=operand) | Convert(value=operand):
+            return is_cheap(operand)
+        case Load(indices=indices):
+            return all(is_cheap_index(index) for index in indices)
+        case _:
+            return False
+
+
+def is_cheap_index(index: Expr) -> bool:
+    """True for an index without loads and calls: compilers see that it is the same one."""
+    return not any(isinstance(node, Load | Call | Select | BoolOp) for node in walk(index))
 
 
 def rebuild(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
@@ -106,15 +127,17 @@ def expressions(stmt: Stmt) -> tuple[Expr, ...]:
             return (value,)
         case Store(indices=indices, value=value):
             return (*indices, value)
-        case If(test=test) | While(test=test):
+        case If(test=test) | While(test=test) | Assert(test=test):
             return (test,)
+        case Print(values=values):
+            return values
         case For(start=start, stop=stop, step=step):
             return (start, stop, step)
         case Return(value=value):
             return () if value is None else (value,)
         case Evaluate(call=call):
             return (call,)
-        case Declare() | Break() | Continue() | Remark():
+        case Declare() | Break() | Continue() | Delete() | Remark():
             return ()
         case _:
             assert_never(stmt)
@@ -123,11 +146,21 @@ def expressions(stmt: Stmt) -> tuple[Expr, ...]:
 def blocks(stmt: Stmt) -> tuple[Block, ...]:
     """The blocks nested in `stmt`."""
     match stmt:
-        case If(body=body, orelse=orelse):
+        case If(body=body, orelse=orelse) | For(body=body, orelse=orelse) | While(body=body, orelse=orelse):
             return (body, orelse)
-        case For(body=body) | While(body=body):
-            return (body,)
-        case Assign() | Declare() | Store() | Break() | Continue() | Return() | Evaluate() | Remark():
+        case (
+            Assign()
+            | Declare()
+            | Store()
+            | Break()
+            | Continue()
+            | Return()
+            | Evaluate()
+            | Delete()
+            | Print()
+            | Assert()
+            | Remark()
+        ):
             return ()
         case _:
             assert_never(stmt)
@@ -177,19 +210,21 @@ def _rebuild_statement(stmt: Stmt, change: Callable[[Expr], Expr], change_stmt: 
                 body=rebuild_block(body, change, change_stmt),
                 orelse=rebuild_block(orelse, change, change_stmt),
             )
-        case For(start=start, stop=stop, step=step, body=body):
+        case For(start=start, stop=stop, step=step, body=body, orelse=orelse):
             return replace(
                 stmt,
                 start=rebuild(start, change),
                 stop=rebuild(stop, change),
                 step=rebuild(step, change),
                 body=rebuild_block(body, change, change_stmt),
+                orelse=rebuild_block(orelse, change, change_stmt),
             )
-        case While(test=test, body=body):
+        case While(test=test, body=body, orelse=orelse):
             return replace(
                 stmt,
                 test=rebuild(test, change),
                 body=rebuild_block(body, change, change_stmt),
+                orelse=rebuild_block(orelse, change, change_stmt),
             )
         case Return(value=value):
             return stmt if value is None else replace(stmt, value=rebuild(value, change))
@@ -197,7 +232,11 @@ def _rebuild_statement(stmt: Stmt, change: Callable[[Expr], Expr], change_stmt: 
             changed = rebuild(call, change)
             assert isinstance(changed, Invoke)
             return replace(stmt, call=changed)
-        case Declare() | Break() | Continue() | Remark():
+        case Print(values=values):
+            return replace(stmt, values=tuple(rebuild(value, change) for value in values))
+        case Assert(test=test):
+            return replace(stmt, test=rebuild(test, change))
+        case Declare() | Break() | Continue() | Delete() | Remark():
             return stmt
         case _:
             assert_never(stmt)

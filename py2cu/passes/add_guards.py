@@ -19,13 +19,28 @@ from py2cu.diagnostics import Reporter
 from py2cu.ir.extents import Binary, Guard, IndexParameter, Name
 from py2cu.ir.nodes import BoolOp, Compare, Expr, LaunchIndex, Load, Select, Unary
 from py2cu.ir.printer import print_expr
-from py2cu.ir.statements import Assign, Block, Break, Continue, For, If, Kernel, Return, Stmt, Store, While
+from py2cu.ir.statements import (
+    Assert,
+    Assign,
+    Block,
+    Break,
+    Continue,
+    For,
+    If,
+    Kernel,
+    Print,
+    Return,
+    Stmt,
+    Store,
+    While,
+)
 from py2cu.ir.types import PY_INT, ElementType
 from py2cu.ir.visit import children, expressions, names_in, statements
 from py2cu.options import DEFAULT_BLOCKS
 from py2cu.source import Span
 
 AXES = "xyz"
+_EFFECTS = {Store: "an array was written", Print: "something was printed", Assert: "something was asserted"}
 
 
 def add_guards(kernel: Kernel, reporter: Reporter) -> Kernel:
@@ -39,10 +54,11 @@ def add_guards(kernel: Kernel, reporter: Reporter) -> Kernel:
         return kernel
     place = max(_position(kernel.body, guard.index) for guard in missing)
     first = missing[0]
-    if any(isinstance(stmt, Store) for stmt in statements(kernel.body[: place + 1])):
+    done = {type(stmt): what for stmt in statements(kernel.body[: place + 1]) if (what := _EFFECTS.get(type(stmt)))}
+    if done:
         test = f"if {print_expr(first.index)} >= {print_expr(first.extent)}: return"
         hint = f"compute the index first, then write `{test}`"
-        reporter.error("P405", "a guard belongs here, after an array was written", first.span, hint)
+        reporter.error("P405", f"a guard belongs here, after {next(iter(done.values()))}", first.span, hint)
         return kernel
     for guard in missing:
         index, extent = print_expr(guard.index), print_expr(guard.extent)
@@ -146,15 +162,19 @@ def _accesses(block: Block, limits: frozenset[Limit]) -> Iterator[_Access]:
         match stmt:
             case Store(array=array, indices=indices, span=span):
                 yield _Access(array, indices, limits, span)
+            case Print(span=span) | Assert(span=span):
+                yield _Access("", (), limits, span)  # an effect, though of no array: threads past the end have none
             case If(test=test, body=body, orelse=orelse):
                 yield from _accesses(body, limits | limits_where(test, True))
                 yield from _accesses(orelse, limits | limits_where(test, False))
                 if body and isinstance(body[-1], Return | Continue | Break):
                     limits |= limits_where(test, False)
-            case While(test=test, body=body):
+            case While(test=test, body=body, orelse=orelse):
                 yield from _accesses(body, limits | limits_where(test, True))
-            case For(body=body):
+                yield from _accesses(orelse, limits)
+            case For(body=body, orelse=orelse):
                 yield from _accesses(body, limits)
+                yield from _accesses(orelse, limits)
 
 
 def _expression_accesses(expr: Expr, limits: frozenset[Limit]) -> Iterator[_Access]:

@@ -1,4 +1,4 @@
-"""Refuses a name that may be read before it is assigned.
+"""Refuses a name that may be read before it is assigned, and shows the path that leaves it so.
 
 if c: t = 1
 out[i] = t      # P204: on the path where c is false, t is unbound
@@ -9,18 +9,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import assert_never
 
-from py2cu.diagnostics import Reporter
+from py2cu.diagnostics import Aside, Reporter
 from py2cu.ir.extents import Constant, Name
 from py2cu.ir.statements import (
+    Assert,
     Assign,
     Block,
     Break,
     Continue,
     Declare,
+    Delete,
     Evaluate,
     For,
     If,
     Kernel,
+    Print,
     Remark,
     Return,
     Stmt,
@@ -28,24 +31,46 @@ from py2cu.ir.statements import (
     While,
 )
 from py2cu.ir.visit import expressions, statements, walk
+from py2cu.source import Span
 
 Bound = frozenset[str] | None  # the names surely assigned here; None where this place is never reached
 
 
 def check_assigned(kernel: Kernel, reporter: Reporter) -> Kernel:
     """Report reads of locals that are not assigned on every path; the kernel is unchanged."""
-    assigned = {stmt.name for stmt in statements(kernel.body) if isinstance(stmt, Assign)}
-    assigned |= {stmt.var for stmt in statements(kernel.body) if isinstance(stmt, For)}
-    given = {p.name for p in kernel.parameters} | {i.name for i in kernel.indices}
-    _Flow(frozenset(assigned - given), reporter).block(kernel.body, frozenset())
+    first: dict[str, Span] = {}
+    for stmt in statements(kernel.body):
+        match stmt:
+            case Assign():
+                first.setdefault(stmt.name, stmt.span)
+            case For():
+                first.setdefault(stmt.var, stmt.span)
+    annotated = {annotation.name: annotation.span for annotation in kernel.annotated}
+    given = frozenset([*(p.name for p in kernel.parameters), *(i.name for i in kernel.indices)])
+    deleted = {stmt.name for stmt in statements(kernel.body) if isinstance(stmt, Delete)}
+    flow = _Flow(frozenset((first.keys() | annotated.keys()) - given | deleted), reporter)
+    flow.gaps = {name: Aside(f"`{name}` is annotated here, not assigned", span) for name, span in annotated.items()}
+    flow.gaps |= {name: Aside(f"`{name}` is first assigned here", span) for name, span in first.items()}
+    flow.block(kernel.body, given & deleted)
     return kernel
 
 
 @dataclass(slots=True)
+class _Loop:
+    """The paths that leave a loop's body before its end: what is bound where they do."""
+
+    breaks: list[tuple[Bound, Span]] = field(default_factory=list)
+    continues: list[tuple[Bound, Span]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
 class _Flow:
+    """Follows what is bound through a kernel; `gaps` says of each name what last left it unbound."""
+
     locals: frozenset[str]
     reporter: Reporter
-    breaks: list[Bound] = field(default_factory=list)
+    gaps: dict[str, Aside] = field(default_factory=dict)
+    loops: list[_Loop] = field(default_factory=list)
 
     def block(self, block: Block, bound: Bound) -> Bound:
         for stmt in block:
@@ -56,52 +81,82 @@ class _Flow:
         """The names bound after `stmt`, given those bound before."""
         if bound is None:
             return None
-        self.check_reads(stmt, bound)
+        for expr in expressions(stmt):
+            for node in walk(expr):
+                if isinstance(node, Name):
+                    self.check_read(node.id, node.span, bound)
         match stmt:
             case Assign(name=name):
                 return bound | {name}
             case If(body=body, orelse=orelse):
-                return meet(self.block(body, bound), self.block(orelse, bound))
-            case For(var=var, body=body):
-                after = self.loop(body, bound | {var})
-                return after if runs(stmt) and after is not None else bound
-            case While(test=test, body=body):
+                where_true, where_false = self.block(body, bound), self.block(orelse, bound)
+                one = self.join(where_true, where_false, "where this is false", stmt.span)
+                return self.join(where_false, one, "where this is true", stmt.span)
+            case For(var=var, body=body, orelse=orelse):
+                loop, end = self.loop(body, bound | {var})
+                idle = None if runs(stmt) else bound
+                finished = self.join(end, idle, "where this loop runs no round", stmt.span)
+                return self.leave(loop, self.block(orelse, finished))
+            case While(test=test, body=body, orelse=orelse):
+                loop, end = self.loop(body, bound)
                 endless = isinstance(test, Constant) and bool(test.value)
-                outer, self.breaks = self.breaks, []
-                self.block(body, bound)
-                exits = self.breaks if endless else [bound, *self.breaks]
-                self.breaks = outer
-                return meet(*exits) if exits else None
+                finished = None if endless else self.join(end, bound, "where this is false at once", stmt.span)
+                return self.leave(loop, self.block(orelse, finished))
             case Break():
-                self.breaks.append(bound)
+                self.loops[-1].breaks.append((bound, stmt.span))
                 return None
-            case Continue() | Return():
+            case Continue():
+                self.loops[-1].continues.append((bound, stmt.span))
                 return None
-            case Store() | Declare() | Evaluate() | Remark():
+            case Return():
+                return None
+            case Delete(name=name):
+                self.check_read(name, stmt.span, bound)
+                self.gaps[name] = Aside(f"`{name}` is deleted here", stmt.span)
+                return bound - {name}
+            case Store() | Declare() | Evaluate() | Print() | Assert() | Remark():
                 return bound
             case _:
                 assert_never(stmt)
 
-    def loop(self, body: Block, bound: Bound) -> Bound:
-        outer, self.breaks = self.breaks, []
-        after = meet(self.block(body, bound), *self.breaks)
-        self.breaks = outer
-        return after
+    def loop(self, body: Block, bound: frozenset[str]) -> tuple[_Loop, Bound]:
+        """The ways out of a loop's body, and what is bound where a round ends.
 
-    def check_reads(self, stmt: Stmt, bound: frozenset[str]) -> None:
-        for expr in expressions(stmt):
-            for node in walk(expr):
-                if isinstance(node, Name) and node.id in self.locals and node.id not in bound:
-                    self.reporter.error(
-                        "P204", f"`{node.id}` may be read here before it is assigned", node.span,
-                        f"assign `{node.id}` on every path that leads here",
-                    )  # fmt: skip
+        What the body deletes is not bound where it begins: an earlier round may have done so.
+        """
+        for stmt in statements(body):
+            if isinstance(stmt, Delete) and stmt.name in bound:
+                self.gaps[stmt.name] = Aside(f"`{stmt.name}` is deleted here, in an earlier round", stmt.span)
+                bound -= {stmt.name}
+        self.loops.append(_Loop())
+        end = self.block(body, bound)
+        loop = self.loops.pop()
+        for skipped, span in loop.continues:
+            end = self.join(end, skipped, "where this `continue` goes on", span)
+        return loop, end
 
+    def leave(self, loop: _Loop, finished: Bound) -> Bound:
+        """What is bound behind a loop: where it finished, and where a `break` left it."""
+        for broken, span in loop.breaks:
+            both = self.join(finished, broken, "where this `break` leaves the loop", span)
+            self.join(broken, finished, "where the loop ends without this `break`", span)
+            finished = both
+        return finished
 
-def meet(*paths: Bound) -> Bound:
-    """What holds where paths join."""
-    live = [path for path in paths if path is not None]
-    return frozenset.intersection(*live) if live else None
+    def join(self, path: Bound, other: Bound, where: str, span: Span) -> Bound:
+        """What is bound on both paths; what only `path` binds is unbound `where` the other one leads here."""
+        if path is None or other is None:
+            return other if path is None else path
+        for name in path - other:
+            self.gaps[name] = Aside(f"`{name}` is not assigned {where}", span)
+        return path & other
+
+    def check_read(self, name: str, span: Span, bound: frozenset[str]) -> None:
+        if name in self.locals and name not in bound:
+            self.reporter.error(
+                "P204", f"`{name}` may be read here before it is assigned", span,
+                f"assign `{name}` on every path that leads here", (self.gaps[name],),
+            )  # fmt: skip
 
 
 def runs(loop: For) -> bool:

@@ -21,6 +21,7 @@ from py2cu.ir.nodes import ArrayName, Call, Convert, Expr, Invoke, LaunchIndex, 
 from py2cu.ir.statements import Assign, Block, Bound, For, Kernel, Return, Stmt
 from py2cu.ir.types import PY_INT, ArrayType, PythonType, ScalarType, Width
 from py2cu.ir.visit import all_expressions, children, rebuild_block, statements
+from py2cu.passes.lower_semantics import EXTREMA
 from py2cu.passes.ranges import INT_MAX, Ranges, of_type
 
 _ORDER = (Width.INT, Width.INDEX, Width.LONG)
@@ -172,7 +173,7 @@ def _widen_operands(expr: Expr) -> Expr:
                 return replace(expr, left=Convert(left, expr.type, left.span))
         case Unary(operand=operand, type=PythonType(width=width)) if _rank(operand) < _ORDER.index(width):
             return replace(expr, operand=Convert(operand, expr.type, operand.span))
-        case Call(function="builtins.min" | "builtins.max", args=args, type=PythonType() as type_):
+        case Call(function=function, args=args, type=PythonType() as type_) if function in EXTREMA:
             # The function is a template: all arguments have one type, the widest.
             widest = replace(type_, width=max((_width(arg) for arg in args), key=_ORDER.index))
             even = tuple(arg if _width(arg) is widest.width else Convert(arg, widest, arg.span) for arg in args)

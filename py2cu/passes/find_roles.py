@@ -12,7 +12,7 @@ from dataclasses import replace
 from py2cu.diagnostics import Reporter
 from py2cu.ir.extents import Parameter, Role
 from py2cu.ir.nodes import ArrayName, Invoke, Load
-from py2cu.ir.statements import Kernel, Store
+from py2cu.ir.statements import Assert, Kernel, Print, Store
 from py2cu.ir.types import PY_INT, ArrayType
 from py2cu.ir.visit import all_expressions, names_in, statements
 
@@ -22,7 +22,8 @@ def find_roles(kernel: Kernel, reporter: Reporter) -> Kernel:
     used = {function.key: function for function in kernel.functions}
     stored, loaded = _stored(kernel, used), _loaded(kernel, used)
     kernel = replace(kernel, functions=tuple(_with_roles(function, used) for function in kernel.functions))
-    if not stored and not reporter.failed:
+    speaks = kernel.arrays and any(isinstance(stmt, Print | Assert) for stmt in statements(kernel.body))
+    if not (stored or speaks or reporter.failed):
         reporter.error("P407", f"`{kernel.name}` writes no array, so it has no effect", kernel.span, "store its result")
     inits = {name for name, _ in kernel.inits}
     makeable = {name for name in stored if name not in loaded or name in inits}

@@ -16,7 +16,7 @@ from typing import assert_never
 
 from py2cu.builtins import ROWS, Rule
 from py2cu.diagnostics import Reporter
-from py2cu.dtypes import BOOL, DEFAULT_FLOAT, DType, Kind
+from py2cu.dtypes import BOOL, DEFAULT_FLOAT, F32, DType, Kind
 from py2cu.ir.extents import Binary, Constant, Name, Parameter
 from py2cu.ir.nodes import (
     ArrayName,
@@ -33,13 +33,16 @@ from py2cu.ir.nodes import (
     Unary,
 )  # fmt: skip
 from py2cu.ir.statements import (
+    Assert,
     Assign,
     Block,
     Break,
     Evaluate,
+    Field,
     For,
     If,
     Kernel,
+    Print,
     Remark,
     Return,
     Stmt,
@@ -85,6 +88,7 @@ def _infer(kernel: Kernel, instances: Instances, reporter: Reporter) -> Kernel:
     """A kernel or an instance of a device function, typed."""
     types = _given_types(kernel)
     locals_ = _infer_locals(kernel, types, instances, reporter)
+    _check_annotations(kernel, {**types, **locals_}, reporter)
     kernel = _with_joined_parameters(kernel, locals_, reporter)
     body = Typer(kernel, {**types, **locals_}, instances, reporter).block(kernel.body)
     result = locals_.pop(RETURN, None)
@@ -178,6 +182,16 @@ def _given_types(kernel: Kernel) -> dict[str, ScalarType]:
     types |= {index.name: PY_INT for index in kernel.indices}
     types |= {p.name: p.type for p in kernel.parameters if isinstance(p.type, ElementType | PythonType)}
     return types
+
+
+def _check_annotations(kernel: Kernel, types: dict[str, ScalarType], reporter: Reporter) -> None:
+    """Refuse an annotation that says another type than the values do: Python's annotations convert nothing."""
+    for annotation in kernel.annotated:
+        found, said = types.get(annotation.name, annotation.type), annotation.type
+        if found != said:
+            cast = f"np.{said}" if isinstance(said, ElementType) else said.kind.name.lower()
+            message = f"`{annotation.name}` is annotated as {said}, but what it is given makes it {found}"
+            reporter.error("P306", message, annotation.span, f"annotations convert nothing, casts do: `{cast}(…)`")
 
 
 @dataclass(slots=True)
@@ -289,19 +303,47 @@ class Typer:
             case For(start=start, stop=stop, step=step, body=body, var=var):
                 bounds = [self.integer(self.expr(bound), "a bound of `range`") for bound in (start, stop, step)]
                 start, stop, step = bounds
-                return replace(
-                    stmt, start=start, stop=stop, step=step, body=self.block(body), type=self.types.get(var, PY_INT)
-                )
+                typed = replace(stmt, start=start, stop=stop, step=step, type=self.types.get(var, PY_INT))
+                return replace(typed, body=self.block(body), orelse=self.block(stmt.orelse))
             case While(test=test, body=body):
-                return replace(stmt, test=self.test(test), body=self.block(body))
+                return replace(stmt, test=self.test(test), body=self.block(body), orelse=self.block(stmt.orelse))
             case Return(value=value) if value is not None:
-                typed = self.expr(value)
-                return replace(stmt, value=self.convert(typed, self.types[RETURN]) if RETURN in self.types else typed)
+                returned = self.expr(value)
+                return replace(stmt, value=self.convert(returned, self.types.get(RETURN, PY_INT)))
             case Evaluate(call=call):
                 return replace(stmt, call=self.invoke(call))
+            case Print(values=values, fields=fields):
+                printed = [self.printed(self.expr(value), field) for value, field in zip(values, fields, strict=True)]
+                return replace(stmt, values=tuple(v for v, _ in printed), fields=tuple(f for _, f in printed))
+            case Assert(test=test):
+                return replace(stmt, test=self.test(test))
             case _:
                 assert not blocks(stmt)
                 return stmt
+
+    def printed(self, value: Expr, field: Field) -> tuple[Expr, Field]:
+        """A value as its format prints it, and the format with the letter that the type makes of it."""
+        if not known(value):
+            return value, field
+        type_, letter = scalar(value), field.letter
+        if kind_of(type_) is Kind.BOOL and not (letter or field.layout):
+            return value, replace(field, letter="s")
+        if kind_of(type_) is Kind.FLOAT:
+            if letter in ("d", "x", "X", "o"):
+                self.error("P307", f"`{letter}` prints whole numbers, not {type_}", field.span, "`int(…)` truncates")
+            elif not letter and "." in field.layout:
+                self.error("P307", "this format needs a letter", field.span, "`g` is what Python takes")
+            return value, replace(field, letter=letter or "g")
+        if letter in ("f", "e", "E", "g", "G"):
+            return self.convert(value, PY_FLOAT), field
+        if "." in field.layout:
+            self.error("P307", f"a precision is for floats, not for {type_}", field.span)
+        if letter in ("x", "X", "o") and not (isinstance(type_, ElementType) and not type_.dtype.signed):
+            hint = "cast it to an unsigned type: `np.uint8(…)`"
+            self.error("P307", f"`{letter}` of a number that may be negative is another text in C", field.span, hint)
+        return (self.convert(value, PY_INT) if kind_of(type_) is Kind.BOOL else value), replace(
+            field, letter=letter or "d"
+        )
 
     def stored(self, value: Expr, element: ElementType) -> Expr:
         if isinstance(value, Constant) and element.dtype.kind is not Kind.FLOAT:
@@ -465,10 +507,19 @@ class Typer:
             case Rule.FLOAT:
                 type_ = self.float_type(args)
                 return replace(expr, args=tuple(self.convert(arg, type_) for arg in args), type=type_)
-            case Rule.INTEGRAL:
+            case Rule.INTEGRAL if len(args) == 2:
+                return self.rounded(expr, args[0], args[1])
+            case Rule.INTEGRAL | Rule.ROUNDED:
+                if row.rule is Rule.ROUNDED and kind_of(scalar(args[0])) is not Kind.FLOAT:
+                    return args[0]
+                if row.rule is Rule.ROUNDED:
+                    return replace(expr, args=tuple(args), type=args[0].type)
                 if kind_of(scalar(args[0])) is not Kind.FLOAT:
                     return self.convert(args[0], PY_INT)
                 return replace(expr, args=tuple(args), type=PY_INT)
+            case Rule.WHOLE:
+                whole = tuple(self.integer(arg, f"an argument of `{expr.function}`") for arg in args)
+                return replace(expr, args=whole, type=PY_INT)
             case Rule.PREDICATE:
                 return replace(expr, args=(self.convert(args[0], self.float_type(args)),), type=PY_BOOL)
             case Rule.SAME:
@@ -478,6 +529,18 @@ class Typer:
                 return self.cast(args[0], row.result, expr.span)
             case _:
                 assert_never(row.rule)
+
+    def rounded(self, expr: Call, value: Expr, digits: Expr) -> Expr:
+        """`round(x, 2)`: the digits as the power of ten that `round_decimals` takes."""
+        if kind_of(scalar(value)) is not Kind.FLOAT:
+            self.error("P307", "`round` of a whole number takes no digits", expr.span, "leave them out")
+            return value
+        most = 10 if value.type == ElementType(F32) else 22  # what the float holds as a power of ten
+        if not isinstance(digits, Constant) or not isinstance(digits.value, int) or not 0 <= digits.value <= most:
+            self.error("P307", f"`round` takes a constant number of digits, 0 to {most}", digits.span)
+            return value
+        power = Constant(10.0**digits.value, digits.span, value.type)
+        return replace(expr, args=(value, power), type=value.type)
 
     def float_type(self, args: Sequence[Expr]) -> ScalarType:
         type_ = self.common(args)

@@ -4,6 +4,14 @@ not care what becomes of its variable, C's does.
     for i in range(n):             for (int i_count = 0; i_count < n; ++i_count) {
         i = i + 1           →          i = i_count;
                                        i = i + 1;
+
+A loop's `else` becomes a block behind it, which a flag guards where a `break` would skip it:
+
+    for i in range(n):             bool stopped = false;
+        if c: break                for (int i = 0; i < n; ++i) {
+    else:                   →          if (c) { stopped = true; break; }
+        s = 0                      }
+                                   if (!stopped) s = 0;
 """
 
 from __future__ import annotations
@@ -13,9 +21,9 @@ from dataclasses import replace
 
 from py2cu.diagnostics import Reporter
 from py2cu.ir.extents import Constant, Name
-from py2cu.ir.nodes import Expr, Load
-from py2cu.ir.statements import Assign, Block, For, Kernel, Stmt, Store
-from py2cu.ir.types import ScalarType
+from py2cu.ir.nodes import Expr, Load, Unary
+from py2cu.ir.statements import Assign, Block, Break, For, If, Kernel, Stmt, Store, Trivia, While
+from py2cu.ir.types import PY_BOOL, ScalarType
 from py2cu.ir.visit import expressions, names_in, rebuild_block, statements, walk
 
 
@@ -42,8 +50,32 @@ def lower_loops(kernel: Kernel, reporter: Reporter) -> Kernel:
         return Name(name, loop.span, value.type)
 
     def lower(stmt: Stmt) -> Block:
-        if not isinstance(stmt, For):
-            return (stmt,)
+        match stmt:
+            case For():
+                *before, loop = count(stmt)
+                assert isinstance(loop, For)
+                return leave(tuple(before), loop)
+            case While():
+                return leave((), stmt)
+            case _:
+                return (stmt,)
+
+    def leave(before: Block, loop: For | While) -> Block:
+        """The loop, and behind it what its `else` holds."""
+        orelse, bare = loop.orelse, replace(loop, orelse=())
+        if isinstance(loop, While) and isinstance(loop.test, Constant) and loop.test.value:
+            return (bare,)  # its `else` is never reached
+        if not (orelse and _breaks(loop.body)):
+            return (*before, bare, *orelse)
+        name = fresh("stopped", PY_BOOL)
+        first = before[0] if before else loop
+        flag = Assign(name, Constant(False, type=PY_BOOL), loop.span, Trivia(above=first.trivia.above))
+        before = (*before, replace(bare, body=_flag_breaks(loop.body, name)))
+        before = (replace(before[0], trivia=replace(before[0].trivia, above=())), *before[1:])
+        return (flag, *before, If(Unary("not", Name(name, type=PY_BOOL), type=PY_BOOL), orelse, span=orelse[0].span))
+
+    def count(stmt: For) -> Block:
+        """The loop, counted as C counts, and what has to stand before it."""
         before: list[Stmt] = []
         stop, step = (once(stmt, what, before) for what in ("stop", "step"))
         stmt = replace(stmt, stop=stop, step=step)
@@ -58,6 +90,29 @@ def lower_loops(kernel: Kernel, reporter: Reporter) -> Kernel:
 
     body = rebuild_block(kernel.body, lambda expr: expr, lower)
     return replace(kernel, body=body, locals=tuple(types.items()))
+
+
+def _breaks(body: Block) -> bool:
+    """True where a `break` in `body` leaves the loop that `body` belongs to."""
+    return any(
+        isinstance(stmt, Break) or (isinstance(stmt, If) and (_breaks(stmt.body) or _breaks(stmt.orelse)))
+        for stmt in body
+    )
+
+
+def _flag_breaks(body: Block, name: str) -> Block:
+    """`body` with the flag set before every `break` that leaves its loop."""
+    done: list[Stmt] = []
+    for stmt in body:
+        match stmt:
+            case Break():
+                flag = Assign(name, Constant(True, type=PY_BOOL), stmt.span, stmt.trivia)
+                done += [flag, replace(stmt, trivia=Trivia())]
+            case If():
+                done.append(replace(stmt, body=_flag_breaks(stmt.body, name), orelse=_flag_breaks(stmt.orelse, name)))
+            case _:
+                done.append(stmt)
+    return tuple(done)
 
 
 def _shared_variables(body: Block) -> set[str]:

@@ -19,12 +19,19 @@ from py2cu.builtins import ROWS, Rule
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import I32, U64, DType, Kind, promote
 from py2cu.ir.extents import Binary, Constant, Name
+from py2cu.ir.intervals import Range
 from py2cu.ir.nodes import BoolOp, Call, Compare, Convert, Expr, LaunchIndex, Load, Select, Unary
-from py2cu.ir.statements import Assign, Block, For, Kernel, Stmt, Store
+from py2cu.ir.statements import Assign, Block, Break, Continue, For, If, Kernel, Remark, Return, Stmt, Store, Trivia
 from py2cu.ir.types import PY_BOOL, ElementType, PythonType, ScalarType, Type, Width, kind_of
 from py2cu.ir.visit import rebuild_block
 from py2cu.passes.ranges import Ranges
 
+EXTREMA: Final = {  # the helper for floats, and what whole numbers have
+    "builtins.min": ("python_min", "builtins.min"),
+    "builtins.max": ("python_max", "builtins.max"),
+    "torch.minimum": ("nan_min", "builtins.min"),
+    "torch.maximum": ("nan_max", "builtins.max"),
+}
 WRAPPING: Final = {"+": "wrapping_add", "-": "wrapping_sub", "*": "wrapping_mul"}
 # Where a type variable may stand for whole numbers and for floats.
 ELEMENTWISE: Final = {"+": "add_elements", "-": "subtract_elements", "*": "multiply_elements"}
@@ -43,6 +50,8 @@ class _Lowering:
         self.helpers: dict[str, None] = {}
 
     def statement(self, stmt: Stmt) -> Block:
+        if isinstance(stmt, If) and isinstance(stmt.test, Constant):
+            return settled(stmt, bool(stmt.test.value))
         if isinstance(stmt, For):
             step = self.ranges.of(stmt.step)
             return (replace(stmt, direction=1 if step.low > 0 else -1 if step.high < 0 else 0),)
@@ -87,10 +96,10 @@ class _Lowering:
                 return self.helper("floor_div" if expr.op == "//" else "floor_mod", expr)
             case "**":
                 return self.power(expr)
-            case "<<" | ">>":
-                expr = replace(expr, left=self.signed(expr.left))
-                is_narrow = is_generic(type_) or (isinstance(type_, ElementType) and type_.dtype.bits < 32)
-                return wrapping(expr) if expr.op == "<<" and is_narrow else expr
+            case ">>":
+                return replace(expr, left=self.signed(expr.left))
+            case "<<":
+                return self.shift(replace(expr, left=self.signed(expr.left)), a, b)
             case "-":
                 expr = replace(expr, left=self.signed(expr.left), right=self.signed(expr.right))
             case "+" | "*" if not (a.is_natural and b.is_natural):
@@ -98,6 +107,22 @@ class _Lowering:
         if isinstance(type_, ElementType) and type_.dtype.kind is Kind.INT and expr.op in WRAPPING:
             return self.wrap(expr, type_)
         return expr
+
+    def shift(self, expr: Binary, a: Range, b: Range) -> Expr:
+        """C++ leaves a shift of a negative number undefined, and one beyond the sign bit. Python integers do not reach
+        that bit; narrow unsigned elements are shifted as `int`.
+        """
+        if isinstance(expr.right, Convert) and not expr.right.explicit:
+            expr = replace(expr, right=expr.right.value)  # by how much fits any type
+        if not isinstance(expr.type, ElementType):
+            return expr if a.is_natural else self.helper("wrapping_shift", expr)
+        dtype = expr.type.dtype
+        if dtype.variable is not None:
+            return self.helper("wrapping_shift", expr)
+        if dtype.bits < 32 and not dtype.signed:
+            return wrapping(expr)
+        fits = a.is_natural and b.high < dtype.bits and a.high * 2.0**b.high <= dtype.high
+        return expr if fits else self.helper("wrapping_shift", expr)
 
     def wrap(self, expr: Binary, type_: ElementType) -> Expr:
         """Element arithmetic wraps at its dtype, as C's unsigned types do. C computes narrow types in `int`, so a cast
@@ -205,8 +230,12 @@ class _Lowering:
         row = ROWS.get(expr.function)
         if row is None or not isinstance(expr.type, ElementType | PythonType):
             return expr
-        if expr.function in ("builtins.min", "builtins.max"):
+        if expr.function in EXTREMA:
             return self.extremum(expr, expr.type)
+        helper = "round_decimals" if row.rule is Rule.INTEGRAL and len(expr.args) == 2 else row.helper
+        if helper:
+            self.helpers[helper] = None
+            return Call(helper, tuple(map(self.signed, expr.args)), expr.span, expr.type)
         if row.rule is Rule.INTEGRAL:
             source = expr.args[0].type
             return Convert(replace(expr, type=source), expr.type, expr.span, explicit=True)
@@ -230,12 +259,10 @@ class _Lowering:
 
     def extremum(self, expr: Call, type_: ScalarType) -> Expr:
         """`min` and `max` of many, two at a time from the left, as Python compares them."""
-        name = expr.function.removeprefix("builtins.")
-        if kind_of(type_) is Kind.FLOAT or is_generic(type_):
-            name = f"python_{name}"
+        of_floats, of_integers = EXTREMA[expr.function]
+        name = of_floats if kind_of(type_) is Kind.FLOAT or is_generic(type_) else of_integers
+        if name == of_floats:
             self.helpers[name] = None
-        else:
-            name = expr.function
         result = self.signed(expr.args[0])
         for arg in expr.args[1:]:
             result = Call(name, (result, self.signed(arg)), expr.span, type_)
@@ -289,6 +316,14 @@ def is_mixed(type_: Type) -> bool:
 def is_wide_unsigned(dtype: DType) -> bool:
     """C's own arithmetic in `dtype` wraps."""
     return not dtype.signed and dtype.bits >= 32
+
+
+def settled(stmt: If, holds: bool) -> Block:
+    """The branch that an `if` on a constant takes; one that leaves stays under it, or what follows were unreachable."""
+    branch = stmt.body if holds else stmt.orelse
+    if any(isinstance(inner, Return | Break | Continue) for inner in branch):
+        return (stmt,)
+    return (Remark(stmt.span, stmt.trivia), *branch) if stmt.trivia != Trivia() else branch
 
 
 def wrapping(expr: Binary | Unary) -> Convert:

@@ -86,7 +86,7 @@ def ascii_identifier(name: str) -> str:
     """`name` in letters that C++ has, with no reserved underscores."""
     text = "".join(_ascii(char) for char in unicodedata.normalize("NFKC", name))
     text = re.sub(r"__+", "_", text)
-    if re.match(r"_[A-Z]", text) or (text.startswith("_") and text.strip("_") == ""):
+    if re.match(r"_[A-Z]", text):
         text = f"v{text}"
     return text
 

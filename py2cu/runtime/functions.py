@@ -11,8 +11,11 @@ import builtins
 import math
 from collections.abc import Callable
 from functools import cache, reduce
+from types import SimpleNamespace
 from typing import Any, Final, cast
 
+from py2cu.builtins.formulas import ROWS as FORMULAS
+from py2cu.builtins.formulas import Formula, find_formula
 from py2cu.dtypes import ALIASES, BY_NAME, DEFAULT_FLOAT
 from py2cu.runtime.elements import (
     Double,
@@ -28,7 +31,7 @@ from py2cu.runtime.elements import (
 
 Function = Callable[..., Any]
 
-EXACT: Final = ("sqrt", "fabs", "copysign", "fmod")  # correctly rounded everywhere
+EXACT: Final = ("sqrt", "fabs", "copysign", "fmod", "remainder")  # correctly rounded everywhere
 LOOSE: Final = ("pow", "gamma", "lgamma")  # CUDA documents up to 11 ulps
 USUAL_ULPS: Final = 4
 LOOSE_ULPS: Final = 16
@@ -36,9 +39,10 @@ PREDICATES: Final = ("isnan", "isinf", "isfinite")
 ONE: Final = (
     "sqrt", "cbrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos",
     "atan",
-    "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "gamma", "lgamma", "fabs", "degrees", "radians",
+    "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "gamma", "lgamma", "fabs",
 )  # fmt: skip
-TWO: Final = ("atan2", "hypot", "pow", "fmod", "copysign")
+TWO: Final = ("atan2", "hypot", "pow", "fmod", "remainder", "copysign")
+THREE: Final = ("fma",)  # from Python 3.13 on
 # What torch and NumPy call math's functions.
 SYNONYMS: Final = {
     "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2", "arcsinh": "asinh", "arccosh": "acosh",
@@ -54,6 +58,10 @@ def _beyond_python(name: str, arguments: tuple[float, ...]) -> float:
     if name == "gamma":
         x = arguments[0]
         return math.copysign(math.inf, x) if x == 0 or x > 0 else math.nan
+    if name == "remainder":  # torch's is Python's `%`
+        return math.nan
+    if name == "fma":
+        return arguments[0] * arguments[1] + arguments[2]
     import torch
 
     tensors = [torch.tensor(argument, dtype=torch.float64) for argument in arguments]
@@ -106,6 +114,20 @@ def _typed_math(name: str) -> Function:
     return call
 
 
+def _next_after(a: Any, b: Any) -> Any:
+    """`math.nextafter` in the steps of the element type."""
+    cls = _result_class((a, b))
+    if cls is None or cls is Double:
+        return math.nextafter(a, b)
+    import torch
+
+    dtype = getattr(torch, cls.dtype.name)
+    x, y = cls.of(a), cls.of(b)
+    value = float(torch.nextafter(torch.tensor(float(x), dtype=dtype), torch.tensor(float(y), dtype=dtype)))
+    error = x.error + y.error
+    return cls.make(value, error and error + 2 * cls.dtype.epsilon * abs(value))
+
+
 def _typed_predicate(name: str) -> Function:
     function: Callable[[float], bool] = getattr(math, name)
     return lambda value: function(float(value))
@@ -118,7 +140,8 @@ def _typed_step(name: str) -> Function:
 
 
 MATH: Final[dict[str, Function]] = {
-    **{name: _typed_math(name) for name in (*ONE, *TWO) if hasattr(math, name)},
+    **{name: _typed_math(name) for name in (*ONE, *TWO, *THREE) if hasattr(math, name)},
+    "nextafter": _next_after,
     **{name: _typed_predicate(name) for name in PREDICATES},
     **{name: _typed_step(name) for name in ("floor", "ceil", "trunc")},
 }
@@ -175,9 +198,14 @@ BUILTINS: Final[dict[str, Function]] = {"min": _selects("min"), "max": _selects(
 # --- functions of torch and NumPy ---------------------------------------------------------------------------------
 
 
+_STEPS: Final[dict[str, Callable[[float], int]]] = {
+    "floor": math.floor, "ceil": math.ceil, "trunc": math.trunc, "fix": math.trunc, "round": round, "rint": round,
+}  # fmt: skip
+
+
 def _rounding(name: str) -> Function:
     """Torch's `floor` and the like keep the element type."""
-    step: Callable[[float], int] = round if name in ("round", "rint") else getattr(math, name)
+    step: Callable[[float], int] = _STEPS[name]
 
     def call(value: Any) -> Any:
         if not isinstance(value, FloatElement):
@@ -191,15 +219,68 @@ def _rounding(name: str) -> Function:
     return call
 
 
+def _propagates(name: str) -> Function:
+    """Torch's `minimum` or `maximum`: as Python's, but NaN where either is."""
+    select = BUILTINS[name]
+
+    def call(a: Any, b: Any) -> Any:
+        chosen = select(a, b)
+        spoiled = next((value for value in (a, b) if isinstance(value, float) and math.isnan(value)), None)
+        return chosen if spoiled is None else chosen.__class__(spoiled)
+
+    return call
+
+
+def _sign(of_nan: float) -> Function:
+    def call(value: Any) -> Any:
+        if isinstance(value, float) and math.isnan(value):
+            return value.__class__(of_nan)
+        return value.__class__((value > 0) - (value < 0))
+
+    return call
+
+
+PROPAGATING: Final = {"minimum": _propagates("min"), "maximum": _propagates("max")}
+
+
+@cache
+def _compiled(formula: Formula) -> Function:
+    names = {"math": SimpleNamespace(**MATH), **PROPAGATING}
+    function: Function = eval(f"lambda {', '.join(formula.parameters)}: {formula.text}", names)
+    return function
+
+
+def _formula(qualified: str, otherwise: Function | None = None) -> Function:
+    """The function that a formula of the language is; `otherwise` for another number of arguments."""
+
+    def call(*places: Any, **named: Any) -> Any:
+        row = find_formula(qualified, len(places), frozenset(named))
+        if row is not None:
+            return _compiled(row)(*places, **named)
+        if otherwise is None:
+            raise TypeError(f"{qualified} takes other arguments")
+        return otherwise(*places, **named)
+
+    return call
+
+
+def _formulas(*modules: str) -> dict[str, Function]:
+    split = [name.rpartition(".") for row in FORMULAS for name in row.names]
+    return {name: _formula(f"{module}.{name}", MATH.get(name)) for module, _, name in split if module in modules}
+
+
+MATH.update(_formulas("math"))
+
 LIBRARY: Final[dict[str, Function]] = {
-    **{name: function for name, function in MATH.items() if name in (*ONE, *TWO, *PREDICATES)},
+    **{name: function for name, function in MATH.items() if name in (*ONE, *TWO, *PREDICATES, "nextafter")},
     **{synonym: MATH[name] for synonym, name in SYNONYMS.items()},
-    **{name: _rounding(name) for name in ("floor", "ceil", "trunc", "round", "rint")},
-    "abs": abs, "absolute": abs, "minimum": BUILTINS["min"], "maximum": BUILTINS["max"],
-    "rsqrt": lambda value: 1 / MATH["sqrt"](value),
-    "sigmoid": lambda value: 1 / (1 + MATH["exp"](-value)),
-    "square": lambda value: value * value,
+    **{name: _rounding(name) for name in _STEPS},
+    **_formulas("numpy", "torch", "torch.nn.functional", "torch.special"),
+    **PROPAGATING,
+    "abs": abs, "absolute": abs, "sign": _sign(0.0), "sgn": _sign(0.0),
+    "signbit": lambda value: math.copysign(1.0, float(value)) < 0,
 }  # fmt: skip
+NUMPY: Final[dict[str, Function]] = {**LIBRARY, "sign": _sign(math.nan)}
 
 
 # --- casts and lookup ---------------------------------------------------------------------------------------------
@@ -225,7 +306,7 @@ def typed(value: object) -> object | None:
     if top == "math":
         return MATH.get(name)
     if top in ("numpy", "torch") or type(value).__module__ == "numpy":  # a ufunc, or a builtin of torch
-        return LIBRARY.get(name)
+        return (LIBRARY if top == "torch" else NUMPY).get(name)
     return None
 
 
@@ -236,5 +317,5 @@ def members(module: str) -> dict[str, Function | type[Element]]:
         return dict(MATH)
     if top not in ("numpy", "torch", "numba"):
         return {}
-    found: dict[str, Function | type[Element]] = {} if top == "numba" else dict(LIBRARY)
+    found: dict[str, Function | type[Element]] = {} if top == "numba" else dict(LIBRARY if top == "torch" else NUMPY)
     return found | {name: cls for name in (*BY_NAME, *ALIASES) if (cls := cast_named(name)) is not None}

@@ -47,7 +47,7 @@ class IntElement:
         return repr(bool(self.value)) if self.dtype is BOOL else repr(self.value)
 
     def __format__(self, spec: str) -> str:
-        return format(self.value, spec)
+        return format(self.value, spec) if spec else repr(self)
 
     def __reduce__(self) -> tuple[type[int], tuple[int]]:
         return int, (self.value,)

@@ -46,6 +46,15 @@ template <typename T>
     "wrapping_add": _WRAPPING.replace("{what}", "Adds").replace("{name}", "add").replace("{op}", "+"),
     "wrapping_sub": _WRAPPING.replace("{what}", "Subtracts").replace("{name}", "sub").replace("{op}", "-"),
     "wrapping_mul": _WRAPPING.replace("{what}", "Multiplies").replace("{name}", "mul").replace("{op}", "*"),
+    "wrapping_shift": """\
+// Shifts left as Python does: also negative numbers and across the sign bit, where C++ leaves it undefined.
+template <typename T, typename Count>
+{prefix} T wrapping_shift(T a, Count b)
+{{
+    using Unsigned = std::make_unsigned_t<decltype(a + 0)>;
+    return static_cast<T>(static_cast<Unsigned>(a) << b);
+}}
+""",
     "wrapping_abs": """\
 // The absolute value as of Python elements: the least number, which has none, stays as it is.
 template <typename T>
@@ -102,11 +111,112 @@ template <typename T>
 template <typename T>
 {prefix} T int_pow(T base, T exponent)
 {{
-    using Unsigned = std::make_unsigned_t<T>;
+    using Unsigned = std::make_unsigned_t<decltype(base + 0)>;
     Unsigned result = 1, factor = static_cast<Unsigned>(base);
     for (; exponent > 0; exponent /= 2, factor *= factor)
         if (exponent % 2 != 0) result *= factor;
     return static_cast<T>(result);
+}}
+""",
+    "nan_min": """\
+// torch's `minimum`: NaN where one of the two is.
+template <typename T>
+{prefix} T nan_min(T a, T b)
+{{
+    return a < b || a != a ? a : b;
+}}
+""",
+    "nan_max": """\
+// torch's `maximum`: NaN where one of the two is.
+template <typename T>
+{prefix} T nan_max(T a, T b)
+{{
+    return a > b || a != a ? a : b;
+}}
+""",
+    "sign": """\
+// -1, 0 or 1; torch's sign of NaN is 0.
+template <typename T>
+{prefix} T sign(T a)
+{{
+    return static_cast<T>((a > 0) - (a < 0));
+}}
+""",
+    "sign_or_nan": """\
+// -1, 0 or 1; NumPy's sign of NaN is NaN.
+template <typename T>
+{prefix} T sign_or_nan(T a)
+{{
+    return a != a ? a : static_cast<T>((a > 0) - (a < 0));
+}}
+""",
+    "gcd": """\
+// The greatest common divisor, which is not negative.
+template <typename T>
+{prefix} T gcd(T a, T b)
+{{
+    using Unsigned = std::make_unsigned_t<T>;
+    auto x = a < 0 ? 0 - static_cast<Unsigned>(a) : static_cast<Unsigned>(a);
+    auto y = b < 0 ? 0 - static_cast<Unsigned>(b) : static_cast<Unsigned>(b);
+    while (y != 0) {{
+        const Unsigned rest = x % y;
+        x = y;
+        y = rest;
+    }}
+    return static_cast<T>(x);
+}}
+""",
+    "lcm": """\
+// The least common multiple, which is not negative.
+template <typename T>
+{prefix} T lcm(T a, T b)
+{{
+    using Unsigned = std::make_unsigned_t<T>;
+    const auto x = a < 0 ? 0 - static_cast<Unsigned>(a) : static_cast<Unsigned>(a);
+    const auto y = b < 0 ? 0 - static_cast<Unsigned>(b) : static_cast<Unsigned>(b);
+    auto divisor = x, other = y;
+    while (other != 0) {{
+        const Unsigned rest = divisor % other;
+        divisor = other;
+        other = rest;
+    }}
+    return divisor == 0 ? 0 : static_cast<T>(x / divisor * y);
+}}
+""",
+    "isqrt": """\
+// The square root of a whole number, rounded down.
+template <typename T>
+{prefix} T isqrt(T n)
+{{
+    auto root = static_cast<std::make_unsigned_t<T>>(sqrt(static_cast<double>(n)));
+    const auto square = static_cast<decltype(root)>(n);
+    while (root * root > square) --root;
+    while ((root + 1) * (root + 1) <= square) ++root;
+    return static_cast<T>(root);
+}}
+""",
+    "factorial": """\
+// 1 * 2 * … * n.
+template <typename T>
+{prefix} T factorial(T n)
+{{
+    std::make_unsigned_t<T> product = 1;
+    for (T factor = 2; factor <= n; ++factor) product *= factor;
+    return static_cast<T>(product);
+}}
+""",
+    "round_decimals": """\
+// Python's `round(a, digits)`, `power` being 10 to the digits: what lies half way is told by the product's lost bits.
+template <typename T>
+{prefix} T round_decimals(T a, T power)
+{{
+    const double scaled = static_cast<double>(a) * power;
+    if (!(fabs(scaled) < 9007199254740992.0)) return a;
+    const double lost = fma(static_cast<double>(a), static_cast<double>(power), -scaled);
+    const double below = floor(scaled), above = ceil(scaled);
+    double whole = rint(scaled);
+    if (below + above == 2 * scaled && lost != 0) whole = lost > 0 ? above : below;
+    return static_cast<T>(whole / power);
 }}
 """,
     "python_min": """\

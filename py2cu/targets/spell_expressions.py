@@ -146,6 +146,8 @@ class ExpressionSpeller:
                 return Spelled(f"{self.name(array)}[{self.index(indices[0])}]", PRIMARY, c_type)
             case Unary():
                 return self.unary(expr)
+            case Binary(op="<<" | ">>" as op, left=left, right=right, type=type_):
+                return self.binary(op, *self.shifted(left, right, self.c_type(type_)))
             case Binary(op=op, left=left, right=right, type=type_):
                 return self.binary(op, *self.operands(left, right, self.c_type(type_)))
             case Compare(op=op, left=left, right=right):
@@ -241,6 +243,14 @@ class ExpressionSpeller:
             return one
         return self.expr(left), self.expr(right)
 
+    def shifted(self, left: Expr, right: Expr, wanted: str) -> tuple[Spelled, Spelled]:
+        """The operands of a shift, whose type in C is that of its left one alone."""
+        plain = self.operand(left, wanted)
+        exact = arithmetic_type(plain.c_type) == arithmetic_type(wanted)
+        if not exact and isinstance(left, Constant):
+            return Spelled(functional_cast(plain.text, wanted), PRIMARY, wanted), self.operand(right, wanted)
+        return plain if exact else self.expr(left), self.operand(right, wanted)
+
     def operand(self, expr: Expr, wanted: str) -> Spelled:
         """`expr` without an implicit conversion, if C would not compute in something wider than `wanted` for it."""
         if wanted in HALVES:
@@ -271,7 +281,9 @@ class ExpressionSpeller:
             name, args = expr.function, [self.expr(arg).text for arg in expr.args]
         elif row is None or expr.function in ("builtins.min", "builtins.max"):
             name = expr.function.removeprefix("builtins.")
-            args = [self.exactly(arg, expr.type) for arg in expr.args]
+            count = 1 if name == "wrapping_shift" else None  # how far to shift is a number of any type
+            args = [self.exactly(arg, expr.type) for arg in expr.args[:count]]
+            args += [self.expr(arg).text for arg in expr.args[len(args) :]]
         else:
             argument = self.c_type(expr.args[0].type)
             name = row.spelling.get(argument) or row.spelling.get("int64_t", row.key)

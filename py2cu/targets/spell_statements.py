@@ -9,14 +9,17 @@ from typing import Final, assert_never
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.nodes import Convert, Expr, Load
 from py2cu.ir.statements import (
+    Assert,
     Assign,
     Block,
     Break,
     Continue,
     Declare,
+    Delete,
     Evaluate,
     For,
     If,
+    Print,
     Remark,
     Return,
     Stmt,
@@ -26,7 +29,8 @@ from py2cu.ir.statements import (
 )  # fmt: skip
 from py2cu.ir.types import ElementType, Type
 from py2cu.targets.c_types import arithmetic_type, common_type
-from py2cu.targets.spell_expressions import ExpressionSpeller
+from py2cu.targets.spell_expressions import PRIMARY, TERNARY, ExpressionSpeller, Spelled
+from py2cu.targets.wrap_lines import wrap_line
 
 _INDENT: Final = "    "
 
@@ -55,7 +59,7 @@ class Speller(ExpressionSpeller):
     def statement(self, stmt: Stmt, depth: int) -> Iterator[Line]:
         pad = _INDENT * depth
         yield from _comments(stmt.trivia, pad)
-        lines = [*self.spell_statement(stmt, depth)]
+        lines = [Line(text, line.origin) for line in self.spell_statement(stmt, depth) for text in wrap_line(line.text)]
         beside = f"  // {comment_text(stmt.trivia.beside)}" if stmt.trivia.beside else ""
         for place, line in enumerate(lines):
             yield Line(line.text + (beside if place == 0 else ""), line.origin or stmt.span.line)
@@ -87,7 +91,12 @@ class Speller(ExpressionSpeller):
                 yield Line(f"{pad}{self.expr(call).text};")
             case Break() | Continue() | Return():
                 yield Line(f"{pad}{type(stmt).__name__.lower()};")
-            case Remark():
+            case Print():
+                yield Line(f"{pad}{self.printing(stmt)};")
+            case Assert(test=test, message=message):
+                said = self.junction("and", self.expr(test), string_literal(message)) if message else self.expr(test)
+                yield Line(f"{pad}assert({said.text});")
+            case Delete() | Remark():
                 return
             case _:
                 assert_never(stmt)
@@ -118,6 +127,23 @@ class Speller(ExpressionSpeller):
                         return f"{inner.op * 2}{target};"
                     return f"{target} {inner.op}= {right.text};"
         return f"{target} = {self.assigned(value, c_type).text};"
+
+    def printing(self, stmt: Print) -> str:
+        """`printf("i = %d, x = %g", i, x)`; C's types say which length a number has."""
+        text, values = stmt.texts[0].replace("%", "%%"), []
+        for value, field, after in zip(stmt.values, stmt.fields, stmt.texts[1:], strict=True):
+            spelled, letter = self.expr(value), field.letter
+            if letter == "s":
+                spelled = Spelled(f'{spelled.within(TERNARY + 1)} ? "True" : "False"', TERNARY, "const char*")
+            elif letter in ("d", "x", "X", "o") and spelled.c_type in ("index_t", "int64_t"):
+                spelled = Spelled(f"static_cast<long long>({spelled.text})", PRIMARY, "long long")
+                letter = f"ll{letter}"
+            elif letter == "d" and spelled.c_type == "unsigned":
+                letter = "u"
+            text += f"%{field.layout}{letter}{after.replace('%', '%%')}"
+            values.append(spelled.text)
+        name = self.dialect.functions.get("printf", "printf")
+        return f"{name}({', '.join([string_literal(text).text, *values])})"
 
     def conditional(self, stmt: If, depth: int) -> Iterator[Line]:
         """An `if` with its `elif` chain and `else`: braces around all branches or none."""
@@ -168,7 +194,7 @@ class Speller(ExpressionSpeller):
     def needs_braces(self, body: Block) -> bool:
         if len(body) != 1 or any(body[0].trivia.above):
             return True
-        return isinstance(body[0], If | For | While | Remark | Declare) or (
+        return isinstance(body[0], If | For | While | Delete | Remark | Declare) or (
             isinstance(body[0], Assign) and body[0].declares is not None
         )
 
@@ -191,6 +217,17 @@ class Speller(ExpressionSpeller):
                 test = {1: f"{var} < {stop}", -1: f"{var} > {stop}", 0: either}[loop.direction]
                 advance = f"{var} += {self.expr(step).text}"
         return f"for ({c_type} {var} = {start}; {test}; {advance})"
+
+
+def string_literal(text: str) -> Spelled:
+    """`text` in C's quotes; what does not print is escaped."""
+    escapes = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t"}
+    chars = [escapes.get(char) or (char if char.isprintable() else _octal(char)) for char in text]
+    return Spelled('"' + "".join(chars).replace("??", "?\\?") + '"', PRIMARY, "const char*")
+
+
+def _octal(char: str) -> str:
+    return "".join(f"\\{byte:03o}" for byte in char.encode("utf-8", "surrogatepass"))
 
 
 def _branches(stmt: If) -> Iterator[Block]:

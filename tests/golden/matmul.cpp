@@ -36,6 +36,9 @@ const char* dtype_name(ScalarType type)
         case ScalarType::Short: return "int16";
         case ScalarType::Int: return "int32";
         case ScalarType::Long: return "int64";
+        case ScalarType::UInt16: return "uint16";
+        case ScalarType::UInt32: return "uint32";
+        case ScalarType::UInt64: return "uint64";
         case ScalarType::Half: return "float16";
         case ScalarType::BFloat16: return "bfloat16";
         case ScalarType::Float: return "float32";

@@ -1,0 +1,60 @@
+"""A builtin that is a formula → the expression that it stands for, its parameters replaced by the arguments."""
+
+from __future__ import annotations
+
+import ast
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from py2cu.builtins import Formula
+from py2cu.ir.extents import Binary, Constant
+from py2cu.ir.nodes import BoolOp, Call, Compare, Expr, Select, Unary
+from py2cu.source import Span
+
+_OPERATORS: Final[dict[type[ast.AST], str]] = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
+    ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>",
+    ast.USub: "-", ast.Invert: "~", ast.Not: "not", ast.And: "and", ast.Or: "or",
+    ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
+}  # fmt: skip
+_FUNCTIONS: Final = {"maximum": "torch.maximum", "minimum": "torch.minimum", "bool": "builtins.bool"}
+
+
+def expand(formula: Formula, arguments: Mapping[str, Expr], span: Span) -> Expr:
+    """`formula` with its parameters replaced; all of it stands at `span`."""
+    return _Expansion(arguments, span).read(_parsed(formula.text))
+
+
+@functools.cache
+def _parsed(text: str) -> ast.expr:
+    return ast.parse(text, mode="eval").body
+
+
+@dataclass(frozen=True, slots=True)
+class _Expansion:
+    arguments: Mapping[str, Expr]
+    span: Span
+
+    def read(self, node: ast.expr) -> Expr:
+        match node:
+            case ast.Name(id=name):
+                return self.arguments[name]
+            case ast.Constant(value=int() | float() as value):
+                return Constant(value, self.span, text=repr(value))
+            case ast.UnaryOp(op=op, operand=operand):
+                return Unary(_OPERATORS[type(op)], self.read(operand), self.span)
+            case ast.BinOp(left=left, op=op, right=right):
+                return Binary(_OPERATORS[type(op)], self.read(left), self.read(right), self.span)
+            case ast.Compare(left=left, ops=[op], comparators=[right]):
+                return Compare(_OPERATORS[type(op)], self.read(left), self.read(right), self.span)
+            case ast.BoolOp(op=op, values=[left, right]):
+                return BoolOp(_OPERATORS[type(op)], self.read(left), self.read(right), self.span)
+            case ast.IfExp(test=test, body=body, orelse=orelse):
+                return Select(self.read(test), self.read(body), self.read(orelse), self.span)
+            case ast.Call(func=func, args=args):
+                name = ast.unparse(func)
+                return Call(_FUNCTIONS.get(name, name), tuple(map(self.read, args)), self.span)
+            case _:
+                raise AssertionError(ast.unparse(node))

@@ -1,0 +1,142 @@
+"""`print(…)` → `Print`: the text around the values, and how each value is laid out.
+
+In: a call of Python's `print`, its strings and f-strings constant but for the values. What `printf` cannot print as
+Python does is refused with what to write instead; `infer_types` refuses what depends on a value's type.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass, field
+from typing import Final
+
+import libcst as cst
+
+from py2cu.frontend.expressions import ExpressionReader
+from py2cu.ir.extents import Constant
+from py2cu.ir.nodes import Expr
+from py2cu.ir.statements import Field, Print
+
+_SPEC: Final = re.compile(r"(?P<align>[<>]?)(?P<sign>[-+ ]?)(?P<layout>0?\d*(?:\.\d+)?)(?P<letter>[dxXofeEgG]?)")
+
+
+def read_print(call: cst.Call, expressions: ExpressionReader) -> Print:
+    """The statement that `call`, a call of `print`, is."""
+    reader = _PrintReader(expressions)
+    options = {arg.keyword.value: arg for arg in call.args if arg.keyword is not None}
+    separator, end = reader.option(options.pop("sep", None), " "), reader.option(options.pop("end", None), "\n")
+    for arg in options.values():
+        expressions.scope.error("P105", "`print` takes values, `sep` and `end` in a kernel", arg)
+    for place, arg in enumerate(arg for arg in call.args if arg.keyword is None):
+        reader.texts[-1] += separator if place else ""
+        if arg.star:
+            expressions.scope.error("P105", "`*` has no meaning in a kernel", arg)
+        else:
+            reader.read(arg.value)
+    reader.texts[-1] += end
+    if any("\0" in text for text in reader.texts):
+        expressions.scope.error("P103", "a C string ends at its first NUL", call, "print another character")
+    if len(reader.values) > 32:
+        expressions.scope.error("P105", "CUDA prints at most 32 values at a time", call, "print them in several lines")
+    span = expressions.scope.span_of(call)
+    return Print(tuple(reader.texts), tuple(reader.values), tuple(reader.fields), span)
+
+
+@dataclass(slots=True)
+class _PrintReader:
+    """Gathers the text and the values of one call; there is one text more than there are values."""
+
+    expressions: ExpressionReader
+    texts: list[str] = field(default_factory=lambda: [""])
+    values: list[Expr] = field(default_factory=list)
+    fields: list[Field] = field(default_factory=list)
+
+    def option(self, arg: cst.Arg | None, default: str) -> str:
+        """The string that `sep=` or `end=` is; None is the default."""
+        match arg and arg.value:
+            case None | cst.Name(value="None"):
+                return default
+            case cst.SimpleString() | cst.ConcatenatedString() as node if isinstance(node.evaluated_value, str):
+                return node.evaluated_value
+            case node:
+                assert isinstance(node, cst.BaseExpression)
+                self.expressions.scope.error("P103", "`sep` and `end` are strings in quotes", node)
+                return default
+
+    def read(self, node: cst.BaseExpression) -> None:
+        match node:
+            case cst.SimpleString():
+                self.text(node)
+            case cst.ConcatenatedString(left=left, right=right):
+                self.read(left)
+                self.read(right)
+            case cst.FormattedString(parts=parts):
+                for part in parts:
+                    self.part(part, node)
+            case _:
+                self.value(node, "", node)
+
+    def text(self, node: cst.SimpleString) -> None:
+        if isinstance(node.evaluated_value, str):
+            self.texts[-1] += node.evaluated_value
+        else:
+            self.expressions.scope.error("P103", "bytes have no meaning in a kernel", node)
+
+    def part(self, part: cst.BaseFormattedStringContent, string: cst.FormattedString) -> None:
+        match part:
+            case cst.FormattedStringText(value=text):
+                self.texts[-1] += _evaluated(text.replace("{{", "{").replace("}}", "}"), string)
+            case cst.FormattedStringExpression(expression=expression, format_spec=spec):
+                if part.equal is not None:
+                    self.texts[-1] += cst.Module([]).code_for_node(part).partition("=")[0].lstrip("{") + "="
+                    self.texts[-1] += cst.Module([]).code_for_node(part.equal.whitespace_after)
+                inner = [*(spec or ())]
+                if any(not isinstance(piece, cst.FormattedStringText) for piece in inner):
+                    self.expressions.scope.error(
+                        "P103", "a format is constant in a kernel", part, "write the width as a number"
+                    )
+                    inner = []
+                text = "".join(piece.value for piece in inner if isinstance(piece, cst.FormattedStringText))
+                self.value(expression, text, part)
+
+    def value(self, node: cst.BaseExpression, spec: str, place: cst.CSTNode) -> None:
+        """A value with its format; a constant is printed here and now, by Python itself."""
+        value = self.expressions.read(node)
+        if isinstance(value, Constant):
+            try:
+                self.texts[-1] += format(value.value, spec)
+            except ValueError as error:
+                self.expressions.scope.error("P103", f"{error}", place)
+            return
+        found = _SPEC.fullmatch(spec)
+        if found is None or (found["align"] == "<" and found["layout"].startswith("0")):
+            self.expressions.scope.error(
+                "P103", f"the format `{spec}` is not one that C prints alike", place,
+                "width, precision, `<`, `>`, `+`, `0` and one of d, x, o, f, e, g: `{v:8.3f}`",
+            )  # fmt: skip
+            return
+        flags = found["align"].replace("<", "-").replace(">", "") + found["sign"].replace("-", "")
+        self.values.append(value)
+        self.fields.append(Field(flags + found["layout"], found["letter"], self.expressions.scope.span_of(place)))
+        self.texts.append("")
+
+
+def _evaluated(text: str, string: cst.FormattedString) -> str:
+    """The text of an f-string's part, its escapes read as its prefix and quotes say."""
+    if "\\" not in text or "r" in string.start.lower():
+        return text
+    quoted = f"{string.start.lower().replace('f', '')}{text}{string.end}"
+    return str(ast.literal_eval(quoted))
+
+
+def read_message(node: cst.BaseExpression, expressions: ExpressionReader) -> str:
+    """The message of an assertion."""
+    match node:
+        case cst.SimpleString() | cst.ConcatenatedString() if isinstance(node.evaluated_value, str):
+            return node.evaluated_value
+        case _:
+            expressions.scope.error(
+                "P103", "the message of an assertion is a string in quotes", node, "`print` the values before it"
+            )
+            return ""

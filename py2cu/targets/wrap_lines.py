@@ -1,0 +1,60 @@
+"""Lines of C that are too long, broken as clang-format breaks them: behind a comma or an operator, before `?` and `:`.
+
+In: one line of code without a comment. Out: lines of at most 120 columns, where the text has a place to break; what
+stands in brackets is aligned behind the bracket, the rest of an assignment behind its `=`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+COLUMNS: Final = 120
+_TOKEN: Final = re.compile(
+    r'"(?:\\.|[^"\\])*"|(?P<open>[(\[{])|(?P<close>[)\]}])|(?P<comma>[,;] )|(?P<ternary> )(?=[?:] )'
+    r"| (?P<operator>\|\||&&|==|!=|[<>]=?|<<|>>|[-+*/%&|^]) | (?P<assign>[-+*/%&|^]?=|<<=|>>=) "
+)
+_RANK: Final = {"||": 2, "&&": 3, "|": 4, "^": 5, "&": 6, "==": 7, "!=": 7, "<<": 9, ">>": 9, "+": 10, "-": 10}
+
+
+@dataclass(frozen=True, slots=True)
+class _Break:
+    """A place where a line may end: how deep in brackets, how tightly the text binds there, and where it goes on."""
+
+    depth: int
+    rank: int
+    end: int  # of the first line
+    start: int  # of what goes to the next one
+    indent: int  # the column at which that starts
+
+
+def wrap_line(text: str) -> list[str]:
+    """`text` on as many lines as it needs."""
+    if len(text) <= COLUMNS:
+        return [text]
+    fitting = [place for place in _breaks(text) if place.end <= COLUMNS and place.indent < place.start]
+    if not fitting:
+        return [text]
+    best = min(fitting, key=lambda place: (place.depth, place.rank, -place.end))
+    return [text[: best.end], *wrap_line(" " * best.indent + text[best.start :])]
+
+
+def _breaks(text: str) -> Iterator[_Break]:
+    margin = len(text) - len(text.lstrip())
+    columns = [margin + 4]
+    for token in _TOKEN.finditer(text, margin):
+        depth = len(columns) - 1
+        if token["open"]:
+            columns.append(token.end())
+        elif token["close"] and depth:
+            columns.pop()
+        elif token["comma"]:
+            yield _Break(depth, 0, token.end() - 1, token.end(), columns[-1])
+        elif token["ternary"]:
+            yield _Break(depth, 1, token.start(), token.end(), columns[-1])
+        elif token["operator"]:
+            yield _Break(depth, _RANK.get(token["operator"], 11), token.end() - 1, token.end(), columns[-1])
+        elif token["assign"] and not depth:
+            columns[0] = token.end()
