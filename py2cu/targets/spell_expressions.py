@@ -242,9 +242,9 @@ def float_literal(expr: Constant, c_type: str) -> Spelled:
     sign = "-" if math.copysign(1, value) < 0 else ""
     precedence = UNARY if sign else PRIMARY
     if math.isinf(value):
-        return Spelled(f"{sign}INFINITY", precedence, c_type)
+        return Spelled(f"{sign}INFINITY", precedence, "float")
     if math.isnan(value):
-        return Spelled("NAN", PRIMARY, c_type)
+        return Spelled("NAN", PRIMARY, "float")
     text = expr.text if re.fullmatch(r"-?\d+\.\d+", expr.text) else repr(value)
     return Spelled(text + ("f" if c_type == "float" else ""), precedence, c_type)
 
