@@ -113,7 +113,8 @@ class ExpressionSpeller:
             case Select(test=test, then=then, orelse=orelse, type=type_):
                 a, b = self.operands(then, orelse, self.c_type(type_))
                 text = f"{self.expr(test).within(TERNARY + 1)} ? {a.within(TERNARY + 1)} : {b.within(TERNARY + 1)}"
-                return Spelled(text, TERNARY, common_type(a.c_type, b.c_type))
+                of_one = same_type(a.c_type, b.c_type)  # C promotes operands of two types only
+                return Spelled(text, TERNARY, a.c_type if of_one else common_type(a.c_type, b.c_type))
             case Call():
                 return self.call(expr)
             case Convert(value=value, type=type_):
