@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, assert_never
 
 from py2cu.builtins import ROWS
@@ -101,6 +101,9 @@ class ExpressionSpeller:
                 return Spelled(f"{self.name(array)}[{self.index(indices[0])}]", PRIMARY, c_type)
             case Unary():
                 return self.unary(expr)
+            case Binary(op="<<" | ">>" as op, left=left, right=right, type=type_):
+                wanted = self.c_type(type_)
+                return self.shift(op, self.operand(left, wanted), self.operand(right, wanted), wanted)
             case Binary(op=op, left=left, right=right, type=type_):
                 return self.binary(op, *self.operands(left, right, self.c_type(type_)))
             case Compare(op=op, left=left, right=right):
@@ -157,6 +160,12 @@ class ExpressionSpeller:
         inner = UNARY if op in ("<<", ">>", "&", "^", "|") else rank
         a = left.within(inner) if left.precedence != rank else left.text
         return Spelled(f"{a} {op} {right.within(max(inner, rank + 1))}", rank, common_type(left.c_type, right.c_type))
+
+    def shift(self, op: str, left: Spelled, right: Spelled, wanted: str) -> Spelled:
+        """C shifts in the type of the left operand, whatever the right one's."""
+        if C_RANK[left.c_type] < C_RANK[wanted]:
+            left = Spelled(functional_cast(left.text, wanted), PRIMARY, wanted)
+        return replace(self.binary(op, left, right), c_type=arithmetic_type(left.c_type))
 
     def junction(self, op: str, left: Spelled, right: Spelled) -> Spelled:
         """`&&` inside `||` is parenthesised, though C would not need it."""
