@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import libcst as cst
@@ -32,6 +32,7 @@ class StatementReader:
 
     scope: Scope
     expressions: ExpressionReader
+    temporaries: set[str] = field(default_factory=set)  # each is assigned once, so that it has a type of its own
 
     def read_suite(self, suite: cst.BaseSuite) -> Block:
         """The statements of an indented block, or of the line behind a colon, and the comments that end it."""
@@ -182,7 +183,7 @@ class StatementReader:
         for name, value in zip(names, values, strict=True):
             reads = {*names_in(value), *(node.array for node in walk(value) if isinstance(node, Load))}
             if reads & assigned:
-                temporary = self._fresh(f"new_{name.value}" if isinstance(name, cst.Name) else "new_value", saved)
+                temporary = self._fresh(f"new_{name.value}" if isinstance(name, cst.Name) else "new_value")
                 saved.append(Assign(temporary, value, span))
                 value = Name(temporary, span)
             kept.append(value)
@@ -190,10 +191,12 @@ class StatementReader:
             assigned.add(base.value if isinstance(base, cst.Name) else "")
         return saved, kept
 
-    def _fresh(self, name: str, saved: list[Stmt]) -> str:
-        taken = self.scope.values | {stmt.name for stmt in saved if isinstance(stmt, Assign)}
+    def _fresh(self, name: str) -> str:
+        taken = self.scope.values | self.temporaries
         numbered = (f"{name}{number}" for number in itertools.count(2))
-        return next(n for n in itertools.chain([name], numbered) if n not in taken)
+        found = next(n for n in itertools.chain([name], numbered) if n not in taken)
+        self.temporaries.add(found)
+        return found
 
     def _unpacked(self, value: cst.BaseExpression, count: int) -> list[Expr] | None:
         match value:
