@@ -194,7 +194,7 @@ class Typer:
             case BoolOp(left=left, right=right):
                 a, b = self.expr(left), self.expr(right)
                 if known(a) and known(b) and kind_of(scalar(a)) is kind_of(scalar(b)) is Kind.BOOL:
-                    return replace(expr, left=a, right=b, type=PY_BOOL)
+                    return replace(expr, left=a, right=b, type=join(scalar(a), scalar(b)))
                 a, b = self.meet(a, b)
                 return replace(expr, left=a, right=b, type=a.type)
             case Select(test=test, then=then, orelse=orelse):
