@@ -38,6 +38,12 @@ def as_float(dtype: DType, value: bool | int | float) -> float:
         return float("inf") if value > 0 else float("-inf")
 
 
+def rounded(type_: ScalarType, value: bool | int | float) -> bool | int | float:
+    """`value`, of the kind of `type_`, as a cast to `type_` leaves it."""
+    is_element = isinstance(type_, ElementType) and type_.dtype.kind is Kind.FLOAT
+    return as_float(type_.dtype, value) if is_element else value
+
+
 def constant_type(value: bool | int | float) -> PythonType:
     """The Python type of a literal."""
     return PY_BOOL if isinstance(value, bool) else PY_INT if isinstance(value, int) else PY_FLOAT
