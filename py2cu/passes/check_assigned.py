@@ -45,6 +45,7 @@ class _Flow:
     locals: frozenset[str]
     reporter: Reporter
     breaks: list[Bound] = field(default_factory=list)
+    continues: list[Bound] = field(default_factory=list)
 
     def block(self, block: Block, bound: Bound) -> Bound:
         for stmt in block:
@@ -62,30 +63,34 @@ class _Flow:
             case If(body=body, orelse=orelse):
                 return meet(self.block(body, bound), self.block(orelse, bound))
             case For(var=var, body=body):
-                after = self.loop(body, bound | {var})
+                ends, breaks = self.loop(body, bound | {var})
+                after = meet(ends, *breaks)
                 return after if runs(stmt) and after is not None else bound
             case While(test=test, body=body):
                 endless = isinstance(test, Constant) and bool(test.value)
-                outer, self.breaks = self.breaks, []
-                self.block(body, bound)
-                exits = self.breaks if endless else [bound, *self.breaks]
-                self.breaks = outer
+                _, breaks = self.loop(body, bound)
+                exits = breaks if endless else [bound, *breaks]
                 return meet(*exits) if exits else None
             case Break():
                 self.breaks.append(bound)
                 return None
-            case Continue() | Return():
+            case Continue():
+                self.continues.append(bound)
+                return None
+            case Return():
                 return None
             case Store() | Declare() | Remark():
                 return bound
             case _:
                 assert_never(stmt)
 
-    def loop(self, body: Block, bound: Bound) -> Bound:
-        outer, self.breaks = self.breaks, []
-        after = meet(self.block(body, bound), *self.breaks)
-        self.breaks = outer
-        return after
+    def loop(self, body: Block, bound: Bound) -> tuple[Bound, list[Bound]]:
+        """The names bound where a round of the loop ends, and at each `break`."""
+        outer = self.breaks, self.continues
+        self.breaks, self.continues = [], []
+        ends, breaks = meet(self.block(body, bound), *self.continues), self.breaks
+        self.breaks, self.continues = outer
+        return ends, breaks
 
     def check_reads(self, stmt: Stmt, bound: frozenset[str]) -> None:
         for expr in expressions(stmt):
