@@ -142,6 +142,8 @@ class ExpressionSpeller:
         value = int(value)
         if value == -(2**63):
             return Spelled("INT64_MIN", PRIMARY, "int64_t")
+        if value == -(2**31) and arithmetic_type(c_type) == "int":
+            return Spelled("INT32_MIN", PRIMARY, "int")
         wide = not -(2**31) < value < 2**31
         text = expr.text if re.fullmatch(r"0[xX][0-9a-fA-F]+", expr.text) else str(value)
         return Spelled(f"{text}{'L' if wide else ''}", PRIMARY if value >= 0 else UNARY, "int64_t" if wide else "int")
