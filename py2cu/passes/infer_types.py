@@ -312,6 +312,7 @@ class Typer:
             target = {"int": PY_INT, "float": PY_FLOAT, "bool": PY_BOOL}[str(result)]
         if isinstance(value, Constant):
             made = self.stored(value, target) if isinstance(target, ElementType) else self.convert(value, target)
+            assert isinstance(made, Constant)
             return replace(made, value=rounded(target, made.value), span=span)
         return Convert(value, target, span, explicit=True)
 

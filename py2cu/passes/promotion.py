@@ -40,8 +40,11 @@ def as_float(dtype: DType, value: bool | int | float) -> float:
 
 def rounded(type_: ScalarType, value: bool | int | float) -> bool | int | float:
     """`value`, of the kind of `type_`, as a cast to `type_` leaves it."""
-    is_element = isinstance(type_, ElementType) and type_.dtype.kind is Kind.FLOAT
-    return as_float(type_.dtype, value) if is_element else value
+    match type_:
+        case ElementType(dtype=dtype) if dtype.kind is Kind.FLOAT:
+            return as_float(dtype, value)
+        case _:
+            return value
 
 
 def constant_type(value: bool | int | float) -> PythonType:
