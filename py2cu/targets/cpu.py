@@ -19,7 +19,7 @@ from py2cu.targets.view import IndexLoop, KernelView, doc_lines, extent_text, ke
 DIALECT: Final = Dialect(
     widths=dict.fromkeys(Width, "int64_t"),
     launch_type="int64_t",
-    functions={name: f"std::{name}" for name in ("abs", "llabs", "min", "max", "isnan", "isinf", "isfinite")},
+    functions={name: f"std::{name}" for name in ("abs", "min", "max", "isnan", "isinf", "isfinite")},
 )
 
 
