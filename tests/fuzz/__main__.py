@@ -176,6 +176,9 @@ def main() -> int:
     ]
     for batch, (verdicts, seconds) in run(batches, device, options.sanitize, options.jobs):
         tally.enter(batch, verdicts, seconds)
+        for number, verdict in zip(batch.numbers, verdicts, strict=True):
+            if verdict.is_fault:
+                print(f"kernel {number}: {verdict.outcome}", flush=True)
         if time.monotonic() - shown > PROGRESS_SECONDS:
             shown = time.monotonic()
             rate = tally.kernels / (shown - tally.began)
