@@ -252,8 +252,8 @@ def sign(w: Writer, type_: Type, depth: int) -> Value:
 @makes(NUMERIC, lots=2)
 @makes(python(Kind.INT, Kind.FLOAT))
 def extremum(w: Writer, type_: Type, depth: int) -> Value:
-    """`min` and `max` of two or three."""
-    items = operands(w, type_, depth)
+    """`min` and `max` of two or three; among Python's own numbers they return one as it is, so that all have a type."""
+    items = operands(w, type_, depth) if isinstance(type_, DType) else [value(w, type_, depth - 1) for _ in range(2)]
     if w.chance(3):
         items.append(value(w, type_, depth - 1))
     name = w.pick(["min", "max"])
@@ -337,6 +337,8 @@ def float_power(w: Writer, type_: Type, depth: int) -> Value:
 @makes(INTS, lots=2)
 def bits(w: Writer, type_: Type, depth: int) -> Value:
     a, b = operands(w, type_, depth)
+    if {a.type, b.type} == {BOOL, Kind.BOOL}:  # which stay bool, where sums would count them
+        a = value(w, type_, depth - 1)
     return Value(f"({a.text} {w.pick('&|^')} {b.text})", type_)
 
 
