@@ -11,7 +11,7 @@ ROWS: Final = (
         ("builtins.abs", "numpy.abs", "numpy.absolute", "torch.abs", "torch.absolute"),
         Rule.SAME,
         (1, 1),
-        {"float": "fabsf", "double": "fabs", "int8_t": "abs", "int16_t": "abs", "int32_t": "abs", "int64_t": "llabs"},
+        {"float": "fabsf", "double": "fabs", "int8_t": "abs", "int16_t": "abs", "int32_t": "abs", "int64_t": "abs"},
     ),
     Builtin(("builtins.min",), Rule.SAME, (2, None), {"int": "min"}),
     Builtin(("builtins.max",), Rule.SAME, (2, None), {"int": "max"}),

@@ -62,7 +62,7 @@ from py2cu.ir.types import (
     kind_of,
 )  # fmt: skip
 from py2cu.ir.visit import blocks, statements
-from py2cu.passes.promotion import constant_as, constant_type, join, represents
+from py2cu.passes.promotion import constant_as, constant_type, join, represents, rounded
 from py2cu.source import Span
 
 ARITHMETIC = frozenset(["+", "-", "*", "/", "//", "%", "**"])
@@ -396,7 +396,7 @@ class Typer:
             case BoolOp(left=left, right=right):
                 a, b = self.expr(left), self.expr(right)
                 if known(a) and known(b) and kind_of(scalar(a)) is kind_of(scalar(b)) is Kind.BOOL:
-                    return replace(expr, left=a, right=b, type=PY_BOOL)
+                    return replace(expr, left=a, right=b, type=self.common([a, b]))
                 a, b = self.meet(a, b)
                 return replace(expr, left=a, right=b, type=a.type)
             case Select(test=test, then=then, orelse=orelse):
@@ -554,10 +554,9 @@ class Typer:
         else:
             target = {"int": PY_INT, "float": PY_FLOAT, "bool": PY_BOOL}[str(result)]
         if isinstance(value, Constant):
-            return replace(
-                self.stored(value, target) if isinstance(target, ElementType) else self.convert(value, target),
-                span=span,
-            )
+            made = self.stored(value, target) if isinstance(target, ElementType) else self.convert(value, target)
+            assert isinstance(made, Constant)
+            return replace(made, value=rounded(target, made.value), span=span)
         return Convert(value, target, span, explicit=True)
 
     # --- where types meet ---
@@ -600,7 +599,10 @@ class Typer:
         if value.type == type_ or not known(value):
             return value
         if isinstance(value, Constant):
-            return Constant(constant_as(value.value, type_), value.span, type_, value.text)
+            number = constant_as(value.value, type_)
+            is_cast = isinstance(value.type, ElementType) and value.type.dtype.kind is Kind.FLOAT
+            is_said = number == value.value and not is_cast  # else the digits in the source say another number
+            return Constant(number, value.span, type_, value.text if is_said else "")
         return Convert(value, type_, value.span)
 
     def error(self, code: str, message: str, span: Span, hint: str | None = None) -> None:

@@ -69,7 +69,9 @@ class _Lowering:
                 return self.invert(replace(expr, operand=self.signed(expr.operand)))
             case Compare(left=left, right=right):
                 return self.compare(expr, left, right)
-            case BoolOp(op=op, left=left, right=right) if expr.type != PY_BOOL:
+            case BoolOp(op=op, left=left, right=right, type=ElementType() | PythonType() as type_) if (
+                kind_of(type_) is not Kind.BOOL
+            ):
                 then, orelse = (right, left) if op == "and" else (left, right)
                 return Select(left, then, orelse, expr.span, expr.type)
             case Select(then=then, orelse=orelse):

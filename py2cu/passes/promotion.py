@@ -64,6 +64,15 @@ def _as_half(dtype: DType, single: float) -> float:
     return float(struct.unpack("f", struct.pack("I", bits & 0xFFFF0000))[0])
 
 
+def rounded(type_: ScalarType, value: bool | int | float) -> bool | int | float:
+    """`value`, of the kind of `type_`, as a cast to `type_` leaves it."""
+    match type_:
+        case ElementType(dtype=dtype) if dtype.kind is Kind.FLOAT:
+            return as_float(dtype, value)
+        case _:
+            return value
+
+
 def constant_type(value: bool | int | float) -> PythonType:
     """The Python type of a literal."""
     return PY_BOOL if isinstance(value, bool) else PY_INT if isinstance(value, int) else PY_FLOAT

@@ -29,8 +29,7 @@ DIALECT: Final = Dialect(
     widths=dict.fromkeys(Width, "int64_t"),
     launch_type="int64_t",
     functions={
-        name: f"std::{name}"
-        for name in ("abs", "llabs", "min", "max", "isnan", "isinf", "isfinite", "signbit", "printf")
+        name: f"std::{name}" for name in ("abs", "min", "max", "isnan", "isinf", "isfinite", "signbit", "printf")
     },
     overloads="std::",
     types={"__half": "c10::Half", "__nv_bfloat16": "c10::BFloat16"},

@@ -147,7 +147,8 @@ class ExpressionSpeller:
             case Unary():
                 return self.unary(expr)
             case Binary(op="<<" | ">>" as op, left=left, right=right, type=type_):
-                return self.binary(op, *self.shifted(left, right, self.c_type(type_)))
+                shifted, by = self.shifted(left, right, self.c_type(type_))
+                return replace(self.binary(op, shifted, by), c_type=arithmetic_type(shifted.c_type))
             case Binary(op=op, left=left, right=right, type=type_):
                 return self.binary(op, *self.operands(left, right, self.c_type(type_)))
             case Compare(op=op, left=left, right=right):
@@ -160,7 +161,8 @@ class ExpressionSpeller:
             case Select(test=test, then=then, orelse=orelse, type=type_):
                 a, b = self.operands(then, orelse, self.c_type(type_))
                 text = f"{self.expr(test).within(TERNARY + 1)} ? {a.within(TERNARY + 1)} : {b.within(TERNARY + 1)}"
-                return Spelled(text, TERNARY, common_type(a.c_type, b.c_type))
+                of_one = same_type(a.c_type, b.c_type)  # C promotes operands of two types only
+                return Spelled(text, TERNARY, a.c_type if of_one else common_type(a.c_type, b.c_type))
             case Call():
                 return self.call(expr)
             case Convert(value=value, type=type_) if crosses(expr):
@@ -200,6 +202,8 @@ class ExpressionSpeller:
             return Spelled(f"{text}{'u' if value < 2**32 else 'ul'}", PRIMARY, c_type)
         if value == -(2**63):
             return Spelled("INT64_MIN", PRIMARY, "int64_t")
+        if value == -(2**31) and arithmetic_type(c_type) == "int":
+            return Spelled("INT32_MIN", PRIMARY, "int")
         wide = not -(2**31) < value < 2**31
         return Spelled(f"{text}{'L' if wide else ''}", PRIMARY if value >= 0 else UNARY, "int64_t" if wide else "int")
 
@@ -351,9 +355,9 @@ def float_literal(expr: Constant, c_type: str) -> Spelled:
     sign = "-" if math.copysign(1, value) < 0 else ""
     precedence = UNARY if sign else PRIMARY
     if math.isinf(value):
-        return Spelled(f"{sign}INFINITY", precedence, c_type)
+        return Spelled(f"{sign}INFINITY", precedence, "float")
     if math.isnan(value):
-        return Spelled("NAN", PRIMARY, c_type)
+        return Spelled("NAN", PRIMARY, "float")
     text = expr.text if re.fullmatch(r"-?\d+\.\d+", expr.text) else repr(value)
     return Spelled(text + ("f" if c_type == "float" else ""), precedence, c_type)
 

@@ -1,0 +1,517 @@
+"""Expressions of every type: one production a construct.
+
+`value(writer, type, depth)` writes a random expression of exactly that type. To add a construct, add a function under
+`@makes(...)`: which types it can make, and how many lots it has among the productions of such a type.
+
+What Python would refuse at run time is kept out by construction: integers are divided by odd numbers, floats become
+integers within bounds, indices are taken modulo the extent. `or` and conditional expressions have operands of one type,
+since in CPython they return one of them as it is.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from py2cu.builtins import ROWS, Rule
+from py2cu.dtypes import BOOL, DEFAULT_FLOAT, DTYPES, DType, Kind, promote, promote_weak
+from tests.fuzz.writer import ALL, EXTENT_LIMIT, LIMIT, Array, Type, Value, Writer, fitted
+
+Write = Callable[[Writer, Type, int], Value]
+Test = Callable[[Type], bool]
+
+# What the module of every kernel defines.
+CONSTANTS: Final = {
+    "FULL": (0xFF, "0xFF"), "WIDE": (2**40, "0x10000000000"), "RATE": (0.125, "0.125"), "ON": (True, "True"),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Production:
+    """One construct; a leaf needs no expression in it."""
+
+    write: Write
+    makes: Test
+    lots: int
+    leaf: bool
+
+
+PRODUCTIONS: Final[list[Production]] = []
+
+
+def makes(types: Test, lots: int = 1, leaf: bool = False) -> Callable[[Write], Write]:
+    def enter(write: Write) -> Write:
+        PRODUCTIONS.append(Production(write, types, lots, leaf))
+        return write
+
+    return enter
+
+
+@functools.cache
+def _productions(type_: Type, only_leaves: bool) -> tuple[Write, ...]:
+    found = (row for row in PRODUCTIONS if row.makes(type_) and row.leaf >= only_leaves)
+    return tuple(itertools.chain.from_iterable([row.write] * row.lots for row in found))
+
+
+def value(w: Writer, type_: Type, depth: int = 2) -> Value:
+    """A random expression of `type_`."""
+    return w.apart(lambda: w.pick(_productions(type_, depth <= 0))(w, type_, depth))
+
+
+# --- types --------------------------------------------------------------------------------------------------------
+
+
+def kind_of(type_: Type) -> Kind:
+    return type_.kind if isinstance(type_, DType) else type_
+
+
+def any_type(type_: Type) -> bool:
+    return True
+
+
+def element(type_: Type) -> bool:
+    return isinstance(type_, DType)
+
+
+def of_kinds(*kinds: Kind) -> Test:
+    """Elements of these kinds."""
+    return lambda type_: isinstance(type_, DType) and type_.kind in kinds
+
+
+def python(*kinds: Kind) -> Test:
+    """Python numbers of these kinds."""
+    return lambda type_: isinstance(type_, Kind) and type_ in kinds
+
+
+INTS, FLOATS, NUMERIC = of_kinds(Kind.INT), of_kinds(Kind.FLOAT), of_kinds(Kind.INT, Kind.FLOAT)
+INT_DTYPES: Final = tuple(filter(INTS, DTYPES))
+FLOAT_DTYPES: Final = tuple(filter(FLOATS, DTYPES))
+WHOLE: Final = (*INT_DTYPES, BOOL, Kind.INT, Kind.BOOL)
+
+
+def meeting(a: Type, b: Type) -> Type:
+    """The type in which two numbers compute."""
+    match a, b:
+        case DType(), DType():
+            return promote(a, b)
+        case (DType() as dtype, kind) | (kind, DType() as dtype):
+            return promote_weak(dtype, Kind.INT if kind is Kind.BOOL else kind)
+        case _:
+            return max(a, b, Kind.INT)
+
+
+@functools.cache
+def pairs(type_: Type) -> tuple[tuple[Type, Type], ...]:
+    """The types of two operands that meet in `type_`, first the type itself twice."""
+    found = (pair for pair in itertools.product(ALL, ALL) if pair != (BOOL, BOOL) and meeting(*pair) is type_)
+    return tuple(sorted(found, key=lambda pair: sum(operand is not type_ for operand in pair)))
+
+
+def operands(w: Writer, type_: Type, depth: int) -> list[Value]:
+    """Two expressions that meet in `type_`; Python integers among them fit it."""
+    return [meets(value(w, operand, depth - 1), type_) for operand in w.pick(pairs(type_))]
+
+
+def meets(number: Value, type_: Type) -> Value:
+    """`number` so that an element of `type_` can hold it, where it is a Python integer."""
+    is_integer = number.type in (Kind.INT, Kind.BOOL) and isinstance(type_, DType) and type_.kind is not Kind.FLOAT
+    return fitted(number, type_.low, type_.high) if is_integer else number
+
+
+# --- leaves -------------------------------------------------------------------------------------------------------
+
+
+@makes(element, lots=6, leaf=True)
+def load(w: Writer, type_: Type, depth: int) -> Value:
+    assert isinstance(type_, DType)
+    array = w.input(type_)
+    if depth > 0 and w.chance(4):
+        indices = [subscript(w, array, axis, depth - 1) for axis in range(len(array.extents))]
+        return Value(f"{array.name}[{', '.join(indices)}]", type_)
+    return Value(array.element, type_)
+
+
+def subscript(w: Writer, array: Array, axis: int, depth: int) -> str:
+    """Any element of an axis: this thread's own, the last one, or one computed from anything whole."""
+    extent = w.pick([f"{array.name}.shape[{axis}]", f"{array.name}.shape[{axis - len(array.extents)}]"])
+    extent = f"len({array.name})" if axis == 0 and w.chance(2) else extent
+    index = value(w, w.pick([Kind.INT, *INT_DTYPES]), depth)
+    return w.pick([array.own[axis], "-1", f"{index.text} % {extent}"])
+
+
+@makes(any_type, lots=3, leaf=True)
+def local(w: Writer, type_: Type, depth: int) -> Value:
+    return w.pick(w.locals_of(type_) or [constant(w, type_, 0)])
+
+
+@makes(any_type, lots=2, leaf=True)
+def parameter(w: Writer, type_: Type, depth: int) -> Value:
+    if isinstance(type_, DType):
+        return w.scalar(cast_name(w, type_), Value(f"s_{type_.name}", type_))
+    name, low, high = w.pick({
+        Kind.BOOL: [("flag", 0, 1)], Kind.INT: [("m", 0, 4), ("wide", -(2**40), 2**40)], Kind.FLOAT: [("a", 0, 0)],
+    }[type_])  # fmt: skip
+    return w.scalar(type_.name.lower(), Value(name, type_, low, high))
+
+
+WHOLE_LITERALS: Final = (
+    1, 0, 2, -1, 3, 7, -5, 10, 127, 128, -128, 255, 256, 1000, 2**15 - 1, -(2**15), 2**31 - 1, -(2**31), 2**31, 2**32,
+    -(2**33), 2**53 + 1, 2**61, -(2**61),
+)  # fmt: skip
+FLOAT_LITERALS: Final = (
+    "0.5", "1.0", "0.0", "-0.0", "2.0", "-0.75", "0.1", "1e-3", "3.14159", "100.0", "16777217.0", "1e30", "-1e-30",
+    "1e-40", "5e-324",
+)  # fmt: skip
+
+
+@makes(any_type, lots=2, leaf=True)
+def constant(w: Writer, type_: Type, depth: int) -> Value:
+    """A literal, a name of one, or a cast of one."""
+    match type_:
+        case Kind.BOOL:
+            text = w.pick(["True", "False", "ON"])
+            return Value(text, type_, text != "False", text != "False", True)
+        case Kind.INT:
+            number = w.pick(WHOLE_LITERALS)
+            text, number = w.pick(
+                [(f"({number})" if number < 0 else str(number), number), ("FULL", 255), ("WIDE", 2**40)]
+            )
+            return Value(text, type_, number, number, True)
+        case Kind.FLOAT:
+            text = w.pick([w.pick(FLOAT_LITERALS), "RATE", "math.pi", "math.inf", "math.nan"])
+            named = {"RATE": 0.125, "math.pi": math.pi, "math.inf": math.inf, "math.nan": math.nan}
+            bound = named[text] if text in named else float(text)
+            return Value(f"({text})", type_, bound, bound, True)
+        case _:
+            whole = ("1", "0", str(int(type_.high)), str(int(type_.low)))
+            literal = w.pick(FLOAT_LITERALS if type_.kind is Kind.FLOAT else whole)
+            return Value(f"{cast_name(w, type_)}({literal})", type_, float(literal), float(literal), True)
+
+
+def cast_name(w: Writer, dtype: DType) -> str:
+    return f"{w.pick(['np', 'torch'])}.{dtype.name}"
+
+
+@makes(python(Kind.INT), lots=4, leaf=True)
+def index(w: Writer, type_: Type, depth: int) -> Value:
+    """An element index, an extent or a loop variable."""
+    indices = [Value(name, type_, 0, EXTENT_LIMIT) for _, name in w.axes[::-1]]
+    arrays = w.inputs + w.outputs
+    if arrays and w.chance(4):
+        array = w.pick(arrays)
+        text = w.pick([f"len({array.name})", f"{array.name}.shape[{w.pick(range(len(array.extents)))}]"])
+        return Value(text, type_, 1, EXTENT_LIMIT)
+    return w.pick([*indices, *w.counters])
+
+
+# --- arithmetic ---------------------------------------------------------------------------------------------------
+
+
+def bounded(text: str, low: float, high: float, otherwise: Value) -> Value:
+    """A Python integer, unless 64 bits might not hold it."""
+    return Value(text, Kind.INT, low, high) if -LIMIT <= low <= high <= LIMIT else otherwise
+
+
+def corners(a: Value, b: Value, compute: Callable[[float, float], float]) -> tuple[float, float]:
+    found = [compute(x, y) for x in (a.low, a.high) for y in (b.low, b.high)]
+    return min(found), max(found)
+
+
+_COMPUTE: Final[dict[str, Callable[[float, float], float]]] = {
+    "+": lambda x, y: x + y, "-": lambda x, y: x - y, "*": lambda x, y: x * y,
+}  # fmt: skip
+
+
+@makes(NUMERIC, lots=5)
+@makes(python(Kind.INT), lots=3)
+@makes(python(Kind.FLOAT), lots=3)
+def arithmetic(w: Writer, type_: Type, depth: int) -> Value:
+    a, b = operands(w, type_, depth)
+    op = w.pick("+-*")
+    text = f"({a.text} {op} {b.text})"
+    if type_ is Kind.INT:
+        return bounded(text, *corners(a, b, _COMPUTE[op]), a if a.type is type_ else index(w, type_, 0))
+    return Value(text, type_)
+
+
+@makes(NUMERIC, lots=2)
+@makes(python(Kind.INT, Kind.FLOAT))
+def sign(w: Writer, type_: Type, depth: int) -> Value:
+    a = value(w, type_, depth - 1)
+    op = w.pick(["-", "+", "abs"])
+    low, high = {
+        "-": (-a.high, -a.low), "+": (a.low, a.high), "abs": (0, max(abs(a.low), abs(a.high))),
+    }[op]  # fmt: skip
+    return Value(f"({op}{a.text})" if op != "abs" else f"abs({a.text})", type_, low, high, a.constant)
+
+
+@makes(NUMERIC, lots=2)
+@makes(python(Kind.INT, Kind.FLOAT))
+def extremum(w: Writer, type_: Type, depth: int) -> Value:
+    """`min` and `max` of two or three; among Python's own numbers they return one as it is, so that all have a type."""
+    items = operands(w, type_, depth) if isinstance(type_, DType) else [value(w, type_, depth - 1) for _ in range(2)]
+    if w.chance(3):
+        items.append(value(w, type_, depth - 1))
+    name = w.pick(["min", "max"])
+    choose = min if name == "min" else max
+    low, high = choose(item.low for item in items), choose(item.high for item in items)
+    return Value(f"{name}({', '.join(item.text for item in items)})", type_, low, high)
+
+
+def odd(number: Value) -> Value:
+    """A divisor: a whole number that is not zero."""
+    return Value(f"({number.text} | 1)", number.type, number.low - 1, number.high + 1)
+
+
+@makes(INTS, lots=3)
+def integer_division(w: Writer, type_: Type, depth: int) -> Value:
+    a, b = operands(w, type_, depth)
+    if BOOL in (a.type, b.type) or w.chance(2):  # `bool | 1` is an int64
+        a, b = value(w, type_, depth - 1), Value(str(w.pick([1, 2, 3, 7, 100, *[-1, -5] * type_.signed])), type_)
+    else:
+        b = odd(b)
+    return Value(f"({a.text} {w.pick(['//', '%'])} {b.text})", type_)
+
+
+@makes(python(Kind.INT), lots=3)
+def python_division(w: Writer, type_: Type, depth: int) -> Value:
+    a = value(w, type_, depth - 1)
+    b = w.pick([Value(str(c), type_, c, c) for c in (2, 3, 1, 10, 1000, -1, -4)])
+    b = w.pick([b, b, odd(value(w, type_, depth - 1))])
+    if w.chance(2):
+        return Value(f"({a.text} % {b.text})", type_, min(0, b.low + 1), max(0, b.high - 1))
+    reach = max(abs(a.low), abs(a.high)) + 1
+    return Value(f"({a.text} // {b.text})", type_, *((0, reach) if a.low >= 0 and b.low > 0 else (-reach, reach)))
+
+
+@makes(FLOATS, lots=3)
+def float_division(w: Writer, type_: Type, depth: int) -> Value:
+    a, b = operands(w, type_, depth)
+    return Value(f"({a.text} {w.pick(['/', '//', '%'])} {b.text})", type_)
+
+
+@makes(lambda type_: type_ is DEFAULT_FLOAT)
+def true_division_of_integers(w: Writer, type_: Type, depth: int) -> Value:
+    """Of integer elements, in the default float type."""
+    a = value(w, w.pick(INT_DTYPES), depth - 1)
+    b = value(w, w.pick(INT_DTYPES), depth - 1)
+    return Value(f"({a.text} / {odd(b).text})", type_)
+
+
+@makes(python(Kind.FLOAT), lots=2)
+def python_true_division(w: Writer, type_: Type, depth: int) -> Value:
+    a, b = (value(w, w.pick([Kind.INT, Kind.FLOAT]), depth - 1) for _ in range(2))
+    divisor = odd(b).text if b.type is Kind.INT else f"(abs({b.text}) + 1.0)"
+    op = w.pick(["/", "//", "%"]) if Kind.FLOAT in (a.type, b.type) else "/"
+    return Value(f"({a.text} {op} {divisor})", type_)
+
+
+@makes(INTS)
+def integer_power(w: Writer, type_: Type, depth: int) -> Value:
+    return Value(f"({value(w, type_, depth - 1).text} ** {w.pick([2, 3, 0, 1, 5, 64])})", type_)
+
+
+@makes(python(Kind.INT))
+def python_power(w: Writer, type_: Type, depth: int) -> Value:
+    a, exponent = value(w, type_, depth - 1), w.pick([2, 3, 0, 1])
+    low, high = a.low**exponent, a.high**exponent
+    if exponent % 2 == 0:
+        low, high = min(low, high) if a.low > 0 else 0, max(low, high, 1)
+    return bounded(f"({a.text} ** {exponent})", min(low, 0), high, a)
+
+
+@makes(FLOATS)
+def float_power(w: Writer, type_: Type, depth: int) -> Value:
+    a = value(w, type_, depth - 1)
+    exponent = w.pick(["2", "0.5", "3", "-1", "-2", "0", "1.5", None])
+    return Value(f"({a.text} ** {exponent or meets(value(w, w.pick([type_, Kind.FLOAT]), 0), type_).text})", type_)
+
+
+# --- bits ---------------------------------------------------------------------------------------------------------
+
+
+@makes(INTS, lots=2)
+def bits(w: Writer, type_: Type, depth: int) -> Value:
+    a, b = operands(w, type_, depth)
+    if {a.type, b.type} == {BOOL, Kind.BOOL}:  # which stay bool, where sums would count them
+        a = value(w, type_, depth - 1)
+    return Value(f"({a.text} {w.pick('&|^')} {b.text})", type_)
+
+
+@makes(lambda type_: type_ is BOOL, lots=4)
+def bits_of_bools(w: Writer, type_: Type, depth: int) -> Value:
+    a, b = value(w, BOOL, depth - 1), value(w, w.pick([BOOL, Kind.BOOL]), depth - 1)
+    return Value(f"({a.text} {w.pick('&|^')} {b.text})", type_)
+
+
+@makes(python(Kind.INT), lots=2)
+def python_bits(w: Writer, type_: Type, depth: int) -> Value:
+    a, b = operands(w, type_, depth)
+    if a.type is b.type is Kind.BOOL:
+        a = Value(f"int({a.text})", type_, 0, 1)
+    op = w.pick("&|^")
+    bound = 2 ** max(int(max(abs(v.low), abs(v.high) + 1)).bit_length() for v in (a, b))
+    low = 0 if min(a.low, b.low) >= 0 or (op == "&" and max(a.low, b.low) >= 0) else -bound
+    return bounded(f"({a.text} {op} {b.text})", low, bound, a if a.type is type_ else index(w, type_, 0))
+
+
+@makes(of_kinds(Kind.BOOL, Kind.INT))
+def inverted(w: Writer, type_: Type, depth: int) -> Value:
+    return Value(f"(~{value(w, type_, depth - 1).text})", type_)
+
+
+@makes(python(Kind.INT))
+def python_inverted(w: Writer, type_: Type, depth: int) -> Value:
+    a = value(w, type_, depth - 1)
+    return Value(f"(~{a.text})", type_, -a.high - 1, -a.low - 1)
+
+
+@makes(INTS, lots=2)
+def shift(w: Writer, type_: Type, depth: int) -> Value:
+    """By a constant, or by an element of the same type that is cut to its width."""
+    a, b = value(w, type_, depth - 1), value(w, type_, depth - 1)
+    count = str(w.pick([1, 0, 3, type_.bits - 1]))
+    count = w.pick([count, f"({b.text} & {type_.bits - 1})", f"({value(w, Kind.INT, depth - 1).text} & 7)"])
+    return Value(f"({a.text} {w.pick(['<<', '>>'])} {count})", type_)
+
+
+@makes(python(Kind.INT))
+def python_shift(w: Writer, type_: Type, depth: int) -> Value:
+    a, count = value(w, type_, depth - 1), w.pick([1, 0, 3, 31, 40, 63])
+    if w.chance(2):
+        return Value(f"({a.text} >> {count})", type_, min(0, a.low), max(0, a.high))
+    return bounded(f"({a.text} << {count})", min(0, a.low * 2**count), max(0, a.high * 2**count), a)
+
+
+# --- choices ------------------------------------------------------------------------------------------------------
+
+
+@makes(any_type, lots=2)
+def conditional(w: Writer, type_: Type, depth: int) -> Value:
+    a, b = value(w, type_, depth - 1), value(w, type_, depth - 1)
+    low, high = min(a.low, b.low), max(a.high, b.high)
+    return Value(f"({a.text} if {test(w, depth - 1)} else {b.text})", type_, low, high)
+
+
+@makes(any_type)
+def junction(w: Writer, type_: Type, depth: int) -> Value:
+    a, b = value(w, type_, depth - 1), value(w, type_, depth - 1)
+    low, high = min(a.low, b.low, 0), max(a.high, b.high, 0)
+    return Value(f"({a.text} {w.pick(['and', 'or'])} {b.text})", type_, low, high)
+
+
+@makes(element)
+def mixed_junction(w: Writer, type_: Type, depth: int) -> Value:
+    """`or` of two types gives the one in which they meet; CPython gives either, so that a cast makes it one."""
+    a, b = operands(w, type_, depth) if type_ is not BOOL else [value(w, BOOL, depth - 1)] * 2
+    text = w.pick(
+        [f"{a.text} or {b.text}", f"{a.text} and {b.text}", f"{a.text} if {test(w, depth - 1)} else {b.text}"]
+    )
+    return Value(f"{cast_name(w, type_)}({text})", type_)
+
+
+def test(w: Writer, depth: int) -> str:
+    """Anything whose truth counts."""
+    first = value(w, w.pick([Kind.BOOL, Kind.BOOL, *ALL]), depth)
+    if depth > 0 and w.chance(6):
+        second = value(w, w.pick([Kind.BOOL, first.type]), depth - 1)
+        return f"({first.text} {w.pick(['and', 'or'])} {second.text})"
+    return first.text
+
+
+# --- truth --------------------------------------------------------------------------------------------------------
+
+
+@makes(python(Kind.BOOL), lots=6)
+def comparison(w: Writer, type_: Type, depth: int) -> Value:
+    """Of two, or chained of three; a Python number is one that the element type holds."""
+    common = w.pick([t for t in ALL if t not in (BOOL, Kind.BOOL)])
+    first, *rest = operands(w, common, depth)
+    if w.chance(5):
+        rest.append(value(w, common, depth - 1))
+    links = [f"{w.pick(['<', '<=', '==', '!=', '>', '>='])} {item.text}" for item in rest]
+    return Value(f"({first.text} {' '.join(links)})", type_, 0, 1)
+
+
+@makes(python(Kind.BOOL))
+def negation(w: Writer, type_: Type, depth: int) -> Value:
+    return Value(f"(not {value(w, w.pick(ALL), depth - 1).text})", type_, 0, 1)
+
+
+@makes(python(Kind.BOOL))
+def predicate(w: Writer, type_: Type, depth: int) -> Value:
+    name = w.pick([row.key for row in ROWS.values() if row.rule is Rule.PREDICATE])
+    return Value(f"{name}({value(w, w.pick([*FLOAT_DTYPES, Kind.FLOAT]), depth - 1).text})", type_, 0, 1)
+
+
+@makes(python(Kind.BOOL))
+def truth(w: Writer, type_: Type, depth: int) -> Value:
+    return Value(f"bool({value(w, w.pick(ALL), depth - 1).text})", type_, 0, 1)
+
+
+# --- functions and casts ------------------------------------------------------------------------------------------
+
+_FUNCTIONS: Final = tuple(row for row in ROWS.values() if row.rule is Rule.FLOAT)
+# Python's own raise outside their domain; these have none within the bounds of `clamped`.
+_TOTAL: Final = ("sin", "cos", "tanh", "atan", "cbrt", "erf", "erfc", "fabs", "asinh", "atan2", "hypot", "copysign")
+
+
+@makes(FLOATS, lots=3)
+@makes(python(Kind.FLOAT))
+def function(w: Writer, type_: Type, depth: int) -> Value:
+    """A function of `math`; integer elements count as the default float."""
+    rows = _FUNCTIONS if isinstance(type_, DType) else [r for r in _FUNCTIONS if r.key.removeprefix("math.") in _TOTAL]
+    row = w.pick(rows)
+    types = [type_, *INT_DTYPES] if type_ is DEFAULT_FLOAT else [type_]
+    arguments = [value(w, w.pick(types), depth - 1) for _ in range(row.arity[0])]
+    texts = [clamped(w, a).text if isinstance(type_, Kind) else a.text for a in arguments]
+    return Value(f"{row.key}({', '.join(texts)})", type_)
+
+
+def clamped(w: Writer, number: Value) -> Value:
+    """A float within bounds and no NaN, which `max` leaves behind as its second argument."""
+    bound = w.pick(["30000.0", "2.0", "1e12"])
+    bound = bound if number.type is Kind.FLOAT or number.type.bits > 16 else "30000.0"
+    return Value(f"min({bound}, max(-{bound}, {number.text}))", number.type, -float(bound), float(bound))
+
+
+@makes(python(Kind.INT), lots=2)
+def rounded(w: Writer, type_: Type, depth: int) -> Value:
+    """A float as a Python integer."""
+    number = clamped(w, value(w, w.pick([*FLOAT_DTYPES, Kind.FLOAT]), depth - 1))
+    name = w.pick(["int", "round", "math.floor", "math.ceil", "math.trunc"])
+    return Value(f"{name}({number.text})", type_, number.low, number.high)
+
+
+@makes(python(Kind.INT), lots=2)
+def whole(w: Writer, type_: Type, depth: int) -> Value:
+    """A whole number of any type as a Python integer."""
+    number = value(w, w.pick([t for t in WHOLE if not isinstance(t, DType) or t.bits < 64]), depth - 1)
+    low, high = (number.type.low, number.type.high) if isinstance(number.type, DType) else (number.low, number.high)
+    return Value(f"{w.pick(['int', 'round'])}({number.text})", type_, low, high)
+
+
+@makes(python(Kind.FLOAT), lots=2)
+def as_float(w: Writer, type_: Type, depth: int) -> Value:
+    return Value(f"float({value(w, w.pick(ALL), depth - 1).text})", type_)
+
+
+@makes(element, lots=3)
+def cast(w: Writer, type_: Type, depth: int) -> Value:
+    assert isinstance(type_, DType)
+    return Value(f"{cast_name(w, type_)}({convertible(w, type_, depth).text})", type_)
+
+
+def convertible(w: Writer, dtype: DType, depth: int) -> Value:
+    """Any number, which `dtype` takes: a constant that fits; mostly a float that does, since C++ leaves others open."""
+    number = value(w, w.pick(ALL), depth - 1)
+    if number.constant:
+        return number if number.fits(dtype) else constant(w, dtype, 0)
+    if dtype.kind is Kind.INT and kind_of(number.type) is Kind.FLOAT and not w.chance(6):
+        bound = min(30000, int(dtype.high))
+        return Value(f"min({bound}, max({-bound if dtype.signed else 0}, {number.text}))", number.type)
+    return number

@@ -1,0 +1,178 @@
+"""The verdict on kernels: translated twice, compiled together, each compared with its Python.
+
+In: sources of kernels. Out: a `Verdict` each, in order.
+"""
+
+from __future__ import annotations
+
+import enum
+import time
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from types import FunctionType
+from typing import Any, Final
+
+from py2cu.diagnostics import TranslationError
+from py2cu.ir.signature import Signature
+from py2cu.kernels import Kernel
+from py2cu.pipeline import translate_file
+from py2cu.runtime.check import check_kernel
+from py2cu.runtime.inputs import TAME, Case, make_case
+from py2cu.runtime.simulate import bind_dims
+from py2cu.source import SourceFile
+from py2cu.translation import Translation
+from tests.fuzz.kernels import NAME, PRELUDE
+from tests.fuzz.libraries import CompileFailure, Device, Run, build
+
+
+class Outcome(enum.StrEnum):
+    """What came of a kernel."""
+
+    AGREES = "agrees"
+    REFUSED = "refused"  # with a diagnostic
+    UNPROVEN = "unproven"  # its Python raised on every input
+    DIFFERS = "differs"
+    CHANGES = "two translations differ"
+    BREAKS = "the translator broke"
+    UNCOMPILED = "does not compile"
+    CRASHED = "crashed"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """An outcome, in words: the codes of a refusal, the first bad element."""
+
+    outcome: Outcome
+    message: str = ""
+    cases: int = 0
+    skipped: int = 0
+    elements: int = 0
+
+    @property
+    def is_fault(self) -> bool:
+        return self.outcome not in (Outcome.AGREES, Outcome.REFUSED, Outcome.UNPROVEN)
+
+
+@dataclass(slots=True)
+class Seconds:
+    """Where the time went."""
+
+    spent: dict[str, float] = field(default_factory=dict)
+
+    def measure(self, what: str, work: Callable[[], Any]) -> Any:
+        start = time.perf_counter()
+        try:
+            return work()
+        finally:
+            self.spent[what] = self.spent.get(what, 0.0) + time.perf_counter() - start
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What `check_kernel` asks for: Python, signature, and a way to run the compiled code."""
+
+    python: FunctionType
+    signature: Signature
+    launch: Run
+
+    def run(self, target_device: str, arguments: Mapping[str, Any]) -> None:
+        self.launch({**bind_dims(self.signature, arguments), **arguments})
+
+
+def judge(sources: Sequence[str], device: Device, seconds: Seconds, sanitize: bool = False) -> list[Verdict]:
+    """A verdict on each source. A kernel that ends the process ends this one."""
+    verdicts: dict[int, Verdict] = {}
+    translations: dict[int, Translation] = {}
+    for number, source in enumerate(sources):
+        found = seconds.measure("translate", partial(translate, source, device))
+        if isinstance(found, Verdict):
+            verdicts[number] = found
+        else:
+            translations[number] = found
+    runs = seconds.measure("compile", lambda: dict(_compile(translations, device, sanitize)))
+    for number, run in runs.items():
+        if isinstance(run, Verdict):
+            verdicts[number] = run
+        else:
+            checked = _checked(sources[number], translations[number], run)
+            verdicts[number] = seconds.measure("check", partial(compare, checked, device))
+    return [verdicts[number] for number in range(len(sources))]
+
+
+def translate(source: str, device: Device) -> Translation | Verdict:
+    """The translation, or the verdict where there is none."""
+    file = SourceFile(f"{NAME}.py", PRELUDE + source)
+    try:
+        first, second = (translate_file(file, targets=device.targets) for _ in range(2))
+    except TranslationError as error:
+        codes = sorted({item.code for item in error.diagnostics})
+        return Verdict(Outcome.REFUSED, f"{' '.join(codes)}: {error.diagnostics[0].message}")
+    except Exception:
+        return Verdict(Outcome.BREAKS, traceback.format_exc())
+    return first if first == second else Verdict(Outcome.CHANGES)
+
+
+def _compile(
+    translations: Mapping[int, Translation], device: Device, sanitize: bool
+) -> Iterator[tuple[int, Run | Verdict]]:
+    """What runs each kernel. Where not all compile, those that the compiler names are left out, or halves are tried."""
+    if not translations:
+        return
+    numbers = [*translations]
+    try:
+        runs = build([*translations.values()], device, sanitize)
+    except CompileFailure as failure:
+        named = failure.errors if failure.errors or len(numbers) > 1 else {0: str(failure)}
+        for place, error in named.items():
+            yield numbers[place], Verdict(Outcome.UNCOMPILED, error)
+        rest = [number for place, number in enumerate(numbers) if place not in named]
+        half = len(rest) if named else len(rest) // 2
+        for part in (rest[:half], rest[half:]):
+            yield from _compile({number: translations[number] for number in part}, device, sanitize)
+    else:
+        yield from zip(numbers, runs, strict=True)
+
+
+def _checked(source: str, translation: Translation, run: Run) -> Checked:
+    """The compiled kernel and its Python, which CPython compiles from the same source."""
+    home: dict[str, Any] = {"__name__": NAME}
+    exec(compile(PRELUDE + source, f"{NAME}.py", "exec"), home)
+    kernel = home[NAME]
+    assert isinstance(kernel, Kernel)
+    return Checked(kernel.python, translation.signatures[0], run)
+
+
+def compare(checked: Checked, device: Device) -> Verdict:
+    report = check_kernel(checked, cases(checked.signature), device=device.memory)
+    outcome = Outcome.AGREES if report.ok else Outcome.DIFFERS if report.failures else Outcome.UNPROVEN
+    return Verdict(outcome, "" if report.ok else str(report), report.cases, len(report.skipped), report.elements)
+
+
+# --- inputs -------------------------------------------------------------------------------------------------------
+
+# Extents, and the values that meet them: few threads, since CPython runs each, but over the edge of a block.
+PLAN: Final = (
+    ({"n": 5, "m": 3, "p": 2, "q": 3}, "random"),
+    ({"n": 6, "m": 2, "p": 3, "q": 1}, "extreme"),
+    ({"n": 7, "m": 3, "p": 2, "q": 2}, "non-finite"),
+    ({"n": 3, "m": 1, "p": 1, "q": 4}, TAME),
+)  # fmt: skip
+WIDE: Final = (2**31, -(2**40), 5, -(2**31) - 1, 2**40, -1, 0)
+FLOATS: Final = (0.5, -1.25, 0.1, 3e7, -0.0, 1e-3)
+
+
+def cases(signature: Signature) -> Iterator[Case]:
+    """The inputs of a kernel, the same each time."""
+    names = {dim.name for dim in signature.dims} | {name for name in PLAN[0][0] if _reads(signature, name)}
+    for seed, (sizes, values) in enumerate(PLAN):
+        case = make_case(signature, {name: sizes[name] for name in sizes if name in names}, values, seed)
+        assert case is not None
+        chosen = {"wide": WIDE[seed % len(WIDE)], "a": FLOATS[seed % len(FLOATS)]}
+        given = {name: chosen.get(name, argument) for name, argument in case.arguments.items()}
+        yield replace(case, arguments=given)
+
+
+def _reads(signature: Signature, name: str) -> bool:
+    return any(parameter.name == name for parameter in signature.parameters)

@@ -1,0 +1,68 @@
+"""The strategy: whole kernels, index and block kernels in one to three dimensions.
+
+Out: `kernels()`, which draws Python source without its imports (`PRELUDE`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from hypothesis import strategies
+
+from py2cu.dtypes import DTYPES
+from tests.fuzz.expressions import CONSTANTS, value
+from tests.fuzz.statements import body
+from tests.fuzz.writer import AXES, Writer
+
+BLOCKS: Final = {1: (4,), 2: (4, 2), 3: (4, 2, 2)}
+NAME: Final = "f"  # of every kernel
+PRELUDE: Final = "\n".join([
+    "from __future__ import annotations",
+    "import math",
+    "import numpy as np",
+    "import torch",
+    f"from jaxtyping import {', '.join(row.jaxtyping for row in DTYPES)}",
+    "from torch import Tensor",
+    "from py2cu import Index, blockDim, blockIdx, kernel, threadIdx",
+    *(f"{name} = {text}" for name, (_, text) in CONSTANTS.items()),
+    "",
+    "",
+])  # fmt: skip
+
+
+@strategies.composite
+def kernels(draw: Callable[[Any], Any]) -> str:
+    """The source of one kernel."""
+    w = Writer(draw)
+    w.rank = w.pick([1, 1, 2, 3])
+    is_index = not w.chance(3)
+    body(w, most=7)
+    for array in w.outputs or [w.output(w.pick(DTYPES))]:
+        if w.chance(2) or len(w.outputs) == 1:
+            w.add(f"{array.element} = {value(w, array.dtype, 2).text}")
+    return "\n".join([*_head(w, is_index), *(() if is_index else _indices(w)), *w.lines, ""])
+
+
+def _head(w: Writer, is_index: bool) -> list[str]:
+    """The decorator and the parameters, arrays and numbers mixed."""
+    block = f"block={BLOCKS[w.rank]}"
+    size = "" if is_index else f"size=({''.join(f'{extent!r}, ' for extent, _ in AXES[: w.rank])}), "
+    indices = [f'{index}: Index["{extent}"]' for extent, index in w.axes]
+    arrays = [array.annotation for array in w.inputs + w.outputs]
+    scalars = [f"{name}: {annotation}" for name, annotation in w.scalars.items()]
+    scalars += ["n: int"] if w.chance(4) else []
+    middle = len(arrays) // 2
+    parameters = [*(indices if is_index else []), *arrays[:middle], *scalars, *arrays[middle:]]
+    return [f"@kernel({size}{block})", f"def {NAME}({', '.join(parameters)}):"]
+
+
+def _indices(w: Writer) -> list[str]:
+    """A block kernel's own index arithmetic, guarded by itself or by the translator."""
+    lines = [
+        f"    {index} = blockIdx.{axis} * blockDim.{axis} + threadIdx.{axis}"
+        for axis, (_, index) in zip("xyz", AXES[: w.rank], strict=False)
+    ]
+    places = {extent: axis for axis, extent in enumerate(w.outputs[0].extents)}
+    past = [f"{index} >= {w.outputs[0].name}.shape[{places[extent]}]" for extent, index in AXES[: w.rank]]
+    return [*lines, f"    if {' or '.join(past)}:", "        return"] if w.chance(2) else lines

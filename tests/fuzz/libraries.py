@@ -1,0 +1,149 @@
+"""Many kernels in one shared library, without torch's binding: what makes tens of thousands of them affordable.
+
+In: translations and a target. Out: a `Library`, whose functions run a kernel's own launcher, reached through a C
+function that takes the addresses of all arguments. The texts are those that a user gets, a namespace each.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import enum
+import re
+import subprocess
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+
+from py2cu.runtime import toolchain
+from py2cu.translation import Artifacts, TargetName, Translation
+from tests.emulator import emulate
+
+
+class Device(enum.StrEnum):
+    """Where kernels run: the CPU's text, CUDA's on a GPU, CUDA's on the CPU (`tests/emulator.py`)."""
+
+    CPU = "cpu"
+    CUDA = "cuda"
+    EMULATED = "emulated"
+
+    @property
+    def targets(self) -> tuple[TargetName, ...]:
+        """The texts that it needs."""
+        return {Device.CPU: (TargetName.CPU,), Device.CUDA: (TargetName.CUDA,)}.get(self, tuple(TargetName))
+
+    @property
+    def memory(self) -> str:
+        return "cuda" if self is Device.CUDA else "cpu"
+
+
+class CompileFailure(Exception):
+    """The compiler refused the text; `errors` holds the first for each kernel that it names, by its place."""
+
+    def __init__(self, log: str) -> None:
+        super().__init__(log)
+        found = re.findall(r"^kernel_(\d+)\W.*?(error.*)", log, flags=re.MULTILINE)
+        self.errors = {int(place): error for place, error in reversed(found)}
+
+
+Run = Callable[[Mapping[str, Any]], None]
+
+_C: Final = {
+    "bool": ctypes.c_bool, "int": ctypes.c_int, "int64_t": ctypes.c_int64, "int32_t": ctypes.c_int32,
+    "int16_t": ctypes.c_int16, "int8_t": ctypes.c_int8, "uint8_t": ctypes.c_uint8, "uint16_t": ctypes.c_uint16,
+    "uint32_t": ctypes.c_uint32, "uint64_t": ctypes.c_uint64, "float": ctypes.c_float, "double": ctypes.c_double,
+}  # fmt: skip
+_LAUNCHER: Final = re.compile(r"^(?:void|cudaError_t) (\w+_launch)\(\s*([^;]*?)\);", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Launcher:
+    """A kernel's launcher: its name and its parameters, each a C type and a name."""
+
+    name: str
+    parameters: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def of(cls, header: str) -> Launcher:
+        """The launcher that chooses its own grid, by its declaration."""
+        name, text = next(match for match in _LAUNCHER.findall(header) if "dim3 grid" not in match[1].lower())
+        parameters = [parameter.strip().rsplit(" ", 1) for parameter in text.split(",")]
+        return cls(name, tuple((type_, name) for type_, name in parameters if name != "stream"))
+
+    def bridge(self, number: int, returns: bool) -> str:
+        """The C function in front of it."""
+        values = [f"*static_cast<{type_}*>(a[{place}])" for place, (type_, _) in enumerate(self.parameters)]
+        call = f"kernel_{number}::{self.name}({', '.join([*values, 'nullptr'] if returns else values)})"
+        body = f"return {call};" if returns else f"{call}; return 0;"
+        return f'extern "C" __attribute__((visibility("default"))) int run_{number}(void** a) {{ {body} }}'
+
+    def pack(self, arguments: Mapping[str, Any]) -> list[Any]:
+        """The arguments as C values."""
+        return [
+            ctypes.c_void_p(arguments[name].data_ptr()) if "*" in type_ else _C[type_](arguments[name])
+            for type_, name in self.parameters
+        ]
+
+
+def build(translations: Sequence[Translation], device: Device, sanitize: bool = False) -> list[Run]:
+    """What runs each of `translations`, compiled together.
+
+    Raises:
+        CompileFailure: one of them, at least, is refused.
+    """
+    texts = [_artifacts(translation, device) for translation in translations]
+    launchers = [Launcher.of(text.header.text) for text in texts]
+    with tempfile.TemporaryDirectory(prefix="py2cu-fuzz-") as folder:
+        source, library = Path(folder, "kernels.cu"), Path(folder, "kernels.so")
+        source.write_text(_one_text(texts, launchers, device is Device.CUDA), encoding="utf-8")
+        command = [*_compiler(device, sanitize), str(source), "-o", str(library)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise CompileFailure(done.stderr or done.stdout)
+        loaded = ctypes.CDLL(str(library))
+    return [_runner(loaded[f"run_{number}"], launcher, device) for number, launcher in enumerate(launchers)]
+
+
+def _artifacts(translation: Translation, device: Device) -> Artifacts:
+    whole = emulate(translation) if device is Device.EMULATED else translation
+    return whole.texts[TargetName.CUDA if device is Device.CUDA else TargetName.CPU]
+
+
+def _one_text(texts: Sequence[Artifacts], launchers: Sequence[Launcher], is_cuda: bool) -> str:
+    """The includes first, then each kernel in a namespace of its own, then the bridges."""
+    includes: dict[str, None] = {}
+    bodies: list[str] = []
+    for number, text in enumerate(texts):
+        bodies.append(f'#line 1 "kernel_{number}"\nnamespace kernel_{number} {{')
+        for line in [*text.header.text.splitlines(), *text.kernel.text.splitlines()]:
+            if line.startswith("#include <"):
+                includes[line] = None
+            elif not line.startswith(('#include "', "#pragma once")):
+                bodies.append(line)
+        bodies += ["}", launchers[number].bridge(number, is_cuda)]
+    return "\n".join([*includes, *bodies, ""])
+
+
+def _compiler(device: Device, sanitize: bool) -> list[str]:
+    """`-O1` halves the time. Shifts of negative numbers are left to compilers, which agree with C++20 about them."""
+    if device is Device.CUDA:
+        flags = toolchain.gencode_flags(toolchain.gpu_architectures())
+        return [str(toolchain.find_nvcc()), "-std=c++17", "-O1", *flags, "-shared", "-Xcompiler=-fPIC", "-w"]
+    checks = ["-fsanitize=undefined", "-fno-sanitize=shift-base", "-fno-sanitize-recover=all"] if sanitize else []
+    flags = ["-std=c++17", "-O1", "-ffp-contract=off", "-fvisibility=hidden", "-w", "-shared", "-fPIC", *checks]
+    return [str(toolchain.find_cxx()), "-x", "c++", *flags]
+
+
+def _runner(function: Any, launcher: Launcher, device: Device) -> Run:
+    def run(arguments: Mapping[str, Any]) -> None:
+        values = launcher.pack(arguments)
+        error = function((ctypes.c_void_p * len(values))(*(ctypes.addressof(value) for value in values)))
+        if error:
+            raise RuntimeError(f"the launch failed: error {error}")
+        if device is Device.CUDA:
+            torch.cuda.synchronize()
+
+    return run

@@ -1,0 +1,304 @@
+"""Statements: one production a construct.
+
+`statement(writer, depth)` writes a random one. To add a construct, add a function under `@statement_of(...)`, which
+says how many lots it has and where it can stand.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from py2cu.dtypes import BOOL, DTYPES, DType, Kind
+from tests.fuzz.expressions import (
+    INT_DTYPES,
+    convertible,
+    kind_of,
+    meeting,
+    meets,
+    odd,
+    pairs,
+    test,
+    value,
+)  # fmt: skip
+from tests.fuzz.writer import ALL, EXTENT_LIMIT, LOCAL_LIMIT, Type, Value, Writer, fitted
+
+Write = Callable[[Writer], None]
+
+MOST_LOOPS: Final = 3  # around a statement
+DEEPEST: Final = 5  # indent
+STEP_LIMIT: Final = 2**30  # what one update adds to an integer local
+
+
+@dataclass(frozen=True, slots=True)
+class Production:
+    """One construct; `nests` where it holds a block, `loops` where it is a loop, `in_loop` where it needs one."""
+
+    write: Write
+    lots: int
+    nests: bool
+    loops: bool
+    in_loop: bool
+
+
+PRODUCTIONS: Final[list[Production]] = []
+
+
+def statement_of(
+    lots: int = 1, *, nests: bool = False, loops: bool = False, in_loop: bool = False
+) -> Callable[[Write], Write]:
+    def enter(write: Write) -> Write:
+        PRODUCTIONS.append(Production(write, lots, nests, loops, in_loop))
+        return write
+
+    return enter
+
+
+@functools.cache
+def _productions(may_nest: bool, may_loop: bool, in_loop: bool) -> tuple[Write, ...]:
+    found = (
+        row
+        for row in PRODUCTIONS
+        if (may_nest or not row.nests) and (may_loop or not row.loops) and (in_loop or not row.in_loop)
+    )
+    return tuple(itertools.chain.from_iterable([row.write] * row.lots for row in found))
+
+
+def statement(w: Writer) -> None:
+    """A random statement, and what it needs around it."""
+    may_nest = w.indent < DEEPEST
+    w.apart(lambda: w.pick(_productions(may_nest, may_nest and w.loops < MOST_LOOPS, w.loops > 0))(w))
+
+
+def body(w: Writer, most: int = 3) -> None:
+    for _ in range(most):
+        if w.pick([False, True, True]):
+            statement(w)
+
+
+def assignable(w: Writer, type_: Type, depth: int = 2) -> Value:
+    """A value for a local of `type_`."""
+    number = value(w, type_, depth)
+    return fitted(number, -LOCAL_LIMIT, LOCAL_LIMIT) if type_ is Kind.INT else number
+
+
+# --- assignments --------------------------------------------------------------------------------------------------
+
+
+@statement_of(5)
+def store(w: Writer) -> None:
+    """Into an output, any number."""
+    dtype = w.pick(DTYPES)
+    number = convertible(w, dtype, 3)
+    w.add(f"{w.output(dtype).element} = {number.text}")
+
+
+@statement_of(6)
+def new_local(w: Writer) -> None:
+    number = assignable(w, w.pick(ALL))
+    w.add(f"{w.declare(number).text} = {number.text}")
+
+
+@statement_of(3)
+def assignment(w: Writer) -> None:
+    if not w.scope:
+        return new_local(w)
+    local = w.pick(w.scope)
+    w.add(f"{local.text} = {assignable(w, local.type).text}")
+    return None
+
+
+@statement_of(2)
+def assignment_to_several(w: Writer) -> None:
+    number = assignable(w, w.pick(ALL))
+    w.add(f"{w.declare(number).text} = {w.declare(number).text} = {number.text}")
+
+
+@statement_of(2)
+def tuple_assignment(w: Writer) -> None:
+    numbers = [assignable(w, w.pick(ALL)) for _ in range(w.pick([2, 3]))]
+    names = [w.fresh() for _ in numbers]
+    w.add(f"{', '.join(names)} = {', '.join(number.text for number in numbers)}")
+    for name, number in zip(names, numbers, strict=True):
+        w.declare(number, name)
+
+
+@statement_of(2)
+def swap(w: Writer) -> None:
+    """Of locals of one type, or of one and an element of an output."""
+    if not w.scope:
+        return new_local(w)
+    first = w.pick(w.scope)
+    others = [local.text for local in w.locals_of(first.type) if local is not first]
+    if isinstance(first.type, DType):
+        others.append(w.output(first.type).element)
+    if not others:
+        return new_local(w)
+    pair = [first.text, w.pick(others)]
+    w.add(f"{', '.join(pair)} = {', '.join(pair[::-1])}")
+    return None
+
+
+@statement_of()
+def shape(w: Writer) -> None:
+    """Extents, unpacked."""
+    arrays = [array for array in w.inputs + w.outputs if len(array.extents) > 1]
+    if not arrays:
+        return new_local(w)
+    array = w.pick(arrays)
+    names = [w.fresh("extent") for _ in array.extents]
+    w.add(f"{', '.join(names)} = {array.name}.shape")
+    w.scope += [Value(name, Kind.INT, 1, EXTENT_LIMIT) for name in names]
+    return None
+
+
+@statement_of(4)
+def update(w: Writer) -> None:
+    """`+=` and its kin, of a local or of an element of an output."""
+    places = [local for local in w.scope if local.type not in (Kind.BOOL, BOOL) and "extent" not in local.text]
+    places += [Value(array.element, array.dtype) for array in w.outputs if array.dtype is not BOOL]
+    place = w.pick(places or [Value(w.output(DTYPES[-1]).element, DTYPES[-1])])
+    w.add(f"{place.text} {_operation(w, place)}")
+
+
+def _operation(w: Writer, place: Value) -> str:
+    """An operator and its right side that leave `place` its type."""
+    type_, kind = place.type, kind_of(place.type)
+    if type_ is Kind.INT:
+        return w.pick([
+            f"{w.pick('+-')}= {fitted(value(w, type_, 2), -STEP_LIMIT, STEP_LIMIT).text}",
+            f"{w.pick(['//=', '>>=', '%='])} {w.pick([3, 1, 10])}",
+        ])  # fmt: skip
+    others = [b for a, b in pairs(type_) if a is type_]
+    number = meets(value(w, w.pick(others), 2), type_)
+    simple = f"{w.pick('+-*')}= {number.text}"
+    if type_ is Kind.FLOAT:
+        return simple
+    if kind is Kind.FLOAT:
+        return w.pick([simple, f"{w.pick(['/', '//', '%'])}= {number.text}", f"**= {w.pick([2, 0.5])}"])
+    divisor = odd(value(w, type_, 1)).text
+    return w.pick([
+        simple, f"{w.pick('&|^')}= {number.text}", f"{w.pick(['//', '%'])}= {divisor}",
+        f"{w.pick(['<<', '>>'])}= {w.pick([1, 0, 7])}", "**= 2",
+    ])  # fmt: skip
+
+
+# --- branches -----------------------------------------------------------------------------------------------------
+
+
+@statement_of(4, nests=True)
+def branch(w: Writer) -> None:
+    """`if`, with `elif` and `else` or without."""
+    with w.block(f"if {test(w, 2)}:"):
+        body(w)
+    if w.chance(3):
+        with w.block(f"elif {test(w, 2)}:"):
+            body(w)
+    if w.chance(2):
+        with w.block("else:"):
+            body(w)
+
+
+@statement_of(2, nests=True)
+def local_of_both_branches(w: Writer) -> None:
+    """Assigned on either path, so that it is known after them."""
+    type_, name = w.pick(ALL), w.fresh()
+    with w.block(f"if {test(w, 2)}:"):
+        w.add(f"{name} = {assignable(w, type_).text}")
+    with w.block("else:"):
+        w.add(f"{name} = {assignable(w, type_).text}")
+    w.declare(Value(name, type_), name)
+
+
+@statement_of()
+def leave(w: Writer) -> None:
+    with w.block(f"if {value(w, Kind.BOOL, 2).text} and {value(w, Kind.BOOL, 2).text}:"):
+        w.add("return")
+
+
+@statement_of(3, in_loop=True)
+def break_or_continue(w: Writer) -> None:
+    with w.block(f"if {test(w, 2)}:"):
+        w.add(w.pick(["break", "continue"]))
+
+
+# --- loops --------------------------------------------------------------------------------------------------------
+
+# Start, stop and step of loops that run a few times, between the bounds given.
+RANGES: Final = (
+    ("3", 0, 2), ("1, 3", 1, 2), ("-2, 2", -2, 1), ("0, 7, 3", 0, 6), ("3, -2, -1", -1, 3), ("5, 0, -2", 1, 5),
+    ("2147483646, 2147483649", 2**31 - 2, 2**31), ("-2147483649, -2147483647", -(2**31) - 1, -(2**31)),
+    ("0x10000000000, WIDE + 2", 2**40, 2**40 + 1),
+)  # fmt: skip
+
+
+@statement_of(4, nests=True, loops=True)
+def for_loop(w: Writer) -> None:
+    """Over constants, or over bounds of any whole type; the variable may be rebound, and is known after some."""
+    bounds, low, high = w.pick(RANGES)
+    surely = not w.chance(2)
+    if not surely:
+        bounds, low, high = _bounds(w)
+    var = w.pick([w.fresh("k"), *[local.text for local in w.counters]]) if w.loops == 0 else w.fresh("k")
+    counter = Value(var, Kind.INT, min(low, -1009), max(high, 1009))
+    _loop(w, f"for {var} in range({bounds}):", counter)
+    if surely:
+        w.counters.append(counter)
+
+
+def _bounds(w: Writer) -> tuple[str, int, int]:
+    whole = value(w, w.pick([Kind.INT, *INT_DTYPES]), 1)
+    start, step = w.pick([("0", 1), ("-1", 1), ("m", 2), ("4", -1), ("m", -3)])
+    if start == "m":
+        w.scalar("int", Value("m", Kind.INT, 0, 4))
+    return f"{start}, {whole.text} % 5, {w.pick([str(step), f'{step} * 1'])}", -1, 4
+
+
+def _loop(w: Writer, head: str, counter: Value) -> None:
+    w.loops += 1
+    with w.block(head):
+        w.counters.append(counter)
+        if w.chance(4):
+            w.add(f"{counter.text} = {fitted(value(w, Kind.INT, 1), counter.low, counter.high).text}")
+        body(w)
+    w.loops -= 1
+
+
+@statement_of(2, nests=True, loops=True)
+def while_loop(w: Writer) -> None:
+    """Bounded by a counter of its own."""
+    left = w.fresh("left")
+    w.add(f"{left} = {w.pick([2, 1, 4])}")
+    endless = w.chance(3)
+    head = "while True:" if endless else f"while {left} > 0{w.pick(['', ' and ' + value(w, Kind.BOOL, 1).text])}:"
+    w.loops += 1
+    with w.block(head):
+        if endless:
+            with w.block(f"if {left} <= 0:"):
+                w.add("break")
+        w.add(f"{left} -= 1")
+        body(w)
+    w.loops -= 1
+
+
+@statement_of(3, loops=True, nests=True)
+def accumulation(w: Writer) -> None:
+    """A Python number that becomes an element in a loop which surely runs."""
+    dtype, kind = w.pick(DTYPES), w.pick([Kind.INT, Kind.FLOAT])
+    name, type_ = w.fresh("sum"), meeting(dtype, kind)
+    w.add(f"{name} = {'1' if kind is Kind.INT else '0.0'}")
+    with w.block(f"for {w.fresh('k')} in range({w.pick([2, 1, 3])}):"):
+        number = value(w, dtype, 2)
+        w.add(w.pick([f"{name} += {number.text}", f"{name} = max({name}, {number.text})"]))
+    w.declare(Value(name, type_), name)
+
+
+# --- what changes nothing -----------------------------------------------------------------------------------------
+
+
+@statement_of()
+def idle(w: Writer) -> None:
+    w.add(w.pick(["pass", "# a remark", "..."]), "pass")

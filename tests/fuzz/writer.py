@@ -1,0 +1,176 @@
+"""What a random kernel under construction knows: its parameters, the names in scope, and where its choices come from.
+
+In: hypothesis' `draw`. Out: `Writer`, which the productions of `expressions.py` and `statements.py` are given. Every
+choice shrinks toward the first option.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeVar
+
+from hypothesis import strategies
+
+from py2cu.dtypes import DTYPES, DType, Kind
+
+Option = TypeVar("Option")
+Type = DType | Kind  # an element of a dtype, or a Python number of a kind
+
+NUMBERS: Final = (Kind.BOOL, Kind.INT, Kind.FLOAT)
+ALL: Final[tuple[Type, ...]] = (*DTYPES, *NUMBERS)
+LIMIT: Final = 2**62  # Python integers stay below: they are exact to 64 bits only
+LOCAL_LIMIT: Final = 2**45  # what is assigned to an integer local; its updates in loops add less than this again
+EXTENT_LIMIT: Final = 64
+AXES: Final = (("n", "i"), ("m", "j"), ("p", "l"))  # of the launch, fastest first: extent and index
+_below = functools.cache(lambda count: strategies.integers(0, count - 1))
+_nothing = strategies.none()
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """An expression: its text, its type, and of a Python integer (and any constant) the values that it can have."""
+
+    text: str
+    type: Type
+    low: float = 0
+    high: float = 0
+    constant: bool = False
+
+    def fits(self, dtype: DType) -> bool:
+        """True where an element of `dtype` holds every value of this Python number."""
+        return dtype.kind is Kind.FLOAT or (dtype.low <= self.low and self.high <= dtype.high)
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """An array parameter: an extent an axis, and the text that indexes this thread's own element there."""
+
+    name: str
+    dtype: DType
+    extents: tuple[str, ...]
+    own: tuple[str, ...]
+
+    @property
+    def annotation(self) -> str:
+        return f'{self.name}: {self.dtype.jaxtyping}[Tensor, "{" ".join(self.extents)}"]'
+
+    @property
+    def element(self) -> str:
+        return f"{self.name}[{', '.join(self.own)}]"
+
+
+@dataclass(slots=True)
+class Writer:
+    """One kernel so far."""
+
+    draw: Callable[[Any], Any]
+    rank: int = 1
+    lines: list[str] = field(default_factory=list)
+    inputs: list[Array] = field(default_factory=list)
+    outputs: list[Array] = field(default_factory=list)
+    scalars: dict[str, str] = field(default_factory=dict)  # annotations by name
+    scope: list[Value] = field(default_factory=list)  # locals that are surely assigned here
+    counters: list[Value] = field(default_factory=list)  # loop variables that may be rebound here
+    indent: int = 1
+    loops: int = 0  # around this place
+    names: int = 0
+
+    # --- choices ---
+
+    def pick(self, options: Sequence[Option]) -> Option:
+        return options[self.draw(_below(len(options)))]
+
+    def chance(self, one_in: int) -> bool:
+        return self.draw(_below(one_in)) == one_in - 1
+
+    def apart(self, write: Callable[[], Option]) -> Option:
+        """The choices of `write` as a unit, which shrinking can take away or replace as a whole."""
+        return self.draw(_nothing.map(lambda _: write()))
+
+    # --- text ---
+
+    def add(self, *lines: str) -> None:
+        self.lines += ["    " * self.indent + line for line in lines]
+
+    @contextlib.contextmanager
+    def block(self, head: str) -> Iterator[None]:
+        """What is assigned under `head` is not surely assigned after it."""
+        self.add(head)
+        kept, length = (list(self.scope), list(self.counters)), len(self.lines)
+        self.indent += 1
+        yield
+        if len(self.lines) == length:
+            self.add("pass")
+        self.indent -= 1
+        self.scope, self.counters = kept
+
+    def fresh(self, prefix: str = "t") -> str:
+        self.names += 1
+        return f"{prefix}{self.names}"
+
+    def declare(self, value: Value, name: str | None = None) -> Value:
+        """A local for `value`, in scope from here on; it is the caller who writes the assignment."""
+        local = Value(name or self.fresh(), value.type)
+        if value.type in (Kind.INT, Kind.BOOL):
+            bound = 2 * LOCAL_LIMIT if value.type is Kind.INT else 1
+            local = Value(local.text, value.type, -bound if value.type is Kind.INT else 0, bound)
+        self.scope.append(local)
+        return local
+
+    def locals_of(self, type_: Type) -> list[Value]:
+        return [local for local in self.scope if local.type is type_]
+
+    # --- parameters ---
+
+    @property
+    def axes(self) -> tuple[tuple[str, str], ...]:
+        """The launch's extents and indices as arrays have them: fastest last."""
+        return AXES[: self.rank][::-1]
+
+    def input(self, dtype: DType) -> Array:
+        """An input of `dtype`; there are two at most, or calls would spend their time on arguments."""
+        known = [array for array in self.inputs if array.dtype is dtype]
+        if len(known) == 2 or (known and not self.chance(3)):
+            return self.pick(known)
+        array = self._shaped(f"x{len(known) or ''}_{dtype.name}", dtype)
+        self.inputs.append(array)
+        return array
+
+    def _shaped(self, name: str, dtype: DType) -> Array:
+        whole, (extent, index) = self.axes, self.axes[-1]
+        shapes = [
+            ((extent,), (index,)),
+            (tuple(e for e, _ in whole), tuple(i for _, i in whole)),
+            (("3", extent), ("-1", index)),
+            ((extent, "q"), (index, "0")),
+            ((f"2*{extent}",), (f"2 * {index} + 1",)),
+            (("q",), ("-1",)),
+        ]
+        return Array(name, dtype, *self.pick(shapes))
+
+    def output(self, dtype: DType) -> Array:
+        """An array of `dtype` of which every thread owns elements, to be written."""
+        known = [array for array in self.outputs if array.dtype is dtype]
+        if known:
+            return known[0]
+        extents, own = (tuple(axis[place] for axis in self.axes) for place in (0, 1))
+        more = self.chance(4)
+        array = Array(f"out_{dtype.name}", dtype, (*extents, "2") if more else extents, (*own, "-1") if more else own)
+        self.outputs.append(array)
+        return array
+
+    def scalar(self, annotation: str, value: Value) -> Value:
+        """A scalar parameter, which goes by the text of `value`."""
+        self.scalars.setdefault(value.text, annotation)
+        return value
+
+
+def fitted(value: Value, low: float, high: float) -> Value:
+    """A Python integer brought into a range that holds -1009 to 1009, or 0 to 100 where it starts at 0."""
+    if low <= value.low and value.high <= high:
+        return value
+    modulus = 1009 if high >= 1009 else 101 if high >= 101 else 2
+    return Value(f"({value.text} % {modulus})", Kind.INT, 0, modulus - 1)
