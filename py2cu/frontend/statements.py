@@ -91,6 +91,8 @@ class StatementReader:
                 if value is not None and not (isinstance(value, cst.Name) and value.value == "None"):
                     self.scope.error("P106", "a kernel returns nothing", statement, "store the value in an array")
                 return (Return(span),)
+            case cst.Expr(value=cst.Call(func=callee)) if self._is_breakpoint(callee):
+                return ()
             case cst.Expr(value=cst.Call() as call):
                 before = len(self.scope.reporter.found)
                 self.expressions.read(call)
@@ -102,6 +104,10 @@ class StatementReader:
                 return ()
             case _:
                 return self._refuse(statement)
+
+    def _is_breakpoint(self, callee: cst.BaseExpression) -> bool:
+        """`breakpoint()` stops `simulate`, and is nothing to the compiled kernel."""
+        return self.scope.environment.qualify(callee) == "builtins.breakpoint"
 
     def _read_assign(self, statement: cst.Assign) -> Block:
         targets = [target.target for target in statement.targets]

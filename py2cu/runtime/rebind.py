@@ -14,20 +14,21 @@ from types import CellType, FunctionType, ModuleType, SimpleNamespace
 from typing import Any, Final, Self
 
 from py2cu.runtime.functions import BUILTINS, members, typed
+from py2cu.runtime.python_integers import Integer
 
 LAUNCH_OBJECTS: Final = ("blockIdx", "threadIdx", "blockDim", "gridDim")
 
 
-class Coordinate(int):
-    """A launch object of one thread: `.x`, `.y`, `.z` are plain integers; bare, it is its x."""
+class Coordinate(Integer):
+    """A launch object of one thread: `.x`, `.y`, `.z` are integers; bare, it is its x."""
 
-    x: int
-    y: int
-    z: int
+    x: Integer
+    y: Integer
+    z: Integer
 
     def __new__(cls, x: int, y: int = 1, z: int = 1) -> Self:
         made = super().__new__(cls, x)
-        made.x, made.y, made.z = x, y, z
+        made.x, made.y, made.z = Integer(x), Integer(y), Integer(z)
         return made
 
 
@@ -78,6 +79,8 @@ class Rebound:
     def _stand_in(self, value: object) -> object:
         if isinstance(value, ModuleType):
             return self._module(value)
+        if value.__class__ is int:
+            return Integer(value)
         if type(value).__module__.startswith("py2cu."):  # a device function behind its decorator
             value = getattr(value, "python", value)
         if isinstance(value, FunctionType) and value.__globals__ is self._home:
