@@ -129,7 +129,7 @@ class _Check:
         signature = self.kernel.signature
         seconds = None if case.values == GIVEN else CASE_SECONDS
         try:
-            simulated = simulate(self.kernel.python, signature, expected, seconds=seconds)
+            simulated = simulate(self.kernel.python, signature, expected, seconds=seconds, stops=False)
         except (SimulationError, ValueError) as error:
             grown = grow(signature, case, error.__cause__, self.seed) if retry else None
             if grown is not None:

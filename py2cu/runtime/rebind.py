@@ -46,13 +46,13 @@ class ModuleStandIn(SimpleNamespace):
 class Rebound:
     """A kernel ready to be called thread by thread; the plain functions beside it are rebound with it."""
 
-    def __init__(self, function: FunctionType) -> None:
+    def __init__(self, function: FunctionType, *, stops: bool = True) -> None:
         self._launch: dict[str, Coordinate] = {}
         self._slots: list[tuple[Callable[[Coordinate], None], str]] = []  # what to set, to which launch object
         self._modules: dict[str, ModuleStandIn] = {}
         self._home = function.__globals__
         self._globals: dict[str, Any] = {}
-        self._fill_globals()
+        self._fill_globals(stops)
         self.code = function.__code__
         self.call: Callable[..., object] = self._rebuild(function)
 
@@ -62,12 +62,13 @@ class Rebound:
         for put, name in self._slots:
             put(self._launch[name])
 
-    def _fill_globals(self) -> None:
+    def _fill_globals(self, stops: bool) -> None:
         own = self._home.get("__builtins__", builtins)
         plain = vars(own) if isinstance(own, ModuleType) else own
         for name, value in self._home.items():
             self._bind(self._globals, name, value)
-        self._globals["__builtins__"] = {**plain, **BUILTINS}
+        silenced = {} if stops else {"breakpoint": lambda *_, **__: None}
+        self._globals["__builtins__"] = {**plain, **BUILTINS, **silenced}
 
     def _bind(self, namespace: dict[str, Any], name: str, value: object) -> None:
         """Enter `value`, or its stand-in, under `name`."""

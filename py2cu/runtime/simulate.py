@@ -66,9 +66,10 @@ def simulate(
     grid: int | tuple[int, ...] | None = None,
     block: int | tuple[int, ...] | None = None,
     seconds: float | None = None,
+    stops: bool = True,
 ) -> SimulationReport:
     """Run `function` for every thread of a launch; outputs are among `arguments` and filled in place.
-    After `seconds`, where given, the thread that runs counts as one that raised.
+    After `seconds`, where given, the thread that runs counts as one that raised. `stops`: `breakpoint()` is heeded.
 
     Raises:
         SimulationError: the Python raised: an index out of range, a division by zero, …
@@ -86,7 +87,7 @@ def simulate(
     try:
         bound = _bind(signature, arguments, dims, views)
         with deadline(seconds):
-            threads = _run(function, signature, launch, dims, bound)
+            threads = _run(Rebound(function, stops=stops), signature, launch, dims, bound)
     except TooLong as error:  # between two threads
         line = function.__code__.co_firstlineno
         raise SimulationError(signature.name, str(error), THREAD.place, line) from error
@@ -179,19 +180,18 @@ def _bind(
 
 
 def _run(
-    function: FunctionType,
+    rebound: Rebound,
     signature: Signature,
     launch: Launch,
     dims: dict[str, int],
     bound: dict[str, object],
 ) -> int:
     """Call the kernel once per thread; how many threads ran."""
-    rebound = Rebound(function)
     limits = find_limits(signature, dims)
     objects = {"blockDim": Coordinate(*launch.block), "gridDim": Coordinate(*launch.grid)}
     threads = [(thread, Coordinate(*thread)) for thread in launch.threads()]
     axes = [AXES.index(index.axis) for index in signature.indices]
-    places = function.__code__.co_varnames[len(axes) + len(signature.launch) : function.__code__.co_argcount]
+    places = rebound.code.co_varnames[len(axes) + len(signature.launch) : rebound.code.co_argcount]
     positional = [bound[name] for name in places]
     named = {name: value for name, value in bound.items() if name not in places}
     ran = 0
