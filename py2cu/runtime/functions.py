@@ -101,20 +101,24 @@ def _of_one(name: str) -> Function:
     return call
 
 
-def _of_two(name: str) -> Function:
-    """`math.name` of two numbers, in the class where they meet."""
+def _result_class(arguments: tuple[Any, ...]) -> Any:
+    """The float class of a function's result; None where every argument is a plain Python number."""
+    common = _common(arguments)
+    if common is None or issubclass(common, FloatElement):
+        return common
+    return element_class(DEFAULT_FLOAT)
+
+
+def _typed_math(name: str) -> Function:
+    """`math.name` of several numbers, in the class where they meet."""
     function, total, own = getattr(math, name), _total(name), _own_error(name)
 
-    def call(a: Any, b: Any) -> Any:
-        cls = common_class(a, b)
+    def call(*arguments: Any) -> Any:
+        cls = _result_class(arguments)
         if cls is None:
-            if isinstance(a, IntElement) or isinstance(b, IntElement):
-                raise TypeError(f"{a!r} and {b!r} meet in no type")
-            return function(a, b)
-        if not issubclass(cls, FloatElement):
-            cls = element_class(DEFAULT_FLOAT)
+            return function(*arguments)
         compute = function if cls.weak else total
-        operands = cls.of(a), cls.of(b)
+        operands = tuple(map(cls.of, arguments))
         value = cls.narrow(compute(*map(float, operands)))
         return cls.make(value, measure(compute, operands, value, own(cls, value)))
 
@@ -135,7 +139,7 @@ def _typed_step(name: str) -> Function:
 
 MATH: Final[dict[str, Function]] = {
     **{name: _of_one(name) for name in ONE if hasattr(math, name)},
-    **{name: _of_two(name) for name in TWO},
+    **{name: _typed_math(name) for name in TWO},
     **{name: _typed_predicate(name) for name in PREDICATES},
     **{name: _typed_step(name) for name in ("floor", "ceil", "trunc")},
 }
@@ -173,7 +177,7 @@ def _common(values: tuple[Any, ...]) -> type[Element] | None:
     def widen(joined: type[Element], value: object) -> type[Element]:
         found = joined if value.__class__ is joined else common_class(joined(0), value)
         if found is None:
-            raise TypeError("min and max of an element take numbers")
+            raise TypeError(f"{value!r} and an element of {joined.dtype} meet in no type")
         return found
 
     start: type[Element] = first.__class__
