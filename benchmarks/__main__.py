@@ -15,7 +15,7 @@ from pathlib import Path
 
 import torch
 
-from benchmarks import cpu, gpu, startup
+from benchmarks import cpu, gpu, simulator, startup
 from benchmarks.table import Row, render
 
 
@@ -39,6 +39,7 @@ def measured(*, lecture: bool) -> Iterator[Row]:
     on_gpu = torch.cuda.is_available()
     yield from startup.rows(lecture=lecture, device="cuda" if on_gpu else "cpu")
     yield from cpu.rows()
+    yield from simulator.rows()
     if on_gpu:
         yield from gpu.rows()
 

@@ -12,6 +12,7 @@ import html
 import itertools
 import linecache
 import threading
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, overload
@@ -159,7 +160,10 @@ class Kernel:
 
 
 class Simulator:
-    """`k.simulate(*args)` and `k.simulate[grid, block](*args)`; returns what the call would."""
+    """`k.simulate(*args)` and `k.simulate[grid, block](*args)`; returns what the call would.
+
+    What is legal in Python but not promised by the compiled kernel is a `SimulationWarning` at the kernel's line.
+    """
 
     def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel
@@ -172,11 +176,15 @@ class Simulator:
         return lambda *args, **kwargs: self._run(args, kwargs, tuple(grid), tuple(block))
 
     def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any], grid: Extent | None, block: Extent | None) -> Any:
-        from py2cu.runtime.simulate import simulate
+        from py2cu.runtime.simulate import SimulationWarning, simulate
 
         call = self._kernel._prepare()
         values = call.with_outputs(call.bind(args, kwargs))
-        simulate(self._kernel.python, self._kernel.signature.instance(values), values, grid=grid, block=block)
+        signature = self._kernel.signature.instance(values)
+        report = simulate(self._kernel.python, signature, values, grid=grid, block=block)
+        for finding in report.findings:
+            file = self._kernel.python.__code__.co_filename
+            warnings.warn_explicit(str(finding), SimulationWarning, file, finding.line)
         return call.result(values)
 
 

@@ -133,6 +133,8 @@ class StatementReader:
                 return () if invoke is None else (Evaluate(invoke, span),)
             case cst.Expr(value=cst.Call() as call) if self.scope.environment.qualify(call.func) == "builtins.print":
                 return (read_print(call, self.expressions),)
+            case cst.Expr(value=cst.Call(func=callee)) if self._is_breakpoint(callee):
+                return ()
             case cst.Expr(value=cst.Call() as call):
                 before = len(self.scope.reporter.found)
                 self.expressions.read(call)
@@ -144,6 +146,10 @@ class StatementReader:
                 return ()
             case _:
                 return self._refuse(statement)
+
+    def _is_breakpoint(self, callee: cst.BaseExpression) -> bool:
+        """`breakpoint()` stops `simulate`, and is nothing to the compiled kernel."""
+        return self.scope.environment.qualify(callee) == "builtins.breakpoint"
 
     def _read_assign(self, statement: cst.Assign) -> Block:
         """Targets from left to right, once the right side is read whole: `a, b = b, a`, `a = b = 0`."""

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from py2cu.dtypes import DType, Kind
 from py2cu.ir.extents import FromEnd
-from py2cu.runtime.elements import THREAD, ElementRangeError, FloatElement, IntElement, element_class, truncate
+from py2cu.runtime.elements import element_class
+from py2cu.runtime.integers import IntElement
+from py2cu.runtime.journal import THREAD, Place, kernel_line
+from py2cu.runtime.meeting import ElementRangeError
+from py2cu.runtime.python_integers import Integer
 
 if TYPE_CHECKING:
     import torch
-
-Place = tuple[tuple[int, int, int], tuple[int, int, int]]  # blockIdx and threadIdx, each x, y, z
 
 
 class Write(NamedTuple):
@@ -28,34 +29,6 @@ class Write(NamedTuple):
     line: int
     error: float
     real: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """Something legal in Python that the compiled kernel does not promise, seen at run time."""
-
-    message: str
-    line: int
-    place: Place
-
-    def __str__(self) -> str:
-        block, thread = self.place
-        return f"line {self.line}: {self.message} (block {block}, thread {thread})"
-
-
-@dataclass(slots=True)
-class Journal:
-    """What one launch has to tell: where it is, and what it noticed, each message once per line."""
-
-    place: Place = ((0, 0, 0), (0, 0, 0))
-    findings: dict[tuple[str, int], Finding] = field(default_factory=dict)
-
-    def note(self, about: str, detail: str, line: int) -> None:
-        self.findings.setdefault((about, line), Finding(f"{about}{detail}", line, self.place))
-
-
-def _caller_line(depth: int) -> int:
-    return sys._getframe(depth + 1).f_lineno
 
 
 class OutOfRange(IndexError):
@@ -70,87 +43,87 @@ class ArrayView:
     """One array argument; indices count in every dimension, as the contract asks."""
 
     __slots__ = (
-        "_cls", "_dtype", "_journal", "_known_negatives", "_tensor", "_values", "name", "shape", "writes",
+        "_cls", "_dtype", "_extents", "_is_float", "_known_negatives", "_length", "_tensor", "_values", "name",
+        "writes",
     )  # fmt: skip
 
     def __init__(
-        self,
-        name: str,
-        tensor: torch.Tensor,
-        dtype: DType,
-        journal: Journal,
-        known: frozenset[FromEnd] = frozenset(),
+        self, name: str, tensor: torch.Tensor, dtype: DType, known_negatives: frozenset[FromEnd] = frozenset()
     ) -> None:
         self.name = name
-        self._known_negatives = known
-        self.shape = tuple(int(extent) for extent in tensor.shape)
         self.writes: dict[int, Write] = {}
+        self._known_negatives = known_negatives
+        self._extents = tuple(int(extent) for extent in tensor.shape)
+        self._length = self._extents[0] if len(self._extents) == 1 else 0  # below it, an index is the position
         self._tensor = tensor
         self._dtype = dtype
-        self._journal = journal
-        self._cls = element_class(dtype)
-        self._values = [self._cls.cast(value) for value in tensor.flatten().tolist()]
-        THREAD.doubt = False
+        self._is_float = dtype.kind is Kind.FLOAT
+        self._cls: Any = element_class(dtype)
+        self._values = list(map(self._cls.exact, tensor.flatten().tolist()))
+
+    @property
+    def shape(self) -> tuple[Integer, ...]:
+        return tuple(map(Integer, self._extents))
+
+    def __repr__(self) -> str:
+        return f"<{self._dtype} array `{self.name}` of shape {self._extents}>"
 
     def __len__(self) -> int:
-        if not self.shape:
+        if not self._extents:
             raise TypeError(f"`{self.name}` has no dimension")
-        return self.shape[0]
+        return self._extents[0]
 
     def __iter__(self) -> Any:
         raise TypeError(f"`{self.name}` cannot be iterated over; index it")
 
     def __getitem__(self, index: Any) -> Any:
-        return self._values[self._flat(index)]
+        return self._values[self._position(index)]
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        position = self._flat(index)
+        position = self._position(index)
+        line = sys._getframe(1).f_lineno
         real: float | None = None
-        error = 0.0
         if value.__class__ is not self._cls:
-            real = value if isinstance(value, float) and self._dtype.kind is not Kind.FLOAT else None
+            real = value if isinstance(value, float) and not self._is_float else None
             value = self._convert(value)
-        if isinstance(value, FloatElement):
-            error = value.error
-        elif real is not None:
-            error = getattr(real, "error", 0.0)
-        if THREAD.doubt:
-            error = math.inf
+        error = value.error if real is None else getattr(real, "error", 0.0)
         self._values[position] = value
-        self.writes[position] = Write(self._journal.place, _caller_line(1), error, real)
+        self.writes[position] = Write(THREAD.place, line, math.inf if THREAD.doubt else error, real)
 
     def _convert(self, value: Any) -> Any:
         """`value` as an element of this array; contract section 5."""
-        if not isinstance(value, int | float | IntElement):
-            raise TypeError(f"`{self.name}` holds numbers, not {type(value).__name__}")
         if not isinstance(value, float):
             return self._convert_integer(value)
-        if self._dtype.kind is Kind.FLOAT:
+        if self._is_float:
             return self._cls.cast(value)
-        whole, specified = truncate(value, self._dtype)
-        if not specified:
+        whole, is_specified = self._cls.truncate(value)
+        if not is_specified:
             THREAD.doubt = True
-            message = f"a float that {self._dtype} cannot hold is stored into `{self.name}`"
-            self._journal.note(message, f": {float(value)!r}", _caller_line(2))
-        return self._cls.cast(whole)
+            THREAD.note(f"a float that {self._dtype} cannot hold is stored into `{self.name}`", repr(float(value)))
+        return self._cls.exact(whole)
 
     def _convert_integer(self, value: int | IntElement) -> Any:
+        if not isinstance(value, int | IntElement):
+            raise TypeError(f"`{self.name}` holds numbers, not {type(value).__name__}")
         try:
-            return self._cls.cast(self._cls.of(value))
+            return self._cls.of(value)
         except ElementRangeError:
-            message = f"a Python integer wraps in `{self.name}` of {self._dtype}"
-            self._journal.note(message, f": {value}", _caller_line(3))
+            THREAD.note(f"a Python integer wraps in `{self.name}` of {self._dtype}", f"{value}")
             return self._cls.cast(value)
 
-    def _flat(self, index: Any) -> int:
+    def _position(self, index: Any) -> int:
+        """Where the element at `index` lies in the flat array."""
+        if index.__class__ is Integer and 0 <= index < self._length:
+            return index
         indices = index if index.__class__ is tuple else (index,)
-        if len(indices) != len(self.shape):
-            raise IndexError(f"`{self.name}` has {len(self.shape)} dimensions and is given {len(indices)} indices")
+        if len(indices) != len(self._extents):
+            rank = len(self._extents)
+            raise IndexError(f"`{self.name}` has {rank} dimensions and is given {len(indices)} indices")
         position = 0
-        for axis, extent in enumerate(self.shape):
+        for axis, extent in enumerate(self._extents):
             i = indices[axis]
             if i.__class__ is not int:
-                i = self._integer(i)
+                i = int(i) if i.__class__ is Integer else self._integer(i)
             if not 0 <= i < extent:
                 i = self._from_end(i, axis)
             position = position * extent + i
@@ -162,23 +135,38 @@ class ArrayView:
         return int(index)
 
     def _from_end(self, index: int, axis: int) -> int:
-        extent = self.shape[axis]
+        extent = self._extents[axis]
         if not -extent <= index < 0:
             raise OutOfRange(self.name, axis, index, extent)
-        line = _caller_line(3)
-        if FromEnd(line, self.name, axis, index) not in self._known_negatives:
-            self._journal.note(f"a negative index of `{self.name}`", f": {index} on axis {axis}", line)
+        if FromEnd(kernel_line(), self.name, axis, index) not in self._known_negatives:
+            THREAD.note(f"a negative index of `{self.name}`", f"{index} on axis {axis}", is_open=True)
         return index + extent
 
     def flush(self) -> None:
         """Write the stored elements back; the others keep their bits."""
         import torch
 
+        from py2cu.runtime.fences import as_bits
+
         if not self.writes:
             return
         positions = list(self.writes)
-        stored = [self._values[position] for position in positions]
-        plain = [float(value) if isinstance(value, float) else int(value) for value in stored]
+        convert = float if self._is_float else int
+        stored = torch.tensor([convert(self._values[at]) for at in positions], dtype=self._tensor.dtype)
         flat = self._tensor.detach().cpu().flatten().clone()
-        flat[torch.tensor(positions)] = torch.tensor(plain, dtype=self._tensor.dtype)
-        self._tensor.copy_(flat.reshape(self.shape))
+        as_bits(flat)[torch.tensor(positions)] = as_bits(stored)
+        self._tensor.copy_(flat.reshape(self._extents))
+
+
+class UnwrittenArray(ArrayView):
+    """An array whose elements mean nothing before the kernel has written them."""
+
+    __slots__ = ()
+
+    def __getitem__(self, index: Any) -> Any:
+        position = self._position(index)
+        if position not in self.writes:
+            THREAD.doubt = True
+            shown = ", ".join(map(str, index if isinstance(index, tuple) else (index,)))
+            THREAD.note(f"an element of `{self.name}` is read before it is written", f"{self.name}[{shown}]")
+        return self._values[position]

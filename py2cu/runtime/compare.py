@@ -11,17 +11,17 @@ import enum
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 import torch
 
 from py2cu.dtypes import F64, DType, Kind
 from py2cu.runtime.arrays import Write
-from py2cu.runtime.elements import truncate
 from py2cu.runtime.fences import as_bits, poison_bits
+from py2cu.runtime.integers import truncation
 
 SLACK_ULPS: Final = 8  # what joins of weak Python floats and conversions may add to the tracked error
-_SMALLEST: Final = {32: 2.0**-149, 64: 2.0**-1074}
 
 
 class Fault(enum.StrEnum):
@@ -58,7 +58,15 @@ class Snapshot:
 
 def tolerance(dtype: DType, value: float, error: float = 0.0) -> float:
     """How far a faithful result may lie from `value`: its tracked error, some ulps, some of the smallest steps."""
-    return error + SLACK_ULPS * (dtype.epsilon * abs(value) + _SMALLEST.get(dtype.bits, 0.0))
+    return error + SLACK_ULPS * (dtype.epsilon * abs(value) + _smallest(dtype))
+
+
+@cache
+def _smallest(dtype: DType) -> float:
+    """The least positive float of `dtype`; 0 for other kinds."""
+    if dtype.kind is not Kind.FLOAT:
+        return 0.0
+    return float(torch.finfo(getattr(torch, dtype.name)).smallest_normal) * dtype.epsilon
 
 
 def agree(dtype: DType, expected: float, actual: float, write: Write) -> bool:
@@ -75,7 +83,8 @@ def agree(dtype: DType, expected: float, actual: float, write: Write) -> bool:
 def _truncates_to(dtype: DType, real: float, actual: int, error: float) -> bool:
     """Whether a float near `real` becomes `actual`: a multiply-add may carry it across an integer."""
     reach = tolerance(getattr(real, "dtype", F64), float(real), error)
-    low, high = (truncate(float(real) + shift, dtype)[0] for shift in (-reach, reach))
+    truncate = truncation(dtype)
+    low, high = (truncate(float(real) + shift)[0] for shift in (-reach, reach))
     return low <= actual <= high or actual in (low, high)
 
 

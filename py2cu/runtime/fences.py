@@ -6,20 +6,15 @@ pattern that no correct kernel touches. Everything is compared bit by bit, so Na
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 import torch
 
 MARGIN: Final = 4096  # elements on each side, and never less than the array itself
 _FENCE: Final = 0xA5
+_READ_FENCE: Final = 0xC3
 _BITS: Final = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
-# Floats: quiet NaNs with a payload that arithmetic does not make. Bools must stay 0 or 1, or reading them is undefined.
-_POISON: Final = {
-    torch.float32: 0x7FE5A5A5, torch.float64: 0x7FFCA5A5A5A5A5A5, torch.bool: 1, torch.uint8: 0xA5,
-}  # fmt: skip
-
-# Another NaN than poison, or what a kernel computes from it would look like an element that it did not write.
-_READ_FENCE: Final = {torch.float32: 0x7FE3C3C3, torch.float64: 0x7FFC3C3C3C3C3C3C}
 
 
 def as_bits(tensor: torch.Tensor) -> torch.Tensor:
@@ -28,20 +23,35 @@ def as_bits(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def poison_bits(dtype: torch.dtype) -> int:
-    """The pattern of an element that nobody wrote."""
-    size = dtype.itemsize
-    return _POISON.get(dtype, int.from_bytes(bytes([_FENCE] * size), "little", signed=True))
+    """The pattern of an element that nobody wrote: for floats a NaN that arithmetic does not make."""
+    if dtype is torch.bool:
+        return 1  # a bool must stay 0 or 1, or reading it is undefined
+    return _nan(dtype, _FENCE) if dtype.is_floating_point else _repeated(dtype, _FENCE)
 
 
 def fence_bits(dtype: torch.dtype, is_read: bool) -> int:
     """The pattern around an array.
 
     Around an input, floats are NaN, so that reading past its end shows in the result; around an output they are none,
-    so that such a result, written past its end, shows there.
+    so that such a result, written past its end, shows there. It is another NaN than poison, or what a kernel computes
+    from it would look like an element that it did not write.
     """
-    if is_read and dtype in _READ_FENCE:
-        return _READ_FENCE[dtype]
-    return int.from_bytes(bytes([_FENCE] * dtype.itemsize), "little", signed=dtype.itemsize > 1)
+    if is_read and dtype.is_floating_point:
+        return _nan(dtype, _READ_FENCE)
+    return _repeated(dtype, _FENCE)
+
+
+def _repeated(dtype: torch.dtype, byte: int) -> int:
+    """Every byte the same; bytes are unsigned in `as_bits`, wider integers signed."""
+    return int.from_bytes(bytes([byte] * dtype.itemsize), "little", signed=dtype.itemsize > 1)
+
+
+def _nan(dtype: torch.dtype, byte: int) -> int:
+    """A quiet NaN whose payload is `byte` over and over."""
+    fraction = -round(math.log2(torch.finfo(dtype).eps))  # bits; the first one says that it is quiet
+    exponent = 8 * dtype.itemsize - 1 - fraction
+    payload = int.from_bytes(bytes([byte] * dtype.itemsize), "little") & ((1 << (fraction - 1)) - 1)
+    return ((1 << exponent) - 1) << fraction | 1 << (fraction - 1) | payload
 
 
 def poison(tensor: torch.Tensor) -> torch.Tensor:

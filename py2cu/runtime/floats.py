@@ -7,17 +7,83 @@ on exact operands adds nothing.
 
 from __future__ import annotations
 
-import ctypes
+import array
 import math
 import operator
+import struct
 from collections.abc import Callable
 from typing import Any, ClassVar, Final, Self, SupportsIndex
 
-from py2cu.dtypes import F32, DType
-from py2cu.runtime.meeting import COMPARISONS, THREAD, ElementRangeError, Method, Number, both_ways, compares
+from py2cu.dtypes import DType
+from py2cu.runtime.integers import IntElement
+from py2cu.runtime.journal import THREAD
+from py2cu.runtime.meeting import COMPARISONS, ElementRangeError, Method, Number, Partners, both_ways, compares
+from py2cu.runtime.python_integers import LONG_HIGH, LONG_LOW, division_by_zero
 
 INF: Final = math.inf
-LONG_LIMIT: Final = 1 << 63
+INFINITE: Final = (INF, -INF)
+_EXACT: Final = 1 << 53  # every integer up to it is a double
+
+# --- rounding -----------------------------------------------------------------------------------------------------
+
+_single: Final = array.array("f", [0.0])
+_HALF: Final = struct.Struct("e")
+_WORD: Final = struct.Struct("f")
+_BITS: Final = struct.Struct("I")
+
+
+def round_single(value: float) -> float:
+    """`value` as the nearest float32; too large is infinite."""
+    _single[0] = value
+    return _single[0]
+
+
+def round_half(value: float) -> float:
+    """`value` as a float16, by way of float32 as torch goes."""
+    single = round_single(value)
+    try:
+        return _HALF.unpack(_HALF.pack(single))[0]  # type: ignore[no-any-return]
+    except OverflowError:
+        return math.copysign(INF, single)
+
+
+def round_brain(value: float) -> float:
+    """`value` as a bfloat16, by way of float32: its upper half, to nearest even."""
+    if math.isnan(value):
+        return value
+    (bits,) = _BITS.unpack(_WORD.pack(round_single(value)))
+    kept = (bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000
+    return _WORD.unpack(_BITS.pack(kept))[0]  # type: ignore[no-any-return]
+
+
+ROUNDING: Final[dict[str, Callable[[float], float]]] = {
+    "float16": round_half,
+    "bfloat16": round_brain,
+    "float32": round_single,
+    "float64": float,
+}
+
+
+def _from_integer(whole: int) -> float:
+    """An integer as a double, whose rounding to a narrower float is that of the integer itself.
+
+    Beyond 53 bits the last one kept is set where any is dropped ("round to odd"), or two roundings would be made.
+    """
+    if -_EXACT <= whole <= _EXACT:
+        return float(whole)
+    drop = abs(whole).bit_length() - 53
+    kept = abs(whole) >> drop
+    return math.copysign(_as_float((kept | (kept << drop != abs(whole))) << drop), whole)
+
+
+def _as_float(whole: int) -> float:
+    try:
+        return float(whole)
+    except OverflowError:  # an integer beyond double
+        return math.copysign(INF, whole)
+
+
+# --- the class ----------------------------------------------------------------------------------------------------
 
 
 class FloatElement(float):
@@ -26,19 +92,30 @@ class FloatElement(float):
     __slots__ = ("error",)
     dtype: ClassVar[DType]
     weak: ClassVar[bool]  # Python's own float
+    narrow: ClassVar[Callable[[float], float]]  # rounds at the dtype
+    partners: ClassVar[Partners]
     error: float
     of: ClassVar[Method]  # converts an operand; a Python number out of range is refused
     cast: ClassVar[Method]  # converts as an explicit cast or a store does
     make: ClassVar[Method]  # from a value that is rounded already, and its error
+    exact: ClassVar[Method]  # from a value of an array of the dtype
 
     def __new__(cls, value: Number = 0.0) -> Self:
         return cls.cast(value)  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
-        return float.__repr__(self)
+        return str(self) if self.weak else f"{self.dtype}({self})"
+
+    def __str__(self) -> str:
+        """The fewest digits that say which element of the dtype it is."""
+        value, narrow = float(self), type(self).narrow
+        if not math.isfinite(value):
+            return repr(value)
+        short = (float(f"{value:.{digits}g}") for digits in range(1, 18))
+        return repr(next(near for near in short if narrow(near) == value))
 
     def __format__(self, spec: str) -> str:
-        return float.__format__(self, spec)
+        return float.__format__(self, spec) if spec else str(self)
 
     __hash__ = float.__hash__
 
@@ -78,6 +155,12 @@ class FloatElement(float):
         step = 10.0 ** -operator.index(digits)  # an error may carry the value over one
         return self.make(float(self.cast(float.__round__(self, digits))), self.error and self.error + step)
 
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
+
 
 def integral(value: float, function: Callable[[float], int]) -> int:
     """`function` (floor, trunc, …) of a float as a Python integer; in doubt where the error crosses a step.
@@ -87,16 +170,11 @@ def integral(value: float, function: Callable[[float], int]) -> int:
     """
     error = getattr(value, "error", 0.0)
     result = function(float(value))
-    if not -LONG_LIMIT <= result < LONG_LIMIT:
+    if not LONG_LOW <= result <= LONG_HIGH:
         raise OverflowError(f"{float(value)!r} does not fit a 64-bit integer")
     if error and not (error < INF and function(value - error + 0.0) == function(float(value) + error) == result):
         THREAD.doubt = True
     return result
-
-
-def round_single(value: float) -> float:
-    """`value` as the nearest float32; too large is infinite."""
-    return ctypes.c_float(value).value
 
 
 def settle(a: FloatElement, b: FloatElement, error: float) -> float:
@@ -117,14 +195,74 @@ def measure(function: Method, arguments: tuple[float, ...], value: float, own: f
     return INF if math.isnan(total) else total
 
 
-def _float_arithmetic(cls: type[FloatElement], single: bool) -> dict[str, Method]:
+def define_float(dtype: DType, name: str, *, weak: bool = False) -> type[FloatElement]:
+    """The class of floats of `dtype`; `weak` for Python's own, which raise where Python does."""
+    narrow, unit = ROUNDING[dtype.name], dtype.epsilon
+    from_integer = _as_float if narrow is float else _from_integer
+    cls: Any = type(name, (FloatElement,), {"__slots__": (), "dtype": dtype, "weak": weak, "partners": Partners()})
+    new = float.__new__
+
+    def make(value: float, error: float) -> Any:
+        made: Any = new(cls, value)
+        made.error = error
+        return made
+
+    def exact(value: float) -> Any:
+        made: Any = new(cls, value)
+        made.error = 0.0
+        return made
+
+    def cast(value: Number | IntElement) -> Any:
+        if isinstance(value, FloatElement):
+            rounded = narrow(float(value))
+            return make(rounded, value.error and value.error + unit * abs(rounded))
+        if isinstance(value, IntElement):
+            return exact(narrow(from_integer(value.value)))
+        return exact(narrow(value if isinstance(value, float) else from_integer(value)))
+
+    def of(value: Number | IntElement) -> Any:
+        if value.__class__ is not float:
+            return value if value.__class__ is cls else _of_others(value)
+        rounded = narrow(value)
+        if rounded in INFINITE and value not in INFINITE:
+            raise ElementRangeError(f"{value!r} does not fit {dtype}")
+        made: Any = new(cls, rounded)
+        made.error = 0.0
+        return made
+
+    def _of_others(value: Number | IntElement) -> Any:
+        if isinstance(value, IntElement):
+            return exact(narrow(from_integer(value.value)))
+        made = cast(value)
+        if isinstance(value, int) and float(made) in INFINITE:
+            raise ElementRangeError(f"{value!r} does not fit {dtype}")
+        return made
+
+    cls.narrow = staticmethod(narrow)
+    cls.make, cls.exact, cls.cast, cls.of = (staticmethod(method) for method in (make, exact, cast, of))
+    _equip(cls)
+    return cls  # type: ignore[no-any-return]
+
+
+# --- operators ----------------------------------------------------------------------------------------------------
+
+
+def _equip(cls: type[FloatElement]) -> None:
+    """Give `cls` its operators."""
+    for name, compute in (_arithmetic(cls) | _steps(cls)).items():
+        both_ways(cls, name, compute)
+    for name in COMPARISONS:
+        compares(cls, name, _doubtful(getattr(float, f"__{name}__")))
+
+
+def _arithmetic(cls: type[FloatElement]) -> dict[str, Method]:
     """The four operators that kernels spend their time in. Sums and quotients of exact operands round alike everywhere;
     a product may stay unrounded inside a multiply-add, so its rounding is its error.
     """
-    make, unit = cls.make, 2.0**-23 if single else 2.0**-52
-    narrow: Callable[[float], float] = round_single if single else float
+    narrow, unit = cls.narrow, cls.dtype.epsilon
+    new, magnitude = float.__new__, float.__abs__
     plus, minus, times, over = float.__add__, float.__sub__, float.__mul__, float.__truediv__
-    magnitude = float.__abs__
+    is_double = narrow is float
 
     def additive(compute: Method) -> Method:
         def operate(a: FloatElement, b: FloatElement) -> FloatElement:
@@ -134,56 +272,60 @@ def _float_arithmetic(cls: type[FloatElement], single: bool) -> dict[str, Method
                 error += unit * abs(value)
                 if not error < INF:
                     error = settle(a, b, error)
-            return make(value, error)  # type: ignore[no-any-return]
+            made = new(cls, value)
+            made.error = error
+            return made
 
         return operate
 
     def multiply(a: FloatElement, b: FloatElement) -> FloatElement:
-        exact = times(a, b)
-        value = narrow(exact)
-        error = abs(exact - value) if single else unit * abs(value)
+        product = times(a, b)  # of narrow floats: exact
+        value = narrow(product)
+        error = unit * abs(value) if is_double else abs(product - value)
         if a.error or b.error:
             error += magnitude(a) * b.error + magnitude(b) * a.error + a.error * b.error + unit * abs(value)
         if not error < INF:
             error = settle(a, b, error)
-        return make(value, error)  # type: ignore[no-any-return]
+        made = new(cls, value)
+        made.error = error
+        return made
 
     def divide(a: FloatElement, b: FloatElement) -> FloatElement:
-        value = narrow(over(a, b)) if float.__bool__(b) else _divide_by_zero(cls, a, b)
+        value = narrow(over(a, b)) if float.__bool__(b) else _divide_by_zero(cls, a, "/", b)
         error = 0.0
         if a.error or b.error:
             room = magnitude(b) - b.error
             error = (a.error + abs(value) * b.error) / room + unit * abs(value) if room > 0 else INF
             if not error < INF:
                 error = settle(a, b, error)
-        return make(value, error)  # type: ignore[no-any-return]
+        made = new(cls, value)
+        made.error = error
+        return made
 
     return {"add": additive(plus), "sub": additive(minus), "mul": multiply, "truediv": divide}
 
 
-def _divide_by_zero(cls: type[FloatElement], a: float, b: float) -> float:
+def _divide_by_zero(cls: type[FloatElement], a: float, symbol: str, b: float) -> float:
     """IEEE's answer for elements; Python's own floats raise, as they do in Python."""
     if cls.weak:
-        raise ZeroDivisionError("float division by zero")
-    a = float(a)
+        raise division_by_zero(a, symbol, b)
+    a = float(a) if symbol != "%" else math.nan
     return math.nan if a == 0 or math.isnan(a) else math.copysign(INF, a) * math.copysign(1.0, b)
 
 
-def _float_steps(cls: type[FloatElement], single: bool) -> dict[str, Method]:
+def _steps(cls: type[FloatElement]) -> dict[str, Method]:
     """`//`, `%` and `**`: rarer, so their error is measured by moving the operands."""
-    unit = 2.0**-23 if single else 2.0**-52
-    narrow: Callable[[float], float] = round_single if single else float
+    narrow, unit = cls.narrow, cls.dtype.epsilon
 
     def floor_divide(a: float, b: float) -> float:
-        return float(a) // float(b) if b != 0 else _divide_by_zero(cls, a, b)
+        return a // b if b != 0 else _divide_by_zero(cls, a, "//", b)
 
     def modulo(a: float, b: float) -> float:
-        return float(a) % float(b) if b != 0 else _divide_by_zero(cls, math.nan, b)
+        return a % b if b != 0 else _divide_by_zero(cls, a, "%", b)
 
     def measured(function: Callable[[float, float], float], ulps: int) -> Method:
         def operate(a: FloatElement, b: FloatElement) -> FloatElement:
-            x, y = float(a), float(b)
-            value = narrow(function(x, y))
+            value = narrow(function(float(a), float(b)))
             own = ulps * unit * abs(value) if math.isfinite(value) else 0.0
             made: FloatElement = cls.make(value, measure(function, (a, b), value, own))
             if made.error and math.isnan(value):
@@ -213,52 +355,6 @@ def power_ieee(a: float, b: float) -> float:
         if a != 0:
             return math.nan
         return math.copysign(INF, a) if b % 2 == 1 else INF
-
-
-def define_float(dtype: DType, name: str, *, weak: bool = False) -> type[FloatElement]:
-    """The class of floats of `dtype`; `weak` for Python's own, which raise where Python does."""
-    narrow: Callable[[float], float] = round_single if dtype is F32 else float
-    unit = dtype.epsilon
-    cls: Any = type(name, (FloatElement,), {"__slots__": (), "dtype": dtype, "weak": weak})
-    new = float.__new__
-
-    def make(value: float, error: float) -> Any:
-        made: Any = new(cls, value)
-        made.error = error
-        return made
-
-    def cast(value: Number) -> Any:
-        error = getattr(value, "error", 0.0)
-        rounded = narrow(_as_float(value))
-        return make(rounded, error and error + unit * abs(rounded))
-
-    def of(value: Number) -> Any:
-        if value.__class__ is cls:
-            return value
-        made = cast(value)
-        if math.isinf(made) and value.__class__ in (int, float) and not math.isinf(value):
-            raise ElementRangeError(f"{value!r} does not fit {dtype}")
-        return made
-
-    cls.make, cls.cast, cls.of = staticmethod(make), staticmethod(cast), staticmethod(of)
-    equip_float(cls)
-    return cls  # type: ignore[no-any-return]
-
-
-def _as_float(value: Number) -> float:
-    try:
-        return float(value)
-    except OverflowError:  # an integer beyond double
-        return math.copysign(INF, value)
-
-
-def equip_float(cls: type[FloatElement]) -> None:
-    """Give `cls` its operators."""
-    single = cls.dtype is F32
-    for name, compute in (_float_arithmetic(cls, single) | _float_steps(cls, single)).items():
-        both_ways(cls, name, compute)
-    for name in COMPARISONS:
-        compares(cls, name, _doubtful(getattr(float, f"__{name}__")))
 
 
 def _doubtful(compare: Method) -> Method:

@@ -12,22 +12,15 @@ import math
 from collections.abc import Callable
 from functools import cache, reduce
 from types import SimpleNamespace
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from py2cu.builtins.formulas import ROWS as FORMULAS
 from py2cu.builtins.formulas import Formula, find_formula
 from py2cu.dtypes import ALIASES, BY_NAME, DEFAULT_FLOAT
-from py2cu.runtime.elements import (
-    Double,
-    Element,
-    FloatElement,
-    IntElement,
-    common_class,
-    element_class,
-    integral,
-    measure,
-    power_ieee,
-)  # fmt: skip
+from py2cu.runtime.elements import Double, Element, common_class, element_class
+from py2cu.runtime.floats import FloatElement, integral, measure, power_ieee
+from py2cu.runtime.integers import IntElement
+from py2cu.runtime.python_integers import Integer, counted
 
 Function = Callable[..., Any]
 
@@ -84,31 +77,58 @@ def _total(name: str) -> Callable[..., float]:
     return total
 
 
-def _result_class(arguments: tuple[Any, ...]) -> type[FloatElement] | None:
+def _own_error(name: str) -> Callable[[Any, float], float]:
+    """What `math.name` of exact arguments may be off by, from the class and the value of its result."""
+    ulps = 0 if name in EXACT else LOOSE_ULPS if name in LOOSE else USUAL_ULPS
+    near_zero = 1.0 if name == "lgamma" else 0.0
+
+    def own(cls: Any, value: float) -> float:
+        error: float = ulps * cls.dtype.epsilon * (abs(value) + near_zero)
+        return error if error < math.inf else 0.0
+
+    return own
+
+
+def _of_one(name: str) -> Function:
+    """`math.name` of an element: computed as C does, and rounded at its type."""
+    function, total, own = getattr(math, name), _total(name), _own_error(name)
+    single: Any = element_class(DEFAULT_FLOAT)
+
+    def call(argument: Any) -> Any:
+        if isinstance(argument, IntElement):
+            argument = single.of(argument)
+        elif not isinstance(argument, FloatElement):
+            return function(argument)
+        cls: Any = argument.__class__
+        compute = function if cls.weak else total
+        value = cls.narrow(compute(float(argument)))
+        error = own(cls, value)
+        return cls.make(value, measure(compute, (argument,), value, error) if argument.error else error)
+
+    call.__name__ = name
+    return call
+
+
+def _result_class(arguments: tuple[Any, ...]) -> Any:
     """The float class of a function's result; None where every argument is a plain Python number."""
-    classes = [argument.__class__ for argument in arguments if isinstance(argument, FloatElement | IntElement)]
-    if not classes:
-        return None
-    joined: type[Element] | None = classes[0] if len(arguments) == 1 else common_class(*arguments)
-    if joined is None:
-        raise TypeError("a math function takes numbers")
-    return joined if issubclass(joined, FloatElement) else cast("type[FloatElement]", element_class(DEFAULT_FLOAT))
+    common = _common(arguments)
+    if common is None or issubclass(common, FloatElement):
+        return common
+    return element_class(DEFAULT_FLOAT)
 
 
 def _typed_math(name: str) -> Function:
-    function: Callable[..., float] = getattr(math, name)
-    ulps = 0 if name in EXACT else LOOSE_ULPS if name in LOOSE else USUAL_ULPS
+    """`math.name` of several numbers, in the class where they meet."""
+    function, total, own = getattr(math, name), _total(name), _own_error(name)
 
     def call(*arguments: Any) -> Any:
         cls = _result_class(arguments)
         if cls is None:
             return function(*arguments)
-        total = function if cls is Double else _total(name)
-        operands = tuple(cls.of(argument) for argument in arguments)
-        exact = total(*map(float, operands))
-        value = float(cls.make(exact, 0.0)) if cls is Double else float(cls.cast(exact))
-        own = ulps * cls.dtype.epsilon * max(abs(value), 1.0 if name == "lgamma" else 0.0)
-        return cls.make(value, measure(total, operands, value, own if math.isfinite(value) else 0.0))
+        compute = function if cls.weak else total
+        operands = tuple(map(cls.of, arguments))
+        value = cls.narrow(compute(*map(float, operands)))
+        return cls.make(value, measure(compute, operands, value, own(cls, value)))
 
     call.__name__ = name
     return call
@@ -136,11 +156,12 @@ def _typed_predicate(name: str) -> Function:
 def _typed_step(name: str) -> Function:
     """`math.floor`, `ceil`, `trunc`: Python integers."""
     step: Callable[[float], int] = getattr(math, name)
-    return lambda value: integral(value, step) if isinstance(value, float) else int(value)
+    return lambda value: Integer(integral(value, step) if isinstance(value, float) else value)
 
 
 MATH: Final[dict[str, Function]] = {
-    **{name: _typed_math(name) for name in (*ONE, *TWO, *THREE) if hasattr(math, name)},
+    **{name: _of_one(name) for name in ONE if hasattr(math, name)},
+    **{name: _typed_math(name) for name in (*TWO, *THREE) if hasattr(math, name)},
     "nextafter": _next_after,
     **{name: _typed_predicate(name) for name in PREDICATES},
     **{name: _typed_step(name) for name in ("floor", "ceil", "trunc")},
@@ -179,7 +200,7 @@ def _common(values: tuple[Any, ...]) -> type[Element] | None:
     def widen(joined: type[Element], value: object) -> type[Element]:
         found = joined if value.__class__ is joined else common_class(joined(0), value)
         if found is None:
-            raise TypeError("min and max of an element take numbers")
+            raise TypeError(f"{value!r} and an element of {joined.dtype} meet in no type")
         return found
 
     start: type[Element] = first.__class__
@@ -192,7 +213,20 @@ def _python_float(value: Any = 0.0) -> float:
     return made
 
 
-BUILTINS: Final[dict[str, Function]] = {"min": _selects("min"), "max": _selects("max"), "float": _python_float}
+def _integer_from(function: Function) -> Function:
+    """A function of Python whose integers are the kernel's."""
+
+    def call(*arguments: Any) -> Any:
+        value = function(*arguments)
+        return Integer(value) if value.__class__ is int else value
+
+    return call
+
+
+BUILTINS: Final[dict[str, Function]] = {
+    "min": _selects("min"), "max": _selects("max"), "float": _python_float, "int": Integer, "range": counted,
+    "len": _integer_from(len), "round": _integer_from(round),
+}  # fmt: skip
 
 
 # --- functions of torch and NumPy ---------------------------------------------------------------------------------

@@ -29,7 +29,8 @@ GROWTH_LIMIT: Final = 1 << 16  # elements along one dimension
 INNER_SIZES: Final = (3, 1, 5, 0, 7, 4)  # dimensions that no launch axis runs over
 FLOATS: Final = (0.5, -1.25, 2.0, 0.1, 3.75, 1e-3, 1.0)
 INTEGERS: Final = (1, 2, 3, 1, 4, 2, 0)
-TAME: Final = "tame"
+TAME: Final = "tame"  # whole numbers are indices of every array
+SMALL: Final = "small"  # and shifts of every type
 GIVEN: Final = "given"  # by the user
 # Which sizes (by place in the lists of sizes) meet which values.
 PLAN: Final = (
@@ -213,7 +214,7 @@ def _shrink(sizes: dict[str, int], axes: Mapping[str, int]) -> dict[str, int]:
 
 
 class Draw:
-    """A seeded source of elements of one flavour: random, tame, extreme or non-finite."""
+    """A seeded source of elements of one flavour: random, tame, small, extreme or non-finite."""
 
     def __init__(self, values: str, seed: int, bound: int) -> None:
         self._values = values
@@ -222,10 +223,13 @@ class Draw:
 
     def array(self, dtype: DType, shape: list[int]) -> torch.Tensor:
         """A fresh contiguous tensor."""
-        drawn = self._tame(dtype, shape) if self._values == TAME else self._random(dtype, shape)
-        if self._values in (TAME, "random") or not drawn.numel():
+        kind: torch.dtype = getattr(torch, dtype.name)
+        if self._values in (TAME, SMALL):
+            return self._tame(dtype, shape).to(kind)
+        drawn = self._random(dtype, shape).to(kind)
+        if self._values == "random" or not drawn.numel():
             return drawn
-        special = torch.tensor(self._special(dtype), dtype=drawn.dtype)
+        special = torch.tensor(self._special(dtype), dtype=kind)
         picked = special[self._integers(0, len(special), shape)]
         return torch.where(self._integers(0, 4, shape) > 0, picked, drawn)
 
@@ -233,25 +237,24 @@ class Draw:
         return torch.randint(low, high, shape, generator=self._generator)
 
     def _random(self, dtype: DType, shape: list[int]) -> torch.Tensor:
-        kind: torch.dtype = getattr(torch, dtype.name)
         if dtype.kind is Kind.FLOAT:
-            return (3 * torch.randn(shape, generator=self._generator, dtype=torch.float64)).to(kind)
+            return 3 * torch.randn(shape, generator=self._generator, dtype=torch.float64)
         # Wide integers stay moderate: they are counts and indices more often than bit patterns.
-        low, high = (int(dtype.low), int(dtype.high) + 1) if dtype.bits <= 16 else (-1000, 1001)
-        return self._integers(low, high, shape).to(kind)
+        reach = 1 << 16 if dtype.bits <= 16 else 1000
+        return self._integers(max(int(dtype.low), -reach), min(int(dtype.high), reach) + 1, shape)
 
     def _tame(self, dtype: DType, shape: list[int]) -> torch.Tensor:
-        kind: torch.dtype = getattr(torch, dtype.name)
         if dtype.kind is Kind.FLOAT:
-            return (0.5 + 1.5 * torch.rand(shape, generator=self._generator, dtype=torch.float64)).to(kind)
+            return 0.5 + 1.5 * torch.rand(shape, generator=self._generator, dtype=torch.float64)
         if dtype.kind is Kind.BOOL:
-            return self._integers(0, 2, shape).to(kind)
-        # Positive where it can be, to divide by; below every extent, to index with.
-        return self._integers(min(1, self._bound - 1), min(self._bound, 128), shape).to(kind)
+            return self._integers(0, 2, shape)
+        # Positive where it can be, to divide by; below every extent, to index with; small: to shift by.
+        limit = 8 if self._values == SMALL else 128
+        return self._integers(min(1, self._bound - 1), min(self._bound, limit), shape)
 
     def _special(self, dtype: DType) -> list[float]:
         if dtype.kind is not Kind.FLOAT:
             return [dtype.low, dtype.high, 0, 1] + ([-1] if dtype.signed else [])
-        tiny = 2.0**-126 if dtype.bits == 32 else 2.0**-1022
+        tiny = torch.finfo(getattr(torch, dtype.name)).smallest_normal
         finite = [0.0, -0.0, 1.0, -1.0, dtype.high, dtype.low, tiny, -tiny, tiny / 4]
         return finite if self._values == "extreme" else [*finite, math.inf, -math.inf, math.nan]

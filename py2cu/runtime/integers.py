@@ -6,14 +6,14 @@ by Python's own float before the element is asked.
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Callable
 from typing import Any, ClassVar, Final, Self
 
 from py2cu.dtypes import BOOL, DType
-from py2cu.runtime.floats import LONG_LIMIT
-from py2cu.runtime.meeting import COMPARISONS, THREAD, ElementRangeError, Method, Number, both_ways, compares
+from py2cu.runtime.journal import THREAD
+from py2cu.runtime.meeting import COMPARISONS, ElementRangeError, Method, Number, Partners, both_ways, compares
+from py2cu.runtime.python_integers import LONG_BITS, LONG_LOW, SYMBOLS, division_by_zero, shift_noted
 
 
 class IntElement:
@@ -21,10 +21,14 @@ class IntElement:
 
     __slots__ = ("value",)
     dtype: ClassVar[DType]
+    partners: ClassVar[Partners]
     value: int
-    of: ClassVar[Method]
-    cast: ClassVar[Method]
+    error: ClassVar[float] = 0.0  # what an integer owes to a rounding error is in doubt as a whole
+    of: ClassVar[Method]  # converts an operand; a Python integer out of range is refused
+    cast: ClassVar[Method]  # converts as an explicit cast or a store does
     make: ClassVar[Method]  # from any integer, which wraps
+    exact: ClassVar[Method]  # from a value of an array of the dtype
+    truncate: ClassVar[Callable[[float], tuple[int, bool]]]  # a float as an integer of the dtype: see `truncation`
 
     def __new__(cls, value: Number = 0) -> Self:
         return cls.cast(value)  # type: ignore[no-any-return]
@@ -44,10 +48,13 @@ class IntElement:
         return hash(self.value)
 
     def __repr__(self) -> str:
-        return repr(bool(self.value)) if self.dtype is BOOL else repr(self.value)
+        return f"{self.dtype}({self})"
+
+    def __str__(self) -> str:
+        return str(bool(self.value) if self.dtype is BOOL else self.value)
 
     def __format__(self, spec: str) -> str:
-        return format(self.value, spec) if spec else repr(self)
+        return format(self.value, spec) if spec else str(self)
 
     def __reduce__(self) -> tuple[type[int], tuple[int]]:
         return int, (self.value,)
@@ -69,6 +76,12 @@ class IntElement:
     def __invert__(self) -> IntElement:
         return self.make(not self.value if self.dtype is BOOL else ~self.value)  # type: ignore[no-any-return]
 
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
+
 
 def wrapper(dtype: DType) -> Callable[[int], int]:
     """The function that wraps a Python integer at `dtype`."""
@@ -78,25 +91,32 @@ def wrapper(dtype: DType) -> Callable[[int], int]:
     return lambda value: ((value + half) & mask) - half
 
 
-def truncate(value: float, dtype: DType) -> tuple[int, bool]:
-    """A float as an integer of `dtype`, and whether that is specified.
+def truncation(dtype: DType) -> Callable[[float], tuple[int, bool]]:
+    """The function that makes a float an integer of `dtype`, and says whether C++ specifies which.
 
-    Truncation toward zero. An unsigned dtype goes through int64 and wraps, as torch on the CPU; anything else that
-    does not fit is left open by C++, so nobody may rely on it.
+    Truncation toward zero. An unsigned dtype goes through int64 and wraps, as torch on the CPU, and uint64 has its own
+    upper half besides; anything else that does not fit is left open by C++, so nobody may rely on it.
     """
-    value = float(value)
     if dtype is BOOL:
-        return value != 0, True
-    if not -LONG_LIMIT <= value < LONG_LIMIT:  # NaN too
-        return wrapper(dtype)(-LONG_LIMIT), False
-    whole = math.trunc(value)
-    return wrapper(dtype)(whole), not dtype.signed or dtype.low <= whole <= dtype.high
+        return lambda value: (int(value != 0), True)
+    wrap, low, high = wrapper(dtype), int(dtype.low), int(dtype.high)
+    limit, left_open = 1 << max(dtype.bits, LONG_BITS - 1), (wrapper(dtype)(LONG_LOW), False)
+    whole_part, wraps = float.__trunc__, not dtype.signed
+
+    def truncate(value: float) -> tuple[int, bool]:
+        if not LONG_LOW <= float(value) < limit:  # NaN too
+            return left_open
+        whole = whole_part(value)
+        return (whole, True) if low <= whole <= high else (wrap(whole), wraps)
+
+    return truncate
 
 
 def define_int(dtype: DType, name: str) -> type[IntElement]:
     """The class of integers of `dtype`."""
-    cls: Any = type(name, (IntElement,), {"__slots__": (), "dtype": dtype})
-    wrap, low, high = wrapper(dtype), dtype.low, dtype.high
+    cls: Any = type(name, (IntElement,), {"__slots__": (), "dtype": dtype, "partners": Partners()})
+    wrap, low, high = wrapper(dtype), int(dtype.low), int(dtype.high)
+    truncate = truncation(dtype)
     new = object.__new__
 
     def make(value: int) -> Any:
@@ -104,58 +124,84 @@ def define_int(dtype: DType, name: str) -> type[IntElement]:
         made.value = wrap(value)
         return made
 
+    def exact(value: int) -> Any:
+        made: Any = new(cls)
+        made.value = value
+        return made
+
     def cast(value: Any) -> Any:
         if not isinstance(value, float):
             return make(int(value))
-        whole, specified = truncate(value, dtype)
-        if not specified or _may_move(value, dtype):
+        whole, is_specified = truncate(value)
+        error = getattr(value, "error", 0.0)
+        if not is_specified or (error and truncate(float(value) - error) != truncate(float(value) + error)):
             THREAD.doubt = True
-        return make(whole)
+        return exact(whole)
 
     def of(value: Any) -> Any:
         if value.__class__ is cls:
             return value
-        if not isinstance(value, IntElement) and not low <= value <= high:
-            raise ElementRangeError(f"{value!r} does not fit {dtype}")
-        return cast(value)
+        if isinstance(value, IntElement):
+            return make(value.value)
+        if low <= value <= high:
+            return exact(int(value))
+        raise ElementRangeError(f"{value!r} does not fit {dtype}")
 
-    cls.make, cls.cast, cls.of = staticmethod(make), staticmethod(cast), staticmethod(of)
+    cls.make, cls.cast, cls.of, cls.truncate = (staticmethod(method) for method in (make, cast, of, truncate))
+    cls.exact = staticmethod(make if dtype is BOOL else exact)  # an array of bools holds Python's
     _equip(cls)
     return cls  # type: ignore[no-any-return]
 
 
-def _may_move(value: float, dtype: DType) -> bool:
-    """Whether a value within the error of `value` truncates to another integer."""
-    error = getattr(value, "error", 0.0)
-    return bool(error) and truncate(float(value) - error, dtype) != truncate(float(value) + error, dtype)
+# --- operators ----------------------------------------------------------------------------------------------------
 
-
-def _shift_left(a: int, b: int) -> int:
-    return a << b if b < 64 else 0  # all bits are gone; Python would build them first
-
-
-def _power(a: int, b: int) -> int:
-    if b < 0:
-        raise ElementRangeError(f"an integer to the power {b}")
-    return pow(a, b, 1 << 64)
-
-
-_OPERATORS: Final[dict[str, Method]] = {
-    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "floordiv": operator.floordiv, "mod": operator.mod,
-    "rshift": operator.rshift, "lshift": _shift_left, "pow": _power,
-}  # fmt: skip
 _BITWISE: Final[dict[str, Method]] = {"and": operator.and_, "or": operator.or_, "xor": operator.xor}
 
 
 def _equip(cls: type[IntElement]) -> None:
     """Give `cls` its operators. `/` comes with `elements.py`: it makes floats."""
-    for name, compute in (_OPERATORS | _BITWISE).items():
+    for name, compute in (_operators(cls.dtype) | _BITWISE).items():
         both_ways(cls, name, _wrapping(cls.make, compute))
     for name in COMPARISONS:
         compares(cls, name, _comparing(getattr(operator, name)))
     if cls.dtype is BOOL:
         for name, compute in _BITWISE.items():
             _keep_bool(cls, name, compute)
+
+
+def _operators(dtype: DType) -> dict[str, Method]:
+    """Arithmetic on Python integers, to be wrapped at `dtype`."""
+    return {
+        "add": operator.add, "sub": operator.sub, "mul": operator.mul, "pow": _power,
+        "floordiv": _dividing(operator.floordiv, "//"), "mod": _dividing(operator.mod, "%"),
+        "lshift": _shift(dtype, operator.lshift, "<<"), "rshift": _shift(dtype, operator.rshift, ">>"),
+    }  # fmt: skip
+
+
+def _power(a: int, b: int) -> int:
+    if b < 0:
+        raise ElementRangeError(f"an integer to the power {b}: {a} {SYMBOLS['pow']} {b}")
+    return pow(a, b, 1 << LONG_BITS)
+
+
+def _dividing(compute: Method, symbol: str) -> Method:
+    def divide(a: int, b: int) -> Any:
+        if b == 0:
+            raise division_by_zero(a, symbol, b)
+        return compute(a, b)
+
+    return divide
+
+
+def _shift(dtype: DType, compute: Method, symbol: str) -> Method:
+    bits, what = dtype.bits, f"{dtype}"
+
+    def shift(a: int, count: int) -> Any:
+        if not 0 <= count < bits:
+            shift_noted(a, symbol, count, bits, what)
+        return compute(a, min(count, LONG_BITS))  # all bits are gone by then; Python would build them first
+
+    return shift
 
 
 def _wrapping(make: Method, compute: Method) -> Method:

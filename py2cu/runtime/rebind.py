@@ -14,20 +14,21 @@ from types import CellType, FunctionType, ModuleType, SimpleNamespace
 from typing import Any, Final, Self
 
 from py2cu.runtime.functions import BUILTINS, members, typed
+from py2cu.runtime.python_integers import Integer
 
 LAUNCH_OBJECTS: Final = ("blockIdx", "threadIdx", "blockDim", "gridDim")
 
 
-class Coordinate(int):
-    """A launch object of one thread: `.x`, `.y`, `.z` are plain integers; bare, it is its x."""
+class Coordinate(Integer):
+    """A launch object of one thread: `.x`, `.y`, `.z` are integers; bare, it is its x."""
 
-    x: int
-    y: int
-    z: int
+    x: Integer
+    y: Integer
+    z: Integer
 
     def __new__(cls, x: int, y: int = 1, z: int = 1) -> Self:
         made = super().__new__(cls, x)
-        made.x, made.y, made.z = x, y, z
+        made.x, made.y, made.z = Integer(x), Integer(y), Integer(z)
         return made
 
 
@@ -45,13 +46,13 @@ class ModuleStandIn(SimpleNamespace):
 class Rebound:
     """A kernel ready to be called thread by thread; the plain functions beside it are rebound with it."""
 
-    def __init__(self, function: FunctionType) -> None:
+    def __init__(self, function: FunctionType, *, stops: bool = True) -> None:
         self._launch: dict[str, Coordinate] = {}
         self._slots: list[tuple[Callable[[Coordinate], None], str]] = []  # what to set, to which launch object
         self._modules: dict[str, ModuleStandIn] = {}
         self._home = function.__globals__
         self._globals: dict[str, Any] = {}
-        self._fill_globals()
+        self._fill_globals(stops)
         self.code = function.__code__
         self.call: Callable[..., object] = self._rebuild(function)
 
@@ -61,12 +62,13 @@ class Rebound:
         for put, name in self._slots:
             put(self._launch[name])
 
-    def _fill_globals(self) -> None:
+    def _fill_globals(self, stops: bool) -> None:
         own = self._home.get("__builtins__", builtins)
         plain = vars(own) if isinstance(own, ModuleType) else own
         for name, value in self._home.items():
             self._bind(self._globals, name, value)
-        self._globals["__builtins__"] = {**plain, **BUILTINS}
+        silenced = {} if stops else {"breakpoint": lambda *_, **__: None}
+        self._globals["__builtins__"] = {**plain, **BUILTINS, **silenced}
 
     def _bind(self, namespace: dict[str, Any], name: str, value: object) -> None:
         """Enter `value`, or its stand-in, under `name`."""
@@ -78,6 +80,8 @@ class Rebound:
     def _stand_in(self, value: object) -> object:
         if isinstance(value, ModuleType):
             return self._module(value)
+        if value.__class__ is int:
+            return Integer(value)
         if type(value).__module__.startswith("py2cu."):  # a device function behind its decorator
             value = getattr(value, "python", value)
         if isinstance(value, FunctionType) and value.__globals__ is self._home:

@@ -17,10 +17,12 @@ from py2cu.dtypes import Kind
 from py2cu.ir.extents import Name, Role
 from py2cu.ir.signature import Signature, evaluate
 from py2cu.ir.types import ArrayType, ElementType
-from py2cu.runtime.arrays import ArrayView, Finding, Journal, Place, Write
-from py2cu.runtime.deadline import deadline
-from py2cu.runtime.elements import THREAD, Double, element_class
+from py2cu.runtime.arrays import ArrayView, UnwrittenArray, Write
+from py2cu.runtime.deadline import TooLong, deadline
+from py2cu.runtime.elements import Double, element_class
+from py2cu.runtime.journal import THREAD, Finding, Place
 from py2cu.runtime.launch import AXES, Launch, find_limits, plan_launch
+from py2cu.runtime.python_integers import Integer
 from py2cu.runtime.rebind import Coordinate, Rebound
 
 
@@ -34,6 +36,10 @@ class SimulationError(Py2cuError):
 
     def __reduce__(self) -> tuple[type[SimulationError], tuple[str, str, Place, int]]:
         return type(self), (self.kernel, self.message, self.place, self.line)
+
+
+class SimulationWarning(UserWarning):
+    """What `k.simulate` noticed: the text of a `Finding`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +66,10 @@ def simulate(
     grid: int | tuple[int, ...] | None = None,
     block: int | tuple[int, ...] | None = None,
     seconds: float | None = None,
+    stops: bool = True,
 ) -> SimulationReport:
     """Run `function` for every thread of a launch; outputs are among `arguments` and filled in place.
-    After `seconds`, where given, the thread that runs counts as one that raised.
+    After `seconds`, where given, the thread that runs counts as one that raised. `stops`: `breakpoint()` is heeded.
 
     Raises:
         SimulationError: the Python raised: an index out of range, a division by zero, …
@@ -71,21 +78,24 @@ def simulate(
     assert isinstance(function, FunctionType), function
     dims = bind_dims(signature, arguments)
     launch = plan_launch(signature, dims, grid, block)
-    journal = Journal()
     missing = [p.name for p in signature.outputs if p.name not in arguments]
     if missing:
         raise ValueError(f"`{signature.name}` is to be given its outputs: {', '.join(missing)}")
-    views = _make_views(signature, arguments, journal)
+    THREAD.start()
+    views = _make_views(signature, arguments)
     threads = 0
     try:
         bound = _bind(signature, arguments, dims, views)
         with deadline(seconds):
-            threads = _run(function, signature, launch, dims, bound, journal)
+            threads = _run(Rebound(function, stops=stops), signature, launch, dims, bound)
+    except TooLong as error:  # between two threads
+        line = function.__code__.co_firstlineno
+        raise SimulationError(signature.name, str(error), THREAD.place, line) from error
     finally:
         for view in views.values():
             view.flush()
     writes = {name: view.writes for name, view in views.items()}
-    return SimulationReport(signature.name, launch, threads, writes, tuple(journal.findings.values()))
+    return SimulationReport(signature.name, launch, threads, writes, THREAD.findings)
 
 
 # --- arguments ----------------------------------------------------------------------------------------------------
@@ -126,17 +136,22 @@ def _check_shape(name: str, type_: object, shape: tuple[int, ...], dims: dict[st
             raise ValueError(f"axis {axis} of `{name}` has extent {extent}, expected {expected}")
 
 
-def _make_views(signature: Signature, arguments: Mapping[str, Any], journal: Journal) -> dict[str, ArrayView]:
-    return {
-        p.name: ArrayView(p.name, arguments[p.name], p.type.dtype, journal, frozenset(signature.from_end))
-        for p in signature.parameters
-        if isinstance(p.type, ArrayType)
-    }
+def _make_views(signature: Signature, arguments: Mapping[str, Any]) -> dict[str, ArrayView]:
+    known_negatives = frozenset(signature.from_end)
+    initialised = {name for name, _ in signature.inits}
+    views: dict[str, ArrayView] = {}
+    for parameter in signature.parameters:
+        name, type_ = parameter.name, parameter.type
+        if isinstance(type_, ArrayType):
+            is_unwritten = parameter.role is Role.OUTPUT and name not in initialised
+            view = UnwrittenArray if is_unwritten else ArrayView
+            views[name] = view(name, arguments[name], type_.dtype, known_negatives)
+    return views
 
 
 _PYTHON_NUMBERS: Final[dict[Kind, Callable[[Any], object]]] = {
     Kind.BOOL: bool,
-    Kind.INT: int,
+    Kind.INT: Integer,
     Kind.FLOAT: Double.cast,
 }
 
@@ -165,20 +180,18 @@ def _bind(
 
 
 def _run(
-    function: FunctionType,
+    rebound: Rebound,
     signature: Signature,
     launch: Launch,
     dims: dict[str, int],
     bound: dict[str, object],
-    journal: Journal,
 ) -> int:
     """Call the kernel once per thread; how many threads ran."""
-    rebound = Rebound(function)
     limits = find_limits(signature, dims)
     objects = {"blockDim": Coordinate(*launch.block), "gridDim": Coordinate(*launch.grid)}
     threads = [(thread, Coordinate(*thread)) for thread in launch.threads()]
     axes = [AXES.index(index.axis) for index in signature.indices]
-    places = function.__code__.co_varnames[len(axes) + len(signature.launch) : function.__code__.co_argcount]
+    places = rebound.code.co_varnames[len(axes) + len(signature.launch) : rebound.code.co_argcount]
     positional = [bound[name] for name in places]
     named = {name: value for name, value in bound.items() if name not in places}
     ran = 0
@@ -190,23 +203,22 @@ def _run(
             if limits is not None and not (index[0] < limits[0] and index[1] < limits[1] and index[2] < limits[2]):
                 continue
             objects["threadIdx"] = coordinate
-            journal.place = block, thread
+            THREAD.place = block, thread
             rebound.place(objects)
-            leading = [index[axis] for axis in axes] + [objects[name] for name in signature.launch]
-            _call(rebound, signature.name, [*leading, *positional], named, journal)
+            leading = [Integer(index[axis]) for axis in axes] + [objects[name] for name in signature.launch]
+            _call(rebound, signature.name, [*leading, *positional], named)
             ran += 1
     return ran
 
 
-def _call(rebound: Rebound, kernel: str, positional: list[object], named: dict[str, object], journal: Journal) -> None:
+def _call(rebound: Rebound, kernel: str, positional: list[object], named: dict[str, object]) -> None:
     THREAD.doubt = False
     try:
         rebound.call(*positional, **named)
     except Exception as error:
         message = str(error) if isinstance(error, IndexError) else f"{type(error).__name__}: {error}"
-        raise SimulationError(
-            kernel, message, journal.place, _kernel_line(error.__traceback__, rebound.code)
-        ) from error
+        line = _kernel_line(error.__traceback__, rebound.code)
+        raise SimulationError(kernel, message, THREAD.place, line) from error
 
 
 def _kernel_line(traceback: TracebackType | None, code: CodeType) -> int:

@@ -3,25 +3,18 @@
 import itertools
 import math
 import operator
+import random
 
 import pytest
 import torch
 
-from py2cu.dtypes import DTYPES, Kind
-from py2cu.runtime.elements import (
-    THREAD,
-    Bool,
-    Double,
-    ElementRangeError,
-    Float32,
-    Float64,
-    Int8,
-    Int32,
-    Int64,
-    UInt8,
-    element_class,
-)
+from py2cu.dtypes import BOOL, DTYPES, F32, F64, I8, I32, I64, U8, Kind, promote
+from py2cu.runtime.elements import Double, element_class
 from py2cu.runtime.functions import BUILTINS, LIBRARY, MATH, typed
+from py2cu.runtime.journal import THREAD
+from py2cu.runtime.meeting import ElementRangeError
+
+Bool, UInt8, Int8, Int32, Int64, Float32, Float64 = map(element_class, (BOOL, U8, I8, I32, I64, F32, F64))
 
 SAMPLES = {Kind.BOOL: (True, False), Kind.INT: (0, 1, 7, 100, 127), Kind.FLOAT: (0.0, 0.1, -2.5, 1e30, math.inf)}
 ARITHMETIC = [operator.add, operator.mul, operator.sub]
@@ -36,6 +29,23 @@ def tensor(value, dtype):
     return torch.tensor(value, dtype=getattr(torch, dtype.name))
 
 
+def bare(dtype):
+    """Torch computes with unsigned integers beyond 8 bits only by way of others."""
+    return dtype.kind is Kind.INT and not dtype.signed and dtype.bits > 8
+
+
+def computed(operation, x, y, dtype):
+    """What torch computes with elements of `dtype`."""
+    if not bare(dtype):
+        return operation(x, y)
+    wide = [value.to(torch.int64) if isinstance(value, torch.Tensor) else value for value in (x, y)]
+    return operation(*wide).to(getattr(torch, dtype.name))
+
+
+def weak(operation, x, number, dtype):
+    return computed(operation, x, number, dtype) if number == 3 else operation(x, number)
+
+
 def same(element, expected):
     assert element.dtype.name == str(expected.dtype).removeprefix("torch.")
     value = expected.item()
@@ -48,15 +58,20 @@ def test_arithmetic_promotes_and_wraps_as_torch_does(a, b, operation):
     if operation is operator.sub and Kind.BOOL in (a.kind, b.kind):
         pytest.skip("torch refuses to subtract bools")
     for x, y in itertools.product(SAMPLES[a.kind], SAMPLES[b.kind]):
-        same(operation(element_class(a)(x), element_class(b)(y)), operation(tensor(x, a), tensor(y, b)))
+        left, right = element_class(a)(x), element_class(b)(y)
+        if promote(a, b) is None:
+            with pytest.raises(TypeError):
+                operation(left, right)
+        else:
+            same(operation(left, right), computed(operation, tensor(x, a), tensor(y, b), a))
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("number", [3, 0.5])
 def test_python_numbers_are_weak(dtype, number):
     for value in SAMPLES[dtype.kind]:
-        same(element_class(dtype)(value) * number, tensor(value, dtype) * number)
-        same(number + element_class(dtype)(value), number + tensor(value, dtype))
+        same(element_class(dtype)(value) * number, weak(operator.mul, tensor(value, dtype), number, dtype))
+        same(number + element_class(dtype)(value), weak(operator.add, tensor(value, dtype), number, dtype))
 
 
 def test_division_and_remainder_have_pythons_signs():
@@ -92,7 +107,7 @@ def test_a_number_that_the_type_cannot_hold_is_refused():
 
 
 def test_bools():
-    assert repr(~Bool(True)) == "False"
+    assert (str(~Bool(True)), repr(Bool(True))) == ("False", "bool(True)")
     assert type(Bool(True) & True) is Bool
     assert type(Bool(True) + 1) is Int64
     assert type(Bool(True) | UInt8(2)) is UInt8
@@ -123,6 +138,92 @@ def test_casts_convert_as_torch_does_on_the_cpu():
     assert not THREAD.doubt
     Int32(Float32(1e20))
     assert THREAD.doubt, "C++ leaves it open"
+
+
+FLOAT_ROWS = [dtype for dtype in DTYPES if dtype.kind is Kind.FLOAT]
+INT_ROWS = [dtype for dtype in DTYPES if dtype.kind is Kind.INT]
+
+
+def doubles(dtype):
+    """Random doubles of every magnitude, ties between two elements of `dtype`, and the edges."""
+    generator = random.Random(0)
+    edges = [0.0, -0.0, math.inf, -math.inf, math.nan, dtype.high, dtype.high * (1 + dtype.epsilon / 4), 1e300]
+    tiny = torch.finfo(getattr(torch, dtype.name)).smallest_normal
+    ties = [1 + k * dtype.epsilon / 2 for k in range(-9, 9)] + [tiny * k * dtype.epsilon / 2 for k in range(-9, 9)]
+    spread = [generator.choice((1, -1)) * 10 ** generator.uniform(-9, 6) for _ in range(500)]
+    return edges + ties + spread
+
+
+@pytest.mark.parametrize("dtype", FLOAT_ROWS, ids=str)
+def test_floats_round_as_torch_does(dtype):
+    for value in doubles(dtype):
+        same(element_class(dtype)(value), torch.tensor(value, dtype=torch.float64).to(getattr(torch, dtype.name)))
+
+
+@pytest.mark.parametrize("dtype", FLOAT_ROWS, ids=str)
+def test_integers_round_once_on_their_way_to_floats(dtype):
+    generator = random.Random(0)
+    wholes = [generator.randrange(-(1 << bits), 1 << bits) for bits in range(1, 64) for _ in range(20)]
+    wholes += [sign * ((1 << 54) + (1 << 30) + step) for sign in (1, -1) for step in (-1, 0, 1)]
+    for whole in wholes:
+        same(element_class(dtype)(whole), torch.tensor(whole).to(getattr(torch, dtype.name)))
+
+
+@pytest.mark.parametrize(
+    "operation", [operator.add, operator.sub, operator.mul, operator.truediv], ids=lambda f: f.__name__
+)
+@pytest.mark.parametrize("dtype", FLOAT_ROWS, ids=str)
+def test_every_operation_rounds_at_the_dtype(dtype, operation):
+    generator, cls = torch.Generator().manual_seed(0), element_class(dtype)
+    a, b = (3 * torch.randn(2, 300, generator=generator, dtype=torch.float64)).to(getattr(torch, dtype.name))
+    for x, y, wanted in zip(a.tolist(), b.tolist(), operation(a, b), strict=True):
+        same(operation(cls(x), cls(y)), wanted)
+
+
+@pytest.mark.parametrize("dtype", FLOAT_ROWS, ids=str)
+def test_math_of_every_float_is_within_its_error(dtype):
+    x = torch.linspace(0.1, 5, 50, dtype=torch.float64).to(getattr(torch, dtype.name))
+    for name in ("exp", "log", "sin", "tanh"):
+        for value, wanted in zip(x.tolist(), getattr(torch, name)(x), strict=True):
+            found = MATH[name](element_class(dtype)(value))
+            assert found.dtype is dtype
+            assert abs(float(found) - wanted.item()) <= found.error
+
+
+@pytest.mark.parametrize("dtype", INT_ROWS, ids=str)
+def test_integers_wrap_at_every_width(dtype):
+    cls, kind = element_class(dtype), getattr(torch, dtype.name)
+    for whole in (0, 1, -1, 127, 128, 255, 256, 1 << 16, (1 << 31) + 5, (1 << 63) - 1, -(1 << 63)):
+        assert int(cls(whole)) == torch.tensor(whole).to(kind).item()
+    top, low = int(dtype.high), int(dtype.low)
+    assert (int(cls(top) + 1), int(cls(low) - 1), int(cls(top) * 2)) == (low, top, -2 if dtype.signed else top - 1)
+    assert (str(cls(top)), repr(cls(top))) == (str(top), f"{dtype}({top})")
+
+
+@pytest.mark.parametrize("dtype", INT_ROWS, ids=str)
+def test_a_float_becomes_an_integer_through_int64(dtype):
+    for value in (-1.0, -300.7, 3.99, 70000.5, 9.5e9):
+        THREAD.doubt = False
+        found = element_class(dtype)(element_class(F64)(value))
+        if dtype.low <= math.trunc(value) <= dtype.high or not dtype.signed:
+            assert int(found) == torch.tensor(int(value)).to(getattr(torch, dtype.name)).item()
+            assert not THREAD.doubt
+        else:
+            assert THREAD.doubt, "C++ leaves it open"
+
+
+def test_elements_show_the_fewest_digits_of_their_type():
+    shown = {dtype.name: (str(element_class(dtype)(0.1)), repr(element_class(dtype)(1e30))) for dtype in FLOAT_ROWS}
+    assert shown["float32"] == ("0.1", "float32(1e+30)")
+    assert shown["float64"] == ("0.1", "float64(1e+30)")
+    assert f"{Float32(0.1)} {Float32(0.1):.3f} {UInt8(200)} {UInt8(200):#x}" == "0.1 0.100 200 0xc8"
+    assert str(Float64(Float32(0.1))) == "0.10000000149011612"
+    assert (repr(Float32(math.nan)), repr(Double(0.5))) == ("float32(nan)", "0.5")
+
+
+def test_division_with_remainder():
+    assert [repr(part) for part in divmod(Float32(-7.5), 2)] == ["float32(-4.0)", "float32(0.5)"]
+    assert [repr(part) for part in divmod(9, Int8(-2))] == ["int8(-5)", "int8(-1)"]
 
 
 def test_math_of_elements():

@@ -1,0 +1,72 @@
+"""The simulator's speed: element operations a second.
+
+An element operation is a load, a store, or one arithmetic operation, comparison or function call of which an operand
+is an element. Indices, loops and what else Python does on the way are paid for and not counted. Time is the thread's
+own: CPython runs on one core, and others may run beside it.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+
+import torch
+from jaxtyping import Float32, Int32
+from torch import Tensor
+
+from benchmarks import table
+from benchmarks.kernels import matmul, rgb2grey, sigmoid
+from benchmarks.table import Row
+from py2cu import Index, kernel
+
+TARGET = 300e3  # operations a second
+RUNS = 7
+
+
+@kernel
+def hashed(i: Index["n"], x: Int32[Tensor, "n"], out: Int32[Tensor, "n"]):
+    v = x[i]
+    for _ in range(4):
+        v = (v * 31 + 7) ^ (v >> 3)
+    out[i] = v
+
+
+@kernel
+def box_blur(r: Index["h"], c: Index["w"], x: Float32[Tensor, "h w"], radius: int, out: Float32[Tensor, "h w"]):
+    total = 0.0
+    count = 0
+    for y in range(max(r - radius, 0), min(r + radius + 1, x.shape[0])):
+        for z in range(max(c - radius, 0), min(c + radius + 1, x.shape[1])):
+            total += x[y, z]
+            count += 1
+    out[r, c] = total / count
+
+
+def rows() -> Iterator[Row]:
+    n, side, inner = 4000, 48, 50
+    bytes_, numbers = torch.randint(0, 256, (3, n), dtype=torch.uint8), torch.randn(n)
+    picture, left, right = torch.rand(side, side), torch.randn(24, inner), torch.randn(inner, 24)
+    words = torch.randint(-(2**31), 2**31, (n,), dtype=torch.int32)
+    window = int(sum(min(i + 4, side) - max(i - 3, 0) for i in range(side)) ** 2)  # pixels that all blurs read
+    yield row("grayscale u8", lambda: rgb2grey.simulate(bytes_), 9 * n)
+    yield row("matmul f32", lambda: matmul.simulate(left, right), 24 * 24 * (4 * inner + 1))
+    yield row("hash i32, wrapping", lambda: hashed.simulate(words), 18 * n)
+    yield row("box blur f32", lambda: box_blur.simulate(picture, 3), 2 * window + 2 * side * side)
+    yield row("stable sigmoid f32", lambda: sigmoid.simulate(numbers), count_sigmoid(numbers))
+
+
+def count_sigmoid(x: torch.Tensor) -> int:
+    """Two loads, a comparison, a store; then `-`, `exp`, `+`, `/`, or a load more, `exp` twice, `+`, `/`."""
+    positive = int((x >= 0).sum())
+    return 8 * positive + 9 * (len(x) - positive)
+
+
+def row(what: str, call: Callable[[], object], operations: int) -> Row:
+    call()
+    rate = operations / table.median(lambda: once(call), RUNS)
+    target = f"≥ {TARGET / 1e3:.0f} k/s"
+    return Row(f"simulate {what}, element operations", f"{rate / 1e3:.0f} k/s", target=target, met=rate >= TARGET)
+
+
+def once(call: Callable[[], object]) -> float:
+    started = time.thread_time()
+    call()
+    return time.thread_time() - started

@@ -1,0 +1,109 @@
+"""Python's own integers in a simulated kernel: exact, and aware of the 64 bits that the compiled kernel has for them.
+
+In: indices, extents, `int` parameters, what `range`, `len`, `int` and `round` give. Out: `Integer`, an `int` whose
+arithmetic notes a result beyond 64 bits and a shift by 64 or more, and says of a division by zero what was divided.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any, Final, SupportsIndex
+
+from py2cu.runtime.journal import THREAD
+
+LONG_LOW: Final = -(1 << 63)
+LONG_HIGH: Final = (1 << 63) - 1
+LONG_BITS: Final = 64
+
+SYMBOLS: Final = {
+    "add": "+", "sub": "-", "mul": "*", "floordiv": "//", "mod": "%", "pow": "**", "lshift": "<<", "rshift": ">>",
+    "and": "&", "or": "|", "xor": "^", "truediv": "/",
+}  # fmt: skip
+
+
+class Integer(int):
+    """A Python integer of a kernel. Literals stay plain: they become one where they meet one."""
+
+    __slots__ = ()
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
+
+
+def shift_noted(a: int, symbol: str, count: int, bits: int, what: str) -> None:
+    """Note a shift of `what` by its `bits` or more; C++ leaves its result open.
+
+    Raises:
+        ValueError: a negative count, as Python does.
+    """
+    if count < 0:
+        raise ValueError(f"negative shift count: {a} {symbol} {count}")
+    if count >= bits:
+        THREAD.note(f"a shift of {what} by {bits} bits or more", f"{a} {symbol} {count}", is_open=True)
+
+
+def division_by_zero(a: object, symbol: str, b: object) -> ZeroDivisionError:
+    return ZeroDivisionError(f"{a} {symbol} {b}")
+
+
+def _within(value: int, *operation: object) -> Integer:
+    """`value` as an `Integer`, noted where 64 bits do not hold it."""
+    if not LONG_LOW <= value <= LONG_HIGH:
+        spelled = " ".join(map(str, operation))
+        THREAD.note("a Python integer leaves 64 bits", f"{spelled} is {value}", is_open=True)
+    return Integer(value)
+
+
+def _binary(plain: Callable[[Any, Any], Any], symbol: str, *, swapped: bool) -> Callable[[Any, Any], Any]:
+    """An operator of `int`, checked; `swapped` for the reflected one."""
+
+    def operate(a: Any, b: Any, low: int = LONG_LOW, high: int = LONG_HIGH) -> Any:
+        try:
+            value = plain(a, b)
+        except ZeroDivisionError:
+            raise division_by_zero(*((b, symbol, a) if swapped else (a, symbol, b))) from None
+        if value.__class__ is not int:
+            return value  # a float, or NotImplemented
+        if low <= value <= high:
+            return Integer(value)
+        return _within(value, *((b, symbol, a) if swapped else (a, symbol, b)))
+
+    return operate
+
+
+def _shift(plain: Callable[[Any, Any], Any], symbol: str, *, swapped: bool) -> Callable[[Any, Any], Any]:
+    checked = _binary(plain, symbol, swapped=swapped)
+
+    def operate(a: Any, b: Any) -> Any:
+        value, count = (b, a) if swapped else (a, b)
+        if isinstance(value, int) and isinstance(count, int):
+            shift_noted(value, symbol, count, LONG_BITS, "a Python integer")
+        return checked(a, b)
+
+    return operate
+
+
+def _unary(name: str) -> Callable[[Any], Integer]:
+    plain = getattr(int, f"__{name}__")
+    return lambda a: _within(plain(a), name, a)
+
+
+def _equip() -> None:
+    for name, symbol in SYMBOLS.items():
+        checked = _shift if name in ("lshift", "rshift") else _binary
+        setattr(Integer, f"__{name}__", checked(getattr(int, f"__{name}__"), symbol, swapped=False))
+        setattr(Integer, f"__r{name}__", checked(getattr(int, f"__r{name}__"), symbol, swapped=True))
+    for name in ("neg", "pos", "abs", "invert"):
+        setattr(Integer, f"__{name}__", _unary(name))
+
+
+_equip()
+
+
+def counted(*bounds: SupportsIndex) -> Iterator[Integer]:
+    """`range`."""
+    return map(Integer, range(*map(operator.index, bounds)))

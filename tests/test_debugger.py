@@ -1,0 +1,90 @@
+"""A debugger stops inside a simulated kernel and shows elements as the numbers they are."""
+
+import bdb
+import linecache
+import sys
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from jaxtyping import Float32, UInt8  # noqa: E402
+from torch import Tensor  # noqa: E402
+
+from py2cu import Index, kernel  # noqa: E402
+
+
+@kernel
+def blend(i: Index["n"], x: UInt8[Tensor, "2 n"], w: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):
+    mixed = x[0, i] * w[i] + x[1, i] * (1 - w[i])
+    out[i] = mixed
+
+
+@kernel
+def stops(i: Index["n"], w: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):
+    if w[i] > 1:
+        breakpoint()
+    out[i] = w[i]
+
+
+class Debugger(bdb.Bdb):
+    """Evaluates expressions at a breakpoint, as pdb's `p` does."""
+
+    def __init__(self, *expressions):
+        super().__init__()
+        self.expressions = expressions
+        self.shown = []
+
+    def user_line(self, frame):
+        if self.break_here(frame):
+            self.shown.append([repr(eval(text, frame.f_globals, frame.f_locals)) for text in self.expressions])
+        self.set_continue()
+
+
+def line_of(text):
+    return next(n for n, line in enumerate(linecache.getlines(__file__), 1) if line.strip() == text)
+
+
+def test_a_breakpoint_stops_in_every_thread_and_shows_values_with_their_types():
+    debugger = Debugger("x[0, i]", "w[i]", "mixed", "i", "x.shape", "1 - w[i]", "x")
+    assert debugger.set_break(__file__, line_of("out[i] = mixed")) is None
+    x, w = torch.tensor([[200, 7], [3, 100]], dtype=torch.uint8), torch.tensor([0.1, 1.0])
+    traced = sys.gettrace()
+    try:
+        debugger.runcall(blend.simulate, x, w)
+    finally:
+        sys.settrace(traced)
+    assert debugger.shown == [
+        [
+            "uint8(200)",
+            "float32(0.1)",
+            "float32(22.7)",
+            "0",
+            "(2, 2)",
+            "float32(0.9)",
+            "<uint8 array `x` of shape (2, 2)>",
+        ],
+        [
+            "uint8(7)",
+            "float32(1.0)",
+            "float32(7.0)",
+            "1",
+            "(2, 2)",
+            "float32(0.0)",
+            "<uint8 array `x` of shape (2, 2)>",
+        ],
+    ]
+
+
+def test_breakpoint_written_in_the_kernel_stops_there_and_is_no_cuda(monkeypatch):
+    stopped = []
+
+    def hook():
+        frame = sys._getframe(1)
+        stopped.append((frame.f_code, frame.f_lineno, repr(frame.f_locals["w"][frame.f_locals["i"]])))
+
+    monkeypatch.setattr(sys, "breakpointhook", hook)
+    out = stops.simulate(torch.tensor([0.5, 2.5, 0.0]))
+    assert stopped == [(stops.python.__code__, line_of("breakpoint()"), "float32(2.5)")]
+    assert out.tolist() == [0.5, 2.5, 0.0]
+    assert "breakpoint" not in stops.cuda_source

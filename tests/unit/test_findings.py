@@ -1,0 +1,214 @@
+"""What Python allows or raises and the compiled kernel does not promise is reported: thread, line and value."""
+
+import math
+
+import pytest
+import torch
+
+from py2cu.dtypes import Kind
+from py2cu.ir.extents import Role
+from py2cu.runtime.check import check_kernel
+from py2cu.runtime.journal import THREAD
+from py2cu.runtime.python_integers import LONG_HIGH, Integer
+from py2cu.runtime.simulate import SimulationError, simulate
+from tests.unit.kernels_by_hand import FakeKernel, array, scalar, signature
+
+SECOND = ((0, 0, 0), (1, 0, 0))
+STEPS = signature(
+    [
+        array("x", "int32", "n"), array("out", "int64", "n", Role.OUTPUT), scalar("k", Kind.INT),
+        scalar("f", Kind.FLOAT),
+    ],
+    indices="i=n",
+)  # fmt: skip
+
+
+def run(kernel, x=(5, 5, 5), k=0, f=0.0):
+    x = torch.tensor(x, dtype=torch.int32)
+    out = torch.full((len(x),), 77)
+    return out, simulate(kernel, STEPS, {"x": x, "out": out, "k": k, "f": f})
+
+
+def only_finding(kernel, message, **arguments):
+    """The one finding, made by the second thread in the kernel's first line."""
+    _, report = run(kernel, **arguments)
+    (finding,) = report.findings
+    assert finding.message == message
+    assert finding.line == kernel.__code__.co_firstlineno + 1
+    assert finding.place == SECOND
+    assert str(finding) == f"line {finding.line}: {message} (block (0, 0, 0), thread (1, 0, 0))"
+    return finding
+
+
+def raised(kernel, message, **arguments):
+    with pytest.raises(SimulationError) as caught:
+        run(kernel, **arguments)
+    assert caught.value.message == message
+    assert caught.value.line == kernel.__code__.co_firstlineno + 1
+    assert caught.value.place == SECOND
+
+
+# --- division by zero ---
+
+
+def test_integer_elements_divided_by_zero():
+    def floor(i, x, out, k, f):
+        out[i] = x[0] // x[i]
+
+    def rest(i, x, out, k, f):
+        out[i] = x[0] % x[i]
+
+    def quotient(i, x, out, k, f):
+        out[i] = x[0] / x[i]
+
+    raised(floor, "ZeroDivisionError: 5 // 0", x=(5, 0))
+    raised(rest, "ZeroDivisionError: 5 % 0", x=(5, 0))
+    raised(quotient, "ZeroDivisionError: 5 / 0", x=(5, 0))
+
+
+def test_python_integers_divided_by_zero():
+    def floor(i, x, out, k, f):
+        out[i] = k // (i - 1)
+
+    def rest(i, x, out, k, f):
+        out[i] = 7 % (i - 1)
+
+    def quotient(i, x, out, k, f):
+        out[i] = (i + 2) / (1 - i)
+
+    raised(floor, "ZeroDivisionError: 8 // 0", k=8)
+    raised(rest, "ZeroDivisionError: 7 % 0")
+    raised(quotient, "ZeroDivisionError: 3 / 0")
+
+
+def test_python_floats_divided_by_zero():
+    def quotient(i, x, out, k, f):
+        out[i] = f / (i - 1.0)
+
+    raised(quotient, "ZeroDivisionError: 2.5 / 0.0", f=2.5)
+
+
+# --- shifts ---
+
+
+def test_shifts_of_elements_by_their_width_or_more():
+    def left(i, x, out, k, f):
+        out[i] = x[0] << x[i]
+
+    def right(i, x, out, k, f):
+        out[i] = x[0] >> (k * i)
+
+    assert only_finding(left, "a shift of int32 by 32 bits or more: 1 << 32", x=(1, 32)).is_open
+    assert only_finding(right, "a shift of int32 by 32 bits or more: -9 >> 40", x=(-9, 0), k=40).is_open
+    assert not run(left, x=(1, 31))[1].findings
+    assert run(right, x=(-9, 0), k=40)[0].tolist() == [-9, -1], "as Python has it"
+
+
+def test_shifts_of_python_integers_by_64_or_more():
+    def right(i, x, out, k, f):
+        out[i] = k >> (64 * i)
+
+    assert only_finding(right, "a shift of a Python integer by 64 bits or more: 3 >> 64", x=(1, 1), k=3).is_open
+
+
+@pytest.mark.parametrize("value", ["x[0]", "k"])
+def test_negative_shifts(value):
+    def of_element(i, x, out, k, f):
+        out[i] = x[0] << (0 - i)
+
+    def of_integer(i, x, out, k, f):
+        out[i] = k >> (0 - i)
+
+    if value == "k":
+        raised(of_integer, "ValueError: negative shift count: 3 >> -1", k=3)
+    else:
+        raised(of_element, "ValueError: negative shift count: 5 << -1")
+
+
+# --- Python integers beyond 64 bits ---
+
+
+def test_a_python_integer_that_leaves_64_bits():
+    def square(i, x, out, k, f):
+        out[i] = (k * k * (i + i)) % 100
+
+    def power(i, x, out, k, f):
+        out[i] = (3 ** (41 * i)) % 100
+
+    def sum_of_literals(i, x, out, k, f):
+        out[i] = ((1 << 62) * (1 + i) - 1) % 100
+
+    big = 1 << 62
+    assert only_finding(square, f"a Python integer leaves 64 bits: {big} * 2 is {2 * big}", k=1 << 31, x=(0, 0))
+    assert only_finding(power, f"a Python integer leaves 64 bits: 3 ** 41 is {3**41}", x=(0, 0)).is_open
+    assert only_finding(sum_of_literals, f"a Python integer leaves 64 bits: {big} * 2 is {2 * big}", x=(0, 0))
+
+
+@pytest.mark.parametrize("operation", [lambda v: v + 1, lambda v: 1 + v, lambda v: -(-v - 2), lambda v: v << 1])
+def test_integers_at_the_edge(operation):
+    THREAD.start()
+    assert type(operation(Integer(3))) is Integer
+    assert not THREAD.findings
+    operation(Integer(LONG_HIGH))
+    (finding,) = THREAD.findings
+    assert "leaves 64 bits" in finding.message
+
+
+def test_python_integers_stay_typed_on_their_way():
+    kinds = []
+
+    def kernel(i, x, out, k, f):
+        values = [i, k, len(x), x.shape[0], int(x[i]), round(f), abs(k), -k, min(k, 3), k & 1, divmod(k, 2)[0], ~k]
+        values += list(range(k, 4))
+        kinds.extend(type(value) for value in values)
+        out[i] = k
+
+    run(kernel, x=(1,), k=2, f=1.5)
+    assert set(kinds) == {Integer}
+
+
+# --- reads of what nobody wrote ---
+
+
+def test_an_output_read_before_it_is_written():
+    def neighbour(i, x, out, k, f):
+        out[i] = out[2] if i == 1 else x[i]
+
+    def own(i, x, out, k, f):
+        out[i] = x[i]
+        out[i] = out[i] + 1
+
+    assert not only_finding(neighbour, "an element of `out` is read before it is written: out[2]").is_open
+    assert run(neighbour)[1].writes["out"][1].error == math.inf, "nothing to compare"
+    assert not run(own)[1].findings
+
+
+def test_an_output_with_an_initial_value_is_written():
+    def kernel(i, out):
+        out[i] += 1
+
+    sig = signature([array("out", "int32", "n", Role.OUTPUT)], indices="i=n", inits=[("out", 0)])
+    out = torch.zeros(3, dtype=torch.int32)
+    assert not simulate(kernel, sig, {"out": out}).findings
+    assert out.tolist() == [1, 1, 1]
+
+
+# --- check ---
+
+
+def shifted(i, x, s, out):
+    out[i] = x[i] << s[i]
+
+
+SHIFTED = signature(
+    [array("x", "uint8", "n"), array("s", "uint8", "n"), array("out", "uint8", "n", Role.OUTPUT)], indices="i=n"
+)
+
+
+def test_check_leaves_out_what_is_open_and_tries_smaller_values():
+    report = check_kernel(FakeKernel(shifted, SHIFTED, lambda x, s, out: out.copy_(x << s)), device="cpu")
+    assert report.ok, str(report)
+    assert report.elements > 500, "shifts below 8 are compared"
+    assert any("a shift of uint8 by 8 bits or more" in reason for reason in report.skipped)
+    wrong = check_kernel(FakeKernel(shifted, SHIFTED, lambda x, s, out: out.copy_(x)), device="cpu")
+    assert wrong.failures
