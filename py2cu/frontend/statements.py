@@ -123,14 +123,8 @@ class StatementReader:
     ) -> Block:
         span = self._span(statement)
         match target:
-            case cst.Name(value=name) if name in self.scope.arrays or name in self.scope.launch:
-                self.scope.error("P203", f"the parameter `{name}` cannot be assigned to", target, "use another name")
-            case cst.Name(value=name) if name in self.scope.indices:
-                self.scope.error(
-                    "P203", f"the element index `{name}` cannot be assigned to", target, "use another name"
-                )
             case cst.Name(value=name):
-                return (Assign(name, value, span, augmented=augmented),)
+                return (Assign(name, value, span, augmented=augmented),) if self._is_local(target) else ()
             case cst.Subscript(value=cst.Name(value=name)) if name in self.scope.arrays:
                 indices = self.expressions.read_indices(target, name)
                 return (Store(name, indices, value, span, augmented=augmented),) if indices is not None else ()
@@ -139,6 +133,17 @@ class StatementReader:
             case _:
                 self.scope.error("P103", "kernels assign to names and array elements", target)
         return ()
+
+    def _is_local(self, target: cst.Name) -> bool:
+        """True where `target` may be bound here; False, and a diagnostic, where it is a parameter that may not."""
+        name = target.value
+        if name in self.scope.arrays or name in self.scope.launch:
+            self.scope.error("P203", f"the parameter `{name}` cannot be assigned to", target, "use another name")
+        elif name in self.scope.indices:
+            self.scope.error("P203", f"the element index `{name}` cannot be assigned to", target, "use another name")
+        else:
+            return True
+        return False
 
     def _read_augmented(self, statement: cst.AugAssign) -> Block:
         operator = _AUGMENTED.get(type(statement.operator))
@@ -239,7 +244,7 @@ class StatementReader:
         if not isinstance(statement.target, cst.Name):
             self.scope.error("P104", "a loop counts in one name", statement.target)
             return ()
-        if bounds is None:
+        if not self._is_local(statement.target) or bounds is None:
             return ()
         trivia = Trivia(_above(statement.leading_lines), _head_comment(statement.body))
         start, stop, step = bounds

@@ -46,15 +46,17 @@ class _Flow:
     reporter: Reporter
     breaks: list[Bound] = field(default_factory=list)
 
-    def block(self, block: Block, bound: Bound) -> Bound:
+    def block(self, block: Block, bound: frozenset[str]) -> Bound:
+        """The names bound after `block`. What stands behind a jump is judged by what was bound before the jump."""
+        is_reached = True
         for stmt in block:
-            bound = self.statement(stmt, bound)
-        return bound
+            after = self.statement(stmt, bound)
+            is_reached &= after is not None
+            bound = bound if after is None else after
+        return bound if is_reached else None
 
-    def statement(self, stmt: Stmt, bound: Bound) -> Bound:
+    def statement(self, stmt: Stmt, bound: frozenset[str]) -> Bound:
         """The names bound after `stmt`, given those bound before."""
-        if bound is None:
-            return None
         self.check_reads(stmt, bound)
         match stmt:
             case Assign(name=name):
@@ -81,7 +83,7 @@ class _Flow:
             case _:
                 assert_never(stmt)
 
-    def loop(self, body: Block, bound: Bound) -> Bound:
+    def loop(self, body: Block, bound: frozenset[str]) -> Bound:
         outer, self.breaks = self.breaks, []
         after = meet(self.block(body, bound), *self.breaks)
         self.breaks = outer

@@ -124,7 +124,9 @@ class Typer:
     def statement(self, stmt: Stmt) -> Stmt:
         match stmt:
             case Assign(name=name, value=value):
-                return replace(stmt, value=self.convert(self.expr(value), self.types[name]))
+                typed = self.expr(value)
+                # A local without a type is only assigned from names that were refused.
+                return replace(stmt, value=self.convert(typed, self.types[name])) if name in self.types else stmt
             case Store(array=array, indices=indices, value=value):
                 element = ElementType(self.kernel.array_type(array).dtype)
                 stored = self.stored(self.expr(value), element)
