@@ -144,7 +144,7 @@ class ExpressionReader:
             return Constant(0, self.scope.span_of(node))
         if (whole := self.scope.launch_object(node)) is not None:
             return LaunchIndex(whole, "x", self.scope.span_of(node))
-        return self._read_outer(node, f"{getattr(node.value, 'value', '…')}.{attribute}")
+        return self._read_outer(node, _text(node))
 
     def _read_comparison(self, node: cst.Comparison) -> Expr:
         """`a < b <= c` is `a < b and b <= c`: operands have no effects, so reading `b` twice changes nothing."""

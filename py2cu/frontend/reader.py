@@ -20,7 +20,11 @@ from py2cu.frontend.environment import Environment
 from py2cu.source import SourceFile, Span
 
 KERNEL_DECORATOR = "py2cu.kernel"
-_DEEP = "break long expressions into several assignments"
+MAX_DEPTH = 200
+"""How many levels a source may nest: Python's own parser gives brackets as many. LibCST's takes time and memory that
+grow with the square of the depth, and every walk over the tree takes a few frames of Python's stack a level.
+"""
+_DEEP = "break long expressions into several assignments, and long `elif` chains into a loop or a lookup in an array"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +93,12 @@ def _parse(file: SourceFile, reporter: Reporter) -> cst.Module | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # invalid escapes are not this tool's to report
-            ast.parse(file.text)
-        return cst.parse_module(file.text)
+            tree = ast.parse(file.text)
+        if (node := _first_too_deep(tree)) is None:
+            return cst.parse_module(file.text)
+        column = len(file.line(node.lineno).encode()[: node.col_offset].decode())
+        place = Span(node.lineno, column, node.lineno, column + 1)
+        reporter.error("P102", f"the source is nested more than {MAX_DEPTH} levels deep here", place, _DEEP)
     except SyntaxError as error:
         line, column = max(1, error.lineno or 1), max(0, (error.offset or 1) - 1)
         is_one_line = error.end_lineno == error.lineno and (error.end_offset or 0) > (error.offset or 1)
@@ -101,6 +109,18 @@ def _parse(file: SourceFile, reporter: Reporter) -> cst.Module | None:
         reporter.error("P101", f"not valid Python: {error.message}", Span(line, column, line, column + 1))
     except (RecursionError, MemoryError):
         reporter.error("P102", "the source is nested too deeply to parse", Span(1, 0, 1, 1), _DEEP)
+    return None
+
+
+def _first_too_deep(tree: ast.Module) -> ast.expr | ast.stmt | None:
+    """A node below `MAX_DEPTH` levels; `a and b and c` is two levels, as LibCST reads it."""
+    waiting: list[tuple[ast.AST, int]] = [(tree, 0)]
+    while waiting:
+        node, depth = waiting.pop()
+        if depth > MAX_DEPTH and isinstance(node, ast.expr | ast.stmt):
+            return node
+        depth += len(node.values) - 1 if isinstance(node, ast.BoolOp) else 1
+        waiting += [(child, depth) for child in ast.iter_child_nodes(node)]
     return None
 
 

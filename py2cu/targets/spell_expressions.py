@@ -84,8 +84,7 @@ class ExpressionSpeller:
             return self.operand(value, c_type)
         if isinstance(value, Convert) and not value.explicit:
             inner = self.expr(value.value)
-            if keeps_value(inner.c_type, c_type):
-                return inner
+            return inner if keeps_value(inner.c_type, c_type) else self.cast(inner, value.type)
         return self.expr(value)
 
     def expr(self, expr: Expr) -> Spelled:
@@ -173,24 +172,28 @@ class ExpressionSpeller:
 
     def operands(self, left: Expr, right: Expr, wanted: str) -> tuple[Spelled, Spelled]:
         """Both operands so that C computes in `wanted`; conversions that it makes by itself are left out."""
-        plain = self.operand(left, wanted), self.operand(right, wanted)
+        (bare_left, full_left), (bare_right, full_right) = self.spellings(left, wanted), self.spellings(right, wanted)
         target = arithmetic_type(wanted)
-        if common_type(plain[0].c_type, plain[1].c_type) == target:
-            return plain
-        one = self.expr(left), plain[1]
-        if common_type(one[0].c_type, one[1].c_type) == target:
-            return one
-        return self.expr(left), self.expr(right)
+        if common_type(bare_left.c_type, bare_right.c_type) == target:
+            return bare_left, bare_right
+        if common_type(full_left.c_type, bare_right.c_type) == target:
+            return full_left, bare_right
+        return full_left, full_right
 
     def operand(self, expr: Expr, wanted: str) -> Spelled:
         """`expr` without an implicit conversion, if C would not compute in something wider than `wanted` for it."""
+        return self.spellings(expr, wanted)[0]
+
+    def spellings(self, expr: Expr, wanted: str) -> tuple[Spelled, Spelled]:
+        """`operand`, and `expr` in full; what is inside is spelled once, or nested expressions would take for ever."""
         if isinstance(expr, Constant) and is_whole_literal(expr):
-            return Spelled(str(int(expr.value)), PRIMARY if expr.value >= 0 else UNARY, "int")
+            return Spelled(str(int(expr.value)), PRIMARY if expr.value >= 0 else UNARY, "int"), self.expr(expr)
         if isinstance(expr, Convert) and not expr.explicit:
             inner = self.expr(expr.value)
-            if C_RANK[inner.c_type] <= C_RANK[arithmetic_type(wanted)]:
-                return inner
-        return self.expr(expr)
+            full = self.cast(inner, expr.type)
+            return inner if C_RANK[inner.c_type] <= C_RANK[arithmetic_type(wanted)] else full, full
+        full = self.expr(expr)
+        return full, full
 
     def cast(self, value: Spelled, type_: Type) -> Spelled:
         c_type = self.c_type(type_)
