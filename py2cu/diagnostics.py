@@ -112,7 +112,7 @@ class Reporter:
     """Collects the diagnostics of one file."""
 
     file: SourceFile
-    found: list[Diagnostic] = field(default_factory=list)
+    found: dict[Diagnostic, None] = field(default_factory=dict)  # in order, each once
 
     def error(self, code: str, message: str, span: Span, hint: str | None = None) -> None:
         self._add(Severity.ERROR, code, message, span, hint)
@@ -121,9 +121,7 @@ class Reporter:
         self._add(Severity.NOTE, code, message, span, hint)
 
     def _add(self, severity: Severity, code: str, message: str, span: Span, hint: str | None) -> None:
-        item = Diagnostic(severity, code, message, span, self.file, hint)
-        if item not in self.found:
-            self.found.append(item)
+        self.found[Diagnostic(severity, code, message, span, self.file, hint)] = None
 
     @property
     def sorted(self) -> tuple[Diagnostic, ...]:

@@ -80,7 +80,7 @@ def translate_function(
         TranslationError: with all the errors of the function.
     """
     reporter = Reporter(file)
-    module = read_module(file, reporter, live)
+    module = read_module(file, reporter, live, name)
     source = module.function_at(line, name) if module else None
     return _translate(options.name or name, module, [(source, options)] if source else [], TargetName, reporter)
 
@@ -137,9 +137,7 @@ def compile_kernel(module: Module, source: KernelSource, options: KernelOptions 
         for lower in LOWERINGS:
             kernel = lower(kernel, local)
         verify(kernel)
-    for item in local.found:
-        if item not in reporter.found:
-            reporter.found.append(item)
+    reporter.found |= local.found
     return kernel
 
 

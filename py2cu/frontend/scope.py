@@ -54,7 +54,7 @@ class Scope:
 
     def unknown_name(self, node: cst.Name) -> None:
         """Report a name that nothing defines, with the nearest one that something does."""
-        known = [*self.values, *self.arrays, *self.launch, *self.environment.imports, *self.environment.definitions]
+        known = [*self.values, *self.arrays, *self.launch, *self.environment.names]
         near = difflib.get_close_matches(node.value, [name for name in known if name != node.value], 1, 0.65)
         hint = f"did you mean `{near[0]}`?" if near else None
         if node.value in self.dims:
