@@ -175,8 +175,8 @@ class ExpressionReader:
         low, high = row.arity
         if any(arg.keyword or arg.star for arg in node.args):
             self.scope.error("P105", "builtins take plain arguments in a kernel", node)
-        elif len(node.args) < low or (high is not None and len(node.args) > high):
-            wanted = str(low) if low == high else f"{low} or more"
+        elif not low <= len(node.args) <= high:
+            wanted = str(low) if low == high else f"{low} to {high}"
             what = f"`{_text(node.func)}` takes {wanted} argument{'s' * (low != 1)}, not {len(node.args)}"
             self.scope.error("P105", what, node)
         return Call(row.key, tuple(self.read(arg.value) for arg in node.args), span)

@@ -125,13 +125,19 @@ def _parse(file: SourceFile, reporter: Reporter, wanted: str | None) -> tuple[cs
 
 
 def _first_too_deep(tree: ast.Module) -> ast.expr | ast.stmt | None:
-    """A node below `MAX_DEPTH` levels; `a and b and c` is two levels, as LibCST reads it."""
+    """A node below `MAX_DEPTH` levels; `a and b and c` is two levels, as LibCST reads it, and so is `a < b < c`."""
     waiting: list[tuple[ast.AST, int]] = [(tree, 0)]
     while waiting:
         node, depth = waiting.pop()
         if depth > MAX_DEPTH and isinstance(node, ast.expr | ast.stmt):
             return node
-        depth += len(node.values) - 1 if isinstance(node, ast.BoolOp) else 1
+        match node:
+            case ast.BoolOp(values=values):
+                depth += len(values) - 1
+            case ast.Compare(comparators=compared):
+                depth += len(compared)
+            case _:
+                depth += 1
         waiting += [(child, depth) for child in ast.iter_child_nodes(node)]
     return None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -11,6 +10,7 @@ import libcst as cst
 from py2cu.diagnostics import Reporter
 from py2cu.frontend.environment import Environment
 from py2cu.ir.types import ArrayType
+from py2cu.nearest import did_you_mean
 from py2cu.source import Span
 
 LAUNCH_OBJECTS = ("blockIdx", "threadIdx", "blockDim", "gridDim")
@@ -55,8 +55,7 @@ class Scope:
     def unknown_name(self, node: cst.Name) -> None:
         """Report a name that nothing defines, with the nearest one that something does."""
         known = [*self.values, *self.arrays, *self.launch, *self.environment.names]
-        near = difflib.get_close_matches(node.value, [name for name in known if name != node.value], 1, 0.65)
-        hint = f"did you mean `{near[0]}`?" if near else None
+        hint = did_you_mean(node.value, known, "assign to it first, import it, or make it a parameter")
         if node.value in self.dims:
             hint = f"it is a dimension: add a parameter `{node.value}: int`, or read it from an array's `.shape`"
         self.error("P201", f"unknown name `{node.value}`", node, hint)

@@ -60,6 +60,7 @@ class ExpressionSpeller:
         self.kernel = kernel
         self.dialect = dialect
         self.names = dict(kernel.renamed)
+        self.locals = dict(kernel.locals)
 
     def name(self, name: str) -> str:
         return self.names.get(name, name)
