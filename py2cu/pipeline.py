@@ -30,6 +30,7 @@ from py2cu.passes.infer_types import infer_types
 from py2cu.passes.lower_loops import lower_loops
 from py2cu.passes.lower_semantics import lower_semantics
 from py2cu.passes.narrow_floats import narrow_floats
+from py2cu.passes.note_performance import note_performance
 from py2cu.passes.place_declarations import place_declarations
 from py2cu.passes.rename import rename, spell_identifier
 from py2cu.passes.resolve_extents import resolve_extents
@@ -45,6 +46,8 @@ Pass = Callable[[Kernel, Reporter], Kernel]
 NAMES: Final[tuple[Pass, ...]] = (separate_dims, resolve_extents, check_assigned)
 TYPES: Final[tuple[Pass, ...]] = (infer_types,)
 EFFECTS: Final[tuple[Pass, ...]] = (add_guards, find_roles, check_dims)
+# What could be faster: these report notes to those who ask.
+NOTES: Final[tuple[Pass, ...]] = (note_performance,)
 # What C needs: these rewrite kernels that are right.
 LOWERINGS: Final[tuple[Pass, ...]] = (
     lower_loops,
@@ -58,9 +61,12 @@ LOWERINGS: Final[tuple[Pass, ...]] = (
 
 
 def translate_file(
-    file: SourceFile, only: str | None = None, targets: Iterable[TargetName] = TargetName
+    file: SourceFile,
+    only: str | None = None,
+    targets: Iterable[TargetName] = TargetName,
+    notes: bool = False,
 ) -> Translation:
-    """Every kernel of a file, or the one called `only`.
+    """Every kernel of a file, or the one called `only`; `notes` asks for those on performance too.
 
     Raises:
         TranslationError: with all the errors of the file.
@@ -68,7 +74,7 @@ def translate_file(
     reporter = Reporter(file)
     module = read_module(file, reporter)
     sources = _chosen(module, only, reporter) if module else ()
-    return _translate(_stem(file), module, [(source, None) for source in sources], targets, reporter)
+    return _translate(_stem(file), module, [(source, None) for source in sources], targets, reporter, notes)
 
 
 def translate_function(
@@ -91,9 +97,10 @@ def _translate(
     sources: Iterable[tuple[KernelSource, KernelOptions | None]],
     targets: Iterable[TargetName],
     reporter: Reporter,
+    notes: bool = False,
 ) -> Translation:
     assert module is not None or reporter.failed
-    kernels = tuple(compile_kernel(module, *source, reporter) for source in sources if module is not None)
+    kernels = tuple(compile_kernel(module, *source, reporter, notes) for source in sources if module is not None)
     if reporter.failed:
         raise TranslationError(reporter.sorted)
     kernels = _with_unique_names(kernels)
@@ -123,7 +130,9 @@ def _with_unique_names(kernels: tuple[Kernel, ...]) -> tuple[Kernel, ...]:
     return tuple(done)
 
 
-def compile_kernel(module: Module, source: KernelSource, options: KernelOptions | None, reporter: Reporter) -> Kernel:
+def compile_kernel(
+    module: Module, source: KernelSource, options: KernelOptions | None, reporter: Reporter, notes: bool = False
+) -> Kernel:
     """One function as IR that the targets can spell; as far as it got, where `reporter` holds errors."""
     local = Reporter(reporter.file)
     kernel = read_kernel(module, source, local, options)
@@ -134,6 +143,8 @@ def compile_kernel(module: Module, source: KernelSource, options: KernelOptions 
         for analyse in EFFECTS:
             kernel = analyse(kernel, local)
     if not local.failed:
+        for note in NOTES if notes else ():
+            kernel = note(kernel, local)
         for lower in LOWERINGS:
             kernel = lower(kernel, local)
         verify(kernel)
