@@ -21,8 +21,16 @@ class Severity(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class Related:
+    """Another place that has to do with a finding, and what is so there: "`x` is float32 here"."""
+
+    message: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One finding: what is wrong here (`message`), and what to write instead (`hint`)."""
+    """One finding: what is wrong here (`message`), where that comes from, and what to write instead (`hint`)."""
 
     severity: Severity
     code: str
@@ -30,6 +38,7 @@ class Diagnostic:
     span: Span
     file: SourceFile
     hint: str | None = None
+    related: tuple[Related, ...] = ()
 
     def __post_init__(self) -> None:
         from py2cu.codes import CODES  # pages of text, which a kernel without errors never needs
@@ -44,8 +53,11 @@ class Diagnostic:
         return f"{place}: {self.severity.value}[{self.code}]: {self.message}"
 
     def render(self) -> str:
-        """The headline, the source line with a caret under the span, and the hint."""
+        """The headline, the source line with a caret under the span, the related places, and the hint."""
         parts = [self.headline, *_excerpt(self.file, self.span)]
+        for place in self.related:
+            parts += [f"  {self.file.name}:{place.span.line}:{place.span.column + 1}: {place.message}"]
+            parts += _excerpt(self.file, place.span)
         if self.hint:
             parts.append(f"  hint: {self.hint}")
         return "\n".join(parts)
@@ -114,14 +126,19 @@ class Reporter:
     file: SourceFile
     found: dict[Diagnostic, None] = field(default_factory=dict)  # in order, each once
 
-    def error(self, code: str, message: str, span: Span, hint: str | None = None) -> None:
-        self._add(Severity.ERROR, code, message, span, hint)
+    def error(
+        self, code: str, message: str, span: Span, hint: str | None = None, related: Iterable[Related] = ()
+    ) -> None:
+        self._add(Severity.ERROR, code, message, span, hint, related)
 
     def note(self, code: str, message: str, span: Span, hint: str | None = None) -> None:
         self._add(Severity.NOTE, code, message, span, hint)
 
-    def _add(self, severity: Severity, code: str, message: str, span: Span, hint: str | None) -> None:
-        self.found[Diagnostic(severity, code, message, span, self.file, hint)] = None
+    def _add(
+        self, severity: Severity, code: str, message: str, span: Span, hint: str | None, related: Iterable[Related] = ()
+    ) -> None:
+        elsewhere = tuple(place for place in dict.fromkeys(related) if place.span != span)
+        self.found[Diagnostic(severity, code, message, span, self.file, hint, elsewhere)] = None
 
     @property
     def sorted(self) -> tuple[Diagnostic, ...]:
