@@ -126,12 +126,10 @@ class Reporter:
     file: SourceFile
     found: dict[Diagnostic, None] = field(default_factory=dict)  # in order, each once
 
-    def error(
-        self, code: str, message: str, span: Span, hint: str | None = None, related: Iterable[Related] = ()
-    ) -> None:
+    def error(self, code: str, message: str, span: Span, hint: str, related: Iterable[Related] = ()) -> None:
         self._add(Severity.ERROR, code, message, span, hint, related)
 
-    def note(self, code: str, message: str, span: Span, hint: str | None = None) -> None:
+    def note(self, code: str, message: str, span: Span, hint: str) -> None:
         self._add(Severity.NOTE, code, message, span, hint)
 
     def _add(

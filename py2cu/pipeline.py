@@ -19,6 +19,7 @@ from py2cu.frontend.reader import KernelSource, Module, read_module
 from py2cu.ir.signature import signature_of
 from py2cu.ir.statements import Kernel
 from py2cu.ir.verify import verify
+from py2cu.nearest import did_you_mean
 from py2cu.options import KernelOptions
 from py2cu.passes.add_guards import add_guards
 from py2cu.passes.check_assigned import check_assigned
@@ -160,13 +161,14 @@ def _chosen(module: Module, only: str | None, reporter: Reporter) -> tuple[Kerne
         message = f"there is no kernel called `{only}`" if only else "there is no kernel in this file"
         hint = "decorate a function with `@kernel` from py2cu"
         if only and module.kernels:
-            hint = f"its kernels are {', '.join(s.function.name.value for s in module.kernels)}"
+            known = [source.function.name.value for source in module.kernels]
+            hint = did_you_mean(only, known, f"its kernels are {', '.join(known)}")
         reporter.error("P107", message, Span(1, 0, 1, 1), hint)
     names: dict[str, KernelSource] = {}
     for source in chosen:
         name = source.function.name.value
         if name in names:
-            reporter.error("P107", f"two kernels are called `{name}`", module.span(source.function.name))
+            reporter.error("P107", f"two kernels are called `{name}`", module.span(source.function.name), "rename one")
         names[name] = source
     return chosen
 

@@ -25,6 +25,7 @@ MAX_DEPTH = 200
 """How many levels a source may nest: Python's own parser gives brackets as many. LibCST's takes time and memory that
 grow with the square of the depth, and every walk over the tree takes a few frames of Python's stack a level.
 """
+_BROKEN = "mend it: a file that Python cannot run cannot be translated either"
 _DEEP = "break long expressions into several assignments, and long `elif` chains into a loop or a lookup in an array"
 
 
@@ -115,10 +116,10 @@ def _parse(file: SourceFile, reporter: Reporter, wanted: str | None) -> tuple[cs
         line, column = max(1, error.lineno or 1), max(0, (error.offset or 1) - 1)
         is_one_line = error.end_lineno == error.lineno and (error.end_offset or 0) > (error.offset or 1)
         end = (error.end_offset or 1) - 1 if is_one_line else column + 1
-        reporter.error("P101", f"not valid Python: {error.msg}", Span(line, column, line, end))
+        reporter.error("P101", f"not valid Python: {error.msg}", Span(line, column, line, end), _BROKEN)
     except cst.ParserSyntaxError as error:
         line, column = max(1, error.raw_line), max(0, error.raw_column - 1)
-        reporter.error("P101", f"not valid Python: {error.message}", Span(line, column, line, column + 1))
+        reporter.error("P101", f"not valid Python: {error.message}", Span(line, column, line, column + 1), _BROKEN)
     except (RecursionError, MemoryError):
         reporter.error("P102", "the source is nested too deeply to parse", Span(1, 0, 1, 1), _DEEP)
     return None

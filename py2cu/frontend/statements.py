@@ -25,6 +25,12 @@ _WORDS: Final[dict[type[cst.CSTNode], str]] = {
     "an annotated local", cst.TypeAlias: "`type`",
 }  # fmt: skip
 
+_INSTEAD: Final[dict[type[cst.CSTNode], str]] = {
+    cst.Match: "write `if` and `elif`", cst.FunctionDef: "write what it does where it is called",
+    cst.AnnAssign: "assign without the annotation: locals take the type of what they are assigned",
+    cst.Import: "import at the top of the file", cst.ImportFrom: "import at the top of the file",
+}  # fmt: skip
+
 
 @dataclass(slots=True)
 class StatementReader:
@@ -95,10 +101,14 @@ class StatementReader:
                 before = len(self.scope.reporter.found)
                 self.expressions.read(call)
                 if len(self.scope.reporter.found) == before:
-                    self.scope.error("P103", "this line has no effect in a kernel", statement)
+                    self.scope.error(
+                        "P103", "this line has no effect in a kernel", statement, "store its value, or leave it out"
+                    )
                 return ()
             case cst.Expr():
-                self.scope.error("P103", "this line has no effect in a kernel", statement)
+                self.scope.error(
+                    "P103", "this line has no effect in a kernel", statement, "store its value, or leave it out"
+                )
                 return ()
             case _:
                 return self._refuse(statement)
@@ -108,7 +118,7 @@ class StatementReader:
         if isinstance(targets[0], cst.Tuple | cst.List):
             if len(targets) == 1:
                 return self._read_unpacking(targets[0], statement)
-            self.scope.error("P103", "assign to one tuple at a time", statement)
+            self.scope.error("P103", "assign to one tuple at a time", statement, "on a line for each")
             return ()
         done = [*self._assign(targets[0], self.expressions.read(statement.value), statement)]
         for target in targets[1:]:
@@ -131,7 +141,9 @@ class StatementReader:
             case cst.Subscript():
                 self.expressions.read(target)
             case _:
-                self.scope.error("P103", "kernels assign to names and array elements", target)
+                self.scope.error(
+                    "P103", "kernels assign to names and array elements", target, "`v = …` or `out[i] = …`"
+                )
         return ()
 
     def _is_local(self, target: cst.Name) -> bool:
@@ -148,7 +160,7 @@ class StatementReader:
     def _read_augmented(self, statement: cst.AugAssign) -> Block:
         operator = _AUGMENTED.get(type(statement.operator))
         if operator is None:
-            self.scope.error("P103", "this operator is not supported", statement)
+            self.scope.error("P103", "this operator is not supported", statement, "multiply elements in a loop")
             return ()
         match statement.target:
             case cst.Name(value=name) if name in self.scope.values:
@@ -166,7 +178,7 @@ class StatementReader:
         """`h, w = x.shape` and `a, b = b, a`: the right side is read whole before anything is assigned."""
         starred = [element for element in target.elements if is_starred(element)]
         for element in starred:
-            self.scope.error("P103", "`*` has no meaning in a kernel", element)
+            self.scope.error("P103", "`*` has no meaning in a kernel", element, "write a name for each value")
         names = [element.value for element in target.elements]
         values = None if starred else self._unpacked(statement.value, len(names))
         if values is None:
@@ -208,10 +220,10 @@ class StatementReader:
                 rank = len(self.scope.arrays[name].dims)
                 values = [Extent(name, axis, self._span(value)) for axis in range(rank)]
             case _:
-                self.scope.error("P103", "only a tuple or `.shape` can be unpacked", value)
+                self.scope.error("P103", "only a tuple or `.shape` can be unpacked", value, "assign one by one")
                 return None
         if len(values) != count:
-            self.scope.error("P103", f"{len(values)} values for {count} names", value)
+            self.scope.error("P103", f"{len(values)} values for {count} names", value, "as many names as values")
             return None
         return values
 
@@ -242,7 +254,7 @@ class StatementReader:
         bounds = self._read_range(statement.iter)
         body = self.read_suite(statement.body)
         if not isinstance(statement.target, cst.Name):
-            self.scope.error("P104", "a loop counts in one name", statement.target)
+            self.scope.error("P104", "a loop counts in one name", statement.target, "`for k in range(n):`")
             return ()
         if not self._is_local(statement.target) or bounds is None:
             return ()
@@ -263,18 +275,21 @@ class StatementReader:
                 start, stop = (Constant(0, span), values[0]) if len(values) == 1 else (values[0], values[1])
                 step = values[2] if len(values) == 3 else Constant(1, span)
                 if isinstance(step, Constant) and step.value == 0:
-                    self.scope.error("P104", "the step of `range` must not be zero", node)
+                    self.scope.error(
+                        "P104", "the step of `range` must not be zero", node, "count up by 1 or more, or down"
+                    )
                 return start, stop, step
         self.scope.error("P104", "a kernel's `for` runs over `range(…)`", node, "index the array: `for i in range(n)`")
         return None
 
     def _refuse_else(self, orelse: cst.Else | None) -> None:
         if orelse is not None:
-            self.scope.error("P103", "`else` after a loop is not supported yet", orelse)
+            self.scope.error("P103", "`else` after a loop is not supported yet", orelse, "note in a local how it ended")
 
     def _refuse(self, statement: cst.CSTNode) -> Block:
         word = _WORDS.get(type(statement), "this statement")
-        self.scope.error("P103", f"{word} has no meaning in a kernel", statement)
+        hint = _INSTEAD.get(type(statement), "leave it out, or do it outside the kernel")
+        self.scope.error("P103", f"{word} has no meaning in a kernel", statement, hint)
         return ()
 
     def _span(self, node: cst.CSTNode) -> Span:

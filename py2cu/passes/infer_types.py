@@ -294,7 +294,12 @@ class Typer:
         if type_ == PY_INT and isinstance(left, Constant) and isinstance(right, Constant) and expr.op in _EXACT:
             value = _EXACT[expr.op](int(left.value), int(right.value))
             if not -(2**63) <= value < 2**63:
-                self.error("P305", "this does not fit 64 bits", expr.span, "Python integers are exact to 64 bits")
+                self.error(
+                    "P305",
+                    "this does not fit 64 bits",
+                    expr.span,
+                    "Python integers are exact to 64 bits: use a float, or less",
+                )
 
     def exponent_is_kept(self, expr: Binary, left: Expr, right: Expr) -> bool:
         """Python's `int ** int` is a float for a negative exponent, so the exponent's sign must be known."""

@@ -25,7 +25,7 @@ ROOMS = {
     "ir": BASE,
     "builtins": BASE,
     "frontend": BASE | {"ir", "builtins", "nearest"},
-    "passes": BASE | {"ir", "builtins"},
+    "passes": BASE | {"ir", "builtins", "nearest"},
     "translation": BASE | {"ir"},
     "targets": BASE | {"ir", "builtins", "passes"},
     "render": BASE | {"ir", "builtins", "targets", "translation"},
