@@ -93,6 +93,12 @@ def test_translate_one_kernel_of_a_file(write) -> None:
     assert "hint: its kernels are twice, negate" in run("translate", name, "--kernel", "zero").stderr
 
 
+def test_notes_on_performance_are_asked_for(write) -> None:
+    name = write("k.py", TWICE.replace("2 *", "(1.0 / i) *"))
+    assert "note[P701]" in run("translate", name, "--notes").stderr
+    assert run("translate", name).stderr == ""
+
+
 def test_notes_go_to_stderr(write) -> None:
     result = run("translate", write("k.py", UNGUARDED))
     assert result.exit_code == 0
