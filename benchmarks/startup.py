@@ -7,11 +7,15 @@ import resource
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks import table
 from benchmarks.table import Row
+from py2cu.pipeline import translate_file
+from py2cu.source import SourceFile
+from py2cu.translation import TargetName
 
 ROOT = Path(__file__).parent.parent
 PATHS = os.pathsep.join([str(ROOT), *sys.path])  # children find what this process finds
@@ -87,6 +91,7 @@ def rows(*, lecture: bool, device: str) -> Iterator[Row]:
         yield build_row(device)
     yield table.bound("import py2cu (no torch)", table.median(lambda: timed(IMPORT), 9), 0.1)
     yield table.bound("py2cu translate, 20 kernels, process time", table.median(translate_once, 7), 0.5)
+    yield table.bound(f"translate_file, {LINES} lines of kernels, warm", table.median(translate_warm, 7), LINES / 2000)
     with tempfile.TemporaryDirectory() as cache:
         timed(CACHED, device, PY2CU_CACHE_DIR=cache)
         ready = table.median(lambda: timed(CACHED, device, PY2CU_CACHE_DIR=cache), 9)
@@ -116,15 +121,32 @@ def timed(script: str, *arguments: str, **variables: str) -> float:
     return float(done.stdout.split("took ")[-1])
 
 
-def translate_once() -> float:
-    """Seconds of process time for a file of 20 kernels: those of `kernels.py`, four times."""
+def copied_kernels(copies: int) -> str:
+    """A file of the kernels of `kernels.py`, each that many times under names of its own."""
     source = (ROOT / "benchmarks" / "kernels.py").read_text(encoding="utf-8")
     head, *kernels = source.split("\n\n\n@kernel")
-    copies = [f"\n\n\n@kernel{text.replace('def ', f'def copy{copy}_', 1)}" for copy in range(4) for text in kernels]
-    assert len(copies) == 20
+    texts = [
+        f"\n\n\n@kernel{text.replace('def ', f'def copy{copy}_', 1)}" for copy in range(copies) for text in kernels
+    ]
+    return head + "".join(texts)
+
+
+MANY = copied_kernels(40)
+LINES = MANY.count("\n")
+
+
+def translate_warm() -> float:
+    """Seconds of process time for a file of 200 kernels, in this process."""
+    before = time.process_time()
+    translate_file(SourceFile("many.py", MANY), targets=[TargetName.CUDA])
+    return time.process_time() - before
+
+
+def translate_once() -> float:
+    """Seconds of process time for a file of 20 kernels."""
     with tempfile.TemporaryDirectory() as place:
         file = Path(place, "twenty.py")
-        file.write_text(head + "".join(copies), encoding="utf-8")
+        file.write_text(copied_kernels(4), encoding="utf-8")
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         subprocess.run(
             [sys.executable, "-m", "py2cu", "translate", str(file), "-o", place],

@@ -76,6 +76,7 @@ def main() -> NoReturn:
         "py2cu translate saxpy.py",
         "py2cu translate saxpy.py softmax.py -o csrc",
         "py2cu translate layers.py --kernel silu --target cpu",
+        "py2cu translate layers.py --notes -o csrc",
     )
 )
 @_FILES
@@ -89,13 +90,16 @@ def main() -> NoReturn:
     show_default=True,
     help="The GPU, or the same kernels as C++ for the CPU.",
 )
+@click.option("--notes", is_flag=True, help="Also say what could be faster.")
 @answering()
-def translate(files: tuple[Path, ...], output: Path | None, kernel: str | None, target: TargetName) -> None:
+def translate(
+    files: tuple[Path, ...], output: Path | None, kernel: str | None, target: TargetName, notes: bool
+) -> None:
     """Print the C++ of kernels, or write it to files.
 
     The Python files are read, never imported or run.
     """
-    translations = translate_all(files, kernel, target)
+    translations = translate_all(files, kernel, target, notes)
     texts = [text for done in translations for text in done.texts[target].files]
     for done in translations:
         say(*map(rendered, done.notes))
@@ -105,7 +109,9 @@ def translate(files: tuple[Path, ...], output: Path | None, kernel: str | None, 
         write_texts(output, texts)
 
 
-def translate_all(files: Sequence[Path], only: str | None, target: TargetName) -> list[Translation]:
+def translate_all(
+    files: Sequence[Path], only: str | None, target: TargetName, notes: bool = False
+) -> list[Translation]:
     """Every file's translation, with the texts of `target`.
 
     Raises:
@@ -117,7 +123,7 @@ def translate_all(files: Sequence[Path], only: str | None, target: TargetName) -
     with collecting() as refusals:
         for path in files:
             with refusals.of(path):
-                done.append(translate_file(SourceFile.read(path), only, [target]))
+                done.append(translate_file(SourceFile.read(path), only, [target], notes))
     return done
 
 

@@ -1,7 +1,7 @@
 """Every diagnostic code: a title, what it means, and an example of what to write instead (`py2cu explain CODE`).
 
 Areas: P1xx syntax outside the language, P2xx names, P3xx types, P4xx memory and guards, P5xx barriers, P6xx build,
-P7xx checks.
+P7xx performance.
 """
 
 from __future__ import annotations
@@ -302,4 +302,57 @@ _BUILD: Final = {
     ),
 }
 
-CODES: Final[dict[str, Code]] = {**_SYNTAX, **_NAMES, **_TYPES, **_MEMORY, **_BUILD}
+_PERFORMANCE: Final = {
+    "P701": Code(
+        "arithmetic in double (a note)",
+        "Python floats are doubles, and what is computed from them alone stays one, as Python has it. A GPU computes "
+        "doubles at a thirty-second or a sixty-fourth of its float32 rate. Where the arrays hold float32 the result is "
+        "rounded in the end: compute in float32 from the start, or compute it once and pass it.",
+        _file(
+            '@kernel\ndef f(i: Index["n"], x: Float32[Tensor, "n"], a: float, b: float, out: Float32[Tensor, "n"]):\n'
+            "    out[i] = x[i] * (a / b)"
+        ),
+        _file(
+            '@kernel\ndef f(i: Index["n"], x: Float32[Tensor, "n"], a: float, b: float, out: Float32[Tensor, "n"]):\n'
+            "    out[i] = x[i] * a / b"
+        ),
+    ),
+    "P702": Code(
+        "an index of 64 bits in a loop (a note)",
+        "An index is computed in 32 bits where the launcher can show that it fits: it is made of indices, extents, "
+        "loop counters and arguments. Nothing bounds this one, so it takes 64 bits, which a GPU computes in two or "
+        "more instructions. Let a loop count it, or bound it with `min` or `%`.",
+        _file(
+            '@kernel\ndef f(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"], n: int):\n'
+            "    at = 0\n    s = 0.\n    while at < n:\n        s += x[at]\n        at += 3\n    out[i] = s"
+        ),
+        _file(
+            '@kernel\ndef f(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"], n: int):\n'
+            "    s = 0.\n    for at in range(0, n, 3):\n        s += x[at]\n    out[i] = s"
+        ),
+    ),
+    "P703": Code(
+        "a division in a loop (a note)",
+        "GPUs have no instruction that divides whole numbers: by a value that is only known when the kernel runs it "
+        "takes some twenty to forty others. By a constant it takes two or three, by a power of two one. Divide before "
+        "the loop, count a remainder along with the loop, or make the divisor a constant.",
+        _index("s = 0.\nfor j in range(len(x)):\n    s += x[j // (i + 1)]\nout[i] = s"),
+        _index("s = 0.\nfor j in range(len(x)):\n    s += x[j // 4]\nout[i] = s"),
+    ),
+    "P704": Code(
+        "an order of indices that does not coalesce (a note)",
+        "The threads of a warp differ in x, and the last index of an array runs fastest in memory. Here x is not the "
+        "last index while a slower one is, so each thread of a warp touches a cache line of its own, up to 32 times "
+        "the traffic. Exchange the indices, or the axes: of `Index` parameters the last one is x.",
+        _file(
+            '@kernel\ndef f(r: Index["h"], c: Index["w"], x: Float32[Tensor, "w h"], out: Float32[Tensor, "w h"]):\n'
+            "    out[c, r] = x[c, r]"
+        ),
+        _file(
+            '@kernel\ndef f(r: Index["h"], c: Index["w"], x: Float32[Tensor, "h w"], out: Float32[Tensor, "h w"]):\n'
+            "    out[r, c] = x[r, c]"
+        ),
+    ),
+}
+
+CODES: Final[dict[str, Code]] = {**_SYNTAX, **_NAMES, **_TYPES, **_MEMORY, **_BUILD, **_PERFORMANCE}

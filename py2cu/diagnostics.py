@@ -21,8 +21,8 @@ class Severity(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Aside:
-    """A second place that a finding points at: what is to be seen there."""
+class Related:
+    """Another place that has to do with a finding, and what is so there: "`x` is float32 here"."""
 
     message: str
     span: Span
@@ -30,7 +30,7 @@ class Aside:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One finding: what is wrong here (`message`), what has to do with it, and what to write instead (`hint`)."""
+    """One finding: what is wrong here (`message`), where that comes from, and what to write instead (`hint`)."""
 
     severity: Severity
     code: str
@@ -38,7 +38,7 @@ class Diagnostic:
     span: Span
     file: SourceFile
     hint: str | None = None
-    asides: tuple[Aside, ...] = ()
+    related: tuple[Related, ...] = ()
 
     def __post_init__(self) -> None:
         from py2cu.codes import CODES  # pages of text, which a kernel without errors never needs
@@ -52,10 +52,10 @@ class Diagnostic:
         return f"{_place(self.file, self.span)}: {self.severity.value}[{self.code}]: {self.message}"
 
     def render(self) -> str:
-        """The headline, the source line with a caret under the span, the asides likewise, and the hint."""
+        """The headline, the source line with a caret under the span, the related places, and the hint."""
         parts = [self.headline, *_excerpt(self.file, self.span)]
-        for aside in self.asides:
-            parts += [f"{_place(self.file, aside.span)}: note: {aside.message}", *_excerpt(self.file, aside.span)]
+        for place in self.related:
+            parts += [f"{_place(self.file, place.span)}: note: {place.message}", *_excerpt(self.file, place.span)]
         if self.hint:
             parts.append(f"  hint: {self.hint}")
         return "\n".join(parts)
@@ -126,19 +126,19 @@ class Reporter:
     """Collects the diagnostics of one file."""
 
     file: SourceFile
-    found: list[Diagnostic] = field(default_factory=list)
+    found: dict[Diagnostic, None] = field(default_factory=dict)  # in order, each once
 
-    def error(
-        self, code: str, message: str, span: Span, hint: str | None = None, asides: tuple[Aside, ...] = ()
+    def error(self, code: str, message: str, span: Span, hint: str, related: Iterable[Related] = ()) -> None:
+        self._add(Severity.ERROR, code, message, span, hint, related)
+
+    def note(self, code: str, message: str, span: Span, hint: str) -> None:
+        self._add(Severity.NOTE, code, message, span, hint)
+
+    def _add(
+        self, severity: Severity, code: str, message: str, span: Span, hint: str | None, related: Iterable[Related] = ()
     ) -> None:
-        self._add(Diagnostic(Severity.ERROR, code, message, span, self.file, hint, asides))
-
-    def note(self, code: str, message: str, span: Span, hint: str | None = None) -> None:
-        self._add(Diagnostic(Severity.NOTE, code, message, span, self.file, hint))
-
-    def _add(self, item: Diagnostic) -> None:
-        if item not in self.found:
-            self.found.append(item)
+        elsewhere = tuple(place for place in dict.fromkeys(related) if place.span != span)
+        self.found[Diagnostic(severity, code, message, span, self.file, hint, elsewhere)] = None
 
     @property
     def sorted(self) -> tuple[Diagnostic, ...]:

@@ -16,6 +16,7 @@ from types import CodeType, ModuleType
 from py2cu.console import Refused, collecting, described, marked
 from py2cu.diagnostics import Reporter, TranslationError
 from py2cu.kernels import Kernel
+from py2cu.nearest import did_you_mean
 from py2cu.source import SourceFile
 
 
@@ -55,9 +56,11 @@ def _load(path: Path, number: int, only: str | None) -> Loaded:
     own = {id(v): v for v in vars(module).values() if isinstance(v, Kernel) and v.__module__ == module.__name__}
     kernels = tuple(kernel for kernel in own.values() if only in (None, kernel.__name__))
     if not kernels:
-        names = ", ".join(f"`{kernel.__name__}`" for kernel in own.values())
+        known = [kernel.__name__ for kernel in own.values()]
+        names = ", ".join(f"`{name}`" for name in known)
         what = f"no kernel called `{only}`" if only else "no kernel"
-        hint = f"it has {names}" if names else "they stand at the top level of the file, under `@kernel` from py2cu"
+        hint = "they stand at the top level of the file, under `@kernel` from py2cu"
+        hint = did_you_mean(only or "", known, f"it has {names}") if names else hint
         raise Refused([f"{path}: {marked('error', 'error[P107]')}: there is {what} to import\n  hint: {hint}"], 1)
     return Loaded(file, kernels)
 

@@ -21,6 +21,7 @@ from py2cu.ir.printer import print_kernel
 from py2cu.ir.signature import signature_of
 from py2cu.ir.statements import Family, Kernel
 from py2cu.ir.verify import verify
+from py2cu.nearest import did_you_mean
 from py2cu.options import KernelOptions
 from py2cu.passes.add_guards import add_guards
 from py2cu.passes.check_assigned import check_assigned
@@ -32,6 +33,7 @@ from py2cu.passes.infer_types import infer_types
 from py2cu.passes.lower_loops import lower_loops
 from py2cu.passes.lower_semantics import lower_semantics
 from py2cu.passes.narrow_floats import narrow_floats
+from py2cu.passes.note_performance import note_performance
 from py2cu.passes.pass_extents import pass_extents
 from py2cu.passes.place_declarations import place_declarations
 from py2cu.passes.rename import rename, spell_identifier
@@ -60,6 +62,8 @@ def everywhere(run: Pass) -> Pass:
 NAMES: Final[tuple[Pass, ...]] = (separate_dims, everywhere(resolve_extents), everywhere(check_assigned))
 TYPES: Final[tuple[Pass, ...]] = (infer_types,)
 EFFECTS: Final[tuple[Pass, ...]] = (add_guards, find_roles, check_dims)
+# What could be faster: these report notes to those who ask.
+NOTES: Final[tuple[Pass, ...]] = (note_performance,)
 # What C needs: these rewrite kernels that are right.
 LOWERINGS: Final[tuple[Pass, ...]] = (
     everywhere(lower_loops),
@@ -75,9 +79,12 @@ LOWERINGS: Final[tuple[Pass, ...]] = (
 
 
 def translate_file(
-    file: SourceFile, only: str | None = None, targets: Iterable[TargetName] = TargetName
+    file: SourceFile,
+    only: str | None = None,
+    targets: Iterable[TargetName] = TargetName,
+    notes: bool = False,
 ) -> Translation:
-    """Every kernel of a file, or the one called `only`.
+    """Every kernel of a file, or the one called `only`; `notes` asks for those on performance too.
 
     Raises:
         TranslationError: with all the errors of the file.
@@ -85,7 +92,7 @@ def translate_file(
     reporter = Reporter(file)
     module = read_module(file, reporter)
     sources = _chosen(module, only, reporter) if module else ()
-    return _translate(_stem(file), module, [(source, None) for source in sources], targets, reporter)
+    return _translate(_stem(file), module, [(source, None) for source in sources], targets, reporter, notes)
 
 
 def translate_function(
@@ -97,7 +104,7 @@ def translate_function(
         TranslationError: with all the errors of the function.
     """
     reporter = Reporter(file)
-    module = read_module(file, reporter, live)
+    module = read_module(file, reporter, live, name)
     source = module.function_at(line, name) if module else None
     return _translate(options.name or name, module, [(source, options)] if source else [], TargetName, reporter)
 
@@ -108,9 +115,10 @@ def _translate(
     sources: Iterable[tuple[KernelSource, KernelOptions | None]],
     targets: Iterable[TargetName],
     reporter: Reporter,
+    notes: bool = False,
 ) -> Translation:
     assert module is not None or reporter.failed
-    families = tuple(compile_kernel(module, *source, reporter) for source in sources if module is not None)
+    families = tuple(compile_kernel(module, *source, reporter, notes) for source in sources if module is not None)
     if reporter.failed:
         raise TranslationError(reporter.sorted)
     families = _with_unique_functions(_with_unique_names(families))
@@ -157,17 +165,19 @@ def _with_unique_functions(families: tuple[Family, ...]) -> tuple[Family, ...]:
     )
 
 
-def compile_kernel(module: Module, source: KernelSource, options: KernelOptions | None, reporter: Reporter) -> Family:
+def compile_kernel(
+    module: Module, source: KernelSource, options: KernelOptions | None, reporter: Reporter, notes: bool = False
+) -> Family:
     """One function as IR that the targets can spell; as far as it got, where `reporter` holds errors.
 
     A generic kernel has an instance for every dtype that its annotation admits and its body makes sense for.
     """
     first = Reporter(reporter.file)
     kernel = read_kernel(module, source, first, options)
-    attempts = [_lower(instance, replace(first, found=[*first.found])) for instance in _instances(kernel)]
+    attempts = [_lower(instance, replace(first, found=dict(first.found)), notes) for instance in _instances(kernel)]
     family = tuple(instance for instance, local in attempts if not local.failed)
     _, told = next((attempt for attempt in attempts if not attempt[1].failed), attempts[0])
-    reporter.found += [item for item in told.found if item not in reporter.found]
+    reporter.found |= told.found
     return family
 
 
@@ -177,7 +187,7 @@ def _instances(kernel: Kernel) -> Iterable[Kernel]:
         yield kernel.instance(dict(zip(symbols, dtypes, strict=True)))
 
 
-def _lower(kernel: Kernel, local: Reporter) -> tuple[Kernel, Reporter]:
+def _lower(kernel: Kernel, local: Reporter, notes: bool) -> tuple[Kernel, Reporter]:
     """`kernel` through the passes, and what they said of it."""
     stages = (NAMES, () if local.failed else TYPES)
     for analyse in chain(*stages):
@@ -186,6 +196,8 @@ def _lower(kernel: Kernel, local: Reporter) -> tuple[Kernel, Reporter]:
         for analyse in EFFECTS:
             kernel = analyse(kernel, local)
     if not local.failed:
+        for note in NOTES if notes else ():
+            kernel = note(kernel, local)
         for lower in LOWERINGS:
             kernel = lower(kernel, local)
         for each in (kernel, *kernel.functions):
@@ -201,13 +213,14 @@ def _chosen(module: Module, only: str | None, reporter: Reporter) -> tuple[Kerne
         message = f"there is no kernel called `{only}`" if only else "there is no kernel in this file"
         hint = "decorate a function with `@kernel` from py2cu"
         if only and module.kernels:
-            hint = f"its kernels are {', '.join(s.function.name.value for s in module.kernels)}"
+            known = [source.function.name.value for source in module.kernels]
+            hint = did_you_mean(only, known, f"its kernels are {', '.join(known)}")
         reporter.error("P107", message, Span(1, 0, 1, 1), hint)
     names: dict[str, KernelSource] = {}
     for source in chosen:
         name = source.function.name.value
         if name in names:
-            reporter.error("P107", f"two kernels are called `{name}`", module.span(source.function.name))
+            reporter.error("P107", f"two kernels are called `{name}`", module.span(source.function.name), "rename one")
         names[name] = source
     return chosen
 

@@ -6,6 +6,7 @@ Lines count from 1 and columns from 0, ends are exclusive, as in LibCST.
 
 from __future__ import annotations
 
+import functools
 import io
 import re
 from dataclasses import dataclass
@@ -53,8 +54,13 @@ class SourceFile:
 
     def line(self, number: int) -> str:
         """Line `number`, counted from 1, without its end; empty past the last."""
-        lines = re.split(r"\r\n|\r|\n", self.text)  # as Python counts; str.splitlines knows more ends
+        lines = _lines(self.text)
         return lines[number - 1] if 0 < number <= len(lines) else ""
+
+
+@functools.lru_cache(maxsize=1)
+def _lines(text: str) -> list[str]:
+    return re.split(r"\r\n|\r|\n", text)  # as Python counts; str.splitlines knows more ends
 
 
 def decode(data: bytes) -> str:

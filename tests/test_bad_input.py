@@ -172,31 +172,6 @@ def test_the_place_of_a_syntax_error(source) -> None:
     assert ":8:14: error[P101]" in said and "  8 |     out[i] = (x[i]\n    |              ^\n" in said
 
 
-DEEP = {
-    "1000 parentheses": "out[i] = " + "(" * 1000 + "x[i]" + ")" * 1000,
-    "3000 parentheses": "out[i] = " + "(" * 3000 + "x[i]" + ")" * 3000,
-    "1000 brackets": "out[i] = " + "x[" * 1000 + "i" + "]" * 1000,
-    "1000 terms": "out[i] = " + " + ".join(["x[i]"] * 1000),
-    "1000 minuses": "out[i] = " + "-" * 1000 + "x[i]",
-    "1000 nots": "out[i] = " + "not " * 1000 + "x[i]",
-    "20000 terms": "out[i] = " + " + ".join(["x[i]"] * 20000),
-    "1000 ifs": "if x[i] > 0: out[i] = 0.\n" + "".join(f"    elif x[i] > {n}: out[i] = {n}\n" for n in range(1000)),
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("what", DEEP)
-def test_deep_nesting(source, what: str) -> None:
-    """In a process of its own: a parser that exhausts the stack ends it."""
-    path = source(HEAD + kernel(DEEP[what]))
-    done = subprocess.run(
-        [sys.executable, "-m", "py2cu", "translate", str(path)], capture_output=True, text=True, check=False,
-        env=ENVIRONMENT, timeout=60,
-    )  # fmt: skip
-    assert done.returncode in (0, 2), done.stderr[-500:]
-    assert "Traceback" not in done.stderr
-
-
 @pytest.mark.parametrize(
     "annotation", ["Flaot32[Tensor, 'n']", "list", "1", "'n'", "Float32", "x.y.z", "None", "[int]"]
 )

@@ -13,7 +13,7 @@ ROWS: Final = (
         (1, 1),
         {"float": "fabsf", "double": "fabs", "int8_t": "abs", "int16_t": "abs", "int32_t": "abs", "int64_t": "abs"},
     ),
-    Builtin(("builtins.min",), Rule.SAME, (2, None), {"int": "min"}),
-    Builtin(("builtins.max",), Rule.SAME, (2, None), {"int": "max"}),
+    Builtin(("builtins.min",), Rule.SAME, (2, 64), {"int": "min"}),  # nested calls in C, which does not nest for ever
+    Builtin(("builtins.max",), Rule.SAME, (2, 64), {"int": "max"}),
     Builtin(("builtins.round",), Rule.INTEGRAL, (1, 2), {"float": "rintf", "double": "rint"}),
 )

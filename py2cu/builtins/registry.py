@@ -30,14 +30,14 @@ class Rule(enum.Enum):
 class Builtin:
     """One function of the language.
 
-    `names` are qualified Python names, the first one the key by which IR nodes refer to the row. `arity` is the number
-    of arguments, or its least and greatest (None: any number). `spelling` maps an element type's C name to the C
-    function; a name that is absent has to be lowered, to `helper` where there is one (`targets/helpers.py`).
+    `names` are qualified Python names, the first one the key by which IR nodes refer to the row. `arity` is the least
+    and greatest number of arguments. `spelling` maps an element type's C name to the C function; a name that is
+    absent has to be lowered, to `helper` where there is one (`targets/helpers.py`).
     """
 
     names: tuple[str, ...]
     rule: Rule
-    arity: tuple[int, int | None] = (1, 1)
+    arity: tuple[int, int] = (1, 1)
     spelling: Mapping[str, str] = field(default_factory=dict)
     helper: str = ""
     result: DType | str | None = None  # CAST only: an element type, or "int", "float", "bool" for Python's

@@ -7,7 +7,6 @@ index, `int`, `float`, `bool` and `np.int32` are scalars.
 from __future__ import annotations
 
 import ast
-import difflib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -20,6 +19,7 @@ from py2cu.frontend.environment import Environment
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.nodes import Expr
 from py2cu.ir.types import PY_BOOL, PY_FLOAT, PY_INT, ArrayType, ElementType, PythonType
+from py2cu.nearest import did_you_mean
 from py2cu.source import Span
 
 PYTHON_TYPES: Final = {"builtins.int": PY_INT, "builtins.float": PY_FLOAT, "builtins.bool": PY_BOOL}
@@ -187,8 +187,8 @@ class AnnotationReader:
     def _unknown(self, node: cst.BaseExpression) -> None:
         base = node.value if isinstance(node, cst.Subscript) else node
         if isinstance(base, cst.Name) and self.environment.qualify(base) is None:
-            near = difflib.get_close_matches(base.value, [*self.environment.imports, *BY_JAXTYPING], 1)
-            hint = f"did you mean `{near[0]}`?" if near else "import it, or define it in this file"
+            known = [*self.environment.names, *BY_JAXTYPING]
+            hint = did_you_mean(base.value, known, "import it, or define it in this file")
             self.reporter.error("P201", f"unknown name `{base.value}`", self.span_of(base), hint)
             return
         self.reporter.error(

@@ -12,6 +12,7 @@ import libcst as cst
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import DType
 from py2cu.frontend.reader import KernelSource, Module
+from py2cu.nearest import did_you_mean
 from py2cu.options import MAX_BLOCK, MAX_THREADS, KernelOptions
 
 
@@ -33,7 +34,8 @@ class OptionReader:
             name = arg.keyword.value if arg.keyword else None
             if name not in KernelOptions.__dataclass_fields__:
                 what = f"`kernel` has no option `{name}`" if name else "the options of `kernel` go by keyword"
-                self._error(what, arg, "size, block, init, name, strided and coarsen")
+                known = KernelOptions.__dataclass_fields__
+                self._error(what, arg, did_you_mean(name or "", known, f"they are {', '.join(known)}"))
             elif isinstance(arg.value, cst.Name) and arg.value.value == "None":
                 continue
             elif (value := self._literal(arg.value)) is None:

@@ -36,6 +36,12 @@ class Environment:
     functions: dict[str, cst.FunctionDef] = field(default_factory=dict)
     stars: list[str] = field(default_factory=list)
     live: Mapping[str, object] = field(default_factory=dict)
+    unread: frozenset[str] = frozenset()  # bound by statements that were left out: for messages alone
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every name that is bound here, for messages."""
+        return (*self.imports, *self.definitions, *self.functions, *self.unread)
 
     def read(self, body: Iterable[cst.BaseStatement | cst.BaseSmallStatement]) -> None:
         """Enter what the statements of one scope bind; a later binding replaces an earlier one."""
@@ -59,7 +65,7 @@ class Environment:
     def inner(self, function: cst.FunctionDef) -> Environment:
         """The environment inside `function`: its parameters hide outer names, its statements bind more."""
         scope = Environment(
-            dict(self.imports), dict(self.definitions), dict(self.functions), list(self.stars), self.live
+            dict(self.imports), dict(self.definitions), dict(self.functions), list(self.stars), self.live, self.unread
         )
         for parameter in all_parameters(function):
             scope._forget(parameter.name.value)

@@ -16,6 +16,7 @@ from py2cu.frontend.formulas import expand
 from py2cu.frontend.scope import Scope
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.nodes import ArrayName, BoolOp, Call, Compare, Expr, Extent, Invoke, LaunchIndex, Load, Select, Unary
+from py2cu.nearest import nearest
 
 BINARY: Final[dict[type[cst.BaseBinaryOp], str]] = {
     cst.Add: "+", cst.Subtract: "-", cst.Multiply: "*", cst.Divide: "/", cst.FloorDivide: "//", cst.Modulo: "%",
@@ -35,6 +36,15 @@ _WORDS: Final[dict[type[cst.BaseExpression], str]] = {
     cst.GeneratorExp: "a generator", cst.Yield: "`yield`", cst.Await: "`await`", cst.NamedExpr: "`:=`",
     cst.Imaginary: "a complex number", cst.Ellipsis: "`...`", cst.StarredElement: "`*`",
 }  # fmt: skip
+_LOOP: Final = "write a `for` over `range(…)`"
+_INSTEAD: Final[dict[type[cst.BaseExpression], str]] = {
+    cst.Lambda: "write the expression where it is used", cst.NamedExpr: "assign on a line of its own",
+    cst.ListComp: _LOOP, cst.SetComp: _LOOP, cst.DictComp: _LOOP, cst.GeneratorExp: _LOOP,
+    cst.List: "use a local for each item, or an array parameter", cst.Tuple: "use a local for each item",
+    cst.Dict: "use an array parameter", cst.Set: "compare one by one: `a == b or a == c`",
+    cst.Imaginary: "carry the real and the imaginary part as two numbers",
+}  # fmt: skip
+_NUMBERS_ONLY: Final = "a kernel computes with numbers and elements of arrays"
 _AXES: Final = ("x", "y", "z")
 _FUNCTIONS: Final = "they have the functions of `math`, abs, min, max, round, int, float, bool, len and dtype casts"
 
@@ -85,7 +95,12 @@ class ExpressionReader:
 
     def _check_64_bits(self, value: bool | int | float, node: cst.CSTNode) -> None:
         if isinstance(value, int) and not -(2**63) <= value < 2**63:
-            self.scope.error("P305", "this constant does not fit 64 bits", node, "Python integers are exact to 64 bits")
+            self.scope.error(
+                "P305",
+                "this constant does not fit 64 bits",
+                node,
+                "Python integers are exact to 64 bits: use a float, or less",
+            )
 
     def _fold_sign(self, node: Unary) -> Expr:
         """`-1.0` is a constant, too."""
@@ -138,7 +153,7 @@ class ExpressionReader:
         if launched is not None:
             if attribute in _AXES:
                 return LaunchIndex(launched, attribute, self.scope.span_of(node))
-            self.scope.error("P202", f"`{launched}` has x, y and z, not `{attribute}`", node)
+            self.scope.error("P202", f"`{launched}` has x, y and z, not `{attribute}`", node, f"write `{launched}.x`")
             return Constant(0, self.scope.span_of(node))
         if isinstance(node.value, cst.Name) and node.value.value in self.scope.arrays:
             hint = "`.shape[0]` is its first extent" if attribute == "shape" else "an array has `.shape` and `len()`"
@@ -146,7 +161,7 @@ class ExpressionReader:
             return Constant(0, self.scope.span_of(node))
         if (whole := self.scope.launch_object(node)) is not None:
             return LaunchIndex(whole, "x", self.scope.span_of(node))
-        return self._read_outer(node, f"{getattr(node.value, 'value', '…')}.{attribute}")
+        return self._read_outer(node, _text(node))
 
     def _read_comparison(self, node: cst.Comparison) -> Expr:
         """`a < b <= c` is `a < b and b <= c`: operands have no effects, so reading `b` twice changes nothing."""
@@ -156,7 +171,9 @@ class ExpressionReader:
         for target in node.comparisons:
             operator = type(target.operator)
             if operator not in _COMPARE:
-                self.scope.error("P103", "kernels compare with == != < <= > >=", target)
+                self.scope.error(
+                    "P103", "kernels compare with == != < <= > >=", target, "compare one by one: `a == b or a == c`"
+                )
                 return Constant(False, span)
             right = self.read(target.comparator)
             link = Compare(_COMPARE[operator], left, right, span)
@@ -183,11 +200,11 @@ class ExpressionReader:
             return Constant(0, span)
         low, high = row.arity
         if any(arg.keyword or arg.star for arg in node.args):
-            self.scope.error("P105", "builtins take plain arguments in a kernel", node)
-        elif len(node.args) < low or (high is not None and len(node.args) > high):
-            wanted = str(low) if low == high else f"{low} or more"
+            self.scope.error("P105", "builtins take plain arguments in a kernel", node, "pass each by its place")
+        elif not low <= len(node.args) <= high:
+            wanted = str(low) if low == high else f"{low} to {high}"
             what = f"`{_text(node.func)}` takes {wanted} argument{'s' * (low != 1)}, not {len(node.args)}"
-            self.scope.error("P105", what, node)
+            self.scope.error("P105", what, node, f"pass {wanted}")
         return Call(row.key, tuple(self.read(arg.value) for arg in node.args), span)
 
     def is_invoke(self, node: cst.Call) -> bool:
@@ -230,17 +247,19 @@ class ExpressionReader:
             case cst.Name(value=name) if name in self.scope.arrays:
                 return Extent(name, 0, self.scope.span_of(node))
             case other:
-                self.scope.error("P303", "`len` takes an array parameter", other)
+                self.scope.error(
+                    "P303", "`len` takes an array parameter", other, "`len(x)`, or `x.shape[1]` for another extent"
+                )
                 return Constant(0, self.scope.span_of(node))
 
     def _refuse_call(self, node: cst.Call, qualified: str | None) -> None:
         match node.func:
             case cst.Name(value=name) if self._is_local(node.func):
                 what = "an array" if name in self.scope.arrays else "a number"
-                hint = f"index it: `{name}[i]`" if name in self.scope.arrays else None
+                hint = f"index it: `{name}[i]`" if name in self.scope.arrays else f"`{name} * (…)` multiplies"
                 self.scope.error("P105", f"`{name}` is {what} here, no function", node.func, hint)
             case cst.Name(value="range"):
-                self.scope.error("P104", "`range` stands in a `for` only", node)
+                self.scope.error("P104", "`range` stands in a `for` only", node, "`for k in range(n):`")
             case cst.Name() if qualified is None:
                 self.scope.unknown_name(node.func)
             case _ if ways := builtins.ways_to_call(qualified or ""):
@@ -249,7 +268,7 @@ class ExpressionReader:
                 name = qualified.removeprefix("builtins.") if qualified else _text(node.func)
                 self.scope.error(
                     "P105", f"`{name}` is no function that kernels have", node.func,
-                    builtins.REFUSED.get(qualified or "", _FUNCTIONS),
+                    builtins.REFUSED.get(qualified or "") or _nearest_function(qualified or ""),
                 )  # fmt: skip
 
     def _read_subscript(self, node: cst.Subscript) -> Expr:
@@ -267,7 +286,9 @@ class ExpressionReader:
             case cst.Name() as base if not self._is_local(base) and self.scope.environment.qualify(base) is None:
                 self.scope.unknown_name(base)
             case _:
-                self.scope.error("P401", "only array parameters are indexed", node)
+                self.scope.error(
+                    "P401", "only array parameters are indexed", node, 'make it a parameter: `Float32[Tensor, "n"]`'
+                )
         return Constant(0, span)
 
     def read_indices(self, node: cst.Subscript, name: str) -> tuple[Expr, ...] | None:
@@ -279,10 +300,15 @@ class ExpressionReader:
                 values = [cst.Index(value=element.value) for element in elements]
         if len(values) != rank:
             dimensions, s = ("dimension", "index") if rank == 1 else ("dimensions", "indices")
-            self.scope.error("P401", f"`{name}` has {rank} {dimensions} and takes {rank} {s}, not {len(values)}", node)
+            what = f"`{name}` has {rank} {dimensions} and takes {rank} {s}, not {len(values)}"
+            self.scope.error(
+                "P401", what, node, f"write `{name}[{', '.join('ijklmnop'[:rank])}]`, or annotate it with as many"
+            )
             return None
         if not all(isinstance(value, cst.Index) and value.star is None for value in values):
-            self.scope.error("P401", "kernels index single elements, not slices", node)
+            self.scope.error(
+                "P401", "kernels index single elements, not slices", node, "write a loop over its elements"
+            )
             return None
         return tuple(self.read(value.value) for value in values if isinstance(value, cst.Index))
 
@@ -293,13 +319,25 @@ class ExpressionReader:
                 axis = self.scope.environment.constant(value)
                 if isinstance(axis, int) and -rank <= axis < rank:
                     return Extent(name, axis % rank, span)
-        self.scope.error("P401", f"`.shape` of `{name}` takes a constant from {-rank} to {rank - 1}", node)
+        self.scope.error(
+            "P401", f"`.shape` of `{name}` takes a constant from {-rank} to {rank - 1}", node, f"`{name}.shape[0]`"
+        )
         return Constant(0, span)
 
     def _refuse(self, node: cst.BaseExpression) -> Expr:
         word = _WORDS.get(type(node), "this expression")
-        self.scope.error("P103", f"{word} has no meaning in a kernel", node)
+        self.scope.error("P103", f"{word} has no meaning in a kernel", node, _INSTEAD.get(type(node), _NUMBERS_ONLY))
         return Constant(0, self.scope.span_of(node))
+
+
+def _nearest_function(qualified: str) -> str:
+    """A hint: the function of the same library that is spelled alike, or what there is."""
+    library = qualified.rpartition(".")[0]
+    known = {name.rpartition(".")[2]: name for name in builtins.names() if name.rpartition(".")[0] == library}
+    near = nearest(qualified.rpartition(".")[2], known)
+    if near is not None:
+        return f"did you mean `{known[near].removeprefix('builtins.')}`?"
+    return "they have the functions of `math`, abs, min, max, round, int, float, bool, len and dtype casts"
 
 
 def _text(node: cst.CSTNode) -> str:

@@ -67,7 +67,7 @@ class _KernelReader:
         size = self._size(options, parameters, annotations)
         uses_launch = any(isinstance(node, LaunchIndex) for node in all_expressions(block))
         if function.asynchronous is not None:
-            self._error("P103", "a kernel is a plain function, not `async`", function.name)
+            self._error("P103", "a kernel is a plain function, not `async`", function.name, "leave `async` out")
         if not parameters.indices and not parameters.launch and not uses_launch and not parameters.broken:
             self._error(
                 "P402", f"`{function.name.value}` sees no thread: all of them would do the same", function.name,
@@ -92,7 +92,7 @@ class _KernelReader:
             functions=tuple(functions.found),
         )
 
-    def _error(self, code: str, message: str, node: cst.CSTNode, hint: str | None = None) -> None:
+    def _error(self, code: str, message: str, node: cst.CSTNode, hint: str) -> None:
         self.reporter.error(code, message, self.module.span(node), hint)
 
     # --- parameters ---
@@ -116,7 +116,8 @@ class _KernelReader:
             self._error("P106", f"parameter `{name}` has a default value", param, "pass it in every call")
         if launched is not None and param.annotation is None:
             if found.arguments or found.indices:
-                self._error("P106", f"`{name}` must come before the kernel's own parameters", param.name)
+                message = f"`{name}` must come before the kernel's own parameters"
+                self._error("P106", message, param.name, f"make `{name}` the first one")
             found.launch[name] = launched
             return
         if param.annotation is None:
@@ -129,7 +130,8 @@ class _KernelReader:
         type_ = annotations.read(param.annotation.annotation, name)
         if isinstance(type_, IndexAnnotation):
             if found.arguments:
-                self._error("P106", f"the element index `{name}` must come before the other parameters", param.name)
+                message = f"the element index `{name}` must come before the other parameters"
+                self._error("P106", message, param.name, f"make `{name}` the first one")
             found.indices.append(IndexParameter(name, type_.extent, "", span))
         elif type_ is not None:
             found.arguments.append(Parameter(name, type_, span=span))
@@ -150,7 +152,8 @@ class _KernelReader:
     def _place_on_axes(self, found: _Parameters) -> None:
         indices = found.indices
         if len(indices) > 3:
-            self.reporter.error("P106", "a kernel has at most three element indices", indices[3].span)
+            hint = 'index over a product, `Index["h * w"]`, and divide'
+            self.reporter.error("P106", "a kernel has at most three element indices", indices[3].span, hint)
             found.broken |= {index.name for index in indices[3:]}
             del indices[3:]
         axes = "xyz"[: len(indices)][::-1]
@@ -165,7 +168,7 @@ class _KernelReader:
         arrays = {p.name: p.type.dtype for p in found.arguments if isinstance(p.type, ArrayType)}
         problems = [*find_problems(options, arrays, is_index_kernel=bool(found.indices))]
         for problem in problems:
-            self.reporter.error("P403", problem, self._decorator_span())
+            self.reporter.error("P403", problem, self._decorator_span(), "`py2cu explain P403` shows what is right")
         return KernelOptions() if problems else options
 
     def _size(

@@ -27,11 +27,13 @@ def read_print(call: cst.Call, expressions: ExpressionReader) -> Print:
     options = {arg.keyword.value: arg for arg in call.args if arg.keyword is not None}
     separator, end = reader.option(options.pop("sep", None), " "), reader.option(options.pop("end", None), "\n")
     for arg in options.values():
-        expressions.scope.error("P105", "`print` takes values, `sep` and `end` in a kernel", arg)
+        expressions.scope.error(
+            "P105", "`print` takes values, `sep` and `end` in a kernel", arg, "leave the others out"
+        )
     for place, arg in enumerate(arg for arg in call.args if arg.keyword is None):
         reader.texts[-1] += separator if place else ""
         if arg.star:
-            expressions.scope.error("P105", "`*` has no meaning in a kernel", arg)
+            expressions.scope.error("P105", "`*` has no meaning in a kernel", arg, "name every value")
         else:
             reader.read(arg.value)
     reader.texts[-1] += end
@@ -61,7 +63,7 @@ class _PrintReader:
                 return node.evaluated_value
             case node:
                 assert isinstance(node, cst.BaseExpression)
-                self.expressions.scope.error("P103", "`sep` and `end` are strings in quotes", node)
+                self.expressions.scope.error("P103", "`sep` and `end` are strings in quotes", node, '`end=""`')
                 return default
 
     def read(self, node: cst.BaseExpression) -> None:
@@ -81,7 +83,7 @@ class _PrintReader:
         if isinstance(node.evaluated_value, str):
             self.texts[-1] += node.evaluated_value
         else:
-            self.expressions.scope.error("P103", "bytes have no meaning in a kernel", node)
+            self.expressions.scope.error("P103", "bytes have no meaning in a kernel", node, "write a string")
 
     def part(self, part: cst.BaseFormattedStringContent, string: cst.FormattedString) -> None:
         match part:
@@ -107,7 +109,7 @@ class _PrintReader:
             try:
                 self.texts[-1] += format(value.value, spec)
             except ValueError as error:
-                self.expressions.scope.error("P103", f"{error}", place)
+                self.expressions.scope.error("P103", f"{error}", place, "Python would not print it either")
             return
         found = _SPEC.fullmatch(spec)
         if found is None or (found["align"] == "<" and found["layout"].startswith("0")):

@@ -16,11 +16,17 @@ import libcst as cst
 from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
 
 from py2cu.diagnostics import Reporter
-from py2cu.frontend.environment import Environment
+from py2cu.frontend.environment import Environment, flatten
+from py2cu.frontend.outline import outline
 from py2cu.source import SourceFile, Span
 
 KERNEL_DECORATOR = "py2cu.kernel"
-_DEEP = "break long expressions into several assignments"
+MAX_DEPTH = 200
+"""How many levels a source may nest: Python's own parser gives brackets as many. LibCST's takes time and memory that
+grow with the square of the depth, and every walk over the tree takes a few frames of Python's stack a level.
+"""
+_BROKEN = "mend it: a file that Python cannot run cannot be translated either"
+_DEEP = "break long expressions into several assignments, and long `elif` chains into a loop or a lookup in an array"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,17 +66,23 @@ class Module:
         return min([own, *starts]), own
 
 
-def read_module(file: SourceFile, reporter: Reporter, live: Mapping[str, object] | None = None) -> Module | None:
-    """Parse `file` and find its kernels; None, and a diagnostic, where it is no Python."""
-    tree = _parse(file, reporter)
-    if tree is None:
+def read_module(
+    file: SourceFile, reporter: Reporter, live: Mapping[str, object] | None = None, wanted: str | None = None
+) -> Module | None:
+    """Parse `file` and find its kernels; None, and a diagnostic, where it is no Python.
+
+    Of functions that no kernel mentions and that carry no decorator, only those called `wanted` are read.
+    """
+    parsed = _parse(file, reporter, wanted)
+    if parsed is None:
         return None
+    tree, left_out = parsed
     try:
         positions = _Positions(tree, unsafe_skip_copy=True).resolve(PositionProvider)
     except (RecursionError, KeyError):  # LibCST stumbles over its own bookkeeping when the stack ends
         reporter.error("P102", "the source is nested too deeply to read", Span(1, 0, 1, 1), _DEEP)
         return None
-    environment = Environment(live=live or {})
+    environment = Environment(live=live or {}, unread=left_out)
     environment.read(tree.body)
     functions = tuple(_functions(tree.body, environment))
     kernels = tuple(source for source in functions if source.decorator is not None)
@@ -84,23 +96,50 @@ class _Positions(MetadataWrapper):
         return super().visit_batched(visitors, *args, **kwargs) if visitors else self.module
 
 
-def _parse(file: SourceFile, reporter: Reporter) -> cst.Module | None:
-    """Python's own parser first: it says better what is wrong, and LibCST's ends the process on deep nesting."""
+def _parse(file: SourceFile, reporter: Reporter, wanted: str | None) -> tuple[cst.Module, frozenset[str]] | None:
+    """The part of the file that matters, and the names that the rest binds.
+
+    Python's own parser comes first: it says better what is wrong, and LibCST's ends the process on deep nesting.
+    """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # invalid escapes are not this tool's to report
-            ast.parse(file.text)
-        return cst.parse_module(file.text)
+            part = outline(file.text, ast.parse(file.text), wanted)
+            kept = ast.Module(part.statements, [])
+            if (node := _first_too_deep(kept)) is None:
+                compile(kept, "<kernels>", "exec", dont_inherit=True)  # finds a stray `break` and a doubled parameter
+                return cst.parse_module(part.text), part.left_out
+        column = len(file.line(node.lineno).encode()[: node.col_offset].decode())
+        place = Span(node.lineno, column, node.lineno, column + 1)
+        reporter.error("P102", f"the source is nested more than {MAX_DEPTH} levels deep here", place, _DEEP)
     except SyntaxError as error:
         line, column = max(1, error.lineno or 1), max(0, (error.offset or 1) - 1)
         is_one_line = error.end_lineno == error.lineno and (error.end_offset or 0) > (error.offset or 1)
         end = (error.end_offset or 1) - 1 if is_one_line else column + 1
-        reporter.error("P101", f"not valid Python: {error.msg}", Span(line, column, line, end))
+        reporter.error("P101", f"not valid Python: {error.msg}", Span(line, column, line, end), _BROKEN)
     except cst.ParserSyntaxError as error:
         line, column = max(1, error.raw_line), max(0, error.raw_column - 1)
-        reporter.error("P101", f"not valid Python: {error.message}", Span(line, column, line, column + 1))
+        reporter.error("P101", f"not valid Python: {error.message}", Span(line, column, line, column + 1), _BROKEN)
     except (RecursionError, MemoryError):
         reporter.error("P102", "the source is nested too deeply to parse", Span(1, 0, 1, 1), _DEEP)
+    return None
+
+
+def _first_too_deep(tree: ast.Module) -> ast.expr | ast.stmt | None:
+    """A node below `MAX_DEPTH` levels; `a and b and c` is two levels, as LibCST reads it, and so is `a < b < c`."""
+    waiting: list[tuple[ast.AST, int]] = [(tree, 0)]
+    while waiting:
+        node, depth = waiting.pop()
+        if depth > MAX_DEPTH and isinstance(node, ast.expr | ast.stmt):
+            return node
+        match node:
+            case ast.BoolOp(values=values):
+                depth += len(values) - 1
+            case ast.Compare(comparators=compared):
+                depth += len(compared)
+            case _:
+                depth += 1
+        waiting += [(child, depth) for child in ast.iter_child_nodes(node)]
     return None
 
 
@@ -112,7 +151,7 @@ def _functions(
         match statement:
             case cst.FunctionDef():
                 yield KernelSource(statement, _kernel_decorator(statement, scope), scope)
-                if any(isinstance(inner, cst.BaseCompoundStatement) for inner in statement.body.body):
+                if any(isinstance(inner, cst.FunctionDef | cst.ClassDef) for inner in flatten(statement.body.body)):
                     yield from _functions(statement.body.body, scope.inner(statement))
             case cst.If(body=block, orelse=orelse):
                 yield from _functions(block.body, scope)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import libcst as cst
 
+from py2cu import builtins
 from py2cu.diagnostics import Reporter
 from py2cu.frontend.environment import Environment
 from py2cu.ir.types import ArrayType
+from py2cu.nearest import did_you_mean
 from py2cu.source import Span
 
 LAUNCH_OBJECTS = ("blockIdx", "threadIdx", "blockDim", "gridDim")
+_PYTHON = tuple(name.removeprefix("builtins.") for name in builtins.names() if name.startswith("builtins."))
 _BY_PLAIN_NAME = {name.lower(): name for name in LAUNCH_OBJECTS}
 
 
@@ -63,7 +65,7 @@ class Scope:
         library, _, name = (self.environment.qualify(node) or "").rpartition(".")
         return name if library == "py2cu" and name in LAUNCH_OBJECTS else None
 
-    def error(self, code: str, message: str, node: cst.CSTNode, hint: str | None = None) -> None:
+    def error(self, code: str, message: str, node: cst.CSTNode, hint: str) -> None:
         self.reporter.error(code, message, self.span_of(node), hint)
 
     def is_unknown(self, node: cst.BaseExpression) -> bool:
@@ -75,9 +77,8 @@ class Scope:
 
     def unknown_name(self, node: cst.Name) -> None:
         """Report a name that nothing defines, with the nearest one that something does."""
-        known = [*self.values, *self.arrays, *self.launch, *self.environment.imports, *self.environment.definitions]
-        near = difflib.get_close_matches(node.value, [name for name in known if name != node.value], 1, 0.65)
-        hint = f"did you mean `{near[0]}`?" if near else None
+        known = [*self.values, *self.arrays, *self.launch, *self.environment.names, *_PYTHON]
+        hint = did_you_mean(node.value, known, "assign to it first, import it, or make it a parameter")
         if node.value in self.dims:
             hint = f"it is a dimension: add a parameter `{node.value}: int`, or read it from an array's `.shape`"
         self.error("P201", f"unknown name `{node.value}`", node, hint)

@@ -43,6 +43,12 @@ _WORDS: Final[dict[type[cst.CSTNode], str]] = {
     cst.Nonlocal: "`nonlocal`", cst.Raise: "`raise`", cst.TypeAlias: "`type`",
 }  # fmt: skip
 
+_INSTEAD: Final[dict[type[cst.CSTNode], str]] = {
+    cst.Match: "write `if` and `elif`", cst.FunctionDef: "write what it does where it is called",
+    cst.AnnAssign: "assign without the annotation: locals take the type of what they are assigned",
+    cst.Import: "import at the top of the file", cst.ImportFrom: "import at the top of the file",
+}  # fmt: skip
+
 
 Pair = tuple[cst.BaseExpression, Expr]  # a target, and what it gets
 
@@ -139,10 +145,14 @@ class StatementReader:
                 before = len(self.scope.reporter.found)
                 self.expressions.read(call)
                 if len(self.scope.reporter.found) == before:
-                    self.scope.error("P103", "this line has no effect in a kernel", statement)
+                    self.scope.error(
+                        "P103", "this line has no effect in a kernel", statement, "store its value, or leave it out"
+                    )
                 return ()
             case cst.Expr():
-                self.scope.error("P103", "this line has no effect in a kernel", statement)
+                self.scope.error(
+                    "P103", "this line has no effect in a kernel", statement, "store its value, or leave it out"
+                )
                 return ()
             case _:
                 return self._refuse(statement)
@@ -167,27 +177,34 @@ class StatementReader:
     ) -> Block:
         span = self._span(statement)
         match target:
-            case cst.Name(value=name) if name in self.scope.arrays or name in self.scope.launch:
-                self.scope.error("P203", f"the parameter `{name}` cannot be assigned to", target, "use another name")
-            case cst.Name(value=name) if name in self.scope.indices:
-                self.scope.error(
-                    "P203", f"the element index `{name}` cannot be assigned to", target, "use another name"
-                )
             case cst.Name(value=name):
-                return (Assign(name, value, span, augmented=augmented),)
+                return (Assign(name, value, span, augmented=augmented),) if self._is_local(target) else ()
             case cst.Subscript(value=cst.Name(value=name)) if name in self.scope.arrays:
                 indices = self.expressions.read_indices(target, name)
                 return (Store(name, indices, value, span, augmented=augmented),) if indices is not None else ()
             case cst.Subscript():
                 self.expressions.read(target)
             case _:
-                self.scope.error("P103", "kernels assign to names and array elements", target)
+                self.scope.error(
+                    "P103", "kernels assign to names and array elements", target, "`v = …` or `out[i] = …`"
+                )
         return ()
+
+    def _is_local(self, target: cst.Name) -> bool:
+        """True where `target` may be bound here; False, and a diagnostic, where it is a parameter that may not."""
+        name = target.value
+        if name in self.scope.arrays or name in self.scope.launch:
+            self.scope.error("P203", f"the parameter `{name}` cannot be assigned to", target, "use another name")
+        elif name in self.scope.indices:
+            self.scope.error("P203", f"the element index `{name}` cannot be assigned to", target, "use another name")
+        else:
+            return True
+        return False
 
     def _read_augmented(self, statement: cst.AugAssign) -> Block:
         operator = _AUGMENTED.get(type(statement.operator))
         if operator is None:
-            self.scope.error("P103", "this operator is not supported", statement)
+            self.scope.error("P103", "this operator is not supported", statement, "multiply elements in a loop")
             return ()
         match statement.target:
             case cst.Name(value=name) if name in self.scope.values:
@@ -209,7 +226,7 @@ class StatementReader:
             case cst.Name():
                 pass  # no local: what assigns to it says so
             case target:
-                self.scope.error("P103", "only names are annotated in a kernel", target)
+                self.scope.error("P103", "only names are annotated in a kernel", target, "leave the annotation out")
         if statement.value is None:
             return ()
         return self._assign(statement.target, self.expressions.read(statement.value), statement)
@@ -235,7 +252,9 @@ class StatementReader:
             case cst.Name() if self.scope.is_unknown(target):
                 self.scope.unknown_name(target)
             case _:
-                self.scope.error("P103", "`del` takes numbers in a kernel: locals and parameters", target)
+                self.scope.error(
+                    "P103", "`del` takes numbers in a kernel: locals and parameters", target, "leave it out"
+                )
         return ()
 
     def _share(self, targets: list[cst.BaseExpression], value: Expr, saved: list[Stmt], span: Span) -> list[Pair]:
@@ -254,7 +273,7 @@ class StatementReader:
             return [(target, self.expressions.read(value))]
         starred = [element for element in target.elements if is_starred(element)]
         for element in starred:
-            self.scope.error("P103", "`*` has no meaning in a kernel", element, "name every value")
+            self.scope.error("P103", "`*` has no meaning in a kernel", element, "write a name for each value")
         if starred:
             return []
         targets = [element.value for element in target.elements]
@@ -272,13 +291,15 @@ class StatementReader:
                 left, right = (self._once(arg.value, "operand", saved) for arg in (a, b))
                 values = [Binary(op, left, right, span) for op in ("//", "%")]
             case _:
-                self.scope.error("P103", "only a tuple, `.shape` or `divmod(…)` can be unpacked", value)
+                self.scope.error(
+                    "P103", "only a tuple, `.shape` or `divmod(…)` can be unpacked", value, "assign one by one"
+                )
                 return []
         return list(zip(targets, values, strict=True)) if self._counts_match(len(values), targets, value) else []
 
     def _counts_match(self, count: int, targets: Sequence[cst.BaseExpression], value: cst.BaseExpression) -> bool:
         if count != len(targets):
-            self.scope.error("P103", f"{count} values for {len(targets)} names", value)
+            self.scope.error("P103", f"{count} values for {len(targets)} names", value, "as many names as values")
         return count == len(targets)
 
     def _once(self, node: cst.BaseExpression, name: str, saved: list[Stmt]) -> Expr:
@@ -337,9 +358,9 @@ class StatementReader:
         bounds = self._read_range(statement.iter)
         body, orelse = self.read_suite(statement.body), self._read_else(statement.orelse)
         if not isinstance(statement.target, cst.Name):
-            self.scope.error("P104", "a loop counts in one name", statement.target)
+            self.scope.error("P104", "a loop counts in one name", statement.target, "`for k in range(n):`")
             return ()
-        if bounds is None:
+        if not self._is_local(statement.target) or bounds is None:
             return ()
         trivia = Trivia(_above(statement.leading_lines), _head_comment(statement.body))
         start, stop, step = bounds
@@ -358,14 +379,17 @@ class StatementReader:
                 start, stop = (Constant(0, span), values[0]) if len(values) == 1 else (values[0], values[1])
                 step = values[2] if len(values) == 3 else Constant(1, span)
                 if isinstance(step, Constant) and step.value == 0:
-                    self.scope.error("P104", "the step of `range` must not be zero", node)
+                    self.scope.error(
+                        "P104", "the step of `range` must not be zero", node, "count up by 1 or more, or down"
+                    )
                 return start, stop, step
         self.scope.error("P104", "a kernel's `for` runs over `range(…)`", node, "index the array: `for i in range(n)`")
         return None
 
     def _refuse(self, statement: cst.CSTNode) -> Block:
         word = _WORDS.get(type(statement), "this statement")
-        self.scope.error("P103", f"{word} has no meaning in a kernel", statement)
+        hint = _INSTEAD.get(type(statement), "leave it out, or do it outside the kernel")
+        self.scope.error("P103", f"{word} has no meaning in a kernel", statement, hint)
         return ()
 
     def _span(self, node: cst.CSTNode) -> Span:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import assert_never
+from typing import Any, TypeVar, assert_never
 
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.nodes import (
@@ -40,6 +41,8 @@ from py2cu.ir.statements import (
     While,
 )
 
+Node = TypeVar("Node", bound=Expr | Stmt)
+
 
 def children(expr: Expr) -> tuple[Expr, ...]:
     """The operands of `expr`, in evaluation order."""
@@ -64,9 +67,11 @@ def children(expr: Expr) -> tuple[Expr, ...]:
 
 def walk(expr: Expr) -> Iterator[Expr]:
     """`expr` and everything in it, parents first."""
-    yield expr
-    for child in children(expr):
-        yield from walk(child)
+    waiting = [expr]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting += reversed(children(node))
 
 
 def names_in(expr: Expr) -> tuple[str, ...]:
@@ -93,31 +98,35 @@ def is_cheap_index(index: Expr) -> bool:
 
 
 def rebuild(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
-    """`expr` with `change` applied to every node, operands first."""
+    """`expr` with `change` applied to every node, operands first; what nothing changes stays the same object."""
     match expr:
         case Constant() | Name() | LaunchIndex() | Extent() | ArrayName():
             return change(expr)
         case Unary(operand=operand):
-            return change(replace(expr, operand=rebuild(operand, change)))
+            return change(_with(expr, operand=rebuild(operand, change)))
         case Binary(left=left, right=right) | Compare(left=left, right=right) | BoolOp(left=left, right=right):
-            return change(replace(expr, left=rebuild(left, change), right=rebuild(right, change)))
+            return change(_with(expr, left=rebuild(left, change), right=rebuild(right, change)))
         case Select(test=test, then=then, orelse=orelse):
-            return change(
-                replace(
-                    expr,
-                    test=rebuild(test, change),
-                    then=rebuild(then, change),
-                    orelse=rebuild(orelse, change),
-                )
-            )
+            test, then, orelse = _rebuild_all((test, then, orelse), change)
+            return change(_with(expr, test=test, then=then, orelse=orelse))
         case Call(args=args) | Invoke(args=args):
-            return change(replace(expr, args=tuple(rebuild(arg, change) for arg in args)))
+            return change(_with(expr, args=_rebuild_all(args, change)))
         case Load(indices=indices):
-            return change(replace(expr, indices=tuple(rebuild(index, change) for index in indices)))
+            return change(_with(expr, indices=_rebuild_all(indices, change)))
         case Convert(value=value):
-            return change(replace(expr, value=rebuild(value, change)))
+            return change(_with(expr, value=rebuild(value, change)))
         case _:
             assert_never(expr)
+
+
+def _rebuild_all(exprs: tuple[Expr, ...], change: Callable[[Expr], Expr]) -> tuple[Expr, ...]:
+    done = tuple(rebuild(expr, change) for expr in exprs)
+    return exprs if all(map(operator.is_, exprs, done)) else done
+
+
+def _with(node: Node, **fields: Any) -> Node:
+    """`node` with other fields: itself, where they are the ones that it has."""
+    return node if all(getattr(node, name) is value for name, value in fields.items()) else replace(node, **fields)
 
 
 def expressions(stmt: Stmt) -> tuple[Expr, ...]:
@@ -190,52 +199,35 @@ def rebuild_block(
     done: list[Stmt] = []
     for stmt in block:
         done += change_stmt(_rebuild_statement(stmt, change, change_stmt))
-    return tuple(done)
+    return block if len(block) == len(done) and all(map(operator.is_, block, done)) else tuple(done)
 
 
 def _rebuild_statement(stmt: Stmt, change: Callable[[Expr], Expr], change_stmt: Callable[[Stmt], Block]) -> Stmt:
+    def inside(block: Block) -> Block:
+        return rebuild_block(block, change, change_stmt)
+
     match stmt:
         case Assign(value=value):
-            return replace(stmt, value=rebuild(value, change))
+            return _with(stmt, value=rebuild(value, change))
         case Store(indices=indices, value=value):
-            return replace(
-                stmt,
-                indices=tuple(rebuild(index, change) for index in indices),
-                value=rebuild(value, change),
-            )
+            return _with(stmt, indices=_rebuild_all(indices, change), value=rebuild(value, change))
         case If(test=test, body=body, orelse=orelse):
-            return replace(
-                stmt,
-                test=rebuild(test, change),
-                body=rebuild_block(body, change, change_stmt),
-                orelse=rebuild_block(orelse, change, change_stmt),
-            )
+            return _with(stmt, test=rebuild(test, change), body=inside(body), orelse=inside(orelse))
         case For(start=start, stop=stop, step=step, body=body, orelse=orelse):
-            return replace(
-                stmt,
-                start=rebuild(start, change),
-                stop=rebuild(stop, change),
-                step=rebuild(step, change),
-                body=rebuild_block(body, change, change_stmt),
-                orelse=rebuild_block(orelse, change, change_stmt),
-            )
+            start, stop, step = _rebuild_all((start, stop, step), change)
+            return _with(stmt, start=start, stop=stop, step=step, body=inside(body), orelse=inside(orelse))
         case While(test=test, body=body, orelse=orelse):
-            return replace(
-                stmt,
-                test=rebuild(test, change),
-                body=rebuild_block(body, change, change_stmt),
-                orelse=rebuild_block(orelse, change, change_stmt),
-            )
+            return _with(stmt, test=rebuild(test, change), body=inside(body), orelse=inside(orelse))
         case Return(value=value):
-            return stmt if value is None else replace(stmt, value=rebuild(value, change))
+            return stmt if value is None else _with(stmt, value=rebuild(value, change))
         case Evaluate(call=call):
             changed = rebuild(call, change)
             assert isinstance(changed, Invoke)
-            return replace(stmt, call=changed)
+            return _with(stmt, call=changed)
         case Print(values=values):
-            return replace(stmt, values=tuple(rebuild(value, change) for value in values))
+            return _with(stmt, values=_rebuild_all(values, change))
         case Assert(test=test):
-            return replace(stmt, test=rebuild(test, change))
+            return _with(stmt, test=rebuild(test, change))
         case Declare() | Break() | Continue() | Delete() | Remark():
             return stmt
         case _:

@@ -62,7 +62,10 @@ def add_guards(kernel: Kernel, reporter: Reporter) -> Kernel:
         return kernel
     for guard in missing:
         index, extent = print_expr(guard.index), print_expr(guard.extent)
-        reporter.note("P406", f"`{index}` may pass the end: added `if {index} >= {extent}: return`", guard.span)
+        test = f"if {index} >= {extent}: return"
+        reporter.note(
+            "P406", f"`{index}` may pass the end: added `{test}`", guard.span, "write it yourself, or leave it"
+        )
     guards = tuple(Guard(print_expr(item.index), item.extent, item.axis) for item in missing)
     leave = _leave_past([(item.index, item.extent) for item in missing])
     return replace(kernel, body=(*kernel.body[: place + 1], leave, *kernel.body[place + 1 :]), guards=guards)

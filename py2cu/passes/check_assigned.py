@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import assert_never
 
-from py2cu.diagnostics import Aside, Reporter
+from py2cu.diagnostics import Related, Reporter
 from py2cu.ir.extents import Constant, Name
 from py2cu.ir.statements import (
     Assert,
@@ -49,8 +49,8 @@ def check_assigned(kernel: Kernel, reporter: Reporter) -> Kernel:
     given = frozenset([*(p.name for p in kernel.parameters), *(i.name for i in kernel.indices)])
     deleted = {stmt.name for stmt in statements(kernel.body) if isinstance(stmt, Delete)}
     flow = _Flow(frozenset((first.keys() | annotated.keys()) - given | deleted), reporter)
-    flow.gaps = {name: Aside(f"`{name}` is annotated here, not assigned", span) for name, span in annotated.items()}
-    flow.gaps |= {name: Aside(f"`{name}` is first assigned here", span) for name, span in first.items()}
+    flow.gaps = {name: Related(f"`{name}` is annotated here, not assigned", span) for name, span in annotated.items()}
+    flow.gaps |= {name: Related(f"`{name}` is first assigned here", span) for name, span in first.items()}
     flow.block(kernel.body, given & deleted)
     return kernel
 
@@ -69,18 +69,20 @@ class _Flow:
 
     locals: frozenset[str]
     reporter: Reporter
-    gaps: dict[str, Aside] = field(default_factory=dict)
+    gaps: dict[str, Related] = field(default_factory=dict)
     loops: list[_Loop] = field(default_factory=list)
 
-    def block(self, block: Block, bound: Bound) -> Bound:
+    def block(self, block: Block, bound: frozenset[str]) -> Bound:
+        """The names bound after `block`. What stands behind a jump is judged by what was bound before the jump."""
+        is_reached = True
         for stmt in block:
-            bound = self.statement(stmt, bound)
-        return bound
+            after = self.statement(stmt, bound)
+            is_reached &= after is not None
+            bound = bound if after is None else after
+        return bound if is_reached else None
 
-    def statement(self, stmt: Stmt, bound: Bound) -> Bound:
+    def statement(self, stmt: Stmt, bound: frozenset[str]) -> Bound:
         """The names bound after `stmt`, given those bound before."""
-        if bound is None:
-            return None
         for expr in expressions(stmt):
             for node in walk(expr):
                 if isinstance(node, Name):
@@ -96,12 +98,12 @@ class _Flow:
                 loop, end = self.loop(body, bound | {var})
                 idle = None if runs(stmt) else bound
                 finished = self.join(end, idle, "where this loop runs no round", stmt.span)
-                return self.leave(loop, self.block(orelse, finished))
+                return self.leave(loop, self.after(orelse, finished))
             case While(test=test, body=body, orelse=orelse):
                 loop, end = self.loop(body, bound)
                 endless = isinstance(test, Constant) and bool(test.value)
                 finished = None if endless else self.join(end, bound, "where this is false at once", stmt.span)
-                return self.leave(loop, self.block(orelse, finished))
+                return self.leave(loop, self.after(orelse, finished))
             case Break():
                 self.loops[-1].breaks.append((bound, stmt.span))
                 return None
@@ -112,12 +114,16 @@ class _Flow:
                 return None
             case Delete(name=name):
                 self.check_read(name, stmt.span, bound)
-                self.gaps[name] = Aside(f"`{name}` is deleted here", stmt.span)
+                self.gaps[name] = Related(f"`{name}` is deleted here", stmt.span)
                 return bound - {name}
             case Store() | Declare() | Evaluate() | Print() | Assert() | Remark():
                 return bound
             case _:
                 assert_never(stmt)
+
+    def after(self, block: Block, bound: Bound) -> Bound:
+        """The names bound after `block`, which nothing may reach."""
+        return None if bound is None else self.block(block, bound)
 
     def loop(self, body: Block, bound: frozenset[str]) -> tuple[_Loop, Bound]:
         """The ways out of a loop's body, and what is bound where a round ends.
@@ -126,7 +132,7 @@ class _Flow:
         """
         for stmt in statements(body):
             if isinstance(stmt, Delete) and stmt.name in bound:
-                self.gaps[stmt.name] = Aside(f"`{stmt.name}` is deleted here, in an earlier round", stmt.span)
+                self.gaps[stmt.name] = Related(f"`{stmt.name}` is deleted here, in an earlier round", stmt.span)
                 bound -= {stmt.name}
         self.loops.append(_Loop())
         end = self.block(body, bound)
@@ -148,7 +154,7 @@ class _Flow:
         if path is None or other is None:
             return other if path is None else path
         for name in path - other:
-            self.gaps[name] = Aside(f"`{name}` is not assigned {where}", span)
+            self.gaps[name] = Related(f"`{name}` is not assigned {where}", span)
         return path & other
 
     def check_read(self, name: str, span: Span, bound: frozenset[str]) -> None:

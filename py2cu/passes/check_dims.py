@@ -9,6 +9,7 @@ from py2cu.diagnostics import Reporter
 from py2cu.ir.signature import find_dims
 from py2cu.ir.statements import Kernel
 from py2cu.ir.visit import names_in
+from py2cu.nearest import did_you_mean
 from py2cu.source import Span
 
 
@@ -19,7 +20,7 @@ def check_dims(kernel: Kernel, reporter: Reporter) -> Kernel:
         if name not in told:
             reporter.error(
                 "P304", f"nothing tells the dimension `{name}`", _place(kernel, name),
-                f"give an array an extent of just `{name}`, or add a parameter `{name}: int`",
+                did_you_mean(name, told, f"give an array an extent of just `{name}`, or add a parameter `{name}: int`"),
             )  # fmt: skip
     return kernel
 

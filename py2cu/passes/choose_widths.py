@@ -96,6 +96,7 @@ class _Chooser:
         self.kernel = kernel
         self.ranges = Ranges(kernel)
         self.bounds: list[Reach] = []
+        self.index_names = {*kernel.dims, *(index.name for index in kernel.indices)}
 
     def run(self) -> Kernel:
         kernel = self.kernel
@@ -145,7 +146,7 @@ class _Chooser:
         if not (isinstance(expr.type, PythonType) and expr.type.kind is Kind.INT):
             return expr
         match expr:
-            case Name(id=name) if name in self.kernel.dims or name in {i.name for i in self.kernel.indices}:
+            case Name(id=name) if name in self.index_names:
                 return replace(expr, type=replace(expr.type, width=Width.INDEX))
             case LaunchIndex():
                 return replace(expr, type=replace(expr.type, width=Width.INT))

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from py2cu.builtins import ROWS, Rule
-from py2cu.diagnostics import Reporter
+from py2cu.diagnostics import Related, Reporter
 from py2cu.dtypes import BOOL, DEFAULT_FLOAT, F32, DType, Kind
 from py2cu.ir.extents import Binary, Constant, Name, Parameter
 from py2cu.ir.nodes import (
@@ -90,7 +90,7 @@ def _infer(kernel: Kernel, instances: Instances, reporter: Reporter) -> Kernel:
     locals_ = _infer_locals(kernel, types, instances, reporter)
     _check_annotations(kernel, {**types, **locals_}, reporter)
     kernel = _with_joined_parameters(kernel, locals_, reporter)
-    body = Typer(kernel, {**types, **locals_}, instances, reporter).block(kernel.body)
+    body = Typer(kernel, {**types, **locals_}, instances, reporter, _places(kernel)).block(kernel.body)
     result = locals_.pop(RETURN, None)
     return replace(kernel, body=body, locals=tuple(locals_.items()), result=result)
 
@@ -194,6 +194,12 @@ def _check_annotations(kernel: Kernel, types: dict[str, ScalarType], reporter: R
             reporter.error("P306", message, annotation.span, f"annotations convert nothing, casts do: `{cast}(…)`")
 
 
+def _places(kernel: Kernel) -> dict[str, Span]:
+    """Where each name of the kernel is first bound."""
+    assigned = {s.name: s.span for s in reversed(tuple(statements(kernel.body))) if isinstance(s, Assign)}
+    return assigned | {p.name: p.span for p in kernel.parameters} | {i.name: i.span for i in kernel.indices}
+
+
 @dataclass(slots=True)
 class _Local:
     """What is known of a local so far: its joined type and the Python constants that it was given."""
@@ -203,6 +209,7 @@ class _Local:
     constants: list[Constant] = field(default_factory=list)
     computed: bool = False  # some Python number that is no constant was assigned
     clash: ScalarType | None = None  # a type that does not meet the others
+    origins: list[Related] = field(default_factory=list)  # each assignment's type
 
 
 def _infer_locals(
@@ -211,13 +218,14 @@ def _infer_locals(
     """Join each local over its assignments; repeated, since a loop's first line may read what its last assigns."""
     fixed = set(given) - {p.name for p in kernel.parameters}  # dimensions and indices
     found: dict[str, _Local] = {}
+    places = _places(kernel)
     while True:
         before = {name: local.type for name, local in found.items()}
         # Anew every round: a Python number that an earlier round saw may have become an element since.
         found = {}
         trial = instances.scratch()
         trial._results = dict(instances._results)
-        typer = Typer(kernel, {**given, **before}, trial, trial.reporter)
+        typer = Typer(kernel, {**given, **before}, trial, trial.reporter, places)
         for stmt in statements(kernel.body):
             match stmt:
                 case Assign(name=name, value=value) if name not in fixed:
@@ -240,6 +248,7 @@ def _join_into(found: dict[str, _Local], name: str, value: Expr, span: Span, is_
     if not isinstance(value.type, ElementType | PythonType):
         return  # a name that this round does not know yet
     local = found.setdefault(name, _Local(value.type, span))
+    local.origins.append(Related(f"`{name}` is {value.type} here", span))
     if isinstance(value.type, PythonType):
         if isinstance(value, Constant):
             if value not in local.constants:
@@ -267,13 +276,20 @@ def _check_join(name: str, local: _Local, reporter: Reporter) -> None:
                 reporter.error(
                     "P306", f"`{name}` starts as the Python number {bad[0].value} and becomes {dtype}, "
                     f"which {'rounds' if dtype.kind is Kind.FLOAT else 'cannot hold'} it", bad[0].span,
-                    f"say when it is rounded: `np.{dtype}({bad[0].value})`" if dtype.kind is Kind.FLOAT else None,
+                    f"say when it is rounded: `np.{dtype}({bad[0].value})`" if dtype.kind is Kind.FLOAT
+                    else f"use a local of another name for what is {dtype}", _others(local, bad[0].span),
                 )  # fmt: skip
             elif local.computed:
                 reporter.error(
                     "P306", f"`{name}` is a Python number on one path and {dtype} on another", local.span,
-                    f"cast where it is a Python number: `np.{dtype}(…)`",
+                    f"cast where it is a Python number: `np.{dtype}(…)`", _others(local, local.span),
                 )  # fmt: skip
+
+
+def _others(local: _Local, shown: Span) -> list[Related]:
+    """The first place where the local is given each type, in other lines than the one that is shown."""
+    first = {place.message: place for place in reversed(local.origins)}
+    return [place for place in reversed(first.values()) if place.span.line != shown.line]
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,6 +300,7 @@ class Typer:
     types: dict[str, ScalarType]
     instances: Instances
     reporter: Reporter
+    places: dict[str, Span] = field(default_factory=dict)  # where the names that messages explain are bound
 
     # --- statements ---
 
@@ -293,7 +310,9 @@ class Typer:
     def statement(self, stmt: Stmt) -> Stmt:
         match stmt:
             case Assign(name=name, value=value):
-                return replace(stmt, value=self.convert(self.expr(value), self.types[name]))
+                typed = self.expr(value)
+                # A local without a type is only assigned from names that were refused.
+                return replace(stmt, value=self.convert(typed, self.types[name])) if name in self.types else stmt
             case Store(array=array, indices=indices, value=value):
                 element = ElementType(self.kernel.array_type(array).dtype)
                 stored = self.stored(self.expr(value), element)
@@ -303,8 +322,8 @@ class Typer:
             case For(start=start, stop=stop, step=step, body=body, var=var):
                 bounds = [self.integer(self.expr(bound), "a bound of `range`") for bound in (start, stop, step)]
                 start, stop, step = bounds
-                typed = replace(stmt, start=start, stop=stop, step=step, type=self.types.get(var, PY_INT))
-                return replace(typed, body=self.block(body), orelse=self.block(stmt.orelse))
+                loop = replace(stmt, start=start, stop=stop, step=step, type=self.types.get(var, PY_INT))
+                return replace(loop, body=self.block(body), orelse=self.block(stmt.orelse))
             case While(test=test, body=body):
                 return replace(stmt, test=self.test(test), body=self.block(body), orelse=self.block(stmt.orelse))
             case Return(value=value) if value is not None:
@@ -337,7 +356,9 @@ class Typer:
         if letter in ("f", "e", "E", "g", "G"):
             return self.convert(value, PY_FLOAT), field
         if "." in field.layout:
-            self.error("P307", f"a precision is for floats, not for {type_}", field.span)
+            self.error(
+                "P307", f"a precision is for floats, not for {type_}", field.span, "leave it out, or print `float(…)`"
+            )
         if letter in ("x", "X", "o") and not (isinstance(type_, ElementType) and not type_.dtype.signed):
             hint = "cast it to an unsigned type: `np.uint8(…)`"
             self.error("P307", f"`{letter}` of a number that may be negative is another text in C", field.span, hint)
@@ -362,13 +383,19 @@ class Typer:
                 case Constant(value=at), Constant(value=size) if not -size <= at < size:
                     plural = "element" if size == 1 else "elements"
                     message = f"index {at} is outside `{array}`, whose dimension {axis} has {size} {plural}"
-                    self.error("P404", message, index.span)
+                    self.error("P404", message, index.span, f"the constants that fit are {-size} to {size - 1}")
         return typed
 
     def integer(self, value: Expr, what: str) -> Expr:
         """`value` as a Python integer; bounds and indices that are elements become one."""
         if isinstance(value.type, ElementType | PythonType) and kind_of(value.type) is Kind.FLOAT:
-            self.error("P307", f"{what} is a whole number, not {value.type}", value.span, "`int(…)` truncates")
+            self.error(
+                "P307",
+                f"{what} is a whole number, not {value.type}",
+                value.span,
+                "`int(…)` truncates",
+                self.origins(value),
+            )
             return Constant(0, value.span, PY_INT)
         return self.convert(value, PY_INT)
 
@@ -439,7 +466,8 @@ class Typer:
             return replace(expr, operand=operand, type=PY_BOOL)
         operand = self.counted(operand)
         if expr.op == "~" and kind_of(scalar(operand)) is Kind.FLOAT:
-            self.error("P307", f"`~` works on whole numbers, not on {operand.type}", expr.span)
+            message = f"`~` works on whole numbers, not on {operand.type}"
+            self.error("P307", message, expr.span, "truncate it first: `int(…)`", self.origins(operand))
         return replace(expr, operand=operand, type=operand.type)
 
     def counted(self, operand: Expr) -> Expr:
@@ -455,14 +483,16 @@ class Typer:
         if not (logical and kinds == {Kind.BOOL}):
             left, right = self.counted(left), self.counted(right)
         if expr.op not in ARITHMETIC and Kind.FLOAT in kinds:
-            self.error("P307", f"`{expr.op}` works on whole numbers, not on {_float_of(left, right)}", expr.span)
+            message = f"`{expr.op}` works on whole numbers, not on {_float_of(left, right)}"
+            self.error("P307", message, expr.span, "truncate it first: `int(…)`", self.origins(left, right))
             return replace(expr, left=left, right=right, type=PY_INT)
         if expr.op == "**" and not self.exponent_is_kept(expr, left, right):
             return replace(expr, left=left, right=right, type=PY_INT)
         left, right = self.meet(left, right)
         type_ = scalar(left)
         if type_ == ElementType(BOOL) and not logical:
-            self.error("P307", f"`{expr.op}` of two bool elements is not kept", expr.span, "cast one: `int(…)`")
+            message = f"`{expr.op}` of two bool elements is not kept"
+            self.error("P307", message, expr.span, "cast one: `int(…)`", self.origins(left, right))
         if expr.op == "/" and kind_of(type_) is not Kind.FLOAT:
             type_ = ElementType(DEFAULT_FLOAT) if isinstance(type_, ElementType) else PY_FLOAT
             left, right = self.convert(left, type_), self.convert(right, type_)
@@ -472,7 +502,7 @@ class Typer:
             and right.value == 0
             and type_ in (PY_INT, PY_FLOAT)
         ):
-            self.error("P308", "division by zero", expr.span)
+            self.error("P308", "division by zero", expr.span, "divide by something else")
         self.check_constants(expr, left, right, type_)
         return replace(expr, left=left, right=right, type=type_)
 
@@ -480,11 +510,22 @@ class Typer:
         """Refuse what the constants alone show to be undefined in C++: a shift too far, a result beyond 64 bits."""
         bits = type_.dtype.bits if isinstance(type_, ElementType) else 64
         if expr.op in SHIFTS and isinstance(right, Constant) and not 0 <= right.value < bits:
-            self.error("P307", f"{type_} is not shifted by {right.value} bits", expr.span, f"by 0 to {bits - 1}")
+            self.error(
+                "P307",
+                f"{type_} is not shifted by {right.value} bits",
+                expr.span,
+                f"by 0 to {bits - 1}",
+                self.origins(left),
+            )
         if type_ == PY_INT and isinstance(left, Constant) and isinstance(right, Constant) and expr.op in _EXACT:
             value = _EXACT[expr.op](int(left.value), int(right.value))
             if not -(2**63) <= value < 2**63:
-                self.error("P305", "this does not fit 64 bits", expr.span, "Python integers are exact to 64 bits")
+                self.error(
+                    "P305",
+                    "this does not fit 64 bits",
+                    expr.span,
+                    "Python integers are exact to 64 bits: use a float, or less",
+                )
 
     def exponent_is_kept(self, expr: Binary, left: Expr, right: Expr) -> bool:
         """Python's `int ** int` is a float for a negative exponent, so the exponent's sign must be known."""
@@ -494,7 +535,7 @@ class Typer:
             return True
         self.error(
             "P307", "a whole number to a power that may be negative is a float in Python", expr.span,
-            "use a constant exponent that is not negative, or make the base a float",
+            "use a constant exponent that is not negative, or make the base a float", self.origins(left, right),
         )  # fmt: skip
         return False
 
@@ -537,7 +578,12 @@ class Typer:
             return value
         most = 10 if value.type == ElementType(F32) else 22  # what the float holds as a power of ten
         if not isinstance(digits, Constant) or not isinstance(digits.value, int) or not 0 <= digits.value <= most:
-            self.error("P307", f"`round` takes a constant number of digits, 0 to {most}", digits.span)
+            self.error(
+                "P307",
+                f"`round` takes a constant number of digits, 0 to {most}",
+                digits.span,
+                "write the number of digits out",
+            )
             return value
         power = Constant(10.0**digits.value, digits.span, value.type)
         return replace(expr, args=(value, power), type=value.type)
@@ -572,7 +618,7 @@ class Typer:
         type_ = self.common(values)
         for value in values:
             if isinstance(value, Constant) and isinstance(type_, ElementType) and type_.dtype.kind is not Kind.FLOAT:
-                self.check_fits(value, type_.dtype)
+                self.check_fits(value, type_.dtype, self.origins(*values))
         return [self.convert(value, type_) for value in values]
 
     def common(self, values: Sequence[Expr]) -> ScalarType:
@@ -587,11 +633,11 @@ class Typer:
             type_ = met
         return type_
 
-    def check_fits(self, constant: Constant, dtype: DType) -> None:
+    def check_fits(self, constant: Constant, dtype: DType, origins: Sequence[Related]) -> None:
         if not represents(dtype, constant.value):
             self.error(
                 "P305", f"{constant.value} does not fit {dtype}, the type it meets here", constant.span,
-                f"{dtype} holds {dtype.low} to {dtype.high}; cast the element first: `int(…)`",
+                f"{dtype} holds {dtype.low} to {dtype.high}; cast the element first: `int(…)`", origins,
             )  # fmt: skip
 
     def convert(self, value: Expr, type_: ScalarType) -> Expr:
@@ -605,8 +651,23 @@ class Typer:
             return Constant(number, value.span, type_, value.text if is_said else "")
         return Convert(value, type_, value.span)
 
-    def error(self, code: str, message: str, span: Span, hint: str | None = None) -> None:
-        self.reporter.error(code, message, span, hint)
+    def origins(self, *values: Expr) -> list[Related]:
+        """Where each operand's type came from: a parameter's annotation, or a local's first assignment."""
+        found = []
+        for value in values:
+            match value.value if isinstance(value, Convert) and not value.explicit else value:
+                case Name(id=name) if name in self.places:
+                    found.append(Related(f"`{name}` is {self.types[name]}", self.places[name]))
+                case Load(array=name):
+                    found.append(Related(f"`{name}` holds {self.kernel.array_type(name).dtype}", self.places[name]))
+                case Constant():
+                    pass
+                case other:
+                    found.append(Related(f"this is {other.type}", other.span))
+        return found
+
+    def error(self, code: str, message: str, span: Span, hint: str, related: Sequence[Related] = ()) -> None:
+        self.reporter.error(code, message, span, hint, related)
 
 
 def known(expr: Expr) -> bool:

@@ -8,13 +8,14 @@ Every use rounds the double in the same way, so it is rounded once: by the launc
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 from py2cu.diagnostics import Reporter
 from py2cu.ir.extents import Constant, Name
 from py2cu.ir.nodes import Convert, Expr, Invoke
 from py2cu.ir.statements import Assign, Block, Kernel, Stmt
-from py2cu.ir.types import PY_FLOAT, ElementType, PythonType
+from py2cu.ir.types import PY_FLOAT, ElementType, PythonType, Type
 from py2cu.ir.visit import all_expressions, rebuild_block, statements
 
 
@@ -49,7 +50,8 @@ def _narrow(kernel: Kernel) -> Kernel:
     assigned = {stmt.name for stmt in statements(kernel.body) if isinstance(stmt, Assign)}
     parameters = [p.name for p in kernel.parameters if p.type == PY_FLOAT and p.name not in assigned]
     locals_ = [name for name, type_ in kernel.locals if type_ == PY_FLOAT]
-    found = {name: type_ for name in (*parameters, *locals_) if (type_ := _only_type(kernel, name)) is not None}
+    only = _only_types(kernel)
+    found = {name: only[name] for name in (*parameters, *locals_) if name in only}
 
     def narrow(expr: Expr) -> Expr:
         match expr:
@@ -77,10 +79,17 @@ def _rounded(value: Expr, type_: ElementType) -> Expr:
     return Convert(value, type_, value.span)
 
 
-def _only_type(kernel: Kernel, name: str) -> ElementType | None:
-    """The one element type that every use of `name` converts it to."""
+def _only_types(kernel: Kernel) -> dict[str, ElementType]:
+    """Python floats that every use converts to one element type, and that type."""
     nodes = tuple(all_expressions(kernel.body))
-    uses = sum(isinstance(node, Name) and node.id == name for node in nodes)
-    found = [node.type for node in nodes if isinstance(node, Convert) and node.value == Name(name, type=PY_FLOAT)]
-    types = {type_ for type_ in found if isinstance(type_, ElementType)}
-    return types.pop() if len(types) == 1 and len(found) == uses else None
+    uses = Counter(node.id for node in nodes if isinstance(node, Name))
+    types: dict[str, list[Type]] = {}
+    for node in nodes:
+        match node:
+            case Convert(value=Name(id=name, type=source), type=type_) if source == PY_FLOAT:
+                types.setdefault(name, []).append(type_)
+    return {
+        name: found[0]
+        for name, found in types.items()
+        if len(found) == uses[name] and len(set(found)) == 1 and isinstance(found[0], ElementType)
+    }

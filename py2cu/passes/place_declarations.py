@@ -8,6 +8,8 @@ lies in that block, else before the statement that first needs it.
 
 from __future__ import annotations
 
+import itertools
+from collections import Counter
 from dataclasses import replace
 
 from py2cu.diagnostics import Reporter
@@ -18,49 +20,57 @@ from py2cu.ir.visit import blocks, expressions, names_in, statements
 
 def place_declarations(kernel: Kernel, reporter: Reporter) -> Kernel:
     """The kernel with every local declared once, as deep as C allows."""
-    body = kernel.body
-    assigned = {stmt.name for stmt in statements(body) if isinstance(stmt, Assign)}
-    for name, type_ in kernel.locals:
-        if name not in assigned:
-            continue  # a loop's own variable: `for (int i = …` declares it
-        body = _declare(body, name, type_)
-    return replace(kernel, body=body)
+    assigned = {stmt.name for stmt in statements(kernel.body) if isinstance(stmt, Assign)}
+    # A name that is never assigned is a loop's own variable: `for (int i = …` declares it.
+    locals_ = {name: type_ for name, type_ in kernel.locals if name in assigned}
+    return replace(kernel, body=_declare(kernel.body, locals_))
 
 
-def _declare(block: Block, name: str, type_: ScalarType) -> Block:
-    users = [place for place, stmt in enumerate(block) if _mentions(stmt, name)]
-    if not users:
-        return block
-    first = block[users[0]]
-    if len(users) == 1 and (inner := _only_block(first, name)) is not None:
-        # Everything happens in one nested block: declare it there.
-        return (*block[: users[0]], _in_block(first, inner, name, type_), *block[users[0] + 1 :])
-    if isinstance(first, Assign) and first.name == name:
-        declared: tuple[Stmt, ...] = (replace(first, declares=type_),)
-    else:
-        lead = Declare(name, type_, first.span, Trivia(above=first.trivia.above))
-        declared = (lead, replace(first, trivia=replace(first.trivia, above=())))
-    return (*block[: users[0]], *declared, *block[users[0] + 1 :])
+def _declare(block: Block, locals_: dict[str, ScalarType]) -> Block:
+    """`block` with each of these locals declared by, before or in the first statement that mentions it."""
+    order = {name: place for place, name in enumerate(locals_)}
+    mentioned = [_mentions((stmt,)) & order.keys() for stmt in block]
+    count = Counter(itertools.chain.from_iterable(mentioned))
+    declared: set[str] = set()
+    done: list[Stmt] = []
+    for stmt, names in zip(block, mentioned, strict=True):
+        new = {name: locals_[name] for name in sorted(names - declared, key=order.__getitem__)}
+        done += _declare_at(stmt, new, {name for name in new if count[name] == 1})
+        declared |= names
+    return tuple(done)
 
 
-def _mentions(stmt: Stmt, name: str) -> bool:
-    return any(_itself_mentions(inner, name) for inner in statements((stmt,)))
+def _declare_at(stmt: Stmt, new: dict[str, ScalarType], only_here: set[str]) -> Block:
+    """`stmt` with the declarations of the `new` locals; one that a single nested block needs goes there."""
+    own = _own_mentions(stmt)
+    inside = [_mentions(block) for block in blocks(stmt)]
+    leads: list[Stmt] = []
+    deeper: dict[int, dict[str, ScalarType]] = {}
+    for name, type_ in new.items():
+        holders = [place for place, names in enumerate(inside) if name in names]
+        if name in only_here - own and len(holders) == 1:
+            deeper.setdefault(holders[0], {})[name] = type_
+        elif isinstance(stmt, Assign) and stmt.name == name:
+            stmt = replace(stmt, declares=type_)
+        else:
+            leads.append(Declare(name, type_, stmt.span, Trivia(above=stmt.trivia.above)))
+            stmt = replace(stmt, trivia=replace(stmt.trivia, above=()))
+    for place, names_inside in deeper.items():
+        stmt = _in_block(stmt, place, names_inside)
+    return (*leads, stmt)
 
 
-def _itself_mentions(stmt: Stmt, name: str) -> bool:
-    if isinstance(stmt, Assign) and stmt.name == name:
-        return True
-    return any(name in names_in(expr) for expr in expressions(stmt))
+def _mentions(block: Block) -> set[str]:
+    """The names that the statements of `block` assign or read."""
+    return {name for stmt in statements(block) for name in _own_mentions(stmt)}
 
 
-def _only_block(stmt: Stmt, name: str) -> int | None:
-    """Which nested block of `stmt` holds every mention of `name`; None where there is no such one."""
-    if _itself_mentions(stmt, name):
-        return None
-    holders = [place for place, block in enumerate(blocks(stmt)) if any(_mentions(inner, name) for inner in block)]
-    return holders[0] if len(holders) == 1 else None
+def _own_mentions(stmt: Stmt) -> set[str]:
+    """The names that `stmt` assigns or reads, its blocks left out."""
+    read = {name for expr in expressions(stmt) for name in names_in(expr)}
+    return read | {stmt.name} if isinstance(stmt, Assign) else read
 
 
-def _in_block(stmt: Stmt, place: int, name: str, type_: ScalarType) -> Stmt:
+def _in_block(stmt: Stmt, place: int, locals_: dict[str, ScalarType]) -> Stmt:
     field = ("body", "orelse")[place]
-    return replace(stmt, **{field: _declare(blocks(stmt)[place], name, type_)})  # type: ignore[arg-type]
+    return replace(stmt, **{field: _declare(blocks(stmt)[place], locals_)})  # type: ignore[arg-type]

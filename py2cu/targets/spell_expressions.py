@@ -101,6 +101,7 @@ class ExpressionSpeller:
         self.dialect = dialect
         self.callees = callees  # by key
         self.names = dict(kernel.renamed)
+        self.locals = dict(kernel.locals)
 
     def name(self, name: str) -> str:
         return self.names.get(name, name)
@@ -129,8 +130,7 @@ class ExpressionSpeller:
             return self.operand(value, c_type)
         if isinstance(value, Convert) and not (value.explicit or crosses(value)):
             inner = self.expr(value.value)
-            if keeps_value(inner.c_type, c_type):
-                return inner
+            return inner if keeps_value(inner.c_type, c_type) else self.cast(inner, value.type)
         return self.expr(value)
 
     def expr(self, expr: Expr) -> Spelled:
@@ -238,14 +238,13 @@ class ExpressionSpeller:
 
     def operands(self, left: Expr, right: Expr, wanted: str) -> tuple[Spelled, Spelled]:
         """Both operands so that C computes in `wanted`; conversions that it makes by itself are left out."""
-        plain = self.operand(left, wanted), self.operand(right, wanted)
+        (bare_left, full_left), (bare_right, full_right) = self.spellings(left, wanted), self.spellings(right, wanted)
         target = arithmetic_type(wanted)
-        if common_type(plain[0].c_type, plain[1].c_type) == target:
-            return plain
-        one = self.expr(left), plain[1]
-        if common_type(one[0].c_type, one[1].c_type) == target:
-            return one
-        return self.expr(left), self.expr(right)
+        if common_type(bare_left.c_type, bare_right.c_type) == target:
+            return bare_left, bare_right
+        if common_type(full_left.c_type, bare_right.c_type) == target:
+            return full_left, bare_right
+        return full_left, full_right
 
     def shifted(self, left: Expr, right: Expr, wanted: str) -> tuple[Spelled, Spelled]:
         """The operands of a shift, whose type in C is that of its left one alone."""
@@ -257,15 +256,20 @@ class ExpressionSpeller:
 
     def operand(self, expr: Expr, wanted: str) -> Spelled:
         """`expr` without an implicit conversion, if C would not compute in something wider than `wanted` for it."""
+        return self.spellings(expr, wanted)[0]
+
+    def spellings(self, expr: Expr, wanted: str) -> tuple[Spelled, Spelled]:
+        """`operand`, and `expr` in full; what is inside is spelled once, or nested expressions would take for ever."""
         if wanted in HALVES:
-            return self.expr(expr)
-        if isinstance(expr, Constant) and is_whole_literal(expr):
-            return Spelled(str(int(expr.value)), PRIMARY if expr.value >= 0 else UNARY, "int")
-        if isinstance(expr, Convert) and not (expr.explicit or crosses(expr)):
+            pass
+        elif isinstance(expr, Constant) and is_whole_literal(expr):
+            return Spelled(str(int(expr.value)), PRIMARY if expr.value >= 0 else UNARY, "int"), self.expr(expr)
+        elif isinstance(expr, Convert) and not (expr.explicit or crosses(expr)):
             inner = self.expr(expr.value)
-            if converts(inner.c_type, arithmetic_type(wanted)):
-                return inner
-        return self.expr(expr)
+            full = self.cast(inner, expr.type)
+            return inner if converts(inner.c_type, arithmetic_type(wanted)) else full, full
+        full = self.expr(expr)
+        return full, full
 
     def cast(self, value: Spelled, type_: Type) -> Spelled:
         c_type = self.c_type(type_)

@@ -105,7 +105,7 @@ class Speller(ExpressionSpeller):
         if stmt.declares is not None:
             c_type = self.c_type(stmt.declares)
             return f"{self.type_text(stmt.declares)} {self.name(stmt.name)} = {self.assigned(stmt.value, c_type).text};"
-        target = dict(self.kernel.locals).get(stmt.name) or self.parameter_type(stmt.name)
+        target = self.locals.get(stmt.name) or self.parameter_type(stmt.name)
         c_type = self.c_type(target)
         return self.assign(self.name(stmt.name), Name(stmt.name), stmt.value, c_type, stmt.augmented)
 

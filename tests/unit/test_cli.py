@@ -89,7 +89,14 @@ def test_translate_one_kernel_of_a_file(write) -> None:
     result = run("translate", name, "--kernel", "nagate")
     assert result.exit_code == 2
     assert "error[P107]: there is no kernel called `nagate`" in result.stderr
-    assert "hint: its kernels are twice, negate" in result.stderr
+    assert "hint: did you mean `negate`?" in result.stderr
+    assert "hint: its kernels are twice, negate" in run("translate", name, "--kernel", "zero").stderr
+
+
+def test_notes_on_performance_are_asked_for(write) -> None:
+    name = write("k.py", TWICE.replace("2 *", "(1.0 / i) *"))
+    assert "note[P701]" in run("translate", name, "--notes").stderr
+    assert run("translate", name).stderr == ""
 
 
 def test_notes_go_to_stderr(write) -> None:

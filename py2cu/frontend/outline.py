@@ -1,0 +1,118 @@
+"""Leaves out of a file's text what none of its kernels can mean, so that LibCST reads kernels and not data or hosts.
+
+In: the text, parsed by Python, which is quick and small where LibCST's trees take a thousand bytes a token. Out: the
+text with those top-level statements blanked, every other one where it stood, and the names that the blanked ones bind.
+Kept: imports, decorated functions and what holds one, and statements that bind a name which something kept mentions.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """What is left of a file, and the names of what is not."""
+
+    text: str
+    statements: list[ast.stmt]  # what is left
+    left_out: frozenset[str]
+
+
+def outline(text: str, tree: ast.Module, wanted: str | None = None) -> Outline:
+    """The part of `text` that matters to decorated functions, and to functions called `wanted`."""
+    lines = re.split(r"(?<=\n)|(?<=\r)(?!\n)", text)
+    binders: dict[str, list[ast.stmt]] = {}
+    for stmt in tree.body:
+        for name in _bound(stmt):
+            binders.setdefault(name, []).append(stmt)
+    waiting = [stmt for stmt in tree.body if _is_root(stmt, wanted)]
+    kept = set(waiting)
+    while waiting:
+        for word in _words("".join(lines[_first_line(stmt := waiting.pop()) - 1 : stmt.end_lineno])):
+            for binder in binders.get(word, ()):
+                if binder not in kept:
+                    kept.add(binder)
+                    waiting.append(binder)
+    _blank(lines, tree, kept)
+    left_out = frozenset(name for name, found in binders.items() if kept.isdisjoint(found))
+    return Outline("".join(lines), [stmt for stmt in tree.body if stmt in kept], left_out)
+
+
+def _blank(lines: list[str], tree: ast.Module, kept: set[ast.stmt]) -> None:
+    """Turn each run of statements that are not kept into one string of as many lines."""
+    used = {line for stmt in kept for line in _lines(stmt)}  # `a = 1; b = 2`
+    runs: list[list[int]] = []
+    is_open = False
+    for stmt in tree.body:
+        if stmt in kept or used.intersection(_lines(stmt)):
+            is_open = False
+        elif is_open:
+            runs[-1] += _lines(stmt)
+        else:
+            runs.append([*_lines(stmt)])
+            is_open = True
+    for run in runs:
+        first, last = run[0], run[-1]
+        lines[first - 1 : last] = ["\n"] * (last - first + 1)
+        if first < last:
+            lines[first - 1], lines[last - 1] = '"""\n', '"""\n'
+
+
+def _is_root(stmt: ast.stmt, wanted: str | None) -> bool:
+    """True for what is kept in any case; `wanted` is a function that `kernel(f)` was called with."""
+    match stmt:
+        case ast.Import() | ast.ImportFrom():
+            return True
+        case ast.Assign() | ast.AnnAssign() | ast.AugAssign() | ast.Expr():
+            return False
+        case _:
+            return any(_is_wanted(node, wanted) for node in ast.walk(stmt))
+
+
+def _is_wanted(node: ast.AST, wanted: str | None) -> bool:
+    match node:
+        case ast.FunctionDef(name=name, decorator_list=decorators):
+            return bool(decorators) or name == wanted
+        case ast.AsyncFunctionDef(decorator_list=decorators):
+            return bool(decorators)
+        case ast.ImportFrom(names=[ast.alias(name="*")]):
+            return True
+        case _:
+            return False
+
+
+def _bound(stmt: ast.stmt) -> Iterator[str]:
+    """The names that a statement binds in its own scope, and a few that it does not."""
+    match stmt:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            yield name
+        case _:
+            for node in ast.walk(stmt):
+                match node:
+                    case ast.Name(id=name, ctx=ast.Store()) | ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                        yield name
+                    case ast.alias(name=name, asname=asname):
+                        yield asname or name.partition(".")[0]
+
+
+def _first_line(stmt: ast.stmt) -> int:
+    match stmt:
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+            return min([stmt.lineno, *(decorator.lineno for decorator in stmt.decorator_list)])
+        case _:
+            return stmt.lineno
+
+
+def _lines(stmt: ast.stmt) -> range:
+    assert stmt.end_lineno is not None
+    return range(_first_line(stmt), stmt.end_lineno + 1)
+
+
+def _words(text: str) -> set[str]:
+    """Everything that may be a name, inside strings too: an annotation may be one."""
+    return set(re.findall(r"\w+", text if text.isascii() else unicodedata.normalize("NFKC", text)))

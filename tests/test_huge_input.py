@@ -1,0 +1,105 @@
+"""Deep, long and large sources: translated or refused within a bound of time and memory, in a process of their own."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import py2cu
+
+HEAD = "from jaxtyping import Float32\nfrom torch import Tensor\nfrom py2cu import Index, kernel\n\n\n"
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(py2cu.__file__).parents[1]), "PY2CU_DEBUG": ""}
+REFUSED, FINE = 2, 0
+
+
+def kernel(body: str, name: str = "f") -> str:
+    signature = f'{name}(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"])'
+    return f"@kernel\ndef {signature}:\n" + "".join(f"    {line}\n" for line in body.split("\n"))
+
+
+def nested(head: str, depth: int) -> str:
+    """A block in a block in a block."""
+    return "\n".join(" " * level + head for level in range(depth)) + "\n" + " " * depth + "out[i] = x[i]"
+
+
+def elifs(count: int) -> str:
+    return "if x[i] > 0: out[i] = 0.\n" + "\n".join(f"elif x[i] > {n}: out[i] = {n}" for n in range(count))
+
+
+DEEP = {
+    "parentheses": ("out[i] = " + "(" * 2000 + "x[i]" + ")" * 2000, REFUSED),
+    "parentheses that Python reads": ("out[i] = " + "(" * 150 + "x[i]" + ")" * 150, FINE),
+    "minuses": ("out[i] = " + "-" * 2000 + "x[i]", REFUSED),
+    "minuses that are few": ("out[i] = " + "-" * 150 + "x[i]", FINE),
+    "attributes": ("out[i] = x" + ".a" * 2000, REFUSED),
+    "subscripts": ("out[i] = " + "x[" * 150 + "i" + "]" * 150, REFUSED),
+    "conditional expressions": ("out[i] = " + "1 if x[i] > 0 else " * 2000 + "0", REFUSED),
+    "conditional expressions that are few": ("out[i] = " + "1 if x[i] > 0 else " * 150 + "0", FINE),
+    "calls": ("out[i] = " + "abs(" * 150 + "x[i]" + ")" * 150, FINE),
+    "and": ("if " + " and ".join(["x[i] > 0"] * 5000) + ": out[i] = 1", REFUSED),
+    "and of few": ("if " + " and ".join(["x[i] > 0"] * 150) + ": out[i] = 1", FINE),
+    "terms": ("out[i] = " + " + ".join(["x[i]"] * 5000), REFUSED),
+    "terms that are few": ("out[i] = " + " + ".join(["x[i]"] * 150), FINE),
+    "comparisons": ("if " + " < ".join(["x[i]"] * 1000) + ": out[i] = 1", REFUSED),
+    "arguments": ("out[i] = min(" + ", ".join(["x[i]"] * 1000) + ")", REFUSED),
+    "elif": (elifs(3000), REFUSED),
+    "elif of few": (elifs(150), FINE),
+    "if": (nested("if x[i] > 0:", 95), FINE),
+    "for": (nested("for k in range(2):", 19), FINE),
+    "while": (nested("while x[i] > 0:", 19), FINE),
+    "more loops than Python nests": (nested("for k in range(2):", 21), REFUSED),
+    "more blocks than Python indents": (nested("if x[i] > 0:", 300), REFUSED),
+}
+TABLE = ",\n".join(f'({k}, {k}.5, "a{k}")' for k in range(180_000))
+LIBRARY = """
+def g{k}(a, b):
+    'Of a and b.'
+    if a > b:
+        return [a + {k}, "text", b]
+    return a.method(b, key=3)
+"""
+HUGE = {
+    "a kernel of 5000 locals": (kernel("\n".join(f"v{k} = x[i] + {k}." for k in range(5000)) + "\nout[i] = v7"), FINE),
+    "3000 unknown names": (kernel("\n".join(f"v{k} = y{k}" for k in range(3000))), REFUSED),
+    "5 MB of data": (f"DATA = [{TABLE}]\n{kernel('out[i] = x[i]')}", FINE),
+    "5 MB of functions": ("".join(LIBRARY.format(k=k) for k in range(45_000)) + kernel("out[i] = x[i]"), FINE),
+    "10000 kernels": ("\n".join(kernel(f"v = x[i] * {k}.\nout[i] = v + 1", f"f{k}") for k in range(10_000)), FINE),
+}
+
+
+def translated(source: str, folder: Path, seconds: int, gigabytes: float) -> tuple[int, str]:
+    """Exit status and messages of the command line about `source`, within `seconds` of processor time."""
+    path = folder / "k.py"
+    path.write_text(HEAD + source, encoding="utf-8")
+
+    def bound() -> None:
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+        resource.setrlimit(resource.RLIMIT_AS, (int(gigabytes * 2**30),) * 2)
+
+    done = subprocess.run(
+        [sys.executable, "-m", "py2cu", "translate", str(path), "-o", str(folder)], capture_output=True, text=True,
+        check=False, env=ENVIRONMENT, preexec_fn=bound,
+    )  # fmt: skip
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize("what", DEEP)
+def test_deep_nesting(what: str, tmp_path: Path) -> None:
+    body, expected = DEEP[what]
+    status, said = translated(kernel(body), tmp_path, seconds=10, gigabytes=1)
+    assert status == expected, said[-500:]
+    assert "Traceback" not in said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", HUGE)
+def test_huge_files(what: str, tmp_path: Path) -> None:
+    source, expected = HUGE[what]
+    status, said = translated(source, tmp_path, seconds=120, gigabytes=4)
+    assert status == expected, said[-500:]
+    assert "Traceback" not in said
