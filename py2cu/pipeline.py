@@ -24,6 +24,7 @@ from py2cu.passes.add_guards import add_guards
 from py2cu.passes.check_assigned import check_assigned
 from py2cu.passes.check_dims import check_dims
 from py2cu.passes.choose_widths import choose_widths
+from py2cu.passes.evaluate_once import evaluate_once
 from py2cu.passes.find_roles import find_roles
 from py2cu.passes.flatten_subscripts import flatten_subscripts
 from py2cu.passes.infer_types import infer_types
@@ -48,6 +49,7 @@ EFFECTS: Final[tuple[Pass, ...]] = (add_guards, find_roles, check_dims)
 # What C needs: these rewrite kernels that are right.
 LOWERINGS: Final[tuple[Pass, ...]] = (
     lower_loops,
+    evaluate_once,
     choose_widths,
     flatten_subscripts,
     lower_semantics,

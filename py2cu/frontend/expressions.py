@@ -223,7 +223,8 @@ class ExpressionReader:
             case cst.Name() if qualified is None:
                 self.scope.unknown_name(node.func)
             case _ if ways := builtins.ways_to_call(qualified or ""):
-                self.scope.error("P105", f"`{_text(node.func)}` takes other arguments", node, f"as in {ways[0]}")
+                hint = f"as in {ways[0].replace('builtins.', '')}"
+                self.scope.error("P105", f"`{_text(node.func)}` takes other arguments", node, hint)
             case _:
                 name = qualified.removeprefix("builtins.") if qualified else _text(node.func)
                 self.scope.error(

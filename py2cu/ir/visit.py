@@ -80,28 +80,26 @@ def is_cheap_index(index: Expr) -> bool:
 
 def rebuild(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
     """`expr` with `change` applied to every node, operands first."""
+    return change(map_children(expr, lambda child: rebuild(child, change)))
+
+
+def map_children(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
+    """`expr` with `change` applied to its operands."""
     match expr:
         case Constant() | Name() | LaunchIndex() | Extent():
-            return change(expr)
+            return expr
         case Unary(operand=operand):
-            return change(replace(expr, operand=rebuild(operand, change)))
+            return replace(expr, operand=change(operand))
         case Binary(left=left, right=right) | Compare(left=left, right=right) | BoolOp(left=left, right=right):
-            return change(replace(expr, left=rebuild(left, change), right=rebuild(right, change)))
+            return replace(expr, left=change(left), right=change(right))
         case Select(test=test, then=then, orelse=orelse):
-            return change(
-                replace(
-                    expr,
-                    test=rebuild(test, change),
-                    then=rebuild(then, change),
-                    orelse=rebuild(orelse, change),
-                )
-            )
+            return replace(expr, test=change(test), then=change(then), orelse=change(orelse))
         case Call(args=args):
-            return change(replace(expr, args=tuple(rebuild(arg, change) for arg in args)))
+            return replace(expr, args=tuple(map(change, args)))
         case Load(indices=indices):
-            return change(replace(expr, indices=tuple(rebuild(index, change) for index in indices)))
+            return replace(expr, indices=tuple(map(change, indices)))
         case Convert(value=value):
-            return change(replace(expr, value=rebuild(value, change)))
+            return replace(expr, value=change(value))
         case _:
             assert_never(expr)
 

@@ -21,7 +21,6 @@ from py2cu.dtypes import DType, Kind
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.nodes import BoolOp, Call, Compare, Convert, Expr, LaunchIndex, Load, Select, Unary
 from py2cu.ir.statements import (
-    Assert,
     Assign,
     Block,
     Break,
@@ -34,7 +33,6 @@ from py2cu.ir.statements import (
     Stmt,
     Store,
     Trivia,
-    While,
 )
 from py2cu.ir.types import PY_BOOL, ElementType, PythonType, ScalarType, Width, kind_of
 from py2cu.ir.visit import rebuild_block
@@ -62,11 +60,8 @@ class _Lowering:
         self.helpers: dict[str, None] = {}
 
     def statement(self, stmt: Stmt) -> Block:
-        """A test needs no value: `while a or b` keeps its `||`."""
         if isinstance(stmt, If) and isinstance(stmt.test, Constant):
             return settled(stmt, bool(stmt.test.value))
-        if isinstance(stmt, If | While | Assert):
-            return (replace(stmt, test=as_test(stmt.test)),)
         if isinstance(stmt, For):
             step = self.ranges.of(stmt.step)
             return (replace(stmt, direction=1 if step.low > 0 else -1 if step.high < 0 else 0),)
@@ -80,17 +75,15 @@ class _Lowering:
                 return self.binary(expr)
             case Unary(op="-", operand=operand):
                 return self.negate(replace(expr, operand=self.signed(operand)))
-            case Unary(op="not", operand=operand):
-                return replace(expr, operand=as_test(operand))
             case Unary(op="~"):
                 return self.invert(replace(expr, operand=self.signed(expr.operand)))
             case Compare(left=left, right=right):
                 return self.compare(expr, left, right)
             case BoolOp(op=op, left=left, right=right) if expr.type != PY_BOOL:
                 then, orelse = (right, left) if op == "and" else (left, right)
-                return Select(as_test(left), then, orelse, expr.span, expr.type)
-            case Select(test=test, then=then, orelse=orelse):
-                return replace(expr, test=as_test(test), then=self.signed(then), orelse=self.signed(orelse))
+                return Select(left, then, orelse, expr.span, expr.type)
+            case Select(then=then, orelse=orelse):
+                return replace(expr, then=self.signed(then), orelse=self.signed(orelse))
             case Call():
                 return self.call(expr)
             case Convert():
@@ -314,15 +307,6 @@ def unwrapped(expr: Expr) -> Expr:
     ):
         return expr.value if isinstance(expr.type, ElementType) else expr
     return expr
-
-
-def as_test(expr: Expr) -> Expr:
-    """`expr` where only its truth counts."""
-    match expr:
-        case BoolOp(left=left, right=right):
-            return replace(expr, left=as_test(left), right=as_test(right), type=PY_BOOL)
-        case _:
-            return expr
 
 
 def is_unsigned(expr: Expr) -> bool:

@@ -30,7 +30,7 @@ ROOMS = {
     "render": BASE | {"ir", "builtins", "targets", "translation"},
     "pipeline": BASE | {"ir", "frontend", "passes", "render", "translation"},
     "vocabulary": set(),
-    "runtime": BASE | {"ir", "translation", "vocabulary"},
+    "runtime": BASE | {"ir", "builtins", "translation", "vocabulary"},
     "kernels": BASE | {"ir", "pipeline", "runtime", "translation"},
     "testing": {"kernels", "runtime", "diagnostics"},
     "console": {"diagnostics", "source"},
