@@ -199,6 +199,10 @@ class ExpressionReader:
         values = {name: self.read(arg.value) for name, arg in given.items()}
         return expand(formula, values, self.scope.span_of(node))
 
+    def meaning(self, function: cst.BaseExpression) -> str | None:
+        """The qualified name of what is called; None where it is a name of the kernel, or unknown."""
+        return None if self._is_local(function) else self.scope.environment.qualify(function)
+
     def _is_local(self, node: cst.BaseExpression) -> bool:
         return isinstance(node, cst.Name) and (node.value in self.scope.values or node.value in self.scope.arrays)
 

@@ -121,7 +121,7 @@ class StatementReader:
             case cst.Assert(test=test, msg=message):
                 said = read_message(message, self.expressions) if message is not None else None
                 return (Assert(self.expressions.read(test), said, span),)
-            case cst.Expr(value=cst.Call() as call) if self.scope.environment.qualify(call.func) == "builtins.print":
+            case cst.Expr(value=cst.Call() as call) if self.expressions.meaning(call.func) == "builtins.print":
                 return (read_print(call, self.expressions),)
             case cst.Expr(value=cst.Call() as call):
                 before = len(self.scope.reporter.found)
