@@ -36,7 +36,8 @@ __global__ void rgb2grey_2d_kernel(const uint8_t* __restrict__ x, uint8_t* __res
     index_t r = blockIdx.y * index_t(blockDim.y) + threadIdx.y;
     index_t c = blockIdx.x * index_t(blockDim.x) + threadIdx.x;
     if (r >= h || c >= w) return;
-    out[r * w + c] = static_cast<uint8_t>(0.2989f * x[r * w + c] + 0.5870f * x[(h + r) * w + c] + 0.1140f * x[(2 * h + r) * w + c]);
+    out[r * w + c] = static_cast<uint8_t>(0.2989f * x[r * w + c] + 0.5870f * x[(h + r) * w + c] +
+                                          0.1140f * x[(2 * h + r) * w + c]);
 }
 
 cudaError_t rgb2grey_2d_launch(
@@ -65,7 +66,8 @@ __global__ void rgb2grey_block_kernel(
     index_t c = blockIdx.x * index_t(blockDim.x) + threadIdx.x;
     index_t r = blockIdx.y * index_t(blockDim.y) + threadIdx.y;
     if (c < w && r < h)
-        out[r * w + c] = static_cast<uint8_t>(0.2989f * x[r * w + c] + 0.5870f * x[(h + r) * w + c] + 0.1140f * x[(2 * h + r) * w + c]);
+        out[r * w + c] = static_cast<uint8_t>(0.2989f * x[r * w + c] + 0.5870f * x[(h + r) * w + c] +
+                                              0.1140f * x[(2 * h + r) * w + c]);
 }
 
 cudaError_t rgb2grey_block_launch(

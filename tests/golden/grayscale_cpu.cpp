@@ -30,7 +30,8 @@ void rgb2grey_launch(const uint8_t* x, uint8_t* out, int64_t n)
 static inline void rgb2grey_2d_kernel(
     const uint8_t* __restrict__ x, uint8_t* __restrict__ out, int64_t h, int64_t w, int64_t r, int64_t c)
 {
-    out[r * w + c] = static_cast<uint8_t>(0.2989f * x[r * w + c] + 0.5870f * x[(h + r) * w + c] + 0.1140f * x[(2 * h + r) * w + c]);
+    out[r * w + c] = static_cast<uint8_t>(0.2989f * x[r * w + c] + 0.5870f * x[(h + r) * w + c] +
+                                          0.1140f * x[(2 * h + r) * w + c]);
 }
 
 void rgb2grey_2d_launch(const uint8_t* x, uint8_t* out, int64_t h, int64_t w, Dim3 grid, Dim3 block)
@@ -60,7 +61,8 @@ static inline void rgb2grey_block_kernel(
     int64_t c = blockIdx.x * blockDim.x + threadIdx.x;
     int64_t r = blockIdx.y * blockDim.y + threadIdx.y;
     if (c < w && r < h)
-        out[r * w + c] = static_cast<uint8_t>(0.2989f * x[r * w + c] + 0.5870f * x[(h + r) * w + c] + 0.1140f * x[(2 * h + r) * w + c]);
+        out[r * w + c] = static_cast<uint8_t>(0.2989f * x[r * w + c] + 0.5870f * x[(h + r) * w + c] +
+                                              0.1140f * x[(2 * h + r) * w + c]);
 }
 
 void rgb2grey_block_launch(const uint8_t* x, uint8_t* out, int64_t w, int64_t h, Dim3 grid, Dim3 block)
