@@ -27,6 +27,7 @@ from py2cu.passes.add_guards import add_guards
 from py2cu.passes.check_assigned import check_assigned
 from py2cu.passes.check_dims import check_dims
 from py2cu.passes.choose_widths import choose_widths
+from py2cu.passes.evaluate_once import evaluate_once
 from py2cu.passes.find_roles import find_roles
 from py2cu.passes.flatten_subscripts import flatten_subscripts
 from py2cu.passes.infer_types import infer_types
@@ -67,6 +68,7 @@ NOTES: Final[tuple[Pass, ...]] = (note_performance,)
 # What C needs: these rewrite kernels that are right.
 LOWERINGS: Final[tuple[Pass, ...]] = (
     everywhere(lower_loops),
+    everywhere(evaluate_once),
     choose_widths,
     everywhere(flatten_subscripts),
     pass_extents,

@@ -239,6 +239,10 @@ class ExpressionReader:
         values = {name: self.read(arg.value) for name, arg in given.items()}
         return expand(formula, values, self.scope.span_of(node))
 
+    def meaning(self, function: cst.BaseExpression) -> str | None:
+        """The qualified name of what is called; None where it is a name of the kernel, or unknown."""
+        return None if self._is_local(function) else self.scope.environment.qualify(function)
+
     def _is_local(self, node: cst.BaseExpression) -> bool:
         return isinstance(node, cst.Name) and (node.value in self.scope.values or node.value in self.scope.arrays)
 
@@ -263,7 +267,8 @@ class ExpressionReader:
             case cst.Name() if qualified is None:
                 self.scope.unknown_name(node.func)
             case _ if ways := builtins.ways_to_call(qualified or ""):
-                self.scope.error("P105", f"`{_text(node.func)}` takes other arguments", node, f"as in {ways[0]}")
+                hint = f"as in {ways[0].replace('builtins.', '')}"
+                self.scope.error("P105", f"`{_text(node.func)}` takes other arguments", node, hint)
             case _:
                 name = qualified.removeprefix("builtins.") if qualified else _text(node.func)
                 self.scope.error(

@@ -18,7 +18,9 @@ from py2cu.ir.extents import Constant
 from py2cu.ir.nodes import Expr
 from py2cu.ir.statements import Field, Print
 
-_SPEC: Final = re.compile(r"(?P<align>[<>]?)(?P<sign>[-+ ]?)(?P<layout>0?\d*(?:\.\d+)?)(?P<letter>[dxXofeEgG]?)")
+_SPEC: Final = re.compile(
+    r"(?P<align>[<>]?)(?P<sign>[-+ ]?)(?P<layout>0?\d{0,3}(?:\.\d{1,2})?)(?P<letter>[dxXofeEgG]?)"
+)
 
 
 def read_print(call: cst.Call, expressions: ExpressionReader) -> Print:
@@ -39,6 +41,8 @@ def read_print(call: cst.Call, expressions: ExpressionReader) -> Print:
     reader.texts[-1] += end
     if any("\0" in text for text in reader.texts):
         expressions.scope.error("P103", "a C string ends at its first NUL", call, "print another character")
+    if any("\ud800" <= char <= "\udfff" for text in reader.texts for char in text):
+        expressions.scope.error("P103", "half a surrogate pair cannot be printed", call, "write the whole character")
     if len(reader.values) > 32:
         expressions.scope.error("P105", "CUDA prints at most 32 values at a time", call, "print them in several lines")
     span = expressions.scope.span_of(call)

@@ -137,7 +137,7 @@ class StatementReader:
             case cst.Expr(value=cst.Call() as call) if self.expressions.is_invoke(call):
                 invoke = self.expressions.read_invoke(call)
                 return () if invoke is None else (Evaluate(invoke, span),)
-            case cst.Expr(value=cst.Call() as call) if self.scope.environment.qualify(call.func) == "builtins.print":
+            case cst.Expr(value=cst.Call() as call) if self.expressions.meaning(call.func) == "builtins.print":
                 return (read_print(call, self.expressions),)
             case cst.Expr(value=cst.Call(func=callee)) if self._is_breakpoint(callee):
                 return ()

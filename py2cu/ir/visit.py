@@ -99,29 +99,37 @@ def is_cheap_index(index: Expr) -> bool:
 
 def rebuild(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
     """`expr` with `change` applied to every node, operands first; what nothing changes stays the same object."""
+    return change(map_children(expr, lambda child: rebuild(child, change)))
+
+
+def map_children(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
+    """`expr` with `change` applied to its operands."""
     match expr:
         case Constant() | Name() | LaunchIndex() | Extent() | ArrayName():
-            return change(expr)
+            return expr
         case Unary(operand=operand):
-            return change(_with(expr, operand=rebuild(operand, change)))
+            return _with(expr, operand=change(operand))
         case Binary(left=left, right=right) | Compare(left=left, right=right) | BoolOp(left=left, right=right):
-            return change(_with(expr, left=rebuild(left, change), right=rebuild(right, change)))
+            return _with(expr, left=change(left), right=change(right))
         case Select(test=test, then=then, orelse=orelse):
-            test, then, orelse = _rebuild_all((test, then, orelse), change)
-            return change(_with(expr, test=test, then=then, orelse=orelse))
+            return _with(expr, test=change(test), then=change(then), orelse=change(orelse))
         case Call(args=args) | Invoke(args=args):
-            return change(_with(expr, args=_rebuild_all(args, change)))
+            return _with(expr, args=_map_all(args, change))
         case Load(indices=indices):
-            return change(_with(expr, indices=_rebuild_all(indices, change)))
+            return _with(expr, indices=_map_all(indices, change))
         case Convert(value=value):
-            return change(_with(expr, value=rebuild(value, change)))
+            return _with(expr, value=change(value))
         case _:
             assert_never(expr)
 
 
-def _rebuild_all(exprs: tuple[Expr, ...], change: Callable[[Expr], Expr]) -> tuple[Expr, ...]:
-    done = tuple(rebuild(expr, change) for expr in exprs)
+def _map_all(exprs: tuple[Expr, ...], change: Callable[[Expr], Expr]) -> tuple[Expr, ...]:
+    done = tuple(map(change, exprs))
     return exprs if all(map(operator.is_, exprs, done)) else done
+
+
+def _rebuild_all(exprs: tuple[Expr, ...], change: Callable[[Expr], Expr]) -> tuple[Expr, ...]:
+    return _map_all(exprs, lambda expr: rebuild(expr, change))
 
 
 def _with(node: Node, **fields: Any) -> Node:

@@ -305,16 +305,20 @@ def _formulas(*modules: str) -> dict[str, Function]:
 
 MATH.update(_formulas("math"))
 
-LIBRARY: Final[dict[str, Function]] = {
+_COMMON: Final[dict[str, Function]] = {
     **{name: function for name, function in MATH.items() if name in (*ONE, *TWO, *PREDICATES, "nextafter")},
     **{synonym: MATH[name] for synonym, name in SYNONYMS.items()},
     **{name: _rounding(name) for name in _STEPS},
-    **_formulas("numpy", "torch", "torch.nn.functional", "torch.special"),
     **PROPAGATING,
-    "abs": abs, "absolute": abs, "sign": _sign(0.0), "sgn": _sign(0.0),
-    "signbit": lambda value: math.copysign(1.0, float(value)) < 0,
+    "abs": abs, "absolute": abs, "signbit": lambda value: math.copysign(1.0, float(value)) < 0,
 }  # fmt: skip
-NUMPY: Final[dict[str, Function]] = {**LIBRARY, "sign": _sign(math.nan)}
+LIBRARY: Final[dict[str, dict[str, Function]]] = {
+    "torch": {
+        **_COMMON, "sign": _sign(0.0), "sgn": _sign(0.0),
+        **_formulas("torch", "torch.nn.functional", "torch.special"),
+    },
+    "numpy": {**_COMMON, "sign": _sign(math.nan), **_formulas("numpy")},
+}  # fmt: skip
 
 
 # --- casts and lookup ---------------------------------------------------------------------------------------------
@@ -340,7 +344,7 @@ def typed(value: object) -> object | None:
     if top == "math":
         return MATH.get(name)
     if top in ("numpy", "torch") or type(value).__module__ == "numpy":  # a ufunc, or a builtin of torch
-        return (LIBRARY if top == "torch" else NUMPY).get(name)
+        return LIBRARY["torch" if top == "torch" else "numpy"].get(name)
     return None
 
 
@@ -351,5 +355,5 @@ def members(module: str) -> dict[str, Function | type[Element]]:
         return dict(MATH)
     if top not in ("numpy", "torch", "numba"):
         return {}
-    found: dict[str, Function | type[Element]] = {} if top == "numba" else dict(LIBRARY if top == "torch" else NUMPY)
+    found: dict[str, Function | type[Element]] = dict(LIBRARY.get(top, {}))
     return found | {name: cls for name in (*BY_NAME, *ALIASES) if (cls := cast_named(name)) is not None}

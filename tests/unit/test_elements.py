@@ -236,7 +236,7 @@ def test_math_of_elements():
     with pytest.raises(ValueError):
         MATH["sqrt"](-1)
     assert MATH["floor"](Float32(1.5)) == 1
-    assert type(LIBRARY["floor"](Float32(1.5))) is Float32
+    assert type(LIBRARY["torch"]["floor"](Float32(1.5))) is Float32
 
 
 def test_min_and_max_keep_the_element():

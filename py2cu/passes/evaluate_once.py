@@ -1,0 +1,121 @@
+"""Takes into a local what Python evaluates once and C's shape of it would twice.
+
+    y = 0.1 < exp(x) < 2             value = exp(x)
+                              →      y = 0.1 < value and value < 2
+    y = exp(x) or 1                  value = exp(x)
+                                     y = value or 1                   (`value ? value : 1` later on)
+
+Only where the statement surely evaluates it: not behind `and`, `or` and `if` of an expression, whose operands may have
+to stay unevaluated, and not in the test of a loop or an `elif`. There the text stands twice, and as it has no effects
+nothing can tell. Names, constants, plain elements and sums of indices stand twice anywhere.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field, replace
+
+from py2cu.diagnostics import Reporter
+from py2cu.ir.extents import Binary, Name
+from py2cu.ir.nodes import BoolOp, Compare, Convert, Expr, Select
+from py2cu.ir.statements import Assert, Assign, Block, If, Kernel, Print, Return, Stmt, Store, Trivia
+from py2cu.ir.types import PY_BOOL, PY_INT, ElementType, PythonType, ScalarType
+from py2cu.ir.visit import is_cheap, map_children, rebuild_block
+
+
+def evaluate_once(kernel: Kernel, reporter: Reporter) -> Kernel:
+    """The kernel with such operands in locals of their own."""
+    taken = {name for name, _ in kernel.locals} | {p.name for p in kernel.parameters} | set(kernel.dims)
+    lifting = _Lifting(taken | {index.name for index in kernel.indices})
+    body = rebuild_block(kernel.body, lambda expr: expr, lifting.statement)
+    return replace(kernel, body=body, locals=(*kernel.locals, *lifting.locals))
+
+
+@dataclass(slots=True)
+class _Lifting:
+    taken: set[str]
+    locals: list[tuple[str, ScalarType]] = field(default_factory=list)
+    before: list[Stmt] = field(default_factory=list)  # what has to stand before the statement at hand
+
+    def statement(self, stmt: Stmt) -> Block:
+        self.before = []
+        match stmt:
+            case Assign(value=value):
+                stmt = replace(stmt, value=self.lift(value))
+            case Store(indices=indices, value=value):
+                stmt = replace(stmt, indices=tuple(map(self.lift, indices)), value=self.lift(value))
+            case If(test=test, chained=False) | Assert(test=test):
+                stmt = replace(stmt, test=self.lift_test(test))
+            case Print(values=values):
+                stmt = replace(stmt, values=tuple(map(self.lift, values)))
+            case Return(value=value) if value is not None:
+                stmt = replace(stmt, value=self.lift(value))
+        if not self.before:
+            return (stmt,)
+        first, *rest = self.before
+        lead = replace(first, trivia=Trivia(above=stmt.trivia.above))
+        return (lead, *rest, replace(stmt, trivia=replace(stmt.trivia, above=())))
+
+    def lift(self, expr: Expr) -> Expr:
+        """`expr` with what it evaluates in any case, and needs twice, in locals."""
+        match expr:
+            case BoolOp(left=left) if expr.type != PY_BOOL:
+                left = self.lift(left)
+                return replace(expr, left=left if is_cheap(left) else self.local(left))
+            case BoolOp():
+                return self.lift_test(expr)
+            case Select(test=test):
+                return replace(expr, test=self.lift_test(test))
+            case _:
+                return map_children(expr, self.lift)
+
+    def lift_test(self, expr: Expr) -> Expr:
+        """The same where only the truth of `expr` counts: C's `&&` and `||` evaluate their operands once."""
+        match expr:
+            case BoolOp(left=Compare() as first, right=Compare() as second) if expr.span == first.span == second.span:
+                return self.chain(expr, first, second)
+            case BoolOp(left=left):
+                return replace(expr, left=self.lift_test(left))
+            case _:
+                return self.lift(expr)
+
+    def chain(self, expr: BoolOp, first: Compare, second: Compare) -> Expr:
+        """`a < b < c`, which is `a < b and b < c` by now."""
+        first = replace(first, left=self.lift(first.left), right=self.lift(first.right))
+        middle = _core(first.right)
+        if is_cheap(middle) or _is_index_sum(middle):
+            return replace(expr, left=first)
+        local = self.local(middle)
+        return replace(
+            expr,
+            left=replace(first, right=_with_core(first.right, local)),
+            right=replace(second, left=_with_core(second.left, local)),
+        )
+
+    def local(self, value: Expr) -> Name:
+        """A new local with that value."""
+        assert isinstance(value.type, ElementType | PythonType)
+        names = itertools.chain(["value"], (f"value{number}" for number in itertools.count(2)))
+        name = next(name for name in names if name not in self.taken)
+        self.taken.add(name)
+        self.locals.append((name, value.type))
+        self.before.append(Assign(name, value, value.span))
+        return Name(name, value.span, value.type)
+
+
+def _is_index_sum(expr: Expr) -> bool:
+    """True for `r + y - 1` of Python integers, which readers want to see as what it is."""
+    match expr:
+        case Binary(op="+" | "-" | "*", left=left, right=right) if expr.type == PY_INT:
+            return _is_index_sum(left) and _is_index_sum(right)
+        case _:
+            return is_cheap(expr)
+
+
+def _core(operand: Expr) -> Expr:
+    """An operand before it was made to meet the other one."""
+    return operand.value if isinstance(operand, Convert) and not operand.explicit else operand
+
+
+def _with_core(operand: Expr, core: Expr) -> Expr:
+    return replace(operand, value=core) if isinstance(operand, Convert) and not operand.explicit else core
