@@ -192,7 +192,10 @@ class ExpressionSpeller:
         one = self.expr(left), plain[1]
         if common_type(one[0].c_type, one[1].c_type) == target:
             return one
-        return self.expr(left), self.expr(right)
+        a, b = self.expr(left), self.expr(right)
+        if C_RANK[common_type(a.c_type, b.c_type)] < C_RANK[target]:  # two small constants of a wide type
+            a = Spelled(functional_cast(a.text, target), PRIMARY, target)
+        return a, b
 
     def operand(self, expr: Expr, wanted: str) -> Spelled:
         """`expr` without an implicit conversion, if C would not compute in something wider than `wanted` for it."""
