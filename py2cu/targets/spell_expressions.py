@@ -33,6 +33,7 @@ from py2cu.ir.statements import Kernel
 from py2cu.ir.types import UNKNOWN, ElementType, PythonType, Type, Width
 from py2cu.passes.promotion import as_float, rounded_directly
 from py2cu.targets.c_types import (
+    C_RANK,
     FLOATS,
     HALVES,
     arithmetic_type,
@@ -244,6 +245,8 @@ class ExpressionSpeller:
             return bare_left, bare_right
         if common_type(full_left.c_type, bare_right.c_type) == target:
             return full_left, bare_right
+        if C_RANK[common_type(full_left.c_type, full_right.c_type)] < C_RANK[target]:  # two constants of a wide type
+            full_left = Spelled(functional_cast(full_left.text, target), PRIMARY, target)
         return full_left, full_right
 
     def shifted(self, left: Expr, right: Expr, wanted: str) -> tuple[Spelled, Spelled]:
