@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 import re
 
+from py2cu.targets.cpu import DIALECT
 from py2cu.translation import Artifacts, TargetName, Text, Translation
 
 WORDS = """
@@ -51,6 +52,9 @@ static void launch(dim3 grid, dim3 block, Body body)
 }
 """
 
+LAUNCHER = re.compile(r"^(template <[^\n]*>\n)?void (\w+)\(\s*([^;]*?)\);", re.MULTILINE | re.DOTALL)
+INSTANTIATION = re.compile(r"^template void [^;]*;", re.MULTILINE)
+
 
 def emulate(translation: Translation) -> Translation:
     """`translation` with the CUDA text in place of the CPU's."""
@@ -70,19 +74,23 @@ def _artifacts(cuda: Artifacts, cpu: Artifacts) -> Artifacts:
     assert "<<<" not in body, body
     standard = ("algorithm", "cmath", "cstdlib", "stdexcept")
     headers = [f'#include "{cpu.header.name}"', *(f"#include <{name}>" for name in standard)]
-    text = "\n".join([*headers, *includes, WORDS, body, "}  // namespace emulated", *_bridges(cpu.header.text), ""])
+    halves = [f"using {c} = {name};" for c, name in DIALECT.types.items() if c in body]
+    bridges = [*_bridges(cpu.header.text), *INSTANTIATION.findall(cpu.kernel.text)]
+    text = "\n".join([*headers, *includes, WORDS, *halves, body, "}  // namespace emulated", *bridges, ""])
     return dataclasses.replace(cpu, kernel=Text(cpu.kernel.name, text, (0,) * text.count("\n")))
 
 
 def _bridges(header: str) -> list[str]:
     """The CPU's launchers, each of which calls CUDA's."""
     made = []
-    for name, parameters in re.findall(r"^void (\w+)\(\s*([^;]*?)\);", header, flags=re.MULTILINE | re.DOTALL):
+    for template, name, parameters in LAUNCHER.findall(header):
         names = [parameter.split()[-1].lstrip("*&") for parameter in parameters.split(",")]
         converted = [
             f"emulated::dim3({n}.x, {n}.y, {n}.z)" if p.split()[-2] == "Dim3" else n
             for n, p in zip(names, parameters.split(","), strict=True)
         ]
         call = f"emulated::{name}({', '.join([*converted, 'nullptr'])})"
-        made.append(f'void {name}({parameters}) {{ if ({call}) throw std::runtime_error("the launch failed"); }}')
+        made.append(
+            f'{template}void {name}({parameters}) {{ if ({call}) throw std::runtime_error("the launch failed"); }}'
+        )
     return made

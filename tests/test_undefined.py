@@ -15,7 +15,8 @@ import pytest
 from py2cu.ir.signature import Signature
 from py2cu.kernels import Kernel
 from py2cu.translation import TargetName
-from tests.compilers import gxx
+from tests.compilers import gxx, torch_headers
+from tests.emulator import LAUNCHER
 from tests.test_kernel_cases import CASES, import_kernels, in_one_file, read_case, signature_of, translate
 
 torch = pytest.importorskip("torch")
@@ -37,12 +38,12 @@ def test_cases_have_no_undefined_behaviour(tmp_path, capfd):
     text = [in_one_file(TargetName.CPU), 'extern "C" {']
     for path in CASES:
         header = translate(read_case(path)).texts[TargetName.CPU].header.text
-        for name, declared in re.findall(r"^void (\w+)_launch\(\s*([^;]*?)\);", header, re.MULTILINE | re.DOTALL):
-            if "Dim3 grid" not in declared:
-                symbol = f"{path.stem}__{name}"
+        for template, launcher, declared in LAUNCHER.findall(header):
+            if not template and "Dim3 grid" not in declared and not re.search(r"c10::\w+ \w", declared):
+                symbol = f"{path.stem}__{launcher.removesuffix('_launch')}"
                 parameters[symbol] = declared.split(",")
                 names = ", ".join(parameter.split()[-1] for parameter in parameters[symbol])
-                text.append(f"void {symbol}({declared}) {{ case_{path.stem}::{name}_launch({names}); }}")
+                text.append(f"void {symbol}({declared}) {{ case_{path.stem}::{launcher}({names}); }}")
     library = sanitized("\n".join([*text, "}", ""]), tmp_path)
 
     for path in CASES:
@@ -61,7 +62,7 @@ def test_cases_have_no_undefined_behaviour(tmp_path, capfd):
 def sanitized(text: str, place) -> ctypes.CDLL:
     source, library = place / "cases.cpp", place / "cases.so"
     source.write_text(text, encoding="utf-8")
-    subprocess.run([gxx(), *SANITIZE, str(source), "-o", str(library)], check=True)
+    subprocess.run([gxx(), *SANITIZE, *torch_headers(), str(source), "-o", str(library)], check=True)
     return ctypes.CDLL(str(library))
 
 

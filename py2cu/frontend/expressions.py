@@ -94,7 +94,7 @@ class ExpressionReader:
         return Constant(value, self.scope.span_of(place or node), text=f"-{node.value}" if negative else node.value)
 
     def _check_64_bits(self, value: bool | int | float, node: cst.CSTNode) -> None:
-        if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        if isinstance(value, int) and not -(2**63) <= value < 2**64:
             self.scope.error(
                 "P305",
                 "this constant does not fit 64 bits",

@@ -61,7 +61,7 @@ from py2cu.ir.types import (
     Type,
     kind_of,
 )  # fmt: skip
-from py2cu.ir.visit import blocks, statements
+from py2cu.ir.visit import all_expressions, blocks, statements
 from py2cu.passes.promotion import constant_as, constant_type, join, represents, rounded
 from py2cu.source import Span
 
@@ -91,8 +91,17 @@ def _infer(kernel: Kernel, instances: Instances, reporter: Reporter) -> Kernel:
     _check_annotations(kernel, {**types, **locals_}, reporter)
     kernel = _with_joined_parameters(kernel, locals_, reporter)
     body = Typer(kernel, {**types, **locals_}, instances, reporter, _places(kernel)).block(kernel.body)
+    _check_constants(body, reporter)
     result = locals_.pop(RETURN, None)
     return replace(kernel, body=body, locals=tuple(locals_.items()), result=result)
+
+
+def _check_constants(body: Block, reporter: Reporter) -> None:
+    """Refuse what only a uint64 element would hold and no such element makes one."""
+    for node in all_expressions(body):
+        if isinstance(node, Constant) and node.type == PY_INT and node.value >= 2**63:
+            hint = "Python integers are exact to 64 bits"
+            reporter.error("P305", "this constant does not fit 64 bits", node.span, hint)
 
 
 def _with_joined_parameters(kernel: Kernel, locals_: dict[str, ScalarType], reporter: Reporter) -> Kernel:

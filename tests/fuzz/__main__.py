@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import torch
+from hypothesis.errors import HypothesisException
 
 from py2cu.runtime import toolchain
 from tests.fuzz.judge import Outcome, Seconds, Verdict, judge
@@ -161,7 +162,10 @@ def least(seed: int, number: int, verdict: Verdict, device: Device, sanitize: bo
         found = in_child(lambda: judge([source], device, Seconds(), sanitize))
         return found[0] if found else Verdict(Outcome.CRASHED)
 
-    source = shrink(seed, number, lambda source: again(source).outcome is verdict.outcome, SHRINK_SECONDS)
+    try:
+        source = shrink(seed, number, lambda source: again(source).outcome is verdict.outcome, SHRINK_SECONDS)
+    except HypothesisException:  # it drew otherwise the second time: the kernel as it was found
+        source = generate(seed, number)
     return source, again(source)
 
 

@@ -89,6 +89,7 @@ def python(*kinds: Kind) -> Test:
 
 INTS, FLOATS, NUMERIC = of_kinds(Kind.INT), of_kinds(Kind.FLOAT), of_kinds(Kind.INT, Kind.FLOAT)
 INT_DTYPES: Final = tuple(filter(INTS, DTYPES))
+SOCIAL_INTS: Final = tuple(row for row in INT_DTYPES if not row.is_bare)  # those that meet other elements
 FLOAT_DTYPES: Final = tuple(filter(FLOATS, DTYPES))
 WHOLE: Final = (*INT_DTYPES, BOOL, Kind.INT, Kind.BOOL)
 
@@ -297,8 +298,8 @@ def float_division(w: Writer, type_: Type, depth: int) -> Value:
 @makes(lambda type_: type_ is DEFAULT_FLOAT)
 def true_division_of_integers(w: Writer, type_: Type, depth: int) -> Value:
     """Of integer elements, in the default float type."""
-    a = value(w, w.pick(INT_DTYPES), depth - 1)
-    b = value(w, w.pick(INT_DTYPES), depth - 1)
+    a = value(w, w.pick(SOCIAL_INTS), depth - 1)
+    b = value(w, w.pick(SOCIAL_INTS), depth - 1)
     return Value(f"({a.text} / {odd(b).text})", type_)
 
 
@@ -444,7 +445,7 @@ def negation(w: Writer, type_: Type, depth: int) -> Value:
 
 @makes(python(Kind.BOOL))
 def predicate(w: Writer, type_: Type, depth: int) -> Value:
-    name = w.pick([row.key for row in ROWS.values() if row.rule is Rule.PREDICATE])
+    name = w.pick([row.key.replace("numpy.", "np.") for row in ROWS.values() if row.rule is Rule.PREDICATE])
     return Value(f"{name}({value(w, w.pick([*FLOAT_DTYPES, Kind.FLOAT]), depth - 1).text})", type_, 0, 1)
 
 
@@ -466,7 +467,7 @@ def function(w: Writer, type_: Type, depth: int) -> Value:
     """A function of `math`; integer elements count as the default float."""
     rows = _FUNCTIONS if isinstance(type_, DType) else [r for r in _FUNCTIONS if r.key.removeprefix("math.") in _TOTAL]
     row = w.pick(rows)
-    types = [type_, *INT_DTYPES] if type_ is DEFAULT_FLOAT else [type_]
+    types = [type_, *SOCIAL_INTS] if type_ is DEFAULT_FLOAT else [type_]
     arguments = [value(w, w.pick(types), depth - 1) for _ in range(row.arity[0])]
     texts = [clamped(w, a).text if isinstance(type_, Kind) else a.text for a in arguments]
     return Value(f"{row.key}({', '.join(texts)})", type_)

@@ -20,6 +20,7 @@ import torch
 
 from py2cu.runtime import toolchain
 from py2cu.translation import Artifacts, TargetName, Translation
+from tests.compilers import torch_headers
 from tests.emulator import emulate
 
 
@@ -51,7 +52,15 @@ class CompileFailure(Exception):
 
 Run = Callable[[Mapping[str, Any]], None]
 
-_C: Final = {
+
+def _half(dtype: torch.dtype) -> Callable[[float], ctypes.c_int16]:
+    """Its bits, since C has no such type to pass."""
+    return lambda value: ctypes.c_int16(torch.tensor(value, dtype=dtype).view(torch.int16).item())
+
+
+_C: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "__half": _half(torch.float16), "c10::Half": _half(torch.float16),
+    "__nv_bfloat16": _half(torch.bfloat16), "c10::BFloat16": _half(torch.bfloat16),
     "bool": ctypes.c_bool, "int": ctypes.c_int, "int64_t": ctypes.c_int64, "int32_t": ctypes.c_int32,
     "int16_t": ctypes.c_int16, "int8_t": ctypes.c_int8, "uint8_t": ctypes.c_uint8, "uint16_t": ctypes.c_uint16,
     "uint32_t": ctypes.c_uint32, "uint64_t": ctypes.c_uint64, "float": ctypes.c_float, "double": ctypes.c_double,
@@ -134,7 +143,7 @@ def _compiler(device: Device, sanitize: bool) -> list[str]:
         return [str(toolchain.find_nvcc()), "-std=c++17", "-O1", *flags, "-shared", "-Xcompiler=-fPIC", "-w"]
     checks = ["-fsanitize=undefined", "-fno-sanitize=shift-base", "-fno-sanitize-recover=all"] if sanitize else []
     flags = ["-std=c++17", "-O1", "-ffp-contract=off", "-fvisibility=hidden", "-w", "-shared", "-fPIC", *checks]
-    return [str(toolchain.find_cxx()), "-x", "c++", *flags]
+    return [str(toolchain.find_cxx()), *torch_headers(), "-x", "c++", *flags]
 
 
 def _runner(function: Any, launcher: Launcher, device: Device) -> Run:

@@ -287,7 +287,8 @@ def while_loop(w: Writer) -> None:
 @statement_of(3, loops=True, nests=True)
 def accumulation(w: Writer) -> None:
     """A Python number that becomes an element in a loop which surely runs."""
-    dtype, kind = w.pick(DTYPES), w.pick([Kind.INT, Kind.FLOAT])
+    dtype = w.pick(DTYPES)
+    kind = Kind.INT if dtype.is_bare else w.pick([Kind.INT, Kind.FLOAT])
     name, type_ = w.fresh("sum"), meeting(dtype, kind)
     w.add(f"{name} = {'1' if kind is Kind.INT else '0.0'}")
     with w.block(f"for {w.fresh('k')} in range({w.pick([2, 1, 3])}):"):

@@ -11,7 +11,8 @@ import torch
 
 from py2cu.builtins import ROWS, Rule
 from py2cu.builtins.formulas import ROWS as FORMULAS
-from py2cu.runtime.elements import Float32, Int32
+from py2cu.dtypes import F32, I32
+from py2cu.runtime.elements import element_class
 from py2cu.runtime.functions import members
 
 FLOATS = (0.0, -0.0, 0.5, -0.5, 1.5, 2.5, -3.25, 1e30, -1e30, 1e-30, math.inf, -math.inf, math.nan)
@@ -42,7 +43,9 @@ def test_stand_in_is_the_function(name, count):
     module, make = LIBRARIES[library]
     real, stand_in = getattr(module, function), members(library)[function]
     integers = function.startswith(OF_INTEGERS)
-    element, dtype, values = (Int32, "int32", INTEGERS) if integers else (Float32, "float32", FLOATS)
+    element, dtype, values = (
+        (element_class(I32), "int32", INTEGERS) if integers else (element_class(F32), "float32", FLOATS)
+    )
     if function.endswith("_shift"):
         values = (0, 1, 7, 30)
     if function in ("pow", "power"):
