@@ -100,7 +100,7 @@ def _check_constants(body: Block, reporter: Reporter) -> None:
     """Refuse what only a uint64 element would hold and no such element makes one."""
     for node in all_expressions(body):
         if isinstance(node, Constant) and node.type == PY_INT and node.value >= 2**63:
-            hint = "Python integers are exact to 64 bits"
+            hint = "Python integers are exact to 64 bits: use a float, or less"
             reporter.error("P305", "this constant does not fit 64 bits", node.span, hint)
 
 

@@ -38,6 +38,8 @@ _TAKEN: Final = """
 """
 # What launchers and bindings call their own variables.
 _VARIABLES: Final = "grid block stream flat_block guard error blocks threads"
+# Types of CUDA's headers, which variables may hide and functions may not be called after.
+_TYPES: Final = "half half2 nv_bfloat16 nv_bfloat162 uchar ushort uint ulong"
 RESERVED: Final = frozenset(f"{_KEYWORDS} {_TAKEN} {_VARIABLES}".split())
 
 
@@ -67,7 +69,7 @@ def _symbol(kernel: Kernel) -> str:
     spelled = {name for row in ROWS.values() for name in row.spelling.values()}
     if kernel.name in _VARIABLES.split():
         return kernel.name
-    return f"{kernel.name}_" if kernel.name in spelled else spell_identifier(kernel.name)
+    return f"{kernel.name}_" if kernel.name in spelled | {*_TYPES.split()} else spell_identifier(kernel.name)
 
 
 def _called_functions(kernel: Kernel) -> set[str]:

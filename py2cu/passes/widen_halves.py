@@ -14,7 +14,7 @@ from dataclasses import replace
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import F32, F64, Kind
 from py2cu.ir.extents import Binary, Constant
-from py2cu.ir.nodes import Call, Convert, Expr
+from py2cu.ir.nodes import Call, Convert, Expr, Unary
 from py2cu.ir.statements import Kernel
 from py2cu.ir.types import ElementType, Type
 from py2cu.ir.visit import all_expressions, rebuild_block
@@ -43,6 +43,8 @@ def _widen(expr: Expr) -> Expr:
         case Call(args=args, type=type_) if _takes_halves(expr):
             call = replace(expr, args=tuple(map(_wide, args)))
             return Convert(replace(call, type=_wide_type(type_)), type_, call.span) if _is_rounded(type_) else call
+        case Unary(op="+", operand=operand, type=type_) if _is_rounded(type_):
+            return operand  # C++ would make a float of some halves
         case Convert(value=value, type=type_) if _is_half(type_) or _is_half(value.type):
             return expr if _SINGLE in (value.type, type_) else replace(expr, value=_wide(value))
         case _:

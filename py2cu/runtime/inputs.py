@@ -21,7 +21,7 @@ from py2cu.ir.signature import Signature, evaluate
 from py2cu.ir.types import ArrayType, ElementType, PythonType
 from py2cu.ir.visit import names_in
 from py2cu.runtime.arrays import OutOfRange
-from py2cu.runtime.fences import poison
+from py2cu.runtime.fences import as_bits, poison
 from py2cu.runtime.simulate import bind_dims
 
 WORK_LIMIT: Final = 20_000  # product of all dimensions: what CPython runs in a fraction of a second
@@ -231,7 +231,8 @@ class Draw:
             return drawn
         special = torch.tensor(self._special(dtype), dtype=kind)
         picked = special[self._integers(0, len(special), shape)]
-        return torch.where(self._integers(0, 4, shape) > 0, picked, drawn)
+        # As bits: torch has few operations on its wide unsigned types.
+        return torch.where(self._integers(0, 4, shape) > 0, as_bits(picked), as_bits(drawn)).view(kind)
 
     def _integers(self, low: int, high: int, shape: list[int]) -> torch.Tensor:
         return torch.randint(low, high, shape, generator=self._generator)

@@ -295,6 +295,8 @@ class ExpressionSpeller:
             count = 1 if name == "wrapping_shift" else None  # how far to shift is a number of any type
             args = [self.exactly(arg, expr.type) for arg in expr.args[:count]]
             args += [self.expr(arg).text for arg in expr.args[len(args) :]]
+            if name in ("min", "max"):  # CUDA's own, which narrow numbers enter as int
+                c_type = arithmetic_type(c_type)
         else:
             argument = self.c_type(expr.args[0].type)
             name = row.spelling.get(argument) or row.spelling.get("int64_t", row.key)

@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import torch
-from hypothesis.errors import HypothesisException
 
 from py2cu.runtime import toolchain
 from tests.fuzz.judge import Outcome, Seconds, Verdict, judge
@@ -162,10 +161,7 @@ def least(seed: int, number: int, verdict: Verdict, device: Device, sanitize: bo
         found = in_child(lambda: judge([source], device, Seconds(), sanitize))
         return found[0] if found else Verdict(Outcome.CRASHED)
 
-    try:
-        source = shrink(seed, number, lambda source: again(source).outcome is verdict.outcome, SHRINK_SECONDS)
-    except HypothesisException:  # it drew otherwise the second time: the kernel as it was found
-        source = generate(seed, number)
+    source = shrink(seed, number, lambda source: again(source).outcome is verdict.outcome, SHRINK_SECONDS)
     return source, again(source)
 
 

@@ -14,6 +14,7 @@ from typing import Final
 
 import hypothesis
 from hypothesis import HealthCheck, Phase
+from hypothesis.errors import FlakyStrategyDefinition
 
 from tests.fuzz.kernels import kernels
 
@@ -46,7 +47,7 @@ def shrink(seed: int, number: int, fails: Callable[[str], bool], seconds: float)
             least = source
             raise _Fails
 
-    with contextlib.suppress(_Fails):
+    with contextlib.suppress(_Fails, FlakyStrategyDefinition):  # the latter: what was found until then is smaller, too
         _replay(seed, number, test, (Phase.generate, Phase.shrink))
     return least
 
