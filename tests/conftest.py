@@ -8,5 +8,5 @@ from importlib.util import find_spec
 
 pytest_plugins = [] if entry_points(group="pytest11", name="py2cu") else ["py2cu.testing"]
 
-NEED_TORCH = ["unit/test_compare.py", "unit/test_elements.py", "unit/test_functions.py", "unit/test_simulate.py"]
+NEED_TORCH = [f"unit/test_{name}.py" for name in ("compare", "elements", "findings", "functions", "simulate")]
 collect_ignore = NEED_TORCH if find_spec("torch") is None else []

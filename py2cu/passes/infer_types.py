@@ -556,6 +556,9 @@ class Typer:
         match row.rule:
             case Rule.FLOAT:
                 type_ = self.float_type(args)
+                if expr.function == "math.nextafter" and isinstance(type_, ElementType) and type_.dtype.is_half:
+                    hint = "widen it first: `np.float32(…)`"
+                    self.error("P307", f"`nextafter` steps in float32 or float64, not in {type_}", expr.span, hint)
                 return replace(expr, args=tuple(self.convert(arg, type_) for arg in args), type=type_)
             case Rule.INTEGRAL if len(args) == 2:
                 return self.rounded(expr, args[0], args[1])

@@ -302,7 +302,8 @@ class ExpressionSpeller:
             name = row.spelling.get(argument) or row.spelling.get("int64_t", row.key)
             if self.kernel.symbols and argument in FLOATS:  # the name that is overloaded
                 name = f"{self.dialect.overloads}{row.spelling['double']}"
-            args = [self.argument(arg, argument) for arg in expr.args]
+            is_overloaded = row.spelling.get("float") == row.spelling.get("double")
+            args = [self.expr(arg).text if is_overloaded else self.argument(arg, argument) for arg in expr.args]
             c_type = c_type if c_type == "bool" else arithmetic_type(c_type)  # C's `abs` of a narrow number is an int
         name = self.dialect.functions.get(name, name)
         return Spelled(f"{name}({', '.join(args)})", PRIMARY, c_type)
