@@ -210,6 +210,8 @@ class ExpressionSpeller:
 
     def unary(self, expr: Unary) -> Spelled:
         inner = self.expr(expr.operand)
+        if isinstance(expr.operand, Constant) and self.c_type(expr.type) in ("uint32_t", "uint64_t"):
+            inner = Spelled(functional_cast(inner.text, self.type_text(expr.type)), PRIMARY, self.c_type(expr.type))
         if expr.op == "not":
             return Spelled(f"!{inner.within(UNARY)}", UNARY, "bool")
         text = inner.within(UNARY)
@@ -323,7 +325,7 @@ class ExpressionSpeller:
         if c_type != "double":
             return self.assigned(arg, c_type).text
         spelled = self.expr(arg)
-        return spelled.text if spelled.c_type in ("float", "double") else f"static_cast<double>({spelled.text})"
+        return spelled.text if spelled.c_type == "double" else f"static_cast<double>({spelled.text})"
 
     def exactly(self, arg: Expr, type_: Type) -> str:
         spelled = self.expr(arg)
