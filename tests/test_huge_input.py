@@ -52,7 +52,7 @@ DEEP = {
     "if": (nested("if x[i] > 0:", 95), FINE),
     "for": (nested("for k in range(2):", 19), FINE),
     "while": (nested("while x[i] > 0:", 19), FINE),
-    "more loops than Python nests": (nested("for k in range(2):", 21), REFUSED),
+    "more loops than Python nests": (nested("for k in range(2):", 45), REFUSED),
     "more blocks than Python indents": (nested("if x[i] > 0:", 300), REFUSED),
 }
 TABLE = ",\n".join(f'({k}, {k}.5, "a{k}")' for k in range(180_000))
