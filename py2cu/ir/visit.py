@@ -21,7 +21,7 @@ from py2cu.ir.nodes import (
     Load,
     Select,
     Unary,
-)  # fmt: skip
+)
 from py2cu.ir.statements import (
     Assert,
     Assign,

@@ -28,7 +28,7 @@ from py2cu.ir.nodes import (
     Load,
     Select,
     Unary,
-)  # fmt: skip
+)
 from py2cu.ir.statements import Kernel
 from py2cu.ir.types import UNKNOWN, ElementType, PythonType, Type, Width
 from py2cu.passes.promotion import as_float, rounded_directly

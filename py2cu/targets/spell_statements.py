@@ -26,7 +26,7 @@ from py2cu.ir.statements import (
     Store,
     Trivia,
     While,
-)  # fmt: skip
+)
 from py2cu.ir.types import ElementType, Type
 from py2cu.targets.c_types import arithmetic_type, common_type
 from py2cu.targets.spell_expressions import PRIMARY, TERNARY, ExpressionSpeller, Spelled

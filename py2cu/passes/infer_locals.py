@@ -1,0 +1,128 @@
+"""Finds the type of every local: joined over all its assignments, repeated until nothing changes.
+
+    o = 0.                         o: float32   (a Python float that meets float32 elements is one)
+    o += 0.5 * x[i]
+
+A join that would change a value is refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from py2cu.diagnostics import Related, Reporter
+from py2cu.dtypes import Kind
+from py2cu.ir.extents import Constant, Name
+from py2cu.ir.nodes import Expr
+from py2cu.ir.statements import Assign, For, Kernel, Return
+from py2cu.ir.types import PY_INT, ElementType, PythonType, ScalarType
+from py2cu.ir.visit import statements
+from py2cu.passes.promotion import join, represents
+from py2cu.passes.type_expressions import Called, ExpressionTyper
+from py2cu.source import Span
+
+RETURN = "return"  # the result of a device function, as if it were a local: it is joined over all returns
+
+
+def given_types(kernel: Kernel) -> dict[str, ScalarType]:
+    """Scalars that a call gives: parameters, dimensions, element indices."""
+    types: dict[str, ScalarType] = dict.fromkeys(kernel.dims, PY_INT)
+    types |= {index.name: PY_INT for index in kernel.indices}
+    types |= {p.name: p.type for p in kernel.parameters if isinstance(p.type, ElementType | PythonType)}
+    return types
+
+
+def find_places(kernel: Kernel) -> dict[str, Span]:
+    """Where each name of the kernel is first bound."""
+    assigned = {s.name: s.span for s in reversed(tuple(statements(kernel.body))) if isinstance(s, Assign)}
+    return assigned | {p.name: p.span for p in kernel.parameters} | {i.name: i.span for i in kernel.indices}
+
+
+@dataclass(slots=True)
+class _Local:
+    """What is known of a local so far: its joined type and the Python constants that it was given."""
+
+    type: ScalarType
+    span: Span
+    constants: list[Constant] = field(default_factory=list)
+    computed: bool = False  # some Python number that is no constant was assigned
+    clash: ScalarType | None = None  # a type that does not meet the others
+    origins: list[Related] = field(default_factory=list)  # each assignment's type
+
+
+def infer_locals(
+    kernel: Kernel, given: dict[str, ScalarType], trial: Called, reporter: Reporter
+) -> dict[str, ScalarType]:
+    """Join each local over its assignments; repeated, since a loop's first line may read what its last assigns."""
+    fixed = set(given) - {p.name for p in kernel.parameters}  # dimensions and indices
+    found: dict[str, _Local] = {}
+    places = find_places(kernel)
+    while True:
+        before = {name: local.type for name, local in found.items()}
+        # Anew every round: a Python number that an earlier round saw may have become an element since.
+        found = {}
+        typer = ExpressionTyper(kernel, {**given, **before}, trial, Reporter(reporter.file), places)
+        for stmt in statements(kernel.body):
+            match stmt:
+                case Assign(name=name, value=value) if name not in fixed:
+                    if name in given:
+                        _join_into(found, name, Name(name, stmt.span, given[name]), stmt.span, is_given=True)
+                    _join_into(found, name, typer.expr(value), stmt.span)
+                case For(var=var) if var not in fixed:
+                    _join_into(found, var, Name(var, stmt.span, PY_INT), stmt.span)
+                case Return(value=value) if value is not None:
+                    _join_into(found, RETURN, typer.expr(value), stmt.span)
+        if before == {name: local.type for name, local in found.items()}:
+            break
+    for name, local in found.items():
+        if kernel.key or name not in given:  # of a kernel's own parameter more is to be said
+            _check_join(name, local, reporter)
+    return {name: local.type for name, local in found.items()}
+
+
+def _join_into(found: dict[str, _Local], name: str, value: Expr, span: Span, is_given: bool = False) -> None:
+    if not isinstance(value.type, ElementType | PythonType):
+        return  # a name that this round does not know yet
+    local = found.setdefault(name, _Local(value.type, span))
+    local.origins.append(Related(f"`{name}` is {value.type} here", span))
+    if isinstance(value.type, PythonType):
+        if isinstance(value, Constant):
+            if value not in local.constants:
+                local.constants.append(value)
+        elif is_given or not (isinstance(value, Name) and value.id == name):
+            local.computed = True
+    met = join(local.type, value.type)
+    if met is None:
+        local.clash = value.type
+    else:
+        local.type = met
+
+
+def _check_join(name: str, local: _Local, reporter: Reporter) -> None:
+    """Refuse a join that would change a value: a Python number rounded earlier than Python rounds it."""
+    if local.clash is not None:
+        reporter.error(
+            "P309", f"`{name}` is {local.type} on one path and {local.clash} on another, which do not meet", local.span,
+            f"cast one of them: `np.{local.type}(…)`",
+        )  # fmt: skip
+    match local.type:
+        case ElementType(dtype=dtype):
+            bad = [c for c in local.constants if not represents(dtype, c.value)]
+            if bad:
+                reporter.error(
+                    "P306", f"`{name}` starts as the Python number {bad[0].value} and becomes {dtype}, "
+                    f"which {'rounds' if dtype.kind is Kind.FLOAT else 'cannot hold'} it", bad[0].span,
+                    f"say when it is rounded: `np.{dtype}({bad[0].value})`" if dtype.kind is Kind.FLOAT
+                    else f"use a local of another name for what is {dtype}", _others(local, bad[0].span),
+                )  # fmt: skip
+            elif local.computed:
+                reporter.error(
+                    "P306", f"`{name}` is a Python number on one path and {dtype} on another", local.span,
+                    f"cast where it is a Python number: `np.{dtype}(…)`", _others(local, local.span),
+                )  # fmt: skip
+
+
+def _others(local: _Local, shown: Span) -> list[Related]:
+    """The first place where the local is given each type, in other lines than the one that is shown."""
+    first = {place.message: place for place in reversed(local.origins)}
+    return [place for place in reversed(first.values()) if place.span.line != shown.line]

@@ -1,0 +1,83 @@
+"""Types one statement after another, by the types of the locals that `infer_locals` found.
+
+out[j] = o       →        out[j] = Convert(o, uint8)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from py2cu.dtypes import Kind
+from py2cu.ir.nodes import Expr
+from py2cu.ir.statements import Assert, Assign, Evaluate, Field, For, If, Print, Return, Stmt, Store, While
+from py2cu.ir.types import PY_FLOAT, PY_INT, ElementType, kind_of
+from py2cu.ir.visit import blocks
+from py2cu.passes.infer_locals import RETURN
+from py2cu.passes.type_expressions import ExpressionTyper, known, scalar
+
+
+@dataclass(frozen=True, slots=True)
+class StatementTyper(ExpressionTyper):
+    """Types statements as well; the types of their locals are known by now."""
+
+    def block(self, block: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        return tuple(self.statement(stmt) for stmt in block)
+
+    def statement(self, stmt: Stmt) -> Stmt:
+        match stmt:
+            case Assign(name=name, value=value):
+                typed = self.expr(value)
+                # A local without a type is only assigned from names that were refused.
+                return replace(stmt, value=self.convert(typed, self.types[name])) if name in self.types else stmt
+            case Store(array=array, indices=indices, value=value):
+                element = ElementType(self.kernel.array_type(array).dtype)
+                stored = self.stored(self.expr(value), element)
+                return replace(stmt, indices=self.indices(array, indices), value=stored)
+            case If(test=test):
+                return replace(stmt, test=self.test(test), body=self.block(stmt.body), orelse=self.block(stmt.orelse))
+            case For(start=start, stop=stop, step=step, body=body, var=var):
+                bounds = [self.integer(self.expr(bound), "a bound of `range`") for bound in (start, stop, step)]
+                start, stop, step = bounds
+                loop = replace(stmt, start=start, stop=stop, step=step, type=self.types.get(var, PY_INT))
+                return replace(loop, body=self.block(body), orelse=self.block(stmt.orelse))
+            case While(test=test, body=body):
+                return replace(stmt, test=self.test(test), body=self.block(body), orelse=self.block(stmt.orelse))
+            case Return(value=value) if value is not None:
+                returned = self.expr(value)
+                return replace(stmt, value=self.convert(returned, self.types.get(RETURN, PY_INT)))
+            case Evaluate(call=call):
+                return replace(stmt, call=self.invoke(call))
+            case Print(values=values, fields=fields):
+                printed = [self.printed(self.expr(value), field) for value, field in zip(values, fields, strict=True)]
+                return replace(stmt, values=tuple(v for v, _ in printed), fields=tuple(f for _, f in printed))
+            case Assert(test=test):
+                return replace(stmt, test=self.test(test))
+            case _:
+                assert not blocks(stmt)
+                return stmt
+
+    def printed(self, value: Expr, field: Field) -> tuple[Expr, Field]:
+        """A value as its format prints it, and the format with the letter that the type makes of it."""
+        if not known(value):
+            return value, field
+        type_, letter = scalar(value), field.letter
+        if kind_of(type_) is Kind.BOOL and not (letter or field.layout):
+            return value, replace(field, letter="s")
+        if kind_of(type_) is Kind.FLOAT:
+            if letter in ("d", "x", "X", "o"):
+                self.error("P307", f"`{letter}` prints whole numbers, not {type_}", field.span, "`int(…)` truncates")
+            elif not letter and "." in field.layout:
+                self.error("P307", "this format needs a letter", field.span, "`g` is what Python takes")
+            return value, replace(field, letter=letter or "g")
+        if letter in ("f", "e", "E", "g", "G"):
+            return self.convert(value, PY_FLOAT), field
+        if "." in field.layout:
+            self.error(
+                "P307", f"a precision is for floats, not for {type_}", field.span, "leave it out, or print `float(…)`"
+            )
+        if letter in ("x", "X", "o") and not (isinstance(type_, ElementType) and not type_.dtype.signed):
+            hint = "cast it to an unsigned type: `np.uint8(…)`"
+            self.error("P307", f"`{letter}` of a number that may be negative is another text in C", field.span, hint)
+        return (self.convert(value, PY_INT) if kind_of(type_) is Kind.BOOL else value), replace(
+            field, letter=letter or "d"
+        )
