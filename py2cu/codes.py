@@ -55,9 +55,9 @@ _SYNTAX: Final = {
     ),
     "P102": Code(
         "nested too deeply",
-        "An expression or a block holds so many others that reading it would exhaust the stack. Sources that are "
-        "generated, or sums of several hundred terms, do that. Break the expression into several assignments, or use "
-        "a loop.",
+        "An expression, a block or a function holds or calls so many others that reading it would exhaust the stack. "
+        "Generated sources, or sums of several hundred terms, do that. Break the expression into several assignments, "
+        "or use a loop.",
     ),
     "P103": Code(
         "syntax that has no meaning in a kernel",

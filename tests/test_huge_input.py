@@ -31,6 +31,13 @@ def elifs(count: int) -> str:
     return "if x[i] > 0: out[i] = 0.\n" + "\n".join(f"elif x[i] > {n}: out[i] = {n}" for n in range(count))
 
 
+def calls(depth: int) -> str:
+    """A call of a function that calls a function, three times each."""
+    first = "def f0(v):\n    return v + 1.\n"
+    more = (f"def f{k}(v):\n    w = f{k - 1}(v)\n    return w + f{k - 1}(f{k - 1}(w))\n" for k in range(1, depth))
+    return first + "".join(more) + f"out[i] = f{depth - 1}(x[i])"
+
+
 DEEP = {
     "parentheses": ("out[i] = " + "(" * 2000 + "x[i]" + ")" * 2000, REFUSED),
     "parentheses that Python reads": ("out[i] = " + "(" * 150 + "x[i]" + ")" * 150, FINE),
@@ -49,6 +56,8 @@ DEEP = {
     "arguments": ("out[i] = min(" + ", ".join(["x[i]"] * 1000) + ")", REFUSED),
     "elif": (elifs(3000), REFUSED),
     "elif of few": (elifs(150), FINE),
+    "functions": (calls(500), REFUSED),
+    "functions that are few": (calls(30), FINE),
     "if": (nested("if x[i] > 0:", 95), FINE),
     "for": (nested("for k in range(2):", 19), FINE),
     "while": (nested("while x[i] > 0:", 19), FINE),

@@ -25,6 +25,8 @@ from py2cu.ir.statements import Kernel
 from py2cu.ir.types import PY_INT, ArrayType, PythonType
 from py2cu.source import Span
 
+MAX_CALLS = 32
+
 
 @dataclass(slots=True)
 class FunctionReader:
@@ -35,6 +37,7 @@ class FunctionReader:
     span_of: Callable[[cst.CSTNode], Span]
     found: list[Kernel] = field(default_factory=list)
     _keys: set[str] = field(default_factory=set)
+    _depth: int = 0  # of functions that are being read
 
     def named(self, node: cst.BaseExpression) -> cst.FunctionDef | None:
         """The device function that `node` names."""
@@ -64,8 +67,16 @@ class FunctionReader:
         ranks = ["" if array is None else str(len(array.dims)) for array in arrays]
         key = f"{name}({','.join(ranks)})"
         if key not in self._keys:
+            if self._depth == MAX_CALLS:
+                self.reporter.error(
+                    "P102", f"device functions call each other more than {MAX_CALLS} deep here", self.span_of(call),
+                    "write some of them out where they are called",
+                )  # fmt: skip
+                return None
             self._keys.add(key)
+            self._depth += 1
             self.found.append(self._read(function, [p.name for p in parameters], arrays, key))
+            self._depth -= 1
         return key
 
     def _read(

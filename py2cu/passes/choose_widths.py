@@ -10,6 +10,7 @@ A result that needs more bits than its operands gets a `Convert` of the left one
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
 
@@ -43,29 +44,50 @@ def choose_widths(kernel: Kernel, reporter: Reporter) -> Kernel:
     return replace(typed, functions=tuple(functions), bounds=prune(chooser.bounds, _nonzero(kernel)))
 
 
-_ROUNDS = 6
+_ROUNDS = 4
 
 
 def _follow_calls(kernel: Kernel) -> tuple[Kernel, ...]:
-    """The device functions with what their parameters can be, and what they return."""
+    """The device functions with what their parameters can be, and what they return.
+
+    It starts from what their types allow, and every round can only say more, so that any number of rounds is right.
+    Callers are visited before what they call: but for rings of calls, a function's arguments are known by its turn.
+    """
     functions = {function.key: replace(function, given=_unknown(function)) for function in kernel.functions}
+    callers = (kernel, *reversed(kernel.functions))
+    ringed = _called_back(callers)
     for _ in range(_ROUNDS):
+        before = dict(functions)
         found: dict[str, dict[str, Range]] = {key: {} for key in functions}
-        for caller in (kernel, *functions.values()):
-            ranges = Ranges(replace(caller, functions=tuple(functions.values())))
-            for node in all_expressions(caller.body):
-                if isinstance(node, Invoke):
-                    _join_arguments(found[node.function], functions[node.function], caller, node, ranges)
-        after = {
-            key: replace(
-                function, given=tuple(found[key].items()), returned=_returned(function, tuple(functions.values()))
-            )
-            for key, function in functions.items()
-        }
-        if after == functions:
-            return tuple(after.values())
-        functions = after
-    return tuple(replace(f, given=_unknown(f), returned=None) for f in functions.values())
+        for caller in callers:
+            if caller.key and caller.key not in ringed:
+                functions[caller.key] = replace(caller, given=tuple(found[caller.key].items()))
+            _follow_calls_of(functions.get(caller.key, caller), functions, found)
+        for key in ringed:
+            functions[key] = replace(functions[key], given=tuple(found[key].items()))
+        for key, function in functions.items():
+            functions[key] = replace(function, returned=_returned(function, tuple(functions.values())))
+        if functions == before:
+            break
+    return tuple(functions.values())
+
+
+def _called_back(callers: Sequence[Kernel]) -> set[str]:
+    """The functions that are called by themselves, or by one that comes after them."""
+    seen: set[str] = set()
+    ringed: set[str] = set()
+    for caller in callers:
+        seen.add(caller.key)
+        ringed |= {node.function for node in all_expressions(caller.body) if isinstance(node, Invoke)} & seen
+    return ringed
+
+
+def _follow_calls_of(caller: Kernel, functions: dict[str, Kernel], found: dict[str, dict[str, Range]]) -> None:
+    """Add the arguments of every call in `caller` to what is `found`."""
+    ranges = Ranges(replace(caller, functions=tuple(functions.values())))
+    for node in all_expressions(caller.body):
+        if isinstance(node, Invoke):
+            _join_arguments(found[node.function], functions[node.function], caller, node, ranges)
 
 
 def _unknown(function: Kernel) -> tuple[tuple[str, Range], ...]:

@@ -19,9 +19,10 @@ from py2cu.ir.visit import all_expressions, names_in, statements
 
 def find_roles(kernel: Kernel, reporter: Reporter) -> Kernel:
     """The kernel with each parameter's `Role`; a kernel that writes nothing is refused."""
-    used = {function.key: function for function in kernel.functions}
-    stored, loaded = _stored(kernel, used), _loaded(kernel, used)
-    kernel = replace(kernel, functions=tuple(_with_roles(function, used) for function in kernel.functions))
+    all_stored = _touched(kernel, _stored)
+    stored, loaded = all_stored[kernel.key], _touched(kernel, _loaded)[kernel.key]
+    functions = tuple(_with_roles(function, all_stored[function.key]) for function in kernel.functions)
+    kernel = replace(kernel, functions=functions)
     speaks = kernel.arrays and any(isinstance(stmt, Print | Assert) for stmt in statements(kernel.body))
     if not (stored or speaks or reporter.failed):
         reporter.error("P407", f"`{kernel.name}` writes no array, so it has no effect", kernel.span, "store its result")
@@ -56,33 +57,34 @@ def _with_known_shape(kernel: Kernel, makeable: set[str]) -> set[str]:
         makeable = left
 
 
-def _with_roles(function: Kernel, used: dict[str, Kernel]) -> Kernel:
+def _with_roles(function: Kernel, stored: set[str]) -> Kernel:
     """A device function makes no arrays: it reads what it is given, or writes to it."""
-    stored = _stored(function, used)
     parameters = (replace(p, role=Role.INOUT if p.name in stored else Role.INPUT) for p in function.parameters)
     return replace(function, parameters=tuple(parameters))
 
 
-def _stored(caller: Kernel, used: dict[str, Kernel]) -> set[str]:
-    """The arrays that `caller` writes to, or the functions that it hands them to."""
-    own = {stmt.array for stmt in statements(caller.body) if isinstance(stmt, Store)}
-    return own | _handed_over(caller, used, _stored)
+def _stored(caller: Kernel) -> set[str]:
+    return {stmt.array for stmt in statements(caller.body) if isinstance(stmt, Store)}
 
 
-def _loaded(caller: Kernel, used: dict[str, Kernel]) -> set[str]:
-    own = {node.array for node in all_expressions(caller.body) if isinstance(node, Load)}
-    return own | _handed_over(caller, used, _loaded)
+def _loaded(caller: Kernel) -> set[str]:
+    return {node.array for node in all_expressions(caller.body) if isinstance(node, Load)}
 
 
-def _handed_over(
-    caller: Kernel, used: dict[str, Kernel], touched: Callable[[Kernel, dict[str, Kernel]], set[str]]
-) -> set[str]:
-    """The arrays whose parameter in a called function is among those `touched` there."""
-    found: set[str] = set()
-    for node in all_expressions(caller.body):
-        if isinstance(node, Invoke) and node.function in used:
-            function = used[node.function]
-            inner = touched(function, {key: value for key, value in used.items() if value is not function})
-            pairs = zip(function.parameters, node.args, strict=True)
-            found |= {arg.id for p, arg in pairs if p.name in inner and isinstance(arg, ArrayName)}
-    return found
+def _touched(kernel: Kernel, own: Callable[[Kernel], set[str]]) -> dict[str, set[str]]:
+    """By key, the arrays that the kernel (its key is empty) and its functions touch, or hand to one that does.
+
+    A function comes before its callers, so that one round is enough unless functions call each other in a ring.
+    """
+    callers = {caller.key: caller for caller in (*kernel.functions, kernel)}
+    touched = {key: own(caller) for key, caller in callers.items()}
+    while True:
+        before = {key: len(names) for key, names in touched.items()}
+        for key, caller in callers.items():
+            for node in all_expressions(caller.body):
+                if isinstance(node, Invoke):
+                    pairs = zip(callers[node.function].parameters, node.args, strict=True)
+                    inner = touched[node.function]
+                    touched[key] |= {arg.id for p, arg in pairs if isinstance(arg, ArrayName) and p.name in inner}
+        if before == {key: len(names) for key, names in touched.items()}:
+            return touched
