@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from py2cu.diagnostics import EnvironmentLacks, Py2cuError, TranslationError
     from py2cu.kernels import Kernel, kernel
-    from py2cu.vocabulary import Index, blockDim, blockIdx, device, gridDim, threadIdx
+    from py2cu.vocabulary import Index, blockDim, blockIdx, device, gridDim, local, threadIdx
 
 __version__ = "0.1.0"
 __all__ = [
@@ -25,13 +25,14 @@ __all__ = [
     "device",
     "gridDim",
     "kernel",
+    "local",
     "threadIdx",
 ]
 
 _HOMES = {
     "py2cu.diagnostics": ("EnvironmentLacks", "Py2cuError", "TranslationError"),
     "py2cu.kernels": ("Kernel", "kernel"),
-    "py2cu.vocabulary": ("Index", "blockDim", "blockIdx", "device", "gridDim", "threadIdx"),
+    "py2cu.vocabulary": ("Index", "blockDim", "blockIdx", "device", "gridDim", "local", "threadIdx"),
 }
 
 

@@ -23,7 +23,7 @@ class Code:
 def _file(kernel: str) -> str:
     """A whole file: the imports that `kernel` needs, and `kernel`."""
     types = [name for name in ("Float32", "Int32", "UInt8", "UInt32") if f"{name}[" in kernel]
-    names = [name for name in ("Index", "blockDim", "blockIdx", "kernel", "threadIdx") if name in kernel]
+    names = [name for name in ("Index", "blockDim", "blockIdx", "kernel", "local", "threadIdx") if name in kernel]
     lead = ["import numpy as np"] if "np." in kernel else []
     lead += [f"from jaxtyping import {', '.join(types)}", "from torch import Tensor"] if types else []
     return "\n".join([*lead, f"from py2cu import {', '.join(names)}", "", "", kernel.strip("\n"), ""])
@@ -290,6 +290,14 @@ _MEMORY: Final = {
         "It writes to no array, and a kernel has no other way to hand anything back.",
         _index("y = 2 * x[i]"),
         _index("y = 2 * x[i]\nout[i] = y"),
+    ),
+    "P408": Code(
+        "an array of the kernel's own",
+        "`acc = local(shape, dtype)` makes an array for each thread, on a line of its own outside loops and branches. "
+        "Its shape is made of constants. A tuple of constants around the kernel can be looked up in with an index that "
+        "only the run tells, `WEIGHTS[k]`, where its numbers are of one kind and its rows of one length.",
+        _index("acc = local(i, np.float32)\nacc[0] = x[i]\nout[i] = acc[0]"),
+        _index("acc = local(4, np.float32)\nacc[0] = x[i]\nout[i] = acc[0]"),
     ),
 }
 

@@ -100,6 +100,11 @@ class DType:
         return self.kind is Kind.FLOAT and self.bits == 16
 
     @property
+    def is_native(self) -> bool:
+        """A type of C itself, and no type parameter."""
+        return self.variable is None and not self.is_half
+
+    @property
     def is_bare(self) -> bool:
         """An unsigned type that torch lets meet no other."""
         return self.kind is Kind.INT and not self.signed and self.bits > 8

@@ -321,6 +321,8 @@ def _names(function: FunctionType) -> Iterable[str]:
 
 def _fingerprint(file: SourceFile, line: int, name: str, options: KernelOptions, live: Mapping[str, object]) -> str:
     """What a translation depends on: the source, the place in it, the options, and constants around it."""
-    constants = sorted((key, repr(value)) for key, value in live.items() if isinstance(value, bool | int | float | str))
+    constants = sorted(
+        (key, repr(value)) for key, value in live.items() if isinstance(value, bool | int | float | str | tuple)
+    )
     parts = (file.name, file.text, line, name, repr(options), repr(constants))
     return hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()

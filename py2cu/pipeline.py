@@ -19,7 +19,7 @@ from py2cu.frontend.reader import KernelSource, Module, read_module
 from py2cu.ir.extents import Parameter
 from py2cu.ir.printer import print_kernel
 from py2cu.ir.signature import signature_of
-from py2cu.ir.statements import Family, Kernel
+from py2cu.ir.statements import Buffer, Family, Kernel, Space
 from py2cu.ir.verify import verify
 from py2cu.nearest import did_you_mean
 from py2cu.options import KernelOptions
@@ -123,7 +123,7 @@ def _translate(
     families = tuple(compile_kernel(module, *source, reporter, notes) for source in sources if module is not None)
     if reporter.failed:
         raise TranslationError(reporter.sorted)
-    families = _with_unique_functions(_with_unique_names(families))
+    families = _with_unique_functions(_with_unique_tables(_with_unique_names(families)))
     name = spell_identifier(name)
     source_name = PurePath(reporter.file.name).name
     return Translation(
@@ -146,6 +146,24 @@ def _with_unique_names(families: tuple[Family, ...]) -> tuple[Family, ...]:
         taken.add(name)
         done.append(tuple(replace(kernel, symbol=name) for kernel in family))
     return tuple(done)
+
+
+def _with_unique_tables(families: tuple[Family, ...]) -> tuple[Family, ...]:
+    """Tables that have the same name, but differ, get names of their own."""
+    taken: dict[str, Buffer] = {}
+
+    def with_own_names(kernel: Kernel) -> Kernel:
+        renamed = dict(kernel.renamed)
+        for table in kernel.buffers:
+            if table.space is Space.CONSTANT:
+                symbol = kernel.c_name(table.name)
+                while taken.setdefault(symbol, table) != table:
+                    symbol += "_"
+                renamed[table.name] = symbol
+        functions = tuple(map(with_own_names, kernel.functions))
+        return replace(kernel, renamed=tuple(renamed.items()), functions=functions)
+
+    return tuple(tuple(map(with_own_names, family)) for family in families)
 
 
 def _with_unique_functions(families: tuple[Family, ...]) -> tuple[Family, ...]:

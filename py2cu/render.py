@@ -23,7 +23,8 @@ from py2cu.ir.statements import Family
 from py2cu.targets import binding, cpu, cuda
 from py2cu.targets.helpers import helper_text
 from py2cu.targets.spell_statements import Line
-from py2cu.targets.view import MAX_WIDTH, FunctionView, KernelView, group, wrapped
+from py2cu.targets.view import MAX_WIDTH, KernelView, group, wrapped
+from py2cu.targets.wrap_lines import wrap_line
 from py2cu.translation import Artifacts, TargetName, Text
 
 _ORIGIN: Final = "\x1f"  # no source line that can be printed holds it
@@ -96,11 +97,13 @@ def render(name: str, source: str, families: tuple[Family, ...], target: TargetN
 def _render_cuda(name: str, source: str, families: tuple[Family, ...]) -> Artifacts:
     groups = tuple(group(family, cuda.view, cuda.DIALECT) for family in families)
     views = tuple(chain.from_iterable(groups))
-    common = {"name": name, "source": source, "kernels": views, "functions": _functions(views), "header": f"{name}.h"}
+    common: dict[str, object] = {"name": name, "source": source, "kernels": views, "header": f"{name}.h"}
     return Artifacts(
         name,
         TargetName.CUDA,
-        _with_includes(f"{name}.cu", "cuda/kernel.cu.j2", common | {"helpers": _helpers(views, "__device__ inline")}),
+        _with_includes(
+            f"{name}.cu", "cuda/kernel.cu.j2", common | _shared(views, "__device__ inline", "__constant__ const")
+        ),
         _with_includes(f"{name}.h", "cuda/launcher.h.j2", common),
         _binding_text(f"{name}.cpp", common, families, groups, is_cuda=True),
     )
@@ -109,25 +112,25 @@ def _render_cuda(name: str, source: str, families: tuple[Family, ...]) -> Artifa
 def _render_cpu(name: str, source: str, families: tuple[Family, ...]) -> Artifacts:
     groups = tuple(group(family, cpu.view, cpu.DIALECT) for family in families)
     views = tuple(chain.from_iterable(groups))
-    header = f"{name}_cpu.h"
-    common = {"name": name, "source": source, "kernels": views, "functions": _functions(views), "header": header}
+    common: dict[str, object] = {"name": name, "source": source, "kernels": views, "header": f"{name}_cpu.h"}
     return Artifacts(
         name,
         TargetName.CPU,
-        _with_includes(f"{name}_cpu.cpp", "cpu/kernel.cpp.j2", common | {"helpers": _helpers(views, "static inline")}),
+        _with_includes(f"{name}_cpu.cpp", "cpu/kernel.cpp.j2", common | _shared(views, "static inline", "const")),
         _with_includes(f"{name}_cpu.h", "cpu/launcher.h.j2", common),
         _binding_text(f"{name}_cpu_binding.cpp", common, families, groups, is_cuda=False),
     )
 
 
-def _functions(views: tuple[KernelView, ...]) -> list[FunctionView]:
-    """The device functions of all kernels, each once."""
-    return list(dict.fromkeys(function for view in views for function in view.functions))
-
-
-def _helpers(views: tuple[KernelView, ...], prefix: str) -> list[str]:
-    names = dict.fromkeys(name for view in views for name in view.helpers)
-    return [helper_text(name, prefix) for name in names]
+def _shared(views: tuple[KernelView, ...], function: str, table: str) -> dict[str, object]:
+    """What the kernels of a file call and look up, each once; `function` and `table` go before declarations."""
+    helpers = dict.fromkeys(name for view in views for name in view.helpers)
+    tables = dict.fromkeys(text for view in views for text in view.tables)
+    return {
+        "helpers": [helper_text(name, function) for name in helpers],
+        "tables": ["\n".join(wrap_line(f"{table} {text};")) for text in tables],
+        "functions": list(dict.fromkeys(function for view in views for function in view.functions)),
+    }
 
 
 def _with_includes(file: str, template: str, facts: Mapping[str, object]) -> Text:

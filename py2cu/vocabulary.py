@@ -1,6 +1,6 @@
-"""The names that kernels use: element indices, the launch, and what marks a device function.
+"""The names that kernels use: element indices, the launch, arrays of a thread's own, and what marks a device function.
 
-In Python they stand for nothing: an index kernel is called with a number, and the simulator puts each thread's
+In Python they stand for little: an index kernel is called with a number, and the simulator puts each thread's
 coordinates in the place of the launch objects.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -16,6 +16,25 @@ F = TypeVar("F", bound=Callable[..., object])
 def device(function: F) -> F:
     """Marks a function that kernels call, for its readers: a plain function that a kernel calls is one as well."""
     return function
+
+
+def local(shape: int | tuple[int, ...], dtype: object) -> Any:
+    """An array of each thread's own.
+
+        acc = local((4, 4), np.float32)
+
+    Args:
+        shape: constant extents, in C's order.
+        dtype: of torch, NumPy or numba, its name, or `x.dtype` of an array.
+
+    Returns:
+        In a simulated kernel, an array whose elements are to be written before they are read; in plain Python, a
+        tensor with anything in it.
+    """
+    import torch
+
+    name = dtype if isinstance(dtype, str) else getattr(dtype, "__name__", None) or str(dtype)
+    return torch.empty(shape, dtype=getattr(torch, name.removeprefix("torch.")))
 
 
 class Index:

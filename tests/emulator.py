@@ -18,6 +18,7 @@ WORDS = """
 #include <functional>
 #define __global__ static
 #define __device__ static
+#define __constant__ static
 namespace emulated {
 using std::abs; using std::isfinite; using std::isinf; using std::isnan; using std::max; using std::min;
 using std::signbit;

@@ -9,9 +9,11 @@ notebook cell, a closure) are looked up there.
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterable, Iterator, Mapping
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import ModuleType
+from typing import Any, Final
 
 import libcst as cst
 
@@ -21,10 +23,23 @@ from py2cu.dtypes import BY_JAXTYPING, GENERIC
 _BUILTIN_NAMES = frozenset(dir(builtins))
 # Names that have a meaning here and are no builtin of the language.
 KNOWN = frozenset(
-    [f"py2cu.{name}" for name in ("kernel", "device", "Index", "blockIdx", "threadIdx", "blockDim", "gridDim")]
+    [f"py2cu.{name}" for name in ("kernel", "device", "local", "Index", "blockIdx", "threadIdx", "blockDim", "gridDim")]
     + [f"jaxtyping.{name}" for name in (*BY_JAXTYPING, *GENERIC)]
     + ["torch.Tensor"]
 )
+
+
+Constants = tuple["Constants | bool | int | float", ...]
+
+_SIGNS: Final[dict[type[cst.BaseUnaryOp], Callable[..., Any]]] = {
+    cst.Minus: operator.neg, cst.Plus: operator.pos, cst.BitInvert: operator.invert,
+}  # fmt: skip
+_OPERATORS: Final[dict[type[cst.BaseBinaryOp], Callable[..., Any]]] = {
+    cst.Add: operator.add, cst.Subtract: operator.sub, cst.Multiply: operator.mul, cst.Divide: operator.truediv,
+    cst.FloorDivide: operator.floordiv, cst.Modulo: operator.mod, cst.BitAnd: operator.and_, cst.BitOr: operator.or_,
+    cst.BitXor: operator.xor, cst.LeftShift: operator.lshift, cst.RightShift: operator.rshift, cst.Power: operator.pow,
+}  # fmt: skip
+_LARGE: Final = 2**128  # no constant of a kernel is, and none is computed from one
 
 
 @dataclass(slots=True)
@@ -101,16 +116,37 @@ class Environment:
                 return value if isinstance(value, int | float | str) else None
             case cst.Name(value="True" | "False"):
                 return node.value == "True"
-            case cst.UnaryOperation(operator=cst.Minus(), expression=inner):
-                negated = self.constant(inner, depth)
-                return -negated if isinstance(negated, int | float) else None
+            case cst.UnaryOperation(operator=sign, expression=inner) if type(sign) in _SIGNS:
+                return _computed(_SIGNS[type(sign)], self.constant(inner, depth))
+            case cst.BinaryOperation(left=left, operator=sign, right=right) if type(sign) in _OPERATORS:
+                return _computed(_OPERATORS[type(sign)], self.constant(left, depth), self.constant(right, depth))
             case cst.Name(value=name) if name in self.definitions and depth:
                 return self.constant(self.definitions[name], depth - 1)
             case cst.Name(value=name) if name not in self.imports and name not in self.functions:
                 live = self.live.get(name)
                 return live if isinstance(live, bool | int | float | str) else None
+            case cst.Name() | cst.Attribute():
+                return CONSTANTS.get(self.qualify(node) or "")
             case _:
                 return None
+
+    def constants(self, node: cst.BaseExpression, depth: int = 8) -> Constants | None:
+        """The tuple of constants, or of such tuples, that `node` is or names; None if it is none."""
+        match node:
+            case cst.Tuple(elements=elements):
+                items = [self._item(element.value, depth) for element in elements]
+                known = tuple(item for item in items if item is not None)
+                return known if len(known) == len(items) else None
+            case cst.Name(value=name) if name in self.definitions and depth:
+                return self.constants(self.definitions[name], depth - 1)
+            case cst.Name(value=name) if name not in self.imports and name not in self.functions:
+                return as_constants(self.live.get(name))
+            case _:
+                return None
+
+    def _item(self, node: cst.BaseExpression, depth: int) -> Constants | bool | int | float | None:
+        found = self.constant(node, depth)
+        return found if isinstance(found, bool | int | float) else self.constants(node, depth)
 
     def _starred(self, name: str) -> str | None:
         """What `from math import *` makes of `name`, as far as kernels know it."""
@@ -144,6 +180,29 @@ class Environment:
     def _bind(self, name: str, qualified: str) -> None:
         self._forget(name)
         self.imports[name] = qualified
+
+
+def as_constants(value: object) -> Constants | None:
+    """`value` where it is a tuple of numbers, or of such tuples."""
+    if not isinstance(value, tuple):
+        return None
+    items = [item if isinstance(item, bool | int | float) else as_constants(item) for item in value]
+    known = tuple(item for item in items if item is not None)
+    return known if len(known) == len(items) else None
+
+
+def _computed(compute: Callable[..., Any], *operands: object) -> bool | int | float | None:
+    """What Python makes of these operands, where they are numbers of a size that it computes at once."""
+    numbers = [operand for operand in operands if isinstance(operand, bool | int | float)]
+    if len(numbers) < len(operands) or any(abs(number) > _LARGE for number in numbers):
+        return None
+    if compute in (operator.pow, operator.lshift) and abs(numbers[1]) > 128:
+        return None
+    try:
+        found = compute(*numbers)
+    except (ArithmeticError, TypeError, ValueError):
+        return None
+    return found if isinstance(found, bool | int | float) else None
 
 
 def dotted(node: cst.BaseExpression) -> str:

@@ -12,8 +12,10 @@ from typing import Final
 import libcst as cst
 
 from py2cu import builtins
+from py2cu.frontend.buffers import LOCAL
 from py2cu.frontend.formulas import expand
 from py2cu.frontend.scope import Scope
+from py2cu.frontend.tables import read_lookup
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.nodes import ArrayName, BoolOp, Call, Compare, Expr, Extent, Invoke, LaunchIndex, Load, Select, Unary
 from py2cu.nearest import nearest
@@ -137,7 +139,9 @@ class ExpressionReader:
         if isinstance(constant, bool | int | float):
             self._check_64_bits(constant, node)
             return Constant(constant, span)
-        if qualified is not None or isinstance(node, cst.Attribute):
+        if self.scope.table(node) is not None:
+            self.scope.error("P303", f"`{text}` is a tuple; a kernel works on its numbers", node, f"`{text}[k]`")
+        elif qualified is not None or isinstance(node, cst.Attribute):
             self.scope.error("P202", f"`{text}` is no value that a kernel can use", node, "pass it as a parameter")
         elif text in self.scope.environment.definitions:
             self.scope.error(
@@ -250,6 +254,8 @@ class ExpressionReader:
         match node.args[0].value:
             case cst.Name(value=name) if name in self.scope.arrays:
                 return Extent(name, 0, self.scope.span_of(node))
+            case other if (table := self.scope.table(other)) is not None:
+                return Constant(len(table), self.scope.span_of(node))
             case other:
                 self.scope.error(
                     "P303", "`len` takes an array parameter", other, "`len(x)`, or `x.shape[1]` for another extent"
@@ -266,6 +272,9 @@ class ExpressionReader:
                 self.scope.error("P104", "`range` stands in a `for` only", node, "`for k in range(n):`")
             case cst.Name() if qualified is None:
                 self.scope.unknown_name(node.func)
+            case _ if qualified in LOCAL:
+                hint = "`acc = local((4, 4), np.float32)` outside loops and branches, once"
+                self.scope.error("P408", "a local array is made on a line of its own", node, hint)
             case _ if ways := builtins.ways_to_call(qualified or ""):
                 hint = f"as in {ways[0].replace('builtins.', '')}"
                 self.scope.error("P105", f"`{_text(node.func)}` takes other arguments", node, hint)
@@ -278,6 +287,8 @@ class ExpressionReader:
 
     def _read_subscript(self, node: cst.Subscript) -> Expr:
         span = self.scope.span_of(node)
+        if (found := read_lookup(node, self.scope, self.read)) is not None:
+            return found
         match node.value:
             case cst.Name(value=name) | cst.Attribute(value=cst.Name(value=name)) if name in self.scope.broken:
                 pass

@@ -16,6 +16,7 @@ import libcst as cst
 
 from py2cu.diagnostics import Reporter
 from py2cu.frontend.annotations import unnamed_dims
+from py2cu.frontend.buffers import BufferReader
 from py2cu.frontend.environment import Environment, all_parameters
 from py2cu.frontend.expressions import ExpressionReader
 from py2cu.frontend.scope import Scope, assigned_names
@@ -87,6 +88,8 @@ class FunctionReader:
             for name, array in zip(names, arrays, strict=True)
         )
         taken = {p.name: p.type for p in parameters if isinstance(p.type, ArrayType)}
+        buffers = BufferReader(self.reporter, self.environment, self.span_of, taken).read(function.body.body)
+        taken |= {name: buffer.type for name, buffer in buffers.items()}
         assigned = Counter(assigned_names(function.body.body))
         given = {p.name for p in parameters}
         scope = Scope(
@@ -95,6 +98,7 @@ class FunctionReader:
             self.span_of,
             {},
             taken,
+            buffers,
             frozenset((given | set(assigned)) - set(taken)),
             frozenset(),
             frozenset(),
@@ -117,6 +121,8 @@ class FunctionReader:
             strided=False,
             body=reader.read_suite(function.body),
             annotated=tuple(reader.annotated),
+            buffers=tuple(scope.buffers.values()),
+            from_end=tuple(scope.from_end),
             span=self.span_of(function.name),
             key=key,
         )

@@ -15,6 +15,7 @@ import libcst as cst
 
 from py2cu.diagnostics import Reporter
 from py2cu.frontend.annotations import AnnotationReader, IndexAnnotation
+from py2cu.frontend.buffers import BufferReader
 from py2cu.frontend.decorator import OptionReader, find_problems
 from py2cu.frontend.environment import Environment, all_parameters
 from py2cu.frontend.expressions import ExpressionReader
@@ -88,6 +89,8 @@ class _KernelReader:
             body=block,
             annotated=tuple(reader.annotated),
             span=self.module.span(function.name),
+            buffers=tuple(scope.buffers.values()),
+            from_end=tuple(scope.from_end),
             variables=tuple(annotations.variables.values()),
             functions=tuple(functions.found),
         )
@@ -211,14 +214,19 @@ class _KernelReader:
         scalars = {p.name for p in found.arguments if not isinstance(p.type, ArrayType)}
         scalars |= {index.name for index in found.indices}
         assigned = Counter(assigned_names(self.source.function.body.body))
+        environment = functions.environment
+        reader = BufferReader(self.reporter, environment, self.module.span, arrays)
+        buffers = reader.read(self.source.function.body.body)
+        arrays |= {name: buffer.type for name, buffer in buffers.items()}
         once = frozenset(name for name, count in assigned.items() if count == 1) - scalars
         scalars |= set(assigned) - set(arrays) - set(found.launch)
         return Scope(
             self.reporter,
-            functions.environment,
+            environment,
             self.module.span,
             found.launch,
             arrays,
+            buffers,
             frozenset(scalars),
             frozenset(index.name for index in found.indices),
             frozenset(name for type_ in arrays.values() for dim in type_.dims for name in names_in(dim)),

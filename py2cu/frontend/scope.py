@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import libcst as cst
 
 from py2cu import builtins
 from py2cu.diagnostics import Reporter
-from py2cu.frontend.environment import Environment
+from py2cu.frontend.environment import Constants, Environment
+from py2cu.ir.extents import FromEnd
+from py2cu.ir.statements import Buffer
 from py2cu.ir.types import ArrayType
 from py2cu.nearest import did_you_mean
 from py2cu.source import Span
@@ -48,12 +50,14 @@ class Scope:
     span_of: Callable[[cst.CSTNode], Span]
     launch: dict[str, str]
     arrays: dict[str, ArrayType]
+    buffers: dict[str, Buffer]  # arrays of the function's own; tables join them where they are read
     values: frozenset[str]
     indices: frozenset[str]
     dims: frozenset[str]
     once: frozenset[str]  # locals that are assigned in one place
     functions: DeviceFunctions
     returns: bool  # a device function does, a kernel does not
+    from_end: list[FromEnd] = field(default_factory=list, kw_only=True)  # constant indices of tables that do
     broken: frozenset[str]  # parameters whose annotation was refused: what is done with them is not judged
 
     def launch_object(self, node: cst.BaseExpression) -> str | None:
@@ -64,6 +68,17 @@ class Scope:
             return None
         library, _, name = (self.environment.qualify(node) or "").rpartition(".")
         return name if library == "py2cu" and name in LAUNCH_OBJECTS else None
+
+    def reserves(self, target: cst.Name) -> bool:
+        """True where `target` is the place at which the function makes an array of its own."""
+        buffer = self.buffers.get(target.value)
+        return buffer is not None and buffer.span == self.span_of(target)
+
+    def table(self, node: cst.BaseExpression) -> Constants | None:
+        """The tuple of constants from around the function that `node` names."""
+        if not isinstance(node, cst.Name) or node.value in self.values or node.value in self.arrays:
+            return None
+        return self.environment.constants(node)
 
     def error(self, code: str, message: str, node: cst.CSTNode, hint: str) -> None:
         self.reporter.error(code, message, self.span_of(node), hint)

@@ -27,6 +27,7 @@ from py2cu.ir.statements import (
     For,
     If,
     Remark,
+    Reserve,
     Return,
     Stmt,
     Store,
@@ -108,6 +109,8 @@ class StatementReader:
     def _read_small(self, statement: cst.BaseSmallStatement) -> Block:
         span = self._span(statement)
         match statement:
+            case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as target)]) if self.scope.reserves(target):
+                return (Reserve(target.value, span),)
             case cst.Assign():
                 return self._read_assign(statement)
             case cst.AugAssign():
@@ -182,6 +185,8 @@ class StatementReader:
             case cst.Subscript(value=cst.Name(value=name)) if name in self.scope.arrays:
                 indices = self.expressions.read_indices(target, name)
                 return (Store(name, indices, value, span, augmented=augmented),) if indices is not None else ()
+            case cst.Subscript(value=base) if self.scope.table(base) is not None:
+                self.scope.error("P203", "a tuple of constants cannot be changed", target, "use an array parameter")
             case cst.Subscript():
                 self.expressions.read(target)
             case _:
@@ -193,7 +198,9 @@ class StatementReader:
     def _is_local(self, target: cst.Name) -> bool:
         """True where `target` may be bound here; False, and a diagnostic, where it is a parameter that may not."""
         name = target.value
-        if name in self.scope.arrays or name in self.scope.launch:
+        if name in self.scope.buffers:
+            self.scope.error("P203", f"the array `{name}` is made once", target, f"`{name}[…] = …` stores an element")
+        elif name in self.scope.arrays or name in self.scope.launch:
             self.scope.error("P203", f"the parameter `{name}` cannot be assigned to", target, "use another name")
         elif name in self.scope.indices:
             self.scope.error("P203", f"the element index `{name}` cannot be assigned to", target, "use another name")

@@ -101,9 +101,8 @@ class Guard:
 
 @dataclass(frozen=True, slots=True)
 class FromEnd:
-    """A negative constant index, which counts from the end: at `line`, on `axis` of `array`."""
+    """A negative constant index, which counts from the end: at `line`, on `axis` of an array."""
 
     line: int
-    array: str
     axis: int
     index: int

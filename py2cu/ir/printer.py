@@ -34,6 +34,7 @@ from py2cu.ir.statements import (
     Kernel,
     Print,
     Remark,
+    Reserve,
     Return,
     Stmt,
     Store,
@@ -47,6 +48,7 @@ def print_kernel(kernel: Kernel) -> str:
     lines = [f"kernel {kernel.name}"]
     lines += [f"  index {i.name}: {print_expr(i.extent)} on {i.axis}" for i in kernel.indices]
     lines += [f"  {p.role.value} {p.name}: {p.type}" for p in kernel.parameters]
+    lines += [f"  {b.space.value} {b.name}: {b.type}{f' = {b.values}' if b.values else ''}" for b in kernel.buffers]
     lines += [f"  local {name}: {type_}{_width(type_)}" for name, type_ in kernel.locals]
     return "\n".join([*lines, *(f"  {line}" for line in print_block(kernel.body))]) + "\n"
 
@@ -62,6 +64,8 @@ def _print_statement(stmt: Stmt) -> Iterator[str]:
             yield f"{name} = {print_expr(value, typed=True)}"
         case Declare(name=name, type=type_):
             yield f"{name}: {type_}"
+        case Reserve(array=array):
+            yield f"reserve {array}"
         case Store(array=array, indices=indices, value=value):
             yield f"{array}[{', '.join(map(print_expr, indices))}] = {print_expr(value, typed=True)}"
         case If(test=test, body=body, orelse=orelse):

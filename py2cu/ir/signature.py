@@ -7,7 +7,7 @@ called without a translator.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from py2cu.dtypes import DType, Kind
@@ -49,10 +49,8 @@ class Signature:
     guards: tuple[Guard, ...]
     inits: tuple[tuple[str, int | float], ...]
     strided: bool
-    from_end: tuple[
-        FromEnd, ...
-    ] = ()  # negative constant indices: the only ones that compiled code counts from the end
-
+    from_end: tuple[FromEnd, ...] = ()  # negative constant indices: compiled code counts no others from the end
+    reserved: tuple[tuple[int, str], ...] = ()  # the lines that make arrays of a thread's own, and their names
     instances: tuple[Signature, ...] = ()  # of a generic kernel: for every dtype that it takes
 
     def instance(self, arguments: Mapping[str, Any]) -> Signature:
@@ -145,6 +143,7 @@ def signature_of(family: Family) -> Signature:
 
 
 def _signature(kernel: Kernel) -> Signature:
+    functions = (kernel, *kernel.functions)
     return Signature(
         name=kernel.name,
         op=kernel.symbol,
@@ -158,7 +157,8 @@ def _signature(kernel: Kernel) -> Signature:
         guards=kernel.guards,
         inits=kernel.inits,
         strided=kernel.strided,
-        from_end=kernel.from_end,
+        from_end=tuple(sorted({at for each in functions for at in each.from_end}, key=astuple)),
+        reserved=tuple((b.span.line, b.name) for each in functions for b in each.buffers if b.is_local),
     )
 
 

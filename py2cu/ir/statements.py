@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -48,6 +49,15 @@ class Declare:
 
     name: str
     type: ScalarType
+    span: Span = place()
+    trivia: Trivia = _trivia()
+
+
+@dataclass(frozen=True, slots=True)
+class Reserve:
+    """`array = local(shape, dtype)`: from here on the kernel's buffer `array` may be used; its elements are unset."""
+
+    array: str
     span: Span = place()
     trivia: Trivia = _trivia()
 
@@ -182,6 +192,7 @@ class Remark:
 Stmt = (
     Assign
     | Declare
+    | Reserve
     | Store
     | If
     | For
@@ -217,6 +228,32 @@ class Annotation:
     span: Span = place()
 
 
+class Space(enum.Enum):
+    """Where a buffer lives, and who sees it."""
+
+    LOCAL = "local"  # a thread's own
+    CONSTANT = "constant"  # a table that all threads read
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """An array that is no argument: `acc = local((4, 4), np.float32)`, or a tuple of constants around the kernel.
+
+    Its extents are constants and its accesses keep all their indices; `values` are a table's, the last index fastest.
+    """
+
+    name: str
+    type: ArrayType
+    space: Space
+    values: tuple[bool | int | float, ...] = ()
+    like: str = ""  # the array whose dtype it takes: `local(4, x.dtype)`
+    span: Span = place()
+
+    @property
+    def is_local(self) -> bool:
+        return self.space is Space.LOCAL
+
+
 @dataclass(frozen=True, slots=True)
 class Kernel:
     """One kernel function, whole; or a device function, which nothing launches and which has a `key`.
@@ -237,9 +274,10 @@ class Kernel:
     body: Block
     span: Span = place()
     annotated: tuple[Annotation, ...] = ()
+    buffers: tuple[Buffer, ...] = ()
     locals: tuple[tuple[str, ScalarType], ...] = ()  # set by infer_types
     guards: tuple[Guard, ...] = ()  # set by add_guards
-    from_end: tuple[FromEnd, ...] = ()  # set by flatten_subscripts
+    from_end: tuple[FromEnd, ...] = ()  # of tables; flatten_subscripts adds those of the other arrays
     bounds: tuple[Bound, ...] = ()  # set by choose_widths: all must fit an int for the 32-bit instantiation
     narrowed: tuple[tuple[str, ElementType], ...] = ()  # set by narrow_floats
     helpers: tuple[str, ...] = ()  # set by lower_semantics
@@ -289,9 +327,12 @@ class Kernel:
     def parameter(self, name: str) -> Parameter | None:
         return next((p for p in self.parameters if p.name == name), None)
 
+    def buffer(self, name: str) -> Buffer | None:
+        return next((buffer for buffer in self.buffers if buffer.name == name), None)
+
     def array_type(self, name: str) -> ArrayType:
-        """The type of the array parameter `name`; it must be one."""
-        found = self.parameter(name)
+        """The type of the array `name`, parameter or buffer; it must be one."""
+        found = self.buffer(name) or self.parameter(name)
         assert found is not None and isinstance(found.type, ArrayType), name
         return found.type
 

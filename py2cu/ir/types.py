@@ -47,10 +47,19 @@ class PythonType:
 
 @dataclass(frozen=True, slots=True)
 class ArrayType:
-    """An array argument; `dims` are its extents, expressions of dimension names."""
+    """An array; `dims` are its extents, expressions of dimension names.
+
+    The elements of a `weak` one are Python numbers, as in a tuple of constants; `dtype` is the one that holds them.
+    """
 
     dtype: DType
     dims: tuple[Expr, ...]
+    weak: bool = False
+
+    @property
+    def element(self) -> ScalarType:
+        """The type of its elements as values."""
+        return PythonType(self.dtype.kind) if self.weak else ElementType(self.dtype)
 
     def __str__(self) -> str:
         return f"{len(self.dims)}-D array of {self.dtype}"

@@ -35,6 +35,7 @@ from py2cu.ir.statements import (
     If,
     Print,
     Remark,
+    Reserve,
     Return,
     Stmt,
     Store,
@@ -154,7 +155,7 @@ def expressions(stmt: Stmt) -> tuple[Expr, ...]:
             return () if value is None else (value,)
         case Evaluate(call=call):
             return (call,)
-        case Declare() | Break() | Continue() | Delete() | Remark():
+        case Declare() | Reserve() | Break() | Continue() | Delete() | Remark():
             return ()
         case _:
             assert_never(stmt)
@@ -168,6 +169,7 @@ def blocks(stmt: Stmt) -> tuple[Block, ...]:
         case (
             Assign()
             | Declare()
+            | Reserve()
             | Store()
             | Break()
             | Continue()
@@ -236,7 +238,7 @@ def _rebuild_statement(stmt: Stmt, change: Callable[[Expr], Expr], change_stmt: 
             return _with(stmt, values=_rebuild_all(values, change))
         case Assert(test=test):
             return _with(stmt, test=rebuild(test, change))
-        case Declare() | Break() | Continue() | Delete() | Remark():
+        case Declare() | Reserve() | Break() | Continue() | Delete() | Remark():
             return stmt
         case _:
             assert_never(stmt)

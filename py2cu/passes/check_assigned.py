@@ -11,6 +11,7 @@ from typing import assert_never
 
 from py2cu.diagnostics import Related, Reporter
 from py2cu.ir.extents import Constant, Name
+from py2cu.ir.nodes import ArrayName, Load
 from py2cu.ir.statements import (
     Assert,
     Assign,
@@ -25,6 +26,7 @@ from py2cu.ir.statements import (
     Kernel,
     Print,
     Remark,
+    Reserve,
     Return,
     Stmt,
     Store,
@@ -45,6 +47,8 @@ def check_assigned(kernel: Kernel, reporter: Reporter) -> Kernel:
                 first.setdefault(stmt.name, stmt.span)
             case For():
                 first.setdefault(stmt.var, stmt.span)
+            case Reserve():
+                first.setdefault(stmt.array, stmt.span)
     annotated = {annotation.name: annotation.span for annotation in kernel.annotated}
     given = frozenset([*(p.name for p in kernel.parameters), *(i.name for i in kernel.indices)])
     deleted = {stmt.name for stmt in statements(kernel.body) if isinstance(stmt, Delete)}
@@ -85,11 +89,15 @@ class _Flow:
         """The names bound after `stmt`, given those bound before."""
         for expr in expressions(stmt):
             for node in walk(expr):
-                if isinstance(node, Name):
-                    self.check_read(node.id, node.span, bound)
+                match node:
+                    case Name(id=name) | ArrayName(id=name) | Load(array=name):
+                        self.check_read(name, node.span, bound)
         match stmt:
-            case Assign(name=name):
+            case Assign(name=name) | Reserve(array=name):
                 return bound | {name}
+            case Store(array=name):
+                self.check_read(name, stmt.span, bound)
+                return bound
             case If(body=body, orelse=orelse):
                 where_true, where_false = self.block(body, bound), self.block(orelse, bound)
                 one = self.join(where_true, where_false, "where this is false", stmt.span)
@@ -116,7 +124,7 @@ class _Flow:
                 self.check_read(name, stmt.span, bound)
                 self.gaps[name] = Related(f"`{name}` is deleted here", stmt.span)
                 return bound - {name}
-            case Store() | Declare() | Evaluate() | Print() | Assert() | Remark():
+            case Declare() | Evaluate() | Print() | Assert() | Remark():
                 return bound
             case _:
                 assert_never(stmt)

@@ -20,7 +20,8 @@ from py2cu.ir.visit import all_expressions, names_in, statements
 def find_roles(kernel: Kernel, reporter: Reporter) -> Kernel:
     """The kernel with each parameter's `Role`; a kernel that writes nothing is refused."""
     all_stored = _touched(kernel, _stored)
-    stored, loaded = all_stored[kernel.key], _touched(kernel, _loaded)[kernel.key]
+    parameters = {p.name for p in kernel.parameters}
+    stored, loaded = all_stored[kernel.key] & parameters, _touched(kernel, _loaded)[kernel.key]
     functions = tuple(_with_roles(function, all_stored[function.key]) for function in kernel.functions)
     kernel = replace(kernel, functions=functions)
     speaks = kernel.arrays and any(isinstance(stmt, Print | Assert) for stmt in statements(kernel.body))

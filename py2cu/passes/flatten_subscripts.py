@@ -1,8 +1,9 @@
-"""N indices → one: arrays are contiguous, the last index runs fastest.
+"""N indices → one: arguments are contiguous, the last index runs fastest. Buffers keep theirs, as C has them too.
 
 x[2, i]     # 3 n       →    x[2 * n + i]
 m[r, k - 1] # h w       →    m[r * w + k - 1]
 x[-1]       # n         →    x[n - 1]
+acc[-1, k]  # 4 4       →    acc[3, k]
 """
 
 from __future__ import annotations
@@ -23,13 +24,16 @@ _INDEX = PythonType(Kind.INT, Width.INDEX)
 
 def flatten_subscripts(kernel: Kernel, reporter: Reporter) -> Kernel:
     """The kernel with one index an access; `from_end` lists the constant indices that counted from the end."""
-    from_end: dict[FromEnd, None] = {}
+    from_end = dict.fromkeys(kernel.from_end)
 
-    def flat(array: str, indices: tuple[Expr, ...], line: int) -> tuple[Expr]:
+    def flat(array: str, indices: tuple[Expr, ...], line: int) -> tuple[Expr, ...]:
         for axis, index in enumerate(indices):
             if isinstance(index, Constant) and index.value < 0:
-                from_end[FromEnd(line, array, axis, int(index.value))] = None
-        return (flat_index(indices, tuple(rebuild(dim, _as_index) for dim in kernel.array_type(array).dims)),)
+                from_end[FromEnd(line, axis, int(index.value))] = None
+        dims = tuple(rebuild(dim, _as_index) for dim in kernel.array_type(array).dims)
+        if kernel.buffer(array) is not None:
+            return tuple(map(_from_start, indices, dims))
+        return (flat_index(indices, dims),)
 
     def flatten(expr: Expr) -> Expr:
         return replace(expr, indices=flat(expr.array, expr.indices, expr.span.line)) if isinstance(expr, Load) else expr

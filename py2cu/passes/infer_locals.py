@@ -35,6 +35,7 @@ def given_types(kernel: Kernel) -> dict[str, ScalarType]:
 def find_places(kernel: Kernel) -> dict[str, Span]:
     """Where each name of the kernel is first bound."""
     assigned = {s.name: s.span for s in reversed(tuple(statements(kernel.body))) if isinstance(s, Assign)}
+    assigned |= {buffer.name: buffer.span for buffer in kernel.buffers}
     return assigned | {p.name: p.span for p in kernel.parameters} | {i.name: i.span for i in kernel.indices}
 
 

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from py2cu.diagnostics import Reporter
 from py2cu.ir.extents import Constant, Parameter
-from py2cu.ir.statements import Block, Break, If, Kernel, Remark, Return, While
+from py2cu.ir.statements import Block, Break, Buffer, If, Kernel, Remark, Return, While
 from py2cu.ir.types import PY_INT, ArrayType, ElementType, PythonType, ScalarType, Type
 from py2cu.ir.visit import all_expressions, statements
 from py2cu.passes.infer_locals import RETURN, find_places, given_types, infer_locals
@@ -37,6 +37,7 @@ def infer_types(kernel: Kernel, reporter: Reporter) -> Kernel:
 
 def _infer(kernel: Kernel, trial: Called, called: Called, reporter: Reporter) -> Kernel:
     """A kernel or an instance of a device function, typed; `trial` answers while its locals are being found."""
+    kernel = replace(kernel, buffers=tuple(_with_dtype(buffer, kernel) for buffer in kernel.buffers))
     types = given_types(kernel)
     locals_ = infer_locals(kernel, types, trial, reporter)
     _check_annotations(kernel, {**types, **locals_}, reporter)
@@ -45,6 +46,13 @@ def _infer(kernel: Kernel, trial: Called, called: Called, reporter: Reporter) ->
     _check_constants(body, reporter)
     result = locals_.pop(RETURN, None)
     return replace(kernel, body=body, locals=tuple(locals_.items()), result=result)
+
+
+def _with_dtype(buffer: Buffer, kernel: Kernel) -> Buffer:
+    """A buffer made `like` an array takes the dtype that this instance gives it."""
+    if not buffer.like:
+        return buffer
+    return replace(buffer, type=replace(buffer.type, dtype=kernel.array_type(buffer.like).dtype))
 
 
 def _check_annotations(kernel: Kernel, types: dict[str, ScalarType], reporter: Reporter) -> None:

@@ -1,6 +1,7 @@
 """A Python float that only ever meets float32 elements is carried as one.
 
     y[i] = Convert(a, float32) * x[i]     →     y[i] = a * x[i]      with `float a` in the kernel's signature
+    y[i] = Convert(W[k], float32)         →     y[i] = W[k]          with `const float W[3]`
     half = 0.5; y[i] = half * x[i]        →     float half = 0.5f;
 
 Every use rounds the double in the same way, so it is rounded once: by the launcher, or where the local is assigned.
@@ -13,7 +14,7 @@ from dataclasses import replace
 
 from py2cu.diagnostics import Reporter
 from py2cu.ir.extents import Constant, Name
-from py2cu.ir.nodes import Convert, Expr, Invoke
+from py2cu.ir.nodes import Convert, Expr, Invoke, Load
 from py2cu.ir.statements import Assign, Block, Kernel, Stmt
 from py2cu.ir.types import PY_FLOAT, ElementType, PythonType, Type
 from py2cu.ir.visit import all_expressions, rebuild_block, statements
@@ -51,11 +52,12 @@ def _narrow(kernel: Kernel) -> Kernel:
     parameters = [p.name for p in kernel.parameters if p.type == PY_FLOAT and p.name not in assigned]
     locals_ = [name for name, type_ in kernel.locals if type_ == PY_FLOAT]
     only = _only_types(kernel)
-    found = {name: only[name] for name in (*parameters, *locals_) if name in only}
+    tables = [buffer.name for buffer in kernel.buffers if buffer.name in only and only[buffer.name].dtype.is_native]
+    found = {name: only[name] for name in (*parameters, *locals_, *tables) if name in only}
 
     def narrow(expr: Expr) -> Expr:
         match expr:
-            case Convert(value=Name(id=name, type=PythonType())) if name in found:
+            case Convert(value=Name(id=name, type=PythonType()) | Load(array=name, type=PythonType())) if name in found:
                 return replace(expr.value, type=found[name])
             case _:
                 return expr
@@ -69,6 +71,10 @@ def _narrow(kernel: Kernel) -> Kernel:
         kernel,
         body=rebuild_block(kernel.body, narrow, narrow_assignment),
         locals=tuple((name, found.get(name, type_)) for name, type_ in kernel.locals),
+        buffers=tuple(
+            replace(b, type=replace(b.type, dtype=found[b.name].dtype, weak=False)) if b.name in found else b
+            for b in kernel.buffers
+        ),
         narrowed=tuple((name, found[name]) for name in parameters if name in found),
     )
 
@@ -79,15 +85,24 @@ def _rounded(value: Expr, type_: ElementType) -> Expr:
     return Convert(value, type_, value.span)
 
 
+def _read(expr: Expr) -> str:
+    """The local, parameter or table that `expr` reads."""
+    match expr:
+        case Name(id=name) | Load(array=name):
+            return name
+        case _:
+            return ""
+
+
 def _only_types(kernel: Kernel) -> dict[str, ElementType]:
     """Python floats that every use converts to one element type, and that type."""
     nodes = tuple(all_expressions(kernel.body))
-    uses = Counter(node.id for node in nodes if isinstance(node, Name))
+    uses = Counter(_read(node) for node in nodes)
     types: dict[str, list[Type]] = {}
     for node in nodes:
         match node:
-            case Convert(value=Name(id=name, type=source), type=type_) if source == PY_FLOAT:
-                types.setdefault(name, []).append(type_)
+            case Convert(value=Name() | Load() as value, type=type_) if value.type == PY_FLOAT:
+                types.setdefault(_read(value), []).append(type_)
     return {
         name: found[0]
         for name, found in types.items()

@@ -109,7 +109,10 @@ class Ranges:
                 return natural({(f"blockDim.{axis}",): 1, (): -1}, 1023)
             case LaunchIndex(object=launched, axis=axis):
                 return Range(1, math.inf, {(f"{launched}.{axis}",): 1})
-            case Load():
+            case Load(array=array):
+                buffer = self.kernel.buffer(array)
+                if buffer is not None and buffer.values and kind_of(buffer.type.element) is not Kind.FLOAT:
+                    return constant(min(buffer.values)).union(constant(max(buffer.values)))
                 return of_type(expr.type)
             case Unary(op="-", operand=operand):
                 inner = self.of(operand)

@@ -49,6 +49,7 @@ def rename(kernel: Kernel, reporter: Reporter) -> Kernel:
     The kernel's own name never stands alone (`double` makes `double_kernel`), so it may be a word of C++.
     """
     names = [p.name for p in kernel.parameters] + [i.name for i in kernel.indices]
+    names += [buffer.name for buffer in kernel.buffers]
     names += [*kernel.dims, *(name for name, _ in kernel.locals)]
     taken = set(names)
     called = _called_functions(kernel) | {variable.symbol for variable in kernel.variables}

@@ -32,6 +32,7 @@ def separate_dims(kernel: Kernel, reporter: Reporter) -> Kernel:
         message = f"`{name}` is an extent of the call and cannot be assigned to"
         reporter.error("P203", message, assigned[name].span, "use another name")
     others = {p.name for p in kernel.parameters} | {i.name for i in kernel.indices} | set(assigned)
+    others |= {buffer.name for buffer in kernel.buffers}
     renamed: dict[str, str] = {}
     for name in dims:
         if name in others - extents:

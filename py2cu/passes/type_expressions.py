@@ -64,7 +64,7 @@ class ExpressionTyper:
             case LaunchIndex() | Extent():
                 return expr
             case Load(array=array, indices=indices):
-                element = ElementType(self.kernel.array_type(array).dtype)
+                element = self.kernel.array_type(array).element
                 return replace(expr, indices=self.indices(array, indices), type=element)
             case Unary():
                 return self.unary(expr)

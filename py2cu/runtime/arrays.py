@@ -1,20 +1,20 @@
 """The arrays that a simulated kernel sees: `x[r, c]` loads an element, `out[i] = v` stores one and notes who did.
 
-In: a tensor of any layout and the parameter that it is. Out: the tensor, changed in place by `ArrayView.flush`, and
-per written element a `Write`: the last thread to write it, its line, and how exact the stored value is.
+In: a shape, a dtype and values, a tensor's or none's. Out: what `ArrayView.flush` writes to a tensor, and per written
+element a `Write`: the last thread to write it, its line, and how exact the stored value is.
 """
 
 from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from py2cu.dtypes import DType, Kind
-from py2cu.ir.extents import FromEnd
 from py2cu.runtime.elements import element_class
 from py2cu.runtime.integers import IntElement
-from py2cu.runtime.journal import THREAD, Place, kernel_line
+from py2cu.runtime.journal import THREAD, Place
 from py2cu.runtime.meeting import ElementRangeError
 from py2cu.runtime.python_integers import Integer
 
@@ -43,23 +43,22 @@ class ArrayView:
     """One array argument; indices count in every dimension, as the contract asks."""
 
     __slots__ = (
-        "_cls", "_dtype", "_extents", "_is_float", "_known_negatives", "_length", "_tensor", "_values", "name",
-        "writes",
+        "_cls", "_dtype", "_extents", "_is_float", "_length", "_values", "name", "writes",
     )  # fmt: skip
 
-    def __init__(
-        self, name: str, tensor: torch.Tensor, dtype: DType, known_negatives: frozenset[FromEnd] = frozenset()
-    ) -> None:
+    def __init__(self, name: str, shape: Iterable[int], dtype: DType, values: Iterable[float | bool]) -> None:
         self.name = name
         self.writes: dict[int, Write] = {}
-        self._known_negatives = known_negatives
-        self._extents = tuple(int(extent) for extent in tensor.shape)
+        self._extents = tuple(map(int, shape))
         self._length = self._extents[0] if len(self._extents) == 1 else 0  # below it, an index is the position
-        self._tensor = tensor
         self._dtype = dtype
         self._is_float = dtype.kind is Kind.FLOAT
         self._cls: Any = element_class(dtype)
-        self._values = list(map(self._cls.exact, tensor.flatten().tolist()))
+        self._values = list(map(self._cls.exact, values))
+
+    @property
+    def dtype(self) -> Any:
+        return self._cls
 
     @property
     def shape(self) -> tuple[Integer, ...]:
@@ -138,12 +137,12 @@ class ArrayView:
         extent = self._extents[axis]
         if not -extent <= index < 0:
             raise OutOfRange(self.name, axis, index, extent)
-        if FromEnd(kernel_line(), self.name, axis, index) not in self._known_negatives:
+        if not THREAD.counts_from_end(axis, index):
             THREAD.note(f"a negative index of `{self.name}`", f"{index} on axis {axis}", is_open=True)
         return index + extent
 
-    def flush(self) -> None:
-        """Write the stored elements back; the others keep their bits."""
+    def flush(self, tensor: torch.Tensor) -> None:
+        """Write the stored elements to `tensor`; the others keep their bits."""
         import torch
 
         from py2cu.runtime.fences import as_bits
@@ -152,10 +151,10 @@ class ArrayView:
             return
         positions = list(self.writes)
         convert = float if self._is_float else int
-        stored = torch.tensor([convert(self._values[at]) for at in positions], dtype=self._tensor.dtype)
-        flat = self._tensor.detach().cpu().flatten().clone()
+        stored = torch.tensor([convert(self._values[at]) for at in positions], dtype=tensor.dtype)
+        flat = tensor.detach().cpu().flatten().clone()
         as_bits(flat)[torch.tensor(positions)] = as_bits(stored)
-        self._tensor.copy_(flat.reshape(self._extents))
+        tensor.copy_(flat.reshape(self._extents))
 
 
 class UnwrittenArray(ArrayView):

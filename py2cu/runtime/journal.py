@@ -1,16 +1,20 @@
 """What the thread that is being simulated has to tell: who it is, whether its results are certain, what was odd.
 
-In: `place` and `start` from the simulator; `doubt` and `note` from elements and arrays. Out: `Finding`s, each message
-once a line, with the first thread that caused it. There is one `THREAD`, since CPython runs one at a time.
+In: `place` and `start` from the simulator, with what the translator knows of the kernel's lines; `doubt` and `note`
+from elements and arrays. Out: `Finding`s, each message once a line, with the first thread that caused it. There is one
+`THREAD`, since CPython runs one at a time.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from types import FrameType
 from typing import Final
+
+from py2cu.ir.extents import FromEnd
 
 Place = tuple[tuple[int, int, int], tuple[int, int, int]]  # blockIdx and threadIdx, each x, y, z
 NOWHERE: Final[Place] = ((0, 0, 0), (0, 0, 0))
@@ -37,16 +41,27 @@ class Finding:
 class Journal:
     """The state of the running thread and the findings of its launch."""
 
-    __slots__ = ("_findings", "doubt", "place")
+    __slots__ = ("_findings", "_from_end", "_reserved", "doubt", "place")
 
     def __init__(self) -> None:
         self.doubt = False  # what the thread stores from here on may be anything
         self.place = NOWHERE
         self._findings: dict[tuple[str, int], Finding] = {}
+        self._from_end: frozenset[FromEnd] = frozenset()
+        self._reserved: dict[int, str] = {}
 
-    def start(self) -> None:
+    def start(self, from_end: Iterable[FromEnd] = (), reserved: Iterable[tuple[int, str]] = ()) -> None:
         """A launch begins."""
         self.doubt, self.place, self._findings = False, NOWHERE, {}
+        self._from_end, self._reserved = frozenset(from_end), dict(reserved)
+
+    def counts_from_end(self, axis: int, index: int) -> bool:
+        """True where the line that runs has this negative index as a constant, which compiled code heeds."""
+        return FromEnd(kernel_line(), axis, index) in self._from_end
+
+    def reserved_name(self) -> str:
+        """The name of the array that the line that runs makes."""
+        return self._reserved.get(kernel_line(), "a local array")
 
     @property
     def findings(self) -> tuple[Finding, ...]:

@@ -13,6 +13,8 @@ from operator import setitem
 from types import CellType, FunctionType, ModuleType, SimpleNamespace
 from typing import Any, Final, Self
 
+from py2cu import vocabulary
+from py2cu.runtime.buffers import as_table, make_local
 from py2cu.runtime.functions import BUILTINS, members, typed
 from py2cu.runtime.python_integers import Integer
 
@@ -82,6 +84,10 @@ class Rebound:
             return self._module(value)
         if value.__class__ is int:
             return Integer(value)
+        if value.__class__ is tuple:
+            return as_table(value)
+        if value is vocabulary.local:
+            return make_local
         if type(value).__module__.startswith("py2cu."):  # a device function behind its decorator
             value = getattr(value, "python", value)
         if isinstance(value, FunctionType) and value.__globals__ is self._home:
@@ -96,6 +102,8 @@ class Rebound:
         replaced: dict[str, object] = dict(members(name))
         if name == "numba.cuda":
             replaced |= {"grid": self._grid, "gridsize": self._grid_size}
+        if name in ("py2cu", "py2cu.vocabulary"):
+            replaced["local"] = make_local
         launch = LAUNCH_OBJECTS if name in ("py2cu", "py2cu.vocabulary", "numba.cuda") else ()
         if not replaced and not launch and name != "numba":
             return module

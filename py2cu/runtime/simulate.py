@@ -81,7 +81,7 @@ def simulate(
     missing = [p.name for p in signature.outputs if p.name not in arguments]
     if missing:
         raise ValueError(f"`{signature.name}` is to be given its outputs: {', '.join(missing)}")
-    THREAD.start()
+    THREAD.start(signature.from_end, signature.reserved)
     views = _make_views(signature, arguments)
     threads = 0
     try:
@@ -92,8 +92,8 @@ def simulate(
         line = function.__code__.co_firstlineno
         raise SimulationError(signature.name, str(error), THREAD.place, line) from error
     finally:
-        for view in views.values():
-            view.flush()
+        for name, view in views.items():
+            view.flush(arguments[name])
     writes = {name: view.writes for name, view in views.items()}
     return SimulationReport(signature.name, launch, threads, writes, THREAD.findings)
 
@@ -137,7 +137,6 @@ def _check_shape(name: str, type_: object, shape: tuple[int, ...], dims: dict[st
 
 
 def _make_views(signature: Signature, arguments: Mapping[str, Any]) -> dict[str, ArrayView]:
-    known_negatives = frozenset(signature.from_end)
     initialised = {name for name, _ in signature.inits}
     views: dict[str, ArrayView] = {}
     for parameter in signature.parameters:
@@ -145,7 +144,8 @@ def _make_views(signature: Signature, arguments: Mapping[str, Any]) -> dict[str,
         if isinstance(type_, ArrayType):
             is_unwritten = parameter.role is Role.OUTPUT and name not in initialised
             view = UnwrittenArray if is_unwritten else ArrayView
-            views[name] = view(name, arguments[name], type_.dtype, known_negatives)
+            tensor = arguments[name]
+            views[name] = view(name, tensor.shape, type_.dtype, tensor.flatten().tolist())
     return views
 
 

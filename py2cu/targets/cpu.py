@@ -23,6 +23,7 @@ from py2cu.targets.view import (
     kernel_arguments,
     launch_arguments,
     spell_functions,
+    tables_of,
 )
 
 DIALECT: Final = Dialect(
@@ -47,6 +48,7 @@ def view(kernel: Kernel) -> KernelView:
         is_template=False,
         helpers=helpers_of(kernel),
         functions=functions,
+        tables=tables_of(kernel, DIALECT),
         kernel_arguments=kernel_arguments(kernel, DIALECT),
         launch_arguments=launch_arguments(kernel, DIALECT),
         indices=tuple(_loop(kernel, speller, index) for index in kernel.indices),

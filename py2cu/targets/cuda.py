@@ -23,6 +23,7 @@ from py2cu.targets.view import (
     kernel_arguments,
     launch_arguments,
     spell_functions,
+    tables_of,
 )
 
 DIALECT: Final = Dialect(
@@ -48,6 +49,7 @@ def view(kernel: Kernel) -> KernelView:
         is_template=is_template,
         helpers=helpers_of(kernel),
         functions=functions,
+        tables=tables_of(kernel, DIALECT),
         kernel_arguments=taken,
         launch_arguments=launch_arguments(kernel, DIALECT),
         indices=(),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, assert_never
 
@@ -29,8 +29,8 @@ from py2cu.ir.nodes import (
     Select,
     Unary,
 )
-from py2cu.ir.statements import Kernel
-from py2cu.ir.types import UNKNOWN, ElementType, PythonType, Type, Width
+from py2cu.ir.statements import Kernel, Space
+from py2cu.ir.types import PY_INT, UNKNOWN, ElementType, PythonType, Type, Width
 from py2cu.passes.promotion import as_float, rounded_directly
 from py2cu.targets.c_types import (
     C_RANK,
@@ -142,9 +142,8 @@ class ExpressionSpeller:
                 return Spelled(self.name(name), PRIMARY, self.c_type(type_))
             case LaunchIndex(object=launched, axis=axis):
                 return Spelled(f"{launched}.{axis}", PRIMARY, self.dialect.launch_type)
-            case Load(array=array, indices=indices):
-                c_type = self.kernel.array_type(array).dtype.c
-                return Spelled(f"{self.name(array)}[{self.index(indices[0])}]", PRIMARY, c_type)
+            case Load(array=array, indices=indices, type=type_):
+                return Spelled(self.element(array, indices), PRIMARY, self.c_type(type_))
             case Unary():
                 return self.unary(expr)
             case Binary(op="<<" | ">>" as op, left=left, right=right, type=type_):
@@ -174,11 +173,31 @@ class ExpressionSpeller:
             case Invoke():
                 return self.invoke(expr)
             case ArrayName(id=name):
-                return Spelled(self.name(name), PRIMARY, "")
+                rank = len(self.kernel.array_type(name).dims) if self.kernel.buffer(name) else 1
+                return Spelled(self.name(name) if rank == 1 else f"&{self.name(name)}{'[0]' * rank}", PRIMARY, "")
             case Extent():
                 raise AssertionError("an extent reached the targets")
             case _:
                 assert_never(expr)
+
+    def buffer(self, name: str) -> str:
+        """The declaration of an array of the kernel's own: `float acc[4][4]`, `int WEIGHTS[3] = {1, 2, 1}`."""
+        buffer = self.kernel.buffer(name)
+        assert buffer is not None, name
+        type_: Type = buffer.type.element
+        if type_ == PY_INT:
+            fits = all(-(2**31) <= value < 2**31 for value in buffer.values)
+            type_ = replace(PY_INT, width=Width.INT if fits else Width.LONG)
+        extents = [extent.value for extent in buffer.type.dims if isinstance(extent, Constant)]
+        text = f"{self.type_text(type_)} {self.name(name)}" + "".join(f"[{extent}]" for extent in extents)
+        if buffer.space is not Space.CONSTANT:
+            return text
+        values = [self.constant(Constant(value, buffer.span, type_)).text for value in buffer.values]
+        return f"{text} = {braced(values, extents)}"
+
+    def element(self, array: str, indices: tuple[Expr, ...]) -> str:
+        """`acc[r][c]`."""
+        return self.name(array) + "".join(f"[{self.index(index)}]" for index in indices)
 
     def index(self, index: Expr) -> str:
         """A subscript: any whole number serves."""
@@ -334,6 +353,15 @@ class ExpressionSpeller:
         if isinstance(arg, Constant) and self.c_type(type_) == "uint32_t":
             return f"{spelled.text}u"
         return functional_cast(spelled.text, self.type_text(type_))
+
+
+def braced(values: Sequence[str], extents: Sequence[float]) -> str:
+    """`{{1, 2}, {3, 4}}`: the values of an array of these extents."""
+    if len(extents) == 1:
+        return f"{{{', '.join(values)}}}"
+    step = len(values) // int(extents[0])
+    rows = [braced(values[at : at + step], extents[1:]) for at in range(0, len(values), step)]
+    return f"{{{', '.join(rows)}}}"
 
 
 def crosses(convert: Convert) -> bool:

@@ -21,6 +21,7 @@ from py2cu.ir.statements import (
     If,
     Print,
     Remark,
+    Reserve,
     Return,
     Stmt,
     Store,
@@ -74,10 +75,11 @@ class Speller(ExpressionSpeller):
             case Declare(name=name, type=type_):
                 yield Line(f"{pad}{self.type_text(type_)} {self.name(name)};")
             case Store(array=array, indices=indices, value=value, augmented=augmented):
-                target = f"{self.name(array)}[{self.expr(indices[0]).text}]"
                 c_type = self.kernel.array_type(array).dtype.c
                 load = Load(array, indices)
-                yield Line(f"{pad}{self.assign(target, load, value, c_type, augmented)}")
+                yield Line(f"{pad}{self.assign(self.element(array, indices), load, value, c_type, augmented)}")
+            case Reserve(array=array):
+                yield Line(f"{pad}{self.buffer(array)};")
             case If():
                 yield from self.conditional(stmt, depth)
             case For():

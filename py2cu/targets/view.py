@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from py2cu.dtypes import DType, Kind
 from py2cu.ir.extents import Binary, Constant, Name, Parameter, Role
 from py2cu.ir.nodes import ArrayName, Expr, Load, Unary
-from py2cu.ir.statements import Family, Kernel, Store
+from py2cu.ir.statements import Family, Kernel, Space, Store
 from py2cu.ir.types import ArrayType, ElementType, PythonType, Type, Width
 from py2cu.ir.visit import all_expressions, statements
 from py2cu.targets.spell_expressions import Callee, Dialect
@@ -79,6 +79,7 @@ class KernelView:
     is_template: bool
     helpers: tuple[str, ...]
     functions: tuple[FunctionView, ...]
+    tables: tuple[str, ...]  # declarations of constants that the body and the functions look things up in
     kernel_arguments: tuple[Argument, ...]
     launch_arguments: tuple[Argument, ...]
     indices: tuple[IndexLoop, ...]  # CPU index kernels, slowest first
@@ -245,6 +246,17 @@ def _is_template_name(name: str, texts: str, dialect: Dialect, function: Kernel)
     if name != "index_t" and not (dialect.names_variables and name in function.symbols):
         return False
     return re.search(rf"\b{name}\b", texts) is not None
+
+
+def tables_of(kernel: Kernel, dialect: Dialect) -> tuple[str, ...]:
+    """The declarations of the tables that a kernel and its device functions read."""
+    spellers = [Speller(each, dialect, {}) for each in (kernel, *kernel.functions)]
+    return tuple(
+        speller.buffer(buffer.name)
+        for speller in spellers
+        for buffer in speller.kernel.buffers
+        if buffer.space is Space.CONSTANT
+    )
 
 
 def helpers_of(kernel: Kernel) -> tuple[str, ...]:

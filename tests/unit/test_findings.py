@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 
@@ -11,6 +12,7 @@ from py2cu.runtime.check import check_kernel
 from py2cu.runtime.journal import THREAD
 from py2cu.runtime.python_integers import LONG_HIGH, Integer
 from py2cu.runtime.simulate import SimulationError, simulate
+from py2cu.vocabulary import local
 from tests.unit.kernels_by_hand import FakeKernel, array, scalar, signature
 
 SECOND = ((0, 0, 0), (1, 0, 0))
@@ -212,3 +214,45 @@ def test_check_leaves_out_what_is_open_and_tries_smaller_values():
     assert any("a shift of uint8 by 8 bits or more" in reason for reason in report.skipped)
     wrong = check_kernel(FakeKernel(shifted, SHIFTED, lambda x, s, out: out.copy_(x)), device="cpu")
     assert wrong.failures
+
+
+# --- arrays of a kernel's own ---
+
+ROW = (10, 20, 30)
+GRID = ((1, 2), (3, 4))
+
+
+def test_local_element_read_before_it_is_written():
+    def kernel(i, x, out, k, f):
+        out[i] = local((2, 2), "int32")[0, 1] if i == 1 else 0
+
+    only_finding(kernel, "an element of `a local array` is read before it is written: a local array[0, 1]")
+
+
+def test_local_index_out_of_range():
+    def kernel(i, x, out, k, f):
+        local(3, np.int64)[2 + i] = 1
+
+    raised(kernel, "index 3 of `a local array` is out of range: axis 0 has extent 3")
+
+
+def test_negative_index_of_a_tuple():
+    def kernel(i, x, out, k, f):
+        out[i] = ROW[0 - i]
+
+    out, _ = run(kernel, x=(5, 5))
+    assert out.tolist() == [10, 30]
+    only_finding(kernel, "a negative index of a tuple of constants: -1", x=(5, 5))
+
+
+def test_numbers_of_tuples_are_a_kernels_own():
+    def kernel(i, x, out, k, f):
+        out[i] = (GRID[1][i] << (61 + i)) >> 3
+
+    big = 1 << 64
+    only_finding(kernel, f"a Python integer leaves 64 bits: 4 << 62 is {big}", x=(5, 5))
+
+
+def test_local_outside_a_simulation_is_a_tensor():
+    assert local((2, 3), np.float32).shape == (2, 3)
+    assert local(4, torch.int16).dtype is local(4, "int16").dtype is torch.int16

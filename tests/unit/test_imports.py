@@ -43,7 +43,7 @@ ROOMS = {
 HOMES = {
     "libcst": {"frontend"},
     "jinja2": {"render"},
-    "torch": {"runtime", "kernels", "testing", "cli"},
+    "torch": {"runtime", "kernels", "testing", "cli", "vocabulary"},
     "click": {"cli", "console"},
     "rich": {"cli", "console"},
 }

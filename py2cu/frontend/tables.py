@@ -1,0 +1,133 @@
+"""Tuples of constants from around a kernel, looked up in: `WEIGHTS[k]`, `KERNEL[r][c]`.
+
+A constant index finds its constant at once. One that only the run tells makes the tuple a buffer in constant memory;
+its elements are Python numbers still, weak and exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import libcst as cst
+
+from py2cu.dtypes import BOOL, F64, I64
+from py2cu.frontend.environment import Constants
+from py2cu.frontend.scope import Scope
+from py2cu.ir.extents import Constant, FromEnd
+from py2cu.ir.nodes import Expr, Load
+from py2cu.ir.statements import Buffer, Space
+from py2cu.ir.types import PY_INT, ArrayType
+from py2cu.source import Span
+
+MAX_BYTES: Final = 64 * 1024  # of constant memory
+_DTYPES: Final = {bool: BOOL, int: I64, float: F64}
+
+Read = Callable[[cst.BaseExpression], Expr]
+
+
+def read_lookup(node: cst.Subscript, scope: Scope, read: Read) -> Expr | None:
+    """`node` where it looks something up in a tuple of constants; None for any other subscript."""
+    name, subscripts = _peeled(node)
+    table = scope.table(name)
+    if table is None or not isinstance(name, cst.Name):
+        return None
+    indices = [_read_index(subscript, scope, read) for subscript in subscripts]
+    found: Constants | bool | int | float = table
+    for axis, index in enumerate(indices):
+        if index is None:
+            return Constant(0, scope.span_of(node))
+        if not isinstance(found, tuple):
+            break
+        if not isinstance(index, Constant):
+            return _look_up(node, name.value, table, [i for i in indices if i is not None], scope)
+        at = int(index.value)
+        if not -len(found) <= at < len(found):
+            what = f"index {at} is outside `{name.value}`, whose dimension {axis} has {len(found)} elements"
+            scope.error("P404", what, node, f"the constants that fit are {-len(found)} to {len(found) - 1}")
+            return Constant(0, scope.span_of(node))
+        if at < 0:
+            scope.from_end.append(FromEnd(scope.span_of(node).line, 0, at))
+        found = found[at]
+    else:
+        if not isinstance(found, tuple):
+            return Constant(found, scope.span_of(node))
+    return _refuse_rank(node, name.value, table, scope)
+
+
+def _peeled(node: cst.BaseExpression) -> tuple[cst.BaseExpression, list[cst.Subscript]]:
+    """`T[a][b]` as `T` and its subscripts, the first one first."""
+    subscripts: list[cst.Subscript] = []
+    while isinstance(node, cst.Subscript):
+        subscripts.insert(0, node)
+        node = node.value
+    return node, subscripts
+
+
+def _read_index(subscript: cst.Subscript, scope: Scope, read: Read) -> Expr | None:
+    match subscript.slice:
+        case [cst.SubscriptElement(slice=cst.Index(value=value, star=None))] if not isinstance(value, cst.Tuple):
+            return read(value)
+        case _:
+            scope.error("P401", "a tuple takes one whole number in each bracket", subscript, "write `T[r][c]`")
+            return None
+
+
+def _look_up(node: cst.Subscript, name: str, table: Constants, indices: list[Expr], scope: Scope) -> Expr:
+    span = scope.span_of(node)
+    if (problem := _problem_of(table)) is not None:
+        hint = "numbers of one kind in rows of one length, or an array parameter"
+        scope.error("P408", f"`{name}` is no table that a kernel can look things up in: {problem}", node, hint)
+        return Constant(0, span)
+    buffer = scope.buffers.setdefault(name, _buffer(name, table, span))
+    if len(indices) != len(buffer.type.dims):
+        return _refuse_rank(node, name, table, scope)
+    for index in indices:
+        if isinstance(index, Constant) and index.value < 0:
+            scope.from_end.append(FromEnd(span.line, 0, int(index.value)))
+    return Load(name, tuple(indices), span)
+
+
+def _refuse_rank(node: cst.Subscript, name: str, table: Constants, scope: Scope) -> Expr:
+    rank = len(shape_of(table) or (0,))
+    brackets = "".join(f"[{letter}]" for letter in "ijklmnop"[:rank])
+    scope.error("P401", f"this is not one number of `{name}`", node, f"write `{name}{brackets}`")
+    return Constant(0, scope.span_of(node))
+
+
+def _problem_of(table: Constants) -> str | None:
+    """Why `table` cannot be looked up in at run time, if it cannot."""
+    if shape_of(table) is None:
+        return "its rows are of different lengths"
+    kinds = {type(value) for value in flat(table)}
+    if len(kinds) > 1:
+        return f"it holds {' and '.join(sorted(kind.__name__ for kind in kinds))}"
+    if any(isinstance(value, int) and not -(2**63) <= value < 2**63 for value in flat(table)):
+        return "it holds numbers beyond 64 bits"
+    if not flat(table):
+        return "it is empty"
+    if len(flat(table)) * 8 > MAX_BYTES:
+        return "it is larger than the 64 KB of constant memory"
+    return None
+
+
+def _buffer(name: str, table: Constants, span: Span) -> Buffer:
+    """A tuple of constants, in which `_problem_of` finds nothing wrong, as an array."""
+    values, shape = flat(table), shape_of(table)
+    assert shape is not None
+    extents = tuple(Constant(extent, span, PY_INT) for extent in shape)
+    return Buffer(name, ArrayType(_DTYPES[type(values[0])], extents, weak=True), Space.CONSTANT, values, span=span)
+
+
+def flat(table: Constants) -> tuple[bool | int | float, ...]:
+    """The numbers of a tuple and of those in it, in order."""
+    rows = (flat(item) if isinstance(item, tuple) else (item,) for item in table)
+    return tuple(value for row in rows for value in row)
+
+
+def shape_of(table: Constants) -> tuple[int, ...] | None:
+    """The extents of a tuple of tuples; None where they differ."""
+    inner = {shape_of(item) if isinstance(item, tuple) else () for item in table}
+    if len(inner) > 1 or None in inner:
+        return None
+    return (len(table), *(inner.pop() or () if inner else ()))

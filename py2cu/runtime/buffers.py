@@ -1,0 +1,45 @@
+"""A simulated kernel's own arrays: what `local(…)` makes there, and tuples of constants that are looked up in."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from py2cu.dtypes import ALIASES, BOOL, BY_NAME, F64, I64, DType
+from py2cu.runtime.arrays import UnwrittenArray
+from py2cu.runtime.elements import Element
+from py2cu.runtime.journal import THREAD
+from py2cu.runtime.python_integers import Integer
+
+
+def make_local(shape: Any, dtype: Any) -> UnwrittenArray:
+    """`local(shape, dtype)` in a simulated kernel."""
+    extents = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
+    return UnwrittenArray(THREAD.reserved_name(), extents, _dtype(dtype), [0] * math.prod(extents))
+
+
+def _dtype(said: Any) -> DType:
+    """The dtype that `said` means in a kernel, where the types of NumPy and torch are element classes."""
+    if isinstance(said, str):
+        return BY_NAME.get(said) or ALIASES[said]
+    if isinstance(said, type) and issubclass(said, Element):
+        return said.dtype
+    return {"bool": BOOL, "Integer": I64}.get(getattr(said, "__name__", ""), F64)
+
+
+class Table(tuple[Any, ...]):
+    """A tuple of constants: its integers are a kernel's, and an index that counts from the end is told."""
+
+    __slots__ = ()
+
+    def __getitem__(self, index: Any) -> Any:
+        at = int(index)
+        if at < 0 and not THREAD.counts_from_end(0, at):
+            THREAD.note("a negative index of a tuple of constants", str(at), is_open=True)
+        return super().__getitem__(at)
+
+
+def as_table(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """`values` as a table, where it is one of numbers or of such tuples."""
+    items = [as_table(v) if isinstance(v, tuple) else Integer(v) if v.__class__ is int else v for v in values]
+    return Table(items) if all(isinstance(v, bool | int | float | Table) for v in items) else values
