@@ -7,7 +7,10 @@ sizes; None means that nothing bounds it.
 
 from __future__ import annotations
 
+import functools
 import math
+from collections import Counter
+from collections.abc import Iterator
 from typing import Final, assert_never
 
 from py2cu.dtypes import Kind
@@ -27,11 +30,12 @@ from py2cu.ir.nodes import (
     Select,
     Unary,
 )
-from py2cu.ir.statements import Assign, For, Kernel
-from py2cu.ir.types import PY_INT, ElementType, PythonType, Type, kind_of
-from py2cu.ir.visit import statements
+from py2cu.ir.statements import Assign, Block, For, Kernel, Stmt, While
+from py2cu.ir.types import PY_INT, ArrayType, ElementType, PythonType, Type, kind_of
+from py2cu.ir.visit import blocks, names_in
 
 INT_MAX: Final = 2**31 - 1
+_NOTHING: Final = Range(0, 0, {})
 _ROUNDS: Final = 4  # after this many, what still grows has no bound
 
 
@@ -51,36 +55,87 @@ class Ranges:
                 self.names[parameter.name] = Range(reach={(parameter.name,): 1})
             elif isinstance(parameter.type, ElementType) and parameter.name not in self.names:
                 self.names[parameter.name] = of_type(parameter.type)
+        self.sizes = [_monomial(array.type) for array in kernel.arrays]
+        self._starts = dict(self.names)  # without what loops add to counters
         self._iterate()
 
     def _iterate(self) -> None:
+        places = tuple(_with_loops(self.kernel.body, ()))
         for round_ in range(_ROUNDS + 1):
             before = dict(self.names)
-            for stmt in statements(self.kernel.body):
+            added: dict[str, Range] = {}
+            for stmt, loops in places:
                 match stmt:
+                    case Assign(name=name) if (step := self._counted(stmt, loops)) is not None:
+                        added[name] = _sum(added.get(name, _NOTHING), step)
                     case Assign(name=name, value=value):
                         self._widen(name, self.of(value), round_)
                     case For(var=var):
                         self._widen(var, self.of_loop(stmt), round_)
+            for name, more in added.items():
+                self.names[name] = _sum(self._starts.get(name, _NOTHING), more)
             if before == self.names:
                 break
 
+    def _counted(self, stmt: Assign, loops: tuple[For | While, ...]) -> Range | None:
+        """What `name += 1` adds in all rounds of the loops around it, where extents of arrays bound their product."""
+        match stmt.value:
+            case Binary(op="+" | "-" as op, left=Name(id=name), right=Constant(value=int(step))) if name == stmt.name:
+                rounds: Range | None = constant(abs(step))
+                for loop in loops:
+                    rounds = rounds and self._rounds(loop, rounds)
+                if rounds is None or stmt.value.type != PY_INT or not self._is_bounded(rounds.reach or {}):
+                    return None
+                down = (step < 0) is (op == "+") and step != 0
+                return Range(-rounds.high, 0, rounds.reach) if down else Range(0, rounds.high, rounds.reach)
+            case _:
+                return None
+
+    def _rounds(self, loop: For | While, each: Range) -> Range | None:
+        """How often `loop` runs, times `each`; None where nothing bounds it."""
+        if isinstance(loop, While):
+            return None
+        start, stop, step = self.of(loop.start), self.of(loop.stop), self.of(loop.step)
+        if not step.low > 0:
+            return None
+        reach = self.upper(loop.stop) if start.is_natural else plus(stop.reach, start.reach)
+        reach = times(reach, each.reach)
+        return None if reach is None else Range(0, _product(max(0, stop.high - start.low), each.high), reach)
+
+    def _is_bounded(self, reach: Reach) -> bool:
+        """True where every product of dimensions is within the size of an array, which the launcher looks at anyway."""
+        return all(any(Counter(term) <= size for size in self.sizes) for term in reach if term)
+
+    def upper(self, expr: Expr) -> Reach | None:
+        """What `expr` does not exceed where it is positive."""
+        match expr:
+            case Call(function="builtins.min", args=args):
+                bounds = [bound for bound in map(self.upper, args) if bound is not None]
+                return min(bounds, key=len) if bounds else None
+            case Call(function="builtins.max", args=args):
+                return functools.reduce(larger, map(self.upper, args))
+            case _:
+                return self.of(expr).reach
+
     def _widen(self, name: str, found: Range, round_: int) -> None:
-        if name not in self.names:
-            self.names[name] = found
+        if name not in self._starts:
+            self.names[name] = self._starts[name] = found
             return
-        old = self.names[name]
+        old = self._starts[name]
         new = old.union(found)
         if round_ >= _ROUNDS - 1 and new != old:
             low = old.low if new.low >= old.low else -math.inf
             high = old.high if new.high <= old.high else math.inf
             new = Range(low, high, old.reach if new.reach == old.reach else None)
-        self.names[name] = new
+        self.names[name] = self._starts[name] = new
 
     def of_loop(self, loop: For) -> Range:
-        """The values of a loop's variable."""
+        """The values of a loop's variable, and in C the one that ends the loop."""
         start, stop, step = self.of(loop.start), self.of(loop.stop), self.of(loop.step)
-        reach = larger(start.reach, stop.reach)
+        is_upward = start.is_natural and step.low > 0
+        reach = self.upper(loop.stop) if is_upward else larger(start.reach, stop.reach)
+        if step.reach != {(): 1}:
+            reach = plus(reach, step.reach)
         if step.low > 0:
             return Range(start.low, max(start.low, stop.high - 1), reach)
         return Range(min(start.low, stop.low + 1), max(start.high, stop.high), reach)
@@ -153,7 +208,7 @@ class Ranges:
         is_float = isinstance(expr.type, ElementType | PythonType) and kind_of(expr.type) is Kind.FLOAT
         match expr.op:
             case "+":
-                return Range(a.low + b.low, a.high + b.high, plus(a.reach, b.reach))
+                return _sum(a, b)
             case "-":
                 apart = larger(a.reach, b.reach) if a.is_natural and b.is_natural else plus(a.reach, b.reach)
                 return Range(a.low - b.high, a.high - b.low, apart)
@@ -201,6 +256,25 @@ class Ranges:
         for arg in args[1:]:
             reach = larger(reach, arg.reach)
         return reach
+
+
+def _with_loops(block: Block, loops: tuple[For | While, ...]) -> Iterator[tuple[Stmt, tuple[For | While, ...]]]:
+    """Every statement with the loops around it."""
+    for stmt in block:
+        yield stmt, loops
+        around = (*loops, stmt) if isinstance(stmt, For | While) else loops
+        for inner in blocks(stmt):
+            yield from _with_loops(inner, around)
+
+
+def _sum(a: Range, b: Range) -> Range:
+    return Range(a.low + b.low, a.high + b.high, plus(a.reach, b.reach))
+
+
+def _monomial(type_: Type) -> Counter[str]:
+    """The dimensions of an array."""
+    assert isinstance(type_, ArrayType)
+    return Counter(name for dim in type_.dims for name in names_in(dim))
 
 
 def of_type(type_: Type) -> Range:

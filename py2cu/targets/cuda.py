@@ -107,7 +107,7 @@ def _bound_text(bound: Bound, kernel: Kernel) -> tuple[str, bool]:
     """
     sizes = [_monomial(array.type) for array in kernel.arrays]
     terms, is_whole = [], True
-    for names, factor in bound.terms:
+    for names, factor in sorted(bound.terms, key=lambda term: not term[0]):  # the constant last
         factors = [_symbol(name, kernel) for name in names] or ["1"]
         is_grid = len(names) == 2 and all(name.startswith(("grid", "block")) for name in names)
         if is_grid:

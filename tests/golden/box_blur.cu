@@ -13,7 +13,7 @@ __global__ void box_blur_kernel(
     index_t c = blockIdx.x * index_t(blockDim.x) + threadIdx.x;
     if (r >= h || c >= w) return;
     float total = 0.0f;
-    int64_t count = 0;
+    index_t count = 0;
     for (index_t y = max(r - radius, index_t(0)); y < min(r + radius + 1, h); ++y) {
         for (index_t z = max(c - radius, index_t(0)); z < min(c + radius + 1, w); ++z) {
             total += x[y * w + z];
@@ -26,8 +26,8 @@ __global__ void box_blur_kernel(
 cudaError_t box_blur_launch(
     const float* x, int64_t radius, float* out, int64_t h, int64_t w, dim3 grid, dim3 block, cudaStream_t stream)
 {
-    if (std::max({h + std::abs(radius), std::abs(radius) + w, int64_t(grid.y) * block.y, int64_t(grid.x) * block.x,
-            h * w}) <= INT32_MAX)
+    if (std::max({h + std::abs(radius), std::abs(radius) + w, h * w + 1, int64_t(grid.y) * block.y,
+            int64_t(grid.x) * block.x}) <= INT32_MAX)
         box_blur_kernel<int><<<grid, block, 0, stream>>>(x, radius, out, h, w);
     else
         box_blur_kernel<int64_t><<<grid, block, 0, stream>>>(x, radius, out, h, w);
