@@ -13,7 +13,7 @@ from py2cu.dtypes import Kind
 from py2cu.ir.extents import Name, Parameter
 from py2cu.ir.nodes import ArrayName, Expr, Invoke, Load
 from py2cu.ir.statements import Kernel, Store
-from py2cu.ir.types import ArrayType, PythonType, Width
+from py2cu.ir.types import PythonType, Width
 from py2cu.ir.visit import all_expressions, rebuild, rebuild_block, statements
 
 _INDEX = PythonType(Kind.INT, Width.INDEX)
@@ -46,12 +46,8 @@ def _with_arguments(caller: Kernel, done: dict[str, Kernel], kernel: Kernel) -> 
         if not isinstance(expr, Invoke):
             return expr
         function = before[expr.function]
-        given: dict[str, Expr] = dict(zip((p.name for p in function.parameters), expr.args, strict=True))
-        for parameter, arg in zip(function.parameters, expr.args, strict=True):
-            if isinstance(parameter.type, ArrayType) and isinstance(arg, ArrayName):
-                for own, extent in zip(parameter.type.dims, caller.array_type(arg.id).dims, strict=True):
-                    assert isinstance(own, Name)
-                    given[own.id] = rebuild(extent, _as_index)
+        given = caller.bind(expr, function)
+        given |= {name: rebuild(given[name], _as_index) for name in function.dims}
         taken = done[expr.function].parameters if expr.function in done else None
         names = [p.name for p in taken] if taken is not None else list(given)
         return replace(expr, args=tuple(given[name] for name in names))
