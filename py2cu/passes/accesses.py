@@ -197,14 +197,9 @@ def _element(array: str, indices: tuple[Expr, ...], limits: Limits, span: Span) 
 def limits_where(test: Expr, holds: bool) -> Limits:
     """The limits that follow from `test` being true, or false."""
     match test:
-        case Compare(op="<" | "<=", left=small, right=large) if holds:
-            return _below(small, large)
-        case Compare(op=">" | ">=", left=large, right=small) if holds:
-            return _below(small, large)
-        case Compare(op=">" | ">=", left=small, right=large) if not holds:
-            return _below(small, large)
-        case Compare(op="<" | "<=", left=large, right=small) if not holds:
-            return _below(small, large)
+        case Compare(op="<" | "<=" | ">" | ">=" as op, left=left, right=right):
+            small, large = (left, right) if op.startswith("<") is holds else (right, left)
+            return _below(small, large) if op.endswith("=") is not holds else _up_to(small, large)
         case BoolOp(op=op, left=left, right=right) if (op == "and") is holds:
             return limits_where(left, holds) | limits_where(right, holds)
         case Unary(op="not", operand=operand):
@@ -213,7 +208,26 @@ def limits_where(test: Expr, holds: bool) -> Limits:
             return frozenset()
 
 
-def _below(small: Expr, large: Expr | None) -> Limits:
-    """`small`, and the names in it, were compared with `large`."""
-    indices = (small, *(node for node in walk(small) if isinstance(node, Name)))
-    return frozenset(Limit(index, bound) for index in indices for bound in (large, None))
+def _up_to(small: Expr, large: Expr) -> Limits:
+    """`i <= n - 1` is `i < n`; any other of the kind says nothing of `n` itself."""
+    match large:
+        case Binary(op="-", left=bound, right=Constant(value=1)):
+            return _below(small, bound)
+        case _:
+            return _below(small, None)
+
+
+def _below(small: Expr, bound: Expr | None) -> Limits:
+    """`small` is less than `bound`, and so is what it adds a constant to; other names in it were just compared."""
+    compared = (small, *(node for node in walk(small) if isinstance(node, Name)))
+    return frozenset(Limit(index, None) for index in compared) | {Limit(index, bound) for index in _no_more_than(small)}
+
+
+def _no_more_than(expr: Expr) -> Iterator[Expr]:
+    """`i + 1` and `i`, for the one; whatever is certainly not greater than `expr`."""
+    yield expr
+    match expr:
+        case Binary(op="+", left=left, right=Constant(value=value)) if value >= 0:
+            yield from _no_more_than(left)
+        case Binary(op="+", left=Constant(value=value), right=right) if value >= 0:
+            yield from _no_more_than(right)
