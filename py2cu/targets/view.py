@@ -283,9 +283,12 @@ def kernel_arguments(kernel: Kernel, dialect: Dialect) -> tuple[Argument, ...]:
 
 
 def kernel_type(kernel: Kernel, dialect: Dialect, name: str, type_: Type, parameter: Parameter | None) -> str:
-    """Pointers are `__restrict__`: the binding refuses arguments that overlap what is written."""
+    """A kernel's pointers are `__restrict__`: the binding refuses arguments that overlap what is written.
+
+    A device function's are not, for its callers may pass it one array twice.
+    """
     match type_:
-        case ArrayType():
+        case ArrayType() if not kernel.key:
             return f"{launch_type(type_, parameter, dialect)} __restrict__"
         case PythonType(kind=Kind.FLOAT) if (narrowed := dict(kernel.narrowed).get(name)) is not None:
             return dialect.spell(narrowed.dtype)
