@@ -7,7 +7,7 @@ index, `int`, `float`, `bool` and `np.int32` are scalars.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -198,10 +198,16 @@ class AnnotationReader:
         )  # fmt: skip
 
 
-def unnamed_dims(parameter: str, rank: int, span: Span) -> tuple[Expr, ...]:
-    """Names for the extents of an array whose annotation names none."""
+def unnamed_dims(parameter: str, rank: int, span: Span, taken: Container[str] = ()) -> tuple[Expr, ...]:
+    """Names for the extents of an array whose annotation names none, and none of those that are taken."""
+
+    def free(name: str) -> str:
+        while name in taken:
+            name += "_"
+        return name
+
     names = [f"{parameter}_size"] if rank == 1 else [f"{parameter}_size{axis}" for axis in range(rank)]
-    return tuple(Name(name, span, PY_INT) for name in names)
+    return tuple(Name(free(name), span, PY_INT) for name in names)
 
 
 def _extent(node: ast.expr, span: Span) -> Expr | None:

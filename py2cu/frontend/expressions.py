@@ -119,7 +119,7 @@ class ExpressionReader:
         if name in self.scope.broken:
             return Constant(0, span)
         if (launched := self.scope.launch_object(node)) is not None:
-            return LaunchIndex(launched, "x", span)
+            return self._read_launch(node, launched, "x")
         if name in self.scope.arrays:
             self.scope.error(
                 "P303", f"`{name}` is an array; a kernel works on its elements", node, f"index it: `{name}[i]`"
@@ -156,7 +156,7 @@ class ExpressionReader:
         launched = self.scope.launch_object(node.value)
         if launched is not None:
             if attribute in _AXES:
-                return LaunchIndex(launched, attribute, self.scope.span_of(node))
+                return self._read_launch(node, launched, attribute)
             self.scope.error("P202", f"`{launched}` has x, y and z, not `{attribute}`", node, f"write `{launched}.x`")
             return Constant(0, self.scope.span_of(node))
         if isinstance(node.value, cst.Name) and node.value.value in self.scope.arrays:
@@ -164,8 +164,15 @@ class ExpressionReader:
             self.scope.error("P202", f"`.{attribute}` of an array is no number", node, hint)
             return Constant(0, self.scope.span_of(node))
         if (whole := self.scope.launch_object(node)) is not None:
-            return LaunchIndex(whole, "x", self.scope.span_of(node))
+            return self._read_launch(node, whole, "x")
         return self._read_outer(node, _text(node))
+
+    def _read_launch(self, node: cst.Name | cst.Attribute, launched: str, axis: str) -> Expr:
+        """A component of a launch object, which kernels see and device functions do not."""
+        if self.scope.returns:
+            message = f"`{launched}` is the kernel's: a device function sees its arguments alone"
+            self.scope.error("P202", message, node, "pass the index as an argument")
+        return LaunchIndex(launched, axis, self.scope.span_of(node))
 
     def _read_comparison(self, node: cst.Comparison) -> Expr:
         """`a < b <= c` is `a < b and b <= c`: operands have no effects, so reading `b` twice changes nothing."""

@@ -83,15 +83,15 @@ class FunctionReader:
     def _read(
         self, function: cst.FunctionDef, names: list[cst.Name], arrays: Sequence[ArrayType | None], key: str
     ) -> Kernel:
+        assigned = Counter(assigned_names(function.body.body))
+        given = {name.value for name in names}
         parameters = tuple(
-            Parameter(name.value, self._own(array, name), span=self.span_of(name))
+            Parameter(name.value, self._own(array, name, given | set(assigned)), span=self.span_of(name))
             for name, array in zip(names, arrays, strict=True)
         )
         taken = {p.name: p.type for p in parameters if isinstance(p.type, ArrayType)}
         buffers = BufferReader(self.reporter, self.environment, self.span_of, taken).read(function.body.body)
         taken |= {name: buffer.type for name, buffer in buffers.items()}
-        assigned = Counter(assigned_names(function.body.body))
-        given = {p.name for p in parameters}
         scope = Scope(
             self.reporter,
             self.environment,
@@ -127,11 +127,11 @@ class FunctionReader:
             key=key,
         )
 
-    def _own(self, array: ArrayType | None, name: cst.Name) -> ArrayType | PythonType:
-        """An array's extents go by names of the function's own; what a number is, only types can tell."""
+    def _own(self, array: ArrayType | None, name: cst.Name, used: set[str]) -> ArrayType | PythonType:
+        """An array's extents go by names that the function has not used; what a number is, only types can tell."""
         if array is None:
             return PY_INT
-        return ArrayType(array.dtype, unnamed_dims(name.value, len(array.dims), self.span_of(name)))
+        return ArrayType(array.dtype, unnamed_dims(name.value, len(array.dims), self.span_of(name), used))
 
 
 def _bare(decorator: cst.Decorator) -> cst.BaseExpression:

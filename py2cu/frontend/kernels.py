@@ -66,7 +66,8 @@ class _KernelReader:
         reader = StatementReader(scope, ExpressionReader(scope))
         block = reader.read_suite(function.body)
         size = self._size(options, parameters, annotations)
-        uses_launch = any(isinstance(node, LaunchIndex) for node in all_expressions(block))
+        bodies = (block, *(device_function.body for device_function in functions.found))
+        uses_launch = any(isinstance(node, LaunchIndex) for body in bodies for node in all_expressions(body))
         if function.asynchronous is not None:
             self._error("P103", "a kernel is a plain function, not `async`", function.name, "leave `async` out")
         if not parameters.indices and not parameters.launch and not uses_launch and not parameters.broken:

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from py2cu.dtypes import DType, TypeVariable
-from py2cu.ir.extents import FromEnd, Guard, IndexParameter, Parameter, place
+from py2cu.ir.extents import FromEnd, Guard, IndexParameter, Name, Parameter, place
 from py2cu.ir.intervals import Range
-from py2cu.ir.nodes import Expr, Invoke
+from py2cu.ir.nodes import ArrayName, Expr, Invoke
 from py2cu.ir.types import PY_INT, ArrayType, ElementType, ScalarType
 from py2cu.source import Span
 
@@ -335,6 +335,16 @@ class Kernel:
         found = self.buffer(name) or self.parameter(name)
         assert found is not None and isinstance(found.type, ArrayType), name
         return found.type
+
+    def bind(self, call: Invoke, function: Kernel) -> dict[str, Expr]:
+        """What a call in this kernel gives the names of a device function: its parameters, and its arrays' extents."""
+        given: dict[str, Expr] = {p.name: arg for p, arg in zip(function.parameters, call.args, strict=True)}
+        for parameter, arg in zip(function.parameters, call.args, strict=True):
+            if isinstance(parameter.type, ArrayType) and isinstance(arg, ArrayName):
+                for own, extent in zip(parameter.type.dims, self.array_type(arg.id).dims, strict=True):
+                    assert isinstance(own, Name), own
+                    given[own.id] = extent
+        return given
 
     def c_name(self, name: str) -> str:
         """`name` as the C++ text spells it: C++ keywords, macros and non-ASCII names are renamed."""

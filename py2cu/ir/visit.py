@@ -193,11 +193,25 @@ def statements(block: Block) -> Iterator[Stmt]:
             yield from statements(inner)
 
 
+def assigned_names(block: Block) -> Iterator[str]:
+    """The name that each assignment and each loop under `block` gives a value, in order."""
+    for stmt in statements(block):
+        if isinstance(stmt, Assign):
+            yield stmt.name
+        elif isinstance(stmt, For):
+            yield stmt.var
+
+
 def all_expressions(block: Block) -> Iterator[Expr]:
     """Every expression node under `block`."""
     for stmt in statements(block):
         for expr in expressions(stmt):
             yield from walk(expr)
+
+
+def called_functions(block: Block) -> tuple[str, ...]:
+    """The keys of the device functions that `block` calls, each once."""
+    return tuple(dict.fromkeys(node.function for node in all_expressions(block) if isinstance(node, Invoke)))
 
 
 def rebuild_block(

@@ -17,26 +17,23 @@ from dataclasses import dataclass, replace
 
 from py2cu.diagnostics import Reporter
 from py2cu.ir.extents import Binary, Guard, IndexParameter, Name
-from py2cu.ir.nodes import BoolOp, Compare, Expr, LaunchIndex, Load, Select, Unary
+from py2cu.ir.nodes import BoolOp, Compare, Expr, LaunchIndex
 from py2cu.ir.printer import print_expr
 from py2cu.ir.statements import (
     Assert,
     Assign,
     Block,
-    Break,
-    Continue,
-    For,
     If,
     Kernel,
     Print,
     Return,
     Stmt,
     Store,
-    While,
 )
 from py2cu.ir.types import PY_INT, ElementType
-from py2cu.ir.visit import children, expressions, names_in, statements
+from py2cu.ir.visit import assigned_names, called_functions, names_in, statements
 from py2cu.options import DEFAULT_BLOCKS
+from py2cu.passes.accesses import Access, Limit, find_accesses
 from py2cu.source import Span
 
 AXES = "xyz"
@@ -48,17 +45,18 @@ def add_guards(kernel: Kernel, reporter: Reporter) -> Kernel:
     if kernel.indices:
         return _guard_indices(kernel)
     globals_ = find_global_indices(kernel)
-    kernel = _infer_size(kernel, globals_)
-    missing = _missing_guards(kernel, globals_)
+    accesses = find_accesses(kernel)
+    kernel = _infer_size(kernel, globals_, accesses)
+    missing = _missing_guards(kernel, globals_, accesses)
     if not missing:
         return kernel
     place = max(_position(kernel.body, guard.index) for guard in missing)
     first = missing[0]
-    done = {type(stmt): what for stmt in statements(kernel.body[: place + 1]) if (what := _EFFECTS.get(type(stmt)))}
+    done = next(_effects(kernel, kernel.body[: place + 1]), None)
     if done:
         test = f"if {print_expr(first.index)} >= {print_expr(first.extent)}: return"
         hint = f"compute the index first, then write `{test}`"
-        reporter.error("P405", f"a guard belongs here, after {next(iter(done.values()))}", first.span, hint)
+        reporter.error("P405", f"a guard belongs here, after {done}", first.span, hint)
         return kernel
     for guard in missing:
         index, extent = print_expr(guard.index), print_expr(guard.extent)
@@ -87,14 +85,27 @@ def _leave_past(limits: list[tuple[Expr, Expr]]) -> If:
 
 def _guard_indices(kernel: Kernel) -> Kernel:
     """A guard for every index that the kernel does not compare with its own extent before each access."""
-    accesses = tuple(_accesses(kernel.body, frozenset()))
+    accesses = find_accesses(kernel)
 
     def is_guarded(index: IndexParameter) -> bool:
-        limit = Limit(index.name, index.extent)
+        limit = Limit(Name(index.name, type=PY_INT), index.extent)
         return bool(accesses) and all(limit in access.limits for access in accesses)
 
     guards = tuple(Guard(i.name, i.extent, i.axis) for i in kernel.indices if not is_guarded(i))
     return replace(kernel, guards=guards)
+
+
+def _effects(kernel: Kernel, block: Block) -> Iterator[str]:
+    """What `block` has done to the world, by itself or through the functions that it calls."""
+    functions = {function.key: function for function in kernel.functions}
+    waiting = [(kernel, block)]
+    while waiting:
+        caller, block = waiting.pop()
+        for stmt in statements(block):
+            if type(stmt) in _EFFECTS and not (isinstance(stmt, Store) and caller.buffer(stmt.array)):
+                yield _EFFECTS[type(stmt)]
+        called = [functions.pop(key) for key in called_functions(block) if key in functions]
+        waiting += [(function, function.body) for function in called]
 
 
 # --- global indices -----------------------------------------------------------------------------------------------
@@ -102,11 +113,7 @@ def _guard_indices(kernel: Kernel) -> Kernel:
 
 def find_global_indices(kernel: Kernel) -> dict[str, str]:
     """Locals that are a thread's place in the whole grid, with their axis."""
-    assigned = Counter(
-        stmt.name if isinstance(stmt, Assign) else stmt.var
-        for stmt in statements(kernel.body)
-        if isinstance(stmt, Assign | For)
-    )
+    assigned = Counter(assigned_names(kernel.body))
     found = {}
     for stmt in kernel.body:
         if isinstance(stmt, Assign) and assigned[stmt.name] == 1 and (axis := global_axis(stmt.value)):
@@ -133,92 +140,6 @@ def global_axis(expr: Expr) -> str | None:
             return None
 
 
-# --- what is indexed, and under which limits ----------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Limit:
-    """`name`, or an expression by its text, was found to be less than `bound`."""
-
-    name: str
-    bound: Expr
-
-
-@dataclass(frozen=True, slots=True)
-class _Access:
-    """An array access, and the limits that hold where it happens."""
-
-    array: str
-    indices: tuple[Expr, ...]
-    limits: frozenset[Limit]
-    span: Span
-
-    def is_limited(self, name: str) -> bool:
-        return any(limit.name == name for limit in self.limits)
-
-
-def _accesses(block: Block, limits: frozenset[Limit]) -> Iterator[_Access]:
-    """Every array access of `block`, in order. A test limits what stands under it; one that leaves, what follows."""
-    for stmt in block:
-        for expr in expressions(stmt):
-            yield from _expression_accesses(expr, limits)
-        match stmt:
-            case Store(array=array, indices=indices, span=span):
-                yield _Access(array, indices, limits, span)
-            case Print(span=span) | Assert(span=span):
-                yield _Access("", (), limits, span)  # an effect, though of no array: threads past the end have none
-            case If(test=test, body=body, orelse=orelse):
-                yield from _accesses(body, limits | limits_where(test, True))
-                yield from _accesses(orelse, limits | limits_where(test, False))
-                if body and isinstance(body[-1], Return | Continue | Break):
-                    limits |= limits_where(test, False)
-            case While(test=test, body=body, orelse=orelse):
-                yield from _accesses(body, limits | limits_where(test, True))
-                yield from _accesses(orelse, limits)
-            case For(body=body, orelse=orelse):
-                yield from _accesses(body, limits)
-                yield from _accesses(orelse, limits)
-
-
-def _expression_accesses(expr: Expr, limits: frozenset[Limit]) -> Iterator[_Access]:
-    match expr:
-        case BoolOp(op=op, left=left, right=right):
-            yield from _expression_accesses(left, limits)
-            yield from _expression_accesses(right, limits | limits_where(left, op == "and"))
-        case Select(test=test, then=then, orelse=orelse):
-            yield from _expression_accesses(test, limits)
-            yield from _expression_accesses(then, limits | limits_where(test, True))
-            yield from _expression_accesses(orelse, limits | limits_where(test, False))
-        case _:
-            if isinstance(expr, Load):
-                yield _Access(expr.array, expr.indices, limits, expr.span)
-            for child in children(expr):
-                yield from _expression_accesses(child, limits)
-
-
-def limits_where(test: Expr, holds: bool) -> frozenset[Limit]:
-    """The limits that follow from `test` being true, or false."""
-    match test:
-        case Compare(op="<" | "<=", left=small, right=large) if holds:
-            return _limits(small, large)
-        case Compare(op=">" | ">=", left=large, right=small) if holds:
-            return _limits(small, large)
-        case Compare(op=">" | ">=", left=small, right=large) if not holds:
-            return _limits(small, large)
-        case Compare(op="<" | "<=", left=large, right=small) if not holds:
-            return _limits(small, large)
-        case BoolOp(op=op, left=left, right=right) if (op == "and") is holds:
-            return limits_where(left, holds) | limits_where(right, holds)
-        case Unary(op="not", operand=operand):
-            return limits_where(operand, not holds)
-        case _:
-            return frozenset()
-
-
-def _limits(small: Expr, large: Expr) -> frozenset[Limit]:
-    return frozenset(Limit(name, large) for name in (*names_in(small), print_expr(small)))
-
-
 # --- missing guards -----------------------------------------------------------------------------------------------
 
 
@@ -230,15 +151,22 @@ class _Missing:
     span: Span
 
 
-def _missing_guards(kernel: Kernel, globals_: dict[str, str]) -> list[_Missing]:
-    found: dict[tuple[str, Expr], _Missing] = {}
-    for access in _accesses(kernel.body, frozenset()):
-        for dim, index in enumerate(access.indices):
-            axis = globals_.get(index.id) if isinstance(index, Name) else global_axis(index)
-            if axis and not access.is_limited(print_expr(index)):
-                extent = _size_on(kernel, axis) or kernel.array_type(access.array).dims[dim]
-                found.setdefault((print_expr(index), extent), _Missing(index, extent, axis, access.span))
+def _missing_guards(kernel: Kernel, globals_: dict[str, str], accesses: tuple[Access, ...]) -> list[_Missing]:
+    found: dict[tuple[Expr, Expr], _Missing] = {}
+    for access in accesses:
+        place = access.place
+        axis = _axis(place.index, globals_)
+        if axis and place.index and Limit(place.index, None) not in access.limits:
+            extent = _size_on(kernel, axis) or kernel.array_type(place.array).dims[place.dim]
+            found.setdefault((place.index, extent), _Missing(place.index, extent, axis, access.span))
     return list(found.values())
+
+
+def _axis(index: Expr | None, globals_: dict[str, str]) -> str | None:
+    """The axis along which `index` is a thread's place in the whole grid."""
+    if isinstance(index, Name):
+        return globals_.get(index.id)
+    return global_axis(index) if index else None
 
 
 def _size_on(kernel: Kernel, axis: str) -> Expr | None:
@@ -246,20 +174,17 @@ def _size_on(kernel: Kernel, axis: str) -> Expr | None:
     return kernel.size[place] if kernel.size and place < len(kernel.size) else None
 
 
-def _infer_size(kernel: Kernel, globals_: dict[str, str]) -> Kernel:
+def _infer_size(kernel: Kernel, globals_: dict[str, str], accesses: tuple[Access, ...]) -> Kernel:
     """Where the kernel says no `size`: the extents that its global indices run over, if they say one for every axis."""
     if kernel.size is not None:
         return kernel
     extents: dict[str, Expr] = {}
-    for access in _accesses(kernel.body, frozenset()):
-        for dim, index in enumerate(access.indices):
-            axis = globals_.get(index.id) if isinstance(index, Name) else global_axis(index)
-            if axis:
-                extents.setdefault(axis, kernel.array_type(access.array).dims[dim])
-    for access in _accesses(kernel.body, frozenset()):
-        for limit in access.limits:
-            if limit.name in globals_ and _is_extent(kernel, limit.bound):
-                extents[globals_[limit.name]] = limit.bound
+    for place in (access.place for access in accesses):
+        if axis := _axis(place.index, globals_):
+            extents.setdefault(axis, kernel.array_type(place.array).dims[place.dim])
+    for limit in (limit for access in accesses for limit in access.limits):
+        if (axis := _axis(limit.index, globals_)) and limit.bound and _is_extent(kernel, limit.bound):
+            extents[axis] = limit.bound
     axes = AXES[: max((AXES.index(axis) for axis in (*extents, *globals_.values())), default=-1) + 1]
     if not axes or not all(axis in extents for axis in axes):
         return kernel
@@ -270,8 +195,11 @@ def _infer_size(kernel: Kernel, globals_: dict[str, str]) -> Kernel:
 def _is_extent(kernel: Kernel, expr: Expr) -> bool:
     scalars = {p.name for p in kernel.parameters if p.type == PY_INT}
     known = set(kernel.dims) | scalars
-    assigned = {stmt.name for stmt in statements(kernel.body) if isinstance(stmt, Assign)}
-    return bool(names_in(expr)) and set(names_in(expr)) <= known - assigned and not isinstance(expr.type, ElementType)
+    return (
+        bool(names_in(expr))
+        and set(names_in(expr)) <= known - set(assigned_names(kernel.body))
+        and not isinstance(expr.type, ElementType)
+    )
 
 
 def _position(body: tuple[Stmt, ...], index: Expr) -> int:

@@ -21,7 +21,7 @@ from py2cu.ir.intervals import Range, Reach, times
 from py2cu.ir.nodes import ArrayName, Call, Convert, Expr, Invoke, LaunchIndex, Load, Unary
 from py2cu.ir.statements import Assign, Block, Bound, For, Kernel, Return, Stmt
 from py2cu.ir.types import PY_INT, ArrayType, PythonType, ScalarType, Width
-from py2cu.ir.visit import all_expressions, children, rebuild_block, statements
+from py2cu.ir.visit import all_expressions, called_functions, children, rebuild_block, statements
 from py2cu.passes.lower_semantics import EXTREMA
 from py2cu.passes.ranges import INT_MAX, Ranges, of_type
 
@@ -78,7 +78,7 @@ def _called_back(callers: Sequence[Kernel]) -> set[str]:
     ringed: set[str] = set()
     for caller in callers:
         seen.add(caller.key)
-        ringed |= {node.function for node in all_expressions(caller.body) if isinstance(node, Invoke)} & seen
+        ringed |= seen.intersection(called_functions(caller.body))
     return ringed
 
 

@@ -13,28 +13,33 @@ from py2cu.dtypes import Kind
 from py2cu.ir.extents import Name, Parameter
 from py2cu.ir.nodes import ArrayName, Expr, Invoke, Load
 from py2cu.ir.statements import Kernel, Store
-from py2cu.ir.types import ArrayType, PythonType, Width
-from py2cu.ir.visit import all_expressions, rebuild, rebuild_block, statements
+from py2cu.ir.types import PythonType, Width
+from py2cu.ir.visit import all_expressions, called_functions, rebuild, rebuild_block, statements
 
 _INDEX = PythonType(Kind.INT, Width.INDEX)
 
 
 def pass_extents(kernel: Kernel, reporter: Reporter) -> Kernel:
-    """The kernel with functions that take what their bodies use, and nothing else."""
+    """The kernel with functions that take what their bodies use, and nothing else.
+
+    One that is called before its turn, in a ring of calls, takes all that it might use.
+    """
     done: dict[str, Kernel] = {}
+    ringed: set[str] = set()
     for function in kernel.functions:
-        done[function.key] = _with_used_parameters(_with_arguments(function, done, kernel), done)
+        ringed |= {key for key in called_functions(function.body) if key not in done}
+        function = _with_arguments(function, done, kernel)
+        done[function.key] = _with_used_parameters(function, function.key in ringed)
     return replace(_with_arguments(kernel, done, kernel), functions=tuple(done.values()))
 
 
-def _with_used_parameters(function: Kernel, done: dict[str, Kernel]) -> Kernel:
+def _with_used_parameters(function: Kernel, all_of_them: bool) -> Kernel:
     nodes = tuple(all_expressions(function.body))
     used = {node.id for node in nodes if isinstance(node, Name | ArrayName)}
     used |= {node.array for node in nodes if isinstance(node, Load)}
     used |= {stmt.array for stmt in statements(function.body) if isinstance(stmt, Store)}
-    calls_itself = any(isinstance(node, Invoke) and node.function == function.key for node in nodes)
-    own = tuple(p for p in function.parameters if p.name in used or calls_itself)
-    extents = tuple(Parameter(name, _INDEX) for name in function.dims if name in used or calls_itself)
+    own = tuple(p for p in function.parameters if all_of_them or p.name in used)
+    extents = tuple(Parameter(name, _INDEX) for name in function.dims if all_of_them or name in used)
     return replace(function, parameters=own + extents)
 
 
@@ -46,12 +51,8 @@ def _with_arguments(caller: Kernel, done: dict[str, Kernel], kernel: Kernel) -> 
         if not isinstance(expr, Invoke):
             return expr
         function = before[expr.function]
-        given: dict[str, Expr] = dict(zip((p.name for p in function.parameters), expr.args, strict=True))
-        for parameter, arg in zip(function.parameters, expr.args, strict=True):
-            if isinstance(parameter.type, ArrayType) and isinstance(arg, ArrayName):
-                for own, extent in zip(parameter.type.dims, caller.array_type(arg.id).dims, strict=True):
-                    assert isinstance(own, Name)
-                    given[own.id] = rebuild(extent, _as_index)
+        given = caller.bind(expr, function)
+        given |= {name: rebuild(given[name], _as_index) for name in function.dims}
         taken = done[expr.function].parameters if expr.function in done else None
         names = [p.name for p in taken] if taken is not None else list(given)
         return replace(expr, args=tuple(given[name] for name in names))

@@ -14,7 +14,7 @@ from py2cu.ir.extents import Binary, Constant, Name, Parameter, Role
 from py2cu.ir.nodes import ArrayName, Expr, Load, Unary
 from py2cu.ir.statements import Family, Kernel, Space, Store
 from py2cu.ir.types import ArrayType, ElementType, PythonType, Type, Width
-from py2cu.ir.visit import all_expressions, statements
+from py2cu.ir.visit import all_expressions, called_functions, statements
 from py2cu.targets.spell_expressions import Callee, Dialect
 from py2cu.targets.spell_statements import Line, Speller, comment_text
 
@@ -60,6 +60,7 @@ class FunctionView:
     head: str
     arguments: tuple[Argument, ...]
     body: tuple[Line, ...]
+    is_called_ahead: bool  # by a function that comes before it: it is declared first
 
     @property
     def template_head(self) -> str:
@@ -218,18 +219,24 @@ def _fill(items: tuple[str, ...], width: int) -> list[str]:
 
 def spell_functions(kernel: Kernel, dialect: Dialect) -> tuple[tuple[FunctionView, ...], dict[str, Callee]]:
     """The device functions of `kernel`, and what their callers need to know of them."""
-    callees: dict[str, Callee] = {}
-    views = []
-    for function in kernel.functions:
-        callees[function.key] = Callee(function, "")
-        names = _spell_function(function, dialect, callees).template
-        if names:
-            callees[function.key] = Callee(function, f"<{', '.join(names)}>")
-        views.append(_spell_function(function, dialect, callees))
-    return tuple(views), callees
+    callees = {function.key: Callee(function, "") for function in kernel.functions}
+    while True:  # what a function is a template over, it is for what it calls as well
+        before = dict(callees)
+        views = []
+        called: set[str] = set()
+        for function in kernel.functions:
+            view = _spell_function(function, dialect, callees, is_called_ahead=function.key in called)
+            if view.template:
+                callees[function.key] = Callee(function, f"<{', '.join(view.template)}>")
+            views.append(view)
+            called.update(called_functions(function.body))
+        if callees == before:
+            return tuple(views), callees
 
 
-def _spell_function(function: Kernel, dialect: Dialect, callees: dict[str, Callee]) -> FunctionView:
+def _spell_function(
+    function: Kernel, dialect: Dialect, callees: dict[str, Callee], *, is_called_ahead: bool
+) -> FunctionView:
     speller = Speller(function, dialect, callees)
     result = "void" if function.result is None else speller.type_text(function.result)
     arguments = tuple(
@@ -239,7 +246,8 @@ def _spell_function(function: Kernel, dialect: Dialect, callees: dict[str, Calle
     body = tuple(speller.block(function.body))
     texts = " ".join([result, *(a.type for a in arguments), *(line.text for line in body)])
     names = tuple(name for name in ("T", "U", "V", "W", "index_t") if _is_template_name(name, texts, dialect, function))
-    return FunctionView(doc_lines(function.doc), names, f"{result} {function.symbol}", arguments, body)
+    head = f"{result} {function.symbol}"
+    return FunctionView(doc_lines(function.doc), names, head, arguments, body, is_called_ahead)
 
 
 def _is_template_name(name: str, texts: str, dialect: Dialect, function: Kernel) -> bool:
@@ -295,9 +303,12 @@ def kernel_arguments(kernel: Kernel, dialect: Dialect) -> tuple[Argument, ...]:
 
 
 def kernel_type(kernel: Kernel, dialect: Dialect, name: str, type_: Type, parameter: Parameter | None) -> str:
-    """Pointers are `__restrict__`: the binding refuses arguments that overlap what is written."""
+    """A kernel's pointers are `__restrict__`: the binding refuses arguments that overlap what is written.
+
+    A device function's are not, for its callers may pass it one array twice.
+    """
     match type_:
-        case ArrayType():
+        case ArrayType() if not kernel.key:
             return f"{launch_type(type_, parameter, dialect)} __restrict__"
         case PythonType(kind=Kind.FLOAT) if (narrowed := dict(kernel.narrowed).get(name)) is not None:
             return dialect.spell(narrowed.dtype)
