@@ -1,0 +1,88 @@
+"""`python -m benchmarks.sass`: how many machine instructions the kernels of the examples take, beside those written by
+hand in `by_hand.cu`. Needs nvcc and cuobjdump, no GPU. `--save` writes the table to benchmarks/results.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from benchmarks.table import Row, render
+from py2cu.pipeline import translate_file
+from py2cu.runtime.toolchain import find_nvcc
+from py2cu.source import SourceFile
+from py2cu.translation import TargetName
+
+HERE = Path(__file__).parent
+LIMIT = 1.05
+
+
+def rows(architecture: str) -> list[Row]:
+    by_hand = counts(HERE / "by_hand.cu", architecture)
+    found = []
+    for path in sorted(HERE.parent.glob("examples/*.py")):
+        text = translate_file(SourceFile(path.name, path.read_text(encoding="utf-8")), targets=[TargetName.CUDA])
+        with tempfile.TemporaryDirectory() as folder:
+            source = Path(folder) / f"{path.stem}.cu"
+            source.write_text(text.cuda.kernel.text, encoding="utf-8")
+            (Path(folder) / f"{path.stem}.h").write_text(text.cuda.header.text, encoding="utf-8")
+            emitted = counts(source, architecture)
+        for signature in text.signatures:
+            name = f"{signature.op}_kernel"
+            ratio = emitted[name] / by_hand[name]
+            found.append(
+                Row(signature.name, f"{emitted[name]}", f"{by_hand[name]}", ratio, f"≤ {LIMIT}", ratio <= LIMIT)
+            )
+    return found
+
+
+def counts(source: Path, architecture: str) -> Mapping[str, int]:
+    """Instructions of every kernel in `source`, by name, of the 32-bit instantiation where there are two."""
+    nvcc = find_nvcc()
+    tool = shutil.which("cuobjdump") or str(Path(nvcc).parent / "cuobjdump")
+    with tempfile.TemporaryDirectory() as folder:
+        cubin = Path(folder) / "kernels.cubin"
+        subprocess.run([str(nvcc), "-O3", "-cubin", f"-arch={architecture}", source, "-o", cubin], check=True)
+        listing = subprocess.run([tool, "-sass", cubin], check=True, capture_output=True, text=True).stdout
+    found: dict[str, int] = {}
+    for function in re.split(r"^\s*Function : ", listing, flags=re.MULTILINE)[1:]:
+        symbol = function.split(maxsplit=1)[0]
+        match = re.match(r"_Z(\d+)", symbol)
+        assert match is not None, symbol
+        name = symbol[match.end() :][: int(match[1])]
+        if not symbol[match.end() + int(match[1]) :].startswith("IlE"):
+            found[name] = instructions(function)
+    return found
+
+
+def instructions(listing: str) -> int:
+    """The instructions of one function, without the padding behind its last one: a branch to itself, and NOPs."""
+    operations = re.findall(r"/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+ )?([A-Z][\w.]*)", listing)
+    while operations and operations[-1].split(".")[0] in ("NOP", "BRA"):
+        operations.pop()
+    return len(operations)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.sass", description=__doc__)
+    parser.add_argument("--arch", default="sm_90", help="compiled for it (default: sm_90)")
+    parser.add_argument("--save", action="store_true", help="also write the table to benchmarks/results")
+    options = parser.parse_args()
+
+    version = subprocess.run([str(find_nvcc()), "--version"], check=True, capture_output=True, text=True).stdout
+    release = re.search(r"release ([\d.]+)", version)
+    head = f"{datetime.date.today()}: SASS instructions for {options.arch}, nvcc {release and release[1]}"
+    text = f"{head}\n\n{render(rows(options.arch))}\n"
+    print(text)
+    if options.save:
+        (HERE / "results" / f"{datetime.date.today()}-sass-{options.arch}.md").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
