@@ -7,7 +7,9 @@ Each stage reports what it finds wrong and goes on; the errors of a file are rai
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import contextlib
+import gc
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain, product
 from pathlib import PurePath
@@ -53,7 +55,8 @@ def everywhere(run: Pass) -> Pass:
 
     def run_all(kernel: Kernel, reporter: Reporter) -> Kernel:
         functions = tuple(run(function, reporter) for function in kernel.functions)
-        return replace(run(kernel, reporter), functions=functions)
+        kernel = run(kernel, reporter)
+        return replace(kernel, functions=functions) if functions else kernel
 
     return run_all
 
@@ -80,6 +83,19 @@ LOWERINGS: Final[tuple[Pass, ...]] = (
 )
 
 
+@contextlib.contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Translating makes a great many nodes and no rings of them: looking for such would take a tenth of the time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+@_collector_paused()
 def translate_file(
     file: SourceFile,
     only: str | None = None,
@@ -97,6 +113,7 @@ def translate_file(
     return _translate(_stem(file), module, [(source, None) for source in sources], targets, reporter, notes)
 
 
+@_collector_paused()
 def translate_function(
     file: SourceFile, line: int, name: str, options: KernelOptions, live: Mapping[str, object]
 ) -> Translation:

@@ -67,7 +67,7 @@ def _environment() -> Environment:
         autoescape=False,
         bytecode_cache=_CompiledTemplates(str(location() / "templates")),
     )
-    environment.globals |= {"wrapped": wrapped}
+    environment.globals |= {"wrapped": wrapped, "needed": _needed}
     environment.filters |= {
         "mapped": _mapped,
         "is_zero": _is_zero,
@@ -101,10 +101,8 @@ def _render_cuda(name: str, source: str, families: tuple[Family, ...]) -> Artifa
     return Artifacts(
         name,
         TargetName.CUDA,
-        _with_includes(
-            f"{name}.cu", "cuda/kernel.cu.j2", common | _shared(views, "__device__ inline", "__constant__ const")
-        ),
-        _with_includes(f"{name}.h", "cuda/launcher.h.j2", common),
+        _text(f"{name}.cu", "cuda/kernel.cu.j2", common | _shared(views, "__device__ inline", "__constant__ const")),
+        _text(f"{name}.h", "cuda/launcher.h.j2", common),
         _binding_text(f"{name}.cpp", common, families, groups, is_cuda=True),
     )
 
@@ -116,8 +114,8 @@ def _render_cpu(name: str, source: str, families: tuple[Family, ...]) -> Artifac
     return Artifacts(
         name,
         TargetName.CPU,
-        _with_includes(f"{name}_cpu.cpp", "cpu/kernel.cpp.j2", common | _shared(views, "static inline", "const")),
-        _with_includes(f"{name}_cpu.h", "cpu/launcher.h.j2", common),
+        _text(f"{name}_cpu.cpp", "cpu/kernel.cpp.j2", common | _shared(views, "static inline", "const")),
+        _text(f"{name}_cpu.h", "cpu/launcher.h.j2", common),
         _binding_text(f"{name}_cpu_binding.cpp", common, families, groups, is_cuda=False),
     )
 
@@ -131,13 +129,6 @@ def _shared(views: tuple[KernelView, ...], function: str, table: str) -> dict[st
         "tables": ["\n".join(wrap_line(f"{table} {text};")) for text in tables],
         "functions": list(dict.fromkeys(function for view in views for function in view.functions)),
     }
-
-
-def _with_includes(file: str, template: str, facts: Mapping[str, object]) -> Text:
-    """Rendered once to see which headers the text needs, then with them."""
-    body = _render(template, {**facts, "includes": []})
-    includes = sorted(header for header, mention in _INCLUDES.items() if re.search(mention, body))
-    return _split(file, _render(template, {**facts, "includes": includes}))
 
 
 def _binding_text(
@@ -158,15 +149,12 @@ def _binding_text(
         "is_generic": any(view.launches[0].condition for view in views),
         "uses_overlap": any(view.given_overlaps or view.made_overlaps for view in views),
     }
-    return _split(file, _render("binding/binding.cpp.j2", {**common, **facts}))
+    return _text(file, "binding/binding.cpp.j2", {**common, **facts})
 
 
-def _render(template: str, facts: Mapping[str, object]) -> str:
-    return _environment().get_template(template).render(facts)
-
-
-def _split(file: str, rendered: str) -> Text:
-    """Text and line map, from lines that end in their origin."""
+def _text(file: str, template: str, facts: Mapping[str, object]) -> Text:
+    """A rendered file and its line map, from lines that end in their origin."""
+    rendered = _environment().get_template(template).render(facts)
     lines, origins = [], []
     for line in rendered.split("\n"):
         text, _, origin = line.partition(_ORIGIN)
@@ -180,6 +168,11 @@ def _split(file: str, rendered: str) -> Text:
 
 def _mapped(line: Line) -> str:
     return f"{line.text}{_ORIGIN}{line.origin}" if line.origin else line.text
+
+
+def _needed(body: str) -> list[str]:
+    """The headers that a text needs."""
+    return sorted(header for header, mention in _INCLUDES.items() if re.search(mention, body))
 
 
 def _operand(extent: str) -> str:

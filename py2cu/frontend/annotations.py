@@ -7,6 +7,7 @@ index, `int`, `float`, `bool` and `np.int32` are scalars.
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Callable, Container
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -165,8 +166,7 @@ class AnnotationReader:
         if equals and label.isidentifier():
             text = value
         try:
-            tree = ast.parse(text, mode="eval").body
-            extent = _extent(tree, span)
+            extent = _extent(_parsed(text), span)
         except (SyntaxError, ValueError, RecursionError):
             extent = None
         if extent is None:
@@ -208,6 +208,11 @@ def unnamed_dims(parameter: str, rank: int, span: Span, taken: Container[str] = 
 
     names = [f"{parameter}_size"] if rank == 1 else [f"{parameter}_size{axis}" for axis in range(rank)]
     return tuple(Name(free(name), span, PY_INT) for name in names)
+
+
+@functools.lru_cache(4096)
+def _parsed(text: str) -> ast.expr:
+    return ast.parse(text, mode="eval").body
 
 
 def _extent(node: ast.expr, span: Span) -> Expr | None:

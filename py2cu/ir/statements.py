@@ -309,6 +309,8 @@ class Kernel:
     @property
     def plain(self) -> Kernel:
         """An instance of a generic kernel as if it were written for its dtypes alone."""
+        if not self.variables:
+            return self
 
         def change(parameter: Parameter) -> Parameter:
             type_ = parameter.type
@@ -348,7 +350,7 @@ class Kernel:
 
     def c_name(self, name: str) -> str:
         """`name` as the C++ text spells it: C++ keywords, macros and non-ASCII names are renamed."""
-        return dict(self.renamed).get(name, name)
+        return next((spelled for old, spelled in self.renamed if old == name), name)
 
     @property
     def dims(self) -> tuple[str, ...]:

@@ -77,6 +77,8 @@ def walk(expr: Expr) -> Iterator[Expr]:
 
 def names_in(expr: Expr) -> tuple[str, ...]:
     """The names that `expr` reads, in order, each once."""
+    if isinstance(expr, Name):
+        return (expr.id,)
     return tuple(dict.fromkeys(node.id for node in walk(expr) if isinstance(node, Name)))
 
 

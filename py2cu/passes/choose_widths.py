@@ -53,6 +53,8 @@ def _follow_calls(kernel: Kernel) -> tuple[Kernel, ...]:
     It starts from what their types allow, and every round can only say more, so that any number of rounds is right.
     Callers are visited before what they call: but for rings of calls, a function's arguments are known by its turn.
     """
+    if not kernel.functions:
+        return ()
     functions = {function.key: replace(function, given=_unknown(function)) for function in kernel.functions}
     callers = (kernel, *reversed(kernel.functions))
     ringed = _called_back(callers)
