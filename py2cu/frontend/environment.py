@@ -29,7 +29,12 @@ KNOWN = frozenset(
 )
 
 
-Constants = tuple["Constants | bool | int | float", ...]
+Number = bool | int | float
+Constants = tuple["Constants | Number", ...]
+
+MAX_NUMBERS: Final = 64 * 1024 // 4  # of a table: what fits constant memory
+MAX_STEPS: Final = 300  # from a name to the farthest number that it is computed from
+_LITERAL: Final = (bool, int, float, str)
 
 _SIGNS: Final[dict[type[cst.BaseUnaryOp], Callable[..., Any]]] = {
     cst.Minus: operator.neg, cst.Plus: operator.pos, cst.BitInvert: operator.invert,
@@ -52,6 +57,7 @@ class Environment:
     stars: list[str] = field(default_factory=list)
     live: Mapping[str, object] = field(default_factory=dict)
     unread: frozenset[str] = frozenset()  # bound by statements that were left out: for messages alone
+    _values: dict[str, Number | str | Constants | None] = field(default_factory=dict)  # of the definitions asked for
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -108,8 +114,19 @@ class Environment:
         """What the source assigns to `name` outside the kernel."""
         return self.definitions.get(name)
 
-    def constant(self, node: cst.BaseExpression, depth: int = 8) -> bool | int | float | str | None:
-        """The literal number or string that `node` is or names; None if it is none."""
+    def constant(self, node: cst.BaseExpression) -> Number | str | None:
+        """The number or string that `node` is, names or computes of others; None if it is none."""
+        found = self._value(node)
+        return None if isinstance(found, tuple) else found
+
+    def constants(self, node: cst.BaseExpression) -> Constants | None:
+        """The tuple of numbers, or of such tuples, that `node` is or names; None if it is none."""
+        found = self._value(node)
+        return found if isinstance(found, tuple) else None
+
+    def _value(self, node: cst.BaseExpression, depth: int = 0) -> Number | str | Constants | None:
+        if depth > MAX_STEPS:
+            return None
         match node:
             case cst.Integer() | cst.Float() | cst.SimpleString():
                 value = node.evaluated_value
@@ -117,36 +134,23 @@ class Environment:
             case cst.Name(value="True" | "False"):
                 return node.value == "True"
             case cst.UnaryOperation(operator=sign, expression=inner) if type(sign) in _SIGNS:
-                return _computed(_SIGNS[type(sign)], self.constant(inner, depth))
+                return _computed(_SIGNS[type(sign)], self._value(inner, depth + 1))
             case cst.BinaryOperation(left=left, operator=sign, right=right) if type(sign) in _OPERATORS:
-                return _computed(_OPERATORS[type(sign)], self.constant(left, depth), self.constant(right, depth))
-            case cst.Name(value=name) if name in self.definitions and depth:
-                return self.constant(self.definitions[name], depth - 1)
+                return _computed(_OPERATORS[type(sign)], self._value(left, depth + 1), self._value(right, depth + 1))
+            case cst.Tuple(elements=elements):
+                return as_constants(self._value(element.value, depth + 1) for element in elements)
+            case cst.Name(value=name) if name in self.definitions:
+                if name not in self._values:
+                    self._values[name] = None  # for a name that is defined by itself
+                    self._values[name] = self._value(self.definitions[name], depth + 1)
+                return self._values[name]
             case cst.Name(value=name) if name not in self.imports and name not in self.functions:
                 live = self.live.get(name)
-                return live if isinstance(live, bool | int | float | str) else None
+                return as_constants(live) if isinstance(live, tuple) else live if isinstance(live, _LITERAL) else None
             case cst.Name() | cst.Attribute():
                 return CONSTANTS.get(self.qualify(node) or "")
             case _:
                 return None
-
-    def constants(self, node: cst.BaseExpression, depth: int = 8) -> Constants | None:
-        """The tuple of constants, or of such tuples, that `node` is or names; None if it is none."""
-        match node:
-            case cst.Tuple(elements=elements):
-                items = [self._item(element.value, depth) for element in elements]
-                known = tuple(item for item in items if item is not None)
-                return known if len(known) == len(items) else None
-            case cst.Name(value=name) if name in self.definitions and depth:
-                return self.constants(self.definitions[name], depth - 1)
-            case cst.Name(value=name) if name not in self.imports and name not in self.functions:
-                return as_constants(self.live.get(name))
-            case _:
-                return None
-
-    def _item(self, node: cst.BaseExpression, depth: int) -> Constants | bool | int | float | None:
-        found = self.constant(node, depth)
-        return found if isinstance(found, bool | int | float) else self.constants(node, depth)
 
     def _starred(self, name: str) -> str | None:
         """What `from math import *` makes of `name`, as far as kernels know it."""
@@ -182,16 +186,31 @@ class Environment:
         self.imports[name] = qualified
 
 
-def as_constants(value: object) -> Constants | None:
-    """`value` where it is a tuple of numbers, or of such tuples."""
-    if not isinstance(value, tuple):
-        return None
-    items = [item if isinstance(item, bool | int | float) else as_constants(item) for item in value]
-    known = tuple(item for item in items if item is not None)
-    return known if len(known) == len(items) else None
+def as_constants(values: Iterable[object]) -> Constants | None:
+    """The values as a tuple, where all are numbers or such tuples, and not too many to look up in."""
+    found: list[Constants | Number] = []
+    count = 0
+    for value in values:
+        item = as_constants(value) if isinstance(value, tuple) else value
+        if not isinstance(item, bool | int | float | tuple):
+            return None
+        found.append(item)
+        count += sum(1 for _ in numbers(item))
+        if count > MAX_NUMBERS:
+            return None
+    return tuple(found)
 
 
-def _computed(compute: Callable[..., Any], *operands: object) -> bool | int | float | None:
+def numbers(value: Constants | Number) -> Iterator[Number]:
+    """The numbers of a tuple and of those in it, in order."""
+    if isinstance(value, tuple):
+        for item in value:
+            yield from numbers(item)
+    else:
+        yield value
+
+
+def _computed(compute: Callable[..., Any], *operands: object) -> Number | None:
     """What Python makes of these operands, where they are numbers of a size that it computes at once."""
     numbers = [operand for operand in operands if isinstance(operand, bool | int | float)]
     if len(numbers) < len(operands) or any(abs(number) > _LARGE for number in numbers):

@@ -12,7 +12,7 @@ from typing import Final
 import libcst as cst
 
 from py2cu.dtypes import BOOL, F64, I64
-from py2cu.frontend.environment import Constants
+from py2cu.frontend.environment import Constants, Number, numbers
 from py2cu.frontend.scope import Scope
 from py2cu.ir.extents import Constant, FromEnd
 from py2cu.ir.nodes import Expr, Load
@@ -20,7 +20,6 @@ from py2cu.ir.statements import Buffer, Space
 from py2cu.ir.types import PY_INT, ArrayType
 from py2cu.source import Span
 
-MAX_BYTES: Final = 64 * 1024  # of constant memory
 _DTYPES: Final = {bool: BOOL, int: I64, float: F64}
 
 Read = Callable[[cst.BaseExpression], Expr]
@@ -33,7 +32,7 @@ def read_lookup(node: cst.Subscript, scope: Scope, read: Read) -> Expr | None:
     if table is None or not isinstance(name, cst.Name):
         return None
     indices = [_read_index(subscript, scope, read) for subscript in subscripts]
-    found: Constants | bool | int | float = table
+    found: Constants | Number = table
     for axis, index in enumerate(indices):
         if index is None:
             return Constant(0, scope.span_of(node))
@@ -99,30 +98,23 @@ def _problem_of(table: Constants) -> str | None:
     """Why `table` cannot be looked up in at run time, if it cannot."""
     if shape_of(table) is None:
         return "its rows are of different lengths"
-    kinds = {type(value) for value in flat(table)}
+    values = tuple(numbers(table))
+    kinds = {type(value) for value in values}
     if len(kinds) > 1:
         return f"it holds {' and '.join(sorted(kind.__name__ for kind in kinds))}"
-    if any(isinstance(value, int) and not -(2**63) <= value < 2**63 for value in flat(table)):
+    if any(isinstance(value, int) and not -(2**63) <= value < 2**63 for value in values):
         return "it holds numbers beyond 64 bits"
-    if not flat(table):
+    if not values:
         return "it is empty"
-    if len(flat(table)) * 8 > MAX_BYTES:
-        return "it is larger than the 64 KB of constant memory"
     return None
 
 
 def _buffer(name: str, table: Constants, span: Span) -> Buffer:
     """A tuple of constants, in which `_problem_of` finds nothing wrong, as an array."""
-    values, shape = flat(table), shape_of(table)
+    values, shape = tuple(numbers(table)), shape_of(table)
     assert shape is not None
     extents = tuple(Constant(extent, span, PY_INT) for extent in shape)
     return Buffer(name, ArrayType(_DTYPES[type(values[0])], extents, weak=True), Space.CONSTANT, values, span=span)
-
-
-def flat(table: Constants) -> tuple[bool | int | float, ...]:
-    """The numbers of a tuple and of those in it, in order."""
-    rows = (flat(item) if isinstance(item, tuple) else (item,) for item in table)
-    return tuple(value for row in rows for value in row)
 
 
 def shape_of(table: Constants) -> tuple[int, ...] | None:

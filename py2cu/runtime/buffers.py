@@ -41,5 +41,7 @@ class Table(tuple[Any, ...]):
 
 def as_table(values: tuple[Any, ...]) -> tuple[Any, ...]:
     """`values` as a table, where it is one of numbers or of such tuples."""
+    if len(values) > 2**14:
+        return values  # data of the module: no kernel has a table so large
     items = [as_table(v) if isinstance(v, tuple) else Integer(v) if v.__class__ is int else v for v in values]
     return Table(items) if all(isinstance(v, bool | int | float | Table) for v in items) else values
