@@ -84,7 +84,8 @@ def run(mutation: Mutation | None, cases: Iterable[str]) -> Outcome:
             if done.returncode:
                 failed = FAILED.search(done.stdout) if is_test else None
                 said = [failed[1]] if failed else [*done.stdout.splitlines()[:2], *done.stderr.splitlines()[-1:]]
-                return Outcome(True, " ".join(said or [f"{case} (exit {done.returncode})"]))
+                broke = "Traceback" in done.stderr or (is_test and failed is None)
+                return Outcome(not broke, " ".join([*(["BROKE"] if broke else []), *said, f"(exit {done.returncode})"]))
     return Outcome(False, "SURVIVED")
 
 

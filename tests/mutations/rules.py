@@ -100,7 +100,11 @@ MUTATIONS: Final = (
     ),
     *_rule(
         "Python integers are exact",
-        ("if found.reach is None:\n            return Width.LONG", "if False:\n            pass", "emulated:shifts"),
+        (
+            "if found.reach is None:\n            return Width.LONG",
+            "if found.reach is None:\n            return Width.INT",
+            "emulated:tuples",
+        ),
         (
             "return Width.INT if found.reach.get((), 0) <= INT_MAX else Width.LONG",
             "return Width.INT",
@@ -111,7 +115,7 @@ MUTATIONS: Final = (
             "if False:",
             "kept:launch_parameters",
         ),
-        ("self.bounds.append(found.reach)\n", "", "emulated:scalars"),
+        ("self.bounds.append(found.reach)\n", "pass\n", "tests/test_goldens.py"),
         (
             "if isinstance(value, int) and not -(2**63) <= value < 2**64:",
             "if False:",
