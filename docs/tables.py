@@ -1,0 +1,321 @@
+"""The generated parts of `language.md`: tables of the registries, and what real translations say.
+
+In: the page, whose generated parts stand between `<!-- generated: NAME -->` and `<!-- end -->`. Out: the page with
+those parts made anew. `cuda` and `refusal` show what becomes of the Python block above them, any other name is a row of
+`TABLES`. `tests/test_language.py` holds the page against this; `pytest --update-golden` writes it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+from py2cu.builtins import CONSTANTS, ROWS, formulas
+from py2cu.builtins.registry import Builtin, Rule
+from py2cu.codes import CODES
+from py2cu.diagnostics import TranslationError, render
+from py2cu.dtypes import ALIASES, DTYPES, GENERIC, promote, promote_weak
+from py2cu.pipeline import translate_file
+from py2cu.source import SourceFile
+from py2cu.targets.helpers import HELPERS
+from py2cu.translation import TargetName, Translation
+
+IMPORTS: Final = """\
+import math
+import numpy as np
+import torch
+from jaxtyping import BFloat16, Bool, Float, Float16, Float32, Float64, Int, Int8, Int16, Int32, Int64, Num
+from jaxtyping import UInt8, UInt16, UInt32, UInt64
+from torch import Tensor
+from py2cu import Index, blockDim, blockIdx, device, gridDim, kernel, threadIdx
+
+"""
+PART: Final = re.compile(r"<!-- generated: (\w+) -->\n.*?<!-- end -->\n", re.DOTALL)
+BLOCK: Final = re.compile(r"^```python\n(.*?)^```\n", re.DOTALL | re.MULTILINE)
+PARAMETERS: Final = {"float32": "np.float32", "int32": "np.int32", "uint8": "np.uint8", "int": "int", "float": "float"}
+ARGUMENTS: Final = ("a", "b", "c")
+
+
+def regenerate(page: str) -> str:
+    """The page with every generated part made anew."""
+
+    def made(part: re.Match[str]) -> str:
+        name = part[1]
+        text = BESIDE[name](_block_above(page, part.start())) if name in BESIDE else TABLES[name]()
+        return f"<!-- generated: {name} -->\n{text}\n<!-- end -->\n"
+
+    return PART.sub(made, page)
+
+
+def kernels_of(page: str) -> list[tuple[int, str, bool]]:
+    """Every Python block that holds a kernel: its line, its text, and whether the page shows it refused."""
+    return [
+        (page.count("\n", 0, block.start()) + 1, block[1], page.startswith("\n<!-- generated: refusal", block.end()))
+        for block in BLOCK.finditer(page)
+        if "@kernel" in block[1]
+    ]
+
+
+def _block_above(page: str, place: int) -> str:
+    *_, block = BLOCK.finditer(page[:place])
+    return block[1]
+
+
+# --- translations ---
+
+
+def translate(python: str) -> Translation:
+    """A block as a file; its imports come last, so that its lines keep their numbers."""
+    return translate_file(SourceFile("kernels.py", f"{python}\n{IMPORTS}"), targets=[TargetName.CUDA])
+
+
+def device_text(python: str) -> str:
+    """What the user wrote of a block's translation: no includes, no launchers, no helpers."""
+    functions = re.split(r"\n\n(?=\S)", translate(python).cuda.kernel.text.strip())
+    return "\n\n".join(text for text in functions if "__global__" in text or _is_device_function(text))
+
+
+def _is_device_function(text: str) -> bool:
+    found = re.search(r"^__device__ .*?(\w+)\(", text, re.MULTILINE)
+    return found is not None and found[1] not in HELPERS
+
+
+def refusal(python: str) -> str:
+    """What is printed about a block that is refused."""
+    try:
+        translate(python)
+    except TranslationError as refused:
+        return render(refused.diagnostics)
+    raise AssertionError(f"this is not refused:\n{python}")
+
+
+def in_c(expression: str, types: str | Sequence[str]) -> str:
+    """What becomes of an expression of `a`, `b` and `c`, parameters of these types; the code where it is refused."""
+    each = [types] * len(ARGUMENTS) if isinstance(types, str) else types
+    given = ", ".join(f"{name}: {PARAMETERS[type_]}" for name, type_ in zip(ARGUMENTS, each, strict=False))
+    head = f'@kernel\ndef f(i: Index["n"], {given}, x: Float32[Tensor, "h w"], out: Float64[Tensor, "n"]):\n'
+    try:
+        text = device_text(f"{head}    result = {expression}\n    out[i] = result\n")
+    except TranslationError as refused:
+        return refused.diagnostics[0].code
+    found = re.search(r"^ *\w+ result = (.*);$", text, re.MULTILINE)
+    assert found is not None, text
+    return code(found[1])
+
+
+# --- tables ---
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Markdown; bars inside a cell are escaped."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
+
+
+def code(text: object) -> str:
+    return f"`{text}`"
+
+
+def codes(names: Iterable[object]) -> str:
+    return ", ".join(map(code, names))
+
+
+def dtypes() -> str:
+    def aliases(name: str) -> list[str]:
+        return [alias for alias, dtype in ALIASES.items() if dtype.name == name]
+
+    rows = [
+        [code(f"{row.jaxtyping}[Tensor, …]"), code(row.name), codes(aliases(row.name)), code(row.c),
+         f"{row.low:.4g} to {row.high:.4g}" if row.precision else f"{row.low} to {row.high}"]
+        for row in DTYPES
+    ]  # fmt: skip
+    return table(["array of", "scalar and cast", "annotated also as", "in C++", "range"], rows)
+
+
+def generic() -> str:
+    return table(["annotation", "admits"], [[code(name), codes(admits)] for name, admits in GENERIC.items()])
+
+
+def promotion() -> str:
+    def met(a: object) -> str:
+        return "–" if a is None else str(a)
+
+    kinds = sorted({row.kind for row in DTYPES})
+    weak = [[f"**Python {kind.name.lower()}**", *(met(promote_weak(b, kind)) for b in DTYPES)] for kind in kinds]
+    rows = [[f"**{a}**", *(met(promote(a, b)) for b in DTYPES)] for a in DTYPES]
+    return table(["", *map(str, DTYPES)], [*rows, *weak])
+
+
+OPERATORS: Final = (
+    ("a + b", "wraps around at the element's width"),
+    ("a - b", "the same"),
+    ("a * b", "the same"),
+    ("a / b", "true division, of whole numbers too"),
+    ("a // b", "rounds down"),
+    ("a % b", "has the sign of `b`"),
+    ("a ** 3", "of whole numbers the exponent is a constant and not negative"),
+    ("a ** b", ""),
+    ("-a", "the least number is its own negative"),
+    ("a & b", "of whole numbers"),
+    ("a << b", "by 0 up to the width less one"),
+    ("a >> b", "keeps the sign"),
+    ("~a", ""),
+    ("a < b", ""),
+    ("a < b <= 7", "each operand evaluated once"),
+    ("not a", ""),
+    ("a and b", "the operand that decides, not its truth"),
+    ("a or b", "the same"),
+    ("a if b > 0 else 1", "evaluates one branch"),
+)
+
+
+def operators() -> str:
+    columns = ("float32", "int32", "uint8", "int")
+    rows = [[code(text), *(in_c(text, type_) for type_ in columns), means] for text, means in OPERATORS]
+    return table(["Python", *columns[:-1], "Python int", ""], rows)
+
+
+RANGES: Final = (
+    ("i // 4", "an index is not negative"),
+    ("a // 4", "an argument may be"),
+    ("i % len(x)", "extents are not negative"),
+    ("min(i + 1, x.shape[1] - 1)", "extents are arguments of the kernel"),
+)
+
+
+def ranges() -> str:
+    return table(["Python", "CUDA", ""], [[code(text), in_c(text, "int"), why] for text, why in RANGES])
+
+
+CASTS: Final = ("int", "float", "bool", "np.float32", "np.int32", "np.uint8", "np.uint64", "np.float16", "torch.bool")
+
+
+def casts() -> str:
+    columns = ("float32", "int32", "uint8", "int")
+    rows = [[code(f"{name}(a)"), *(in_c(f"{name}(a)", type_) for type_ in columns)] for name in CASTS]
+    return table(["Python", *columns[:-1], "Python int"], rows)
+
+
+def builtins() -> str:
+    """Every function but the casts: its names, and what it becomes."""
+    columns = ("float32", "float", "int32", "int")
+    rows = [
+        [codes(map(spelled, row.names)), *(in_c(called(row), type_) for type_ in columns)]
+        for row in ROWS.values()
+        if row.rule is not Rule.CAST
+    ]
+    return table(["Python", "float32", "Python float", "int32", "Python int"], rows)
+
+
+def called(row: Builtin) -> str:
+    """A call with as few arguments as it takes."""
+    return f"{spelled(row.key)}({', '.join(ARGUMENTS[: row.arity[0]])})"
+
+
+def spelled(qualified: str) -> str:
+    """A qualified name as users write it."""
+    return qualified.removeprefix("builtins.").replace("numpy.", "np.")
+
+
+def formula_rows() -> str:
+    rows = [
+        [codes(f"{spelled(name)}({', '.join(row.parameters)})" for name in row.names), code(row.text)]
+        for row in formulas.ROWS
+    ]
+    return table(["Python", "means"], rows)
+
+
+def constants() -> str:
+    return codes(map(spelled, CONSTANTS))
+
+
+def refused_functions() -> str:
+    rows = [[code(spelled(name)), hint[0].upper() + hint[1:]] for name, hint in formulas.REFUSED.items()]
+    return table(["Python", "instead"], rows)
+
+
+def helpers() -> str:
+    def comment(text: str) -> str:
+        return re.match(r"// (.*)", text)[1]  # type: ignore[index]
+
+    return table(["helper", "what it does"], [[code(name), comment(text)] for name, text in HELPERS.items()])
+
+
+REFUSED: Final = (
+    ("v = [x[0, 0], 1.0]", "lists, dicts, sets"),
+    ("v = sum(k for k in range(3))", "comprehensions and generators"),
+    ("v = lambda k: k", "`lambda`"),
+    ('v = "text"', "strings outside `print`"),
+    ("v = (k := 3)", "`:=`"),
+    ("v = i in (1, 2)", "`in`, `is`"),
+    ("v = x[0]", "a row of an array"),
+    ("v = x[0, :]", "slices"),
+    ("v = x * 2", "arithmetic of whole arrays"),
+    ("v = x.sum()", "methods"),
+    ("v = x @ x", "`@`"),
+    ("for v in x: pass", "loops over anything but `range`"),
+    ("match i:\n        case 0: pass", "`match`"),
+    ("with torch.no_grad(): pass", "`with`"),
+    ("try: pass\n    except: pass", "`try`, `raise`"),
+    ("import os", "`import` in a kernel"),
+    ("a, *b = i, 1, 2", "`*` in an assignment"),
+    ("x = 1", "assignment to an array parameter"),
+    ("i = 1", "assignment to an element index"),
+    ("return i", "a kernel's result"),
+    ("x[0, 0]", "a value that is dropped"),
+)
+
+
+def refused_syntax() -> str:
+    head = '@kernel\ndef f(i: Index["n"], x: Float32[Tensor, "h w"], out: Float32[Tensor, "n"]):\n    out[i] = 0\n'
+
+    def codes_of(python: str) -> str:
+        try:
+            device_text(f"{head}    {python}\n")
+        except TranslationError as refused:
+            found = refused.diagnostics[0]
+            return f"{code(found.code)}: {found.hint}"
+        raise AssertionError(f"this is not refused: {python}")
+
+    rows = [[what, code(re.sub(r"\s+", " ", python)), codes_of(python)] for python, what in REFUSED]
+    return table(["not in a kernel", "such as", "instead"], rows)
+
+
+AREAS: Final = {
+    "1": "syntax", "2": "names", "3": "types", "4": "memory and guards", "5": "barriers", "6": "build",
+    "7": "performance",
+}  # fmt: skip
+
+
+def code_rows() -> str:
+    return table(["code", "area", "what"], [[code(c), AREAS[c[1]], row.title] for c, row in CODES.items()])
+
+
+def notes() -> str:
+    """What `--notes` says."""
+    return table(["code", "what costs, and what to write instead"], [[code(c), CODES[c].meaning] for c in NOTES])
+
+
+NOTES: Final = [name for name in CODES if name.startswith("P7")]
+
+TABLES: Final[dict[str, Callable[[], str]]] = {
+    "dtypes": dtypes,
+    "generic": generic,
+    "promotion": promotion,
+    "operators": operators,
+    "ranges": ranges,
+    "casts": casts,
+    "builtins": builtins,
+    "formulas": formula_rows,
+    "constants": constants,
+    "refused_functions": refused_functions,
+    "refused_syntax": refused_syntax,
+    "helpers": helpers,
+    "notes": notes,
+    "codes": code_rows,
+}
+BESIDE: Final[dict[str, Callable[[str], str]]] = {
+    "cuda": lambda python: f"```cuda\n{device_text(python)}\n```",
+    "refusal": lambda python: f"```text\n{refusal(python)}\n```",
+}

@@ -1,0 +1,80 @@
+"""Whether cases hold in the tree that is imported: `python -m tests.mutations.judge compiled:division refused:print`.
+
+Prints the first that does not and why, and exits with 1. Kernels are built without torch's binding, which takes a
+second instead of ten.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from tests.mutations.rules import FOLDERS
+from tests.test_error_cases import said_about, sections
+from tests.test_kernel_cases import device_functions, import_kernels, read_case, translate
+
+Run = Callable[[Mapping[str, Any]], None]
+ROOT = Path(__file__).parents[1] / "cases"
+
+
+def find_fault(case: str) -> str | None:
+    """What is wrong with a case; None where it holds."""
+    how, _, name = case.partition(":")
+    name, _, kernel = name.partition(".")
+    path = ROOT / FOLDERS[how] / f"{name}.case"
+    match how:
+        case "refused":
+            _, python, expected = sections(path)
+            return None if said_about(path, python) == expected else "says something else"
+        case "kept":
+            kept = read_case(path)
+            emitted = device_functions(translate(kept).cuda.kernel.text)
+            return None if emitted == kept.sections["cuda"] else "is another text"
+        case "sanitized":
+            return compare(path, kernel, "cpu", sanitize=True)
+        case _:
+            return compare(path, kernel, how)
+
+
+def compare(path: Path, only: str, where: str, sanitize: bool = False) -> str | None:
+    """What a kernel of a case, or each of them, computes otherwise than its Python."""
+    from py2cu.diagnostics import TranslationError
+    from py2cu.pipeline import translate_file
+    from py2cu.runtime.check import check_kernel
+    from py2cu.source import SourceFile
+    from tests.fuzz.judge import Checked
+    from tests.fuzz.libraries import CompileFailure, Device, build
+
+    case, device = read_case(path), Device(where)
+    file = SourceFile(path.name, case.python)
+    with tempfile.TemporaryDirectory() as folder:
+        kernels = [kernel for kernel in import_kernels(case, Path(folder)) if only in ("", kernel.__name__)]
+        try:
+            translations = [translate_file(file, kernel.__name__, device.targets) for kernel in kernels]
+            runs = build(translations, device, sanitize)
+        except TranslationError as refused:
+            return f"is refused: {refused.diagnostics[0].code}"
+        except CompileFailure:
+            return "does not compile"
+        for kernel, translation, run in zip(kernels, translations, runs, strict=True):
+            checked = Checked(kernel.python, translation.signatures[0], renaming(run))
+            report = check_kernel(checked, device="cpu")
+            if not report.ok:
+                return f"{kernel.__name__}: {report.failures[0].kind if report.failures else 'is not proven'}"
+    return None
+
+
+def renaming(run: Run) -> Run:
+    """`run`, which goes by C++'s names: a word of its own has an underscore there."""
+    return lambda arguments: run({**{f"{name}_": value for name, value in arguments.items()}, **arguments})
+
+
+if __name__ == "__main__":
+    for each in sys.argv[1:]:
+        print(each, flush=True)
+        if fault := find_fault(each):
+            print(fault)
+            sys.exit(1)

@@ -1,0 +1,455 @@
+"""The rules of the language, the source that keeps each, and the cases that fail without it.
+
+A row's text stands once in the package, in whichever file: rows outlive a move. `cpu:`, `emulated:` and `sanitized:`
+name a kernel case, or one kernel of it, that is compared with its Python: as CPU text, as CUDA text compiled for the
+CPU, as CPU text that stops at undefined behaviour. `kept:` compares a case with the text that is kept, `refused:` an
+error case with what is said. Anything else is a test.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+FOLDERS: Final = {
+    "cpu": "kernels",
+    "emulated": "kernels",
+    "sanitized": "kernels",
+    "kept": "kernels",
+    "refused": "errors",
+}
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """`old`, which keeps `rule`, becomes `new`: one of `cases` must fail."""
+
+    rule: str
+    old: str
+    new: str
+    cases: tuple[str, ...]
+
+
+def find(mutation: Mutation, root: Path) -> list[Path]:
+    """The files of the package that hold the text, once for every place."""
+    places = []
+    for path in sorted((root / "py2cu").rglob("*.py")):
+        places += [path.relative_to(root)] * path.read_text(encoding="utf-8").count(mutation.old)
+    return places
+
+
+def _rule(rule: str, *mutations: tuple[str, str, str]) -> tuple[Mutation, ...]:
+    return tuple(Mutation(rule, old, new, tuple(cases.split())) for old, new, cases in mutations)
+
+
+MUTATIONS: Final = (
+    *_rule(
+        "Python floats are doubles",
+        (
+            'return "bool" if kind is Kind.BOOL else "double"',
+            'return "bool" if kind is Kind.BOOL else "float"',
+            "cpu:casts",
+        ),
+        ("len(found) == uses[name] and len(set(found)) == 1 and", "", "cpu:scalars"),
+        ("if len(found) == uses[name] and len", "if len", "cpu:number_types.floats"),
+    ),
+    *_rule(
+        "Python numbers are weak",
+        (
+            "return ElementType(promote_weak(dtype, kind))",
+            "return ElementType(dtype if kind is not Kind.FLOAT else F64)",
+            "cpu:promotion",
+        ),
+        ("if element.kind >= kind:", "if False:", "tests/unit/test_elements.py"),
+        ("return {Kind.INT: I64, Kind.FLOAT: DEFAULT_FLOAT}[kind]", "return element", "tests/unit/test_elements.py"),
+    ),
+    *_rule(
+        "promotion is torch's",
+        ("met = promote(left, right)", "met = left", "cpu:promotion"),
+        (
+            "return signed if signed.bits > unsigned.bits else _wider_signed(unsigned)",
+            "return signed",
+            "tests/unit/test_elements.py",
+        ),
+        ("return F32  # neither holds the other's values", "return a", "tests/unit/test_elements.py"),
+    ),
+    *_rule(
+        "elements wrap",
+        (
+            "if isinstance(type_, ElementType) and type_.dtype.kind is Kind.INT and expr.op in WRAPPING:",
+            "if False:",
+            "cpu:integer_wrap",
+        ),
+        (
+            "return wrapping(expr)\n            return self.helper(\n",
+            "return expr\n            return self.helper(\n",
+            "cpu:integer_wrap",
+        ),
+        (
+            "case ElementType(dtype=dtype) if dtype.variable or (dtype.bits < 32 and not dtype.signed):",
+            "case ElementType(dtype=dtype) if False:",
+            "cpu:number_types.integers",
+        ),
+        (
+            "return self.helper(WRAPPING[expr.op], expr) if self.may_overflow(expr, dtype) else expr",
+            "return expr",
+            "sanitized:integer_wrap sanitized:bits",
+        ),
+        ('return expr if fits else self.helper("wrapping_shift", expr)', "return expr", "tests/test_undefined.py"),
+    ),
+    *_rule(
+        "Python integers are exact",
+        (
+            "if found.reach is None:\n            return Width.LONG",
+            "if found.reach is None:\n            return Width.INT",
+            "emulated:tuples",
+        ),
+        (
+            "return Width.INT if found.reach.get((), 0) <= INT_MAX else Width.LONG",
+            "return Width.INT",
+            "cpu:loop_carried_integer emulated:loop_carried_integer",
+        ),
+        (
+            'if max(_rank(left), _rank(right)) < _ORDER.index(width) and expr.op != "//":',
+            "if False:",
+            "kept:launch_parameters",
+        ),
+        ("self.bounds.append(found.reach)\n", "pass\n", "tests/test_goldens.py"),
+        (
+            "if isinstance(value, int) and not -(2**63) <= value < 2**64:",
+            "if False:",
+            "refused:constants_beyond_64_bits refused:constant_beyond_uint64",
+        ),
+    ),
+    *_rule(
+        "// and % floor",
+        ("if a.is_natural and b.is_natural and not is_generic(type_):", "if True:", "cpu:division"),
+        (
+            "return a % b != 0 && (a < 0) != (b < 0) ? quotient - 1 : quotient;",
+            "return quotient;",
+            "cpu:division",
+        ),
+        ("if (rest != 0 && (b < 0) != (rest < 0)) quotient -= 1;", "", "cpu:division"),
+        ("return (b < 0) != (rest < 0) ? rest + b : rest;", "return rest;", "cpu:division"),
+        ("return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;", "return rest;", "cpu:division"),
+        ("if (rest == 0) return copysign(rest, b);", "", "cpu:division"),
+    ),
+    *_rule(
+        "/ is true division",
+        ('if expr.op == "/" and kind_of(type_) is not Kind.FLOAT:', "if False:", "cpu:division"),
+        (
+            "type_ = ElementType(DEFAULT_FLOAT) if isinstance(type_, ElementType) else PY_FLOAT\n            left",
+            "type_ = PY_FLOAT\n            left",
+            "cpu:number_types.floats",
+        ),
+    ),
+    *_rule(
+        "** is Python's",
+        (
+            "if isinstance(right, Constant) and right.value >= 0:",
+            "if isinstance(right, Constant):",
+            "refused:negative_power",
+        ),
+        (
+            'return self.helper("int_pow", expr)',
+            'return Call("math.pow", (expr.left, expr.right), expr.span, expr.type)',
+            "cpu:powers",
+        ),
+        ("if (exponent % 2 != 0) result *= factor;", "result *= factor;", "cpu:powers"),
+    ),
+    *_rule(
+        "and, or, chains: short-circuit, once, value-returning",
+        ('{"and": "&&", "or": "||"}', '{"and": "&", "or": "|"}', "cpu:boolean_operators"),
+        ("kind_of(type_) is not Kind.BOOL\n            ):\n", "False\n            ):\n", "cpu:boolean_operators"),
+        (
+            'then, orelse = (right, left) if op == "and" else (left, right)',
+            "then, orelse = left, right",
+            "cpu:boolean_operators",
+        ),
+        (
+            'result = link if result is None else BoolOp("and", result, link, span)',
+            "result = link",
+            "cpu:comparisons",
+        ),
+        ("if is_cheap(middle) or _is_index_sum(middle):", "if True:", "kept:evaluated_once"),
+        (
+            "return replace(expr, left=left if is_cheap(left) else self.local(left))",
+            "return replace(expr, left=left)",
+            "kept:evaluated_once",
+        ),
+    ),
+    *_rule(
+        "range",
+        ("if stmt.var in shared:", "if False:", "cpu:range_variable"),
+        ("direction=1 if step.low > 0 else -1 if step.high < 0 else 0", "direction=1", "cpu:range_variable"),
+        ("if loop.var not in names_in(value) and not _changes(value, loop.body):", "if True:", "cpu:range_variable"),
+        ("shared = set(loops) & assigned", "shared = set()", "cpu:range_variable"),
+        ("if _reads(body, var) > inside or bounds or any", "if bounds or any", "cpu:range_variable"),
+    ),
+    *_rule(
+        "a local of two types is joined or refused",
+        (
+            "bad = [c for c in local.constants if not represents(dtype, c.value)]",
+            "bad = []",
+            "refused:local_rounded_early",
+        ),
+        ("elif local.computed:", "elif False:", "refused:local_of_two_types"),
+        ("met = join(local.type, value.type)", "met = local.type", "cpu:locals"),
+        ("if local.clash is not None:", "if False:", "refused:unsigned_meets_signed"),
+    ),
+    *_rule(
+        "tuples: the right side first",
+        ("if reads & assigned:", "if False:", "cpu:tuples"),
+        (
+            "reads = {*names_in(value), *(node.array for node in walk(value) if isinstance(node, Load))}",
+            "reads = {*names_in(value)}",
+            "cpu:tuples",
+        ),
+    ),
+    *_rule(
+        "min, max, abs, round",
+        ("return b < a ? b : a;", "return fmin(a, b);", "cpu:min_max_abs_round"),
+        ("return b > a ? b : a;", "return fmax(a, b);", "cpu:min_max_abs_round"),
+        (
+            'Builtin(("builtins.round",), Rule.INTEGRAL, (1, 2), {"float": "rintf", "double": "rint"})',
+            'Builtin(("builtins.round",), Rule.INTEGRAL, (1, 2), {"float": "roundf", "double": "round"})',
+            "cpu:min_max_abs_round",
+        ),
+        (
+            "if (below + above == 2 * scaled && lost != 0) whole = lost > 0 ? above : below;",
+            "",
+            "cpu:math_more",
+        ),
+        ("return self.magnitude(expr, expr.type)", "return expr", "cpu:bits sanitized:bits"),
+    ),
+    *_rule(
+        "int(x) and stores truncate as torch does",
+        ("return self.truncate(expr, target)", "return expr", "cpu:unsigned.beyond"),
+        (
+            "return value < 0 ? static_cast<uint64_t>(static_cast<int64_t>(value)) : static_cast<uint64_t>(value);",
+            "return static_cast<uint64_t>(static_cast<int64_t>(value));",
+            "cpu:unsigned.beyond",
+        ),
+        ("whole_part, wraps = float.__trunc__, not", "whole_part, wraps = float.__floor__, not", "cpu:integer_wrap"),
+    ),
+    *_rule(
+        "negative indices",
+        ("return add(dim, index)", "return index", "cpu:subscripts"),
+        (
+            'THREAD.note(f"a negative index of `{self.name}`", f"{index} on axis {axis}", is_open=True)',
+            "pass",
+            "tests/unit/test_simulate.py",
+        ),
+        (
+            "case Constant(value=at), Constant(value=size) if not -size <= at < size:",
+            "case Constant(value=at), Constant(value=size) if not at < size:",
+            "refused:negative_index_past_extent",
+        ),
+    ),
+    *_rule(
+        "functions of float32 are float32's, within a tolerance",
+        (
+            'return Builtin(_names(name), Rule.FLOAT, (arity, arity), {"float": f"{c}f", "double": c})',
+            'return Builtin(_names(name), Rule.FLOAT, (arity, arity), {"float": c, "double": c})',
+            "kept:math_f32",
+        ),
+        (
+            "return error + SLACK_ULPS * (dtype.epsilon * abs(value) + _smallest(dtype))",
+            "return 0.0",
+            "cpu:math_f32.exponentials cpu:math_f32.whole",
+        ),
+        ("SLACK_ULPS: Final = 8 ", "SLACK_ULPS: Final = 2**20 ", "tests/unit/test_compare.py"),
+    ),
+    *_rule(
+        "multiply-add may be contracted",
+        (
+            "error = unit * abs(value) if is_double else abs(product - value)",
+            "error = 0.0",
+            "tests/unit/test_elements.py tests/unit/test_compare.py",
+        ),
+        (
+            '*(() if fma else ("--fmad=false",))',
+            "*()",
+            "tests/test_build.py::test_flags_and_target_are_part_of_the_content",
+        ),
+    ),
+    *_rule(
+        "an element and a Python number compare in the element's type",
+        (
+            "a, b = self.meet(self.expr(left), self.expr(right))",
+            "a, b = self.expr(left), self.expr(right)",
+            "cpu:number_types.compared",
+        ),
+        (
+            "a, b = self.meet(self.expr(then), self.expr(orelse))",
+            "a, b = self.expr(then), self.expr(orelse)",
+            "kept:conditional_expressions",
+        ),
+        (
+            "met = self.meet_all([self.counted(arg) for arg in args])",
+            "met = [self.counted(arg) for arg in args]",
+            "cpu:number_types.floats",
+        ),
+        (
+            'for name in COMPARISONS:\n        compares(cls, name, _doubtful(getattr(float, f"__{name}__")))',
+            "",
+            "tests/unit/test_elements.py",
+        ),
+    ),
+    *_rule(
+        "a constant that an element cannot hold",
+        ("if not represents(dtype, constant.value):", "if False:", "refused:constant_met_too_large"),
+        ("if not low <= value.value <= high:", "if False:", "refused:constant_stored_too_large"),
+        (
+            'THREAD.note(f"a Python integer wraps in `{self.name}` of {self._dtype}", f"{value}")',
+            "pass",
+            "tests/unit/test_simulate.py",
+        ),
+    ),
+    *_rule(
+        "uint16, uint32, uint64 need a cast",
+        ("if a.is_bare or b.is_bare:", "if False:", "refused:unsigned_meets_signed"),
+        (
+            "if met is None:\n                message",
+            "if met is None:\n                return type_\n                message",
+            "refused:unsigned_meets_signed",
+        ),
+    ),
+    *_rule(
+        "round, floor, ceil, trunc of a float",
+        (
+            "return replace(expr, args=tuple(args), type=PY_INT)",
+            "return replace(expr, args=tuple(args), type=args[0].type)",
+            "cpu:number_types.integers",
+        ),
+        ("case Rule.INTEGRAL if len(args) == 2:", "case Rule.INTEGRAL if False:", "cpu:math_more"),
+    ),
+    *_rule(
+        "division by zero",
+        ("if (b == 0) return a / b;", "", "cpu:division"),
+        (
+            'self.error("P308", "division by zero"',
+            '(lambda *_: None)("P308", "division by zero"',
+            "refused:division_by_zero",
+        ),
+        ("if cls.weak:\n        raise division_by_zero(a, symbol, b)", "", "tests/unit/test_findings.py"),
+        (
+            "value = narrow(over(a, b)) if float.__bool__(b) else _divide_by_zero",
+            "value = narrow(over(a, b)) if True else _divide_by_zero",
+            "tests/unit/test_elements.py",
+        ),
+    ),
+    *_rule(
+        "INT_MIN // -1 wraps",
+        (
+            "if (std::is_signed_v<T> && b == T(-1)) return static_cast<T>",
+            "if (false) return static_cast<T>",
+            "cpu:division",
+        ),
+        ("if (std::is_signed_v<T> && b == T(-1)) return 0;", "", "sanitized:division.unknown"),
+    ),
+    *_rule(
+        "arithmetic counts a comparison as an integer",
+        (
+            "return self.convert(operand, PY_INT) if operand.type == PY_BOOL else operand",
+            "return operand",
+            "cpu:number_types.integers",
+        ),
+        ("if not (logical and kinds == {Kind.BOOL}):", "if False:", "cpu:number_types.integers"),
+        ("bool: Kind.INT, int: Kind.INT,", "bool: Kind.BOOL, int: Kind.INT,", "cpu:number_types.integers"),
+    ),
+    *_rule(
+        "range bounds from elements are Python integers",
+        (
+            "bounds = [self.integer(self.expr(bound), ",
+            "bounds = [(lambda a, _: a)(self.expr(bound), ",
+            "refused:float_range",
+        ),
+        (
+            "return Constant(0, value.span, PY_INT)\n        return self.convert(value, PY_INT)",
+            "return Constant(0, value.span, PY_INT)\n        return value",
+            "emulated:number_types.bounds",
+        ),
+    ),
+    *_rule(
+        "else after loops",
+        ("if not (orelse and _breaks(loop.body)):", "if True:", "cpu:loop_else"),
+        ("done += [flag, replace(stmt, trivia=Trivia())]", "done.append(stmt)", "cpu:loop_else"),
+        (
+            "return (bare,)  # its `else` is never reached",
+            "return (bare, *orelse)",
+            "cpu:loop_else",
+        ),
+    ),
+    *_rule(
+        "match and walrus are out",
+        (
+            'self.scope.error("P103", f"{word} has no meaning in a kernel", statement, hint)',
+            "pass",
+            "refused:statements_without_meaning",
+        ),
+        (
+            'self.scope.error("P103", f"{word} has no meaning in a kernel", node, _INSTEAD',
+            '(lambda *_: None)("P103", f"{word} has no meaning in a kernel", node, _INSTEAD',
+            "refused:values_without_meaning",
+        ),
+    ),
+    *_rule(
+        "device functions take arrays, write to them, recurse",
+        (
+            "found |= {arg.id for p, arg in pairs if p.name in inner and isinstance(arg, ArrayName)}",
+            "pass",
+            "cpu:device_functions.recursive",
+        ),
+        (
+            "return instance, self._results[instance]  # it calls itself",
+            "return instance, None",
+            "cpu:device_functions.recursive cpu:device_functions.two_types",
+        ),
+        (
+            "instance = f\"{key}: {', '.join(str(type_) for type_ in types)}\"",
+            "instance = key",
+            "cpu:device_functions.recursive cpu:device_functions.two_types",
+        ),
+    ),
+    *_rule(
+        "outputs are made or given",
+        (
+            "return [signature.inputs, signature.required, signature.parameters, shorter]",
+            "return [signature.inputs, signature.inputs, signature.inputs, shorter[:1]]",
+            "tests/test_calls.py",
+        ),
+        (
+            "values = call.with_outputs(call.bind(args, kwargs))",
+            "values = call.bind(args, kwargs)",
+            "tests/test_calls.py",
+        ),
+    ),
+    *_rule(
+        "k.simulate[grid, block] mirrors k[grid, block]",
+        (
+            "return lambda *args, **kwargs: self._run(args, kwargs, tuple(grid), tuple(block))",
+            "return lambda *args, **kwargs: self._run(args, kwargs, None, None)",
+            "tests/test_calls.py",
+        ),
+        (
+            "grid, block = ([extent] if isinstance(extent, int) else [*extent] for extent in launch)",
+            "grid, block = ([1] if isinstance(extent, int) else [*extent] for extent in launch)",
+            "tests/test_calls.py",
+        ),
+    ),
+    *_rule(
+        "a refused kernel raises at its first use",
+        (
+            "return Kernel(function, options)\n\n    return make if",
+            "made = Kernel(function, options)\n        made.translation\n        return made\n\n    return make if",
+            "tests/test_calls.py",
+        ),
+        (
+            "raise TranslationError(reporter.sorted)\n    families",
+            "pass\n    families",
+            "tests/test_calls.py",
+        ),
+    ),
+)

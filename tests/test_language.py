@@ -1,0 +1,43 @@
+"""The language reference is true: its tables are those of today, its kernels are translated or refused as it shows.
+
+`pytest --update-golden` rewrites the generated parts; the diff is the review.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from docs.tables import BESIDE, TABLES, kernels_of, refusal, regenerate, translate
+from py2cu.codes import CODES
+
+PAGE = Path(__file__).parent.parent / "docs" / "language.md"
+BLOCKS = kernels_of(PAGE.read_text(encoding="utf-8"))
+
+
+def test_generated_parts_are_as_kept(pytestconfig: pytest.Config) -> None:
+    kept = PAGE.read_text(encoding="utf-8")
+    made = regenerate(kept)
+    if pytestconfig.getoption("--update-golden"):
+        PAGE.write_text(made, encoding="utf-8")
+    else:
+        assert made == kept, "the language reference is out of date (pytest --update-golden accepts it)"
+
+
+def test_every_table_stands_in_the_page() -> None:
+    named = set(re.findall(r"<!-- generated: (\w+) -->", PAGE.read_text(encoding="utf-8")))
+    assert named == {*TABLES, *BESIDE}
+
+
+@pytest.mark.parametrize(("python", "refused"), [pytest.param(*b[1:], id=f"line_{b[0]}") for b in BLOCKS])
+def test_every_kernel_is_translated_or_refused_as_shown(python: str, refused: bool) -> None:
+    if refused:
+        assert re.search(r"error\[P\d{3}\]", refusal(python))
+    else:
+        translate(python)
+
+
+def test_every_code_in_the_text_is_one() -> None:
+    assert set(re.findall(r"P\d{3}", PAGE.read_text(encoding="utf-8"))) <= set(CODES)
