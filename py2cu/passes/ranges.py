@@ -235,6 +235,10 @@ class Ranges:
     def _call(self, expr: Call) -> Range:
         args = [self.of(arg) for arg in expr.args]
         match expr.function:
+            case "floor_div" | "floor_mod" as helper:
+                dividend, divisor = expr.args
+                operator = "//" if helper == "floor_div" else "%"
+                return self._binary(Binary(operator, dividend, divisor, type=expr.type))
             case "builtins.abs":
                 return Range(0, max(abs(args[0].low), abs(args[0].high)), args[0].reach)
             case "builtins.min":

@@ -179,16 +179,12 @@ class ExpressionTyper:
         if type_ == ElementType(BOOL) and not logical:
             message = f"`{expr.op}` of two bool elements is not kept"
             self.error("P307", message, expr.span, "cast one: `int(…)`", self.origins(left, right))
-        if expr.op == "/" and kind_of(type_) is not Kind.FLOAT:
+        whole = kind_of(type_) is not Kind.FLOAT
+        if expr.op in ("//", "%", "/") and (whole or type_ == PY_FLOAT) and is_zero(right):
+            self.error("P308", "division by zero", expr.span, "divide by something else")
+        if expr.op == "/" and whole:
             type_ = ElementType(DEFAULT_FLOAT) if isinstance(type_, ElementType) else PY_FLOAT
             left, right = self.convert(left, type_), self.convert(right, type_)
-        if (
-            expr.op in ("//", "%", "/")
-            and isinstance(right, Constant)
-            and right.value == 0
-            and type_ in (PY_INT, PY_FLOAT)
-        ):
-            self.error("P308", "division by zero", expr.span, "divide by something else")
         self.check_constants(expr, left, right, type_)
         return replace(expr, left=left, right=right, type=type_)
 
@@ -333,12 +329,25 @@ class ExpressionTyper:
         """`value` as `type_`; constants change in place."""
         if value.type == type_ or not known(value):
             return value
+        self.check_branches(value, type_)
         if isinstance(value, Constant):
             number = constant_as(value.value, type_)
             is_cast = isinstance(value.type, ElementType) and value.type.dtype.kind is Kind.FLOAT
             is_said = number == value.value and not is_cast  # else the digits in the source say another number
             return Constant(number, value.span, type_, value.text if is_said else "")
         return Convert(value, type_, value.span)
+
+    def check_branches(self, value: Expr, type_: ScalarType) -> None:
+        """Refuse a conditional value that is an element or a Python float, rounded to one, where `type_` is wider."""
+        match value:
+            case (
+                Select(then=a, orelse=b, type=ElementType(dtype=narrow))
+                | BoolOp(left=a, right=b, type=ElementType(dtype=narrow))
+            ) if isinstance(type_, ElementType) and type_.dtype.precision > narrow.precision > 0:
+                rounds = next((branch for branch in (a, b) if is_rounded(branch, narrow)), None)
+                if rounds is not None:
+                    message = f"this is rounded to {narrow} and then used as {type_}, where Python would not round it"
+                    self.error("P306", message, rounds.span, f"say which is meant: `np.{narrow}(…)` or `np.{type_}(…)`")
 
     def origins(self, *values: Expr) -> list[Related]:
         """Where each operand's type came from: a parameter's annotation, or a local's first assignment."""
@@ -357,6 +366,21 @@ class ExpressionTyper:
 
     def error(self, code: str, message: str, span: Span, hint: str, related: Sequence[Related] = ()) -> None:
         self.reporter.error(code, message, span, hint, related)
+
+
+def is_rounded(expr: Expr, dtype: DType) -> bool:
+    """True for a Python float that `dtype` rounds, with nobody having asked for it."""
+    match expr:
+        case Constant(value=value):
+            return not represents(dtype, value)
+        case Convert(value=source, explicit=explicit):
+            return source.type == PY_FLOAT and not explicit
+        case _:
+            return False
+
+
+def is_zero(expr: Expr) -> bool:
+    return isinstance(expr, Constant) and expr.value == 0
 
 
 def known(expr: Expr) -> bool:

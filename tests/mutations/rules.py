@@ -137,7 +137,7 @@ MUTATIONS: Final = (
     ),
     *_rule(
         "/ is true division",
-        ('if expr.op == "/" and kind_of(type_) is not Kind.FLOAT:', "if False:", "cpu:division"),
+        ('if expr.op == "/" and whole:', "if False:", "cpu:division"),
         (
             "type_ = ElementType(DEFAULT_FLOAT) if isinstance(type_, ElementType) else PY_FLOAT\n            left",
             "type_ = PY_FLOAT\n            left",
@@ -398,18 +398,18 @@ MUTATIONS: Final = (
     *_rule(
         "device functions take arrays, write to them, recurse",
         (
-            "found |= {arg.id for p, arg in pairs if p.name in inner and isinstance(arg, ArrayName)}",
+            "touched[key] |= {arg.id for p, arg in pairs if isinstance(arg, ArrayName) and p.name in inner}",
             "pass",
             "cpu:device_functions.recursive",
         ),
         (
-            "return instance, self._results[instance]  # it calls itself",
-            "return instance, None",
+            "return name, self._results.get(name)",
+            "return name, None",
             "cpu:device_functions.recursive cpu:device_functions.two_types",
         ),
         (
-            "instance = f\"{key}: {', '.join(str(type_) for type_ in types)}\"",
-            "instance = key",
+            "return f\"{key}: {', '.join(str(type_) for type_ in types)}\"",
+            "return key",
             "cpu:device_functions.recursive cpu:device_functions.two_types",
         ),
     ),
