@@ -63,7 +63,7 @@ def emulate(translation: Translation) -> Translation:
 
 def _artifacts(cuda: Artifacts, cpu: Artifacts) -> Artifacts:
     lines = cuda.kernel.text.splitlines()
-    includes = [line for line in lines if line.startswith("#include <") and "cuda" not in line]
+    includes = [line for line in cpu.kernel.text.splitlines() if line.startswith("#include <")]
     body = "\n".join(line for line in lines if not line.startswith("#include"))
     body = re.sub(
         r"(\w+(?:<[\w, ]+>)?)<<<(\w+), (\w+), [^>]*>>>\((.*?)\);",

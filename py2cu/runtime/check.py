@@ -95,11 +95,19 @@ class CheckReport:
 
 
 def check_kernel(
-    kernel: CheckedKernel, cases: Iterable[Case] | None = None, *, device: str | None = None, seed: int = 0
+    kernel: CheckedKernel,
+    cases: Iterable[Case] | None = None,
+    *,
+    device: str | None = None,
+    seed: int = 0,
+    contracts: bool = True,
 ) -> CheckReport:
-    """Run `kernel` compiled and in Python on every case; stops after the first case that fails."""
+    """Run `kernel` compiled and in Python on every case; stops after the first case that fails.
+
+    `contracts`: the kernel may round a multiply-add once.
+    """
     where = device or ("cuda" if torch.cuda.is_available() else "cpu")
-    check = _Check(kernel, where, seed)
+    check = _Check(kernel, where, seed, contracts)
     signatures = kernel.signature.instances or (kernel.signature,)
     invented = chain.from_iterable(invent_cases(signature, seed) for signature in signatures)
     for case in invented if cases is None else cases:
@@ -116,6 +124,7 @@ class _Check:
     kernel: CheckedKernel
     device: str
     seed: int
+    contracts: bool
     cases: int = 0
     elements: int = 0
     open: int = 0
@@ -132,7 +141,9 @@ class _Check:
         signature = self.kernel.signature.instance(case.arguments)
         seconds = None if case.values == GIVEN else CASE_SECONDS
         try:
-            simulated = simulate(self.kernel.python, signature, expected, seconds=seconds, stops=False)
+            simulated = simulate(
+                self.kernel.python, signature, expected, seconds=seconds, stops=False, contracts=self.contracts
+            )
         except (SimulationError, ValueError) as error:
             grown = grow(signature, case, error.__cause__, self.seed) if retry else None
             if grown is not None:

@@ -37,16 +37,17 @@ class Finding:
 class Journal:
     """The state of the running thread and the findings of its launch."""
 
-    __slots__ = ("_findings", "doubt", "place")
+    __slots__ = ("_findings", "contracts", "doubt", "place")
 
     def __init__(self) -> None:
         self.doubt = False  # what the thread stores from here on may be anything
+        self.contracts = True  # a multiply-add may be rounded once
         self.place = NOWHERE
         self._findings: dict[tuple[str, int], Finding] = {}
 
-    def start(self) -> None:
+    def start(self, *, contracts: bool = True) -> None:
         """A launch begins."""
-        self.doubt, self.place, self._findings = False, NOWHERE, {}
+        self.doubt, self.contracts, self.place, self._findings = False, contracts, NOWHERE, {}
 
     @property
     def findings(self) -> tuple[Finding, ...]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, assert_never
 
 from py2cu.builtins import ROWS
-from py2cu.dtypes import DType, Kind
+from py2cu.dtypes import F64, DType, Kind
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.nodes import (
     ArrayName,
@@ -200,7 +200,8 @@ class ExpressionSpeller:
         value = int(value)
         text = expr.text if re.fullmatch(r"0[xX][0-9a-fA-F]+", expr.text) else str(value)
         if value >= 2**31 and is_unsigned(c_type):
-            return Spelled(f"{text}{'u' if value < 2**32 else 'ul'}", PRIMARY, c_type)
+            suffix, c_type = ("u", "uint32_t") if value < 2**32 else ("ul", "uint64_t")
+            return Spelled(f"{text}{suffix}", PRIMARY, c_type)
         if value == -(2**63):
             return Spelled("INT64_MIN", PRIMARY, "int64_t")
         if value == -(2**31) and arithmetic_type(c_type) == "int":
@@ -370,8 +371,15 @@ def float_literal(expr: Constant, c_type: str) -> Spelled:
         return Spelled(f"{sign}INFINITY", precedence, "float")
     if math.isnan(value):
         return Spelled("NAN", PRIMARY, "float")
-    text = expr.text if re.fullmatch(r"-?\d+\.\d+", expr.text) else repr(value)
+    written = re.fullmatch(r"-?\d+\.\d+", expr.text) and _reads_as(expr.text, expr)
+    text = expr.text if written else repr(value)
     return Spelled(text + ("f" if c_type == "float" else ""), precedence, c_type)
+
+
+def _reads_as(text: str, expr: Constant) -> bool:
+    """Whether the digits of `text`, read as a number of the type of `expr`, are its value."""
+    dtype = expr.type.dtype if isinstance(expr.type, ElementType) else F64
+    return as_float(dtype, float(text)) == as_float(dtype, expr.value)
 
 
 def is_whole_literal(expr: Constant) -> bool:

@@ -50,6 +50,15 @@ class CompileFailure(Exception):
         self.errors = {int(place): error for place, error in reversed(found)}
 
 
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """How kernels are built. `fma`: multiply-adds are rounded once, and results compared within what that changes."""
+
+    device: Device
+    sanitize: bool = False
+    fma: bool = False
+
+
 Run = Callable[[Mapping[str, Any]], None]
 
 
@@ -97,18 +106,19 @@ class Launcher:
         ]
 
 
-def build(translations: Sequence[Translation], device: Device, sanitize: bool = False) -> list[Run]:
+def build(translations: Sequence[Translation], setting: Setting) -> list[Run]:
     """What runs each of `translations`, compiled together.
 
     Raises:
         CompileFailure: one of them, at least, is refused.
     """
+    device = setting.device
     texts = [_artifacts(translation, device) for translation in translations]
     launchers = [Launcher.of(text.header.text) for text in texts]
     with tempfile.TemporaryDirectory(prefix="py2cu-fuzz-") as folder:
         source, library = Path(folder, "kernels.cu"), Path(folder, "kernels.so")
         source.write_text(_one_text(texts, launchers, device is Device.CUDA), encoding="utf-8")
-        command = [*_compiler(device, sanitize), str(source), "-o", str(library)]
+        command = [*_compiler(setting), str(source), "-o", str(library)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise CompileFailure(done.stderr or done.stdout)
@@ -136,14 +146,17 @@ def _one_text(texts: Sequence[Artifacts], launchers: Sequence[Launcher], is_cuda
     return "\n".join([*includes, *bodies, ""])
 
 
-def _compiler(device: Device, sanitize: bool) -> list[str]:
+def _compiler(setting: Setting) -> list[str]:
     """`-O1` halves the time. Shifts of negative numbers are left to compilers, which agree with C++20 about them."""
-    if device is Device.CUDA:
-        flags = toolchain.gencode_flags(toolchain.gpu_architectures())
+    if setting.device is Device.CUDA:
+        flags = [*toolchain.gencode_flags(toolchain.gpu_architectures()), f"--fmad={str(setting.fma).lower()}"]
         return [str(toolchain.find_nvcc()), "-std=c++17", "-O1", *flags, "-shared", "-Xcompiler=-fPIC", "-w"]
-    checks = ["-fsanitize=undefined", "-fno-sanitize=shift-base", "-fno-sanitize-recover=all"] if sanitize else []
-    flags = ["-std=c++17", "-O1", "-ffp-contract=off", "-fvisibility=hidden", "-w", "-shared", "-fPIC", *checks]
-    return [str(toolchain.find_cxx()), *torch_headers(), "-x", "c++", *flags]
+    checks = ["-fsanitize=undefined", "-fno-sanitize=shift-base", "-fno-sanitize-recover=all"]
+    contraction = ["-march=native", "-ffp-contract=fast"] if setting.fma else ["-ffp-contract=off"]
+    flags = ["-std=c++17", "-O1", *contraction, "-fvisibility=hidden", "-w", "-shared", "-fPIC"]
+    return [
+        *(str(toolchain.find_cxx()), *torch_headers(), "-x", "c++"), *flags, *(checks if setting.sanitize else []),
+    ]  # fmt: skip
 
 
 def _runner(function: Any, launcher: Launcher, device: Device) -> Run:
