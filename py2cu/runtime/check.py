@@ -16,7 +16,7 @@ import torch
 from py2cu.diagnostics import EnvironmentLacks, TranslationError
 from py2cu.ir.extents import Role
 from py2cu.ir.signature import Signature
-from py2cu.runtime.compare import Difference, Fault, Snapshot, differences, open_elements
+from py2cu.runtime.compare import SLACK_ULPS, Difference, Fault, Snapshot, differences, open_elements
 from py2cu.runtime.fences import Fenced, is_poisoned
 from py2cu.runtime.inputs import GIVEN, SMALL, TAME, Argument, Case, grow, invent_cases, make_case
 from py2cu.runtime.messages import BuildError
@@ -104,7 +104,7 @@ def check_kernel(
 ) -> CheckReport:
     """Run `kernel` compiled and in Python on every case; stops after the first case that fails.
 
-    `contracts`: the kernel may round a multiply-add once.
+    `contracts`: the kernel may round a multiply-add once; else what is exact is compared exactly.
     """
     where = device or ("cuda" if torch.cuda.is_available() else "cpu")
     check = _Check(kernel, where, seed, contracts)
@@ -202,9 +202,10 @@ class _Check:
         signature = self.kernel.signature
         role, writes = signature.parameter(name).role, simulated.writes[name]
         poisoned = role is Role.OUTPUT and is_poisoned(snapshot.before)
+        slack = SLACK_ULPS if self.contracts else 0
         self.elements += len(writes)
         self.open += open_elements(writes)
-        for difference in differences(snapshot, writes, poisoned=poisoned):
+        for difference in differences(snapshot, writes, poisoned=poisoned, slack=slack):
             found = replace(difference, fault=Fault.INPUT) if role is Role.INPUT else difference
             self._add(_describe(found, name, tuple(snapshot.actual.shape), str(case)))
 

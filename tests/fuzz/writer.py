@@ -26,7 +26,13 @@ LOCAL_LIMIT: Final = 2**45  # what is assigned to an integer local; its updates 
 EXTENT_LIMIT: Final = 64
 AXES: Final = (("n", "i"), ("m", "j"), ("p", "l"))  # of the launch, fastest first: extent and index
 _below = functools.cache(lambda count: strategies.integers(0, count - 1))
-_nothing = strategies.none()
+
+
+@strategies.composite
+def _unit(draw: Callable[[Any], Any], write: Callable[[], Option]) -> Option:
+    """What `write` makes of draws of its own. Shrinking may call what a mapped strategy maps, without a draw."""
+    draw(strategies.none())  # composites have to
+    return write()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +94,7 @@ class Writer:
 
     def apart(self, write: Callable[[], Option]) -> Option:
         """The choices of `write` as a unit, which shrinking can take away or replace as a whole."""
-        return self.draw(_nothing.map(lambda _: write()))
+        return self.draw(_unit(write))
 
     # --- text ---
 
