@@ -303,9 +303,9 @@ class ExpressionSpeller:
         else:
             argument = self.c_type(expr.args[0].type)
             name = row.spelling.get(argument) or row.spelling.get("int64_t", row.key)
-            if self.kernel.symbols and argument in FLOATS:  # the name that is overloaded
-                name = f"{self.dialect.overloads}{row.spelling['double']}"
             is_overloaded = row.spelling.get("float") == row.spelling.get("double")
+            if self.kernel.symbols and argument in FLOATS:
+                is_overloaded, name = True, f"{self.dialect.overloads}{row.spelling['double']}"
             args = [self.expr(arg).text if is_overloaded else self.argument(arg, argument) for arg in expr.args]
             c_type = c_type if c_type == "bool" else arithmetic_type(c_type)  # C's `abs` of a narrow number is an int
         name = self.dialect.functions.get(name, name)
@@ -350,7 +350,7 @@ def generic_literal(expr: Constant, dtype: DType) -> str:
     if dtype.kind is not Kind.FLOAT:
         return str(expr.value).lower()
     value = as_float(dtype, expr.value)
-    if value == int(value) if math.isfinite(value) else False:
+    if abs(value) < 2**31 and value == int(value):
         return str(int(value)) if value or math.copysign(1, value) > 0 else "-0.0"
     if math.isfinite(value) and rounded_directly(dtype, expr.value) == value:
         return expr.text if re.fullmatch(r"-?\d+\.\d+", expr.text) else repr(float(expr.value))

@@ -164,7 +164,12 @@ FLOATS: Final = (0.5, -1.25, 0.1, 3e7, -0.0, 1e-3)
 
 
 def cases(signature: Signature) -> Iterator[Case]:
-    """The inputs of a kernel, the same each time."""
+    """The inputs of a kernel, the same each time; of a generic one, for every dtype."""
+    for instance in signature.instances or (signature,):
+        yield from _cases(instance)
+
+
+def _cases(signature: Signature) -> Iterator[Case]:
     names = {dim.name for dim in signature.dims} | {name for name in PLAN[0][0] if _reads(signature, name)}
     for seed, (sizes, values) in enumerate(PLAN):
         case = make_case(signature, {name: sizes[name] for name in sizes if name in names}, values, seed)

@@ -24,7 +24,7 @@ from tests.fuzz.expressions import (
     test,
     value,
 )  # fmt: skip
-from tests.fuzz.writer import ALL, EXTENT_LIMIT, LOCAL_LIMIT, Type, Value, Writer, fitted
+from tests.fuzz.writer import EXTENT_LIMIT, LOCAL_LIMIT, Type, Value, Writer, fitted
 
 Write = Callable[[Writer], None]
 
@@ -91,14 +91,14 @@ def assignable(w: Writer, type_: Type, depth: int = 2) -> Value:
 @statement_of(5)
 def store(w: Writer) -> None:
     """Into an output, any number."""
-    dtype = w.pick(DTYPES)
+    dtype = w.pick(w.dtypes)
     number = convertible(w, dtype, 3)
     w.add(f"{w.output(dtype).element} = {number.text}")
 
 
 @statement_of(6)
 def new_local(w: Writer) -> None:
-    number = assignable(w, w.pick(ALL))
+    number = assignable(w, w.pick(w.types))
     w.add(f"{w.declare(number).text} = {number.text}")
 
 
@@ -113,13 +113,13 @@ def assignment(w: Writer) -> None:
 
 @statement_of(2)
 def assignment_to_several(w: Writer) -> None:
-    number = assignable(w, w.pick(ALL))
+    number = assignable(w, w.pick(w.types))
     w.add(f"{w.declare(number).text} = {w.declare(number).text} = {number.text}")
 
 
 @statement_of(2)
 def tuple_assignment(w: Writer) -> None:
-    numbers = [assignable(w, w.pick(ALL)) for _ in range(w.pick([2, 3]))]
+    numbers = [assignable(w, w.pick(w.types)) for _ in range(w.pick([2, 3]))]
     names = [w.fresh() for _ in numbers]
     w.add(f"{', '.join(names)} = {', '.join(number.text for number in numbers)}")
     for name, number in zip(names, numbers, strict=True):
@@ -205,7 +205,7 @@ def branch(w: Writer) -> None:
 @statement_of(2, nests=True)
 def local_of_both_branches(w: Writer) -> None:
     """Assigned on either path, so that it is known after them."""
-    type_, name = w.pick(ALL), w.fresh()
+    type_, name = w.pick(w.types), w.fresh()
     with w.block(f"if {test(w, 2)}:"):
         w.add(f"{name} = {assignable(w, type_).text}")
     with w.block("else:"):
