@@ -135,6 +135,8 @@ def meets(number: Value, type_: Type) -> Value:
 @makes(element, lots=6, leaf=True)
 def load(w: Writer, type_: Type, depth: int) -> Value:
     assert isinstance(type_, DType)
+    if w.result is not None:
+        return local(w, type_, depth)
     array = w.input(type_)
     if depth > 0 and w.chance(4):
         indices = [subscript(w, array, axis, depth - 1) for axis in range(len(array.extents))]
@@ -157,6 +159,8 @@ def local(w: Writer, type_: Type, depth: int) -> Value:
 
 @makes(lambda type_: type_ not in SYMBOLS, lots=2, leaf=True)
 def parameter(w: Writer, type_: Type, depth: int) -> Value:
+    if w.result is not None:
+        return local(w, type_, depth)
     if isinstance(type_, DType):
         return w.scalar(cast_name(w, type_), Value(f"s_{type_.name}", type_))
     name, low, high = w.pick({
@@ -208,6 +212,8 @@ def cast_name(w: Writer, dtype: DType) -> str:
 @makes(python(Kind.INT), lots=4, leaf=True)
 def index(w: Writer, type_: Type, depth: int) -> Value:
     """An element index, an extent or a loop variable."""
+    if w.result is not None:
+        return w.pick(w.counters) if w.counters else constant(w, type_, 0)
     indices = [Value(name, type_, 0, EXTENT_LIMIT) for _, name in w.axes[::-1]]
     arrays = w.inputs + w.outputs
     if arrays and w.chance(4):

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from hypothesis import strategies
 
+import tests.fuzz.functions  # noqa: F401 - the production that calls them
 from py2cu.dtypes import DTYPES
 from tests.fuzz.expressions import CONSTANTS, value
 from tests.fuzz.statements import body
@@ -42,7 +43,8 @@ def kernels(draw: Callable[[Any], Any]) -> str:
     for array in w.outputs or [w.output(w.pick(w.dtypes))]:
         if w.chance(2) or len(w.outputs) == 1:
             w.add(f"{array.element} = {value(w, array.dtype, 2).text}")
-    return "\n".join([*_head(w, is_index), *(() if is_index else _indices(w)), *w.lines, ""])
+    functions = (line for function in w.functions for line in (*function.lines, ""))
+    return "\n".join([*functions, *_head(w, is_index), *(() if is_index else _indices(w)), *w.lines, ""])
 
 
 def _head(w: Writer, is_index: bool) -> list[str]:

@@ -73,13 +73,26 @@ class Array:
         return f"{self.name}[{', '.join(self.own)}]"
 
 
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A device function: the types that its calls give it, and its text. `recurs`: it takes how deep, before them."""
+
+    name: str
+    parameters: tuple[Type, ...]
+    result: Type
+    recurs: bool
+    lines: tuple[str, ...]
+
+
 @dataclass(slots=True)
 class Writer:
-    """One kernel so far."""
+    """One kernel, or device function, so far."""
 
     draw: Callable[[Any], Any]
     rank: int = 1
     symbol: DType | None = None  # the type variable of a generic kernel
+    result: Type | None = None  # of a device function, which has no arrays and no parameters of the kernel's
+    functions: list[Function] = field(default_factory=list)  # that the kernel calls
     lines: list[str] = field(default_factory=list)
     inputs: list[Array] = field(default_factory=list)
     outputs: list[Array] = field(default_factory=list)
