@@ -20,8 +20,14 @@ WORDS = """
 #define __device__ static
 #define __constant__ static
 namespace emulated {
-using std::abs; using std::isfinite; using std::isinf; using std::isnan; using std::max; using std::min;
-using std::signbit;
+using std::abs; using std::acos; using std::acosh; using std::asin; using std::asinh; using std::atan;
+using std::atan2; using std::atanh; using std::cbrt; using std::ceil; using std::copysign; using std::cos;
+using std::cosh; using std::erf; using std::erfc; using std::exp; using std::exp2; using std::expm1;
+using std::fabs; using std::floor; using std::fma; using std::fmod; using std::hypot; using std::isfinite;
+using std::isinf; using std::isnan; using std::lgamma; using std::log; using std::log10; using std::log1p;
+using std::log2; using std::max; using std::min; using std::nextafter; using std::pow; using std::remainder;
+using std::rint; using std::signbit; using std::sin; using std::sinh; using std::sqrt; using std::tan;
+using std::tanh; using std::tgamma; using std::trunc;
 struct uint3 { unsigned x, y, z; };
 struct dim3 {
     unsigned x, y, z;
@@ -64,7 +70,7 @@ def emulate(translation: Translation) -> Translation:
 
 def _artifacts(cuda: Artifacts, cpu: Artifacts) -> Artifacts:
     lines = cuda.kernel.text.splitlines()
-    includes = [line for line in lines if line.startswith("#include <") and "cuda" not in line]
+    includes = [line for line in cpu.kernel.text.splitlines() if line.startswith("#include <")]
     body = "\n".join(line for line in lines if not line.startswith("#include"))
     body = re.sub(
         r"(\w+(?:<[\w, ]+>)?)<<<(\w+), (\w+), [^>]*>>>\((.*?)\);",

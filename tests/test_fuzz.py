@@ -14,7 +14,7 @@ pytest.importorskip("hypothesis")
 from py2cu.targets.helpers import HELPERS
 from tests.compilers import gxx
 from tests.fuzz.judge import Outcome, Seconds, judge
-from tests.fuzz.libraries import Device
+from tests.fuzz.libraries import Device, Setting
 from tests.fuzz.shrink import generate, shrink
 
 SEED = 0
@@ -25,7 +25,7 @@ NUMBERS = {Device.CPU: range(36), Device.EMULATED: range(36, 60)}
 def test_compiled_code_matches_python(device):
     gxx()
     sources = [generate(SEED, number) for number in NUMBERS[device]]
-    verdicts = judge(sources, device, Seconds())
+    verdicts = judge(sources, Setting(device), Seconds())
     faults = [f"{source}\n{v.outcome}: {v.message}" for source, v in zip(sources, verdicts, strict=True) if v.is_fault]
     assert not faults, "\n\n".join(faults)
     assert sum(verdict.outcome is Outcome.AGREES for verdict in verdicts) >= 0.9 * len(sources), verdicts
@@ -35,13 +35,14 @@ def test_a_planted_bug_is_found(monkeypatch):
     gxx()
     monkeypatch.setitem(HELPERS, "floor_mod", HELPERS["floor_mod"].replace("(rest < 0) != (b < 0)", "false"))
     sources = [source for source in (generate(SEED, number) for number in range(120)) if "% -" in source]
-    assert Outcome.DIFFERS in {verdict.outcome for verdict in judge(sources, Device.CPU, Seconds())}
+    assert Outcome.DIFFERS in {verdict.outcome for verdict in judge(sources, Setting(Device.CPU), Seconds())}
 
 
-def test_kernels_shrink():
-    number = next(number for number in range(100) if "// -5" in generate(SEED, number))
-    least = shrink(SEED, number, lambda source: "// -5" in source, seconds=60)
-    assert len(least) < len(generate(SEED, number)) / 3, least
+@pytest.mark.parametrize("piece", ["// -5", "while True", " % len("])
+def test_kernels_shrink(piece):
+    number = next(number for number in range(200) if piece in generate(SEED, number))
+    least = shrink(SEED, number, lambda source: piece in source, seconds=20)
+    assert len(least) < len(generate(SEED, number)) / 2, least
 
 
 def test_translation_does_not_depend_on_hashes():

@@ -273,6 +273,8 @@ class _Lowering:
     def convert(self, expr: Convert) -> Expr:
         source, target = expr.value.type, expr.type
         assert isinstance(source, ElementType | PythonType) and isinstance(target, ElementType | PythonType)
+        if isinstance(expr.value, Convert) and source == target:
+            return expr.value
         if isinstance(expr.value, Convert) and expr.value.value.type == target and widens(target, source):
             return expr.value.value
         if kind_of(target) is Kind.BOOL and kind_of(source) is not Kind.BOOL:

@@ -16,7 +16,7 @@ import torch
 from py2cu.diagnostics import EnvironmentLacks, TranslationError
 from py2cu.ir.extents import Role
 from py2cu.ir.signature import Signature
-from py2cu.runtime.compare import Difference, Fault, Snapshot, differences, open_elements
+from py2cu.runtime.compare import SLACK_ULPS, Difference, Fault, Snapshot, differences, open_elements
 from py2cu.runtime.fences import Fenced, is_poisoned
 from py2cu.runtime.inputs import GIVEN, SMALL, TAME, Argument, Case, grow, invent_cases, make_case
 from py2cu.runtime.messages import BuildError
@@ -95,11 +95,19 @@ class CheckReport:
 
 
 def check_kernel(
-    kernel: CheckedKernel, cases: Iterable[Case] | None = None, *, device: str | None = None, seed: int = 0
+    kernel: CheckedKernel,
+    cases: Iterable[Case] | None = None,
+    *,
+    device: str | None = None,
+    seed: int = 0,
+    contracts: bool = True,
 ) -> CheckReport:
-    """Run `kernel` compiled and in Python on every case; stops after the first case that fails."""
+    """Run `kernel` compiled and in Python on every case; stops after the first case that fails.
+
+    `contracts`: the kernel may round a multiply-add once; else what is exact is compared exactly.
+    """
     where = device or ("cuda" if torch.cuda.is_available() else "cpu")
-    check = _Check(kernel, where, seed)
+    check = _Check(kernel, where, seed, contracts)
     signatures = kernel.signature.instances or (kernel.signature,)
     invented = chain.from_iterable(invent_cases(signature, seed) for signature in signatures)
     for case in invented if cases is None else cases:
@@ -116,6 +124,7 @@ class _Check:
     kernel: CheckedKernel
     device: str
     seed: int
+    contracts: bool
     cases: int = 0
     elements: int = 0
     open: int = 0
@@ -132,7 +141,9 @@ class _Check:
         signature = self.kernel.signature.instance(case.arguments)
         seconds = None if case.values == GIVEN else CASE_SECONDS
         try:
-            simulated = simulate(self.kernel.python, signature, expected, seconds=seconds, stops=False)
+            simulated = simulate(
+                self.kernel.python, signature, expected, seconds=seconds, stops=False, contracts=self.contracts
+            )
         except (SimulationError, ValueError) as error:
             grown = grow(signature, case, error.__cause__, self.seed) if retry else None
             if grown is not None:
@@ -191,9 +202,10 @@ class _Check:
         signature = self.kernel.signature
         role, writes = signature.parameter(name).role, simulated.writes[name]
         poisoned = role is Role.OUTPUT and is_poisoned(snapshot.before)
+        slack = SLACK_ULPS if self.contracts else 0
         self.elements += len(writes)
         self.open += open_elements(writes)
-        for difference in differences(snapshot, writes, poisoned=poisoned):
+        for difference in differences(snapshot, writes, poisoned=poisoned, slack=slack):
             found = replace(difference, fault=Fault.INPUT) if role is Role.INPUT else difference
             self._add(_describe(found, name, tuple(snapshot.actual.shape), str(case)))
 

@@ -2,7 +2,7 @@
 
 In: an array before the launch, after the Python and after the compiled kernel, and who wrote what in Python. Out:
 `Difference`s, the first of each kind. Elements that Python wrote must agree within the error that the simulator
-tracked plus a few ulps; elements that it did not write must keep their very bits.
+tracked plus `slack`, a few ulps; elements that it did not write must keep their very bits.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ class Snapshot:
     actual: torch.Tensor
 
 
-def tolerance(dtype: DType, value: float, error: float = 0.0) -> float:
+def tolerance(dtype: DType, value: float, error: float = 0.0, slack: int = SLACK_ULPS) -> float:
     """How far a faithful result may lie from `value`: its tracked error, some ulps, some of the smallest steps."""
-    return error + SLACK_ULPS * (dtype.epsilon * abs(value) + _smallest(dtype))
+    return error + slack * (dtype.epsilon * abs(value) + _smallest(dtype))
 
 
 @cache
@@ -69,34 +69,36 @@ def _smallest(dtype: DType) -> float:
     return float(torch.finfo(getattr(torch, dtype.name)).smallest_normal) * dtype.epsilon
 
 
-def agree(dtype: DType, expected: float, actual: float, write: Write) -> bool:
+def agree(dtype: DType, expected: float, actual: float, write: Write, slack: int = SLACK_ULPS) -> bool:
     """Whether `actual` is an acceptable translation of `expected`, which `write` stored."""
     if write.error == math.inf or expected == actual:
         return True
     if dtype.kind is Kind.FLOAT:
         if not (math.isfinite(expected) and math.isfinite(actual)):
             return math.isnan(expected) and math.isnan(actual)
-        return abs(expected - actual) <= tolerance(dtype, expected, write.error)
-    return write.real is not None and _truncates_to(dtype, write.real, int(actual), write.error)
+        return abs(expected - actual) <= tolerance(dtype, expected, write.error, slack)
+    return write.real is not None and _truncates_to(dtype, write.real, int(actual), write.error, slack)
 
 
-def _truncates_to(dtype: DType, real: float, actual: int, error: float) -> bool:
+def _truncates_to(dtype: DType, real: float, actual: int, error: float, slack: int) -> bool:
     """Whether a float near `real` becomes `actual`: a multiply-add may carry it across an integer."""
-    reach = tolerance(getattr(real, "dtype", F64), float(real), error)
+    reach = tolerance(getattr(real, "dtype", F64), float(real), error, slack)
     truncate = truncation(dtype)
     low, high = (truncate(float(real) + shift)[0] for shift in (-reach, reach))
     return low <= actual <= high or actual in (low, high)
 
 
-def differences(snapshot: Snapshot, writes: Mapping[int, Write], *, poisoned: bool) -> list[Difference]:
+def differences(
+    snapshot: Snapshot, writes: Mapping[int, Write], *, poisoned: bool, slack: int = SLACK_ULPS
+) -> list[Difference]:
     """The first difference of each kind, by position. `poisoned`: the array held poison before."""
     found: dict[Fault, Difference] = {}
-    for difference in _scan(snapshot, writes, poisoned):
+    for difference in _scan(snapshot, writes, poisoned, slack):
         found.setdefault(difference.fault, difference)
     return list(found.values())
 
 
-def _scan(snapshot: Snapshot, writes: Mapping[int, Write], poisoned: bool) -> Iterator[Difference]:
+def _scan(snapshot: Snapshot, writes: Mapping[int, Write], poisoned: bool, slack: int) -> Iterator[Difference]:
     before, wanted, bits = (
         as_bits(t).flatten().tolist() for t in (snapshot.before, snapshot.expected, snapshot.actual)
     )
@@ -109,7 +111,7 @@ def _scan(snapshot: Snapshot, writes: Mapping[int, Write], poisoned: bool) -> It
             fault = Fault.STRAY if bits[position] != before[position] else None
         elif bits[position] == untouched and wanted[position] != untouched and write.error < math.inf:
             fault = Fault.UNWRITTEN
-        elif not agree(snapshot.dtype, expected[position], value, write):
+        elif not agree(snapshot.dtype, expected[position], value, write, slack):
             fault = Fault.VALUE
         if fault is not None:
             yield Difference(fault, position, expected[position], value, write)

@@ -1,8 +1,8 @@
 """Float elements: rounded at their dtype, IEEE at the edges, and aware of how far a translation may be from them.
 
 In: a float dtype. Out: `define_float`, a subclass of `float` for it. `error` bounds what a faithful translation may
-differ by: multiply-add contraction, a few ulps of a math function, and all that follows from them; an exact operation
-on exact operands adds nothing.
+differ by: multiply-add contraction where the launch allows it, a few ulps of a math function, and all that follows from
+them; an exact operation on exact operands adds nothing.
 """
 
 from __future__ import annotations
@@ -281,7 +281,9 @@ def _arithmetic(cls: type[FloatElement]) -> dict[str, Method]:
     def multiply(a: FloatElement, b: FloatElement) -> FloatElement:
         product = times(a, b)  # of narrow floats: exact
         value = narrow(product)
-        error = unit * abs(value) if is_double else abs(product - value)
+        error = 0.0
+        if THREAD.contracts:
+            error = unit * abs(value) if is_double else abs(product - value)
         if a.error or b.error:
             error += magnitude(a) * b.error + magnitude(b) * a.error + a.error * b.error + unit * abs(value)
         if not error < INF:

@@ -20,6 +20,7 @@ from py2cu.dtypes import ALIASES, BY_NAME, DEFAULT_FLOAT
 from py2cu.runtime.elements import Double, Element, common_class, element_class
 from py2cu.runtime.floats import FloatElement, integral, measure, power_ieee
 from py2cu.runtime.integers import IntElement
+from py2cu.runtime.journal import THREAD
 from py2cu.runtime.python_integers import Integer, counted
 
 Function = Callable[..., Any]
@@ -90,7 +91,7 @@ def _own_error(name: str) -> Callable[[Any, float], float]:
 
 
 def _of_one(name: str) -> Function:
-    """`math.name` of an element: computed as C does, and rounded at its type."""
+    """`math.name`: of an element computed as C does, and rounded at its type; of a Python number as Python does."""
     function, total, own = getattr(math, name), _total(name), _own_error(name)
     single: Any = element_class(DEFAULT_FLOAT)
 
@@ -98,7 +99,7 @@ def _of_one(name: str) -> Function:
         if isinstance(argument, IntElement):
             argument = single.of(argument)
         elif not isinstance(argument, FloatElement):
-            return function(argument)
+            argument = Double.of(argument)
         cls: Any = argument.__class__
         compute = function if cls.weak else total
         value = cls.narrow(compute(float(argument)))
@@ -110,11 +111,11 @@ def _of_one(name: str) -> Function:
 
 
 def _result_class(arguments: tuple[Any, ...]) -> Any:
-    """The float class of a function's result; None where every argument is a plain Python number."""
+    """The float class of a function's result."""
     common = _common(arguments)
-    if common is None or issubclass(common, FloatElement):
-        return common
-    return element_class(DEFAULT_FLOAT)
+    if common is None:
+        return Double
+    return common if issubclass(common, FloatElement) else element_class(DEFAULT_FLOAT)
 
 
 def _typed_math(name: str) -> Function:
@@ -123,8 +124,6 @@ def _typed_math(name: str) -> Function:
 
     def call(*arguments: Any) -> Any:
         cls = _result_class(arguments)
-        if cls is None:
-            return function(*arguments)
         compute = function if cls.weak else total
         operands = tuple(map(cls.of, arguments))
         value = cls.narrow(compute(*map(float, operands)))
@@ -137,7 +136,7 @@ def _typed_math(name: str) -> Function:
 def _next_after(a: Any, b: Any) -> Any:
     """`math.nextafter` in the steps of the element type."""
     cls = _result_class((a, b))
-    if cls is None or cls is Double:
+    if cls is Double:
         return math.nextafter(a, b)
     import torch
 
@@ -146,6 +145,19 @@ def _next_after(a: Any, b: Any) -> Any:
     value = float(torch.nextafter(torch.tensor(float(x), dtype=dtype), torch.tensor(float(y), dtype=dtype)))
     error = x.error + y.error
     return cls.make(value, error and error + 2 * cls.dtype.epsilon * abs(value))
+
+
+def _copy_sign(a: Any, b: Any) -> Any:
+    """`math.copysign`; NaNs have a sign that nobody promises."""
+    made = _typed_math("copysign")(a, b)
+    return made.make(float(made), made.error + 2 * abs(float(made))) if math.isnan(b) else made
+
+
+def _is_negative(value: Any) -> bool:
+    """`signbit`."""
+    if math.isnan(value):
+        THREAD.doubt = True
+    return math.copysign(1.0, float(value)) < 0
 
 
 def _typed_predicate(name: str) -> Function:
@@ -162,6 +174,7 @@ def _typed_step(name: str) -> Function:
 MATH: Final[dict[str, Function]] = {
     **{name: _of_one(name) for name in ONE if hasattr(math, name)},
     **{name: _typed_math(name) for name in (*TWO, *THREE) if hasattr(math, name)},
+    "copysign": _copy_sign,
     "nextafter": _next_after,
     **{name: _typed_predicate(name) for name in PREDICATES},
     **{name: _typed_step(name) for name in ("floor", "ceil", "trunc")},
@@ -209,7 +222,7 @@ def _common(values: tuple[Any, ...]) -> type[Element] | None:
 
 def _python_float(value: Any = 0.0) -> float:
     """`float(x)`: a Python float, which keeps the error of an element."""
-    made: float = Double.cast(value) if isinstance(value, FloatElement | IntElement) else float(value)
+    made: float = Double.cast(value if isinstance(value, FloatElement | IntElement) else float(value))
     return made
 
 
@@ -310,7 +323,7 @@ _COMMON: Final[dict[str, Function]] = {
     **{synonym: MATH[name] for synonym, name in SYNONYMS.items()},
     **{name: _rounding(name) for name in _STEPS},
     **PROPAGATING,
-    "abs": abs, "absolute": abs, "signbit": lambda value: math.copysign(1.0, float(value)) < 0,
+    "abs": abs, "absolute": abs, "signbit": _is_negative,
 }  # fmt: skip
 LIBRARY: Final[dict[str, dict[str, Function]]] = {
     "torch": {

@@ -41,18 +41,25 @@ class Finding:
 class Journal:
     """The state of the running thread and the findings of its launch."""
 
-    __slots__ = ("_findings", "_from_end", "_reserved", "doubt", "place")
+    __slots__ = ("_findings", "_from_end", "_reserved", "contracts", "doubt", "place")
 
     def __init__(self) -> None:
         self.doubt = False  # what the thread stores from here on may be anything
+        self.contracts = True  # a multiply-add may be rounded once
         self.place = NOWHERE
         self._findings: dict[tuple[str, int], Finding] = {}
         self._from_end: frozenset[FromEnd] = frozenset()
         self._reserved: dict[int, str] = {}
 
-    def start(self, from_end: Iterable[FromEnd] = (), reserved: Iterable[tuple[int, str]] = ()) -> None:
+    def start(
+        self,
+        from_end: Iterable[FromEnd] = (),
+        reserved: Iterable[tuple[int, str]] = (),
+        *,
+        contracts: bool = True,
+    ) -> None:
         """A launch begins."""
-        self.doubt, self.place, self._findings = False, NOWHERE, {}
+        self.doubt, self.contracts, self.place, self._findings = False, contracts, NOWHERE, {}
         self._from_end, self._reserved = frozenset(from_end), dict(reserved)
 
     def counts_from_end(self, axis: int, index: int) -> bool:

@@ -67,9 +67,11 @@ def simulate(
     block: int | tuple[int, ...] | None = None,
     seconds: float | None = None,
     stops: bool = True,
+    contracts: bool = True,
 ) -> SimulationReport:
     """Run `function` for every thread of a launch; outputs are among `arguments` and filled in place.
     After `seconds`, where given, the thread that runs counts as one that raised. `stops`: `breakpoint()` is heeded.
+    `contracts`: the errors of the writes allow for multiply-adds that are rounded once.
 
     Raises:
         SimulationError: the Python raised: an index out of range, a division by zero, …
@@ -81,7 +83,7 @@ def simulate(
     missing = [p.name for p in signature.outputs if p.name not in arguments]
     if missing:
         raise ValueError(f"`{signature.name}` is to be given its outputs: {', '.join(missing)}")
-    THREAD.start(signature.from_end, signature.reserved)
+    THREAD.start(signature.from_end, signature.reserved, contracts=contracts)
     views = _make_views(signature, arguments)
     threads = 0
     try:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, assert_never
 
 from py2cu.builtins import ROWS
-from py2cu.dtypes import DType, Kind
+from py2cu.dtypes import F64, DType, Kind
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.nodes import (
     ArrayName,
@@ -219,7 +219,8 @@ class ExpressionSpeller:
         value = int(value)
         text = expr.text if re.fullmatch(r"0[xX][0-9a-fA-F]+", expr.text) else str(value)
         if value >= 2**31 and is_unsigned(c_type):
-            return Spelled(f"{text}{'u' if value < 2**32 else 'ul'}", PRIMARY, c_type)
+            suffix, c_type = ("u", "uint32_t") if value < 2**32 else ("ul", "uint64_t")
+            return Spelled(f"{text}{suffix}", PRIMARY, c_type)
         if value == -(2**63):
             return Spelled("INT64_MIN", PRIMARY, "int64_t")
         if value == -(2**31) and arithmetic_type(c_type) == "int":
@@ -321,9 +322,9 @@ class ExpressionSpeller:
         else:
             argument = self.c_type(expr.args[0].type)
             name = row.spelling.get(argument) or row.spelling.get("int64_t", row.key)
-            if self.kernel.symbols and argument in FLOATS:  # the name that is overloaded
-                name = f"{self.dialect.overloads}{row.spelling['double']}"
             is_overloaded = row.spelling.get("float") == row.spelling.get("double")
+            if self.kernel.symbols and argument in FLOATS:
+                is_overloaded, name = True, f"{self.dialect.overloads}{row.spelling['double']}"
             args = [self.expr(arg).text if is_overloaded else self.argument(arg, argument) for arg in expr.args]
             c_type = c_type if c_type == "bool" else arithmetic_type(c_type)  # C's `abs` of a narrow number is an int
         name = self.dialect.functions.get(name, name)
@@ -377,7 +378,7 @@ def generic_literal(expr: Constant, dtype: DType) -> str:
     if dtype.kind is not Kind.FLOAT:
         return str(expr.value).lower()
     value = as_float(dtype, expr.value)
-    if value == int(value) if math.isfinite(value) else False:
+    if abs(value) < 2**31 and value == int(value):
         return str(int(value)) if value or math.copysign(1, value) > 0 else "-0.0"
     if math.isfinite(value) and rounded_directly(dtype, expr.value) == value:
         return expr.text if re.fullmatch(r"-?\d+\.\d+", expr.text) else repr(float(expr.value))
@@ -398,8 +399,15 @@ def float_literal(expr: Constant, c_type: str) -> Spelled:
         return Spelled(f"{sign}INFINITY", precedence, "float")
     if math.isnan(value):
         return Spelled("NAN", PRIMARY, "float")
-    text = expr.text if re.fullmatch(r"-?\d+\.\d+", expr.text) else repr(value)
+    written = re.fullmatch(r"-?\d+\.\d+", expr.text) and _reads_as(expr.text, expr)
+    text = expr.text if written else repr(value)
     return Spelled(text + ("f" if c_type == "float" else ""), precedence, c_type)
+
+
+def _reads_as(text: str, expr: Constant) -> bool:
+    """Whether the digits of `text`, read as a number of the type of `expr`, are its value."""
+    dtype = expr.type.dtype if isinstance(expr.type, ElementType) else F64
+    return as_float(dtype, float(text)) == as_float(dtype, expr.value)
 
 
 def is_whole_literal(expr: Constant) -> bool:

@@ -187,7 +187,7 @@ class Speller(ExpressionSpeller):
             yield Line(f"{head} {{")
             yield from (line for place, line in enumerate(inner) if place or line.text)
             yield Line(f"{_INDENT * depth}}}")
-        elif inline and isinstance(body[0], Return | Break | Continue):
+        elif inline and len(inner) == 1 and isinstance(body[0], Return | Break | Continue):
             yield Line(f"{head} {inner[0].text.strip()}", inner[0].origin)
         else:
             yield Line(head)

@@ -26,7 +26,7 @@ import torch
 
 from py2cu.runtime import toolchain
 from tests.fuzz.judge import Outcome, Seconds, Verdict, judge
-from tests.fuzz.libraries import Device
+from tests.fuzz.libraries import Device, Setting
 from tests.fuzz.shrink import generate, shrink
 
 RESULTS: Final = Path(__file__).parent / "results"
@@ -43,11 +43,11 @@ class Batch:
     seed: int
     numbers: range
 
-    def judge(self, device: Device, sanitize: bool) -> tuple[list[Verdict], Seconds]:
+    def judge(self, setting: Setting) -> tuple[list[Verdict], Seconds]:
         gc.disable()  # a fifth of the time, and the process ends with its batch
         seconds = Seconds()
         sources = seconds.measure("generate", lambda: [generate(self.seed, number) for number in self.numbers])
-        return judge(sources, device, seconds, sanitize), seconds
+        return judge(sources, setting, seconds), seconds
 
     def crashed(self) -> list[Batch]:
         """What to judge again where the process ended, to find the kernel at fault."""
@@ -132,14 +132,14 @@ def _received(receiver: Any) -> Any:
         return None
 
 
-def run(batches: list[Batch], device: Device, sanitize: bool, jobs: int) -> Iterator[tuple[Batch, Any]]:
+def run(batches: list[Batch], setting: Setting, jobs: int) -> Iterator[tuple[Batch, Any]]:
     """Every batch with its verdicts, as they come."""
     waiting = batches[::-1]
     running: dict[Any, tuple[Batch, Any]] = {}
     while waiting or running:
         while waiting and len(running) < jobs:
             batch = waiting.pop()
-            process, receiver = _start(partial(batch.judge, device, sanitize))
+            process, receiver = _start(partial(batch.judge, setting))
             running[receiver] = batch, process
         for ready in wait(list(running)):
             batch, process = running.pop(ready)
@@ -154,11 +154,11 @@ def run(batches: list[Batch], device: Device, sanitize: bool, jobs: int) -> Iter
 # --- faults -------------------------------------------------------------------------------------------------------
 
 
-def least(seed: int, number: int, verdict: Verdict, device: Device, sanitize: bool) -> tuple[str, Verdict]:
+def least(seed: int, number: int, verdict: Verdict, setting: Setting) -> tuple[str, Verdict]:
     """The shrunk kernel of a fault, and the verdict on it."""
 
     def again(source: str) -> Verdict:
-        found = in_child(lambda: judge([source], device, Seconds(), sanitize))
+        found = in_child(lambda: judge([source], setting, Seconds()))
         return found[0] if found else Verdict(Outcome.CRASHED)
 
     source = shrink(seed, number, lambda source: again(source).outcome is verdict.outcome, SHRINK_SECONDS)
@@ -171,12 +171,13 @@ def least(seed: int, number: int, verdict: Verdict, device: Device, sanitize: bo
 def main() -> int:
     options = _parser().parse_args()
     torch.set_num_threads(1)  # before processes are forked
-    device, tally, shown = Device(options.device), Tally(), time.monotonic()
+    setting = Setting(Device(options.device), options.sanitize, options.fma)
+    tally, shown = Tally(), time.monotonic()
     first, last = options.first, options.first + options.kernels
     batches = [
         Batch(options.seed, range(at, min(at + options.batch, last))) for at in range(first, last, options.batch)
     ]
-    for batch, (verdicts, seconds) in run(batches, device, options.sanitize, options.jobs):
+    for batch, (verdicts, seconds) in run(batches, setting, options.jobs):
         tally.enter(batch, verdicts, seconds)
         for number, verdict in zip(batch.numbers, verdicts, strict=True):
             if verdict.is_fault:
@@ -190,7 +191,7 @@ def main() -> int:
     for place, (number, verdict) in enumerate(sorted(tally.faults.items())):
         print(f"\n--- seed {options.seed}, kernel {number}: {verdict.outcome}", flush=True)
         if place < options.shrink:
-            source, verdict = least(options.seed, number, verdict, device, options.sanitize)
+            source, verdict = least(options.seed, number, verdict, setting)
             print(source)
         print(verdict.message, flush=True)
     if options.save:
@@ -207,6 +208,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
     parser.add_argument("--batch", type=int, default=BATCH, help="kernels compiled together")
     parser.add_argument("--sanitize", action="store_true", help="stop at undefined behaviour (cpu, emulated)")
+    parser.add_argument("--fma", action="store_true", help="round multiply-adds once, as nvcc does unless it is told")
     parser.add_argument("--shrink", type=int, default=10, help="how many faults to shrink")
     parser.add_argument("--save", action="store_true", help=f"keep the result in {RESULTS.name}/")
     return parser
@@ -224,7 +226,7 @@ def _save(options: argparse.Namespace, tally: Tally) -> None:
     ]
     lines = ["| | |", "|---|---|", *(f"| {name} | {text} |" for name, text in [*facts, *tally.rows()]), ""]
     RESULTS.mkdir(exist_ok=True)
-    path = RESULTS / f"{today}-{options.device}-{options.seed}.md"
+    path = RESULTS / f"{today}-{options.device}{'-fma' * options.fma}-{options.seed}.md"
     path.write_text("\n".join(lines), encoding="utf-8")
     print(f"saved as {path}")
 

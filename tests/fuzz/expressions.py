@@ -19,7 +19,7 @@ from typing import Final
 
 from py2cu.builtins import ROWS, Rule
 from py2cu.dtypes import BOOL, DEFAULT_FLOAT, DTYPES, DType, Kind, promote, promote_weak
-from tests.fuzz.writer import ALL, EXTENT_LIMIT, LIMIT, Array, Type, Value, Writer, fitted
+from tests.fuzz.writer import ALL, EXTENT_LIMIT, LIMIT, NUMBERS, SYMBOLS, Array, Type, Value, Writer, fitted
 
 Write = Callable[[Writer, Type, int], Value]
 Test = Callable[[Type], bool]
@@ -77,6 +77,11 @@ def element(type_: Type) -> bool:
     return isinstance(type_, DType)
 
 
+def named(type_: Type) -> bool:
+    """Elements that a cast can name."""
+    return isinstance(type_, DType) and type_.variable is None
+
+
 def of_kinds(*kinds: Kind) -> Test:
     """Elements of these kinds."""
     return lambda type_: isinstance(type_, DType) and type_.kind in kinds
@@ -108,7 +113,8 @@ def meeting(a: Type, b: Type) -> Type:
 @functools.cache
 def pairs(type_: Type) -> tuple[tuple[Type, Type], ...]:
     """The types of two operands that meet in `type_`, first the type itself twice."""
-    found = (pair for pair in itertools.product(ALL, ALL) if pair != (BOOL, BOOL) and meeting(*pair) is type_)
+    among = (type_, *NUMBERS) if type_ in SYMBOLS else ALL
+    found = (pair for pair in itertools.product(among, among) if pair != (BOOL, BOOL) and meeting(*pair) is type_)
     return tuple(sorted(found, key=lambda pair: sum(operand is not type_ for operand in pair)))
 
 
@@ -119,7 +125,7 @@ def operands(w: Writer, type_: Type, depth: int) -> list[Value]:
 
 def meets(number: Value, type_: Type) -> Value:
     """`number` so that an element of `type_` can hold it, where it is a Python integer."""
-    is_integer = number.type in (Kind.INT, Kind.BOOL) and isinstance(type_, DType) and type_.kind is not Kind.FLOAT
+    is_integer = number.type in (Kind.INT, Kind.BOOL) and (INTS(type_) or type_ in SYMBOLS)
     return fitted(number, type_.low, type_.high) if is_integer else number
 
 
@@ -129,6 +135,8 @@ def meets(number: Value, type_: Type) -> Value:
 @makes(element, lots=6, leaf=True)
 def load(w: Writer, type_: Type, depth: int) -> Value:
     assert isinstance(type_, DType)
+    if w.result is not None:
+        return local(w, type_, depth)
     array = w.input(type_)
     if depth > 0 and w.chance(4):
         indices = [subscript(w, array, axis, depth - 1) for axis in range(len(array.extents))]
@@ -149,8 +157,10 @@ def local(w: Writer, type_: Type, depth: int) -> Value:
     return w.pick(w.locals_of(type_) or [constant(w, type_, 0)])
 
 
-@makes(any_type, lots=2, leaf=True)
+@makes(lambda type_: type_ not in SYMBOLS, lots=2, leaf=True)
 def parameter(w: Writer, type_: Type, depth: int) -> Value:
+    if w.result is not None:
+        return local(w, type_, depth)
     if isinstance(type_, DType):
         return w.scalar(cast_name(w, type_), Value(f"s_{type_.name}", type_))
     name, low, high = w.pick({
@@ -187,6 +197,8 @@ def constant(w: Writer, type_: Type, depth: int) -> Value:
             named = {"RATE": 0.125, "math.pi": math.pi, "math.inf": math.inf, "math.nan": math.nan}
             bound = named[text] if text in named else float(text)
             return Value(f"({text})", type_, bound, bound, True)
+        case _ if type_ in SYMBOLS:
+            return load(w, type_, 0)
         case _:
             whole = ("1", "0", str(int(type_.high)), str(int(type_.low)))
             literal = w.pick(FLOAT_LITERALS if type_.kind is Kind.FLOAT else whole)
@@ -200,6 +212,8 @@ def cast_name(w: Writer, dtype: DType) -> str:
 @makes(python(Kind.INT), lots=4, leaf=True)
 def index(w: Writer, type_: Type, depth: int) -> Value:
     """An element index, an extent or a loop variable."""
+    if w.result is not None:
+        return w.pick(w.counters) if w.counters else constant(w, type_, 0)
     indices = [Value(name, type_, 0, EXTENT_LIMIT) for _, name in w.axes[::-1]]
     arrays = w.inputs + w.outputs
     if arrays and w.chance(4):
@@ -405,7 +419,7 @@ def junction(w: Writer, type_: Type, depth: int) -> Value:
     return Value(f"({a.text} {w.pick(['and', 'or'])} {b.text})", type_, low, high)
 
 
-@makes(element)
+@makes(named)
 def mixed_junction(w: Writer, type_: Type, depth: int) -> Value:
     """`or` of two types gives the one in which they meet; CPython gives either, so that a cast makes it one."""
     a, b = operands(w, type_, depth) if type_ is not BOOL else [value(w, BOOL, depth - 1)] * 2
@@ -417,7 +431,7 @@ def mixed_junction(w: Writer, type_: Type, depth: int) -> Value:
 
 def test(w: Writer, depth: int) -> str:
     """Anything whose truth counts."""
-    first = value(w, w.pick([Kind.BOOL, Kind.BOOL, *ALL]), depth)
+    first = value(w, w.pick([Kind.BOOL, Kind.BOOL, *w.types]), depth)
     if depth > 0 and w.chance(6):
         second = value(w, w.pick([Kind.BOOL, first.type]), depth - 1)
         return f"({first.text} {w.pick(['and', 'or'])} {second.text})"
@@ -430,7 +444,7 @@ def test(w: Writer, depth: int) -> str:
 @makes(python(Kind.BOOL), lots=6)
 def comparison(w: Writer, type_: Type, depth: int) -> Value:
     """Of two, or chained of three; a Python number is one that the element type holds."""
-    common = w.pick([t for t in ALL if t not in (BOOL, Kind.BOOL)])
+    common = w.pick([t for t in w.types if t not in (BOOL, Kind.BOOL)])
     first, *rest = operands(w, common, depth)
     if w.chance(5):
         rest.append(value(w, common, depth - 1))
@@ -440,7 +454,7 @@ def comparison(w: Writer, type_: Type, depth: int) -> Value:
 
 @makes(python(Kind.BOOL))
 def negation(w: Writer, type_: Type, depth: int) -> Value:
-    return Value(f"(not {value(w, w.pick(ALL), depth - 1).text})", type_, 0, 1)
+    return Value(f"(not {value(w, w.pick(w.types), depth - 1).text})", type_, 0, 1)
 
 
 @makes(python(Kind.BOOL))
@@ -451,7 +465,7 @@ def predicate(w: Writer, type_: Type, depth: int) -> Value:
 
 @makes(python(Kind.BOOL))
 def truth(w: Writer, type_: Type, depth: int) -> Value:
-    return Value(f"bool({value(w, w.pick(ALL), depth - 1).text})", type_, 0, 1)
+    return Value(f"bool({value(w, w.pick(w.types), depth - 1).text})", type_, 0, 1)
 
 
 # --- functions and casts ------------------------------------------------------------------------------------------
@@ -498,10 +512,10 @@ def whole(w: Writer, type_: Type, depth: int) -> Value:
 
 @makes(python(Kind.FLOAT), lots=2)
 def as_float(w: Writer, type_: Type, depth: int) -> Value:
-    return Value(f"float({value(w, w.pick(ALL), depth - 1).text})", type_)
+    return Value(f"float({value(w, w.pick(w.types), depth - 1).text})", type_)
 
 
-@makes(element, lots=3)
+@makes(named, lots=3)
 def cast(w: Writer, type_: Type, depth: int) -> Value:
     assert isinstance(type_, DType)
     return Value(f"{cast_name(w, type_)}({convertible(w, type_, depth).text})", type_)
@@ -509,7 +523,7 @@ def cast(w: Writer, type_: Type, depth: int) -> Value:
 
 def convertible(w: Writer, dtype: DType, depth: int) -> Value:
     """Any number, which `dtype` takes: a constant that fits; mostly a float that does, since C++ leaves others open."""
-    number = value(w, w.pick(ALL), depth - 1)
+    number = value(w, w.pick(w.types), depth - 1)
     if number.constant:
         return number if number.fits(dtype) else constant(w, dtype, 0)
     if dtype.kind is Kind.INT and kind_of(number.type) is Kind.FLOAT and not w.chance(6):

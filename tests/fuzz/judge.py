@@ -24,7 +24,7 @@ from py2cu.runtime.simulate import bind_dims
 from py2cu.source import SourceFile
 from py2cu.translation import Translation
 from tests.fuzz.kernels import NAME, PRELUDE
-from tests.fuzz.libraries import CompileFailure, Device, Run, build
+from tests.fuzz.libraries import CompileFailure, Device, Run, Setting, build
 
 
 class Outcome(enum.StrEnum):
@@ -81,8 +81,9 @@ class Checked:
         self.launch({**bind_dims(self.signature, arguments), **arguments})
 
 
-def judge(sources: Sequence[str], device: Device, seconds: Seconds, sanitize: bool = False) -> list[Verdict]:
+def judge(sources: Sequence[str], setting: Setting, seconds: Seconds) -> list[Verdict]:
     """A verdict on each source. A kernel that ends the process ends this one."""
+    device = setting.device
     verdicts: dict[int, Verdict] = {}
     translations: dict[int, Translation] = {}
     for number, source in enumerate(sources):
@@ -91,13 +92,13 @@ def judge(sources: Sequence[str], device: Device, seconds: Seconds, sanitize: bo
             verdicts[number] = found
         else:
             translations[number] = found
-    runs = seconds.measure("compile", lambda: dict(_compile(translations, device, sanitize)))
+    runs = seconds.measure("compile", lambda: dict(_compile(translations, setting)))
     for number, run in runs.items():
         if isinstance(run, Verdict):
             verdicts[number] = run
         else:
             checked = _checked(sources[number], translations[number], run)
-            verdicts[number] = seconds.measure("check", partial(compare, checked, device))
+            verdicts[number] = seconds.measure("check", partial(compare, checked, setting))
     return [verdicts[number] for number in range(len(sources))]
 
 
@@ -114,15 +115,13 @@ def translate(source: str, device: Device) -> Translation | Verdict:
     return first if first == second else Verdict(Outcome.CHANGES)
 
 
-def _compile(
-    translations: Mapping[int, Translation], device: Device, sanitize: bool
-) -> Iterator[tuple[int, Run | Verdict]]:
+def _compile(translations: Mapping[int, Translation], setting: Setting) -> Iterator[tuple[int, Run | Verdict]]:
     """What runs each kernel. Where not all compile, those that the compiler names are left out, or halves are tried."""
     if not translations:
         return
     numbers = [*translations]
     try:
-        runs = build([*translations.values()], device, sanitize)
+        runs = build([*translations.values()], setting)
     except CompileFailure as failure:
         named = failure.errors if failure.errors or len(numbers) > 1 else {0: str(failure)}
         for place, error in named.items():
@@ -130,7 +129,7 @@ def _compile(
         rest = [number for place, number in enumerate(numbers) if place not in named]
         half = len(rest) if named else len(rest) // 2
         for part in (rest[:half], rest[half:]):
-            yield from _compile({number: translations[number] for number in part}, device, sanitize)
+            yield from _compile({number: translations[number] for number in part}, setting)
     else:
         yield from zip(numbers, runs, strict=True)
 
@@ -144,8 +143,9 @@ def _checked(source: str, translation: Translation, run: Run) -> Checked:
     return Checked(kernel.python, translation.signatures[0], run)
 
 
-def compare(checked: Checked, device: Device) -> Verdict:
-    report = check_kernel(checked, cases(checked.signature), device=device.memory)
+def compare(checked: Checked, setting: Setting) -> Verdict:
+    inputs = cases(checked.signature)
+    report = check_kernel(checked, inputs, device=setting.device.memory, contracts=setting.fma)
     outcome = Outcome.AGREES if report.ok else Outcome.DIFFERS if report.failures else Outcome.UNPROVEN
     return Verdict(outcome, "" if report.ok else str(report), report.cases, len(report.skipped), report.elements)
 
@@ -164,7 +164,12 @@ FLOATS: Final = (0.5, -1.25, 0.1, 3e7, -0.0, 1e-3)
 
 
 def cases(signature: Signature) -> Iterator[Case]:
-    """The inputs of a kernel, the same each time."""
+    """The inputs of a kernel, the same each time; of a generic one, for every dtype."""
+    for instance in signature.instances or (signature,):
+        yield from _cases(instance)
+
+
+def _cases(signature: Signature) -> Iterator[Case]:
     names = {dim.name for dim in signature.dims} | {name for name in PLAN[0][0] if _reads(signature, name)}
     for seed, (sizes, values) in enumerate(PLAN):
         case = make_case(signature, {name: sizes[name] for name in sizes if name in names}, values, seed)

@@ -10,10 +10,11 @@ from typing import Any, Final
 
 from hypothesis import strategies
 
+import tests.fuzz.functions  # noqa: F401 - the production that calls them
 from py2cu.dtypes import DTYPES
 from tests.fuzz.expressions import CONSTANTS, value
 from tests.fuzz.statements import body
-from tests.fuzz.writer import AXES, Writer
+from tests.fuzz.writer import AXES, SYMBOLS, Writer
 
 BLOCKS: Final = {1: (4,), 2: (4, 2), 3: (4, 2, 2)}
 NAME: Final = "f"  # of every kernel
@@ -22,7 +23,7 @@ PRELUDE: Final = "\n".join([
     "import math",
     "import numpy as np",
     "import torch",
-    f"from jaxtyping import {', '.join(row.jaxtyping for row in DTYPES)}",
+    f"from jaxtyping import {', '.join(row.jaxtyping for row in (*DTYPES, *SYMBOLS))}",
     "from torch import Tensor",
     "from py2cu import Index, blockDim, blockIdx, kernel, threadIdx",
     *(f"{name} = {text}" for name, (_, text) in CONSTANTS.items()),
@@ -37,11 +38,13 @@ def kernels(draw: Callable[[Any], Any]) -> str:
     w = Writer(draw)
     w.rank = w.pick([1, 1, 2, 3])
     is_index = not w.chance(3)
+    w.symbol = w.pick([None, None, None, None, *SYMBOLS])
     body(w, most=7)
-    for array in w.outputs or [w.output(w.pick(DTYPES))]:
+    for array in w.outputs or [w.output(w.pick(w.dtypes))]:
         if w.chance(2) or len(w.outputs) == 1:
             w.add(f"{array.element} = {value(w, array.dtype, 2).text}")
-    return "\n".join([*_head(w, is_index), *(() if is_index else _indices(w)), *w.lines, ""])
+    functions = (line for function in w.functions for line in (*function.lines, ""))
+    return "\n".join([*functions, *_head(w, is_index), *(() if is_index else _indices(w)), *w.lines, ""])
 
 
 def _head(w: Writer, is_index: bool) -> list[str]:

@@ -18,7 +18,9 @@ from typing import Any, Final
 
 import torch
 
+from py2cu.dtypes import DTYPES
 from py2cu.runtime import toolchain
+from py2cu.targets.cpu import DIALECT
 from py2cu.translation import Artifacts, TargetName, Translation
 from tests.compilers import torch_headers
 from tests.emulator import emulate
@@ -50,6 +52,15 @@ class CompileFailure(Exception):
         self.errors = {int(place): error for place, error in reversed(found)}
 
 
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """How kernels are built. `fma`: multiply-adds are rounded once, and results compared within what that changes."""
+
+    device: Device
+    sanitize: bool = False
+    fma: bool = False
+
+
 Run = Callable[[Mapping[str, Any]], None]
 
 
@@ -65,7 +76,11 @@ _C: Final[Mapping[str, Callable[[Any], Any]]] = {
     "int16_t": ctypes.c_int16, "int8_t": ctypes.c_int8, "uint8_t": ctypes.c_uint8, "uint16_t": ctypes.c_uint16,
     "uint32_t": ctypes.c_uint32, "uint64_t": ctypes.c_uint64, "float": ctypes.c_float, "double": ctypes.c_double,
 }  # fmt: skip
-_LAUNCHER: Final = re.compile(r"^(?:void|cudaError_t) (\w+_launch)\(\s*([^;]*?)\);", re.MULTILINE | re.DOTALL)
+_SPELLINGS: Final = {getattr(torch, row.name): (row.c, DIALECT.spell(row)) for row in DTYPES}
+_DECLARED: Final = re.compile(r"^(void|cudaError_t) (\w+_launch)\(\s*([^;]*?)\);", re.MULTILINE | re.DOTALL)
+_INSTANTIATED: Final = re.compile(
+    r"^template (void|cudaError_t) (\w+_launch<[^>]*>)\(\s*([^;]*?)\);", re.MULTILINE | re.DOTALL
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,18 +91,29 @@ class Launcher:
     parameters: tuple[tuple[str, str], ...]
 
     @classmethod
-    def of(cls, header: str) -> Launcher:
-        """The launcher that chooses its own grid, by its declaration."""
-        name, text = next(match for match in _LAUNCHER.findall(header) if "dim3 grid" not in match[1].lower())
-        parameters = [parameter.strip().rsplit(" ", 1) for parameter in text.split(",")]
-        return cls(name, tuple((type_, name) for type_, name in parameters if name != "stream"))
+    def all_of(cls, texts: Artifacts, is_cuda: bool) -> tuple[Launcher, ...]:
+        """The launchers that choose their own grid: one, or those of a generic kernel for every dtype."""
+        found = _INSTANTIATED.findall(texts.kernel.text) or _DECLARED.findall(texts.header.text)
+        result = "cudaError_t" if is_cuda else "void"  # an emulated text has both
+        return tuple(
+            cls(name, _parameters(text))
+            for returned, name, text in found
+            if returned == result and "dim3 grid" not in text.lower()
+        )
 
-    def bridge(self, number: int, returns: bool) -> str:
+    def bridge(self, function: str, space: str, returns: bool) -> str:
         """The C function in front of it."""
         values = [f"*static_cast<{type_}*>(a[{place}])" for place, (type_, _) in enumerate(self.parameters)]
-        call = f"kernel_{number}::{self.name}({', '.join([*values, 'nullptr'] if returns else values)})"
+        call = f"{space}::{self.name}({', '.join([*values, 'nullptr'] if returns else values)})"
         body = f"return {call};" if returns else f"{call}; return 0;"
-        return f'extern "C" __attribute__((visibility("default"))) int run_{number}(void** a) {{ {body} }}'
+        return f'extern "C" __attribute__((visibility("default"))) int {function}(void** a) {{ {body} }}'
+
+    def takes(self, arguments: Mapping[str, Any]) -> bool:
+        """Whether the arrays among `arguments` are of its types."""
+        pointers = (
+            (type_.removeprefix("const ").rstrip("* "), name) for type_, name in self.parameters if "*" in type_
+        )
+        return all(c_type in _SPELLINGS[arguments[name].dtype] for c_type, name in pointers)
 
     def pack(self, arguments: Mapping[str, Any]) -> list[Any]:
         """The arguments as C values."""
@@ -97,23 +123,37 @@ class Launcher:
         ]
 
 
-def build(translations: Sequence[Translation], device: Device, sanitize: bool = False) -> list[Run]:
+def _parameters(text: str) -> tuple[tuple[str, str], ...]:
+    split = (parameter.strip().rsplit(" ", 1) for parameter in text.split(","))
+    return tuple((type_, name) for type_, name in split if name != "stream")
+
+
+def build(translations: Sequence[Translation], setting: Setting) -> list[Run]:
     """What runs each of `translations`, compiled together.
 
     Raises:
         CompileFailure: one of them, at least, is refused.
     """
+    device = setting.device
     texts = [_artifacts(translation, device) for translation in translations]
-    launchers = [Launcher.of(text.header.text) for text in texts]
+    launchers = [Launcher.all_of(text, device is Device.CUDA) for text in texts]
     with tempfile.TemporaryDirectory(prefix="py2cu-fuzz-") as folder:
         source, library = Path(folder, "kernels.cu"), Path(folder, "kernels.so")
         source.write_text(_one_text(texts, launchers, device is Device.CUDA), encoding="utf-8")
-        command = [*_compiler(device, sanitize), str(source), "-o", str(library)]
+        command = [*_compiler(setting), str(source), "-o", str(library)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise CompileFailure(done.stderr or done.stdout)
         loaded = ctypes.CDLL(str(library))
-    return [_runner(loaded[f"run_{number}"], launcher, device) for number, launcher in enumerate(launchers)]
+    return [
+        _runner({launcher: loaded[_bridge(number, place)] for place, launcher in enumerate(several)}, device)
+        for number, several in enumerate(launchers)
+    ]
+
+
+def _bridge(number: int, place: int) -> str:
+    """The name of the C function for one launcher of one kernel."""
+    return f"run_{number}_{place}"
 
 
 def _artifacts(translation: Translation, device: Device) -> Artifacts:
@@ -121,7 +161,7 @@ def _artifacts(translation: Translation, device: Device) -> Artifacts:
     return whole.texts[TargetName.CUDA if device is Device.CUDA else TargetName.CPU]
 
 
-def _one_text(texts: Sequence[Artifacts], launchers: Sequence[Launcher], is_cuda: bool) -> str:
+def _one_text(texts: Sequence[Artifacts], launchers: Sequence[tuple[Launcher, ...]], is_cuda: bool) -> str:
     """The includes first, then each kernel in a namespace of its own, then the bridges."""
     includes: dict[str, None] = {}
     bodies: list[str] = []
@@ -132,22 +172,28 @@ def _one_text(texts: Sequence[Artifacts], launchers: Sequence[Launcher], is_cuda
                 includes[line] = None
             elif not line.startswith(('#include "', "#pragma once")):
                 bodies.append(line)
-        bodies += ["}", launchers[number].bridge(number, is_cuda)]
+        bodies.append("}")
+        for place, launcher in enumerate(launchers[number]):
+            bodies.append(launcher.bridge(_bridge(number, place), f"kernel_{number}", is_cuda))
     return "\n".join([*includes, *bodies, ""])
 
 
-def _compiler(device: Device, sanitize: bool) -> list[str]:
+def _compiler(setting: Setting) -> list[str]:
     """`-O1` halves the time. Shifts of negative numbers are left to compilers, which agree with C++20 about them."""
-    if device is Device.CUDA:
-        flags = toolchain.gencode_flags(toolchain.gpu_architectures())
+    if setting.device is Device.CUDA:
+        flags = [*toolchain.gencode_flags(toolchain.gpu_architectures()), f"--fmad={str(setting.fma).lower()}"]
         return [str(toolchain.find_nvcc()), "-std=c++17", "-O1", *flags, "-shared", "-Xcompiler=-fPIC", "-w"]
-    checks = ["-fsanitize=undefined", "-fno-sanitize=shift-base", "-fno-sanitize-recover=all"] if sanitize else []
-    flags = ["-std=c++17", "-O1", "-ffp-contract=off", "-fvisibility=hidden", "-w", "-shared", "-fPIC", *checks]
-    return [str(toolchain.find_cxx()), *torch_headers(), "-x", "c++", *flags]
+    checks = ["-fsanitize=undefined", "-fno-sanitize=shift-base", "-fno-sanitize-recover=all"]
+    contraction = ["-march=native", "-ffp-contract=fast"] if setting.fma else ["-ffp-contract=off"]
+    flags = ["-std=c++17", "-O1", *contraction, "-fvisibility=hidden", "-w", "-shared", "-fPIC"]
+    return [
+        *(str(toolchain.find_cxx()), *torch_headers(), "-x", "c++"), *flags, *(checks if setting.sanitize else []),
+    ]  # fmt: skip
 
 
-def _runner(function: Any, launcher: Launcher, device: Device) -> Run:
+def _runner(functions: Mapping[Launcher, Any], device: Device) -> Run:
     def run(arguments: Mapping[str, Any]) -> None:
+        launcher, function = next(row for row in functions.items() if row[0].takes(arguments))
         values = launcher.pack(arguments)
         error = function((ctypes.c_void_p * len(values))(*(ctypes.addressof(value) for value in values)))
         if error:

@@ -14,7 +14,6 @@ from typing import Final
 
 import hypothesis
 from hypothesis import HealthCheck, Phase
-from hypothesis.errors import FlakyStrategyDefinition
 
 from tests.fuzz.kernels import kernels
 
@@ -35,19 +34,19 @@ def generate(seed: int, number: int) -> str:
 
 def shrink(seed: int, number: int, fails: Callable[[str], bool], seconds: float) -> str:
     """The least kernel found within a time that `fails`, as the kernel of this number does."""
-    known = functools.cache(fails)
     least = generate(seed, number)
     end = time.monotonic() + seconds
+    known = functools.cache(lambda source: time.monotonic() < end and fails(source))
     drawn = 0
 
     def test(source: str) -> None:
         nonlocal drawn, least
         drawn += 1
-        if drawn >= EXAMPLES and (source == least or (time.monotonic() < end and known(source))):
+        if drawn >= EXAMPLES and (source == least or known(source)):
             least = source
             raise _Fails
 
-    with contextlib.suppress(_Fails, FlakyStrategyDefinition):  # the latter: what was found until then is smaller, too
+    with contextlib.suppress(_Fails):
         _replay(seed, number, test, (Phase.generate, Phase.shrink))
     return least
 

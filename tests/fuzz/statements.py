@@ -24,7 +24,7 @@ from tests.fuzz.expressions import (
     test,
     value,
 )  # fmt: skip
-from tests.fuzz.writer import ALL, EXTENT_LIMIT, LOCAL_LIMIT, Type, Value, Writer, fitted
+from tests.fuzz.writer import EXTENT_LIMIT, LOCAL_LIMIT, Type, Value, Writer, fitted
 
 Write = Callable[[Writer], None]
 
@@ -91,14 +91,17 @@ def assignable(w: Writer, type_: Type, depth: int = 2) -> Value:
 @statement_of(5)
 def store(w: Writer) -> None:
     """Into an output, any number."""
-    dtype = w.pick(DTYPES)
+    if w.result is not None:
+        return new_local(w)
+    dtype = w.pick(w.dtypes)
     number = convertible(w, dtype, 3)
     w.add(f"{w.output(dtype).element} = {number.text}")
+    return None
 
 
 @statement_of(6)
 def new_local(w: Writer) -> None:
-    number = assignable(w, w.pick(ALL))
+    number = assignable(w, w.pick(w.types))
     w.add(f"{w.declare(number).text} = {number.text}")
 
 
@@ -113,13 +116,13 @@ def assignment(w: Writer) -> None:
 
 @statement_of(2)
 def assignment_to_several(w: Writer) -> None:
-    number = assignable(w, w.pick(ALL))
+    number = assignable(w, w.pick(w.types))
     w.add(f"{w.declare(number).text} = {w.declare(number).text} = {number.text}")
 
 
 @statement_of(2)
 def tuple_assignment(w: Writer) -> None:
-    numbers = [assignable(w, w.pick(ALL)) for _ in range(w.pick([2, 3]))]
+    numbers = [assignable(w, w.pick(w.types)) for _ in range(w.pick([2, 3]))]
     names = [w.fresh() for _ in numbers]
     w.add(f"{', '.join(names)} = {', '.join(number.text for number in numbers)}")
     for name, number in zip(names, numbers, strict=True):
@@ -133,7 +136,7 @@ def swap(w: Writer) -> None:
         return new_local(w)
     first = w.pick(w.scope)
     others = [local.text for local in w.locals_of(first.type) if local is not first]
-    if isinstance(first.type, DType):
+    if isinstance(first.type, DType) and w.result is None:
         others.append(w.output(first.type).element)
     if not others:
         return new_local(w)
@@ -160,8 +163,11 @@ def update(w: Writer) -> None:
     """`+=` and its kin, of a local or of an element of an output."""
     places = [local for local in w.scope if local.type not in (Kind.BOOL, BOOL) and "extent" not in local.text]
     places += [Value(array.element, array.dtype) for array in w.outputs if array.dtype is not BOOL]
+    if not places and w.result is not None:
+        return new_local(w)
     place = w.pick(places or [Value(w.output(DTYPES[-1]).element, DTYPES[-1])])
     w.add(f"{place.text} {_operation(w, place)}")
+    return None
 
 
 def _operation(w: Writer, place: Value) -> str:
@@ -205,7 +211,7 @@ def branch(w: Writer) -> None:
 @statement_of(2, nests=True)
 def local_of_both_branches(w: Writer) -> None:
     """Assigned on either path, so that it is known after them."""
-    type_, name = w.pick(ALL), w.fresh()
+    type_, name = w.pick(w.types), w.fresh()
     with w.block(f"if {test(w, 2)}:"):
         w.add(f"{name} = {assignable(w, type_).text}")
     with w.block("else:"):
@@ -216,7 +222,12 @@ def local_of_both_branches(w: Writer) -> None:
 @statement_of()
 def leave(w: Writer) -> None:
     with w.block(f"if {value(w, Kind.BOOL, 2).text} and {value(w, Kind.BOOL, 2).text}:"):
-        w.add("return")
+        w.add(leaving(w))
+
+
+def leaving(w: Writer) -> str:
+    """`return`, with a device function's result."""
+    return "return" if w.result is None else f"return {assignable(w, w.result).text}"
 
 
 @statement_of(3, in_loop=True)
@@ -251,7 +262,8 @@ def for_loop(w: Writer) -> None:
 
 def _bounds(w: Writer) -> tuple[str, int, int]:
     whole = value(w, w.pick([Kind.INT, *INT_DTYPES]), 1)
-    start, step = w.pick([("0", 1), ("-1", 1), ("m", 2), ("4", -1), ("m", -3)])
+    starts = [("0", 1), ("-1", 1), ("4", -1), *([("m", 2), ("m", -3)] if w.result is None else [])]
+    start, step = w.pick(starts)
     if start == "m":
         w.scalar("int", Value("m", Kind.INT, 0, 4))
     return f"{start}, {whole.text} % 5, {w.pick([str(step), f'{step} * 1'])}", -1, 4

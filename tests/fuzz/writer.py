@@ -9,24 +9,35 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar
 
 from hypothesis import strategies
 
-from py2cu.dtypes import DTYPES, DType, Kind
+from py2cu.dtypes import DTYPES, F16, GENERIC, I8, DType, Kind, TypeVariable
 
 Option = TypeVar("Option")
 Type = DType | Kind  # an element of a dtype, or a Python number of a kind
 
 NUMBERS: Final = (Kind.BOOL, Kind.INT, Kind.FLOAT)
 ALL: Final[tuple[Type, ...]] = (*DTYPES, *NUMBERS)
+# Type variables, as the dtype of the least range that they stand for: what fits that fits all.
+SYMBOLS: Final = tuple(
+    replace(least, jaxtyping=name, variable=TypeVariable("T", name, GENERIC[name]))
+    for name, least in (("Float", F16), ("Int", I8))
+)
 LIMIT: Final = 2**62  # Python integers stay below: they are exact to 64 bits only
 LOCAL_LIMIT: Final = 2**45  # what is assigned to an integer local; its updates in loops add less than this again
 EXTENT_LIMIT: Final = 64
 AXES: Final = (("n", "i"), ("m", "j"), ("p", "l"))  # of the launch, fastest first: extent and index
 _below = functools.cache(lambda count: strategies.integers(0, count - 1))
-_nothing = strategies.none()
+
+
+@strategies.composite
+def _unit(draw: Callable[[Any], Any], write: Callable[[], Option]) -> Option:
+    """What `write` makes of draws of its own. Shrinking may call what a mapped strategy maps, without a draw."""
+    draw(strategies.none())  # composites have to
+    return write()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +73,26 @@ class Array:
         return f"{self.name}[{', '.join(self.own)}]"
 
 
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A device function: the types that its calls give it, and its text. `recurs`: it takes how deep, before them."""
+
+    name: str
+    parameters: tuple[Type, ...]
+    result: Type
+    recurs: bool
+    lines: tuple[str, ...]
+
+
 @dataclass(slots=True)
 class Writer:
-    """One kernel so far."""
+    """One kernel, or device function, so far."""
 
     draw: Callable[[Any], Any]
     rank: int = 1
+    symbol: DType | None = None  # the type variable of a generic kernel
+    result: Type | None = None  # of a device function, which has no arrays and no parameters of the kernel's
+    functions: list[Function] = field(default_factory=list)  # that the kernel calls
     lines: list[str] = field(default_factory=list)
     inputs: list[Array] = field(default_factory=list)
     outputs: list[Array] = field(default_factory=list)
@@ -77,6 +102,14 @@ class Writer:
     indent: int = 1
     loops: int = 0  # around this place
     names: int = 0
+
+    @property
+    def types(self) -> tuple[Type, ...]:
+        return (*ALL, *[self.symbol] * 4) if self.symbol else ALL
+
+    @property
+    def dtypes(self) -> tuple[DType, ...]:
+        return (*[self.symbol] * 4, *DTYPES) if self.symbol else DTYPES
 
     # --- choices ---
 
@@ -88,7 +121,7 @@ class Writer:
 
     def apart(self, write: Callable[[], Option]) -> Option:
         """The choices of `write` as a unit, which shrinking can take away or replace as a whole."""
-        return self.draw(_nothing.map(lambda _: write()))
+        return self.draw(_unit(write))
 
     # --- text ---
 
@@ -135,7 +168,7 @@ class Writer:
         known = [array for array in self.inputs if array.dtype is dtype]
         if len(known) == 2 or (known and not self.chance(3)):
             return self.pick(known)
-        array = self._shaped(f"x{len(known) or ''}_{dtype.name}", dtype)
+        array = self._shaped(f"x{len(known) or ''}_{_label(dtype)}", dtype)
         self.inputs.append(array)
         return array
 
@@ -158,7 +191,9 @@ class Writer:
             return known[0]
         extents, own = (tuple(axis[place] for axis in self.axes) for place in (0, 1))
         more = self.chance(4)
-        array = Array(f"out_{dtype.name}", dtype, (*extents, "2") if more else extents, (*own, "-1") if more else own)
+        array = Array(
+            f"out_{_label(dtype)}", dtype, (*extents, "2") if more else extents, (*own, "-1") if more else own
+        )
         self.outputs.append(array)
         return array
 
@@ -166,6 +201,11 @@ class Writer:
         """A scalar parameter, which goes by the text of `value`."""
         self.scalars.setdefault(value.text, annotation)
         return value
+
+
+def _label(dtype: DType) -> str:
+    """What arrays of `dtype` are named after."""
+    return dtype.jaxtyping.lower() if dtype.variable else dtype.name
 
 
 def fitted(value: Value, low: float, high: float) -> Value:

@@ -230,7 +230,8 @@ def test_math_of_elements():
     assert type(MATH["exp"](Float32(1))) is Float32
     assert type(MATH["exp"](UInt8(1))) is Float32
     assert type(MATH["exp"](Float64(1))) is Float64
-    assert type(MATH["exp"](1)) is float
+    assert type(MATH["exp"](1)) is Double
+    assert 0 < MATH["cos"](1e12).error < 1e-14  # of a literal, too: C has functions of its own
     assert math.isnan(MATH["sqrt"](Float32(-1)))
     assert (MATH["log"](Float32(0)), MATH["exp"](Float32(100))) == (-math.inf, math.inf)
     with pytest.raises(ValueError):
@@ -263,6 +264,24 @@ def test_exact_operations_have_no_error_and_products_have_their_rounding():
     assert (x / y).error == 0
     assert 0 < (x * y).error < 2**-24
     assert (Float32(0.5) * Float32(3)).error == 0
+
+
+def test_products_are_exact_where_nothing_contracts():
+    THREAD.start(contracts=False)
+    try:
+        assert (Float32(0.1) * Float32(0.3)).error == 0
+        assert (Float64(0.1) * 0.3).error == 0
+    finally:
+        THREAD.start()
+
+
+def test_the_sign_of_a_nan_is_open():
+    assert MATH["copysign"](Float32(2), Float32(math.nan)).error == 4
+    assert MATH["copysign"](Float32(2), Float32(-1)).error == 0
+    assert THREAD.doubt is False
+    LIBRARY["numpy"]["signbit"](Float32(math.nan))
+    assert THREAD.doubt is True
+    THREAD.start()
 
 
 def test_cancellation_keeps_the_error_of_what_cancelled():
