@@ -300,6 +300,22 @@ _MEMORY: Final = {
         _index("acc = local(i, np.float32)\nacc[0] = x[i]\nout[i] = acc[0]"),
         _index("acc = local(4, np.float32)\nacc[0] = x[i]\nout[i] = acc[0]"),
     ),
+    "P409": Code(
+        "an order that C++ leaves open",
+        "Python evaluates operands from left to right. C++ does not say in which order it does, so a call that writes "
+        "to an array, prints or asserts cannot stand beside something that reads arrays or does the like: on a line of "
+        "its own, it happens where Python has it.",
+        _file(
+            "def put(x, j):\n    x[j] = 0.0\n    return x[j]\n\n\n"
+            '@kernel\ndef f(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):\n'
+            "    out[i] = put(x, i) + x[i]"
+        ),
+        _file(
+            "def put(x, j):\n    x[j] = 0.0\n    return x[j]\n\n\n"
+            '@kernel\ndef f(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):\n'
+            "    old = put(x, i)\n    out[i] = old + x[i]"
+        ),
+    ),
 }
 
 _BUILD: Final = {

@@ -28,6 +28,7 @@ from py2cu.options import KernelOptions
 from py2cu.passes.add_guards import add_guards
 from py2cu.passes.check_assigned import check_assigned
 from py2cu.passes.check_dims import check_dims
+from py2cu.passes.check_order import check_order
 from py2cu.passes.choose_widths import choose_widths
 from py2cu.passes.evaluate_once import evaluate_once
 from py2cu.passes.find_roles import find_roles
@@ -65,7 +66,7 @@ def everywhere(run: Pass) -> Pass:
 # could, the rest where nothing was wrong, so that one run shows as much as can be trusted.
 NAMES: Final[tuple[Pass, ...]] = (separate_dims, everywhere(resolve_extents), everywhere(check_assigned))
 TYPES: Final[tuple[Pass, ...]] = (infer_types,)
-EFFECTS: Final[tuple[Pass, ...]] = (add_guards, find_roles, check_dims)
+EFFECTS: Final[tuple[Pass, ...]] = (add_guards, find_roles, check_dims, check_order)
 # What could be faster: these report notes to those who ask.
 NOTES: Final[tuple[Pass, ...]] = (note_performance,)
 # What C needs: these rewrite kernels that are right.

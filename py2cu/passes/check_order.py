@@ -1,0 +1,80 @@
+"""Refuses expressions whose value depends on an order that C++ leaves open.
+
+    out[j] = put(x, i) + x[i]      P409: C++ may read x[i] before `put` writes to it, Python reads it afterwards
+
+Python evaluates operands from left to right; so does C++ between statements, and around `&&`, `||` and `?:`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from py2cu.diagnostics import Reporter
+from py2cu.ir.extents import Role
+from py2cu.ir.nodes import ArrayName, BoolOp, Expr, Invoke, Load, Select
+from py2cu.ir.statements import Assert, Evaluate, Kernel, Print, Store
+from py2cu.ir.visit import called_functions, children, expressions, statements, walk
+
+
+def check_order(kernel: Kernel, reporter: Reporter) -> Kernel:
+    """Report calls that do something beside what may notice it; the kernel is unchanged."""
+    check = _Check(kernel, _acting(kernel), reporter)
+    for caller in (kernel, *kernel.functions):
+        for stmt in statements(caller.body):
+            match stmt:
+                case Store(indices=indices, value=value):  # C++ too evaluates the right side first
+                    check.beside_each_other(indices)
+                    check.expression(value)
+                case Evaluate(call=call):
+                    check.expression(call)
+                case _:
+                    check.beside_each_other(expressions(stmt))
+    return kernel
+
+
+def _acting(kernel: Kernel) -> set[str]:
+    """The functions that write, print or assert, by themselves or through others."""
+    acting = {
+        function.key
+        for function in kernel.functions
+        if any(p.is_array and p.role is not Role.INPUT for p in function.parameters)
+        or any(isinstance(stmt, Print | Assert) for stmt in statements(function.body))
+    }
+    while True:
+        more = {f.key for f in kernel.functions if not acting.isdisjoint(called_functions(f.body))} - acting
+        if not more:
+            return acting
+        acting |= more
+
+
+@dataclass(frozen=True, slots=True)
+class _Check:
+    kernel: Kernel
+    acting: set[str]
+    reporter: Reporter
+
+    def expression(self, expr: Expr) -> None:
+        """Look at the operands of `expr`, and theirs."""
+        if isinstance(expr, BoolOp | Select):
+            for child in children(expr):
+                self.expression(child)
+        else:
+            self.beside_each_other(children(expr))
+
+    def beside_each_other(self, operands: Sequence[Expr]) -> None:
+        """Operands of one operation, in an order that C++ does not say."""
+        for operand in operands:
+            self.expression(operand)
+            call = next((node for node in walk(operand) if self.acts(node)), None)
+            if call is not None and any(self.notices(other) for other in operands if other is not operand):
+                message = "this call does something, and what stands beside it may notice: C++ leaves their order open"
+                hint = "assign what it returns on a line of its own, before or after the rest"
+                self.reporter.error("P409", message, call.span, hint)
+
+    def acts(self, expr: Expr) -> bool:
+        return isinstance(expr, Invoke) and expr.function in self.acting
+
+    def notices(self, expr: Expr) -> bool:
+        """True where another call's effect could change what `expr` is or does: it reads an array, or acts itself."""
+        return any(isinstance(node, Load | ArrayName) or self.acts(node) for node in walk(expr))
