@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from py2cu.diagnostics import EnvironmentLacks, Py2cuError, TranslationError
     from py2cu.kernels import Kernel, kernel
-    from py2cu.vocabulary import Index, blockDim, blockIdx, device, gridDim, local, threadIdx
+    from py2cu.vocabulary import Constexpr, Index, blockDim, blockIdx, device, gridDim, local, threadIdx
 
 __version__ = "0.1.0"
 __all__ = [
+    "Constexpr",
     "EnvironmentLacks",
     "Index",
     "Kernel",
@@ -32,7 +33,7 @@ __all__ = [
 _HOMES = {
     "py2cu.diagnostics": ("EnvironmentLacks", "Py2cuError", "TranslationError"),
     "py2cu.kernels": ("Kernel", "kernel"),
-    "py2cu.vocabulary": ("Index", "blockDim", "blockIdx", "device", "gridDim", "local", "threadIdx"),
+    "py2cu.vocabulary": ("Constexpr", "Index", "blockDim", "blockIdx", "device", "gridDim", "local", "threadIdx"),
 }
 
 

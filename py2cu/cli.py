@@ -12,7 +12,7 @@ import gc
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, NoReturn
@@ -23,10 +23,15 @@ from py2cu import __version__
 from py2cu.codes import CODES
 from py2cu.console import EXIT_CHECK_FAILED, answering, collecting, refuse, rendered, say, table, working
 from py2cu.diagnostics import EnvironmentLacks
+from py2cu.ir.extents import CONSTEXPR_MAX, is_constexpr_value
+from py2cu.nearest import did_you_mean
+from py2cu.options import NO_VALUES, Values
 from py2cu.source import SourceFile
 from py2cu.translation import TargetName, Text, Translation
 
 if TYPE_CHECKING:
+    from py2cu.ir.signature import Signature
+    from py2cu.loading import Loaded
     from py2cu.runtime.check import CheckReport
 
 
@@ -54,6 +59,38 @@ _FILES = click.argument("files", metavar="FILE...", nargs=-1, required=True, typ
 _KERNEL = click.option("--kernel", metavar="NAME", help="This kernel only.")
 
 
+def _as_values(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> Values:
+    """`tile=16,32`: the name of a parameter and whole numbers."""
+    values: dict[str, tuple[int, ...]] = {}
+    for text in texts:
+        name, numbers = text.split("=", 1) if "=" in text else (text, "")
+        if not name.isidentifier() or not re.fullmatch(r"[0-9]{1,10}(,[0-9]{1,10})*", numbers):
+            raise click.BadParameter(f"`{text}` is not of the form tile=16,32")
+        given = tuple(map(int, numbers.split(",")))
+        if wrong := [number for number in given if not is_constexpr_value(number)]:
+            raise click.BadParameter(f"{wrong[0]} is more than {CONSTEXPR_MAX}")
+        values[name] = (*values.get(name, ()), *given)
+    return values
+
+
+_CONSTEXPR = click.option(
+    "--constexpr",
+    "values",
+    metavar="NAME=VALUE,...",
+    multiple=True,
+    callback=_as_values,
+    help="Instances of templates: the values of a Constexpr[int] parameter.",
+)
+
+
+def _require_known(values: Values, signatures: Iterable[Signature]) -> None:
+    """Refuse a name that `--constexpr` gives and no kernel has."""
+    known = {name for signature in signatures for name in signature.constexpr_ints}
+    for name in sorted(values.keys() - known):
+        hint = did_you_mean(name, known, f"they have {', '.join(sorted(known)) or 'none'}")
+        refuse(f"no kernel here has a `Constexpr[int]` parameter `{name}`\n  hint: {hint}")
+
+
 def _as_target(_: click.Context, __: click.Parameter, value: str | None) -> TargetName | None:
     return None if value is None else TargetName(value)
 
@@ -77,6 +114,7 @@ def main() -> NoReturn:
         "py2cu translate saxpy.py softmax.py -o csrc",
         "py2cu translate layers.py --kernel silu --target cpu",
         "py2cu translate layers.py --notes -o csrc",
+        "py2cu translate tiled.py --constexpr tile=16,32",
     )
 )
 @_FILES
@@ -90,16 +128,17 @@ def main() -> NoReturn:
     show_default=True,
     help="The GPU, or the same kernels as C++ for the CPU.",
 )
+@_CONSTEXPR
 @click.option("--notes", is_flag=True, help="Also say what could be faster.")
 @answering()
 def translate(
-    files: tuple[Path, ...], output: Path | None, kernel: str | None, target: TargetName, notes: bool
+    files: tuple[Path, ...], output: Path | None, kernel: str | None, target: TargetName, values: Values, notes: bool
 ) -> None:
     """Print the C++ of kernels, or write it to files.
 
     The Python files are read, never imported or run.
     """
-    translations = translate_all(files, kernel, target, notes)
+    translations = translate_all(files, kernel, target, values, notes)
     texts = [text for done in translations for text in done.texts[target].files]
     for done in translations:
         say(*map(rendered, done.notes))
@@ -110,9 +149,9 @@ def translate(
 
 
 def translate_all(
-    files: Sequence[Path], only: str | None, target: TargetName, notes: bool = False
+    files: Sequence[Path], only: str | None, target: TargetName, values: Values = NO_VALUES, notes: bool = False
 ) -> list[Translation]:
-    """Every file's translation, with the texts of `target`.
+    """Every file's translation, with the texts of `target` and instances for `values` of template arguments.
 
     Raises:
         Refused: with the errors of all the files.
@@ -123,7 +162,8 @@ def translate_all(
     with collecting() as refusals:
         for path in files:
             with refusals.of(path):
-                done.append(translate_file(SourceFile.read(path), only, [target], notes))
+                done.append(translate_file(SourceFile.read(path), only, [target], notes, values))
+    _require_known(values, (signature for translation in done for signature in translation.signatures))
     return done
 
 
@@ -158,20 +198,21 @@ def write_texts(directory: Path, texts: Sequence[Text]) -> None:
 @_FILES
 @_KERNEL
 @click.option("--device", type=_TARGETS, callback=_as_target, help="Where to run; by default the GPU, if there is one.")
+@_CONSTEXPR
 @answering()
-def check(files: tuple[Path, ...], kernel: str | None, device: TargetName | None) -> None:
+def check(files: tuple[Path, ...], kernel: str | None, device: TargetName | None, values: Values) -> None:
     """Build kernels and compare each with its own Python.
 
     Over many shapes and values, each dtype's extremes among them. Imports the files. Exits with 1 where two differ.
     """
     where = _device(device)
-    from py2cu.loading import load_all
+    from py2cu.kernels import Kernel
     from py2cu.runtime.build import library
     from py2cu.runtime.check import check_kernel
 
     reports = []
-    for loaded in load_all(files, kernel):
-        for each in loaded.kernels:
+    for loaded in _loaded(files, kernel, values):
+        for each in map(Kernel.with_small_values, loaded.kernels):
             with working(f"building {each.__name__} for {where}"):
                 library(each.translation.texts[where], source=loaded.source)
             with working(f"checking {each.__name__} on {where}"):
@@ -203,22 +244,30 @@ def _verdict(report: CheckReport) -> str:
 @click.option(
     "--target", type=_TARGETS, callback=_as_target, help="What to build for; by default the GPU, if there is one."
 )
+@_CONSTEXPR
 @answering()
-def build(files: tuple[Path, ...], kernel: str | None, target: TargetName | None) -> None:
+def build(files: tuple[Path, ...], kernel: str | None, target: TargetName | None, values: Values) -> None:
     """Fill the cache with every kernel, built.
 
     The first call of a kernel then finds it there. Imports the files.
     """
     where = target or _device(None)
     _require_torch()
-    from py2cu.loading import load_all
     from py2cu.runtime.build import library
 
-    for loaded in load_all(files, kernel):
+    for loaded in _loaded(files, kernel, values):
         for each in loaded.kernels:
             with working(f"building {each.__name__} for {where}"):
                 path = library(each.translation.texts[where], source=loaded.source)
             click.echo(f"{each.__name__}: {path}")
+
+
+def _loaded(files: Sequence[Path], only: str | None, values: Values) -> list[Loaded]:
+    from py2cu.loading import load_all
+
+    done = load_all(files, only, values)
+    _require_known(values, (kernel.signature for loaded in done for kernel in loaded.kernels))
+    return done
 
 
 def _device(wanted: TargetName | None) -> TargetName:
@@ -265,7 +314,7 @@ def explain(code: str | None) -> None:
 def _near(code: str) -> str:
     import difflib
 
-    near = difflib.get_close_matches(code.upper(), CODES, 1)
+    near = difflib.get_close_matches(code.upper().replace("O", "0"), CODES, 1)
     return f"; did you mean {near[0]}?" if near else ""
 
 

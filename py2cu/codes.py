@@ -23,7 +23,8 @@ class Code:
 def _file(kernel: str) -> str:
     """A whole file: the imports that `kernel` needs, and `kernel`."""
     types = [name for name in ("Float32", "Int32", "UInt8", "UInt32") if f"{name}[" in kernel]
-    names = [name for name in ("Index", "blockDim", "blockIdx", "kernel", "local", "threadIdx") if name in kernel]
+    known = ("Constexpr", "Index", "blockDim", "blockIdx", "kernel", "local", "threadIdx")
+    names = [name for name in known if name in kernel]
     lead = ["import numpy as np"] if "np." in kernel else []
     lead += [f"from jaxtyping import {', '.join(types)}", "from torch import Tensor"] if types else []
     return "\n".join([*lead, f"from py2cu import {', '.join(names)}", "", "", kernel.strip("\n"), ""])
@@ -38,6 +39,12 @@ def _index(body: str) -> str:
 def _unsigned(body: str) -> str:
     head = 'def f(i: Index["n"], x: UInt32[Tensor, "n"], y: Int32[Tensor, "n"], out: Int32[Tensor, "n"]):'
     return _file(f"@kernel\n{head}\n    {body}")
+
+
+def _scaled(annotation: str) -> str:
+    """A file with one index kernel that has a parameter `a` of this annotation."""
+    head = 'def f(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]'
+    return _file(f"@kernel\n{head}, a: {annotation}):\n    out[i] = a * x[i]")
 
 
 _SYNTAX: Final = {
@@ -85,10 +92,10 @@ _SYNTAX: Final = {
     ),
     "P106": Code(
         "a kernel's parameters or its return",
-        "Every parameter is named and given in every call: no `*args`, no default value. Launch objects come first, "
-        "then element indices (at most three), then the kernel's own parameters. A kernel returns nothing: its "
-        "results are stored in arrays, and the call returns those that it allocated. A device function that returns a "
-        "value does so on every path.",
+        "Every parameter is named and given in every call: no `*args`, no default value but that of a template "
+        "argument, as in `tile: Constexpr[int] = 16`. Launch objects come first, then element indices (at most three), "
+        "then the kernel's own parameters. A kernel returns nothing: its results are stored in arrays, and the call "
+        "returns those that it allocated. A device function that returns a value does so on every path.",
         _index("return 2 * x[i]"),
         _index("out[i] = 2 * x[i]"),
     ),
@@ -211,6 +218,22 @@ _TYPES: Final = {
         _unsigned("out[i] = x[i] + y[i]"),
         _unsigned("out[i] = np.int32(x[i]) + y[i]"),
     ),
+    "P310": Code(
+        "not a template argument",
+        "`Constexpr[int]` and `Constexpr[bool]` parameters are template arguments in C++: numbers that its compiler "
+        "knows. Their default, where they have one, is read from the file, which is not run: a literal, or the name "
+        "of a constant. A whole number is at least 0, since it may be an extent, and at most 2147483647.",
+        _scaled("Constexpr[float]"),
+        _scaled("Constexpr[int] = 2"),
+    ),
+    "P311": Code(
+        "a template without instances",
+        "Calls from Python say what a `Constexpr[int]` parameter is, and a module is built for each value that they "
+        "ask for. A file that is translated has no calls: give the parameter a default, or name the values that there "
+        "are to be instances for, `py2cu translate --constexpr tile=16,32`. A `Constexpr[bool]` always has both.",
+        _scaled("Constexpr[int]"),
+        _scaled("Constexpr[int] = 2"),
+    ),
 }
 
 _MEMORY: Final = {
@@ -236,7 +259,8 @@ _MEMORY: Final = {
     "P403": Code(
         "an option of the decorator",
         "`@kernel` takes size, block, init, name, strided and coarsen, by keyword. Their values are literals, or names "
-        "of literals, because the file is read and not run. A block has one to three extents and at most 1024 threads.",
+        "of literals, because the file is read and not run. A block has one to three extents, numbers or names of "
+        "`Constexpr[int]` parameters, and at most 1024 threads.",
         _file(
             '@kernel(block=2048)\ndef f(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):\n'
             "    out[i] = x[i]"

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, overload
 
-from py2cu.options import Block, KernelOptions, Size
+from py2cu.options import NO_VALUES, Block, KernelOptions, Size, Values
 
 if TYPE_CHECKING:
     from py2cu.ir.signature import Signature
@@ -39,10 +39,14 @@ class Kernel:
 
     __name__: str
 
-    def __init__(self, function: FunctionType, options: KernelOptions | None = None) -> None:
+    def __init__(
+        self, function: FunctionType, options: KernelOptions | None = None, values: Values = NO_VALUES
+    ) -> None:
         self._function = function
         self._options = options or KernelOptions()
+        self._values = values
         self._lock = threading.RLock()
+        self._translator: Callable[[Values], Translation] | None = None
         self._translation: Translation | None = None
         self._call: Call | None = None
         functools.update_wrapper(self, function)
@@ -69,7 +73,7 @@ class Kernel:
         from py2cu.runtime.inputs import given_case
 
         if not args and not kwargs:
-            return check_kernel(self)
+            return check_kernel(self.with_small_values())
         call = self._prepare()
         values = call.bind(args, kwargs)
         case = given_case(self.signature.instance(values), values)
@@ -81,7 +85,10 @@ class Kernel:
 
     @property
     def op(self) -> Any:
-        """The torch op behind a call: for the GPU where there is one, else for the CPU."""
+        """The torch op behind a call: for the GPU where there is one, else for the CPU.
+
+        It takes the numbers for template arguments that there are instances for: see `with_values`.
+        """
         return self._prepare().op
 
     # --- reading ---
@@ -120,14 +127,49 @@ class Kernel:
         """
         if self._translation is None:
             with self._lock:
-                self._translation = self._translation or translate(self._function, self._options)
+                self._translation = self._translation or self._translate(self._values)
         return self._translation
+
+    def _translate(self, values: Values) -> Translation:
+        """All that one kernel is translated from is what it was at the first time."""
+        if self._translator is None:
+            self._translator = translator(self._function, self._options)
+        return self._translator(values)
 
     def with_translation(self, translation: Translation) -> Kernel:
         """The same Python with other texts, say a `.cu` edited by hand: what `check` then judges."""
-        other = Kernel(self._function, self._options)
+        other = Kernel(self._function, self._options, self._values)
         other._translation = translation
         return other
+
+    def with_values(self, **values: int | Iterable[int]) -> Kernel:
+        """The same kernel, with instances for these numbers: `k.with_values(tile=(16, 32)).cuda_source`, `.op`.
+
+        A template argument that is not mentioned keeps what it has, at first its default. Calls need none of this.
+
+        Raises:
+            TypeError: a name that is no `Constexpr[int]` parameter, or a number that none can be.
+        """
+        from py2cu.ir.extents import CONSTEXPR_MAX, is_constexpr_value
+
+        known = self.signature.constexpr_ints
+        chosen = {name: (value,) if isinstance(value, int) else tuple(value) for name, value in values.items()}
+        for name, numbers in chosen.items():
+            if name not in known:
+                raise TypeError(f"{self.__name__} has no `Constexpr[int]` parameter `{name}`")
+            if not numbers or not all(map(is_constexpr_value, numbers)):
+                raise TypeError(f"`{name}` takes whole numbers from 0 to {CONSTEXPR_MAX}, got {values[name]!r}")
+        if not chosen:
+            return self
+        other = Kernel(self._function, self._options, {**self._values, **chosen})
+        other._translator = self._translator
+        return other
+
+    def with_small_values(self) -> Kernel:
+        """The kernel that `check` invents arguments for: itself, unless a template argument has no instance yet."""
+        from py2cu.runtime.inputs import small_values
+
+        return self.with_values(**small_values(self.signature))
 
     def __repr__(self) -> str:
         """Python and CUDA side by side."""
@@ -153,9 +195,13 @@ class Kernel:
         if self._call is None:
             with self._lock:
                 if self._call is None:
-                    from py2cu.runtime.calls import Call
+                    from py2cu.runtime.calls import Call, VariantCall
 
-                    self._call = Call(self.translation)
+                    self._call = (
+                        VariantCall(self.translation, self._translate)
+                        if self.signature.constexprs
+                        else Call(self.translation)
+                    )
         return self._call
 
 
@@ -218,7 +264,8 @@ def kernel(
 
     Args:
         size: threads wanted in x, y, z, as extents: `"n"`, `("w", "h")`.
-        block: threads of a block in x, y, z; 256, 16×16 or 8×8×8 by default.
+        block: threads of a block in x, y, z, numbers or names of `Constexpr[int]` parameters; 256, 16×16 or 8×8×8 by
+            default.
         init: what an allocated output is filled with first, by name.
         name: what the kernel is called in C++ and as an op; the function's name by default.
         strided: take inputs of any memory layout, else an input that is not contiguous is an error.
@@ -251,8 +298,10 @@ def _launch(launch: tuple[Extent, Extent], name: str) -> tuple[list[int], list[i
 # --- from a function to its translation -----------------------------------------------------------------------------
 
 
-def translate(function: FunctionType, options: KernelOptions) -> Translation:
-    """The translation of a live function, from the cache where it knows it.
+def translator(function: FunctionType, options: KernelOptions) -> Callable[[Values], Translation]:
+    """What translates a live function, as its source and the constants around it are now.
+
+    It takes what `Constexpr[int]` parameters are to be, by name, and asks the cache first.
 
     Raises:
         TranslationError: the function is outside the language, or its source is not to be had.
@@ -261,14 +310,18 @@ def translate(function: FunctionType, options: KernelOptions) -> Translation:
 
     file, line = source_of(function), function.__code__.co_firstlineno
     live = _surroundings(function)
-    key = _fingerprint(file, line, function.__name__, options, live)
-    found = memo_get(key)
-    if found is None:
-        from py2cu.pipeline import translate_function
 
-        found = translate_function(file, line, function.__name__, options, live)
-        memo_put(key, found)
-    return found
+    def translate(values: Values) -> Translation:
+        key = _fingerprint(file, line, function.__name__, options, live, values)
+        found = memo_get(key)
+        if found is None:
+            from py2cu.pipeline import translate_function
+
+            found = translate_function(file, line, function.__name__, options, live, values)
+            memo_put(key, found)
+        return found
+
+    return translate
 
 
 def source_of(function: FunctionType) -> SourceFile:
@@ -319,10 +372,11 @@ def _names(function: FunctionType) -> Iterable[str]:
     yield from (name for name, value in function.__globals__.items() if hasattr(value, "__module__") or callable(value))
 
 
-def _fingerprint(file: SourceFile, line: int, name: str, options: KernelOptions, live: Mapping[str, object]) -> str:
-    """What a translation depends on: the source, the place in it, the options, and constants around it."""
-    constants = sorted(
-        (key, repr(value)) for key, value in live.items() if isinstance(value, bool | int | float | str | tuple)
-    )
-    parts = (file.name, file.text, line, name, repr(options), repr(constants))
+def _fingerprint(
+    file: SourceFile, line: int, name: str, options: KernelOptions, live: Mapping[str, object], values: Values
+) -> str:
+    """What a translation depends on: the source, the place in it, the options, constants around it, and values."""
+    kinds = (bool, int, float, str, tuple)
+    constants = sorted((key, repr(value)) for key, value in live.items() if isinstance(value, kinds))
+    parts = (file.name, file.text, line, name, repr(options), repr(constants), repr(sorted(values.items())))
     return hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()

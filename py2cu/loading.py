@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import CodeType, ModuleType
 
@@ -17,6 +17,7 @@ from py2cu.console import Refused, collecting, described, marked
 from py2cu.diagnostics import Reporter, TranslationError
 from py2cu.kernels import Kernel
 from py2cu.nearest import did_you_mean
+from py2cu.options import NO_VALUES, Values
 from py2cu.source import SourceFile
 
 
@@ -32,8 +33,8 @@ class Loaded:
         return self.file
 
 
-def load_all(files: Sequence[Path], only: str | None) -> list[Loaded]:
-    """Every file imported, every kernel translated.
+def load_all(files: Sequence[Path], only: str | None, values: Values = NO_VALUES) -> list[Loaded]:
+    """Every file imported, every kernel translated, with these values of its `Constexpr[int]` parameters.
 
     Raises:
         Refused: with all that is wrong with any of them.
@@ -43,10 +44,13 @@ def load_all(files: Sequence[Path], only: str | None) -> list[Loaded]:
         for number, path in enumerate(files):
             with refusals.of(path):
                 loaded = _load(path, number, only)
-                done.append(loaded)
+                kernels = []
                 for kernel in loaded.kernels:
-                    with refusals.of(path):
-                        kernel.translation  # noqa: B018 - translated here, so that all errors show before any build
+                    with refusals.of(path):  # translated here, so that all errors show before any build
+                        known = kernel.signature.constexpr_ints.keys() & values.keys()
+                        kernels.append(kernel.with_values(**{name: values[name] for name in known}))
+                        kernels[-1].translation  # noqa: B018
+                done.append(replace(loaded, kernels=tuple(kernels)))
     return done
 
 

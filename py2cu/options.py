@@ -5,15 +5,28 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final
 
 Size = str | int | tuple[str | int, ...]
-Block = int | tuple[int, ...]
+Block = int | str | tuple[int | str, ...]
+Values = Mapping[str, tuple[int, ...]]
+"""What `Constexpr[int]` parameters are to be, by name."""
+
+NO_VALUES: Final[Values] = MappingProxyType({})
 
 DEFAULT_BLOCKS = {1: (256,), 2: (16, 16), 3: (8, 8, 8)}
 MAX_BLOCK = (1024, 1024, 64)  # CUDA's limits in x, y, z
 MAX_THREADS = 1024
+
+
+def is_launchable(block: tuple[int, ...]) -> bool:
+    """Whether a GPU takes blocks of this many threads in x, y, z."""
+    within = all(1 <= extent <= limit for extent, limit in zip(block, MAX_BLOCK, strict=False))
+    return within and math.prod(block) <= MAX_THREADS
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from py2cu.ir.signature import signature_of
 from py2cu.ir.statements import Buffer, Family, Kernel, Space
 from py2cu.ir.verify import verify
 from py2cu.nearest import did_you_mean
-from py2cu.options import KernelOptions
+from py2cu.options import NO_VALUES, KernelOptions, Values
 from py2cu.passes.add_guards import add_guards
 from py2cu.passes.check_assigned import check_assigned
 from py2cu.passes.check_dims import check_dims
@@ -102,8 +102,11 @@ def translate_file(
     only: str | None = None,
     targets: Iterable[TargetName] = TargetName,
     notes: bool = False,
+    values: Values = NO_VALUES,
 ) -> Translation:
     """Every kernel of a file, or the one called `only`; `notes` asks for those on performance too.
+
+    `values` are what `Constexpr[int]` parameters are to be, by name.
 
     Raises:
         TranslationError: with all the errors of the file.
@@ -111,14 +114,21 @@ def translate_file(
     reporter = Reporter(file)
     module = read_module(file, reporter)
     sources = _chosen(module, only, reporter) if module else ()
-    return _translate(_stem(file), module, [(source, None) for source in sources], targets, reporter, notes)
+    return _translate(_stem(file), module, [(source, None) for source in sources], targets, reporter, values, notes)
 
 
 @_collector_paused()
 def translate_function(
-    file: SourceFile, line: int, name: str, options: KernelOptions, live: Mapping[str, object]
+    file: SourceFile,
+    line: int,
+    name: str,
+    options: KernelOptions,
+    live: Mapping[str, object],
+    values: Values = NO_VALUES,
 ) -> Translation:
     """The one function `name` at `line`, with the options and globals that the decorator has in hand.
+
+    `values` are what `Constexpr[int]` parameters are to be, by name.
 
     Raises:
         TranslationError: with all the errors of the function.
@@ -126,7 +136,7 @@ def translate_function(
     reporter = Reporter(file)
     module = read_module(file, reporter, live, name)
     source = module.function_at(line, name) if module else None
-    return _translate(options.name or name, module, [(source, options)] if source else [], TargetName, reporter)
+    return _translate(options.name or name, module, [(source, options)] if source else [], TargetName, reporter, values)
 
 
 def _translate(
@@ -135,10 +145,13 @@ def _translate(
     sources: Iterable[tuple[KernelSource, KernelOptions | None]],
     targets: Iterable[TargetName],
     reporter: Reporter,
+    values: Values,
     notes: bool = False,
 ) -> Translation:
     assert module is not None or reporter.failed
-    families = tuple(compile_kernel(module, *source, reporter, notes) for source in sources if module is not None)
+    families = tuple(
+        compile_kernel(module, *source, reporter, values, notes) for source in sources if module is not None
+    )
     if reporter.failed:
         raise TranslationError(reporter.sorted)
     families = _with_unique_functions(_with_unique_tables(_with_unique_names(families)))
@@ -204,14 +217,19 @@ def _with_unique_functions(families: tuple[Family, ...]) -> tuple[Family, ...]:
 
 
 def compile_kernel(
-    module: Module, source: KernelSource, options: KernelOptions | None, reporter: Reporter, notes: bool = False
+    module: Module,
+    source: KernelSource,
+    options: KernelOptions | None,
+    reporter: Reporter,
+    values: Values = NO_VALUES,
+    notes: bool = False,
 ) -> Family:
     """One function as IR that the targets can spell; as far as it got, where `reporter` holds errors.
 
     A generic kernel has an instance for every dtype that its annotation admits and its body makes sense for.
     """
     first = Reporter(reporter.file)
-    kernel = read_kernel(module, source, first, options)
+    kernel = read_kernel(module, source, first, options, values)
     attempts = [_lower(instance, replace(first, found=dict(first.found)), notes) for instance in _instances(kernel)]
     family = tuple(instance for instance, local in attempts if not local.failed)
     _, told = next((attempt for attempt in attempts if not attempt[1].failed), attempts[0])

@@ -146,7 +146,7 @@ def _binding_text(
         "device": "cuda" if is_cuda else "cpu",
         "device_text": "a CUDA device" if is_cuda else "the CPU",
         "dim_type": "dim3" if is_cuda else "Dim3",
-        "is_generic": any(view.launches[0].condition for view in views),
+        "is_generic": any(family[0].variables for family in families),
         "uses_overlap": any(view.given_overlaps or view.made_overlaps for view in views),
     }
     return _text(file, "binding/binding.cpp.j2", {**common, **facts})

@@ -1,4 +1,4 @@
-"""The names that kernels use: element indices, the launch, arrays of a thread's own, and what marks a device function.
+"""The names that kernels use: element indices, template arguments, the launch, a thread's arrays, device functions.
 
 In Python they stand for little: an index kernel is called with a number, and the simulator puts each thread's
 coordinates in the place of the launch objects.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -44,6 +44,21 @@ class Index:
         if not isinstance(extent, str | int):
             raise TypeError(f'Index["n"] takes the name of a dimension, not {extent!r}')
         return cls
+
+
+if TYPE_CHECKING:
+    N = TypeVar("N", int, bool)
+    Constexpr = Annotated[N, "a template argument"]
+else:
+
+    class Constexpr:
+        """`tile: Constexpr[int]` is a template argument of the CUDA: a number that the compiler knows.
+
+        `Constexpr[bool]` is one too; to Python and its tools they are an int and a bool.
+        """
+
+        def __class_getitem__(cls, kind: type) -> object:
+            return Annotated[kind, cls]
 
 
 @dataclass(frozen=True)

@@ -60,6 +60,7 @@ static void launch(dim3 grid, dim3 block, Body body)
 """
 
 LAUNCHER = re.compile(r"^(template <[^\n]*>\n)?void (\w+)\(\s*([^;]*?)\);", re.MULTILINE | re.DOTALL)
+NUMBER = re.compile(r"(?:int64_t|bool) (\w+)")
 INSTANTIATION = re.compile(r"^template void [^;]*;", re.MULTILINE)
 
 
@@ -96,7 +97,9 @@ def _bridges(header: str) -> list[str]:
             f"emulated::dim3({n}.x, {n}.y, {n}.z)" if p.split()[-2] == "Dim3" else n
             for n, p in zip(names, parameters.split(","), strict=True)
         ]
-        call = f"emulated::{name}({', '.join([*converted, 'nullptr'])})"
+        numbers = ", ".join(NUMBER.findall(template))  # types are deduced
+        launcher = f"{name}<{numbers}>" if numbers else name
+        call = f"emulated::{launcher}({', '.join([*converted, 'nullptr'])})"
         made.append(
             f'{template}void {name}({parameters}) {{ if ({call}) throw std::runtime_error("the launch failed"); }}'
         )

@@ -3,7 +3,7 @@
 Each file in `tests/cases/kernels` is a sentence, then sections: `=== python` (imports that `PRELUDE` has are left out),
 `=== cuda` (the functions for the device, without the launchers), `=== notes` where the translator says something, and
 `=== unchecked` with the reason where the kernels cannot be run against their Python. `pytest --update-golden` rewrites
-what the translator says; the diff is the review.
+what the translator says; the diff is the review. `=== constexpr` has the values of template arguments: `tile=1,16`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PRELUDE = (
     "import math; import numpy as np; import torch; from torch import Tensor; "
     "from jaxtyping import BFloat16, Bool, Float16, Float32, Float64, Int8, Int16, Int32, Int64; "
     "from jaxtyping import Float, Int, Num, UInt8, UInt16, UInt32, UInt64; "
-    "from py2cu import Index, kernel\n"
+    "from py2cu import Constexpr, Index, kernel\n"
 )
 
 
@@ -49,6 +49,11 @@ class Case:
 def read_case(path: Path) -> Case:
     sentence, *parts = re.split(r"^=== (\w+)\n", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
     return Case(path, sentence.strip(), {name: text.strip("\n") + "\n" for name, text in zip(*[iter(parts)] * 2)})  # noqa: B905
+
+
+def values_of(case: Case) -> dict[str, tuple[int, ...]]:
+    lines = case.sections.get("constexpr", "").split()
+    return {name: tuple(map(int, numbers.split(","))) for name, _, numbers in (line.partition("=") for line in lines)}
 
 
 def write_case(case: Case) -> None:
@@ -78,7 +83,7 @@ def said(translation: Translation) -> str:
 
 
 def translate(case: Case) -> Translation:
-    return translate_file(SourceFile(f"{case.path.stem}.py", case.python))
+    return translate_file(SourceFile(f"{case.path.stem}.py", case.python), values=values_of(case))
 
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)

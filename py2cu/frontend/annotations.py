@@ -1,7 +1,7 @@
 """Annotations → parameter types. The only reader of annotations and of dimension strings.
 
 `UInt8[Tensor, "3 n"]` is an array of extents 3 and n, `float32[:, :]` one of unnamed extents, `Index["n"]` an element
-index, `int`, `float`, `bool` and `np.int32` are scalars.
+index, `int`, `float`, `bool` and `np.int32` are scalars, `Constexpr[int]` and `Constexpr[bool]` template arguments.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from py2cu.nearest import did_you_mean
 from py2cu.source import Span
 
 PYTHON_TYPES: Final = {"builtins.int": PY_INT, "builtins.float": PY_FLOAT, "builtins.bool": PY_BOOL}
+CONSTEXPR_TYPES: Final[dict[str | None, PythonType]] = {"builtins.int": PY_INT, "builtins.bool": PY_BOOL}
 TENSORS: Final = {"torch.Tensor", "numpy.ndarray", "jax.Array", "typing.Any"}
 _OPERATORS: Final[dict[type[ast.operator], str]] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//", ast.Mod: "%",
@@ -37,7 +38,14 @@ class IndexAnnotation:
     extent: Expr
 
 
-ParameterType = ArrayType | ElementType | PythonType | IndexAnnotation
+@dataclass(frozen=True, slots=True)
+class ConstexprAnnotation:
+    """`Constexpr[int]`, `Constexpr[bool]`."""
+
+    type: PythonType
+
+
+ParameterType = ArrayType | ElementType | PythonType | IndexAnnotation | ConstexprAnnotation
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +96,8 @@ class AnnotationReader:
             return ArrayType(
                 self._generic("Shaped"), unnamed_dims(parameter, self.rank_of(parameter), self.span_of(node))
             )
+        if qualified == "py2cu.Constexpr":
+            return self._read_constexpr(node, [])
         library, _, name = (qualified or "").rpartition(".")
         if library in {"numpy", "torch", "numba"} and (dtype := BY_NAME.get(name) or ALIASES.get(name)):
             return ElementType(dtype)
@@ -101,6 +111,8 @@ class AnnotationReader:
         library, _, name = (qualified or "").rpartition(".")
         if qualified == "py2cu.Index":
             return self._read_index(node, items)
+        if qualified == "py2cu.Constexpr":
+            return self._read_constexpr(node, items)
         if library == "jaxtyping":
             return self._read_jaxtyping(node, name, items)
         if library in {"numba", "numba.types", "numba.core.types"} and name in BY_NAME:
@@ -118,6 +130,16 @@ class AnnotationReader:
         self.reporter.error(
             "P303", "an element index needs its extent", self.span_of(node), 'name the dimension: `Index["n"]`'
         )
+        return None
+
+    def _read_constexpr(self, node: cst.BaseExpression, items: list[cst.BaseSlice]) -> ConstexprAnnotation | None:
+        match items:
+            case [cst.Index(value=value)] if (kind := self.environment.qualify(value)) in CONSTEXPR_TYPES:
+                return ConstexprAnnotation(CONSTEXPR_TYPES[kind])
+        self.reporter.error(
+            "P310", "a template argument is an `int` or a `bool`", self.span_of(node),
+            "write `Constexpr[int]` or `Constexpr[bool]`; a float is a plain parameter",
+        )  # fmt: skip
         return None
 
     def _read_jaxtyping(self, node: cst.Subscript, name: str, items: list[cst.BaseSlice]) -> ArrayType | None:

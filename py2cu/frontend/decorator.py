@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +12,7 @@ from py2cu.diagnostics import Reporter
 from py2cu.dtypes import DType
 from py2cu.frontend.reader import KernelSource, Module
 from py2cu.nearest import did_you_mean
-from py2cu.options import MAX_BLOCK, MAX_THREADS, KernelOptions
+from py2cu.options import MAX_THREADS, KernelOptions, is_launchable
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +96,8 @@ def _all_in(value: object, kinds: object) -> bool:
 
 
 def _is_block(block: object) -> bool:
-    if not _all_in(block, int):
+    """Whether its numbers can be launched; what its names stand for is judged with their values."""
+    if not _all_in(block, int | str):
         return False
-    extents: tuple[int, ...] = block if isinstance(block, tuple) else (block,)
-    within = all(1 <= extent <= limit for extent, limit in zip(extents, MAX_BLOCK, strict=False))
-    return within and math.prod(extents) <= MAX_THREADS
+    extents: tuple[int | str, ...] = block if isinstance(block, tuple) else (block,)
+    return is_launchable(tuple(1 if isinstance(extent, str) else extent for extent in extents))

@@ -23,7 +23,10 @@ from py2cu.dtypes import BY_JAXTYPING, GENERIC
 _BUILTIN_NAMES = frozenset(dir(builtins))
 # Names that have a meaning here and are no builtin of the language.
 KNOWN = frozenset(
-    [f"py2cu.{name}" for name in ("kernel", "device", "local", "Index", "blockIdx", "threadIdx", "blockDim", "gridDim")]
+    [
+        f"py2cu.{name}"
+        for name in ("kernel", "device", "local", "Constexpr", "Index", "blockIdx", "threadIdx", "blockDim", "gridDim")
+    ]
     + [f"jaxtyping.{name}" for name in (*BY_JAXTYPING, *GENERIC)]
     + ["torch.Tensor"]
 )

@@ -7,6 +7,7 @@ block kernel sees the launch.
 from __future__ import annotations
 
 import inspect
+import itertools
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -14,7 +15,7 @@ from dataclasses import dataclass, field, replace
 import libcst as cst
 
 from py2cu.diagnostics import Reporter
-from py2cu.frontend.annotations import AnnotationReader, IndexAnnotation
+from py2cu.frontend.annotations import AnnotationReader, ConstexprAnnotation, IndexAnnotation
 from py2cu.frontend.buffers import BufferReader
 from py2cu.frontend.decorator import OptionReader, find_problems
 from py2cu.frontend.environment import Environment, all_parameters
@@ -23,21 +24,34 @@ from py2cu.frontend.functions import FunctionReader
 from py2cu.frontend.reader import KernelSource, Module
 from py2cu.frontend.scope import Scope, assigned_names, launch_object
 from py2cu.frontend.statements import StatementReader
-from py2cu.ir.extents import IndexParameter, Parameter
+from py2cu.ir.extents import (
+    CONSTEXPR_MAX,
+    Constexpr,
+    IndexParameter,
+    Name,
+    Parameter,
+    constant_extent,
+    is_constexpr_value,
+)
 from py2cu.ir.nodes import Expr, LaunchIndex
+from py2cu.ir.signature import evaluate
 from py2cu.ir.statements import Kernel
-from py2cu.ir.types import ArrayType
+from py2cu.ir.types import PY_BOOL, PY_INT, ArrayType, PythonType
 from py2cu.ir.visit import all_expressions, names_in
-from py2cu.options import DEFAULT_BLOCKS, Block, KernelOptions
+from py2cu.nearest import did_you_mean
+from py2cu.options import DEFAULT_BLOCKS, MAX_THREADS, Block, KernelOptions, Values, is_launchable
 from py2cu.source import Span
 
 
-def read_kernel(module: Module, source: KernelSource, reporter: Reporter, options: KernelOptions | None) -> Kernel:
+def read_kernel(
+    module: Module, source: KernelSource, reporter: Reporter, options: KernelOptions | None, values: Values
+) -> Kernel:
     """The kernel as untyped IR; what is wrong with it goes to `reporter`.
 
-    `options` are what the decorator was called with, where it was; None reads them from its source.
+    `options` are what the decorator was called with, where it was; None reads them from its source. `values` are what
+    `Constexpr[int]` parameters are to be, by name; where it says nothing, their default, if there is one.
     """
-    return _KernelReader(module, source, reporter).read(options)
+    return _KernelReader(module, source, reporter, values).read(options)
 
 
 @dataclass(slots=True)
@@ -55,6 +69,7 @@ class _KernelReader:
     module: Module
     source: KernelSource
     reporter: Reporter
+    values: Values
 
     def read(self, options: KernelOptions | None) -> Kernel:
         function = self.source.function
@@ -84,7 +99,7 @@ class _KernelReader:
             launch=tuple(parameters.launch.values()),
             parameters=tuple(parameters.arguments),
             size=size,
-            block=self._block(options.block, rank),
+            block=self._block(options.block, rank, parameters),
             inits=tuple(options.init.items()),
             strided=options.strided,
             body=block,
@@ -116,7 +131,8 @@ class _KernelReader:
     def _read_parameter(self, param: cst.Param, found: _Parameters, annotations: AnnotationReader) -> None:
         name, span = param.name.value, self.module.span(param.name)
         launched = launch_object(name)
-        if param.default is not None:
+        type_ = None if param.annotation is None else annotations.read(param.annotation.annotation, name)
+        if param.default is not None and not isinstance(type_, ConstexprAnnotation):
             self._error("P106", f"parameter `{name}` has a default value", param, "pass it in every call")
         if launched is not None and param.annotation is None:
             if found.arguments or found.indices:
@@ -131,16 +147,42 @@ class _KernelReader:
             )  # fmt: skip
             found.broken.add(name)
             return
-        type_ = annotations.read(param.annotation.annotation, name)
         if isinstance(type_, IndexAnnotation):
             if found.arguments:
                 message = f"the element index `{name}` must come before the other parameters"
                 self._error("P106", message, param.name, f"make `{name}` the first one")
             found.indices.append(IndexParameter(name, type_.extent, "", span))
+        elif isinstance(type_, ConstexprAnnotation):
+            found.arguments.append(Parameter(name, type_.type, span=span, constexpr=self._constexpr(param, type_.type)))
         elif type_ is not None:
             found.arguments.append(Parameter(name, type_, span=span))
         else:
             found.broken.add(name)
+
+    def _constexpr(self, param: cst.Param, type_: PythonType) -> Constexpr:
+        """The values that a template argument has instances for; a bool has both."""
+        default = None if param.default is None else self._default(param.default, type_)
+        if type_ == PY_BOOL:
+            return Constexpr((False, True), default)
+        given = self.values.get(param.name.value, () if default is None else (default,))
+        if not given and param.default is None:
+            name = param.name.value
+            self.reporter.note(
+                "P311", f"no value of `{name}` is known here: the template has no instances",
+                self.module.span(param.name), f"give it a default, or ask for some: `--constexpr {name}=16,32`",
+            )  # fmt: skip
+        return Constexpr(tuple(dict.fromkeys(given)), default)
+
+    def _default(self, node: cst.BaseExpression, type_: PythonType) -> int | None:
+        value = self.source.environment.constant(node)
+        fits = isinstance(value, bool) if type_ == PY_BOOL else is_constexpr_value(value)
+        if fits and isinstance(value, int):
+            return value
+        what = "True or False" if type_ == PY_BOOL else f"a whole number from 0 to {CONSTEXPR_MAX}"
+        message = f"the default of a `Constexpr[{type_.kind.name.lower()}]` is {what}"
+        hint = "write it out, or the name of a constant of this module: the file is read, not run"
+        self._error("P310", message, node, hint)
+        return None
 
     def _rank(self, array: str) -> int:
         """How many indices the body gives `array`, where it first indexes it; 1 where it does not."""
@@ -187,12 +229,32 @@ class _KernelReader:
         extents = [annotations.read_extent(str(item), self._decorator_span()) for item in items]
         return tuple(extent for extent in extents if extent is not None) or None
 
-    @staticmethod
-    def _block(block: Block | None, rank: int) -> tuple[int, ...]:
-        if block is None:
-            return DEFAULT_BLOCKS[rank]
-        block = block if isinstance(block, tuple) else (block,)
-        return block + (1,) * (rank - len(block))
+    def _block(self, block: Block | None, rank: int, found: _Parameters) -> tuple[Expr, ...]:
+        """Threads of a block in x, y, z: numbers, or names of template arguments."""
+        items = block if isinstance(block, tuple) else (DEFAULT_BLOCKS[rank] if block is None else (block,))
+        span = self._decorator_span()
+        extents = tuple(Name(e, span, PY_INT) if isinstance(e, str) else constant_extent(e) for e in items)
+        self._check_block(extents, found)
+        return extents + (constant_extent(1),) * (rank - len(extents))
+
+    def _check_block(self, block: tuple[Expr, ...], found: _Parameters) -> None:
+        """Blocks of every value that their names stand for must be ones that a GPU can launch."""
+        names = [extent.id for extent in block if isinstance(extent, Name)]
+        known = {p.name: p.constexpr.values for p in found.arguments if p.constexpr is not None and p.type == PY_INT}
+        for name in names:
+            if name not in known:
+                message = f"`block` names `{name}`, which is no `Constexpr[int]` parameter"
+                hint = did_you_mean(name, known, "a block is made of numbers and template arguments")
+                self.reporter.error("P403", message, self._decorator_span(), hint)
+                return
+        for values in itertools.product(*(known[name] for name in dict.fromkeys(names))):
+            chosen = dict(zip(dict.fromkeys(names), values, strict=True))
+            if names and not is_launchable(tuple(evaluate(extent, chosen) for extent in block)):
+                what = ", ".join(f"`{name}` = {value}" for name, value in chosen.items())
+                self.reporter.error(
+                    "P403", f"no block can be launched with {what}", self._decorator_span(),
+                    f"a block has at least one thread, at most {MAX_THREADS}, and 64 in z",
+                )  # fmt: skip
 
     def _decorator_span(self) -> Span:
         node = self.source.decorator or self.source.function.name
@@ -216,7 +278,8 @@ class _KernelReader:
         scalars |= {index.name for index in found.indices}
         assigned = Counter(assigned_names(self.source.function.body.body))
         environment = functions.environment
-        reader = BufferReader(self.reporter, environment, self.module.span, arrays)
+        constexprs = frozenset(p.name for p in found.arguments if p.constexpr is not None)
+        reader = BufferReader(self.reporter, environment, self.module.span, arrays, constexprs)
         buffers = reader.read(self.source.function.body.body)
         arrays |= {name: buffer.type for name, buffer in buffers.items()}
         once = frozenset(name for name, count in assigned.items() if count == 1) - scalars

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, TypeGuard
 
-from py2cu.ir.types import UNKNOWN, ArrayType, ElementType, PythonType, Type
+from py2cu.ir.types import PY_INT, UNKNOWN, ArrayType, ElementType, PythonType, Type
 from py2cu.source import NOWHERE, Span
 
 if TYPE_CHECKING:
@@ -35,6 +35,11 @@ class Constant:
     text: str = field(default="", compare=False)
 
 
+def constant_extent(value: int) -> Constant:
+    """An extent that is a number."""
+    return Constant(value, type=PY_INT)
+
+
 @dataclass(frozen=True, slots=True)
 class Name:
     """A local variable, a scalar parameter, an element index or a dimension."""
@@ -57,6 +62,8 @@ class Binary:
 
 # --- parameters ---------------------------------------------------------------------------------------------------
 
+CONSTEXPR_MAX: Final = 2**31 - 1
+
 
 class Role(enum.Enum):
     """What a kernel does with a parameter, and who provides it."""
@@ -64,6 +71,27 @@ class Role(enum.Enum):
     INPUT = "input"
     INOUT = "inout"  # written, and the caller provides it
     OUTPUT = "output"  # written, and allocated where the caller gives none
+
+
+def is_constexpr_value(value: object) -> TypeGuard[int]:
+    """Whether a `Constexpr[int]` parameter can have it: C++ counts with it in an int, and extents are not negative."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= CONSTEXPR_MAX
+
+
+@dataclass(frozen=True, slots=True)
+class Constexpr:
+    """What makes a parameter a template argument: the values that there are instances for, each once.
+
+    A call may leave the parameter out where it has a `default`.
+    """
+
+    values: tuple[int, ...]
+    default: int | None = None
+
+    @property
+    def most(self) -> int:
+        """The greatest value; of any, where none is known."""
+        return max(self.values, default=CONSTEXPR_MAX)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +102,7 @@ class Parameter:
     type: ArrayType | ElementType | PythonType
     role: Role = Role.INPUT
     span: Span = place()
+    constexpr: Constexpr | None = None
 
     @property
     def is_array(self) -> bool:

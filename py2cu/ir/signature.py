@@ -6,17 +6,23 @@ called without a translator.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import operator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import astuple, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from py2cu.dtypes import DType, Kind
-from py2cu.ir.extents import Binary, Constant, FromEnd, Guard, IndexParameter, Name, Parameter, Role
-from py2cu.ir.types import ArrayType, PythonType
+from py2cu.ir.extents import Binary, Constant, Constexpr, FromEnd, Guard, IndexParameter, Name, Parameter, Role
+from py2cu.ir.types import PY_INT, ArrayType, PythonType
 
 if TYPE_CHECKING:
     from py2cu.ir.nodes import Expr
     from py2cu.ir.statements import Family, Kernel
+
+
+_OPERATORS: Final[dict[str, Callable[[int, int], int]]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv, "%": operator.mod,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +51,7 @@ class Signature:
     indices: tuple[IndexParameter, ...]
     launch: tuple[str, ...]
     size: tuple[Expr, ...] | None
-    block: tuple[int, ...]
+    block: tuple[Expr, ...]
     guards: tuple[Guard, ...]
     inits: tuple[tuple[str, int | float], ...]
     strided: bool
@@ -86,7 +92,22 @@ class Signature:
     @property
     def required(self) -> tuple[Parameter, ...]:
         """The inputs that a call cannot leave out."""
-        return tuple(p for p in self.inputs if not self.is_derived(p))
+        return tuple(p for p in self.inputs if not self.is_optional(p))
+
+    @property
+    def constexprs(self) -> dict[str, Constexpr]:
+        """The parameters that are template arguments."""
+        return {p.name: p.constexpr for p in self.parameters if p.constexpr is not None}
+
+    @property
+    def constexpr_ints(self) -> dict[str, Constexpr]:
+        """Those of them that are whole numbers: instances for others can be asked for."""
+        return {name: constexpr for name, constexpr in self.constexprs.items() if self.parameter(name).type == PY_INT}
+
+    def is_optional(self, parameter: Parameter) -> bool:
+        """True for what a shape tells, and for what has a default."""
+        has_default = parameter.constexpr is not None and parameter.constexpr.default is not None
+        return has_default or self.is_derived(parameter)
 
     def is_derived(self, parameter: Parameter) -> bool:
         """True for an int named like a dimension that an argument's shape tells."""
@@ -167,6 +188,7 @@ def evaluate(expr: Expr, values: dict[str, int]) -> int:
 
     Raises:
         KeyError: a dimension in `expr` has no value.
+        ValueError: `expr` is divided by zero.
     """
     match expr:
         case Constant(value=value):
@@ -174,7 +196,18 @@ def evaluate(expr: Expr, values: dict[str, int]) -> int:
         case Name(id=name):
             return values[name]
         case Binary(op=op, left=left, right=right):
-            a, b = evaluate(left, values), evaluate(right, values)
-            return {"+": a + b, "-": a - b, "*": a * b, "//": a // b if b else 0, "%": a % b if b else 0}[op]
+            try:
+                return _OPERATORS[op](evaluate(left, values), evaluate(right, values))
+            except ZeroDivisionError:
+                raise ValueError("an extent is divided by zero") from None
         case _:
             raise AssertionError(f"not an extent: {expr}")
+
+
+def divisors(expr: Expr) -> Iterator[Expr]:
+    """What an extent is divided by, where it is no number."""
+    if isinstance(expr, Binary):
+        yield from divisors(expr.left)
+        yield from divisors(expr.right)
+        if expr.op in ("//", "%") and not isinstance(expr.right, Constant):
+            yield expr.right

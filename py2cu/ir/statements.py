@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from py2cu.dtypes import DType, TypeVariable
-from py2cu.ir.extents import FromEnd, Guard, IndexParameter, Name, Parameter, place
+from py2cu.ir.extents import Constexpr, FromEnd, Guard, IndexParameter, Name, Parameter, place
 from py2cu.ir.intervals import Range
 from py2cu.ir.nodes import ArrayName, Expr, Invoke
 from py2cu.ir.types import PY_INT, ArrayType, ElementType, ScalarType
@@ -268,7 +268,7 @@ class Kernel:
     launch: tuple[str, ...]  # the launch objects taken as leading parameters, by their CUDA names
     parameters: tuple[Parameter, ...]
     size: tuple[Expr, ...] | None
-    block: tuple[int, ...]
+    block: tuple[Expr, ...]
     inits: tuple[tuple[str, int | float], ...]
     strided: bool
     body: Block
@@ -293,6 +293,11 @@ class Kernel:
     @property
     def arrays(self) -> tuple[Parameter, ...]:
         return tuple(p for p in self.parameters if isinstance(p.type, ArrayType))
+
+    @property
+    def constexprs(self) -> dict[str, Constexpr]:
+        """The parameters that are template arguments."""
+        return {p.name: p.constexpr for p in self.parameters if p.constexpr is not None}
 
     def instance(self, dtypes: Mapping[str, DType]) -> Kernel:
         """The kernel with these dtypes, by symbol, in the place of its type variables."""

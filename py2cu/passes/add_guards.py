@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from py2cu.diagnostics import Reporter
-from py2cu.ir.extents import Binary, Guard, IndexParameter, Name
+from py2cu.ir.extents import Binary, Guard, IndexParameter, Name, constant_extent
 from py2cu.ir.nodes import BoolOp, Compare, Expr, LaunchIndex
 from py2cu.ir.printer import print_expr
 from py2cu.ir.statements import (
@@ -188,7 +188,8 @@ def _infer_size(kernel: Kernel, globals_: dict[str, str], accesses: tuple[Access
     axes = AXES[: max((AXES.index(axis) for axis in (*extents, *globals_.values())), default=-1) + 1]
     if not axes or not all(axis in extents for axis in axes):
         return kernel
-    block = kernel.block if len(kernel.block) >= len(axes) else DEFAULT_BLOCKS[len(axes)]
+    default = tuple(map(constant_extent, DEFAULT_BLOCKS[len(axes)]))
+    block = kernel.block if len(kernel.block) >= len(axes) else default
     return replace(kernel, size=tuple(extents[axis] for axis in axes), block=block)
 
 

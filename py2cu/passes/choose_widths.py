@@ -10,13 +10,14 @@ A result that needs more bits than its operands gets a `Convert` of the left one
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import Kind
-from py2cu.ir.extents import Binary, Constant, Name
+from py2cu.ir.extents import Binary, Constant, Constexpr, Name
 from py2cu.ir.intervals import Range, Reach, times
 from py2cu.ir.nodes import ArrayName, Call, Convert, Expr, Invoke, LaunchIndex, Load, Unary
 from py2cu.ir.statements import Assign, Block, Bound, For, Kernel, Return, Stmt
@@ -34,11 +35,11 @@ def choose_widths(kernel: Kernel, reporter: Reporter) -> Kernel:
     What a device function's parameters can be follows from all its calls.
     """
     kernel = replace(kernel, functions=_follow_calls(kernel))
-    chooser = _Chooser(kernel)
+    chooser = _Chooser(kernel, kernel.constexprs)
     typed = chooser.run()
     functions = []
     for function in kernel.functions:
-        inner = _Chooser(replace(function, functions=kernel.functions))
+        inner = _Chooser(replace(function, functions=kernel.functions), kernel.constexprs)
         functions.append(replace(inner.run(), functions=()))
         chooser.bounds += inner.bounds
     return replace(typed, functions=tuple(functions), bounds=prune(chooser.bounds, _nonzero(kernel)))
@@ -116,11 +117,12 @@ def _returned(function: Kernel, functions: tuple[Kernel, ...]) -> Range | None:
 
 
 class _Chooser:
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: Kernel, constexprs: Mapping[str, Constexpr]) -> None:
         self.kernel = kernel
+        self.constexprs = constexprs
         self.ranges = Ranges(kernel)
         self.bounds: list[Reach] = []
-        self.index_names = {*kernel.dims, *(index.name for index in kernel.indices)}
+        self.index_names = {*kernel.dims, *(index.name for index in kernel.indices)} - constexprs.keys()
 
     def run(self) -> Kernel:
         kernel = self.kernel
@@ -154,8 +156,14 @@ class _Chooser:
         """The narrowest type for values of this range; a bound that only the launch can judge is recorded."""
         if found.reach is None:
             return Width.LONG
-        if all(not term for term in found.reach):
-            return Width.INT if found.reach.get((), 0) <= INT_MAX else Width.LONG
+        names = {name for term in found.reach for name in term}
+        if names <= self.constexprs.keys():
+            most = {name: self.constexprs[name].most for name in names}
+            if sum(n * math.prod(most[name] for name in term) for term, n in found.reach.items()) <= INT_MAX:
+                return Width.INT
+            # Of values that are not known yet, the launcher judges: they may well fit.
+            if all(self.constexprs[name].values for name in names):
+                return Width.LONG
         if any(abs(factor) > INT_MAX for factor in found.reach.values()):
             return Width.LONG
         self.bounds.append(found.reach)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import F32, F64, Kind
-from py2cu.ir.extents import Binary, Constant
+from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.nodes import Call, Expr, LaunchIndex, Load
 from py2cu.ir.statements import Block, For, Kernel, Stmt, Store, While
 from py2cu.ir.types import PY_FLOAT, ArrayType, ElementType, PythonType, kind_of
@@ -103,7 +103,10 @@ class _Noter:
 
     def note_division(self, expr: Binary) -> None:
         is_whole = isinstance(expr.type, ElementType | PythonType) and kind_of(expr.type) is not Kind.FLOAT
-        if expr.op in ("//", "%") and is_whole and not isinstance(expr.right, Constant):
+        is_known = isinstance(expr.right, Constant) or (
+            isinstance(expr.right, Name) and expr.right.id in self.kernel.constexprs
+        )
+        if expr.op in ("//", "%") and is_whole and not is_known:
             hint = "divide before the loop, count along with it, or make the divisor a constant, best a power of two"
             self.reporter.note("P703", f"`{expr.op}` by a value that is no constant, in a loop", expr.span, hint)
 

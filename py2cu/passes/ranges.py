@@ -1,8 +1,8 @@
 """What values an expression can take: an interval, and for integers how far it reaches in terms of the launch.
 
 Not a pass but the analysis behind `choose_widths` and `lower_semantics`. Flow-insensitive: a local has the union of the
-ranges of all its assignments. `reach` bounds the magnitude by a polynomial in dimensions, integer arguments and grid
-sizes; None means that nothing bounds it.
+ranges of all its assignments. `reach` bounds the magnitude by a polynomial in dimensions, integer and template
+arguments, and grid sizes; None means that nothing bounds it.
 """
 
 from __future__ import annotations
@@ -51,7 +51,10 @@ class Ranges:
             below = plus(self.of(index.extent).reach, {(): -1})
             self.names[index.name] = Range(0, math.inf, below)
         for parameter in kernel.parameters:
-            if parameter.type == PY_INT and parameter.name not in self.names:
+            if parameter.constexpr is not None and parameter.type == PY_INT:
+                least = min(parameter.constexpr.values, default=0)
+                self.names[parameter.name] = Range(least, parameter.constexpr.most, {(parameter.name,): 1})
+            elif parameter.type == PY_INT and parameter.name not in self.names:
                 self.names[parameter.name] = Range(reach={(parameter.name,): 1})
             elif isinstance(parameter.type, ElementType) and parameter.name not in self.names:
                 self.names[parameter.name] = of_type(parameter.type)

@@ -4,7 +4,7 @@
         _, h, w = x.shape                             h and w are what they are
         c = blockIdx.x * blockDim.x + threadIdx.x     c
 
-An integer parameter called like a dimension is that dimension, and may not be assigned to.
+An integer parameter called like a dimension is that dimension, and may not be assigned to; nor may a template argument.
 """
 
 from __future__ import annotations
@@ -30,6 +30,9 @@ def separate_dims(kernel: Kernel, reporter: Reporter) -> Kernel:
     extents = {p.name for p in kernel.parameters if p.type == PY_INT and p.name in dims}
     for name in sorted(extents & set(assigned)):
         message = f"`{name}` is an extent of the call and cannot be assigned to"
+        reporter.error("P203", message, assigned[name].span, "use another name")
+    for name in sorted(kernel.constexprs.keys() & set(assigned) - extents):
+        message = f"`{name}` is a template argument and cannot be assigned to"
         reporter.error("P203", message, assigned[name].span, "use another name")
     others = {p.name for p in kernel.parameters} | {i.name for i in kernel.indices} | set(assigned)
     others |= {buffer.name for buffer in kernel.buffers}

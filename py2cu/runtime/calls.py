@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numbers
 import operator
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,9 +16,10 @@ from typing import Any
 import torch
 
 from py2cu.dtypes import DType, Kind
-from py2cu.ir.extents import Parameter, Role
+from py2cu.ir.extents import CONSTEXPR_MAX, Parameter, Role, is_constexpr_value
 from py2cu.ir.signature import Signature, evaluate
 from py2cu.ir.types import ArrayType, ElementType, PythonType
+from py2cu.options import Values as Choice
 from py2cu.runtime.build import load
 from py2cu.source import SourceFile
 from py2cu.translation import TargetName, Translation
@@ -149,7 +151,8 @@ class Call:
         problems = []
         for order in self._orders():
             if (problem := self._problem(order, args, kwargs)) is None:
-                return order, {**{p.name: value for p, value in zip(order, args, strict=False)}, **kwargs}
+                values = {**{p.name: value for p, value in zip(order, args, strict=False)}, **kwargs}
+                return order, self.with_constexprs(values)
             problems.append(problem)
         # Said of the inputs alone, unless there are more arguments than those.
         raise TypeError(f"{self.usage} {problems[0 if len(args) <= len(self.signature.inputs) else 2]}")
@@ -178,10 +181,40 @@ class Call:
                 return f"takes {wanted} as `{name}`, got {type(value).__name__}"
         return None
 
+    def with_constexprs(self, values: Values) -> Values:
+        """`values` with every template argument: one that is left out is what a shape tells, or else its default.
+
+        Raises:
+            TypeError: a whole number that none can be.
+        """
+        complete = dict(values)
+        for name in self.signature.constexprs:
+            value = values.get(name)
+            if value is None:
+                value = self._left_out(name, values)
+            if value is not None:
+                complete[name] = self._number(name, value) if name in self.signature.constexpr_ints else value
+        return complete
+
+    def _left_out(self, name: str, values: Mapping[str, Any]) -> int | None:
+        """A template argument that a call does not mention; None where its array has too few dimensions."""
+        dim = next((dim for dim in self.signature.dims if dim.name == name and dim.array in values), None)
+        if dim is None:
+            return self.signature.constexprs[name].default
+        shape = values[str(dim.array)].shape
+        return shape[dim.axis] // dim.divisor if dim.axis < len(shape) else None
+
+    def _number(self, name: str, value: Any) -> int:
+        number = value if isinstance(value, bool) else operator.index(value)
+        if not is_constexpr_value(number):
+            what = f"a whole number from 0 to {CONSTEXPR_MAX}"
+            raise TypeError(f"{self.usage} takes {what} as `{name}`, got {number}")
+        return number
+
     @property
     def usage(self) -> str:
         """`rgb2grey(x, out=None)`."""
-        inputs = [f"{p.name}=None" if self.signature.is_derived(p) else p.name for p in self.signature.inputs]
+        inputs = [f"{p.name}={_default(p)}" if self.signature.is_optional(p) else p.name for p in self.signature.inputs]
         return f"{self.signature.name}({', '.join(inputs + [f'{p.name}=None' for p in self.signature.outputs])})"
 
     def device_of(self, values: Mapping[str, Any]) -> str:
@@ -230,6 +263,88 @@ class Call:
         """What a call returns: its outputs in parameter order, one bare, none as None."""
         outputs = tuple(values[p.name] for p in self.signature.outputs)
         return outputs[0] if len(outputs) == 1 else outputs or None
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """Where calls with arguments of certain types say the numbers: at a place or by keyword.
+
+    `added` are the defaults of what they leave out.
+    """
+
+    sources: tuple[int | str, ...]
+    added: Mapping[str, int]
+
+
+class VariantCall(Call):
+    """Calls of a kernel with template arguments.
+
+    Numbers that its module has no instances for get a module of their own when a call first asks for them.
+    """
+
+    def __init__(self, translation: Translation, translate: Callable[[Choice], Translation]) -> None:
+        super().__init__(translation)
+        self._translate = translate  # for these numbers
+        self._own = Call(translation)
+        self._variants: dict[tuple[int, ...], Call] = {}
+        self._forms: dict[tuple[object, ...], Form] = {}
+        self._lock = threading.Lock()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        key = (*map(type, args), *kwargs, *map(type, kwargs.values()))
+        form = self._forms.get(key)
+        if form is not None:
+            kwargs |= form.added
+            numbers = tuple(args[at] if isinstance(at, int) else kwargs[at] for at in form.sources)
+            if (call := self._variants.get(numbers)) is not None:
+                return call(*args, **kwargs)
+        order, values = self._bind(args, kwargs)
+        if form is None and (form := self._form([p.name for p in order[: len(args)]], values, kwargs)):
+            self._forms[key] = form
+        return self._variant(values)(**values)
+
+    def _form(self, placed: list[str], values: Values, kwargs: Mapping[str, Any]) -> Form | None:
+        """How calls like this one say their numbers; None where a shape tells one."""
+        left_out = self.signature.constexprs.keys() - {*placed, *kwargs}
+        if any(self.signature.is_derived(self.signature.parameter(name)) for name in left_out):
+            return None
+        numbers = self.signature.constexpr_ints
+        sources = tuple(placed.index(name) if name in placed else name for name in numbers)
+        return Form(sources, {name: values[name] for name in left_out})
+
+    def launch(self, grid: list[int], block: list[int], *args: Any, **kwargs: Any) -> None:
+        values = self.bind(args, kwargs)
+        self._variant(values).launch(grid, block, **values)
+
+    def run(self, device: str, values: Mapping[str, Any]) -> None:
+        complete = self.with_constexprs(dict(values))
+        self._variant(complete).run(device, complete)
+
+    @property
+    def op(self) -> Any:
+        lacking = [name for name, constexpr in self.signature.constexpr_ints.items() if not constexpr.values]
+        if lacking:
+            how = ", ".join(f"{name}=(16, 32)" for name in lacking)
+            raise TypeError(f"{self.signature.name} has no instances yet: say which, `.with_values({how}).op`")
+        return self._own.op
+
+    def _variant(self, values: Mapping[str, Any]) -> Call:
+        """The calls of the module that has an instance for these numbers."""
+        numbers = self.signature.constexpr_ints
+        chosen = {name: values[name] for name in numbers if name in values}  # of one that is absent the op complains
+        key = (*chosen.values(),)
+        if key not in self._variants:
+            with self._lock:
+                if key not in self._variants:
+                    is_own = all(value in numbers[name].values for name, value in chosen.items())
+                    is_own |= len(chosen) < len(numbers)
+                    asked = {name: (value,) for name, value in chosen.items()}
+                    self._variants[key] = self._own if is_own else Call(self._translate(asked))
+        return self._variants[key]
+
+
+def _default(parameter: Parameter) -> int | None:
+    return parameter.constexpr.default if parameter.constexpr is not None else None
 
 
 def _list(names: Sequence[str]) -> str:

@@ -20,6 +20,7 @@ from py2cu.ir.extents import Name, Parameter, Role
 from py2cu.ir.signature import Signature, evaluate
 from py2cu.ir.types import ArrayType, ElementType, PythonType
 from py2cu.ir.visit import names_in
+from py2cu.options import Values, is_launchable
 from py2cu.runtime.arrays import OutOfRange
 from py2cu.runtime.fences import as_bits, poison
 from py2cu.runtime.simulate import bind_dims
@@ -29,6 +30,7 @@ GROWTH_LIMIT: Final = 1 << 16  # elements along one dimension
 INNER_SIZES: Final = (3, 1, 5, 0, 7, 4)  # dimensions that no launch axis runs over
 FLOATS: Final = (0.5, -1.25, 2.0, 0.1, 3.75, 1e-3, 1.0)
 INTEGERS: Final = (1, 2, 3, 1, 4, 2, 0)
+SMALL_VALUES: Final = (1, 2, 4, 8, 16)
 TAME: Final = "tame"  # whole numbers are indices of every array
 SMALL: Final = "small"  # and shifts of every type
 GIVEN: Final = "given"  # by the user
@@ -43,17 +45,15 @@ Argument = torch.Tensor | int | float | bool
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One call: every argument by name, arrays on the CPU. `strided` inputs are to be laid out with gaps."""
+    """One call: every argument by name, arrays on the CPU. `strided` inputs are to be laid out with gaps.
+
+    `sizes` are the values of dimensions and template arguments.
+    """
 
     sizes: Mapping[str, int]
     values: str
     arguments: Mapping[str, Argument]
     strided: bool = False
-
-    @property
-    def is_empty(self) -> bool:
-        """No thread runs, or there is nothing to write."""
-        return any(size == 0 for size in self.sizes.values())
 
     def __str__(self) -> str:
         scalars = {name: value for name, value in self.arguments.items() if not isinstance(value, torch.Tensor)}
@@ -80,7 +80,7 @@ def _planned_cases(signature: Signature, seed: int) -> Iterator[Case]:
     if signature.strided:
         plan.append((2, "random", True))
     for number, (place, values, strided) in enumerate(plan):
-        sizes = choose_sizes(signature, place)
+        sizes = choose_sizes(signature, place, number)
         case = make_case(signature, sizes, values, seed + number, strided=strided)
         if case is not None:
             yield case
@@ -89,17 +89,18 @@ def _planned_cases(signature: Signature, seed: int) -> Iterator[Case]:
 def make_case(
     signature: Signature, sizes: Mapping[str, int], values: str, seed: int, *, strided: bool = False
 ) -> Case | None:
-    """One case; None where an extent comes out negative."""
+    """One case; None where an extent comes out negative, or is divided by zero."""
     dims = dict(sizes)
     free = {p.name: _free_scalar(p, seed) for p in signature.parameters if not p.is_array and p.name not in sizes}
     dims |= {name: value for name, value in free.items() if isinstance(value, int)}
-    draw = Draw(values, seed, bound=min((size for size in sizes.values() if size), default=4))
+    extents = (sizes[name] for name in dimension_names(signature) if sizes.get(name))
+    draw = Draw(values, seed, bound=min(extents, default=4))
     arguments: dict[str, Argument] = {}
     for parameter in signature.parameters:
         type_ = parameter.type
         if isinstance(type_, ArrayType):
-            shape = [evaluate(dim, dims) for dim in type_.dims]
-            if any(extent < 0 for extent in shape):
+            shape = _shape(type_, dims)
+            if shape is None:
                 return None
             arguments[parameter.name] = _fill(signature, parameter, draw.array(type_.dtype, shape))
         elif isinstance(type_, ElementType) and parameter.name not in sizes:
@@ -107,6 +108,14 @@ def make_case(
         else:
             arguments[parameter.name] = free[parameter.name] if parameter.name in free else sizes[parameter.name]
     return Case(dict(sizes), values, arguments, strided)
+
+
+def _shape(type_: ArrayType, dims: dict[str, int]) -> list[int] | None:
+    try:
+        shape = [evaluate(dim, dims) for dim in type_.dims]
+    except ValueError:
+        return None
+    return shape if all(extent >= 0 for extent in shape) else None
 
 
 def _fill(signature: Signature, parameter: Parameter, drawn: torch.Tensor) -> torch.Tensor:
@@ -147,7 +156,7 @@ def grow(signature: Signature, case: Case, error: BaseException | None, seed: in
     type_ = signature.parameter(error.array).type
     assert isinstance(type_, ArrayType)
     dim = type_.dims[error.axis]
-    if not isinstance(dim, Name) or dim.id in _axis_of(signature):
+    if not isinstance(dim, Name) or dim.id in {**_axis_of(signature), **signature.constexprs}:
         return None
     sizes = {**case.sizes, dim.id: max(error.index + 1, 2 * case.sizes[dim.id])}
     return make_case(signature, sizes, case.values, seed, strided=case.strided)
@@ -175,15 +184,43 @@ def axis_sizes(block: int) -> tuple[int, ...]:
     return (0, 1, odd, max(block - 1, 0), block + 1, 3 * block + 5)
 
 
-def choose_sizes(signature: Signature, place: int) -> dict[str, int]:
-    """A size for every dimension name. Lists are rotated by dimension, so that no picture is square."""
+def choose_sizes(signature: Signature, place: int, number: int = 0) -> dict[str, int]:
+    """A size for every dimension name. Lists are rotated by dimension, so that no picture is square.
+
+    Template arguments have few values, of which case `number` has one each.
+    """
     axes = _axis_of(signature)
+    known = choose_constexprs(signature, number)
+    shape = (*(evaluate(extent, known) for extent in signature.block), 1, 1)
     sizes: dict[str, int] = {}
-    for ordinal, name in enumerate(dimension_names(signature)):
-        block = (*signature.block, 1, 1)[axes[name]] if name in axes else None
+    for ordinal, name in enumerate(name for name in dimension_names(signature) if name not in known):
+        block = shape[axes[name]] if name in axes else None
         choices = INNER_SIZES if block is None else axis_sizes(block)
         sizes[name] = choices[(place + ordinal) % len(choices)]
-    return _shrink(sizes, axes)
+    return known | _shrink(sizes, axes)
+
+
+def choose_constexprs(signature: Signature, number: int) -> dict[str, int]:
+    """A value for every template argument, of those that there are instances for; each gets its turn."""
+    chosen = {}
+    for name, constexpr in signature.constexprs.items():
+        chosen[name] = constexpr.values[number % len(constexpr.values)]
+        number //= len(constexpr.values)
+    return chosen
+
+
+def small_values(signature: Signature) -> Values:
+    """Numbers for the template arguments that have no instance, such that every block of them can be launched."""
+    ints = signature.constexpr_ints
+    lacking = [name for name, constexpr in ints.items() if not constexpr.values]
+    most = {name: constexpr.most for name, constexpr in ints.items()}
+
+    def is_fine(value: int) -> bool:
+        sizes = most | dict.fromkeys(lacking, value)
+        return is_launchable(tuple(evaluate(extent, sizes) for extent in signature.block))
+
+    # Instances are compiled for every combination: of many, few values each.
+    return {name: tuple(value for value in SMALL_VALUES[:: len(lacking)] if is_fine(value)) for name in lacking}
 
 
 def dimension_names(signature: Signature) -> tuple[str, ...]:

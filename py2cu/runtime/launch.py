@@ -37,7 +37,8 @@ def plan_launch(
     block: int | tuple[int, ...] | None = None,
 ) -> Launch:
     """Grid and block of a call: as given, else the ceiling of size by block; a size of 0 gives an empty grid."""
-    shape = _triple(signature.block if block is None else block)
+    own = tuple(evaluate(extent, dims) for extent in signature.block)
+    shape = _triple(own if block is None else block)
     if grid is not None:
         return Launch(_triple(grid), shape)
     sizes = _sizes(signature, dims)

@@ -7,17 +7,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from py2cu.dtypes import U64, DType, Kind, TypeVariable
-from py2cu.ir.extents import Name, Parameter, Role
+from py2cu.ir.extents import Constexpr, Name, Parameter, Role
 from py2cu.ir.nodes import Expr
 from py2cu.ir.printer import print_expr
-from py2cu.ir.signature import Dim, Signature, find_dims, signature_of
+from py2cu.ir.signature import Dim, Signature, divisors, find_dims, signature_of
 from py2cu.ir.statements import Family, Kernel
-from py2cu.ir.types import ArrayType, ElementType, PythonType
+from py2cu.ir.types import PY_INT, ArrayType, ElementType, PythonType
 from py2cu.ir.visit import rebuild
 from py2cu.targets.spell_expressions import Dialect
-from py2cu.targets.view import KernelView, arguments, dtypes_of, extent_text, instance_of
+from py2cu.targets.view import (
+    KernelView,
+    arguments,
+    choices_of,
+    constant_text,
+    dtypes_of,
+    extent_text,
+    instances_of,
+    launcher_name,
+    listed,
+)
 
 _CPP_SCALARS = {Kind.BOOL: "bool", Kind.INT: "int64_t", Kind.FLOAT: "double"}
 _SCHEMA_SCALARS = {Kind.BOOL: "bool", Kind.INT: "int", Kind.FLOAT: "float"}
@@ -62,11 +73,21 @@ class RangeView:
 
 
 @dataclass(frozen=True, slots=True)
+class ConstexprView:
+    """A template argument, whose value must be one of those that there are instances for."""
+
+    value: str
+    user_name: str
+    misfit: str  # the condition for one that is not
+    built: str  # what to say of those that are
+
+
+@dataclass(frozen=True, slots=True)
 class Launch:
-    """A call of a launcher, and the dtypes that it is for: no condition where the kernel has only these."""
+    """A call of a launcher, and the dtypes and values that it is for: no condition where the kernel has only these."""
 
     condition: str
-    name: str
+    function: str
     values: tuple[str, ...]
 
 
@@ -80,6 +101,8 @@ class BindingView:
     made: tuple[ArrayView, ...]
     dims: tuple[DimView, ...]
     ranges: tuple[RangeView, ...]
+    divisors: tuple[tuple[str, str], ...]  # the condition for zero, and what is divided by
+    constexprs: tuple[ConstexprView, ...]
     strided: tuple[str, ...]
     input_parameters: tuple[str, ...]
     input_call: str
@@ -144,19 +167,44 @@ def view(family: Family, groups: tuple[KernelView, ...], dialect: Dialect) -> Bi
             for p in signature.parameters
             if isinstance(p.type, ElementType) and p.type.dtype.kind is Kind.INT
         ),
+        divisors=tuple(dict.fromkeys(_divisors(kernel))),
+        constexprs=tuple(
+            _constexpr(_value(kernel, dims, p.name), p.name, p.constexpr)
+            for p in signature.parameters
+            if p.constexpr is not None and p.type == PY_INT
+        ),
         strided=tuple(array.name for array in given if kernel.strided and not array.is_written),
         input_parameters=tuple(_cpp_parameter(kernel, signature, p) for p in signature.inputs),
         input_call=", ".join(kernel.c_name(p.name) for p in signature.inputs),
         all_parameters=tuple(_cpp_parameter(kernel, signature, p) for p in signature.parameters),
         array_parameters=tuple(f"const Tensor& {kernel.c_name(p.name)}" for p in signature.arrays),
         array_call=", ".join(kernel.c_name(p.name) for p in signature.arrays),
-        launches=tuple(_launch(instance, groups, dialect, dims, tellers) for instance in family),
+        launches=tuple(launch for kernel in family for launch in _launches(kernel, groups, dialect, dims, tellers)),
         operators=_operators(kernel, signature),
         has_default_launch=kernel.size is not None,
         returns=_returns(len(made)),
         first=(given or made)[0].name,
         first_user_name=(given or made)[0].user_name,
     )
+
+
+def _divisors(kernel: Kernel) -> Iterator[tuple[str, str]]:
+    """What the extents of a call are divided by: C++ ends the process where that is zero."""
+    extents = [dim for p in kernel.arrays if isinstance(p.type, ArrayType) for dim in p.type.dims]
+    for divisor in chain.from_iterable(map(divisors, (*extents, *(kernel.size or ())))):
+        text = dim_text(divisor, kernel)
+        yield f"{text} == 0" if isinstance(divisor, Name) else f"({text}) == 0", print_expr(divisor)
+
+
+def _constexpr(value: str, name: str, constexpr: Constexpr) -> ConstexprView:
+    misfit = " && ".join(f"{value} != {built}" for built in constexpr.values) or "true"
+    built = listed(map(str, constexpr.values)) if constexpr.values else "no value at all"
+    return ConstexprView(value, name, misfit, built)
+
+
+def _value(kernel: Kernel, dims: dict[str, Dim], name: str) -> str:
+    """A scalar as an op knows it: a member of the extents where it is one of them."""
+    return f"at.{kernel.c_name(name)}" if name in dims else kernel.c_name(name)
 
 
 def _misfit(name: str, dtype: DType) -> str:
@@ -187,24 +235,41 @@ def _variable(parameter: Parameter) -> TypeVariable | None:
     return parameter.type.dtype.variable if isinstance(parameter.type, ArrayType) else None
 
 
-def _launch(
+def _launches(
     kernel: Kernel,
     groups: tuple[KernelView, ...],
     dialect: Dialect,
     dims: dict[str, Dim],
     tellers: dict[TypeVariable, str],
-) -> Launch:
-    """The launch of one instance."""
-    values = tuple(_launch_value(kernel.plain, dialect, dims, name, p) for name, _, p in arguments(kernel.plain))
-    if not kernel.variables:
-        return Launch("", kernel.symbol, values)
-    own = instance_of(kernel, replace(dialect, names_variables=False))
-    name = next(group.name for group in groups if own in group.instances)
-    tests = (
+) -> Iterator[Launch]:
+    """The launches of the instances for one set of dtypes: one for every choice of the template arguments."""
+    plain = kernel.plain
+    values = tuple(_launch_value(plain, dialect, dims, name, p) for name, _, p in arguments(plain))
+    own = instances_of(kernel, replace(dialect, names_variables=False))
+    name = next((group.name for group in groups if set(own) & set(group.instances)), kernel.symbol)
+    dtype_tests = tuple(
         f"{kernel.c_name(tellers[variable])}.scalar_type() == ScalarType::{dtype.torch}"
         for variable, dtype in zip(kernel.variables, dtypes_of(kernel), strict=True)
     )
-    return Launch(" && ".join(tests), name, values)
+    for choice in choices_of(kernel):
+        pairs = zip(kernel.constexprs.items(), choice, strict=True)
+        tests = (
+            _value_test(_value(kernel, dims, name), value)
+            for (name, constexpr), value in pairs
+            if len(constexpr.values) > 1
+        )
+        yield Launch(" && ".join((*dtype_tests, *tests)), launcher_name(name, map(constant_text, choice)), values)
+
+
+def _value_test(name: str, value: int) -> str:
+    """The test that a template argument has this value; where there is but one, it was checked."""
+    match value:
+        case True:
+            return name
+        case False:
+            return f"!{name}"
+        case _:
+            return f"{name} == {value}"
 
 
 def _dtype_texts(family: Family, parameter: Parameter, tellers: dict[TypeVariable, str]) -> tuple[str, str]:
@@ -303,10 +368,13 @@ def _schema(
     defaults: bool = False,
     returns: str = "()",
 ) -> str:
-    """`rgb2grey.out(Tensor x, Tensor(a!) out) -> ()`. Extents that shapes tell default to none, at the list's end."""
+    """`rgb2grey.out(Tensor x, Tensor(a!) out) -> ()`.
+
+    What a call may leave out has a default, at the list's end: none for extents that shapes tell.
+    """
     letters = iter("abcdefghijklmnopqrstuvwxyz")
     trailing = len(parameters)
-    while defaults and trailing and signature.is_derived(parameters[trailing - 1]):
+    while defaults and trailing and signature.is_optional(parameters[trailing - 1]):
         trailing -= 1
     items = []
     for place, parameter in enumerate(parameters):
@@ -320,8 +388,12 @@ def _schema(
             case PythonType(kind=scalar):
                 kind = _SCHEMA_SCALARS[scalar] + ("?" if signature.is_derived(parameter) else "")
         spelled = parameter.name if parameter.name.isascii() else kernel.c_name(parameter.name)
-        items.append(f"{kind} {spelled}" + ("=None" if place >= trailing else ""))
+        items.append(f"{kind} {spelled}" + (f"={_schema_default(signature, parameter)}" if place >= trailing else ""))
     return f"{name}({', '.join([*items, *more])}) -> {returns}"
+
+
+def _schema_default(signature: Signature, parameter: Parameter) -> int | None:
+    return None if parameter.constexpr is None or signature.is_derived(parameter) else parameter.constexpr.default
 
 
 def _returns(count: int) -> str:

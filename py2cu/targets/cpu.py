@@ -54,7 +54,7 @@ def view(kernel: Kernel) -> KernelView:
         indices=tuple(_loop(kernel, speller, index) for index in kernel.indices),
         launch=_used_launch_objects(kernel),
         threads=tuple(extent_text(extent, kernel) for extent in kernel.size or ()),
-        block=kernel.block,
+        block=tuple(extent_text(extent, kernel) for extent in kernel.block),
         fits="",
         body=tuple(speller.block(kernel.body)),
     )
@@ -63,6 +63,7 @@ def view(kernel: Kernel) -> KernelView:
 def _loop(kernel: Kernel, speller: Speller, index: IndexParameter) -> IndexLoop:
     name = speller.name(index.name)
     end, taken = f"{name}_end", {argument.name for argument in launch_arguments(kernel, speller.dialect)}
+    taken |= {kernel.c_name(constexpr) for constexpr in kernel.constexprs}
     while end in taken:
         end += "_"
     return IndexLoop(name, extent_text(index.extent, kernel), end, index.axis)

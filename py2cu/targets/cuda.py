@@ -55,7 +55,7 @@ def view(kernel: Kernel) -> KernelView:
         indices=(),
         launch=(),
         threads=tuple(extent_text(extent, kernel) for extent in kernel.size or ()),
-        block=kernel.block,
+        block=tuple(extent_text(extent, kernel) for extent in kernel.block),
         fits=_fits(kernel) if is_template else "",
         body=body,
     )
@@ -109,6 +109,8 @@ def _bound_text(bound: Bound, kernel: Kernel) -> tuple[str, bool]:
     terms, is_whole = [], True
     for names, factor in sorted(bound.terms, key=lambda term: not term[0]):  # the constant last
         factors = [_symbol(name, kernel) for name in names] or ["1"]
+        if names and all(name in kernel.constexprs for name in names):
+            factors[0] = f"int64_t({factors[0]})"
         is_grid = len(names) == 2 and all(name.startswith(("grid", "block")) for name in names)
         if is_grid:
             factors = [f"int64_t({factors[1]})", factors[0]]
@@ -133,4 +135,5 @@ def _symbol(name: str, kernel: Kernel) -> str:
             return f"grid.{axis}"
         case ("blockDim", _, axis):
             return f"block.{axis}"
-    return kernel.c_name(name) if name in kernel.dims else f"std::abs({kernel.c_name(name)})"
+    is_natural = name in kernel.dims or name in kernel.constexprs
+    return kernel.c_name(name) if is_natural else f"std::abs({kernel.c_name(name)})"

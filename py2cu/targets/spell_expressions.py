@@ -188,12 +188,13 @@ class ExpressionSpeller:
         if type_ == PY_INT:
             fits = all(-(2**31) <= value < 2**31 for value in buffer.values)
             type_ = replace(PY_INT, width=Width.INT if fits else Width.LONG)
-        extents = [extent.value for extent in buffer.type.dims if isinstance(extent, Constant)]
-        text = f"{self.type_text(type_)} {self.name(name)}" + "".join(f"[{extent}]" for extent in extents)
+        extents = "".join(f"[{self.expr(extent).text}]" for extent in buffer.type.dims)
+        text = f"{self.type_text(type_)} {self.name(name)}{extents}"
         if buffer.space is not Space.CONSTANT:
             return text
         values = [self.constant(Constant(value, buffer.span, type_)).text for value in buffer.values]
-        return f"{text} = {braced(values, extents)}"
+        shape = [int(extent.value) for extent in buffer.type.dims if isinstance(extent, Constant)]
+        return f"{text} = {braced(values, shape)}"
 
     def element(self, array: str, indices: tuple[Expr, ...]) -> str:
         """`acc[r][c]`."""
@@ -356,11 +357,11 @@ class ExpressionSpeller:
         return functional_cast(spelled.text, self.type_text(type_))
 
 
-def braced(values: Sequence[str], extents: Sequence[float]) -> str:
+def braced(values: Sequence[str], extents: Sequence[int]) -> str:
     """`{{1, 2}, {3, 4}}`: the values of an array of these extents."""
     if len(extents) == 1:
         return f"{{{', '.join(values)}}}"
-    step = len(values) // int(extents[0])
+    step = len(values) // extents[0]
     rows = [braced(values[at : at + step], extents[1:]) for at in range(0, len(values), step)]
     return f"{{{', '.join(rows)}}}"
 

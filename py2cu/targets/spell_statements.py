@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Final, assert_never
 
 from py2cu.ir.extents import Binary, Constant, Name
-from py2cu.ir.nodes import Convert, Expr, Load
+from py2cu.ir.nodes import BoolOp, Compare, Convert, Expr, Load, Select, Unary
 from py2cu.ir.statements import (
     Assert,
     Assign,
@@ -28,7 +28,8 @@ from py2cu.ir.statements import (
     Trivia,
     While,
 )
-from py2cu.ir.types import ElementType, Type
+from py2cu.ir.types import PY_BOOL, ElementType, Type
+from py2cu.ir.visit import children, walk
 from py2cu.targets.c_types import arithmetic_type, common_type
 from py2cu.targets.spell_expressions import PRIMARY, TERNARY, ExpressionSpeller, Spelled
 from py2cu.targets.wrap_lines import wrap_line
@@ -151,7 +152,11 @@ class Speller(ExpressionSpeller):
         """An `if` with its `elif` chain and `else`: braces around all branches or none."""
         pad = _INDENT * depth
         braces = any(self.needs_braces(body) for body in _branches(stmt)) or _has_comments(stmt)
-        lines = [*self.controlled(f"{pad}if ({self.expr(stmt.test).text})", stmt.body, depth, braces, not stmt.orelse)]
+        # Where a branch leaves, compilers would warn that what follows is never reached.
+        may_discard = not any(
+            isinstance(last, Return | Break | Continue) for body in _branches(stmt) for last in body[-1:]
+        )
+        lines = [*self.controlled(f"{pad}{self.if_head(stmt, may_discard)}", stmt.body, depth, braces, not stmt.orelse)]
         rest = stmt.orelse
         while rest:
             head = f"{pad}else"
@@ -162,13 +167,18 @@ class Speller(ExpressionSpeller):
             comments: tuple[str, ...] = ()
             match rest:
                 case (If(chained=True) as branch,):
-                    head += f" if ({self.expr(branch.test).text})"
+                    head += f" {self.if_head(branch, may_discard)}"
                     body, rest = branch.body, branch.orelse
                     comments = tuple(text for text in (*branch.trivia.above, branch.trivia.beside) if text)
                 case _:
                     rest = ()
             lines += self.controlled(head, body, depth, braces, inline=False, preface=comments)
         yield from lines
+
+    def if_head(self, stmt: If, may_discard: bool) -> str:
+        """`if constexpr` where template arguments alone decide, and branches may be discarded."""
+        is_known = may_discard and is_known_to_compilers(stmt.test, self.kernel.constexprs)
+        return f"if {'constexpr ' if is_known else ''}({self.expr(stmt.test).text})"
 
     def controlled(
         self,
@@ -219,6 +229,27 @@ class Speller(ExpressionSpeller):
                 test = {1: f"{var} < {stop}", -1: f"{var} > {stop}", 0: either}[loop.direction]
                 advance = f"{var} += {self.expr(step).text}"
         return f"for ({c_type} {var} = {start}; {test}; {advance})"
+
+
+def is_known_to_compilers(test: Expr, constexprs: Collection[str]) -> bool:
+    """Whether `test` is a bool made of template arguments, and a C++ constant whatever they are."""
+
+    def is_constant(expr: Expr) -> bool:
+        match expr:
+            case Constant():
+                return True
+            case Name(id=name):
+                return name in constexprs
+            case Binary(op="+" | "-" | "*", left=left, right=right):
+                return is_constant(left) and is_constant(right)
+            case Binary(op="/" | "%", left=left, right=Constant(value=divisor)):
+                return is_constant(left) and divisor != 0
+            case Compare() | BoolOp() | Unary() | Convert() | Select():
+                return all(map(is_constant, children(expr)))
+            case _:
+                return False
+
+    return test.type == PY_BOOL and is_constant(test) and any(isinstance(node, Name) for node in walk(test))
 
 
 def string_literal(text: str) -> Spelled:

@@ -8,12 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from itertools import product
 
 from py2cu.dtypes import DType, Kind
 from py2cu.ir.extents import Binary, Constant, Name, Parameter, Role
 from py2cu.ir.nodes import ArrayName, Expr, Load, Unary
 from py2cu.ir.statements import Family, Kernel, Space, Store
-from py2cu.ir.types import ArrayType, ElementType, PythonType, Type, Width
+from py2cu.ir.types import PY_BOOL, ArrayType, ElementType, PythonType, Type, Width
 from py2cu.ir.visit import all_expressions, called_functions, statements
 from py2cu.targets.spell_expressions import Callee, Dialect
 from py2cu.targets.spell_statements import Line, Speller, comment_text
@@ -45,9 +46,9 @@ class IndexLoop:
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """One instantiation of a generic kernel: what stands for its type parameters."""
+    """One instantiation of a template: what stands for its parameters."""
 
-    types: tuple[str, ...]
+    values: tuple[str, ...]
     launch_arguments: tuple[Argument, ...]
 
 
@@ -86,34 +87,46 @@ class KernelView:
     indices: tuple[IndexLoop, ...]  # CPU index kernels, slowest first
     launch: tuple[str, ...]  # CPU block kernels: the launch objects that the body reads
     threads: tuple[str, ...]
-    block: tuple[int, ...]
+    block: tuple[str, ...]
     fits: str  # the condition for 32-bit indices; empty where there is nothing to choose
     body: tuple[Line, ...]
+    constexprs: tuple[Argument, ...] = ()  # template arguments of the user's: first, since no call can deduce them
     types: tuple[str, ...] = ()  # type parameters of a generic kernel: "T"
     instances: tuple[Instance, ...] = ()
 
     @property
+    def template(self) -> tuple[Argument, ...]:
+        """The launcher's template parameters; none for a plain function."""
+        return (*self.constexprs, *(Argument(name, "typename") for name in self.types))
+
+    @property
     def kernel_template(self) -> str:
-        """`template <typename T, typename index_t>`, with what they stand for; empty for a plain function."""
-        names = [*self.types, *(["index_t"] if self.is_template else [])]
-        return f"template <{', '.join(f'typename {name}' for name in names)}>" if names else ""
+        """`template <int tile, typename T, typename index_t>`; empty for a plain function."""
+        index = (Argument("index_t", "typename"),) if self.is_template else ()
+        return _template_head((*self.template, *index))
 
     @property
     def launch_template(self) -> str:
-        return f"template <{', '.join(f'typename {name}' for name in self.types)}>" if self.types else ""
+        return _template_head(self.template)
 
     @property
     def admitted(self) -> tuple[str, ...]:
-        """A sentence about every type parameter."""
+        """A sentence about every template parameter that there are instances for."""
+        columns = zip(*(instance.values for instance in self.instances), strict=True)
         return tuple(
-            f"{name} is {listed(dict.fromkeys(instance.types[place] for instance in self.instances))}."
-            for place, name in enumerate(self.types)
+            f"{parameter.name} is {listed(dict.fromkeys(values))}."
+            for parameter, values in zip(self.template, columns, strict=False)
         )
 
     def template_arguments(self, *index: str) -> str:
-        """`<T, int>`."""
-        names = (*self.types, *index)
+        """`<tile, T, int>`."""
+        names = (*(parameter.name for parameter in self.template), *index)
         return f"<{', '.join(names)}>" if names else ""
+
+    @property
+    def launcher(self) -> str:
+        """The launcher, as the other one of its name calls it: types are deduced, values are not."""
+        return launcher_name(self.name, (argument.name for argument in self.constexprs))
 
     @property
     def index_parameters(self) -> tuple[str, ...]:
@@ -145,11 +158,9 @@ class KernelView:
 
     def instantiations(self, returns: str, *extra: str) -> tuple[str, ...]:
         """`template cudaError_t silu_launch<float>(const float* x, …)`, one an instance."""
-        if not self.types:
-            return ()
         return tuple(
             wrapped(
-                f"template {returns} {self.name}_launch<{', '.join(instance.types)}>",
+                f"template {returns} {self.name}_launch<{', '.join(instance.values)}>",
                 (*(a.declaration for a in instance.launch_arguments), *extra),
             )
             for instance in self.instances
@@ -162,12 +173,22 @@ def listed(words: Iterable[str]) -> str:
     return f"{', '.join(most)} or {last}" if most else last
 
 
+def _template_head(parameters: tuple[Argument, ...]) -> str:
+    return f"template <{', '.join(parameter.declaration for parameter in parameters)}>" if parameters else ""
+
+
+def launcher_name(name: str, values: Iterable[str]) -> str:
+    """`tiled_launch<16>`."""
+    listed_values = ", ".join(values)
+    return f"{name}_launch" + (f"<{listed_values}>" if listed_values else "")
+
+
 def group(family: Family, view: Callable[[Kernel], KernelView], dialect: Dialect) -> tuple[KernelView, ...]:
     """The views of one kernel: a single one, unless its instances differ in more than the type that `T` stands for.
 
     Instances of one text are one template; each further text is a template of its own, called after its first dtype.
     """
-    if not family[0].variables:
+    if not family[0].variables and not family[0].constexprs:
         return (view(family[0]),)
     plain = replace(dialect, names_variables=False)
     texts: dict[KernelView, list[Kernel]] = {}
@@ -177,8 +198,19 @@ def group(family: Family, view: Callable[[Kernel], KernelView], dialect: Dialect
     for place, (text, members) in enumerate(texts.items()):
         name = text.name if place == 0 else f"{text.name}_{'_'.join(_dtype_names(members[0]))}"
         symbols = tuple(variable.symbol for variable in family[0].variables)
-        done.append(replace(text, name=name, types=symbols, instances=tuple(instance_of(k, plain) for k in members)))
+        instances = tuple(instance for kernel in members for instance in instances_of(kernel, plain))
+        heads = constexpr_heads(members[0], dialect)
+        done.append(replace(text, name=name, constexprs=heads, types=symbols, instances=instances))
     return tuple(done)
+
+
+def constexpr_heads(kernel: Kernel, dialect: Dialect) -> tuple[Argument, ...]:
+    """`int tile`: Python's whole numbers are of the type that carries small ones."""
+    return tuple(
+        Argument(kernel.c_name(p.name), "bool" if p.type == PY_BOOL else dialect.widths[Width.INT])
+        for p in kernel.parameters
+        if p.constexpr is not None
+    )
 
 
 def dtypes_of(kernel: Kernel) -> tuple[DType, ...]:
@@ -191,9 +223,21 @@ def _dtype_names(kernel: Kernel) -> tuple[str, ...]:
     return tuple(dtype.name for dtype in dtypes_of(kernel))
 
 
-def instance_of(kernel: Kernel, dialect: Dialect) -> Instance:
+def instances_of(kernel: Kernel, dialect: Dialect) -> tuple[Instance, ...]:
+    """The instances for the dtypes of `kernel`: one for every choice of its template arguments."""
     types = tuple(dialect.spell(dtype) for dtype in dtypes_of(kernel))
-    return Instance(types, launch_arguments(kernel, dialect))
+    arguments = launch_arguments(kernel, dialect)
+    return tuple(Instance((*map(constant_text, values), *types), arguments) for values in choices_of(kernel))
+
+
+def choices_of(kernel: Kernel) -> tuple[tuple[int, ...], ...]:
+    """Every choice of values for the template arguments; the empty one where there are none."""
+    return tuple(product(*(constexpr.values for constexpr in kernel.constexprs.values())))
+
+
+def constant_text(value: int) -> str:
+    """`16`, `true`."""
+    return str(value).lower()
 
 
 def wrapped(head: str, items: Iterable[str], tail: str = ")") -> str:
@@ -285,9 +329,9 @@ def used_arrays(kernel: Kernel) -> set[str]:
 
 def arguments(kernel: Kernel) -> tuple[tuple[str, Type, Parameter | None], ...]:
     """Name and type of everything a launcher takes: the user's parameters in order, then the dimensions among none of
-    them.
+    them. Template arguments are none of these.
     """
-    given = tuple((p.name, p.type, p) for p in kernel.parameters)
+    given = tuple((p.name, p.type, p) for p in kernel.parameters if p.constexpr is None)
     rest = tuple((name, PythonType(Kind.INT), None) for name in kernel.dims if kernel.parameter(name) is None)
     return (*given, *rest)
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from py2cu.dtypes import BY_NAME, Kind
-from py2cu.ir.extents import Binary, Constant, IndexParameter, Name, Parameter, Role
+from py2cu.ir.extents import Binary, Constant, IndexParameter, Name, Parameter, Role, constant_extent
 from py2cu.ir.signature import Dim, Guard, Signature
 from py2cu.ir.types import ArrayType, ElementType, PythonType
 
@@ -50,7 +50,7 @@ def signature(
         indices=tuple(IndexParameter(name, extent(n), axis) for (name, n), axis in zip(pairs, axes, strict=True)),
         launch=tuple(launch),
         size=None if size is None else tuple(map(extent, size)),
-        block=block,
+        block=tuple(map(constant_extent, block)),
         guards=tuple(Guard(index, extent(n), axis) for index, n, axis in guards),
         inits=tuple(inits),
         strided=strided,

@@ -20,7 +20,7 @@ from py2cu.diagnostics import EnvironmentLacks, InternalError
 HEAD = """\
 from jaxtyping import Float32
 from torch import Tensor
-from py2cu import Index, blockDim, blockIdx, kernel, threadIdx
+from py2cu import Constexpr, Index, blockDim, blockIdx, kernel, threadIdx
 
 """
 TWICE = """
@@ -34,6 +34,11 @@ UNGUARDED = """
 def ungrd(x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):
     i = blockIdx.x * blockDim.x + threadIdx.x
     out[i] = x[i]
+"""
+SCALED = """
+@kernel
+def scaled(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"], by: Constexpr[int]):
+    out[i] = by * x[i]
 """
 WRONG = TWICE.replace("2 * x[i]", "2 * x + y")
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(py2cu.__file__).parents[1])}
@@ -91,6 +96,31 @@ def test_translate_one_kernel_of_a_file(write) -> None:
     assert "error[P107]: there is no kernel called `nagate`" in result.stderr
     assert "hint: did you mean `negate`?" in result.stderr
     assert "hint: its kernels are twice, negate" in run("translate", name, "--kernel", "zero").stderr
+
+
+def test_template_arguments_get_the_values_that_are_asked_for(write) -> None:
+    names = [write("k.py", TWICE), write("t.py", SCALED)]
+    without = run("translate", *names)
+    assert "template cudaError_t" not in without.stdout
+    assert "note[P311]" in without.stderr and "`--constexpr by=16,32`" in without.stderr
+    result = run("translate", *names, "--constexpr", "by=2", "--constexpr", "by=3,2")
+    assert re.findall(r"template cudaError_t scaled_launch<(.*)>\(const", result.stdout) == ["2", "3"]
+    assert result.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("bye=2", "no kernel here has a `Constexpr[int]` parameter `bye`\n  hint: did you mean `by`?"),
+        ("by", "`by` is not of the form tile=16,32"),
+        ("by=-1", "`by=-1` is not of the form tile=16,32"),
+        ("by=2147483648", "2147483648 is more than 2147483647"),
+    ],
+)
+def test_values_that_no_template_argument_can_have(write, given: str, said: str) -> None:
+    result = run("translate", write("t.py", SCALED), "-o", "csrc", "--constexpr", given)
+    assert result.exit_code == 2 and said in result.stderr
+    assert not Path("csrc").exists()
 
 
 def test_notes_on_performance_are_asked_for(write) -> None:
@@ -176,6 +206,15 @@ def test_check_tells_kernel_by_kernel_what_agrees(write) -> None:
 def test_check_one_kernel(write) -> None:
     result = run("check", write("k.py", TWICE, NEGATE), "--device", "cpu", "--kernel", "negate")
     assert result.exit_code == 0 and "twice" not in result.stdout
+
+
+def test_check_of_template_arguments(write) -> None:
+    name = write("t.py", SCALED)
+    for values in ([], ["--constexpr", "by=3,5"]):
+        result = run("check", name, "--device", "cpu", *values)
+        assert result.exit_code == 0, result.output
+        assert re.search(r"scaled +cpu +9 .* agrees", result.stdout)
+    assert "has a `Constexpr[int]` parameter `to`" in run("check", name, "--constexpr", "to=2").stderr
 
 
 def test_check_fails_where_the_compiled_kernel_differs(write, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,7 +35,7 @@ ROOMS = {
     "kernels": BASE | {"ir", "pipeline", "runtime", "translation"},
     "testing": {"kernels", "runtime", "diagnostics"},
     "console": {"diagnostics", "source"},
-    "loading": {"console", "diagnostics", "frontend", "kernels", "nearest", "source"},
+    "loading": {"console", "diagnostics", "frontend", "kernels", "nearest", "options", "source"},
     "cli": {"*"},
     "__main__": {"cli"},
     "__init__": {"diagnostics", "kernels", "vocabulary"},
