@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -10,11 +9,12 @@ from typing import Final
 import libcst as cst
 
 from py2cu.frontend.annotations import AnnotationReader
-from py2cu.frontend.expressions import BINARY, ExpressionReader, is_starred
+from py2cu.frontend.expressions import BINARY, ExpressionReader
 from py2cu.frontend.printing import read_message, read_print
 from py2cu.frontend.scope import Scope
+from py2cu.frontend.unpacking import Unpacker
 from py2cu.ir.extents import Binary, Constant, Name
-from py2cu.ir.nodes import Expr, Extent, Load
+from py2cu.ir.nodes import Expr, Load
 from py2cu.ir.statements import (
     Annotation,
     Assert,
@@ -34,7 +34,6 @@ from py2cu.ir.statements import (
     While,
 )
 from py2cu.ir.types import ElementType, PythonType
-from py2cu.ir.visit import is_cheap, names_in, walk
 from py2cu.source import Span
 
 _WORDS: Final[dict[type[cst.CSTNode], str]] = {
@@ -48,9 +47,6 @@ _INSTEAD: Final[dict[type[cst.CSTNode], str]] = {
     cst.AnnAssign: "assign without the annotation: locals take the type of what they are assigned",
     cst.Import: "import at the top of the file", cst.ImportFrom: "import at the top of the file",
 }  # fmt: skip
-
-
-Pair = tuple[cst.BaseExpression, Expr]  # a target, and what it gets
 
 
 @dataclass(slots=True)
@@ -163,14 +159,9 @@ class StatementReader:
 
     def _read_assign(self, statement: cst.Assign) -> Block:
         """Targets from left to right, once the right side is read whole: `a, b = b, a`, `a = b = 0`."""
-        targets: list[cst.BaseExpression] = [target.target for target in statement.targets]
-        span, saved = self._span(statement), list[Stmt]()
-        if any(isinstance(target, cst.Tuple | cst.List) for target in targets):
-            pairs = [pair for target in targets for pair in self._unpack(target, statement.value, saved)]
-            pairs = self._save_overwritten(pairs, saved, span)
-        else:
-            pairs = self._share(targets, self.expressions.read(statement.value), saved, span)
-        return (*saved, *(stmt for target, value in pairs for stmt in self._assign(target, value, statement)))
+        unpacker = Unpacker(self.scope, self.expressions, self.temporaries, self._span(statement))
+        pairs = unpacker.read(statement)
+        return (*unpacker.saved, *(stmt for target, value in pairs for stmt in self._assign(target, value, statement)))
 
     def _assign(
         self, target: cst.BaseExpression, value: Expr, statement: cst.CSTNode, augmented: bool = False
@@ -256,78 +247,6 @@ class StatementReader:
                     "P103", "`del` takes numbers in a kernel: locals and parameters", target, "leave it out"
                 )
         return ()
-
-    def _share(self, targets: list[cst.BaseExpression], value: Expr, saved: list[Stmt], span: Span) -> list[Pair]:
-        """One value for all targets; they read it from the first one where that is surely of the value's own type."""
-        first = targets[0]
-        if isinstance(first, cst.Name) and first.value in self.scope.once:
-            again = Name(first.value, span)
-            return [(target, again if place else value) for place, target in enumerate(targets)]
-        if len(targets) > 1 and not isinstance(value, Constant | Name):
-            value = self._saved(value, "value", saved, span)
-        return [(target, value) for target in targets]
-
-    def _unpack(self, target: cst.BaseExpression, value: cst.BaseExpression, saved: list[Stmt]) -> list[Pair]:
-        """What each name or element of `target` gets; nothing, and a diagnostic, where that does not match."""
-        if not isinstance(target, cst.Tuple | cst.List):
-            return [(target, self.expressions.read(value))]
-        starred = [element for element in target.elements if is_starred(element)]
-        for element in starred:
-            self.scope.error("P103", "`*` has no meaning in a kernel", element, "write a name for each value")
-        if starred:
-            return []
-        targets = [element.value for element in target.elements]
-        match value:
-            case cst.Tuple(elements=elements) | cst.List(elements=elements) if not any(map(is_starred, elements)):
-                if self._counts_match(len(elements), targets, value):
-                    inner = zip(targets, elements, strict=True)
-                    return [pair for part, element in inner for pair in self._unpack(part, element.value, saved)]
-                return []
-            case cst.Attribute(value=cst.Name(value=name), attr=cst.Name(value="shape")) if name in self.scope.arrays:
-                rank = len(self.scope.arrays[name].dims)
-                values: list[Expr] = [Extent(name, axis, self._span(value)) for axis in range(rank)]
-            case cst.Call(func=func, args=[a, b]) if self.scope.environment.qualify(func) == "builtins.divmod":
-                span = self._span(value)
-                left, right = (self._once(arg.value, "operand", saved) for arg in (a, b))
-                values = [Binary(op, left, right, span) for op in ("//", "%")]
-            case _:
-                self.scope.error(
-                    "P103", "only a tuple, `.shape` or `divmod(…)` can be unpacked", value, "assign one by one"
-                )
-                return []
-        return list(zip(targets, values, strict=True)) if self._counts_match(len(values), targets, value) else []
-
-    def _counts_match(self, count: int, targets: Sequence[cst.BaseExpression], value: cst.BaseExpression) -> bool:
-        if count != len(targets):
-            self.scope.error("P103", f"{count} values for {len(targets)} names", value, "as many names as values")
-        return count == len(targets)
-
-    def _once(self, node: cst.BaseExpression, name: str, saved: list[Stmt]) -> Expr:
-        """`node` so that it may stand twice: what costs something goes into a local first."""
-        value = self.expressions.read(node)
-        return value if is_cheap(value) else self._saved(value, name, saved, self._span(node))
-
-    def _saved(self, value: Expr, name: str, saved: list[Stmt], span: Span) -> Name:
-        numbered = (f"{name}{number}" for number in itertools.count(2))
-        taken = self.scope.values | self.scope.arrays.keys() | self.temporaries
-        fresh = next(n for n in itertools.chain([name], numbered) if n not in taken)
-        self.temporaries.add(fresh)
-        saved.append(Assign(fresh, value, span))
-        return Name(fresh, span)
-
-    def _save_overwritten(self, pairs: list[Pair], saved: list[Stmt], span: Span) -> list[Pair]:
-        """Values that an earlier target of the same line overwrites are taken into locals first."""
-        kept: list[Pair] = []
-        assigned: set[str] = set()
-        for target, value in pairs:
-            reads = {*names_in(value), *(node.array for node in walk(value) if isinstance(node, Load))}
-            if reads & assigned:
-                name = f"new_{target.value}" if isinstance(target, cst.Name) else "new_value"
-                value = self._saved(value, name, saved, span)
-            kept.append((target, value))
-            base = target.value if isinstance(target, cst.Subscript) else target
-            assigned.add(base.value if isinstance(base, cst.Name) else "")
-        return kept
 
     # --- blocks ---
 
