@@ -210,6 +210,20 @@ _TYPES: Final = {
         _unsigned("out[i] = x[i] + y[i]"),
         _unsigned("out[i] = np.int32(x[i]) + y[i]"),
     ),
+    "P311": Code(
+        "a tuple in the place of a number, or of another length",
+        "A device function may return several numbers, and a local may hold them: `lo, hi = minmax(a, b)`, or "
+        "`r = minmax(a, b)` and then `r[0]`. In C++ that is a struct, so its items are numbers, there are as many on "
+        "every path, and an index of one is a constant. Arithmetic, calls and arrays take one item at a time.",
+        _file(
+            "def twice(v):\n    return v, 2 * v\n\n\n@kernel\n"
+            'def f(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):\n    out[i] = twice(x[i])'
+        ),
+        _file(
+            "def twice(v):\n    return v, 2 * v\n\n\n@kernel\n"
+            'def f(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):\n    out[i] = twice(x[i])[1]'
+        ),
+    ),
 }
 
 _MEMORY: Final = {

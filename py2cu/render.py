@@ -23,7 +23,7 @@ from py2cu.ir.statements import Family
 from py2cu.targets import binding, cpu, cuda
 from py2cu.targets.helpers import helper_text
 from py2cu.targets.spell_statements import Line
-from py2cu.targets.view import MAX_WIDTH, FunctionView, KernelView, group, wrapped
+from py2cu.targets.view import MAX_WIDTH, FunctionView, KernelView, StructView, group, wrapped
 from py2cu.translation import Artifacts, TargetName, Text
 
 _ORIGIN: Final = "\x1f"  # no source line that can be printed holds it
@@ -96,7 +96,7 @@ def render(name: str, source: str, families: tuple[Family, ...], target: TargetN
 def _render_cuda(name: str, source: str, families: tuple[Family, ...]) -> Artifacts:
     groups = tuple(group(family, cuda.view, cuda.DIALECT) for family in families)
     views = tuple(chain.from_iterable(groups))
-    common = {"name": name, "source": source, "kernels": views, "functions": _functions(views), "header": f"{name}.h"}
+    common = _common(name, source, views, f"{name}.h")
     return Artifacts(
         name,
         TargetName.CUDA,
@@ -109,8 +109,7 @@ def _render_cuda(name: str, source: str, families: tuple[Family, ...]) -> Artifa
 def _render_cpu(name: str, source: str, families: tuple[Family, ...]) -> Artifacts:
     groups = tuple(group(family, cpu.view, cpu.DIALECT) for family in families)
     views = tuple(chain.from_iterable(groups))
-    header = f"{name}_cpu.h"
-    common = {"name": name, "source": source, "kernels": views, "functions": _functions(views), "header": header}
+    common = _common(name, source, views, f"{name}_cpu.h")
     return Artifacts(
         name,
         TargetName.CPU,
@@ -120,9 +119,20 @@ def _render_cpu(name: str, source: str, families: tuple[Family, ...]) -> Artifac
     )
 
 
+def _common(name: str, source: str, views: tuple[KernelView, ...], header: str) -> dict[str, object]:
+    """What all three templates are given."""
+    functions = {"functions": _functions(views), "structs": _structs(views)}
+    return {"name": name, "source": source, "kernels": views, "header": header, **functions}
+
+
 def _functions(views: tuple[KernelView, ...]) -> list[FunctionView]:
     """The device functions of all kernels, each once."""
     return list(dict.fromkeys(function for view in views for function in view.functions))
+
+
+def _structs(views: tuple[KernelView, ...]) -> list[StructView]:
+    """What their device functions return tuples in, each once."""
+    return list(dict.fromkeys(function.struct for function in _functions(views) if function.struct is not None))
 
 
 def _helpers(views: tuple[KernelView, ...], prefix: str) -> list[str]:

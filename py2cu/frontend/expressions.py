@@ -15,7 +15,21 @@ from py2cu import builtins
 from py2cu.frontend.formulas import expand
 from py2cu.frontend.scope import Scope
 from py2cu.ir.extents import Binary, Constant, Name
-from py2cu.ir.nodes import ArrayName, BoolOp, Call, Compare, Expr, Extent, Invoke, LaunchIndex, Load, Select, Unary
+from py2cu.ir.nodes import (
+    ArrayName,
+    BoolOp,
+    Call,
+    Compare,
+    Expr,
+    Extent,
+    Invoke,
+    Item,
+    LaunchIndex,
+    Load,
+    Select,
+    Tuple,
+    Unary,
+)
 from py2cu.nearest import nearest
 
 BINARY: Final[dict[type[cst.BaseBinaryOp], str]] = {
@@ -86,6 +100,14 @@ class ExpressionReader:
                 return self._read_subscript(node)
             case _:
                 return self._refuse(node)
+
+    def read_whole(self, node: cst.BaseExpression) -> Expr:
+        """What is returned, or assigned to a name: a number, or a tuple of numbers."""
+        match node:
+            case cst.Tuple(elements=[_, *_] as elements) if not any(map(is_starred, elements)):
+                return Tuple(tuple(self.read(element.value) for element in elements), self.scope.span_of(node))
+            case _:
+                return self.read(node)
 
     def _read_integer(self, node: cst.Integer, negative: bool = False, place: cst.CSTNode | None = None) -> Expr:
         """`-1` is a constant, not an operation on one."""
@@ -288,6 +310,10 @@ class ExpressionReader:
                 return self._read_shape(node, name)
             case cst.Subscript(value=cst.Name(value=name)) if name in self.scope.arrays:
                 self.scope.error("P401", "an array takes all its indices at once", node, f"write `{name}[i, j]`")
+            case cst.Name(value=name) if name in self.scope.values:
+                return self._read_item(node, Name(name, self.scope.span_of(node.value)))
+            case cst.Call() as call if self.is_invoke(call):
+                return self._read_item(node, self.read(call))
             case cst.Name() as base if not self._is_local(base) and self.scope.environment.qualify(base) is None:
                 self.scope.unknown_name(base)
             case _:
@@ -295,6 +321,17 @@ class ExpressionReader:
                     "P401", "only array parameters are indexed", node, 'make it a parameter: `Float32[Tensor, "n"]`'
                 )
         return Constant(0, span)
+
+    def _read_item(self, node: cst.Subscript, whole: Expr) -> Expr:
+        """`t[0]`; whether `whole` is a tuple, and has that item, its type will tell."""
+        match [element.slice for element in node.slice]:
+            case [cst.Index(value=value, star=None)] if isinstance(self.scope.environment.constant(value), int):
+                return Item(whole, int(self.scope.environment.constant(value) or 0), self.scope.span_of(node))
+        self.scope.error(
+            "P401", "only array parameters are indexed at run time", node,
+            'make it a parameter: `Float32[Tensor, "n"]`; of a tuple, take one item: `t[0]`',
+        )  # fmt: skip
+        return Constant(0, self.scope.span_of(node))
 
     def read_indices(self, node: cst.Subscript, name: str) -> tuple[Expr, ...] | None:
         """The indices of an element of the array `name`; None, and a diagnostic, where they are none."""

@@ -14,7 +14,7 @@ from py2cu.frontend.printing import read_message, read_print
 from py2cu.frontend.scope import Scope
 from py2cu.frontend.unpacking import Unpacker
 from py2cu.ir.extents import Binary, Constant, Name
-from py2cu.ir.nodes import Expr, Load
+from py2cu.ir.nodes import Expr, Item, Load
 from py2cu.ir.statements import (
     Annotation,
     Assert,
@@ -119,10 +119,7 @@ class StatementReader:
             case cst.Continue():
                 return (Continue(span),)
             case cst.Return(value=cst.BaseExpression() as value) if self.scope.returns:
-                if isinstance(value, cst.Tuple):
-                    self.scope.error("P103", "device functions return one value", value, "call one function for each")
-                    return (Return(span),)
-                return (Return(span, value=self.expressions.read(value)),)
+                return self._read_return(value, span)
             case cst.Return(value=value):
                 if value is not None and not (isinstance(value, cst.Name) and value.value == "None"):
                     self.scope.error("P106", "a kernel returns nothing", statement, "store the value in an array")
@@ -153,14 +150,24 @@ class StatementReader:
             case _:
                 return self._refuse(statement)
 
+    def _read_return(self, value: cst.BaseExpression, span: Span) -> Block:
+        """`return (a, b) if c else (b, a)` is an `if` with two returns."""
+        match value:
+            case cst.IfExp(test=test, body=body, orelse=orelse) if _has_tuple(body) or _has_tuple(orelse):
+                head = self.expressions.read(test)
+                leave = self._read_return(body, span)
+                return (If(head, leave, span=self._span(test)), *self._read_return(orelse, span))
+            case _:
+                return (Return(span, value=self.expressions.read_whole(value)),)
+
     def _is_breakpoint(self, callee: cst.BaseExpression) -> bool:
         """`breakpoint()` stops `simulate`, and is nothing to the compiled kernel."""
         return self.scope.environment.qualify(callee) == "builtins.breakpoint"
 
     def _read_assign(self, statement: cst.Assign) -> Block:
         """Targets from left to right, once the right side is read whole: `a, b = b, a`, `a = b = 0`."""
-        unpacker = Unpacker(self.scope, self.expressions, self.temporaries, self._span(statement))
-        pairs = unpacker.read(statement)
+        unpacker = Unpacker(self.scope, self.expressions, self.temporaries, statement)
+        pairs = unpacker.read()
         return (*unpacker.saved, *(stmt for target, value in pairs for stmt in self._assign(target, value, statement)))
 
     def _assign(
@@ -174,12 +181,20 @@ class StatementReader:
                 indices = self.expressions.read_indices(target, name)
                 return (Store(name, indices, value, span, augmented=augmented),) if indices is not None else ()
             case cst.Subscript():
-                self.expressions.read(target)
+                self._refuse_target(target)
             case _:
                 self.scope.error(
                     "P103", "kernels assign to names and array elements", target, "`v = …` or `out[i] = …`"
                 )
         return ()
+
+    def _refuse_target(self, target: cst.Subscript) -> None:
+        """What is no element of an array is not assigned to; reading it may have said more already."""
+        if not isinstance(self.expressions.read(target), Item):
+            return
+        self.scope.error(
+            "P401", "only elements of arrays are assigned to", target, "assign all of it anew, or store it in an array"
+        )
 
     def _is_local(self, target: cst.Name) -> bool:
         """True where `target` may be bound here; False, and a diagnostic, where it is a parameter that may not."""
@@ -203,6 +218,7 @@ class StatementReader:
             case cst.Subscript():
                 left = self.expressions.read(statement.target)
                 if not isinstance(left, Load):
+                    self._refuse_target(statement.target)
                     return ()
             case target:
                 return self._assign(target, self.expressions.read(statement.value), statement)
@@ -313,6 +329,15 @@ class StatementReader:
 
     def _span(self, node: cst.CSTNode) -> Span:
         return self.scope.span_of(node)
+
+
+def _has_tuple(node: cst.BaseExpression) -> bool:
+    """True for a tuple, and for an `if` expression that may give one."""
+    match node:
+        case cst.IfExp(body=body, orelse=orelse):
+            return _has_tuple(body) or _has_tuple(orelse)
+        case _:
+            return isinstance(node, cst.Tuple)
 
 
 _AUGMENTED: Final[dict[type[cst.BaseAugOp], str]] = {

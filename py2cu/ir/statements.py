@@ -9,7 +9,7 @@ from py2cu.dtypes import DType, TypeVariable
 from py2cu.ir.extents import FromEnd, Guard, IndexParameter, Parameter, place
 from py2cu.ir.intervals import Range
 from py2cu.ir.nodes import Expr, Invoke
-from py2cu.ir.types import PY_INT, ArrayType, ElementType, ScalarType
+from py2cu.ir.types import PY_INT, ArrayType, ElementType, ScalarType, ValueType
 from py2cu.source import Span
 
 # --- statements ---------------------------------------------------------------------------------------------------
@@ -39,7 +39,7 @@ class Assign:
     span: Span = place()
     trivia: Trivia = _trivia()
     augmented: bool = False
-    declares: ScalarType | None = None  # set by `place_declarations`: this assignment is the declaration
+    declares: ValueType | None = None  # set by `place_declarations`: this assignment is the declaration
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,17 @@ class Declare:
 
     name: str
     type: ScalarType
+    span: Span = place()
+    trivia: Trivia = _trivia()
+
+
+@dataclass(frozen=True, slots=True)
+class Bind:
+    """`a, b = f(x)` where both names are declared; made by `bind_results`."""
+
+    names: tuple[str, ...]
+    value: Expr
+    is_const: bool
     span: Span = place()
     trivia: Trivia = _trivia()
 
@@ -182,6 +193,7 @@ class Remark:
 Stmt = (
     Assign
     | Declare
+    | Bind
     | Store
     | If
     | For
@@ -206,6 +218,15 @@ class Bound:
     """A value that 32-bit index arithmetic must reach: a sum of products of dimensions, scalars and grid sizes."""
 
     terms: tuple[tuple[tuple[str, ...], int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Struct:
+    """What C returns a tuple in: its name, that of each item, and the key of the function that it is named after."""
+
+    name: str
+    fields: tuple[str, ...]
+    source: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +258,7 @@ class Kernel:
     body: Block
     span: Span = place()
     annotated: tuple[Annotation, ...] = ()
-    locals: tuple[tuple[str, ScalarType], ...] = ()  # set by infer_types
+    locals: tuple[tuple[str, ValueType], ...] = ()  # set by infer_types
     guards: tuple[Guard, ...] = ()  # set by add_guards
     from_end: tuple[FromEnd, ...] = ()  # set by flatten_subscripts
     bounds: tuple[Bound, ...] = ()  # set by choose_widths: all must fit an int for the 32-bit instantiation
@@ -247,9 +268,10 @@ class Kernel:
     variables: tuple[TypeVariable, ...] = ()  # of a generic kernel
     functions: tuple[Kernel, ...] = ()  # device functions that it calls, each before its callers
     key: str = ""  # of a device function: what calls of it say
-    result: ScalarType | None = None  # of a device function, set by infer_types: the type that it returns
+    result: ValueType | None = None  # of a device function, set by infer_types: the type that it returns
+    struct: Struct | None = None  # of a device function that returns a tuple, set by split_tuples
     given: tuple[tuple[str, Range], ...] = ()  # of a device function, set by choose_widths: what its parameters can be
-    returned: Range | None = None  # and what it returns
+    returned: tuple[Range, ...] = ()  # and what it returns: a number, or each item of a tuple
     renamed: tuple[tuple[str, str], ...] = ()  # set by resolve_names: what a name is called in C
 
     @property

@@ -17,14 +17,17 @@ from py2cu.ir.nodes import (
     Expr,
     Extent,
     Invoke,
+    Item,
     LaunchIndex,
     Load,
     Select,
+    Tuple,
     Unary,
 )
 from py2cu.ir.statements import (
     Assert,
     Assign,
+    Bind,
     Block,
     Break,
     Continue,
@@ -59,8 +62,10 @@ def children(expr: Expr) -> tuple[Expr, ...]:
             return args
         case Load(indices=indices):
             return indices
-        case Convert(value=value):
+        case Convert(value=value) | Item(value=value):
             return (value,)
+        case Tuple(items=items):
+            return items
         case _:
             assert_never(expr)
 
@@ -84,7 +89,7 @@ def is_cheap(expr: Expr) -> bool:
     match expr:
         case Constant() | Name() | LaunchIndex() | Extent():
             return True
-        case Unary(op="-" | "+" | "not", operand=operand) | Convert(value=operand):
+        case Unary(op="-" | "+" | "not", operand=operand) | Convert(value=operand) | Item(value=operand):
             return is_cheap(operand)
         case Load(indices=indices):
             return all(is_cheap_index(index) for index in indices)
@@ -117,8 +122,10 @@ def map_children(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
             return _with(expr, args=_map_all(args, change))
         case Load(indices=indices):
             return _with(expr, indices=_map_all(indices, change))
-        case Convert(value=value):
+        case Convert(value=value) | Item(value=value):
             return _with(expr, value=change(value))
+        case Tuple(items=items):
+            return _with(expr, items=_map_all(items, change))
         case _:
             assert_never(expr)
 
@@ -140,7 +147,7 @@ def _with(node: Node, **fields: Any) -> Node:
 def expressions(stmt: Stmt) -> tuple[Expr, ...]:
     """The expressions that stand in `stmt` itself, not in its blocks."""
     match stmt:
-        case Assign(value=value):
+        case Assign(value=value) | Bind(value=value):
             return (value,)
         case Store(indices=indices, value=value):
             return (*indices, value)
@@ -168,6 +175,7 @@ def blocks(stmt: Stmt) -> tuple[Block, ...]:
         case (
             Assign()
             | Declare()
+            | Bind()
             | Store()
             | Break()
             | Continue()
@@ -181,6 +189,15 @@ def blocks(stmt: Stmt) -> tuple[Block, ...]:
             return ()
         case _:
             assert_never(stmt)
+
+
+def map_blocks(stmt: Stmt, change: Callable[[Block], Block]) -> Stmt:
+    """`stmt` with `change` applied to the blocks nested in it."""
+    match stmt:
+        case If(body=body, orelse=orelse) | For(body=body, orelse=orelse) | While(body=body, orelse=orelse):
+            return _with(stmt, body=change(body), orelse=change(orelse))
+        case _:
+            return stmt
 
 
 def statements(block: Block) -> Iterator[Stmt]:
@@ -215,7 +232,7 @@ def _rebuild_statement(stmt: Stmt, change: Callable[[Expr], Expr], change_stmt: 
         return rebuild_block(block, change, change_stmt)
 
     match stmt:
-        case Assign(value=value):
+        case Assign(value=value) | Bind(value=value):
             return _with(stmt, value=rebuild(value, change))
         case Store(indices=indices, value=value):
             return _with(stmt, indices=_rebuild_all(indices, change), value=rebuild(value, change))

@@ -14,6 +14,7 @@ from py2cu.ir.extents import Constant, Name
 from py2cu.ir.statements import (
     Assert,
     Assign,
+    Bind,
     Block,
     Break,
     Continue,
@@ -116,7 +117,7 @@ class _Flow:
                 self.check_read(name, stmt.span, bound)
                 self.gaps[name] = Related(f"`{name}` is deleted here", stmt.span)
                 return bound - {name}
-            case Store() | Declare() | Evaluate() | Print() | Assert() | Remark():
+            case Store() | Declare() | Bind() | Evaluate() | Print() | Assert() | Remark():
                 return bound
             case _:
                 assert_never(stmt)

@@ -13,7 +13,7 @@ from py2cu.dtypes import DType, Kind
 from py2cu.ir.extents import Binary, Constant, Name, Parameter, Role
 from py2cu.ir.nodes import ArrayName, Expr, Load, Unary
 from py2cu.ir.statements import Family, Kernel, Store
-from py2cu.ir.types import ArrayType, ElementType, PythonType, Type, Width
+from py2cu.ir.types import ArrayType, ElementType, PythonType, TupleType, Type, Width
 from py2cu.ir.visit import all_expressions, statements
 from py2cu.targets.spell_expressions import Callee, Dialect
 from py2cu.targets.spell_statements import Line, Speller, comment_text
@@ -52,6 +52,23 @@ class Instance:
 
 
 @dataclass(frozen=True, slots=True)
+class StructView:
+    """The struct in which a device function returns a tuple."""
+
+    name: str
+    template: tuple[str, ...]
+    fields: tuple[str, ...]  # "float lo"
+
+    @property
+    def head(self) -> str:
+        return f"{_template_head(self.template)}\nstruct {self.name}".lstrip()
+
+    @property
+    def type(self) -> str:
+        return f"{self.name}<{', '.join(self.template)}>" if self.template else self.name
+
+
+@dataclass(frozen=True, slots=True)
 class FunctionView:
     """One device function: its head without what the target puts before it, and its body."""
 
@@ -60,13 +77,18 @@ class FunctionView:
     head: str
     arguments: tuple[Argument, ...]
     body: tuple[Line, ...]
+    struct: StructView | None = None
 
     @property
     def template_head(self) -> str:
-        return f"template <{', '.join(f'typename {name}' for name in self.template)}>" if self.template else ""
+        return _template_head(self.template)
 
     def signature(self, prefix: str) -> str:
         return wrapped(f"{prefix} {self.head}", (argument.declaration for argument in self.arguments))
+
+
+def _template_head(names: tuple[str, ...]) -> str:
+    return f"template <{', '.join(f'typename {name}' for name in names)}>" if names else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,15 +252,30 @@ def spell_functions(kernel: Kernel, dialect: Dialect) -> tuple[tuple[FunctionVie
 
 def _spell_function(function: Kernel, dialect: Dialect, callees: dict[str, Callee]) -> FunctionView:
     speller = Speller(function, dialect, callees)
-    result = "void" if function.result is None else speller.type_text(function.result)
+    struct = _struct_view(function, speller)
+    result = struct.type if struct else "void" if function.result is None else speller.type_text(function.result)
     arguments = tuple(
         Argument(function.c_name(p.name), kernel_type(function, dialect, p.name, p.type, p))
         for p in function.parameters
     )
     body = tuple(speller.block(function.body))
     texts = " ".join([result, *(a.type for a in arguments), *(line.text for line in body)])
-    names = tuple(name for name in ("T", "U", "V", "W", "index_t") if _is_template_name(name, texts, dialect, function))
-    return FunctionView(doc_lines(function.doc), names, f"{result} {function.symbol}", arguments, body)
+    names = _template_names(texts, dialect, function)
+    return FunctionView(doc_lines(function.doc), names, f"{result} {function.symbol}", arguments, body, struct)
+
+
+def _struct_view(function: Kernel, speller: Speller) -> StructView | None:
+    if function.struct is None or not isinstance(function.result, TupleType):
+        return None
+    types = tuple(map(speller.type_text, function.result.items))
+    fields = tuple(f"{type_} {name}" for type_, name in zip(types, function.struct.fields, strict=True))
+    return StructView(function.struct.name, _template_names(" ".join(types), speller.dialect, function), fields)
+
+
+def _template_names(texts: str, dialect: Dialect, function: Kernel) -> tuple[str, ...]:
+    """The type parameters that `texts` of a function mention."""
+    names = ("T", "U", "V", "W", "index_t")
+    return tuple(name for name in names if _is_template_name(name, texts, dialect, function))
 
 
 def _is_template_name(name: str, texts: str, dialect: Dialect, function: Kernel) -> bool:
