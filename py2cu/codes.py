@@ -78,8 +78,9 @@ _SYNTAX: Final = {
     "P105": Code(
         "a call that kernels cannot make",
         "Kernels call the functions of `math`, Python's own on numbers (abs, min, max, round, int, float, bool, len), "
-        "dtype casts such as `np.float32(v)`, and plain functions of the same file, each with plain arguments. `print` "
-        "stands on a line of its own. Methods and functions of libraries are unknown on the other side.",
+        "dtype casts such as `np.float32(v)`, and plain functions of the same file or of one beside it, each with "
+        "plain arguments. `print` stands on a line of its own. Methods and functions of libraries are unknown on the "
+        "other side.",
         _index("out[i] = sum(x[i], x[0])"),
         _index("out[i] = x[i] + x[0]"),
     ),

@@ -54,7 +54,7 @@ def everywhere(run: Pass) -> Pass:
     """The pass for a kernel and each of its device functions."""
 
     def run_all(kernel: Kernel, reporter: Reporter) -> Kernel:
-        functions = tuple(run(function, reporter) for function in kernel.functions)
+        functions = tuple(run(f, reporter.within(f.elsewhere)) for f in kernel.functions)
         return replace(run(kernel, reporter), functions=functions)
 
     return run_all

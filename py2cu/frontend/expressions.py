@@ -295,8 +295,13 @@ class ExpressionReader:
                 name = qualified.removeprefix("builtins.") if qualified else _text(node.func)
                 self.scope.error(
                     "P105", f"`{name}` is no function that kernels have", node.func,
-                    builtins.REFUSED.get(qualified or "") or _nearest_function(qualified or ""),
+                    self._function_hint(node.func, qualified or ""),
                 )  # fmt: skip
+
+    def _function_hint(self, node: cst.BaseExpression, qualified: str) -> str:
+        """What to write where `node` names no function that kernels have."""
+        refused = builtins.REFUSED.get(qualified)
+        return refused or self.scope.functions.missing(node) or _nearest_function(qualified)
 
     def _read_subscript(self, node: cst.Subscript) -> Expr:
         span = self.scope.span_of(node)

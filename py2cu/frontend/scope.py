@@ -11,6 +11,7 @@ import libcst as cst
 from py2cu import builtins
 from py2cu.diagnostics import Reporter
 from py2cu.frontend.environment import Environment
+from py2cu.frontend.siblings import DeviceFunction
 from py2cu.ir.types import ArrayType
 from py2cu.nearest import did_you_mean
 from py2cu.source import Span
@@ -28,10 +29,13 @@ def launch_object(name: str) -> str | None:
 class DeviceFunctions(Protocol):
     """Reads the device functions that a kernel calls."""
 
-    def named(self, node: cst.BaseExpression) -> cst.FunctionDef | None:
+    def named(self, node: cst.BaseExpression) -> DeviceFunction | None:
         """The device function that `node` names."""
 
-    def key(self, call: cst.Call, function: cst.FunctionDef, arrays: Sequence[ArrayType | None]) -> str | None:
+    def missing(self, node: cst.BaseExpression) -> str | None:
+        """A hint where `node` names a function of another file, which has none."""
+
+    def key(self, call: cst.Call, function: DeviceFunction, arrays: Sequence[ArrayType | None]) -> str | None:
         """The key of `function` for these arrays among its arguments; None, and a diagnostic, where they are wrong."""
 
 

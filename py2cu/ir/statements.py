@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from py2cu.diagnostics import Elsewhere
 from py2cu.dtypes import DType, TypeVariable
 from py2cu.ir.extents import FromEnd, Guard, IndexParameter, Parameter, place
 from py2cu.ir.intervals import Range
@@ -268,6 +269,7 @@ class Kernel:
     variables: tuple[TypeVariable, ...] = ()  # of a generic kernel
     functions: tuple[Kernel, ...] = ()  # device functions that it calls, each before its callers
     key: str = ""  # of a device function: what calls of it say
+    elsewhere: Elsewhere | None = None  # of a device function in another file than the kernel's
     result: ValueType | None = None  # of a device function, set by infer_types: the type that it returns
     struct: Struct | None = None  # of a device function that returns a tuple, set by split_tuples
     given: tuple[tuple[str, Range], ...] = ()  # of a device function, set by choose_widths: what its parameters can be

@@ -129,10 +129,11 @@ class Instances:
         name, result = self.result(key, types)
         if name not in self._begun:
             self._begun.add(name)
-            typed = _infer(_instantiate(self.templates[key], types, name), self.result, self.call, self.reporter)
+            reporter = self.reporter.within(self.templates[key].elsewhere)
+            typed = _infer(_instantiate(self.templates[key], types, name), self.result, self.call, reporter)
             if typed.result is not None and falls_through(typed.body):
                 message = f"`{typed.name}` may end without a value"
-                self.reporter.error("P106", message, typed.span, "return one on every path")
+                reporter.error("P106", message, typed.span, "return one on every path")
             self.found[name] = typed
         return name, result
 

@@ -81,7 +81,7 @@ def simulate(
     missing = [p.name for p in signature.outputs if p.name not in arguments]
     if missing:
         raise ValueError(f"`{signature.name}` is to be given its outputs: {', '.join(missing)}")
-    THREAD.start()
+    THREAD.start(function.__code__.co_filename)
     views = _make_views(signature, arguments)
     threads = 0
     try:

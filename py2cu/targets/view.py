@@ -259,6 +259,8 @@ def _spell_function(function: Kernel, dialect: Dialect, callees: dict[str, Calle
         for p in function.parameters
     )
     body = tuple(speller.block(function.body))
+    if function.elsewhere is not None:
+        body = tuple(replace(line, origin=0) for line in body)  # lines of the kernel's own file are what is kept
     texts = " ".join([result, *(a.type for a in arguments), *(line.text for line in body)])
     names = _template_names(texts, dialect, function)
     return FunctionView(doc_lines(function.doc), names, f"{result} {function.symbol}", arguments, body, struct)
