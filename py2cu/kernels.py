@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, overload
 
-from py2cu.live import called_functions, surroundings, written
+from py2cu.live import called_functions, constants, surroundings, written
 from py2cu.options import Block, KernelOptions, Size
 
 if TYPE_CHECKING:
@@ -261,7 +261,7 @@ def translate(function: FunctionType, options: KernelOptions) -> Translation:
 
     file, line = source_of(function), function.__code__.co_firstlineno
     live = surroundings(function)
-    key = _fingerprint(file, function, options, live)
+    key = _fingerprint(file, function, options)
     found = memo_get(key)
     if found is None:
         from py2cu.pipeline import translate_function
@@ -300,18 +300,18 @@ def python_text(function: FunctionType) -> str:
         return f"def {function.__name__}(…): …"
 
 
-def _fingerprint(file: SourceFile, function: FunctionType, options: KernelOptions, live: Mapping[str, object]) -> str:
+def _fingerprint(file: SourceFile, function: FunctionType, options: KernelOptions) -> str:
     """What a translation depends on: the source, the place in it, the options, constants around it, and the same of the
     functions that it calls in other files.
     """
-    parts: list[object] = [file.name, file.text, *_place(function), repr(options), _constants(live)]
+    parts: list[object] = [file.name, file.text, *_place(function), repr(options), _constants(function)]
     texts: dict[str, str] = {file.name: ""}
     for other in called_functions(function)[1:]:
         name = other.__code__.co_filename
         if name not in texts:
             texts[name] = written(other).text
         if name != file.name:
-            parts += [name, *_place(other), _constants(surroundings(other))]
+            parts += [name, *_place(other), _constants(other)]
     return hashlib.sha256("\0".join(map(str, [*parts, *texts.values()])).encode()).hexdigest()
 
 
@@ -319,7 +319,5 @@ def _place(function: FunctionType) -> tuple[int, str]:
     return function.__code__.co_firstlineno, function.__name__
 
 
-def _constants(live: Mapping[str, object]) -> str:
-    return repr(
-        sorted((key, repr(value)) for key, value in live.items() if isinstance(value, bool | int | float | str))
-    )
+def _constants(function: FunctionType) -> str:
+    return repr(sorted((name, repr(value)) for name, value in constants(function).items()))

@@ -42,6 +42,18 @@ def surroundings(function: FunctionType) -> dict[str, object]:
     return live
 
 
+def constants(function: FunctionType) -> dict[str, object]:
+    """The numbers and strings around `function`, also those of the user's modules that it mentions."""
+    found: dict[str, object] = {}
+    names = set(_code_names(function.__code__))
+    for name, value in surroundings(function).items():
+        if isinstance(value, ModuleType):
+            found |= {f"{owner}.{each}": member for owner, each, member in _members(value, names)}
+        else:
+            found[name] = value
+    return {name: value for name, value in found.items() if isinstance(value, bool | int | float | str)}
+
+
 def called_functions(function: FunctionType) -> list[FunctionType]:
     """The functions that `function` may call, and those that these may call, itself first; none of libraries."""
     found = {function: None}
@@ -59,16 +71,17 @@ def _called(function: FunctionType) -> Iterator[FunctionType]:
     for name, value in surroundings(function).items():
         if name not in names and name not in function.__code__.co_freevars:
             continue
-        values = [value]
-        if isinstance(value, ModuleType) and not is_library(value.__name__):
-            values = [vars(inner)[each] for inner in _modules(value, names) for each in names & vars(inner).keys()]
+        values = [member for *_, member in _members(value, names)] if isinstance(value, ModuleType) else [value]
         yield from (each for each in values if isinstance(each, FunctionType) and not is_library(each.__module__ or ""))
 
 
-def _modules(module: ModuleType, names: Iterable[str]) -> Iterator[ModuleType]:
-    """`module`, and the modules in it that are mentioned: `package.module.f`."""
-    yield module
-    yield from (inner for name in names if isinstance(inner := vars(module).get(name), ModuleType))
+def _members(module: ModuleType, names: set[str]) -> Iterator[tuple[str, str, object]]:
+    """What is mentioned of a module of the user's, and of modules in it: module, name, value."""
+    if is_library(module.__name__):
+        return
+    inside = [inner for name in sorted(names) if isinstance(inner := vars(module).get(name), ModuleType)]
+    for owner in (module, *inside):
+        yield from ((owner.__name__, name, vars(owner)[name]) for name in sorted(names & vars(owner).keys()))
 
 
 def _names(function: FunctionType) -> Iterable[str]:

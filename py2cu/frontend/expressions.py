@@ -156,6 +156,8 @@ class ExpressionReader:
         if qualified in builtins.CONSTANTS:
             return Constant(builtins.CONSTANTS[qualified], span)
         constant = self.scope.environment.constant(node)
+        if constant is None:
+            constant = self.scope.functions.constant(node)
         if isinstance(constant, bool | int | float):
             self._check_64_bits(constant, node)
             return Constant(constant, span)
@@ -237,7 +239,9 @@ class ExpressionReader:
         """A call of a device function: arrays are handed over whole, everything else by value."""
         function = self.scope.functions.named(node.func)
         assert function is not None
-        values = [arg.value for arg in node.args]
+        values = self.scope.functions.arguments(node, function)
+        if values is None:
+            return None
         arrays = [self.scope.arrays.get(v.value) if isinstance(v, cst.Name) else None for v in values]
         key = self.scope.functions.key(node, function, arrays)
         if key is None:
@@ -245,6 +249,8 @@ class ExpressionReader:
         args = tuple(
             ArrayName(value.value, self.scope.span_of(value), array)
             if array is not None and isinstance(value, cst.Name)
+            else value
+            if isinstance(value, Constant)
             else self.read(value)
             for value, array in zip(values, arrays, strict=True)
         )

@@ -16,6 +16,7 @@ import libcst as cst
 
 from py2cu.diagnostics import Elsewhere, Related, Reporter
 from py2cu.frontend.annotations import unnamed_dims
+from py2cu.frontend.arguments import Given, bind_arguments
 from py2cu.frontend.environment import Environment, all_parameters
 from py2cu.frontend.expressions import ExpressionReader
 from py2cu.frontend.reader import Module
@@ -55,6 +56,10 @@ class FunctionReader:
         found = self.siblings.find(node, self.environment, self.module, self.reporter)
         return found if isinstance(found, str) else None
 
+    def constant(self, node: cst.BaseExpression) -> bool | int | float | None:
+        """The number that `node` names in another file; None where it names none."""
+        return self.siblings.constant(node, self.environment, self.module, self.reporter)
+
     def span_of(self, node: cst.CSTNode) -> Span:
         return self.module.span(node)
 
@@ -70,13 +75,8 @@ class FunctionReader:
             module=function.module, elsewhere=elsewhere, depth=self.depth + 1,
         )  # fmt: skip
 
-    def key(self, call: cst.Call, function: DeviceFunction, arrays: Sequence[ArrayType | None]) -> str | None:
-        """The key of `function` for these arrays among its arguments; None, and a diagnostic, where they are wrong."""
-        if any(arg.keyword or arg.star for arg in call.args):
-            self.reporter.error(
-                "P105", "device functions take plain arguments", self.span_of(call), "pass every argument by position"
-            )
-            return None
+    def arguments(self, call: cst.Call, function: DeviceFunction) -> tuple[Given, ...] | None:
+        """What a call gives each parameter of `function`; None, and a diagnostic, where it is not to be called so."""
         node, environment = function.node, function.environment
         if any(environment.qualify(_bare(decorator)) == "py2cu.kernel" for decorator in node.decorators):
             self.reporter.error(
@@ -84,14 +84,11 @@ class FunctionReader:
                 self.span_of(call), "move what both need into a plain function, and call that",
             )  # fmt: skip
             return None
-        parameters = all_parameters(node)
-        name, wanted, got = node.name.value, len(parameters), len(arrays)
-        if wanted != got:
-            self.reporter.error(
-                "P105", f"`{name}` takes {wanted} argument{'s' * (wanted != 1)}, not {got}", self.span_of(call),
-                "pass every argument, by position",
-            )  # fmt: skip
-            return None
+        return bind_arguments(call, node, self.module, self.reporter)
+
+    def key(self, call: cst.Call, function: DeviceFunction, arrays: Sequence[ArrayType | None]) -> str | None:
+        """The key of `function` for these arrays among its arguments; None, and a diagnostic, where it is too deep."""
+        name = function.node.name.value
         ranks = ["" if array is None else str(len(array.dims)) for array in arrays]
         file = function.module.file.name
         key = f"{'' if file == self.siblings.main.name else f'{file}:'}{name}({','.join(ranks)})"
@@ -104,12 +101,11 @@ class FunctionReader:
                 return None
             self.keys.add(key)
             inside = self._inside(function, call)
-            self.found.append(inside._read(node, [p.name for p in parameters], arrays, key))
+            self.found.append(inside._read(function.node, arrays, key))
         return key
 
-    def _read(
-        self, function: cst.FunctionDef, names: list[cst.Name], arrays: Sequence[ArrayType | None], key: str
-    ) -> Kernel:
+    def _read(self, function: cst.FunctionDef, arrays: Sequence[ArrayType | None], key: str) -> Kernel:
+        names = [param.name for param in all_parameters(function)]
         parameters = tuple(
             Parameter(name.value, self._own(array, name), span=self.span_of(name))
             for name, array in zip(names, arrays, strict=True)

@@ -1,4 +1,4 @@
-"""Functions of other files and of other notebook cells, found and read as text.
+"""Functions and numbers of other files and of other notebook cells, found and read as text.
 
     from helpers import clamp          helpers.py, or helpers/__init__.py, beside the file that says so
     from .geometry import clamp        geometry.py in its folder, `..geometry` in the one above
@@ -51,47 +51,69 @@ class Siblings:
             return None
         key = (module.file.name, qualified)
         if key not in self.found:
-            called = Related(f"`{qualified.rpartition('.')[2]}` is used here", module.span(node), module.file)
+            used = Related(f"`{qualified.rpartition('.')[2]}` is used here", module.span(node), module.file)
             live = environment.living(node)
             self.found[key] = (
-                self._read_live(live, reporter, called)
+                self._read_live(live, reporter, used)
                 if isinstance(live, FunctionType)
-                else self._read_file(qualified, module.file, reporter, called, _PASSED_ON)
+                else self._read_file(qualified, module.file, reporter, used)
             )
         return self.found[key]
 
-    def _read_live(self, function: FunctionType, reporter: Reporter, called: Related) -> DeviceFunction | str:
+    def _read_live(self, function: FunctionType, reporter: Reporter, used: Related) -> DeviceFunction | str:
         file, code = written(function), function.__code__
-        module = self._read(file, reporter, called, code.co_name, surroundings(function)) if file.text else None
+        module = self._read(file, reporter, used, code.co_name, surroundings(function)) if file.text else None
         source = module.function_at(code.co_firstlineno, code.co_name) if module else None
         if module is None or source is None:
             return f"the source of `{function.__name__}` is not to be had: write it with `def` in a file or a cell"
         return DeviceFunction(source.function, module, source.environment)
 
-    def _read_file(
-        self, qualified: str, beside: SourceFile, reporter: Reporter, called: Related, passed_on: int
-    ) -> DeviceFunction | str:
+    def constant(
+        self, node: cst.BaseExpression, environment: Environment, module: Module, reporter: Reporter
+    ) -> bool | int | float | None:
+        """The number that `node` names in another file; None where it names none."""
+        qualified = environment.qualify(node)
+        if qualified is None or is_library(qualified) or "." not in qualified:
+            return None
+        value = environment.living(node)
+        if value is None:
+            used = Related(f"`{qualified.rpartition('.')[2]}` is used here", module.span(node), module.file)
+            found = self._open(qualified, module.file, reporter, used, _PASSED_ON)
+            value = found[0].environment.constant(cst.Name(found[1])) if not isinstance(found, str) else None
+        return value if isinstance(value, bool | int | float) else None
+
+    def _read_file(self, qualified: str, beside: SourceFile, reporter: Reporter, used: Related) -> DeviceFunction | str:
+        found = self._open(qualified, beside, reporter, used, _PASSED_ON)
+        if isinstance(found, str):
+            return found
+        module, name = found
+        environment = module.environment
+        if name in environment.functions:
+            return DeviceFunction(environment.functions[name], module, environment)
+        return did_you_mean(name, environment.names, f"`{module.file.name}` has no function `{name}`")
+
+    def _open(
+        self, qualified: str, beside: SourceFile, reporter: Reporter, used: Related, passed_on: int
+    ) -> tuple[Module, str] | str:
+        """The file that defines a name, and the name there; a hint where there is none."""
         place, name = _place(qualified, Path(beside.name).parent)
         path = next((path for path in (place.with_suffix(".py"), place / "__init__.py") if path.is_file()), None)
         if path is None:
             return f"functions come from files beside this one, and there is no `{place.name}.py`"
         try:
-            module = self._read(SourceFile.read(path), reporter, called, name, {})
+            module = self._read(SourceFile.read(path), reporter, used, name, {})
         except UnreadableSource as error:
             return f"`{path}` is no help: {error}"
         if module is None:
             return f"mend `{path}` first"
-        environment = module.environment
-        if name in environment.functions:
-            return DeviceFunction(environment.functions[name], module, environment)
-        if name in environment.imports and passed_on:
-            return self._read_file(environment.imports[name], module.file, reporter, called, passed_on - 1)
-        return did_you_mean(name, environment.names, f"`{path}` has no function `{name}`")
+        if name in module.environment.imports and passed_on:
+            return self._open(module.environment.imports[name], module.file, reporter, used, passed_on - 1)
+        return module, name
 
     def _read(
-        self, file: SourceFile, reporter: Reporter, called: Related, name: str, live: dict[str, object]
+        self, file: SourceFile, reporter: Reporter, used: Related, name: str, live: dict[str, object]
     ) -> Module | None:
-        return read_module(file, reporter.within(Elsewhere(file, called)), live, name)
+        return read_module(file, reporter.within(Elsewhere(file, used)), live, name)
 
 
 def _place(qualified: str, folder: Path) -> tuple[Path, str]:

@@ -14,7 +14,7 @@ from operator import setitem
 from types import CellType, FunctionType, ModuleType, SimpleNamespace
 from typing import Any, Final, Self
 
-from py2cu.live import called_functions
+from py2cu.live import called_functions, is_library
 from py2cu.runtime.functions import BUILTINS, members, typed
 from py2cu.runtime.python_integers import Integer
 
@@ -114,15 +114,14 @@ class Rebound:
         return made
 
     def _members(self, module: ModuleType) -> dict[str, object]:
-        """What a module of the user's has that the kernel calls: functions, its own and those of modules in it."""
+        """Stand-ins for what a module of the user's has: numbers, functions that the kernel calls, modules in it."""
+        if is_library(module.__name__):
+            return {}
         made: dict[str, object] = {}
-        if not any((function.__module__ or "").startswith(module.__name__) for function in self._called):
-            return made
         for name, value in [*vars(module).items()]:
-            if isinstance(value, FunctionType) and value in self._called:
-                made[name] = self._rebuild(value)
-            elif isinstance(value, ModuleType) and value.__name__.startswith(f"{module.__name__}."):
-                made[name] = self._module(value)
+            is_inside = isinstance(value, ModuleType) and value.__name__.startswith(f"{module.__name__}.")
+            if is_inside or value.__class__ is int or (isinstance(value, FunctionType) and value in self._called):
+                made[name] = self._stand_in(value)
         return {name: value for name, value in made.items() if value is not vars(module)[name]}
 
     def _rebuild(self, function: FunctionType) -> FunctionType:

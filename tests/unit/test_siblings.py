@@ -58,6 +58,28 @@ def refusal(path: Path) -> str:
     return render(caught.value.diagnostics).replace(f"{path.parent}{os.sep}", "")
 
 
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder to import from; what was imported is forgotten."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield tmp_path
+    for name in ("helpers", "main", "sizes", "pack", "pack.helpers"):
+        sys.modules.pop(name, None)
+
+
+def imported(name: str = "main") -> ModuleType:
+    for other in ("helpers", "sizes", "main"):
+        sys.modules.pop(other, None)
+    importlib.invalidate_caches()
+    return importlib.import_module(name)
+
+
+def checked(kernel: Kernel) -> None:
+    pytest.importorskip("torch")
+    report = kernel.check()
+    assert report.ok, str(report)
+
+
 # --- found and read ---------------------------------------------------------------------------------------------------
 
 
@@ -122,6 +144,23 @@ def test_files_may_import_each_other(tmp_path: Path) -> None:
     assert text.count("float h(float v)") == 1
 
 
+@pytest.mark.parametrize(
+    ("line", "text"), [("from helpers import WIDTH", "WIDTH"), ("import helpers", "helpers.WIDTH")]
+)
+def test_numbers_of_other_files(folder: Path, line: str, text: str) -> None:
+    main = write(
+        folder,
+        helpers="from sizes import WIDTH\nSCALE = 0.5\n",
+        sizes="HALF = 8\nWIDTH = HALF\n",
+        main=f"{line}\nfrom helpers import SCALE as scale\n\n{KERNEL}x[i] % {text} * scale + i // {text}\n",
+    )
+    assert "floor_mod(x[i], 8.0f) * 0.5f + " in cuda(main)
+    assert "floor_mod(x[i], 8.0f) * 0.5f + " in imported().f.cuda_source
+    checked(imported().f)
+    write(folder, sizes="WIDTH = 16\n")
+    assert "floor_mod(x[i], 16.0f) * 0.5f + " in imported().f.cuda_source
+
+
 # --- refused ----------------------------------------------------------------------------------------------------------
 
 
@@ -179,28 +218,6 @@ def test_a_kernel_of_another_file_is_not_called(tmp_path: Path) -> None:
 
 
 # --- live -------------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder to import from; what was imported is forgotten."""
-    monkeypatch.syspath_prepend(str(tmp_path))
-    yield tmp_path
-    for name in ("helpers", "main", "pack", "pack.helpers"):
-        sys.modules.pop(name, None)
-
-
-def imported(name: str = "main") -> ModuleType:
-    for other in ("helpers", "main"):
-        sys.modules.pop(other, None)
-    importlib.invalidate_caches()
-    return importlib.import_module(name)
-
-
-def checked(kernel: Kernel) -> None:
-    pytest.importorskip("torch")
-    report = kernel.check()
-    assert report.ok, str(report)
 
 
 def test_the_oracle_runs_them_on_elements(folder: Path) -> None:
