@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from py2cu.dtypes import DType, Kind
 from py2cu.ir.extents import Binary, Constant, Name, Parameter, Role
-from py2cu.ir.nodes import ArrayName, Expr, Load, Unary
+from py2cu.ir.nodes import ArrayName, Expr, Invoke, Load, Unary
 from py2cu.ir.statements import Family, Kernel, Store
 from py2cu.ir.types import ArrayType, ElementType, PythonType, TupleType, Type, Width
 from py2cu.ir.visit import all_expressions, statements
@@ -78,6 +78,7 @@ class FunctionView:
     arguments: tuple[Argument, ...]
     body: tuple[Line, ...]
     struct: StructView | None = None
+    is_ringed: bool = False  # declared before the first definition
 
     @property
     def template_head(self) -> str:
@@ -238,16 +239,35 @@ def _fill(items: tuple[str, ...], width: int) -> list[str]:
 
 
 def spell_functions(kernel: Kernel, dialect: Dialect) -> tuple[tuple[FunctionView, ...], dict[str, Callee]]:
-    """The device functions of `kernel`, and what their callers need to know of them."""
-    callees: dict[str, Callee] = {}
-    views = []
-    for function in kernel.functions:
-        callees[function.key] = Callee(function, "")
-        names = _spell_function(function, dialect, callees).template
-        if names:
-            callees[function.key] = Callee(function, f"<{', '.join(names)}>")
-        views.append(_spell_function(function, dialect, callees))
-    return tuple(views), callees
+    """The device functions of `kernel`, and what their callers need to know of them.
+
+    Callees come first, so one round finds their template arguments, but for functions that call each other in a ring.
+    """
+    callees = {function.key: Callee(function, "") for function in kernel.functions}
+    ringed = _in_rings(kernel.functions)
+    while True:
+        before, views = dict(callees), []
+        for function in kernel.functions:
+            view = _spell_function(function, dialect, callees)
+            views.append(replace(view, is_ringed=function.key in ringed))
+            callees[function.key] = Callee(function, f"<{', '.join(view.template)}>" if view.template else "")
+        if callees == before:
+            return tuple(views), callees
+
+
+def _in_rings(functions: tuple[Kernel, ...]) -> set[str]:
+    """The functions that call each other, so that no order defines each before its callers."""
+    calls = {
+        function.key: {node.function for node in all_expressions(function.body) if isinstance(node, Invoke)}
+        for function in functions
+    }
+    left = {key: called - {key} for key, called in calls.items()}
+    while True:
+        called = set[str]().union(*left.values())
+        kept = {key: found & left.keys() for key, found in left.items() if key in called and found & left.keys()}
+        if kept == left:
+            return set(left)
+        left = kept
 
 
 def _spell_function(function: Kernel, dialect: Dialect, callees: dict[str, Callee]) -> FunctionView:
