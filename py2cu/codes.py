@@ -85,8 +85,9 @@ _SYNTAX: Final = {
     "P105": Code(
         "a call that kernels cannot make",
         "Kernels call the functions of `math`, Python's own on numbers (abs, min, max, round, int, float, bool, len), "
-        "dtype casts such as `np.float32(v)`, and plain functions of the same file, each with plain arguments. `print` "
-        "stands on a line of its own. Methods and functions of libraries are unknown on the other side.",
+        "dtype casts such as `np.float32(v)`, and plain functions of the same file or of one beside it, each with "
+        "plain arguments. `print` stands on a line of its own. Methods and functions of libraries are unknown on the "
+        "other side.",
         _index("out[i] = sum(x[i], x[0])"),
         _index("out[i] = x[i] + x[0]"),
     ),
@@ -233,6 +234,20 @@ _TYPES: Final = {
         "are to be instances for, `py2cu translate --constexpr tile=16,32`. A `Constexpr[bool]` always has both.",
         _scaled("Constexpr[int]"),
         _scaled("Constexpr[int] = 2"),
+    ),
+    "P312": Code(
+        "a tuple in the place of a number, or of another length",
+        "A device function may return several numbers, and a local may hold them: `lo, hi = minmax(a, b)`, or "
+        "`r = minmax(a, b)` and then `r[0]`. In C++ that is a struct, so its items are numbers, there are as many on "
+        "every path, and an index of one is a constant. Arithmetic, calls and arrays take one item at a time.",
+        _file(
+            "def twice(v):\n    return v, 2 * v\n\n\n@kernel\n"
+            'def f(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):\n    out[i] = twice(x[i])'
+        ),
+        _file(
+            "def twice(v):\n    return v, 2 * v\n\n\n@kernel\n"
+            'def f(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):\n    out[i] = twice(x[i])[1]'
+        ),
     ),
 }
 

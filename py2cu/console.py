@@ -125,13 +125,17 @@ class Refusals:
             self.texts.append(f"{path}: {marked('error', 'error[P100]')}: {error}")
             self.errors += 1
         except TranslationError as error:
-            self.texts += [
-                rendered(replace(item, file=replace(item.file, name=str(path)))) for item in error.diagnostics
-            ]
+            self.texts += [rendered(_under_name(item, path)) for item in error.diagnostics]
             self.errors += sum(item.severity is Severity.ERROR for item in error.diagnostics)
         except Refused as error:
             self.texts += error.texts
             self.errors += error.errors
+
+
+def _under_name(item: Diagnostic, path: Path) -> Diagnostic:
+    """A finding in `path` under the name that the user gave it; one in another file is as it was."""
+    is_own = os.path.abspath(item.file.name) == os.path.abspath(path)
+    return replace(item, file=replace(item.file, name=str(path))) if is_own else item
 
 
 @contextlib.contextmanager

@@ -26,6 +26,15 @@ class Related:
 
     message: str
     span: Span
+    file: SourceFile | None = None  # where it is not the finding's own
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """Another file than the kernel's, and what led there."""
+
+    file: SourceFile
+    used: Related
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +64,8 @@ class Diagnostic:
         """The headline, the source line with a caret under the span, the related places, and the hint."""
         parts = [self.headline, *_excerpt(self.file, self.span)]
         for place in self.related:
-            parts += [f"{_place(self.file, place.span)}: note: {place.message}", *_excerpt(self.file, place.span)]
+            file = place.file or self.file
+            parts += [f"{_place(file, place.span)}: note: {place.message}", *_excerpt(file, place.span)]
         if self.hint:
             parts.append(f"  hint: {self.hint}")
         return "\n".join(parts)
@@ -123,10 +133,15 @@ class InternalError(Exception):
 
 @dataclass(slots=True)
 class Reporter:
-    """Collects the diagnostics of one file."""
+    """Collects the diagnostics of one file, and those of other files whose functions its kernels use."""
 
     file: SourceFile
     found: dict[Diagnostic, None] = field(default_factory=dict)  # in order, each once
+    used: Related | None = None  # what led to this file, where it is not the kernel's
+
+    def within(self, elsewhere: Elsewhere | None) -> Reporter:
+        """A reporter for what stands there, which collects with this one."""
+        return self if elsewhere is None else Reporter(elsewhere.file, self.found, elsewhere.used)
 
     def error(self, code: str, message: str, span: Span, hint: str, related: Iterable[Related] = ()) -> None:
         self._add(Severity.ERROR, code, message, span, hint, related)
@@ -138,11 +153,15 @@ class Reporter:
         self, severity: Severity, code: str, message: str, span: Span, hint: str | None, related: Iterable[Related] = ()
     ) -> None:
         elsewhere = tuple(place for place in dict.fromkeys(related) if place.span != span)
+        elsewhere += (self.used,) if self.used is not None else ()
         self.found[Diagnostic(severity, code, message, span, self.file, hint, elsewhere)] = None
 
     @property
     def sorted(self) -> tuple[Diagnostic, ...]:
-        return tuple(sorted(self.found, key=lambda item: (item.span, item.code, item.message)))
+        def order(item: Diagnostic) -> tuple[bool, str, Span, str, str]:
+            return item.file != self.file, item.file.name, item.span, item.code, item.message
+
+        return tuple(sorted(self.found, key=order))
 
     @property
     def errors(self) -> tuple[Diagnostic, ...]:

@@ -10,13 +10,13 @@ import functools
 import hashlib
 import html
 import itertools
-import linecache
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, overload
 
+from py2cu.live import called_functions, constants, surroundings, written
 from py2cu.options import NO_VALUES, Block, KernelOptions, Size, Values
 
 if TYPE_CHECKING:
@@ -229,7 +229,7 @@ class Simulator:
         signature = self._kernel.signature.instance(values)
         report = simulate(self._kernel.python, signature, values, grid=grid, block=block)
         for finding in report.findings:
-            file = self._kernel.python.__code__.co_filename
+            file = finding.file or self._kernel.python.__code__.co_filename
             warnings.warn_explicit(str(finding), SimulationWarning, file, finding.line)
         return call.result(values)
 
@@ -309,10 +309,10 @@ def translator(function: FunctionType, options: KernelOptions) -> Callable[[Valu
     from py2cu.runtime.cache import memo_get, memo_put
 
     file, line = source_of(function), function.__code__.co_firstlineno
-    live = _surroundings(function)
+    live = surroundings(function)
 
     def translate(values: Values) -> Translation:
-        key = _fingerprint(file, line, function.__name__, options, live, values)
+        key = _fingerprint(file, function, options, values)
         found = memo_get(key)
         if found is None:
             from py2cu.pipeline import translate_function
@@ -331,12 +331,10 @@ def source_of(function: FunctionType) -> SourceFile:
         TranslationError: there is none, as for a function made by `exec`.
     """
     from py2cu.diagnostics import Diagnostic, Severity, TranslationError
-    from py2cu.source import SourceFile, Span
+    from py2cu.source import Span
 
-    name = function.__code__.co_filename
-    lines = linecache.getlines(name, function.__globals__)
-    file = SourceFile(name, "".join(lines))
-    if not lines:
+    file = written(function)
+    if not file.text:
         place = Span(function.__code__.co_firstlineno, 0, function.__code__.co_firstlineno, 1)
         message = f"the source of `{function.__name__}` is not to be had"
         hint = "write the kernel in a file or a notebook cell"
@@ -355,28 +353,25 @@ def python_text(function: FunctionType) -> str:
         return f"def {function.__name__}(…): …"
 
 
-def _surroundings(function: FunctionType) -> dict[str, object]:
-    """What the names that `function` reads mean around it, now: a closure's cells, then globals."""
-    live = {name: function.__globals__[name] for name in _names(function) if name in function.__globals__}
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=False):
-        try:
-            live[name] = cell.cell_contents
-        except ValueError:
-            continue  # not assigned yet
-    return live
+def _fingerprint(file: SourceFile, function: FunctionType, options: KernelOptions, values: Values) -> str:
+    """What a translation depends on: the source, the place in it, the options, template arguments, constants around it,
+    and the same of the functions that it calls in other files.
+    """
+    parts: list[object] = [file.name, file.text, *_place(function), repr(options), repr(sorted(values.items()))]
+    parts.append(_constants(function))
+    texts: dict[str, str] = {file.name: ""}
+    for other in called_functions(function)[1:]:
+        name = other.__code__.co_filename
+        if name not in texts:
+            texts[name] = written(other).text
+        if name != file.name:
+            parts += [name, *_place(other), _constants(other)]
+    return hashlib.sha256("\0".join(map(str, [*parts, *texts.values()])).encode()).hexdigest()
 
 
-def _names(function: FunctionType) -> Iterable[str]:
-    """The global names in the function's body, and those that its annotations may be spelled with."""
-    yield from function.__code__.co_names
-    yield from (name for name, value in function.__globals__.items() if hasattr(value, "__module__") or callable(value))
+def _place(function: FunctionType) -> tuple[int, str]:
+    return function.__code__.co_firstlineno, function.__name__
 
 
-def _fingerprint(
-    file: SourceFile, line: int, name: str, options: KernelOptions, live: Mapping[str, object], values: Values
-) -> str:
-    """What a translation depends on: the source, the place in it, the options, constants around it, and values."""
-    kinds = (bool, int, float, str, tuple)
-    constants = sorted((key, repr(value)) for key, value in live.items() if isinstance(value, kinds))
-    parts = (file.name, file.text, line, name, repr(options), repr(constants), repr(sorted(values.items())))
-    return hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()
+def _constants(function: FunctionType) -> str:
+    return repr(sorted((name, repr(value)) for name, value in constants(function).items()))

@@ -6,6 +6,7 @@ or that a kernel is outside the language, is raised together as `Refused`.
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 from collections.abc import Sequence
@@ -70,13 +71,20 @@ def _load(path: Path, number: int, only: str | None) -> Loaded:
 
 
 def _import(path: Path, file: SourceFile, name: str) -> ModuleType:
-    """Run the file under a private name, its folder on `sys.path`; no bytecode is left beside it."""
+    """Run the file under a private name, its folder on `sys.path`; no bytecode is left beside it.
+
+    In a package, one with `__init__.py`, its relative imports work as they would there.
+    """
     place = os.path.abspath(path)
     module = ModuleType(name)
     module.__file__ = place
     sys.modules[name] = module
-    sys.path.insert(0, os.path.dirname(place))
+    folder, package = _package(os.path.dirname(place))
+    sys.path[:0] = dict.fromkeys([os.path.dirname(place), folder])
     try:
+        if package:
+            module.__package__ = package
+            importlib.import_module(package)
         exec(_compiled(path, file, place), module.__dict__)
     except (Refused, TranslationError):
         raise
@@ -84,6 +92,15 @@ def _import(path: Path, file: SourceFile, name: str) -> ModuleType:
         where = f"{path}:{_line_of(error, place)}"
         raise Refused([f"{where}: {marked('error', 'error')}: the file raises {described(error)}"], 1) from None
     return module
+
+
+def _package(folder: str) -> tuple[str, str]:
+    """Where the outermost package that `folder` is in lies, and its dotted name; no name where it is in none."""
+    names: list[str] = []
+    while os.path.isfile(os.path.join(folder, "__init__.py")):
+        folder, name = os.path.split(folder)
+        names.insert(0, name)
+    return folder, ".".join(names)
 
 
 def _compiled(path: Path, file: SourceFile, place: str) -> CodeType:

@@ -11,7 +11,7 @@ import contextlib
 import gc
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from itertools import chain, product
+from itertools import chain, count, product
 from pathlib import PurePath
 from typing import Final
 
@@ -19,13 +19,14 @@ from py2cu.diagnostics import Reporter, TranslationError
 from py2cu.frontend.kernels import read_kernel
 from py2cu.frontend.reader import KernelSource, Module, read_module
 from py2cu.ir.extents import Parameter
-from py2cu.ir.printer import print_kernel
+from py2cu.ir.printer import print_kernel, print_type
 from py2cu.ir.signature import signature_of
 from py2cu.ir.statements import Buffer, Family, Kernel, Space
 from py2cu.ir.verify import verify
 from py2cu.nearest import did_you_mean
 from py2cu.options import NO_VALUES, KernelOptions, Values
 from py2cu.passes.add_guards import add_guards
+from py2cu.passes.bind_results import bind_results
 from py2cu.passes.check_assigned import check_assigned
 from py2cu.passes.check_dims import check_dims
 from py2cu.passes.check_order import check_order
@@ -43,6 +44,7 @@ from py2cu.passes.place_declarations import place_declarations
 from py2cu.passes.rename import rename, spell_identifier
 from py2cu.passes.resolve_extents import resolve_extents
 from py2cu.passes.separate_dims import separate_dims
+from py2cu.passes.split_tuples import split_tuples
 from py2cu.passes.widen_halves import widen_halves
 from py2cu.render import render
 from py2cu.source import SourceFile
@@ -55,7 +57,7 @@ def everywhere(run: Pass) -> Pass:
     """The pass for a kernel and each of its device functions."""
 
     def run_all(kernel: Kernel, reporter: Reporter) -> Kernel:
-        functions = tuple(run(function, reporter) for function in kernel.functions)
+        functions = tuple(run(f, reporter.within(f.elsewhere)) for f in kernel.functions)
         kernel = run(kernel, reporter)
         return replace(kernel, functions=functions) if functions else kernel
 
@@ -71,6 +73,7 @@ EFFECTS: Final[tuple[Pass, ...]] = (add_guards, find_roles, check_dims, check_or
 NOTES: Final[tuple[Pass, ...]] = (note_performance,)
 # What C needs: these rewrite kernels that are right.
 LOWERINGS: Final[tuple[Pass, ...]] = (
+    split_tuples,
     everywhere(lower_loops),
     everywhere(evaluate_once),
     choose_widths,
@@ -80,6 +83,7 @@ LOWERINGS: Final[tuple[Pass, ...]] = (
     everywhere(lower_semantics),
     narrow_floats,
     everywhere(place_declarations),
+    everywhere(bind_results),
     everywhere(rename),
 )
 
@@ -154,7 +158,7 @@ def _translate(
     )
     if reporter.failed:
         raise TranslationError(reporter.sorted)
-    families = _with_unique_functions(_with_unique_tables(_with_unique_names(families)))
+    families = _with_unique_structs(_with_unique_functions(_with_unique_tables(_with_unique_names(families))))
     name = spell_identifier(name)
     source_name = PurePath(reporter.file.name).name
     return Translation(
@@ -209,6 +213,25 @@ def _with_unique_functions(families: tuple[Family, ...]) -> tuple[Family, ...]:
         while taken.setdefault((symbol, function.parameters), text) != text:
             symbol += "_"
         return replace(function, symbol=symbol)
+
+    return tuple(
+        tuple(replace(kernel, functions=tuple(map(with_own_name, kernel.functions))) for kernel in family)
+        for family in families
+    )
+
+
+def _with_unique_structs(families: tuple[Family, ...]) -> tuple[Family, ...]:
+    """What functions return in structs of one name, but of other fields or types, gets a name of its own."""
+    functions = [function for family in families for kernel in family for function in kernel.functions]
+    taken: dict[str, str] = {function.symbol: "" for function in functions}
+
+    def with_own_name(function: Kernel) -> Kernel:
+        if function.struct is None:
+            return function
+        name, text = function.struct.name, f"{function.struct.fields} {print_type(function.result)}"
+        numbered = (f"{name}{number}" for number in count(2))
+        name = next(each for each in chain([name], numbered) if taken.setdefault(each, text) == text)
+        return replace(function, struct=replace(function.struct, name=name))
 
     return tuple(
         tuple(replace(kernel, functions=tuple(map(with_own_name, kernel.functions))) for kernel in family)

@@ -124,10 +124,13 @@ def _shared(views: tuple[KernelView, ...], function: str, table: str) -> dict[st
     """What the kernels of a file call and look up, each once; `function` and `table` go before declarations."""
     helpers = dict.fromkeys(name for view in views for name in view.helpers)
     tables = dict.fromkeys(text for view in views for text in view.tables)
+    functions = dict.fromkeys(function for view in views for function in view.functions)
+    structs = dict.fromkeys(called.struct for called in functions if called.struct is not None)
     return {
         "helpers": [helper_text(name, function) for name in helpers],
         "tables": ["\n".join(wrap_line(f"{table} {text};")) for text in tables],
-        "functions": list(dict.fromkeys(function for view in views for function in view.functions)),
+        "structs": list(structs),
+        "functions": list(functions),
     }
 
 

@@ -58,7 +58,7 @@ class SourceFile:
         return lines[number - 1] if 0 < number <= len(lines) else ""
 
 
-@functools.lru_cache(maxsize=1)
+@functools.lru_cache(maxsize=4)
 def _lines(text: str) -> list[str]:
     return re.split(r"\r\n|\r|\n", text)  # as Python counts; str.splitlines knows more ends
 

@@ -113,6 +113,17 @@ class Environment:
             case _:
                 return None
 
+    def living(self, node: cst.BaseExpression) -> object:
+        """What `node`, a name or dotted name, stands for at run time; None where the source alone is known."""
+        match node:
+            case cst.Name(value=name) if name not in self.functions:
+                return self.live.get(name)
+            case cst.Attribute(value=value, attr=cst.Name(value=attr)):
+                owner = self.living(value)
+                return vars(owner).get(attr) if isinstance(owner, ModuleType) else None
+            case _:
+                return None
+
     def definition(self, name: str) -> cst.BaseExpression | None:
         """What the source assigns to `name` outside the kernel."""
         return self.definitions.get(name)
@@ -182,7 +193,7 @@ class Environment:
             return
         for alias in statement.names:
             name = dotted(alias.name)
-            self._bind(alias.evaluated_alias or name, f"{module}.{name}")
+            self._bind(alias.evaluated_alias or name, f"{module}{name}" if module.endswith(".") else f"{module}.{name}")
 
     def _bind(self, name: str, qualified: str) -> None:
         self._forget(name)

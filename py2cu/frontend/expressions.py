@@ -17,7 +17,21 @@ from py2cu.frontend.formulas import expand
 from py2cu.frontend.scope import Scope
 from py2cu.frontend.tables import read_lookup
 from py2cu.ir.extents import Binary, Constant, Name
-from py2cu.ir.nodes import ArrayName, BoolOp, Call, Compare, Expr, Extent, Invoke, LaunchIndex, Load, Select, Unary
+from py2cu.ir.nodes import (
+    ArrayName,
+    BoolOp,
+    Call,
+    Compare,
+    Expr,
+    Extent,
+    Invoke,
+    Item,
+    LaunchIndex,
+    Load,
+    Select,
+    Tuple,
+    Unary,
+)
 from py2cu.nearest import nearest
 
 BINARY: Final[dict[type[cst.BaseBinaryOp], str]] = {
@@ -89,6 +103,14 @@ class ExpressionReader:
             case _:
                 return self._refuse(node)
 
+    def read_whole(self, node: cst.BaseExpression) -> Expr:
+        """What is returned, or assigned to a name: a number, or a tuple of numbers."""
+        match node:
+            case cst.Tuple(elements=[_, *_] as elements) if not any(map(is_starred, elements)):
+                return Tuple(tuple(self.read(element.value) for element in elements), self.scope.span_of(node))
+            case _:
+                return self.read(node)
+
     def _read_integer(self, node: cst.Integer, negative: bool = False, place: cst.CSTNode | None = None) -> Expr:
         """`-1` is a constant, not an operation on one."""
         value = -node.evaluated_value if negative else node.evaluated_value
@@ -136,6 +158,8 @@ class ExpressionReader:
         if qualified in builtins.CONSTANTS:
             return Constant(builtins.CONSTANTS[qualified], span)
         constant = self.scope.environment.constant(node)
+        if constant is None:
+            constant = self.scope.functions.constant(node)
         if isinstance(constant, bool | int | float):
             self._check_64_bits(constant, node)
             return Constant(constant, span)
@@ -226,7 +250,9 @@ class ExpressionReader:
         """A call of a device function: arrays are handed over whole, everything else by value."""
         function = self.scope.functions.named(node.func)
         assert function is not None
-        values = [arg.value for arg in node.args]
+        values = self.scope.functions.arguments(node, function)
+        if values is None:
+            return None
         arrays = [self.scope.arrays.get(v.value) if isinstance(v, cst.Name) else None for v in values]
         key = self.scope.functions.key(node, function, arrays)
         if key is None:
@@ -234,6 +260,8 @@ class ExpressionReader:
         args = tuple(
             ArrayName(value.value, self.scope.span_of(value), array)
             if array is not None and isinstance(value, cst.Name)
+            else value
+            if isinstance(value, Constant)
             else self.read(value)
             for value, array in zip(values, arrays, strict=True)
         )
@@ -289,8 +317,13 @@ class ExpressionReader:
                 name = qualified.removeprefix("builtins.") if qualified else _text(node.func)
                 self.scope.error(
                     "P105", f"`{name}` is no function that kernels have", node.func,
-                    builtins.REFUSED.get(qualified or "") or _nearest_function(qualified or ""),
+                    self._function_hint(node.func, qualified or ""),
                 )  # fmt: skip
+
+    def _function_hint(self, node: cst.BaseExpression, qualified: str) -> str:
+        """What to write where `node` names no function that kernels have."""
+        refused = builtins.REFUSED.get(qualified)
+        return refused or self.scope.functions.missing(node) or _nearest_function(qualified)
 
     def _read_subscript(self, node: cst.Subscript) -> Expr:
         span = self.scope.span_of(node)
@@ -306,6 +339,10 @@ class ExpressionReader:
                 return self._read_shape(node, name)
             case cst.Subscript(value=cst.Name(value=name)) if name in self.scope.arrays:
                 self.scope.error("P401", "an array takes all its indices at once", node, f"write `{name}[i, j]`")
+            case cst.Name(value=name) if name in self.scope.values:
+                return self._read_item(node, Name(name, self.scope.span_of(node.value)))
+            case cst.Call() as call if self.is_invoke(call):
+                return self._read_item(node, self.read(call))
             case cst.Name() as base if not self._is_local(base) and self.scope.environment.qualify(base) is None:
                 self.scope.unknown_name(base)
             case _:
@@ -313,6 +350,17 @@ class ExpressionReader:
                     "P401", "only array parameters are indexed", node, 'make it a parameter: `Float32[Tensor, "n"]`'
                 )
         return Constant(0, span)
+
+    def _read_item(self, node: cst.Subscript, whole: Expr) -> Expr:
+        """`t[0]`; whether `whole` is a tuple, and has that item, its type will tell."""
+        match [element.slice for element in node.slice]:
+            case [cst.Index(value=value, star=None)] if isinstance(self.scope.environment.constant(value), int):
+                return Item(whole, int(self.scope.environment.constant(value) or 0), self.scope.span_of(node))
+        self.scope.error(
+            "P401", "only array parameters are indexed at run time", node,
+            'make it a parameter: `Float32[Tensor, "n"]`; of a tuple, take one item: `t[0]`',
+        )  # fmt: skip
+        return Constant(0, self.scope.span_of(node))
 
     def read_indices(self, node: cst.Subscript, name: str) -> tuple[Expr, ...] | None:
         """The indices of an element of the array `name`; None, and a diagnostic, where they are none."""

@@ -9,17 +9,20 @@ from __future__ import annotations
 
 import inspect
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 import libcst as cst
 
-from py2cu.diagnostics import Reporter
+from py2cu.diagnostics import Elsewhere, Related, Reporter
 from py2cu.frontend.annotations import unnamed_dims
+from py2cu.frontend.arguments import Given, bind_arguments
 from py2cu.frontend.buffers import BufferReader
 from py2cu.frontend.environment import Environment, all_parameters
 from py2cu.frontend.expressions import ExpressionReader
+from py2cu.frontend.reader import Module
 from py2cu.frontend.scope import Scope, assigned_names
+from py2cu.frontend.siblings import DeviceFunction, Siblings
 from py2cu.frontend.statements import StatementReader
 from py2cu.ir.extents import Parameter
 from py2cu.ir.statements import Kernel
@@ -29,60 +32,81 @@ from py2cu.source import Span
 MAX_CALLS = 32
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class FunctionReader:
     """Reads the device functions of one kernel; `found` holds them, each behind those that it calls."""
 
     reporter: Reporter
     environment: Environment
-    span_of: Callable[[cst.CSTNode], Span]
+    module: Module
+    siblings: Siblings
+    elsewhere: Elsewhere | None = None
     found: list[Kernel] = field(default_factory=list)
-    _keys: set[str] = field(default_factory=set)
-    _depth: int = 0  # of functions that are being read
+    keys: set[str] = field(default_factory=set)
+    depth: int = 0  # of functions that are being read
 
-    def named(self, node: cst.BaseExpression) -> cst.FunctionDef | None:
+    def named(self, node: cst.BaseExpression) -> DeviceFunction | None:
         """The device function that `node` names."""
-        return self.environment.functions.get(node.value) if isinstance(node, cst.Name) else None
+        if isinstance(node, cst.Name) and node.value in self.environment.functions:
+            return DeviceFunction(self.environment.functions[node.value], self.module, self.environment)
+        found = self.siblings.find(node, self.environment, self.module, self.reporter)
+        return found if isinstance(found, DeviceFunction) else None
 
-    def key(self, call: cst.Call, function: cst.FunctionDef, arrays: Sequence[ArrayType | None]) -> str | None:
-        """The key of `function` for these arrays among its arguments; None, and a diagnostic, where they are wrong."""
-        if any(arg.keyword or arg.star for arg in call.args):
+    def missing(self, node: cst.BaseExpression) -> str | None:
+        """A hint where `node` names a function of another file, which has none."""
+        found = self.siblings.find(node, self.environment, self.module, self.reporter)
+        return found if isinstance(found, str) else None
+
+    def constant(self, node: cst.BaseExpression) -> bool | int | float | None:
+        """The number that `node` names in another file; None where it names none."""
+        return self.siblings.constant(node, self.environment, self.module, self.reporter)
+
+    def span_of(self, node: cst.CSTNode) -> Span:
+        return self.module.span(node)
+
+    def _inside(self, function: DeviceFunction, call: cst.Call) -> FunctionReader:
+        """A reader for the body of `function`, which shares what is found."""
+        if function.module is self.module:
+            return replace(self, depth=self.depth + 1)
+        name, file = function.node.name.value, function.module.file
+        used = Related(f"`{name}` is called here", self.span_of(call), self.module.file)
+        elsewhere = None if file == self.siblings.main else Elsewhere(file, used)
+        return replace(
+            self, reporter=self.reporter.within(Elsewhere(file, used)), environment=function.environment,
+            module=function.module, elsewhere=elsewhere, depth=self.depth + 1,
+        )  # fmt: skip
+
+    def arguments(self, call: cst.Call, function: DeviceFunction) -> tuple[Given, ...] | None:
+        """What a call gives each parameter of `function`; None, and a diagnostic, where it is not to be called so."""
+        node, environment = function.node, function.environment
+        if any(environment.qualify(_bare(decorator)) == "py2cu.kernel" for decorator in node.decorators):
             self.reporter.error(
-                "P105", "device functions take plain arguments", self.span_of(call), "pass every argument by position"
-            )
-            return None
-        if any(self.environment.qualify(_bare(decorator)) == "py2cu.kernel" for decorator in function.decorators):
-            self.reporter.error(
-                "P105", f"`{function.name.value}` is a kernel, which only a call from outside launches",
+                "P105", f"`{node.name.value}` is a kernel, which only a call from outside launches",
                 self.span_of(call), "move what both need into a plain function, and call that",
             )  # fmt: skip
             return None
-        parameters = all_parameters(function)
-        name, wanted, got = function.name.value, len(parameters), len(arrays)
-        if wanted != got:
-            self.reporter.error(
-                "P105", f"`{name}` takes {wanted} argument{'s' * (wanted != 1)}, not {got}", self.span_of(call),
-                "pass every argument, by position",
-            )  # fmt: skip
-            return None
+        return bind_arguments(call, node, self.module, self.reporter)
+
+    def key(self, call: cst.Call, function: DeviceFunction, arrays: Sequence[ArrayType | None]) -> str | None:
+        """The key of `function` for these arrays among its arguments; None, and a diagnostic, where it is too deep."""
+        name = function.node.name.value
         ranks = ["" if array is None else str(len(array.dims)) for array in arrays]
-        key = f"{name}({','.join(ranks)})"
-        if key not in self._keys:
-            if self._depth == MAX_CALLS:
+        file = function.module.file.name
+        key = f"{'' if file == self.siblings.main.name else f'{file}:'}{name}({','.join(ranks)})"
+        if key not in self.keys:
+            if self.depth == MAX_CALLS:
                 self.reporter.error(
                     "P102", f"device functions call each other more than {MAX_CALLS} deep here", self.span_of(call),
                     "write some of them out where they are called",
                 )  # fmt: skip
                 return None
-            self._keys.add(key)
-            self._depth += 1
-            self.found.append(self._read(function, [p.name for p in parameters], arrays, key))
-            self._depth -= 1
+            self.keys.add(key)
+            inside = self._inside(function, call)
+            self.found.append(inside._read(function.node, arrays, key))
         return key
 
-    def _read(
-        self, function: cst.FunctionDef, names: list[cst.Name], arrays: Sequence[ArrayType | None], key: str
-    ) -> Kernel:
+    def _read(self, function: cst.FunctionDef, arrays: Sequence[ArrayType | None], key: str) -> Kernel:
+        names = [param.name for param in all_parameters(function)]
         assigned = Counter(assigned_names(function.body.body))
         given = {name.value for name in names}
         parameters = tuple(
@@ -125,6 +149,7 @@ class FunctionReader:
             from_end=tuple(scope.from_end),
             span=self.span_of(function.name),
             key=key,
+            elsewhere=self.elsewhere,
         )
 
     def _own(self, array: ArrayType | None, name: cst.Name, used: set[str]) -> ArrayType | PythonType:

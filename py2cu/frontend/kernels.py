@@ -23,6 +23,7 @@ from py2cu.frontend.expressions import ExpressionReader
 from py2cu.frontend.functions import FunctionReader
 from py2cu.frontend.reader import KernelSource, Module
 from py2cu.frontend.scope import Scope, assigned_names, launch_object
+from py2cu.frontend.siblings import Siblings
 from py2cu.frontend.statements import StatementReader
 from py2cu.ir.extents import (
     CONSTEXPR_MAX,
@@ -76,7 +77,7 @@ class _KernelReader:
         annotations = AnnotationReader(self.reporter, self.source.environment, self.module.span, self._rank)
         parameters = self._read_parameters(annotations)
         options = self._checked_options(options, parameters)
-        functions = FunctionReader(self.reporter, self._environment(), self.module.span)
+        functions = FunctionReader(self.reporter, self._environment(), self.module, Siblings(self.module.file))
         scope = self._scope(parameters, functions)
         reader = StatementReader(scope, ExpressionReader(scope))
         block = reader.read_suite(function.body)

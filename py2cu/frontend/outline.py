@@ -24,13 +24,13 @@ class Outline:
 
 
 def outline(text: str, tree: ast.Module, wanted: str | None = None) -> Outline:
-    """The part of `text` that matters to decorated functions, and to functions called `wanted`."""
+    """The part of `text` that matters to decorated functions, and to what is called `wanted`."""
     lines = re.split(r"(?<=\n)|(?<=\r)(?!\n)", text)
     binders: dict[str, list[ast.stmt]] = {}
     for stmt in tree.body:
         for name in _bound(stmt):
             binders.setdefault(name, []).append(stmt)
-    waiting = [stmt for stmt in tree.body if _is_root(stmt, wanted)]
+    waiting = [stmt for stmt in tree.body if _is_root(stmt, wanted) or stmt in binders.get(wanted or "", ())]
     kept = set(waiting)
     while waiting:
         for word in _words("".join(lines[_first_line(stmt := waiting.pop()) - 1 : stmt.end_lineno])):

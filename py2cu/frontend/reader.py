@@ -46,6 +46,7 @@ class Module:
     positions: Mapping[cst.CSTNode, CodeRange]
     kernels: tuple[KernelSource, ...]
     functions: tuple[KernelSource, ...]
+    environment: Environment  # of its top level
 
     def span(self, node: cst.CSTNode) -> Span:
         """Where `node` stands."""
@@ -86,7 +87,7 @@ def read_module(
     environment.read(tree.body)
     functions = tuple(_functions(tree.body, environment))
     kernels = tuple(source for source in functions if source.decorator is not None)
-    return Module(file, positions, kernels, functions)
+    return Module(file, positions, kernels, functions, environment)
 
 
 class _Positions(MetadataWrapper):

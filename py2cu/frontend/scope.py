@@ -10,7 +10,9 @@ import libcst as cst
 
 from py2cu import builtins
 from py2cu.diagnostics import Reporter
+from py2cu.frontend.arguments import Given
 from py2cu.frontend.environment import Constants, Environment
+from py2cu.frontend.siblings import DeviceFunction
 from py2cu.ir.extents import FromEnd
 from py2cu.ir.statements import Buffer
 from py2cu.ir.types import ArrayType
@@ -30,11 +32,20 @@ def launch_object(name: str) -> str | None:
 class DeviceFunctions(Protocol):
     """Reads the device functions that a kernel calls."""
 
-    def named(self, node: cst.BaseExpression) -> cst.FunctionDef | None:
+    def named(self, node: cst.BaseExpression) -> DeviceFunction | None:
         """The device function that `node` names."""
 
-    def key(self, call: cst.Call, function: cst.FunctionDef, arrays: Sequence[ArrayType | None]) -> str | None:
-        """The key of `function` for these arrays among its arguments; None, and a diagnostic, where they are wrong."""
+    def missing(self, node: cst.BaseExpression) -> str | None:
+        """A hint where `node` names a function of another file, which has none."""
+
+    def arguments(self, call: cst.Call, function: DeviceFunction) -> tuple[Given, ...] | None:
+        """What a call gives each parameter of `function`; None, and a diagnostic, where it is not to be called so."""
+
+    def key(self, call: cst.Call, function: DeviceFunction, arrays: Sequence[ArrayType | None]) -> str | None:
+        """The key of `function` for these arrays among its arguments; None, and a diagnostic, where it is too deep."""
+
+    def constant(self, node: cst.BaseExpression) -> bool | int | float | None:
+        """The number that `node` names in another file; None where it names none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -10,11 +9,12 @@ from typing import Final
 import libcst as cst
 
 from py2cu.frontend.annotations import AnnotationReader
-from py2cu.frontend.expressions import BINARY, ExpressionReader, is_starred
+from py2cu.frontend.expressions import BINARY, ExpressionReader
 from py2cu.frontend.printing import read_message, read_print
 from py2cu.frontend.scope import Scope
+from py2cu.frontend.unpacking import Unpacker
 from py2cu.ir.extents import Binary, Constant, Name
-from py2cu.ir.nodes import Expr, Extent, Load
+from py2cu.ir.nodes import Expr, Item, Load
 from py2cu.ir.statements import (
     Annotation,
     Assert,
@@ -35,7 +35,6 @@ from py2cu.ir.statements import (
     While,
 )
 from py2cu.ir.types import ElementType, PythonType
-from py2cu.ir.visit import is_cheap, names_in, walk
 from py2cu.source import Span
 
 _WORDS: Final[dict[type[cst.CSTNode], str]] = {
@@ -49,9 +48,6 @@ _INSTEAD: Final[dict[type[cst.CSTNode], str]] = {
     cst.AnnAssign: "assign without the annotation: locals take the type of what they are assigned",
     cst.Import: "import at the top of the file", cst.ImportFrom: "import at the top of the file",
 }  # fmt: skip
-
-
-Pair = tuple[cst.BaseExpression, Expr]  # a target, and what it gets
 
 
 @dataclass(slots=True)
@@ -126,10 +122,7 @@ class StatementReader:
             case cst.Continue():
                 return (Continue(span),)
             case cst.Return(value=cst.BaseExpression() as value) if self.scope.returns:
-                if isinstance(value, cst.Tuple):
-                    self.scope.error("P103", "device functions return one value", value, "call one function for each")
-                    return (Return(span),)
-                return (Return(span, value=self.expressions.read(value)),)
+                return self._read_return(value, span)
             case cst.Return(value=value):
                 if value is not None and not (isinstance(value, cst.Name) and value.value == "None"):
                     self.scope.error("P106", "a kernel returns nothing", statement, "store the value in an array")
@@ -160,20 +153,25 @@ class StatementReader:
             case _:
                 return self._refuse(statement)
 
+    def _read_return(self, value: cst.BaseExpression, span: Span) -> Block:
+        """`return (a, b) if c else (b, a)` is an `if` with two returns."""
+        match value:
+            case cst.IfExp(test=test, body=body, orelse=orelse) if _has_tuple(body) or _has_tuple(orelse):
+                head = self.expressions.read(test)
+                leave = self._read_return(body, span)
+                return (If(head, leave, span=self._span(test)), *self._read_return(orelse, span))
+            case _:
+                return (Return(span, value=self.expressions.read_whole(value)),)
+
     def _is_breakpoint(self, callee: cst.BaseExpression) -> bool:
         """`breakpoint()` stops `simulate`, and is nothing to the compiled kernel."""
         return self.scope.environment.qualify(callee) == "builtins.breakpoint"
 
     def _read_assign(self, statement: cst.Assign) -> Block:
         """Targets from left to right, once the right side is read whole: `a, b = b, a`, `a = b = 0`."""
-        targets: list[cst.BaseExpression] = [target.target for target in statement.targets]
-        span, saved = self._span(statement), list[Stmt]()
-        if any(isinstance(target, cst.Tuple | cst.List) for target in targets):
-            pairs = [pair for target in targets for pair in self._unpack(target, statement.value, saved)]
-            pairs = self._save_overwritten(pairs, saved, span)
-        else:
-            pairs = self._share(targets, self.expressions.read(statement.value), saved, span)
-        return (*saved, *(stmt for target, value in pairs for stmt in self._assign(target, value, statement)))
+        unpacker = Unpacker(self.scope, self.expressions, self.temporaries, statement)
+        pairs = unpacker.read()
+        return (*unpacker.saved, *(stmt for target, value in pairs for stmt in self._assign(target, value, statement)))
 
     def _assign(
         self, target: cst.BaseExpression, value: Expr, statement: cst.CSTNode, augmented: bool = False
@@ -188,12 +186,20 @@ class StatementReader:
             case cst.Subscript(value=base) if self.scope.table(base) is not None:
                 self.scope.error("P203", "a tuple of constants cannot be changed", target, "use an array parameter")
             case cst.Subscript():
-                self.expressions.read(target)
+                self._refuse_target(target)
             case _:
                 self.scope.error(
                     "P103", "kernels assign to names and array elements", target, "`v = …` or `out[i] = …`"
                 )
         return ()
+
+    def _refuse_target(self, target: cst.Subscript) -> None:
+        """What is no element of an array is not assigned to; reading it may have said more already."""
+        if not isinstance(self.expressions.read(target), Item):
+            return
+        self.scope.error(
+            "P401", "only elements of arrays are assigned to", target, "assign all of it anew, or store it in an array"
+        )
 
     def _is_local(self, target: cst.Name) -> bool:
         """True where `target` may be bound here; False, and a diagnostic, where it is a parameter that may not."""
@@ -219,6 +225,7 @@ class StatementReader:
             case cst.Subscript():
                 left = self.expressions.read(statement.target)
                 if not isinstance(left, Load):
+                    self._refuse_target(statement.target)
                     return ()
             case target:
                 return self._assign(target, self.expressions.read(statement.value), statement)
@@ -263,78 +270,6 @@ class StatementReader:
                     "P103", "`del` takes numbers in a kernel: locals and parameters", target, "leave it out"
                 )
         return ()
-
-    def _share(self, targets: list[cst.BaseExpression], value: Expr, saved: list[Stmt], span: Span) -> list[Pair]:
-        """One value for all targets; they read it from the first one where that is surely of the value's own type."""
-        first = targets[0]
-        if isinstance(first, cst.Name) and first.value in self.scope.once:
-            again = Name(first.value, span)
-            return [(target, again if place else value) for place, target in enumerate(targets)]
-        if len(targets) > 1 and not isinstance(value, Constant | Name):
-            value = self._saved(value, "value", saved, span)
-        return [(target, value) for target in targets]
-
-    def _unpack(self, target: cst.BaseExpression, value: cst.BaseExpression, saved: list[Stmt]) -> list[Pair]:
-        """What each name or element of `target` gets; nothing, and a diagnostic, where that does not match."""
-        if not isinstance(target, cst.Tuple | cst.List):
-            return [(target, self.expressions.read(value))]
-        starred = [element for element in target.elements if is_starred(element)]
-        for element in starred:
-            self.scope.error("P103", "`*` has no meaning in a kernel", element, "write a name for each value")
-        if starred:
-            return []
-        targets = [element.value for element in target.elements]
-        match value:
-            case cst.Tuple(elements=elements) | cst.List(elements=elements) if not any(map(is_starred, elements)):
-                if self._counts_match(len(elements), targets, value):
-                    inner = zip(targets, elements, strict=True)
-                    return [pair for part, element in inner for pair in self._unpack(part, element.value, saved)]
-                return []
-            case cst.Attribute(value=cst.Name(value=name), attr=cst.Name(value="shape")) if name in self.scope.arrays:
-                rank = len(self.scope.arrays[name].dims)
-                values: list[Expr] = [Extent(name, axis, self._span(value)) for axis in range(rank)]
-            case cst.Call(func=func, args=[a, b]) if self.scope.environment.qualify(func) == "builtins.divmod":
-                span = self._span(value)
-                left, right = (self._once(arg.value, "operand", saved) for arg in (a, b))
-                values = [Binary(op, left, right, span) for op in ("//", "%")]
-            case _:
-                self.scope.error(
-                    "P103", "only a tuple, `.shape` or `divmod(…)` can be unpacked", value, "assign one by one"
-                )
-                return []
-        return list(zip(targets, values, strict=True)) if self._counts_match(len(values), targets, value) else []
-
-    def _counts_match(self, count: int, targets: Sequence[cst.BaseExpression], value: cst.BaseExpression) -> bool:
-        if count != len(targets):
-            self.scope.error("P103", f"{count} values for {len(targets)} names", value, "as many names as values")
-        return count == len(targets)
-
-    def _once(self, node: cst.BaseExpression, name: str, saved: list[Stmt]) -> Expr:
-        """`node` so that it may stand twice: what costs something goes into a local first."""
-        value = self.expressions.read(node)
-        return value if is_cheap(value) else self._saved(value, name, saved, self._span(node))
-
-    def _saved(self, value: Expr, name: str, saved: list[Stmt], span: Span) -> Name:
-        numbered = (f"{name}{number}" for number in itertools.count(2))
-        taken = self.scope.values | self.scope.arrays.keys() | self.temporaries
-        fresh = next(n for n in itertools.chain([name], numbered) if n not in taken)
-        self.temporaries.add(fresh)
-        saved.append(Assign(fresh, value, span))
-        return Name(fresh, span)
-
-    def _save_overwritten(self, pairs: list[Pair], saved: list[Stmt], span: Span) -> list[Pair]:
-        """Values that an earlier target of the same line overwrites are taken into locals first."""
-        kept: list[Pair] = []
-        assigned: set[str] = set()
-        for target, value in pairs:
-            reads = {*names_in(value), *(node.array for node in walk(value) if isinstance(node, Load))}
-            if reads & assigned:
-                name = f"new_{target.value}" if isinstance(target, cst.Name) else "new_value"
-                value = self._saved(value, name, saved, span)
-            kept.append((target, value))
-            base = target.value if isinstance(target, cst.Subscript) else target
-            assigned.add(base.value if isinstance(base, cst.Name) else "")
-        return kept
 
     # --- blocks ---
 
@@ -401,6 +336,15 @@ class StatementReader:
 
     def _span(self, node: cst.CSTNode) -> Span:
         return self.scope.span_of(node)
+
+
+def _has_tuple(node: cst.BaseExpression) -> bool:
+    """True for a tuple, and for an `if` expression that may give one."""
+    match node:
+        case cst.IfExp(body=body, orelse=orelse):
+            return _has_tuple(body) or _has_tuple(orelse)
+        case _:
+            return isinstance(node, cst.Tuple)
 
 
 _AUGMENTED: Final[dict[type[cst.BaseAugOp], str]] = {

@@ -124,7 +124,28 @@ class Convert:
     explicit: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Tuple:
+    """`items` together: returned, or assigned to a local."""
+
+    items: tuple[Expr, ...]
+    span: Span = place()
+    type: Type = UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """`value[at]` of a tuple; `count` is how many items the Python unpacks it into, 0 where it only indexes."""
+
+    value: Expr
+    at: int
+    span: Span = place()
+    type: Type = UNKNOWN
+    count: int = 0
+    field: str = ""  # set by split_tuples: what the function's result calls it in C
+
+
 Expr = (
     Constant | Name | LaunchIndex | Extent | Unary | Binary | Compare | BoolOp | Select | Call | Invoke | ArrayName
-    | Load | Convert
+    | Load | Convert | Tuple | Item
 )  # fmt: skip

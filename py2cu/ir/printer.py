@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import assert_never
 
+from py2cu.dtypes import DType, TypeVariable
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.nodes import (
     ArrayName,
@@ -15,14 +16,17 @@ from py2cu.ir.nodes import (
     Expr,
     Extent,
     Invoke,
+    Item,
     LaunchIndex,
     Load,
     Select,
+    Tuple,
     Unary,
 )
 from py2cu.ir.statements import (
     Assert,
     Assign,
+    Bind,
     Block,
     Break,
     Continue,
@@ -40,7 +44,7 @@ from py2cu.ir.statements import (
     Store,
     While,
 )
-from py2cu.ir.types import UNKNOWN, PythonType, Width
+from py2cu.ir.types import UNKNOWN, ElementType, PythonType, TupleType, ValueType, Width
 
 
 def print_kernel(kernel: Kernel) -> str:
@@ -66,6 +70,8 @@ def _print_statement(stmt: Stmt) -> Iterator[str]:
             yield f"{name}: {type_}"
         case Reserve(array=array):
             yield f"reserve {array}"
+        case Bind(names=names, value=value):
+            yield f"{', '.join(names)} = {print_expr(value, typed=True)}"
         case Store(array=array, indices=indices, value=value):
             yield f"{array}[{', '.join(map(print_expr, indices))}] = {print_expr(value, typed=True)}"
         case If(test=test, body=body, orelse=orelse):
@@ -139,8 +145,23 @@ def print_expr(expr: Expr, typed: bool = False) -> str:
             return f"{array}[{', '.join(print_expr(index) for index in indices)}]{suffix}"
         case Convert(value=value, type=type_):
             return f"{type_}({print_expr(value, typed)})"
+        case Tuple(items=items):
+            return f"({', '.join(print_expr(item, typed) for item in items)},)"
+        case Item(value=value, at=at):
+            return f"{show(value)}[{at}]{suffix}"
         case _:
             assert_never(expr)
+
+
+def print_type(type_: ValueType | None) -> str:
+    """A type with its width; what is of a type variable goes by its symbol."""
+    match type_:
+        case TupleType(items=items):
+            return f"({', '.join(map(print_type, items))})"
+        case ElementType(dtype=DType(variable=TypeVariable(symbol=symbol))):
+            return symbol
+        case _:
+            return f"{type_}{_width(type_)}"
 
 
 def _width(type_: object) -> str:

@@ -6,11 +6,12 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from py2cu.diagnostics import Elsewhere
 from py2cu.dtypes import DType, TypeVariable
 from py2cu.ir.extents import Constexpr, FromEnd, Guard, IndexParameter, Name, Parameter, place
 from py2cu.ir.intervals import Range
 from py2cu.ir.nodes import ArrayName, Expr, Invoke
-from py2cu.ir.types import PY_INT, ArrayType, ElementType, ScalarType
+from py2cu.ir.types import PY_INT, ArrayType, ElementType, ScalarType, ValueType
 from py2cu.source import Span
 
 # --- statements ---------------------------------------------------------------------------------------------------
@@ -40,7 +41,7 @@ class Assign:
     span: Span = place()
     trivia: Trivia = _trivia()
     augmented: bool = False
-    declares: ScalarType | None = None  # set by `place_declarations`: this assignment is the declaration
+    declares: ValueType | None = None  # set by `place_declarations`: this assignment is the declaration
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,17 @@ class Declare:
 
     name: str
     type: ScalarType
+    span: Span = place()
+    trivia: Trivia = _trivia()
+
+
+@dataclass(frozen=True, slots=True)
+class Bind:
+    """`a, b = f(x)` where both names are declared; made by `bind_results`."""
+
+    names: tuple[str, ...]
+    value: Expr
+    is_const: bool
     span: Span = place()
     trivia: Trivia = _trivia()
 
@@ -192,6 +204,7 @@ class Remark:
 Stmt = (
     Assign
     | Declare
+    | Bind
     | Reserve
     | Store
     | If
@@ -217,6 +230,15 @@ class Bound:
     """A value that 32-bit index arithmetic must reach: a sum of products of dimensions, scalars and grid sizes."""
 
     terms: tuple[tuple[tuple[str, ...], int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Struct:
+    """What C returns a tuple in: its name, that of each item, and the key of the function that it is named after."""
+
+    name: str
+    fields: tuple[str, ...]
+    source: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +297,7 @@ class Kernel:
     span: Span = place()
     annotated: tuple[Annotation, ...] = ()
     buffers: tuple[Buffer, ...] = ()
-    locals: tuple[tuple[str, ScalarType], ...] = ()  # set by infer_types
+    locals: tuple[tuple[str, ValueType], ...] = ()  # set by infer_types
     guards: tuple[Guard, ...] = ()  # set by add_guards
     from_end: tuple[FromEnd, ...] = ()  # of tables; flatten_subscripts adds those of the other arrays
     bounds: tuple[Bound, ...] = ()  # set by choose_widths: all must fit an int for the 32-bit instantiation
@@ -285,9 +307,11 @@ class Kernel:
     variables: tuple[TypeVariable, ...] = ()  # of a generic kernel
     functions: tuple[Kernel, ...] = ()  # device functions that it calls, each before its callers
     key: str = ""  # of a device function: what calls of it say
-    result: ScalarType | None = None  # of a device function, set by infer_types: the type that it returns
+    elsewhere: Elsewhere | None = None  # of a device function in another file than the kernel's
+    result: ValueType | None = None  # of a device function, set by infer_types: the type that it returns
+    struct: Struct | None = None  # of a device function that returns a tuple, set by split_tuples
     given: tuple[tuple[str, Range], ...] = ()  # of a device function, set by choose_widths: what its parameters can be
-    returned: Range | None = None  # and what it returns
+    returned: tuple[Range, ...] = ()  # and what it returns: a number, or each item of a tuple
     renamed: tuple[tuple[str, str], ...] = ()  # set by resolve_names: what a name is called in C
 
     @property

@@ -66,6 +66,16 @@ class ArrayType:
 
 
 @dataclass(frozen=True, slots=True)
+class TupleType:
+    """A tuple of numbers: the result of a device function, or a local."""
+
+    items: tuple[ScalarType, ...]
+
+    def __str__(self) -> str:
+        return f"a tuple of {', '.join(map(str, self.items))}"
+
+
+@dataclass(frozen=True, slots=True)
 class UnknownType:
     """What every expression has until `infer_types`; `verify` forbids it afterwards."""
 
@@ -74,7 +84,8 @@ class UnknownType:
 
 
 ScalarType = ElementType | PythonType
-Type = ElementType | PythonType | ArrayType | UnknownType
+ValueType = ElementType | PythonType | TupleType  # what locals hold and functions return
+Type = ElementType | PythonType | ArrayType | TupleType | UnknownType
 
 UNKNOWN: Final = UnknownType()
 PY_BOOL: Final = PythonType(Kind.BOOL)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from py2cu.diagnostics import InternalError
 from py2cu.ir.extents import Binary
-from py2cu.ir.nodes import Extent, Load
+from py2cu.ir.nodes import Extent, Item, Load
 from py2cu.ir.statements import Assign, Evaluate, For, Kernel, Store, While
 from py2cu.ir.types import UNKNOWN
 from py2cu.ir.visit import all_expressions, statements
@@ -22,6 +22,8 @@ def verify(kernel: Kernel) -> None:
             raise InternalError(f"{type(node).__name__} has no type", node.span)
         if isinstance(node, Extent):
             raise InternalError("an extent was not resolved", node.span)
+        if isinstance(node, Item) and not node.field:
+            raise InternalError("an item of a tuple has no field", node.span)
         if isinstance(node, Binary) and node.op in ("//", "**"):
             raise InternalError(f"`{node.op}` was not lowered", node.span)
         if isinstance(node, Load) and len(node.indices) != 1 and kernel.buffer(node.array) is None:

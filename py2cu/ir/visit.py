@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, TypeVar, assert_never
 
@@ -17,14 +17,17 @@ from py2cu.ir.nodes import (
     Expr,
     Extent,
     Invoke,
+    Item,
     LaunchIndex,
     Load,
     Select,
+    Tuple,
     Unary,
 )
 from py2cu.ir.statements import (
     Assert,
     Assign,
+    Bind,
     Block,
     Break,
     Continue,
@@ -33,6 +36,7 @@ from py2cu.ir.statements import (
     Evaluate,
     For,
     If,
+    Kernel,
     Print,
     Remark,
     Reserve,
@@ -60,8 +64,10 @@ def children(expr: Expr) -> tuple[Expr, ...]:
             return args
         case Load(indices=indices):
             return indices
-        case Convert(value=value):
+        case Convert(value=value) | Item(value=value):
             return (value,)
+        case Tuple(items=items):
+            return items
         case _:
             assert_never(expr)
 
@@ -87,7 +93,7 @@ def is_cheap(expr: Expr) -> bool:
     match expr:
         case Constant() | Name() | LaunchIndex() | Extent():
             return True
-        case Unary(op="-" | "+" | "not", operand=operand) | Convert(value=operand):
+        case Unary(op="-" | "+" | "not", operand=operand) | Convert(value=operand) | Item(value=operand):
             return is_cheap(operand)
         case Load(indices=indices):
             return all(is_cheap_index(index) for index in indices)
@@ -120,8 +126,10 @@ def map_children(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
             return _with(expr, args=_map_all(args, change))
         case Load(indices=indices):
             return _with(expr, indices=_map_all(indices, change))
-        case Convert(value=value):
+        case Convert(value=value) | Item(value=value):
             return _with(expr, value=change(value))
+        case Tuple(items=items):
+            return _with(expr, items=_map_all(items, change))
         case _:
             assert_never(expr)
 
@@ -143,7 +151,7 @@ def _with(node: Node, **fields: Any) -> Node:
 def expressions(stmt: Stmt) -> tuple[Expr, ...]:
     """The expressions that stand in `stmt` itself, not in its blocks."""
     match stmt:
-        case Assign(value=value):
+        case Assign(value=value) | Bind(value=value):
             return (value,)
         case Store(indices=indices, value=value):
             return (*indices, value)
@@ -172,6 +180,7 @@ def blocks(stmt: Stmt) -> tuple[Block, ...]:
             Assign()
             | Declare()
             | Reserve()
+            | Bind()
             | Store()
             | Break()
             | Continue()
@@ -185,6 +194,15 @@ def blocks(stmt: Stmt) -> tuple[Block, ...]:
             return ()
         case _:
             assert_never(stmt)
+
+
+def map_blocks(stmt: Stmt, change: Callable[[Block], Block]) -> Stmt:
+    """`stmt` with `change` applied to the blocks nested in it."""
+    match stmt:
+        case If(body=body, orelse=orelse) | For(body=body, orelse=orelse) | While(body=body, orelse=orelse):
+            return _with(stmt, body=change(body), orelse=change(orelse))
+        case _:
+            return stmt
 
 
 def statements(block: Block) -> Iterator[Stmt]:
@@ -216,6 +234,20 @@ def called_functions(block: Block) -> tuple[str, ...]:
     return tuple(dict.fromkeys(node.function for node in all_expressions(block) if isinstance(node, Invoke)))
 
 
+def in_rings(functions: Iterable[Kernel], *, itself: bool = True) -> set[str]:
+    """The keys of functions that call each other, so that no order has each before its callers.
+
+    `itself`: one that only calls itself is a ring, too.
+    """
+    calls = {f.key: set(called_functions(f.body)) - (set() if itself else {f.key}) for f in functions}
+    reached = calls
+    while True:
+        further = {key: found.union(*(calls[other] for other in found)) for key, found in reached.items()}
+        if further == reached:
+            return {key for key, found in reached.items() if key in found}
+        reached = further
+
+
 def rebuild_block(
     block: Block,
     change: Callable[[Expr], Expr],
@@ -233,7 +265,7 @@ def _rebuild_statement(stmt: Stmt, change: Callable[[Expr], Expr], change_stmt: 
         return rebuild_block(block, change, change_stmt)
 
     match stmt:
-        case Assign(value=value):
+        case Assign(value=value) | Bind(value=value):
             return _with(stmt, value=rebuild(value, change))
         case Store(indices=indices, value=value):
             return _with(stmt, indices=_rebuild_all(indices, change), value=rebuild(value, change))

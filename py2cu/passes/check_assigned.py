@@ -15,6 +15,7 @@ from py2cu.ir.nodes import ArrayName, Load
 from py2cu.ir.statements import (
     Assert,
     Assign,
+    Bind,
     Block,
     Break,
     Continue,
@@ -124,7 +125,7 @@ class _Flow:
                 self.check_read(name, stmt.span, bound)
                 self.gaps[name] = Related(f"`{name}` is deleted here", stmt.span)
                 return bound - {name}
-            case Declare() | Evaluate() | Print() | Assert() | Remark():
+            case Declare() | Bind() | Evaluate() | Print() | Assert() | Remark():
                 return bound
             case _:
                 assert_never(stmt)

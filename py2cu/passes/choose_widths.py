@@ -11,7 +11,7 @@ A result that needs more bits than its operands gets a `Convert` of the left one
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import reduce
 
@@ -19,10 +19,10 @@ from py2cu.diagnostics import Reporter
 from py2cu.dtypes import Kind
 from py2cu.ir.extents import Binary, Constant, Constexpr, Name
 from py2cu.ir.intervals import Range, Reach, times
-from py2cu.ir.nodes import ArrayName, Call, Convert, Expr, Invoke, LaunchIndex, Load, Unary
+from py2cu.ir.nodes import ArrayName, Call, Convert, Expr, Invoke, Item, LaunchIndex, Load, Unary
 from py2cu.ir.statements import Assign, Block, Bound, For, Kernel, Return, Stmt
-from py2cu.ir.types import PY_INT, ArrayType, PythonType, ScalarType, Width
-from py2cu.ir.visit import all_expressions, called_functions, children, rebuild_block, statements
+from py2cu.ir.types import PY_INT, ArrayType, PythonType, ScalarType, TupleType, ValueType, Width
+from py2cu.ir.visit import all_expressions, children, in_rings, rebuild_block, statements
 from py2cu.passes.lower_semantics import EXTREMA
 from py2cu.passes.ranges import INT_MAX, Ranges, of_type
 
@@ -58,7 +58,7 @@ def _follow_calls(kernel: Kernel) -> tuple[Kernel, ...]:
         return ()
     functions = {function.key: replace(function, given=_unknown(function)) for function in kernel.functions}
     callers = (kernel, *reversed(kernel.functions))
-    ringed = _called_back(callers)
+    ringed = in_rings(kernel.functions)
     for _ in range(_ROUNDS):
         before = dict(functions)
         found: dict[str, dict[str, Range]] = {key: {} for key in functions}
@@ -73,16 +73,6 @@ def _follow_calls(kernel: Kernel) -> tuple[Kernel, ...]:
         if functions == before:
             break
     return tuple(functions.values())
-
-
-def _called_back(callers: Sequence[Kernel]) -> set[str]:
-    """The functions that are called by themselves, or by one that comes after them."""
-    seen: set[str] = set()
-    ringed: set[str] = set()
-    for caller in callers:
-        seen.add(caller.key)
-        ringed |= seen.intersection(called_functions(caller.body))
-    return ringed
 
 
 def _follow_calls_of(caller: Kernel, functions: dict[str, Kernel], found: dict[str, dict[str, Range]]) -> None:
@@ -109,11 +99,12 @@ def _join_arguments(known: dict[str, Range], function: Kernel, caller: Kernel, c
             known[name] = known[name].union(found) if name in known else found
 
 
-def _returned(function: Kernel, functions: tuple[Kernel, ...]) -> Range | None:
+def _returned(function: Kernel, functions: tuple[Kernel, ...]) -> tuple[Range, ...]:
+    """What the function returns, item by item where that is a tuple."""
     ranges = Ranges(replace(function, functions=functions))
     values = [s.value for s in statements(function.body) if isinstance(s, Return) and s.value is not None]
-    found = [ranges.of(value) for value in values]
-    return reduce(Range.union, found) if found else None
+    found = [ranges.results_of(value) for value in values]
+    return tuple(reduce(Range.union, items) for items in zip(*found, strict=True))
 
 
 class _Chooser:
@@ -127,7 +118,10 @@ class _Chooser:
     def run(self) -> Kernel:
         kernel = self.kernel
         body = rebuild_block(kernel.body, self.expression, self.statement)
-        locals_ = tuple((name, self.of_name(name, type_)) for name, type_ in kernel.locals)
+        locals_ = tuple(
+            (name, type_ if isinstance(type_, TupleType) else self.of_name(name, type_))
+            for name, type_ in kernel.locals
+        )
         parameters = tuple(
             p if isinstance(p.type, ArrayType) else replace(p, type=self.of_name(p.name, p.type))
             for p in kernel.parameters
@@ -137,10 +131,20 @@ class _Chooser:
             self.bounds.append({(f"blockDim.{axis}", f"gridDim.{axis}"): 1})
         if not kernel.key:
             self._bound_arrays()
-        result = kernel.result
-        if result == PY_INT and kernel.returned is not None:
-            result = replace(PY_INT, width=self.width(kernel.returned))
+        result = self.of_result(kernel.result) if kernel.returned else kernel.result
         return replace(kernel, body=body, locals=locals_, parameters=parameters, result=result)
+
+    def of_result(self, type_: ValueType | None) -> ValueType | None:
+        match type_:
+            case TupleType(items=items):
+                return TupleType(tuple(map(self.of_range, items, self.kernel.returned)))
+            case None:
+                return None
+            case _:
+                return self.of_range(type_, self.kernel.returned[0])
+
+    def of_range(self, type_: ScalarType, found: Range) -> ScalarType:
+        return replace(PY_INT, width=self.width(found)) if type_ == PY_INT else type_
 
     def _bound_arrays(self) -> None:
         """A flat index reaches its array's size; a constant one is known."""
@@ -183,7 +187,7 @@ class _Chooser:
             case LaunchIndex():
                 return replace(expr, type=replace(expr.type, width=Width.INT))
         # Never narrower than its operands: what is computed from them is computed in their type.
-        operands = (_width(child) for child in children(expr) if not isinstance(expr, Load | Convert | Invoke))
+        operands = (_width(child) for child in children(expr) if not isinstance(expr, Load | Convert | Invoke | Item))
         width = max(self.width(self.ranges.of(expr)), *operands, Width.INT, key=_ORDER.index)
         typed = replace(expr, type=replace(expr.type, width=width))
         return _widen_operands(typed)

@@ -8,14 +8,15 @@ A join that would change a value is refused.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from py2cu.diagnostics import Related, Reporter
 from py2cu.dtypes import Kind
 from py2cu.ir.extents import Constant, Name
-from py2cu.ir.nodes import Expr
+from py2cu.ir.nodes import Expr, Item, Tuple
 from py2cu.ir.statements import Assign, For, Kernel, Return
-from py2cu.ir.types import PY_INT, ElementType, PythonType, ScalarType
+from py2cu.ir.types import PY_INT, ElementType, PythonType, ScalarType, TupleType, ValueType
 from py2cu.ir.visit import statements
 from py2cu.passes.promotion import join, represents
 from py2cu.passes.type_expressions import Called, ExpressionTyper
@@ -24,9 +25,9 @@ from py2cu.source import Span
 RETURN = "return"  # the result of a device function, as if it were a local: it is joined over all returns
 
 
-def given_types(kernel: Kernel) -> dict[str, ScalarType]:
+def given_types(kernel: Kernel) -> dict[str, ValueType]:
     """Scalars that a call gives: parameters, dimensions, element indices."""
-    types: dict[str, ScalarType] = dict.fromkeys(kernel.dims, PY_INT)
+    types: dict[str, ValueType] = dict.fromkeys(kernel.dims, PY_INT)
     types |= {index.name: PY_INT for index in kernel.indices}
     types |= {p.name: p.type for p in kernel.parameters if isinstance(p.type, ElementType | PythonType)}
     return types
@@ -52,49 +53,101 @@ class _Local:
 
 
 def infer_locals(
-    kernel: Kernel, given: dict[str, ScalarType], trial: Called, reporter: Reporter
-) -> dict[str, ScalarType]:
+    kernel: Kernel, given: Mapping[str, ValueType], trial: Called, reporter: Reporter
+) -> dict[str, ValueType]:
     """Join each local over its assignments; repeated, since a loop's first line may read what its last assigns."""
     fixed = set(given) - {p.name for p in kernel.parameters}  # dimensions and indices
-    found: dict[str, _Local] = {}
+    found = _Locals()
     places = find_places(kernel)
     while True:
-        before = {name: local.type for name, local in found.items()}
+        before = found.types
         # Anew every round: a Python number that an earlier round saw may have become an element since.
-        found = {}
+        found = _Locals()
         typer = ExpressionTyper(kernel, {**given, **before}, trial, Reporter(reporter.file), places)
         for stmt in statements(kernel.body):
             match stmt:
                 case Assign(name=name, value=value) if name not in fixed:
                     if name in given:
-                        _join_into(found, name, Name(name, stmt.span, given[name]), stmt.span, is_given=True)
-                    _join_into(found, name, typer.expr(value), stmt.span)
+                        found.add(name, Name(name, stmt.span, given[name]), stmt.span, is_given=True)
+                    found.add(name, typer.whole(value), stmt.span)
                 case For(var=var) if var not in fixed:
-                    _join_into(found, var, Name(var, stmt.span, PY_INT), stmt.span)
+                    found.add(var, Name(var, stmt.span, PY_INT), stmt.span)
                 case Return(value=value) if value is not None:
-                    _join_into(found, RETURN, typer.expr(value), stmt.span)
-        if before == {name: local.type for name, local in found.items()}:
+                    found.add(RETURN, typer.whole(value), stmt.span)
+        if before == found.types:
             break
-    for name, local in found.items():
+    found.check_lengths(reporter)
+    for name, local in found.numbers.items():
         if kernel.key or name not in given:  # of a kernel's own parameter more is to be said
             _check_join(name, local, reporter)
-    return {name: local.type for name, local in found.items()}
+    return found.types
 
 
-def _join_into(found: dict[str, _Local], name: str, value: Expr, span: Span, is_given: bool = False) -> None:
-    if not isinstance(value.type, ElementType | PythonType):
-        return  # a name that this round does not know yet
-    local = found.setdefault(name, _Local(value.type, span))
-    local.origins.append(Related(f"`{name}` is {value.type} here", span))
-    if isinstance(value.type, PythonType):
+@dataclass(slots=True)
+class _Locals:
+    """What is known so far: of every number, a tuple's items called `t[0]`, `t[1]`, and how many items a local has."""
+
+    numbers: dict[str, _Local] = field(default_factory=dict)
+    lengths: dict[str, dict[int, Span]] = field(default_factory=dict)  # and where it has them; 0 of a number
+
+    def add(self, name: str, value: Expr, span: Span, is_given: bool = False) -> None:
+        """Join what `name` is with one assignment; a value that this round does not know yet says nothing."""
+        match value.type:
+            case ElementType() | PythonType():
+                self.lengths.setdefault(name, {}).setdefault(0, span)
+                _join_into(self.numbers, name, value, value.type, span, is_given)
+            case TupleType(items=types):
+                self.lengths.setdefault(name, {}).setdefault(len(types), span)
+                items = (
+                    value.items
+                    if isinstance(value, Tuple)
+                    else [Item(value, at, value.span) for at in range(len(types))]
+                )
+                for at, (item, type_) in enumerate(zip(items, types, strict=True)):
+                    _join_into(self.numbers, _item(name, at), item, type_, span)
+
+    @property
+    def types(self) -> dict[str, ValueType]:
+        """By name; a local of several lengths has the first."""
+        return {name: self._type(name, next(iter(lengths))) for name, lengths in self.lengths.items()}
+
+    def _type(self, name: str, length: int) -> ValueType:
+        if length == 0:
+            return self.numbers[name].type
+        return TupleType(tuple(self.numbers[_item(name, at)].type for at in range(length)))
+
+    def check_lengths(self, reporter: Reporter) -> None:
+        for name, lengths in self.lengths.items():
+            if len(lengths) > 1:
+                (first, _), (other, span), *_ = lengths.items()
+                what = "this function returns" if name == RETURN else f"`{name}` is"
+                related = [Related(f"{_counted(length)} here", place) for length, place in lengths.items()]
+                message = f"{what} {_counted(first)} on one path and {_counted(other)} on another"
+                reporter.error("P312", message, span, "as many values on every path", related)
+
+
+def _item(name: str, at: int) -> str:
+    return f"{name}[{at}]"
+
+
+def _counted(length: int) -> str:
+    return f"a tuple of {length}" if length else "one number"
+
+
+def _join_into(
+    found: dict[str, _Local], name: str, value: Expr, type_: ScalarType, span: Span, is_given: bool = False
+) -> None:
+    local = found.setdefault(name, _Local(type_, span))
+    local.origins.append(Related(f"`{name}` is {type_} here", span))
+    if isinstance(type_, PythonType):
         if isinstance(value, Constant):
             if value not in local.constants:
                 local.constants.append(value)
         elif is_given or not (isinstance(value, Name) and value.id == name):
             local.computed = True
-    met = join(local.type, value.type)
+    met = join(local.type, type_)
     if met is None:
-        local.clash = value.type
+        local.clash = type_
     else:
         local.type = met
 

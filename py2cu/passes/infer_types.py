@@ -10,13 +10,13 @@ joins locals. Here device functions get an instance for every set of argument ty
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from py2cu.diagnostics import Reporter
 from py2cu.ir.extents import Constant, Parameter
 from py2cu.ir.statements import Block, Break, Buffer, If, Kernel, Remark, Return, While
-from py2cu.ir.types import PY_INT, ArrayType, ElementType, PythonType, ScalarType, Type
+from py2cu.ir.types import PY_INT, ArrayType, ElementType, PythonType, TupleType, Type, ValueType
 from py2cu.ir.visit import all_expressions, statements
 from py2cu.passes.infer_locals import RETURN, find_places, given_types, infer_locals
 from py2cu.passes.type_expressions import Called
@@ -55,7 +55,7 @@ def _with_dtype(buffer: Buffer, kernel: Kernel) -> Buffer:
     return replace(buffer, type=replace(buffer.type, dtype=kernel.array_type(buffer.like).dtype))
 
 
-def _check_annotations(kernel: Kernel, types: dict[str, ScalarType], reporter: Reporter) -> None:
+def _check_annotations(kernel: Kernel, types: Mapping[str, ValueType], reporter: Reporter) -> None:
     """Refuse an annotation that says another type than the values do: Python's annotations convert nothing."""
     for annotation in kernel.annotated:
         found, said = types.get(annotation.name, annotation.type), annotation.type
@@ -73,7 +73,7 @@ def _check_constants(body: Block, reporter: Reporter) -> None:
             reporter.error("P305", "this constant does not fit 64 bits", node.span, hint)
 
 
-def _with_joined_parameters(kernel: Kernel, locals_: dict[str, ScalarType], reporter: Reporter) -> Kernel:
+def _with_joined_parameters(kernel: Kernel, locals_: dict[str, ValueType], reporter: Reporter) -> Kernel:
     """Parameters that are assigned to were joined with what they get; they are no locals.
 
     A device function takes the joined type, a kernel's caller has been told another.
@@ -81,6 +81,8 @@ def _with_joined_parameters(kernel: Kernel, locals_: dict[str, ScalarType], repo
     parameters = []
     for parameter in kernel.parameters:
         joined = locals_.pop(parameter.name, parameter.type)
+        if isinstance(joined, TupleType):
+            joined = parameter.type  # `infer_locals` refused it
         if joined != parameter.type and not kernel.key:
             message = f"the parameter `{parameter.name}` is {parameter.type} and becomes {joined}"
             reporter.error("P306", message, parameter.span, "give what is computed another name")
@@ -100,10 +102,10 @@ class Instances:
         self.reporter = reporter
         self.found: dict[str, Kernel] = {}
         self._begun: set[str] = set()
-        self._results: dict[str, ScalarType | None] = {}
+        self._results: dict[str, ValueType | None] = {}
         self._tried: set[str] | None = None  # in this round of trials; None between them
 
-    def result(self, key: str, types: Sequence[Type]) -> tuple[str, ScalarType | None]:
+    def result(self, key: str, types: Sequence[Type]) -> tuple[str, ValueType | None]:
         """The instance's key and the type of its result; None for a function that calls itself before it is known."""
         name = _instance(key, types)
         if self._tried is not None:
@@ -130,15 +132,16 @@ class Instances:
         function = _instantiate(self.templates[key], types, name)
         self._results[name] = _infer(function, self.result, self.result, Reporter(self.reporter.file)).result
 
-    def call(self, key: str, types: Sequence[Type]) -> tuple[str, ScalarType | None]:
+    def call(self, key: str, types: Sequence[Type]) -> tuple[str, ValueType | None]:
         """The instance's key and the type of its result; the instance is in `found` once its own calls are."""
         name, result = self.result(key, types)
         if name not in self._begun:
             self._begun.add(name)
-            typed = _infer(_instantiate(self.templates[key], types, name), self.result, self.call, self.reporter)
+            reporter = self.reporter.within(self.templates[key].elsewhere)
+            typed = _infer(_instantiate(self.templates[key], types, name), self.result, self.call, reporter)
             if typed.result is not None and falls_through(typed.body):
                 message = f"`{typed.name}` may end without a value"
-                self.reporter.error("P106", message, typed.span, "return one on every path")
+                reporter.error("P106", message, typed.span, "return one on every path")
             self.found[name] = typed
         return name, result
 

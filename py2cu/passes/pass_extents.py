@@ -14,20 +14,16 @@ from py2cu.ir.extents import Name, Parameter
 from py2cu.ir.nodes import ArrayName, Expr, Invoke, Load
 from py2cu.ir.statements import Kernel, Store
 from py2cu.ir.types import PythonType, Width
-from py2cu.ir.visit import all_expressions, called_functions, rebuild, rebuild_block, statements
+from py2cu.ir.visit import all_expressions, in_rings, rebuild, rebuild_block, statements
 
 _INDEX = PythonType(Kind.INT, Width.INDEX)
 
 
 def pass_extents(kernel: Kernel, reporter: Reporter) -> Kernel:
-    """The kernel with functions that take what their bodies use, and nothing else.
-
-    One that is called before its turn, in a ring of calls, takes all that it might use.
-    """
+    """The kernel with functions that take what their bodies use; those that call each other, all that they might use."""
     done: dict[str, Kernel] = {}
-    ringed: set[str] = set()
+    ringed = in_rings(kernel.functions)
     for function in kernel.functions:
-        ringed |= {key for key in called_functions(function.body) if key not in done}
         function = _with_arguments(function, done, kernel)
         done[function.key] = _with_used_parameters(function, function.key in ringed)
     return replace(_with_arguments(kernel, done, kernel), functions=tuple(done.values()))

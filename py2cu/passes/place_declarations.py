@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from py2cu.diagnostics import Reporter
 from py2cu.ir.statements import Assign, Block, Declare, Kernel, Stmt, Trivia
-from py2cu.ir.types import ScalarType
+from py2cu.ir.types import TupleType, ValueType
 from py2cu.ir.visit import blocks, expressions, names_in, statements
 
 
@@ -26,7 +26,7 @@ def place_declarations(kernel: Kernel, reporter: Reporter) -> Kernel:
     return replace(kernel, body=_declare(kernel.body, locals_))
 
 
-def _declare(block: Block, locals_: dict[str, ScalarType]) -> Block:
+def _declare(block: Block, locals_: dict[str, ValueType]) -> Block:
     """`block` with each of these locals declared by, before or in the first statement that mentions it."""
     order = {name: place for place, name in enumerate(locals_)}
     mentioned = [_mentions((stmt,)) & order.keys() for stmt in block]
@@ -40,12 +40,12 @@ def _declare(block: Block, locals_: dict[str, ScalarType]) -> Block:
     return tuple(done)
 
 
-def _declare_at(stmt: Stmt, new: dict[str, ScalarType], only_here: set[str]) -> Block:
+def _declare_at(stmt: Stmt, new: dict[str, ValueType], only_here: set[str]) -> Block:
     """`stmt` with the declarations of the `new` locals; one that a single nested block needs goes there."""
     own = _own_mentions(stmt)
     inside = [_mentions(block) for block in blocks(stmt)]
     leads: list[Stmt] = []
-    deeper: dict[int, dict[str, ScalarType]] = {}
+    deeper: dict[int, dict[str, ValueType]] = {}
     for name, type_ in new.items():
         holders = [place for place, names in enumerate(inside) if name in names]
         if name in only_here - own and len(holders) == 1:
@@ -53,6 +53,7 @@ def _declare_at(stmt: Stmt, new: dict[str, ScalarType], only_here: set[str]) -> 
         elif isinstance(stmt, Assign) and stmt.name == name:
             stmt = replace(stmt, declares=type_)
         else:
+            assert not isinstance(type_, TupleType), name
             leads.append(Declare(name, type_, stmt.span, Trivia(above=stmt.trivia.above)))
             stmt = replace(stmt, trivia=replace(stmt.trivia, above=()))
     for place, names_inside in deeper.items():
@@ -71,6 +72,6 @@ def _own_mentions(stmt: Stmt) -> set[str]:
     return read | {stmt.name} if isinstance(stmt, Assign) else read
 
 
-def _in_block(stmt: Stmt, place: int, locals_: dict[str, ScalarType]) -> Stmt:
+def _in_block(stmt: Stmt, place: int, locals_: dict[str, ValueType]) -> Stmt:
     field = ("body", "orelse")[place]
     return replace(stmt, **{field: _declare(blocks(stmt)[place], locals_)})  # type: ignore[arg-type]

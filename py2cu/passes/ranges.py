@@ -25,14 +25,16 @@ from py2cu.ir.nodes import (
     Expr,
     Extent,
     Invoke,
+    Item,
     LaunchIndex,
     Load,
     Select,
+    Tuple,
     Unary,
 )
 from py2cu.ir.statements import Assign, Block, For, Kernel, Stmt, While
-from py2cu.ir.types import PY_INT, ArrayType, ElementType, PythonType, Type, kind_of
-from py2cu.ir.visit import blocks, names_in
+from py2cu.ir.types import PY_INT, ArrayType, ElementType, PythonType, TupleType, Type, kind_of
+from py2cu.ir.visit import blocks, names_in, statements
 
 INT_MAX: Final = 2**31 - 1
 _NOTHING: Final = Range(0, 0, {})
@@ -47,6 +49,10 @@ class Ranges:
         self.names: dict[str, Range] = {name: natural({(name,): 1}) for name in kernel.dims}
         self.names |= dict(kernel.given)
         self.results = {function.key: function.returned for function in kernel.functions}
+        assigned = [stmt for stmt in statements(kernel.body) if isinstance(stmt, Assign)]
+        count = Counter(stmt.name for stmt in assigned)
+        results = [stmt for stmt in assigned if isinstance(stmt.value, Invoke) and count[stmt.name] == 1]
+        self.tuples = {stmt.name: stmt.value for stmt in results if isinstance(stmt.value.type, TupleType)}
         for index in kernel.indices:
             below = plus(self.of(index.extent).reach, {(): -1})
             self.names[index.name] = Range(0, math.inf, below)
@@ -189,12 +195,30 @@ class Ranges:
                 return self._binary(expr)
             case Call():
                 return self._call(expr)
-            case Invoke(function=function):
-                return self.results.get(function) or of_type(expr.type)
-            case Unary() | Extent() | ArrayName():
+            case Item(value=value, at=at):
+                return self.results_of(value)[at]
+            case Invoke() if not isinstance(expr.type, TupleType):
+                return self.results_of(expr)[0]
+            case Invoke() | Tuple() | Unary() | Extent() | ArrayName():
                 return of_type(expr.type)
             case _:
                 assert_never(expr)
+
+    def results_of(self, value: Expr) -> tuple[Range, ...]:
+        """The values of `value`, item by item where it is a tuple."""
+        match value:
+            case Tuple(items=items):
+                return tuple(map(self.of, items))
+            case Name(id=name) if name in self.tuples:
+                return self.results_of(self.tuples[name])
+            case Invoke(function=function) if self.results.get(function):
+                return self.results[function]
+            case Name(type=TupleType(items=types)) | Invoke(type=TupleType(items=types)):
+                return tuple(map(of_type, types))
+            case Invoke():
+                return (of_type(value.type),)
+            case _:
+                return (self.of(value),)
 
     def _convert(self, value: Range, source: Type, target: Type) -> Range:
         if isinstance(source, ElementType | PythonType) and isinstance(target, ElementType | PythonType):

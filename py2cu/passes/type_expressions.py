@@ -9,7 +9,7 @@ Every promotion becomes a `Convert`; what has no meaning that C++ could keep is 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
@@ -26,13 +26,27 @@ from py2cu.ir.nodes import (
     Expr,
     Extent,
     Invoke,
+    Item,
     LaunchIndex,
     Load,
     Select,
+    Tuple,
     Unary,
 )
 from py2cu.ir.statements import Kernel
-from py2cu.ir.types import PY_BOOL, PY_FLOAT, PY_INT, UNKNOWN, ElementType, PythonType, ScalarType, Type, kind_of
+from py2cu.ir.types import (
+    PY_BOOL,
+    PY_FLOAT,
+    PY_INT,
+    UNKNOWN,
+    ElementType,
+    PythonType,
+    ScalarType,
+    TupleType,
+    Type,
+    ValueType,
+    kind_of,
+)
 from py2cu.passes.promotion import constant_as, constant_type, join, represents, rounded
 from py2cu.source import Span
 
@@ -40,7 +54,7 @@ ARITHMETIC = frozenset(["+", "-", "*", "/", "//", "%", "**"])
 SHIFTS = frozenset(("<<", ">>"))
 _EXACT = {"+": operator.add, "-": operator.sub, "*": operator.mul}
 
-Called = Callable[[str, Sequence[Type]], tuple[str, ScalarType | None]]
+Called = Callable[[str, Sequence[Type]], tuple[str, ValueType | None]]
 """The key of a device function's instance for arguments of these types, and the type of its result."""
 
 
@@ -49,13 +63,21 @@ class ExpressionTyper:
     """Types the expressions of one kernel; `called` answers for its device functions."""
 
     kernel: Kernel
-    types: dict[str, ScalarType]
+    types: Mapping[str, ValueType]
     called: Called
     reporter: Reporter
     places: dict[str, Span] = field(default_factory=dict)  # where the names that messages explain are bound
 
     def expr(self, expr: Expr) -> Expr:
-        """`expr` typed, operands converted to the type in which they meet."""
+        """`expr` typed, where a number is wanted."""
+        typed = self.whole(expr)
+        if isinstance(typed.type, TupleType):
+            self.error("P312", f"{typed.type} is no number", expr.span, "take one of its items: `t[0]`, or unpack it")
+            return Constant(0, expr.span, PY_INT)
+        return typed
+
+    def whole(self, expr: Expr) -> Expr:
+        """`expr` typed, operands converted to the type in which they meet; it may be a tuple."""
         match expr:
             case Constant(value=value):
                 return replace(expr, type=constant_type(value))
@@ -93,8 +115,36 @@ class ExpressionTyper:
                 return replace(expr, type=self.kernel.array_type(name))
             case Convert():
                 return expr
+            case Tuple(items=items):
+                typed = tuple(map(self.expr, items))
+                type_ = TupleType(tuple(map(scalar, typed))) if all(map(known, typed)) else UNKNOWN
+                return replace(expr, items=typed, type=type_)
+            case Item():
+                return self.item(expr)
             case _:
                 assert_never(expr)
+
+    def item(self, expr: Item) -> Expr:
+        """One item of a tuple, which has as many as it is unpacked into; a negative index counts from the end."""
+        value = self.whole(expr.value)
+        if known(value) and expr.count:
+            self.error("P312", f"{value.type} is one number, not {expr.count}", expr.span, "assign it to one name")
+        elif known(value):
+            hint = 'make it a parameter: `Float32[Tensor, "n"]`'
+            self.error("P401", "only array parameters are indexed", expr.span, hint)
+        if not isinstance(value.type, TupleType):
+            return expr
+        items = value.type.items
+        if expr.count not in (0, len(items)):
+            message = f"{len(items)} values for {expr.count} names"
+            self.error("P312", message, expr.span, "as many names as values", self.origins(value))
+            return expr
+        if not -len(items) <= expr.at < len(items):
+            message = f"{value.type} has no item {expr.at}"
+            self.error("P312", message, expr.span, f"it has 0 to {len(items) - 1}", self.origins(value))
+            return expr
+        at = expr.at % len(items)
+        return replace(expr, value=value, at=at, type=items[at])
 
     def stored(self, value: Expr, element: ElementType) -> Expr:
         if isinstance(value, Constant) and element.dtype.kind is not Kind.FLOAT:
@@ -324,6 +374,16 @@ class ExpressionTyper:
                 "P305", f"{constant.value} does not fit {dtype}, the type it meets here", constant.span,
                 f"{dtype} holds {dtype.low} to {dtype.high}; cast the element first: `int(…)`", origins,
             )  # fmt: skip
+
+    def whole_as(self, value: Expr, type_: ValueType) -> Expr:
+        """`value`, a number or a tuple, as `type_`."""
+        match type_:
+            case ElementType() | PythonType():
+                return self.convert(value, type_)
+            case TupleType(items=types) if isinstance(value, Tuple) and len(value.items) == len(types):
+                return replace(value, items=tuple(map(self.convert, value.items, types)), type=type_)
+            case TupleType():
+                return value if value.type in (type_, UNKNOWN) else Convert(value, type_, value.span)
 
     def convert(self, value: Expr, type_: ScalarType) -> Expr:
         """`value` as `type_`; constants change in place."""

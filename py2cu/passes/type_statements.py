@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from py2cu.dtypes import Kind
 from py2cu.ir.nodes import Expr
 from py2cu.ir.statements import Assert, Assign, Evaluate, Field, For, If, Print, Return, Stmt, Store, While
-from py2cu.ir.types import PY_FLOAT, PY_INT, ElementType, kind_of
+from py2cu.ir.types import PY_FLOAT, PY_INT, ElementType, ScalarType, TupleType, kind_of
 from py2cu.ir.visit import blocks
 from py2cu.passes.infer_locals import RETURN
 from py2cu.passes.type_expressions import ExpressionTyper, known, scalar
@@ -26,9 +26,9 @@ class StatementTyper(ExpressionTyper):
     def statement(self, stmt: Stmt) -> Stmt:
         match stmt:
             case Assign(name=name, value=value):
-                typed = self.expr(value)
+                typed = self.whole(value)
                 # A local without a type is only assigned from names that were refused.
-                return replace(stmt, value=self.convert(typed, self.types[name])) if name in self.types else stmt
+                return replace(stmt, value=self.whole_as(typed, self.types[name])) if name in self.types else stmt
             case Store(array=array, indices=indices, value=value):
                 element = ElementType(self.kernel.array_type(array).dtype)
                 stored = self.stored(self.expr(value), element)
@@ -38,13 +38,13 @@ class StatementTyper(ExpressionTyper):
             case For(start=start, stop=stop, step=step, body=body, var=var):
                 bounds = [self.integer(self.expr(bound), "a bound of `range`") for bound in (start, stop, step)]
                 start, stop, step = bounds
-                loop = replace(stmt, start=start, stop=stop, step=step, type=self.types.get(var, PY_INT))
+                loop = replace(stmt, start=start, stop=stop, step=step, type=self.counter(var))
                 return replace(loop, body=self.block(body), orelse=self.block(stmt.orelse))
             case While(test=test, body=body):
                 return replace(stmt, test=self.test(test), body=self.block(body), orelse=self.block(stmt.orelse))
             case Return(value=value) if value is not None:
-                returned = self.expr(value)
-                return replace(stmt, value=self.convert(returned, self.types.get(RETURN, PY_INT)))
+                returned = self.whole(value)
+                return replace(stmt, value=self.whole_as(returned, self.types.get(RETURN, PY_INT)))
             case Evaluate(call=call):
                 return replace(stmt, call=self.invoke(call))
             case Print(values=values, fields=fields):
@@ -55,6 +55,11 @@ class StatementTyper(ExpressionTyper):
             case _:
                 assert not blocks(stmt)
                 return stmt
+
+    def counter(self, var: str) -> ScalarType:
+        """The type of a loop's variable; one that is a tuple elsewhere was refused."""
+        found = self.types.get(var, PY_INT)
+        return PY_INT if isinstance(found, TupleType) else found
 
     def printed(self, value: Expr, field: Field) -> tuple[Expr, Field]:
         """A value as its format prints it, and the format with the letter that the type makes of it."""

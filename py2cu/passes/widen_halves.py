@@ -78,7 +78,8 @@ def _wide(value: Expr) -> Expr:
         case Convert(value=Call(function="builtins.abs") as magnitude, type=type_) if _is_rounded(type_):
             return magnitude  # no rounding happened
         case Constant(value=number, type=ElementType(dtype=dtype)) if _is_half(value.type):
-            return replace(value, value=as_float(dtype, number), type=_SINGLE)
+            held = as_float(dtype, number)  # which the digits in the source need not say
+            return replace(value, value=held, type=_SINGLE, text=value.text if held.is_integer() else "")
         case _ if _is_rounded(value.type) and not _is_half(value.type):
             return Call(WIDENED, (value,), value.span, _wide_type(value.type))
         case _:

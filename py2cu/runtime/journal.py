@@ -32,34 +32,38 @@ class Finding:
     line: int
     place: Place
     is_open: bool = False
+    file: str = ""  # where it is not the kernel's own
 
     def __str__(self) -> str:
         block, thread = self.place
-        return f"line {self.line}: {self.message} (block {block}, thread {thread})"
+        where = f"{os.path.basename(self.file)}, line {self.line}" if self.file else f"line {self.line}"
+        return f"{where}: {self.message} (block {block}, thread {thread})"
 
 
 class Journal:
     """The state of the running thread and the findings of its launch."""
 
-    __slots__ = ("_findings", "_from_end", "_reserved", "contracts", "doubt", "place")
+    __slots__ = ("_findings", "_from_end", "_reserved", "contracts", "doubt", "home", "place")
 
     def __init__(self) -> None:
+        self.home = ""  # the kernel's file
         self.doubt = False  # what the thread stores from here on may be anything
         self.contracts = True  # a multiply-add may be rounded once
         self.place = NOWHERE
-        self._findings: dict[tuple[str, int], Finding] = {}
+        self._findings: dict[tuple[str, str, int], Finding] = {}
         self._from_end: frozenset[FromEnd] = frozenset()
         self._reserved: dict[int, str] = {}
 
     def start(
         self,
+        home: str = "",
         from_end: Iterable[FromEnd] = (),
         reserved: Iterable[tuple[int, str]] = (),
         *,
         contracts: bool = True,
     ) -> None:
-        """A launch begins."""
-        self.doubt, self.contracts, self.place, self._findings = False, contracts, NOWHERE, {}
+        """A launch of a kernel of the file `home` begins."""
+        self.home, self.doubt, self.contracts, self.place, self._findings = home, False, contracts, NOWHERE, {}
         self._from_end, self._reserved = frozenset(from_end), dict(reserved)
 
     def counts_from_end(self, axis: int, index: int) -> bool:
@@ -76,16 +80,22 @@ class Journal:
 
     def note(self, about: str, detail: str, *, is_open: bool = False) -> None:
         """Keep a finding; `about` is the same for every thread, `detail` is the first one's."""
-        line = kernel_line()
-        self._findings.setdefault((about, line), Finding(f"{about}: {detail}", line, self.place, is_open))
+        file, line = kernel_place()
+        file = file if self.home and file != self.home else ""
+        self._findings.setdefault((about, file, line), Finding(f"{about}: {detail}", line, self.place, is_open, file))
 
 
 def kernel_line() -> int:
-    """The line of the user's code that runs: the innermost one outside the simulator."""
+    """The line of the user's code that runs."""
+    return kernel_place()[1]
+
+
+def kernel_place() -> tuple[str, int]:
+    """File and line of the user's code that runs: the innermost outside the simulator."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(_RUNTIME):
         frame = frame.f_back
-    return frame.f_lineno if frame is not None else 0
+    return (frame.f_code.co_filename, frame.f_lineno) if frame is not None else ("", 0)
 
 
 THREAD: Final = Journal()

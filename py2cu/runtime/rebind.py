@@ -1,7 +1,8 @@
 """The kernel function with its globals replaced: same code object, so breakpoints and tracebacks stay the user's.
 
 In: a Python function. Out: `Rebound`: a function that runs the same code on typed stand-ins for `math`, casts and the
-like, and `place(...)`, which tells it (and every helper of its module) what `threadIdx` and the others are now.
+like, and `place(...)`, which tells it (and every helper of its module, and those that it calls in other modules) what
+`threadIdx` and the others are now.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from types import CellType, FunctionType, ModuleType, SimpleNamespace
 from typing import Any, Final, Self
 
 from py2cu import vocabulary
+from py2cu.live import called_functions, is_library
 from py2cu.runtime.buffers import as_table, make_local
 from py2cu.runtime.functions import BUILTINS, members, typed
 from py2cu.runtime.python_integers import Integer
@@ -46,15 +48,16 @@ class ModuleStandIn(SimpleNamespace):
 
 
 class Rebound:
-    """A kernel ready to be called thread by thread; the plain functions beside it are rebound with it."""
+    """A kernel ready to be called thread by thread; the plain functions that it calls are rebound with it."""
 
     def __init__(self, function: FunctionType, *, stops: bool = True) -> None:
         self._launch: dict[str, Coordinate] = {}
         self._slots: list[tuple[Callable[[Coordinate], None], str]] = []  # what to set, to which launch object
         self._modules: dict[str, ModuleStandIn] = {}
+        self._stops = stops
         self._home = function.__globals__
-        self._globals: dict[str, Any] = {}
-        self._fill_globals(stops)
+        self._called = frozenset(called_functions(function))
+        self._namespaces: dict[int, dict[str, Any]] = {}  # stand-ins for the globals of each module
         self.code = function.__code__
         self.call: Callable[..., object] = self._rebuild(function)
 
@@ -64,13 +67,17 @@ class Rebound:
         for put, name in self._slots:
             put(self._launch[name])
 
-    def _fill_globals(self, stops: bool) -> None:
-        own = self._home.get("__builtins__", builtins)
-        plain = vars(own) if isinstance(own, ModuleType) else own
-        for name, value in self._home.items():
-            self._bind(self._globals, name, value)
-        silenced = {} if stops else {"breakpoint": lambda *_, **__: None}
-        self._globals["__builtins__"] = {**plain, **BUILTINS, **silenced}
+    def _namespace(self, home: dict[str, Any]) -> dict[str, Any]:
+        """The stand-ins for the globals `home`."""
+        if id(home) not in self._namespaces:
+            made = self._namespaces[id(home)] = dict[str, Any]()
+            own = home.get("__builtins__", builtins)
+            plain = vars(own) if isinstance(own, ModuleType) else own
+            for name, value in home.items():
+                self._bind(made, name, value)
+            silenced = {} if self._stops else {"breakpoint": lambda *_, **__: None}
+            made["__builtins__"] = {**plain, **BUILTINS, **silenced}
+        return self._namespaces[id(home)]
 
     def _bind(self, namespace: dict[str, Any], name: str, value: object) -> None:
         """Enter `value`, or its stand-in, under `name`."""
@@ -90,7 +97,7 @@ class Rebound:
             return make_local
         if type(value).__module__.startswith("py2cu."):  # a device function behind its decorator
             value = getattr(value, "python", value)
-        if isinstance(value, FunctionType) and value.__globals__ is self._home:
+        if isinstance(value, FunctionType) and (value.__globals__ is self._home or value in self._called):
             return self._rebuild(value)
         replacement = typed(value)
         return value if replacement is None else replacement
@@ -100,6 +107,7 @@ class Rebound:
         if name in self._modules:
             return self._modules[name]
         replaced: dict[str, object] = dict(members(name))
+        replaced |= self._members(module)
         if name == "numba.cuda":
             replaced |= {"grid": self._grid, "gridsize": self._grid_size}
         if name in ("py2cu", "py2cu.vocabulary"):
@@ -113,9 +121,21 @@ class Rebound:
             made.cuda = self._module(cuda)
         return made
 
+    def _members(self, module: ModuleType) -> dict[str, object]:
+        """Stand-ins for what a module of the user's has: numbers, functions that the kernel calls, modules in it."""
+        if is_library(module.__name__):
+            return {}
+        made: dict[str, object] = {}
+        for name, value in [*vars(module).items()]:
+            is_inside = isinstance(value, ModuleType) and value.__name__.startswith(f"{module.__name__}.")
+            if is_inside or value.__class__ is int or (isinstance(value, FunctionType) and value in self._called):
+                made[name] = self._stand_in(value)
+        return {name: value for name, value in made.items() if value is not vars(module)[name]}
+
     def _rebuild(self, function: FunctionType) -> FunctionType:
         cells = tuple(self._cell(cell) for cell in function.__closure__ or ())
-        made = FunctionType(function.__code__, self._globals, function.__name__, function.__defaults__, cells or None)
+        namespace = self._namespace(function.__globals__)
+        made = FunctionType(function.__code__, namespace, function.__name__, function.__defaults__, cells or None)
         made.__kwdefaults__ = function.__kwdefaults__
         return made
 

@@ -83,7 +83,7 @@ def simulate(
     missing = [p.name for p in signature.outputs if p.name not in arguments]
     if missing:
         raise ValueError(f"`{signature.name}` is to be given its outputs: {', '.join(missing)}")
-    THREAD.start(signature.from_end, signature.reserved, contracts=contracts)
+    THREAD.start(function.__code__.co_filename, signature.from_end, signature.reserved, contracts=contracts)
     views = _make_views(signature, arguments)
     threads = 0
     try:

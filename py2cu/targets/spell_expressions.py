@@ -24,13 +24,15 @@ from py2cu.ir.nodes import (
     Expr,
     Extent,
     Invoke,
+    Item,
     LaunchIndex,
     Load,
     Select,
+    Tuple,
     Unary,
 )
 from py2cu.ir.statements import Kernel, Space
-from py2cu.ir.types import PY_INT, UNKNOWN, ElementType, PythonType, Type, Width
+from py2cu.ir.types import PY_INT, UNKNOWN, ElementType, PythonType, TupleType, Type, Width
 from py2cu.passes.promotion import as_float, rounded_directly
 from py2cu.targets.c_types import (
     C_RANK,
@@ -116,6 +118,8 @@ class ExpressionSpeller:
                 return self.dialect.widths[width]
             case PythonType(kind=kind):
                 return "bool" if kind is Kind.BOOL else "double"
+            case TupleType():
+                return ""  # nothing is computed with it
             case _:
                 raise AssertionError(f"no C type for {type_}")
 
@@ -175,8 +179,10 @@ class ExpressionSpeller:
             case ArrayName(id=name):
                 rank = len(self.kernel.array_type(name).dims) if self.kernel.buffer(name) else 1
                 return Spelled(self.name(name) if rank == 1 else f"&{self.name(name)}{'[0]' * rank}", PRIMARY, "")
-            case Extent():
-                raise AssertionError("an extent reached the targets")
+            case Item(value=value, field=field_, type=type_):
+                return Spelled(f"{self.expr(value).text}.{field_}", PRIMARY, self.c_type(type_))
+            case Extent() | Tuple():
+                raise AssertionError(f"{expr} reached the targets")
             case _:
                 assert_never(expr)
 
@@ -347,6 +353,15 @@ class ExpressionSpeller:
             return self.assigned(arg, c_type).text
         spelled = self.expr(arg)
         return spelled.text if spelled.c_type == "double" else f"static_cast<double>({spelled.text})"
+
+    def braced(self, items: Sequence[Expr], types: Sequence[Type]) -> str:
+        """`{a, b}`: braces let C convert nothing that may lose; a Python integer in a wider one does not."""
+        texts = []
+        for item, type_ in zip(items, types, strict=True):
+            spelled, wanted = self.expr(item), self.c_type(type_)
+            widens = {spelled.c_type, wanted} <= {"int", "index_t", "int64_t"} and keeps_value(spelled.c_type, wanted)
+            texts.append(spelled.text if widens else self.exactly(item, type_))
+        return f"{{{', '.join(texts)}}}"
 
     def exactly(self, arg: Expr, type_: Type) -> str:
         spelled = self.expr(arg)

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Final, assert_never
 
 from py2cu.ir.extents import Binary, Constant, Name
-from py2cu.ir.nodes import BoolOp, Compare, Convert, Expr, Load, Select, Unary
+from py2cu.ir.nodes import BoolOp, Compare, Convert, Expr, Load, Select, Tuple, Unary
 from py2cu.ir.statements import (
     Assert,
     Assign,
+    Bind,
     Block,
     Break,
     Continue,
@@ -28,7 +29,7 @@ from py2cu.ir.statements import (
     Trivia,
     While,
 )
-from py2cu.ir.types import PY_BOOL, ElementType, Type
+from py2cu.ir.types import PY_BOOL, ElementType, TupleType, Type
 from py2cu.ir.visit import children, walk
 from py2cu.targets.c_types import arithmetic_type, common_type
 from py2cu.targets.spell_expressions import PRIMARY, TERNARY, ExpressionSpeller, Spelled
@@ -75,6 +76,9 @@ class Speller(ExpressionSpeller):
                 yield Line(f"{pad}{self.assignment(stmt)}")
             case Declare(name=name, type=type_):
                 yield Line(f"{pad}{self.type_text(type_)} {self.name(name)};")
+            case Bind(names=names, value=value, is_const=is_const):
+                declared = f"{'const ' if is_const else ''}auto [{', '.join(map(self.name, names))}]"
+                yield Line(f"{pad}{declared} = {self.expr(value).text};")
             case Store(array=array, indices=indices, value=value, augmented=augmented):
                 c_type = self.kernel.array_type(array).dtype.c
                 load = Load(array, indices)
@@ -87,6 +91,8 @@ class Speller(ExpressionSpeller):
                 yield from self.controlled(f"{pad}{self.loop_head(stmt)}", stmt.body, depth)
             case While(test=test, body=body):
                 yield from self.controlled(f"{pad}while ({self.expr(test).text})", body, depth)
+            case Return(value=Tuple(items=items)) if isinstance(self.kernel.result, TupleType):
+                yield Line(f"{pad}return {self.braced(items, self.kernel.result.items)};")
             case Return(value=value) if value is not None:
                 assert self.kernel.result is not None
                 yield Line(f"{pad}return {self.assigned(value, self.c_type(self.kernel.result)).text};")
@@ -105,6 +111,8 @@ class Speller(ExpressionSpeller):
                 assert_never(stmt)
 
     def assignment(self, stmt: Assign) -> str:
+        if isinstance(stmt.declares, TupleType):
+            return f"const auto {self.name(stmt.name)} = {self.expr(stmt.value).text};"
         if stmt.declares is not None:
             c_type = self.c_type(stmt.declares)
             return f"{self.type_text(stmt.declares)} {self.name(stmt.name)} = {self.assigned(stmt.value, c_type).text};"
@@ -206,7 +214,7 @@ class Speller(ExpressionSpeller):
     def needs_braces(self, body: Block) -> bool:
         if len(body) != 1 or any(body[0].trivia.above):
             return True
-        return isinstance(body[0], If | For | While | Delete | Remark | Declare) or (
+        return isinstance(body[0], If | For | While | Delete | Remark | Declare | Bind) or (
             isinstance(body[0], Assign) and body[0].declares is not None
         )
 

@@ -14,8 +14,8 @@ from py2cu.dtypes import DType, Kind
 from py2cu.ir.extents import Binary, Constant, Name, Parameter, Role
 from py2cu.ir.nodes import ArrayName, Expr, Load, Unary
 from py2cu.ir.statements import Family, Kernel, Space, Store
-from py2cu.ir.types import PY_BOOL, ArrayType, ElementType, PythonType, Type, Width
-from py2cu.ir.visit import all_expressions, called_functions, statements
+from py2cu.ir.types import PY_BOOL, ArrayType, ElementType, PythonType, TupleType, Type, Width
+from py2cu.ir.visit import all_expressions, in_rings, statements
 from py2cu.targets.spell_expressions import Callee, Dialect
 from py2cu.targets.spell_statements import Line, Speller, comment_text
 
@@ -53,6 +53,23 @@ class Instance:
 
 
 @dataclass(frozen=True, slots=True)
+class StructView:
+    """The struct in which a device function returns a tuple."""
+
+    name: str
+    template: tuple[str, ...]
+    fields: tuple[str, ...]  # "float lo"
+
+    @property
+    def head(self) -> str:
+        return f"{_template_head(_typenames(self.template))}\nstruct {self.name}".lstrip()
+
+    @property
+    def type(self) -> str:
+        return f"{self.name}<{', '.join(self.template)}>" if self.template else self.name
+
+
+@dataclass(frozen=True, slots=True)
 class FunctionView:
     """One device function: its head without what the target puts before it, and its body."""
 
@@ -61,11 +78,12 @@ class FunctionView:
     head: str
     arguments: tuple[Argument, ...]
     body: tuple[Line, ...]
-    is_called_ahead: bool  # by a function that comes before it: it is declared first
+    struct: StructView | None
+    is_ringed: bool  # others that it calls call it: all are declared first
 
     @property
     def template_head(self) -> str:
-        return f"template <{', '.join(f'typename {name}' for name in self.template)}>" if self.template else ""
+        return _template_head(_typenames(self.template))
 
     def signature(self, prefix: str) -> str:
         return wrapped(f"{prefix} {self.head}", (argument.declaration for argument in self.arguments))
@@ -97,12 +115,12 @@ class KernelView:
     @property
     def template(self) -> tuple[Argument, ...]:
         """The launcher's template parameters; none for a plain function."""
-        return (*self.constexprs, *(Argument(name, "typename") for name in self.types))
+        return (*self.constexprs, *_typenames(self.types))
 
     @property
     def kernel_template(self) -> str:
         """`template <int tile, typename T, typename index_t>`; empty for a plain function."""
-        index = (Argument("index_t", "typename"),) if self.is_template else ()
+        index = _typenames(("index_t",)) if self.is_template else ()
         return _template_head((*self.template, *index))
 
     @property
@@ -171,6 +189,10 @@ def listed(words: Iterable[str]) -> str:
     """`a, b or c`."""
     *most, last = words
     return f"{', '.join(most)} or {last}" if most else last
+
+
+def _typenames(names: tuple[str, ...]) -> tuple[Argument, ...]:
+    return tuple(Argument(name, "typename") for name in names)
 
 
 def _template_head(parameters: tuple[Argument, ...]) -> str:
@@ -264,34 +286,46 @@ def _fill(items: tuple[str, ...], width: int) -> list[str]:
 def spell_functions(kernel: Kernel, dialect: Dialect) -> tuple[tuple[FunctionView, ...], dict[str, Callee]]:
     """The device functions of `kernel`, and what their callers need to know of them."""
     callees = {function.key: Callee(function, "") for function in kernel.functions}
+    ringed = in_rings(kernel.functions, itself=False)
     while True:  # what a function is a template over, it is for what it calls as well
-        before = dict(callees)
-        views = []
-        called: set[str] = set()
+        before, views = dict(callees), []
         for function in kernel.functions:
-            view = _spell_function(function, dialect, callees, is_called_ahead=function.key in called)
-            if view.template:
-                callees[function.key] = Callee(function, f"<{', '.join(view.template)}>")
+            view = _spell_function(function, dialect, callees, is_ringed=function.key in ringed)
+            callees[function.key] = Callee(function, f"<{', '.join(view.template)}>" if view.template else "")
             views.append(view)
-            called.update(called_functions(function.body))
         if callees == before:
             return tuple(views), callees
 
 
-def _spell_function(
-    function: Kernel, dialect: Dialect, callees: dict[str, Callee], *, is_called_ahead: bool
-) -> FunctionView:
+def _spell_function(function: Kernel, dialect: Dialect, callees: dict[str, Callee], *, is_ringed: bool) -> FunctionView:
     speller = Speller(function, dialect, callees)
-    result = "void" if function.result is None else speller.type_text(function.result)
+    struct = _struct_view(function, speller)
+    result = struct.type if struct else "void" if function.result is None else speller.type_text(function.result)
     arguments = tuple(
         Argument(function.c_name(p.name), kernel_type(function, dialect, p.name, p.type, p))
         for p in function.parameters
     )
     body = tuple(speller.block(function.body))
+    if function.elsewhere is not None:
+        body = tuple(replace(line, origin=0) for line in body)  # lines of the kernel's own file are what is kept
     texts = " ".join([result, *(a.type for a in arguments), *(line.text for line in body)])
-    names = tuple(name for name in ("T", "U", "V", "W", "index_t") if _is_template_name(name, texts, dialect, function))
+    names = _template_names(texts, dialect, function)
     head = f"{result} {function.symbol}"
-    return FunctionView(doc_lines(function.doc), names, head, arguments, body, is_called_ahead)
+    return FunctionView(doc_lines(function.doc), names, head, arguments, body, struct, is_ringed)
+
+
+def _struct_view(function: Kernel, speller: Speller) -> StructView | None:
+    if function.struct is None or not isinstance(function.result, TupleType):
+        return None
+    types = tuple(map(speller.type_text, function.result.items))
+    fields = tuple(f"{type_} {name}" for type_, name in zip(types, function.struct.fields, strict=True))
+    return StructView(function.struct.name, _template_names(" ".join(types), speller.dialect, function), fields)
+
+
+def _template_names(texts: str, dialect: Dialect, function: Kernel) -> tuple[str, ...]:
+    """The type parameters that `texts` of a function mention."""
+    names = ("T", "U", "V", "W", "index_t")
+    return tuple(name for name in names if _is_template_name(name, texts, dialect, function))
 
 
 def _is_template_name(name: str, texts: str, dialect: Dialect, function: Kernel) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -123,10 +123,41 @@ def assignment_to_several(w: Writer) -> None:
 @statement_of(2)
 def tuple_assignment(w: Writer) -> None:
     numbers = [assignable(w, w.pick(w.types)) for _ in range(w.pick([2, 3]))]
+    _unpack(w, numbers, ", ".join(number.text for number in numbers))
+
+
+def _unpack(w: Writer, numbers: Sequence[Value], whole: str) -> None:
     names = [w.fresh() for _ in numbers]
-    w.add(f"{', '.join(names)} = {', '.join(number.text for number in numbers)}")
+    w.add(f"{', '.join(names)} = {whole}")
     for name, number in zip(names, numbers, strict=True):
         w.declare(number, name)
+
+
+@statement_of(2)
+def tuple_local(w: Writer) -> None:
+    """Kept whole, reversed where its items are of one type, and unpacked or indexed."""
+    numbers = [assignable(w, w.pick(w.types)) for _ in range(w.pick([2, 3]))]
+    whole = w.fresh()
+    w.add(f"{whole} = {', '.join(number.text for number in numbers)}")
+    if len({number.type for number in numbers}) == 1:
+        w.add(f"{whole} = {', '.join(f'{whole}[{at}]' for at in reversed(range(len(numbers))))}")
+    if w.chance(2):
+        return _unpack(w, numbers, whole)
+    for at, number in enumerate(numbers):
+        w.add(f"{w.declare(number).text} = {whole}[{at - w.pick([0, len(numbers)])}]")
+    return None
+
+
+@statement_of(2)
+def function_of_two(w: Writer) -> None:
+    """A function in the kernel that returns a tuple, called at once."""
+    if w.indent > 1:
+        return tuple_assignment(w)
+    type_, function = w.pick(w.types), w.fresh("g")
+    numbers = [assignable(w, type_), assignable(w, type_)]
+    w.add(f"def {function}(a, b):")
+    w.add(f"    return {w.pick(['b, a', '(a, b) if a < b else (b, a)', 'a, b if b > a else a'])}")
+    return _unpack(w, numbers, f"{function}({', '.join(number.text for number in numbers)})")
 
 
 @statement_of(2)

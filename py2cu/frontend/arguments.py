@@ -1,0 +1,95 @@
+"""The arguments of a call, one for each parameter of the device function, bound as Python binds them.
+
+    def scaled(v, k=2): …
+
+    scaled(a), scaled(a, b), scaled(a, k=b), scaled(k=b, v=a)    →    (a, 2), (a, b), (a, b), (a, b)
+
+A default is a literal number: Python takes its value where the function is defined, not where it is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import libcst as cst
+
+from py2cu.diagnostics import Reporter
+from py2cu.frontend.environment import Environment, all_parameters
+from py2cu.frontend.reader import Module
+from py2cu.ir.extents import Constant
+from py2cu.nearest import did_you_mean
+
+Given = cst.BaseExpression | Constant  # what the call says, or a default
+
+
+@dataclass(frozen=True, slots=True)
+class _Misfit:
+    """Why a call does not fit, what to write, and the node that shows it."""
+
+    message: str
+    hint: str
+    node: cst.CSTNode
+
+
+def bind_arguments(
+    call: cst.Call, function: cst.FunctionDef, module: Module, reporter: Reporter
+) -> tuple[Given, ...] | None:
+    """What each parameter of `function` gets from a call in `module`; None, and a diagnostic, where they do not fit."""
+    given = _given(call, function)
+    if not isinstance(given, _Misfit):
+        given = _with_defaults(given, call, function, module)
+    if isinstance(given, _Misfit):
+        reporter.error("P105", given.message, module.span(given.node), given.hint)
+        return None
+    return tuple(given[param.name.value] for param in all_parameters(function))
+
+
+def _given(call: cst.Call, function: cst.FunctionDef) -> dict[str, Given] | _Misfit:
+    """The parameters that the call gives itself."""
+    name, params = function.name.value, function.params
+    if any(arg.star for arg in call.args):
+        return _Misfit("device functions take plain arguments", "write every argument out", call)
+    if isinstance(params.star_arg, cst.Param) or params.star_kwarg is not None:
+        return _Misfit(f"`{name}` takes any number of arguments", "name every parameter in its `def`", call)
+    by_place = [param.name.value for param in (*params.posonly_params, *params.params)]
+    by_name = [param.name.value for param in (*params.params, *params.kwonly_params)]
+    places = [arg.value for arg in call.args if arg.keyword is None]
+    if len(places) > len(by_place):
+        count = len(by_place)
+        what = f"`{name}` takes {count} argument{'s' * (count != 1)}, not {len(places)}"
+        return _Misfit(what, _listed(by_place), call)
+    given: dict[str, Given] = dict(zip(by_place, places, strict=False))
+    for arg in call.args:
+        keyword = arg.keyword.value if arg.keyword is not None else ""
+        if keyword in given:
+            return _Misfit(f"`{name}` is given `{keyword}` twice", "give it once", arg)
+        if keyword and keyword not in by_name:
+            hint = did_you_mean(keyword, by_name, _listed(by_name))
+            return _Misfit(f"`{name}` has no parameter `{keyword}` to give by name", hint, arg)
+        if keyword:
+            given[keyword] = arg.value
+    return given
+
+
+def _with_defaults(
+    given: dict[str, Given], call: cst.Call, function: cst.FunctionDef, module: Module
+) -> dict[str, Given] | _Misfit:
+    """The parameters that the call gives, and the others with their defaults."""
+    whole = dict(given)
+    for param in all_parameters(function):
+        name, default = param.name.value, param.default
+        if name in given:
+            continue
+        if default is None:
+            what = f"`{function.name.value}` is not given `{name}`"
+            return _Misfit(what, "give every parameter that has no default", call)
+        value = Environment().constant(default)
+        if not isinstance(value, bool | int | float):
+            return _Misfit(f"the default of `{name}` is no literal number", "give it in the call", call)
+        whole[name] = Constant(value, module.span(call), text=cst.Module([]).code_for_node(default))
+    return whole
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f"it has {', '.join(f'`{name}`' for name in names)}" if names else "it has no parameters"

@@ -1,0 +1,125 @@
+"""Functions and numbers of other files and of other notebook cells, found and read as text.
+
+    from helpers import clamp          helpers.py, or helpers/__init__.py, beside the file that says so
+    from .geometry import clamp        geometry.py in its folder, `..geometry` in the one above
+    import helpers                     and then `helpers.clamp(…)`
+
+Nothing is imported or run. Under a decorator, whose function already lives, the function that the name stands for tells
+where it was written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FunctionType
+
+import libcst as cst
+
+from py2cu.diagnostics import Elsewhere, Related, Reporter
+from py2cu.frontend.environment import Environment
+from py2cu.frontend.reader import Module, read_module
+from py2cu.live import is_library, surroundings, written
+from py2cu.nearest import did_you_mean
+from py2cu.source import SourceFile, UnreadableSource
+
+_PASSED_ON = 8  # how many files may pass a name on to each other
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceFunction:
+    """A function that a kernel calls: its node, and the file and the names around it."""
+
+    node: cst.FunctionDef
+    module: Module
+    environment: Environment
+
+
+@dataclass(frozen=True, slots=True)
+class Siblings:
+    """Reads the files that a kernel's functions come from, each once for every name; `main` is the kernel's own."""
+
+    main: SourceFile
+    found: dict[tuple[str, str], DeviceFunction | str] = field(default_factory=dict)
+
+    def find(
+        self, node: cst.BaseExpression, environment: Environment, module: Module, reporter: Reporter
+    ) -> DeviceFunction | str | None:
+        """The function that `node` names in `module`; where its file has none, a hint; None where no file is meant."""
+        qualified = environment.qualify(node)
+        if qualified is None or is_library(qualified) or "." not in qualified:
+            return None
+        key = (module.file.name, qualified)
+        if key not in self.found:
+            used = Related(f"`{qualified.rpartition('.')[2]}` is used here", module.span(node), module.file)
+            live = environment.living(node)
+            self.found[key] = (
+                self._read_live(live, reporter, used)
+                if isinstance(live, FunctionType)
+                else self._read_file(qualified, module.file, reporter, used)
+            )
+        return self.found[key]
+
+    def _read_live(self, function: FunctionType, reporter: Reporter, used: Related) -> DeviceFunction | str:
+        file, code = written(function), function.__code__
+        module = self._read(file, reporter, used, code.co_name, surroundings(function)) if file.text else None
+        source = module.function_at(code.co_firstlineno, code.co_name) if module else None
+        if module is None or source is None:
+            return f"the source of `{function.__name__}` is not to be had: write it with `def` in a file or a cell"
+        return DeviceFunction(source.function, module, source.environment)
+
+    def constant(
+        self, node: cst.BaseExpression, environment: Environment, module: Module, reporter: Reporter
+    ) -> bool | int | float | None:
+        """The number that `node` names in another file; None where it names none."""
+        qualified = environment.qualify(node)
+        if qualified is None or is_library(qualified) or "." not in qualified:
+            return None
+        value = environment.living(node)
+        if value is None:
+            used = Related(f"`{qualified.rpartition('.')[2]}` is used here", module.span(node), module.file)
+            found = self._open(qualified, module.file, reporter, used, _PASSED_ON)
+            value = found[0].environment.constant(cst.Name(found[1])) if not isinstance(found, str) else None
+        return value if isinstance(value, bool | int | float) else None
+
+    def _read_file(self, qualified: str, beside: SourceFile, reporter: Reporter, used: Related) -> DeviceFunction | str:
+        found = self._open(qualified, beside, reporter, used, _PASSED_ON)
+        if isinstance(found, str):
+            return found
+        module, name = found
+        environment = module.environment
+        if name in environment.functions:
+            return DeviceFunction(environment.functions[name], module, environment)
+        return did_you_mean(name, environment.names, f"`{module.file.name}` has no function `{name}`")
+
+    def _open(
+        self, qualified: str, beside: SourceFile, reporter: Reporter, used: Related, passed_on: int
+    ) -> tuple[Module, str] | str:
+        """The file that defines a name, and the name there; a hint where there is none."""
+        place, name = _place(qualified, Path(beside.name).parent)
+        path = next((path for path in (place.with_suffix(".py"), place / "__init__.py") if path.is_file()), None)
+        if path is None:
+            return f"functions come from files beside this one, and there is no `{place.name}.py`"
+        try:
+            module = self._read(SourceFile.read(path), reporter, used, name, {})
+        except UnreadableSource as error:
+            return f"`{path}` is no help: {error}"
+        if module is None:
+            return f"mend `{path}` first"
+        if name in module.environment.imports and passed_on:
+            return self._open(module.environment.imports[name], module.file, reporter, used, passed_on - 1)
+        return module, name
+
+    def _read(
+        self, file: SourceFile, reporter: Reporter, used: Related, name: str, live: dict[str, object]
+    ) -> Module | None:
+        return read_module(file, reporter.within(Elsewhere(file, used)), live, name)
+
+
+def _place(qualified: str, folder: Path) -> tuple[Path, str]:
+    """Where the module of a qualified name would lie, without `.py`, and the name in it."""
+    level = len(qualified) - len(qualified.lstrip("."))
+    for _ in range(level - 1):
+        folder = folder / ".."
+    *parts, name = qualified.lstrip(".").split(".")
+    return folder.joinpath(*parts), name

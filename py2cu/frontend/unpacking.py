@@ -1,0 +1,147 @@
+"""Assignments to several targets: what each of them gets, with every value taken once and before any target changes.
+
+a, b = b, a               a ← b, b ← a                         with `new_b = a` before them
+h, w = x.shape            h ← x.shape[0], w ← x.shape[1]
+q, r = divmod(f(i), k)    q ← operand // k, r ← operand % k    with `operand = f(i)` before them
+a, b = f(x[i])            a ← a_b[0], b ← a_b[1]               with `a_b = f(x[i])` before them
+a = b = x[i]              a ← value, b ← value                 with `value = x[i]` before them
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import libcst as cst
+
+from py2cu.frontend.expressions import ExpressionReader, is_starred
+from py2cu.frontend.scope import Scope
+from py2cu.ir.extents import Binary, Constant, Name
+from py2cu.ir.nodes import Expr, Extent, Item, Load
+from py2cu.ir.statements import Assign, Stmt
+from py2cu.ir.visit import is_cheap, names_in, walk
+from py2cu.source import Span
+
+Pair = tuple[cst.BaseExpression, Expr]  # a target, and what it gets
+
+
+@dataclass(slots=True)
+class Unpacker:
+    """Reads one assignment; `temporaries` are the locals so far that the kernel's text does not have."""
+
+    scope: Scope
+    expressions: ExpressionReader
+    temporaries: set[str]
+    statement: cst.Assign
+    saved: list[Stmt] = field(default_factory=list)  # what has to stand before the assignment
+    results: dict[cst.Call, Name] = field(default_factory=dict)  # of device functions, by the calls that made them
+
+    @property
+    def span(self) -> Span:
+        return self.scope.span_of(self.statement)
+
+    def read(self) -> list[Pair]:
+        """Targets from left to right with their values; nothing, and a diagnostic, where these do not match."""
+        targets: list[cst.BaseExpression] = [target.target for target in self.statement.targets]
+        value = self.statement.value
+        if any(isinstance(target, cst.Tuple | cst.List) for target in targets):
+            return self._save_overwritten([pair for target in targets for pair in self._unpack(target, value)])
+        if all(isinstance(target, cst.Name) for target in targets):
+            return self._share(targets, self.expressions.read_whole(value))
+        return self._share(targets, self.expressions.read(value))
+
+    def _share(self, targets: list[cst.BaseExpression], value: Expr) -> list[Pair]:
+        """One value for all targets; they read it from the first one where that is surely of the value's own type."""
+        first = targets[0]
+        if isinstance(first, cst.Name) and first.value in self.scope.once:
+            again = Name(first.value, self.span)
+            return [(target, again if place else value) for place, target in enumerate(targets)]
+        if len(targets) > 1 and not isinstance(value, Constant | Name):
+            value = self._save(value, "value", self.span)
+        return [(target, value) for target in targets]
+
+    def _unpack(self, target: cst.BaseExpression, value: cst.BaseExpression) -> list[Pair]:
+        """What each name or element of `target` gets; nothing, and a diagnostic, where that does not match."""
+        if not isinstance(target, cst.Tuple | cst.List):
+            return [(target, self._read(value, isinstance(target, cst.Name)))]
+        starred = [element for element in target.elements if is_starred(element)]
+        for element in starred:
+            self.scope.error("P103", "`*` has no meaning in a kernel", element, "write a name for each value")
+        if starred:
+            return []
+        targets = [element.value for element in target.elements]
+        match value:
+            case cst.Tuple(elements=elements) | cst.List(elements=elements) if not any(map(is_starred, elements)):
+                if self._counts_match(len(elements), targets, value):
+                    inner = zip(targets, elements, strict=True)
+                    return [pair for part, element in inner for pair in self._unpack(part, element.value)]
+                return []
+            case cst.Attribute(value=cst.Name(value=name), attr=cst.Name(value="shape")) if name in self.scope.arrays:
+                rank = len(self.scope.arrays[name].dims)
+                values: list[Expr] = [Extent(name, axis, self.scope.span_of(value)) for axis in range(rank)]
+            case cst.Call(func=func, args=[a, b]) if self.scope.environment.qualify(func) == "builtins.divmod":
+                span = self.scope.span_of(value)
+                left, right = (self._once(arg.value, "operand") for arg in (a, b))
+                values = [Binary(op, left, right, span) for op in ("//", "%")]
+            case cst.Call() if self.expressions.is_invoke(value):
+                values = self._items(self._result(value, targets), len(targets))
+            case cst.Name(value=name) if name in self.scope.values:
+                values = self._items(Name(name, self.scope.span_of(value)), len(targets))
+            case _:
+                self.scope.error(
+                    "P103", "only a tuple, `.shape` or `divmod(…)` can be unpacked", value, "assign one by one"
+                )
+                return []
+        return list(zip(targets, values, strict=True)) if self._counts_match(len(values), targets, value) else []
+
+    def _read(self, value: cst.BaseExpression, is_named: bool) -> Expr:
+        """A value that goes to one target as it is; where others get it too, a function is called once for all."""
+        if len(self.statement.targets) > 1 and isinstance(value, cst.Call) and self.expressions.is_invoke(value):
+            return self._result(value, ())
+        return self.expressions.read_whole(value) if is_named else self.expressions.read(value)
+
+    def _result(self, call: cst.Call, targets: Sequence[cst.BaseExpression]) -> Name:
+        """What a device function returns, in a local called after the targets."""
+        if call not in self.results:
+            names = [target.value for target in targets if isinstance(target, cst.Name)]
+            name = "_".join(names) if len(names) == len(targets) else ""
+            result = self.expressions.read(call)
+            self.results[call] = self._save(result, name.strip("_") or "result", self.scope.span_of(call))
+        return self.results[call]
+
+    @staticmethod
+    def _items(whole: Name, count: int) -> list[Expr]:
+        return [Item(whole, at, whole.span, count=count) for at in range(count)]
+
+    def _counts_match(self, count: int, targets: Sequence[cst.BaseExpression], value: cst.BaseExpression) -> bool:
+        if count != len(targets):
+            self.scope.error("P103", f"{count} values for {len(targets)} names", value, "as many names as values")
+        return count == len(targets)
+
+    def _once(self, node: cst.BaseExpression, name: str) -> Expr:
+        """`node` so that it may stand twice: what costs something goes into a local first."""
+        value = self.expressions.read(node)
+        return value if is_cheap(value) else self._save(value, name, self.scope.span_of(node))
+
+    def _save(self, value: Expr, name: str, span: Span) -> Name:
+        numbered = (f"{name}{number}" for number in itertools.count(2))
+        taken = self.scope.values | self.scope.arrays.keys() | self.temporaries
+        fresh = next(n for n in itertools.chain([name], numbered) if n not in taken)
+        self.temporaries.add(fresh)
+        self.saved.append(Assign(fresh, value, span))
+        return Name(fresh, span)
+
+    def _save_overwritten(self, pairs: list[Pair]) -> list[Pair]:
+        """Values that an earlier target of the same line overwrites are taken into locals first."""
+        kept: list[Pair] = []
+        assigned: set[str] = set()
+        for target, value in pairs:
+            reads = {*names_in(value), *(node.array for node in walk(value) if isinstance(node, Load))}
+            if reads & assigned:
+                name = f"new_{target.value}" if isinstance(target, cst.Name) else "new_value"
+                value = self._save(value, name, self.span)
+            kept.append((target, value))
+            base = target.value if isinstance(target, cst.Subscript) else target
+            assigned.add(base.value if isinstance(base, cst.Name) else "")
+        return kept

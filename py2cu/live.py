@@ -1,0 +1,98 @@
+"""Live functions: the text they were written in, what the names in them mean now, and what they call.
+
+In: a function that Python holds. Out: the same facts that a file's text would give, for functions of other modules and
+of other notebook cells. Nothing is called.
+"""
+
+from __future__ import annotations
+
+import linecache
+import sys
+from collections.abc import Iterable, Iterator
+from types import CodeType, FunctionType, ModuleType
+from typing import Final
+
+from py2cu.source import SourceFile
+
+_LIBRARIES: Final = frozenset(
+    {*sys.stdlib_module_names, "py2cu", "numpy", "torch", "jaxtyping", "numba", "cupy", "triton", "IPython"}
+)
+
+
+def is_library(qualified: str) -> bool:
+    """True for a name of Python's own modules, or of those that kernels know by their names."""
+    return qualified.partition(".")[0] in _LIBRARIES
+
+
+def written(function: FunctionType) -> SourceFile:
+    """The file, or notebook cell, in which `function` was written; its text is empty where that is not to be had."""
+    name = function.__code__.co_filename
+    linecache.checkcache(name)
+    return SourceFile(name, "".join(linecache.getlines(name, function.__globals__)))
+
+
+def surroundings(function: FunctionType) -> dict[str, object]:
+    """What the names that `function` reads mean around it, now: a closure's cells, then globals."""
+    live = {name: function.__globals__[name] for name in _names(function) if name in function.__globals__}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=False):
+        try:
+            live[name] = cell.cell_contents
+        except ValueError:
+            continue  # not assigned yet
+    return live
+
+
+def constants(function: FunctionType) -> dict[str, object]:
+    """The numbers and strings around `function`, also those of the user's modules that it mentions."""
+    found: dict[str, object] = {}
+    names = set(_code_names(function.__code__))
+    for name, value in surroundings(function).items():
+        if isinstance(value, ModuleType):
+            found |= {f"{owner}.{each}": member for owner, each, member in _members(value, names)}
+        else:
+            found[name] = value
+    return {name: value for name, value in found.items() if isinstance(value, bool | int | float | str | tuple)}
+
+
+def called_functions(function: FunctionType) -> list[FunctionType]:
+    """The functions that `function` may call, and those that these may call, itself first; none of libraries."""
+    found = {function: None}
+    waiting = [function]
+    while waiting:
+        for other in _called(waiting.pop()):
+            if other not in found:
+                found[other] = None
+                waiting.append(other)
+    return list(found)
+
+
+def _called(function: FunctionType) -> Iterator[FunctionType]:
+    names = set(_code_names(function.__code__))
+    for name, value in surroundings(function).items():
+        if name not in names and name not in function.__code__.co_freevars:
+            continue
+        values = [member for *_, member in _members(value, names)] if isinstance(value, ModuleType) else [value]
+        yield from (each for each in values if isinstance(each, FunctionType) and not is_library(each.__module__ or ""))
+
+
+def _members(module: ModuleType, names: set[str]) -> Iterator[tuple[str, str, object]]:
+    """What is mentioned of a module of the user's, and of modules in it: module, name, value."""
+    if is_library(module.__name__):
+        return
+    inside = [inner for name in sorted(names) if isinstance(inner := vars(module).get(name), ModuleType)]
+    for owner in (module, *inside):
+        yield from ((owner.__name__, name, vars(owner)[name]) for name in sorted(names & vars(owner).keys()))
+
+
+def _names(function: FunctionType) -> Iterable[str]:
+    """The global names in the function's body, and those that its annotations may be spelled with."""
+    yield from _code_names(function.__code__)
+    yield from (name for name, value in function.__globals__.items() if hasattr(value, "__module__") or callable(value))
+
+
+def _code_names(code: CodeType) -> Iterator[str]:
+    """Every name that the code reads, functions in it included."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _code_names(constant)
