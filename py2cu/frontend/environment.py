@@ -93,22 +93,31 @@ class Environment:
         """What the source assigns to `name` outside the kernel."""
         return self.definitions.get(name)
 
-    def constant(self, node: cst.BaseExpression, depth: int = 8) -> bool | int | float | str | None:
+    def constant(self, node: cst.BaseExpression, depth: int = 8) -> bool | int | float | complex | str | None:
         """The literal number or string that `node` is or names; None if it is none."""
         match node:
             case cst.Integer() | cst.Float() | cst.SimpleString():
                 value = node.evaluated_value
                 return value if isinstance(value, int | float | str) else None
+            case cst.Imaginary():
+                return complex(node.value)
+            case cst.BinaryOperation(
+                left=left, operator=cst.Add() | cst.Subtract() as sign, right=cst.Imaginary(value=text)
+            ):
+                real, imaginary = self.constant(left, depth), complex(text)
+                if not isinstance(real, int | float):
+                    return None
+                return real + imaginary if isinstance(sign, cst.Add) else real - imaginary
             case cst.Name(value="True" | "False"):
                 return node.value == "True"
             case cst.UnaryOperation(operator=cst.Minus(), expression=inner):
                 negated = self.constant(inner, depth)
-                return -negated if isinstance(negated, int | float) else None
+                return -negated if isinstance(negated, int | float | complex) else None
             case cst.Name(value=name) if name in self.definitions and depth:
                 return self.constant(self.definitions[name], depth - 1)
             case cst.Name(value=name) if name not in self.imports and name not in self.functions:
                 live = self.live.get(name)
-                return live if isinstance(live, bool | int | float | str) else None
+                return live if isinstance(live, bool | int | float | complex | str) else None
             case _:
                 return None
 

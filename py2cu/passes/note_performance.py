@@ -100,7 +100,7 @@ class _Noter:
                 self.reporter.note("P702", message, index.span, hint)
 
     def note_division(self, expr: Binary) -> None:
-        is_whole = isinstance(expr.type, ElementType | PythonType) and kind_of(expr.type) is not Kind.FLOAT
+        is_whole = isinstance(expr.type, ElementType | PythonType) and kind_of(expr.type) < Kind.FLOAT
         if expr.op in ("//", "%") and is_whole and not isinstance(expr.right, Constant):
             hint = "divide before the loop, count along with it, or make the divisor a constant, best a power of two"
             self.reporter.note("P703", f"`{expr.op}` by a value that is no constant, in a loop", expr.span, hint)

@@ -10,9 +10,10 @@ import builtins
 from collections.abc import Callable, Mapping
 from functools import partial
 from operator import setitem
-from types import CellType, FunctionType, ModuleType, SimpleNamespace
+from types import CellType, CodeType, FunctionType, ModuleType, SimpleNamespace
 from typing import Any, Final, Self
 
+from py2cu.runtime.elements import DoubleComplex
 from py2cu.runtime.functions import BUILTINS, members, typed
 from py2cu.runtime.python_integers import Integer
 
@@ -82,6 +83,8 @@ class Rebound:
             return self._module(value)
         if value.__class__ is int:
             return Integer(value)
+        if value.__class__ is complex:
+            return DoubleComplex(value)
         if type(value).__module__.startswith("py2cu."):  # a device function behind its decorator
             value = getattr(value, "python", value)
         if isinstance(value, FunctionType) and value.__globals__ is self._home:
@@ -107,7 +110,13 @@ class Rebound:
 
     def _rebuild(self, function: FunctionType) -> FunctionType:
         cells = tuple(self._cell(cell) for cell in function.__closure__ or ())
-        made = FunctionType(function.__code__, self._globals, function.__name__, function.__defaults__, cells or None)
+        made = FunctionType(
+            _with_typed_literals(function.__code__),
+            self._globals,
+            function.__name__,
+            function.__defaults__,
+            cells or None,
+        )
         made.__kwdefaults__ = function.__kwdefaults__
         return made
 
@@ -133,6 +142,14 @@ class Rebound:
         grid, size = self._launch["gridDim"], self._launch["blockDim"]
         axes = tuple(getattr(grid, axis) * getattr(size, axis) for axis in "xyz"[:dimensions])
         return axes if dimensions > 1 else axes[0]
+
+
+def _with_typed_literals(code: CodeType) -> CodeType:
+    """`code` itself, unless it has complex literals: `1j * x` must ask the float element `x`, which `complex` does not."""
+    if not any(constant.__class__ is complex for constant in code.co_consts):
+        return code
+    typed_constants = (DoubleComplex(value) if value.__class__ is complex else value for value in code.co_consts)
+    return code.replace(co_consts=tuple(typed_constants))
 
 
 def _launch_name(value: object) -> str | None:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from py2cu.dtypes import DType, Kind
+from py2cu.dtypes import C128, DType, Kind
 from py2cu.ir.extents import Binary, Constant, Name, Parameter, Role
 from py2cu.ir.nodes import ArrayName, Expr, Load, Unary
 from py2cu.ir.statements import Family, Kernel, Store
@@ -307,7 +307,9 @@ def launch_type(type_: Type, parameter: Parameter | None, dialect: Dialect) -> s
         case ElementType(dtype=dtype):
             return dialect.spell(dtype)
         case PythonType(kind=kind):
-            return {Kind.BOOL: "bool", Kind.INT: "int64_t", Kind.FLOAT: "double"}[kind]
+            return {
+                Kind.BOOL: "bool", Kind.INT: "int64_t", Kind.FLOAT: "double", Kind.COMPLEX: dialect.spell(C128),
+            }[kind]  # fmt: skip
         case _:
             raise AssertionError(type_)
 
