@@ -137,9 +137,9 @@ DTYPES: Final = (BOOL, U8, I8, I16, I32, I64, U16, U32, U64, F16, BF16, F32, F64
 _SIGNED, _UNSIGNED, _FLOATS = (I8, I16, I32, I64), (U8, U16, U32, U64), (F32, F64, F16, BF16)
 _COMPLEX = (C64, C128)
 GENERIC: Final = {
-    "Float": _FLOATS, "Complex": _COMPLEX, "Inexact": (*_FLOATS, *_COMPLEX), "Int": _SIGNED, "UInt": _UNSIGNED, "Integer": (*_SIGNED, *_UNSIGNED),
-    "Num": (*_FLOATS, *_SIGNED, *_UNSIGNED, *_COMPLEX), "Real": (*_FLOATS, *_SIGNED, *_UNSIGNED),
-    "Shaped": (*_FLOATS, *_SIGNED, *_UNSIGNED, *_COMPLEX, BOOL),
+    "Float": _FLOATS, "Complex": _COMPLEX, "Inexact": (*_FLOATS, *_COMPLEX), "Int": _SIGNED, "UInt": _UNSIGNED,
+    "Integer": (*_SIGNED, *_UNSIGNED), "Num": (*_FLOATS, *_SIGNED, *_UNSIGNED, *_COMPLEX),
+    "Real": (*_FLOATS, *_SIGNED, *_UNSIGNED), "Shaped": (*_FLOATS, *_SIGNED, *_UNSIGNED, *_COMPLEX, BOOL),
 }  # fmt: skip
 """jaxtyping's annotations of more than one dtype; the one that comes first stands for the others in messages."""
 

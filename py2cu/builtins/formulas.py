@@ -68,7 +68,7 @@ ROWS: Final = (
     Formula(("numpy.radians", "math.radians"), ("a",), "a * 0.017453292519943295"),
     Formula(("math.log",), ("a", "base"), "math.log(a) / math.log(base)"),
     Formula(("cmath.log",), ("a", "base"), "cmath.log(a) / cmath.log(base)"),
-    Formula(("cmath.phase", "numpy.angle", "torch.angle"), ("a",), "math.atan2(a.imag, a.real)"),
+    Formula(("cmath.phase", "numpy.angle"), ("a",), "math.atan2(a.imag, a.real)"),
     Formula(("cmath.rect",), ("r", "phi"), "complex(r * math.cos(phi), r * math.sin(phi))"),
     Formula(("cmath.isnan",), ("a",), "math.isnan(a.real) or math.isnan(a.imag)"),
     Formula(("cmath.isinf",), ("a",), "math.isinf(a.real) or math.isinf(a.imag)"),

@@ -18,7 +18,7 @@ ROWS: Final = (
     Builtin(("builtins.min",), Rule.SAME, (2, 64), {"int": "min"}),  # nested calls in C, which does not nest for ever
     Builtin(("builtins.max",), Rule.SAME, (2, 64), {"int": "max"}),
     Builtin(("complex.real", "numpy.real", "torch.real"), Rule.PART),
-    Builtin(("complex.imag", "numpy.imag", "torch.imag"), Rule.PART),
+    Builtin(("complex.imag", "numpy.imag"), Rule.PART),
     Builtin(
         ("complex.conjugate", "numpy.conj", "numpy.conjugate", "torch.conj", "torch.conj_physical"),
         Rule.SAME,

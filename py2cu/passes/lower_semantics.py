@@ -200,14 +200,14 @@ class _Lowering:
         """C++ repairs infinite products and quotients, which Python and torch leave as their formulas make them."""
         match expr.op:
             case "*":
-                return self.helper("multiply", expr)
+                return self.helper("complex_mul", expr)
             case "/":
-                return self.helper("divide", expr)
+                return self.helper("complex_div", expr)
             case "**" if expr.right == Constant(2, type=PY_INT) and isinstance(expr.left, Name | Load):
-                return self.helper("multiply", replace(expr, right=expr.left))
+                return self.helper("complex_mul", replace(expr, right=expr.left))
             case "**":
-                self.helpers["multiply"] = None
-                return self.helper("complex_power", expr)
+                self.helpers["complex_mul"] = None
+                return self.helper("complex_pow", expr)
             case _:
                 return expr
 

@@ -1,8 +1,9 @@
 """Complex elements: two float elements, each rounded at its dtype and aware of its error.
 
-In: a class of float elements. Out: `define_complex`, the class of complex numbers that are made of two of them. A product
-is the formula as it stands, and a quotient is Smith's, as in CPython; C++'s own would repair infinite and NaN parts.
-An element divided by zero is divided part by part, as torch does; Python's own complex numbers raise. They have no order.
+In: a class of float elements. Out: `define_complex`, the class of complex numbers made of two of them. A product is the
+formula as it stands, as torch's scalar one and CPython's to 3.13, and a quotient is Smith's; C++'s own operators would
+repair infinite and NaN parts. An element divided by zero is divided part by part, as torch does; Python's own complex
+numbers raise. Real operands become complex first. Complex numbers have no order.
 """
 
 from __future__ import annotations

@@ -36,6 +36,7 @@ ONE: Final = (
     "atan",
     "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "gamma", "lgamma", "fabs",
 )  # fmt: skip
+COMPLEX: Final = (complex, ComplexElement)
 ANALYTIC: Final = (
     "sqrt", "exp", "log", "log10", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh",
     "acosh", "atanh",
@@ -194,7 +195,7 @@ def _typed_cmath(name: str) -> Function:
 def _analytic(name: str) -> Function:
     """Torch's and NumPy's function of real and of complex numbers."""
     of_real, of_complex = MATH[name], CMATH[name]
-    return lambda value: (of_complex if isinstance(value, complex | ComplexElement) else of_real)(value)
+    return lambda value: (of_complex if isinstance(value, COMPLEX) else of_real)(value)
 
 
 CMATH: Final[dict[str, Function]] = {name: _typed_cmath(name) for name in ANALYTIC}
@@ -241,7 +242,7 @@ def _common(values: tuple[Any, ...]) -> type[Element] | None:
 
 def _python_complex(real: Any = 0.0, imag: Any = 0.0) -> ComplexElement:
     """`complex(x, y)`: a Python number, which keeps the errors of elements."""
-    if isinstance(real, complex | ComplexElement):
+    if isinstance(real, COMPLEX):
         if imag:
             raise TypeError("a kernel makes complex numbers of real parts")
         return DoubleComplex.cast(real)  # type: ignore[no-any-return]
@@ -265,8 +266,8 @@ def _integer_from(function: Function) -> Function:
 
 
 BUILTINS: Final[dict[str, Function]] = {
-    "min": _selects("min"), "max": _selects("max"), "float": _python_float, "complex": _python_complex, "int": Integer, "range": counted,
-    "len": _integer_from(len), "round": _integer_from(round),
+    "min": _selects("min"), "max": _selects("max"), "float": _python_float, "complex": _python_complex, "int": Integer,
+    "range": counted, "len": _integer_from(len), "round": _integer_from(round),
 }  # fmt: skip
 
 

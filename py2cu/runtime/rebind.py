@@ -145,7 +145,7 @@ class Rebound:
 
 
 def _with_typed_literals(code: CodeType) -> CodeType:
-    """`code` itself, unless it has complex literals: `1j * x` must ask the float element `x`, which `complex` does not."""
+    """`code` itself, unless it has complex literals: in `1j * x`, Python's own would not ask the float element `x`."""
     if not any(constant.__class__ is complex for constant in code.co_consts):
         return code
     typed_constants = (DoubleComplex(value) if value.__class__ is complex else value for value in code.co_consts)

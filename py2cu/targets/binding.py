@@ -16,6 +16,7 @@ from py2cu.ir.signature import Dim, Signature, find_dims, signature_of
 from py2cu.ir.statements import Family, Kernel
 from py2cu.ir.types import ArrayType, ElementType, PythonType, is_complex
 from py2cu.ir.visit import rebuild
+from py2cu.targets.c_types import qualified
 from py2cu.targets.spell_expressions import Dialect
 from py2cu.targets.view import KernelView, arguments, dtypes_of, extent_text, instance_of
 
@@ -297,13 +298,13 @@ def _launch_value(
         access, const = ("const", "const ") if parameter.role is Role.INPUT else ("mutable", "")
         dtype = parameter.type.dtype
         if dtype.is_half or dtype.kind is Kind.COMPLEX:  # torch has classes of its own
-            return f"static_cast<{const}{dialect.spell(dtype)}*>({c_name}.{access}_data_ptr())"
+            return f"static_cast<{const}{qualified(dialect.spell(dtype))}*>({c_name}.{access}_data_ptr())"
         return f"{c_name}.{access}_data_ptr<{dtype.c}>()"
     if name in dims:
         return f"at.{c_name}"
     if parameter is not None and is_complex(parameter.type):
         type_ = dialect.spell(parameter.type.dtype if isinstance(parameter.type, ElementType) else C128)
-        return f"{type_}({', '.join(_cpp_names(kernel, parameter))})"
+        return f"{qualified(type_)}({', '.join(_cpp_names(kernel, parameter))})"
     if parameter is not None and isinstance(parameter.type, ElementType):
         dtype = parameter.type.dtype
         value = f"static_cast<float>({c_name})" if dtype.is_half else c_name

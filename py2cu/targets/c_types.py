@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 # From narrow to wide; `index_t` stands where it does for its narrower instantiation.
@@ -16,6 +17,11 @@ COMPLEXES: Final = frozenset(("cuda::std::complex<float>", "cuda::std::complex<d
 """Classes whose operators take two numbers of one type."""
 
 FLOATS: Final = HALVES | {"float", "double"}
+
+
+def qualified(text: str) -> str:
+    """C++ types as they are named where nothing says `using cuda::std::complex`."""
+    return re.sub(r"(?<![\w:])complex<", "cuda::std::complex<", text)
 
 
 def same_type(a: str, b: str) -> bool:

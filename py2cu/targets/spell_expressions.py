@@ -320,11 +320,14 @@ class ExpressionSpeller:
         return Spelled(f"{name}({', '.join(args)})", PRIMARY, c_type)
 
     def made(self, expr: Call) -> Spelled:
-        """A complex number of two real ones; C++ leaves out an imaginary part of zero."""
+        """A complex number of two real ones."""
+        return Spelled(f"{self.type_text(expr.type)}({self.parts(expr)})", PRIMARY, self.c_type(expr.type))
+
+    def parts(self, expr: Call) -> str:
+        """The arguments of a complex number's constructor, which takes an imaginary part of zero for granted."""
         real, imag = expr.args
-        is_real = imag == Constant(0.0, type=imag.type) and math.copysign(1, imag.value) > 0
-        parts = ", ".join(self.part(part, expr.type) for part in ((real,) if is_real else (real, imag)))
-        return Spelled(f"{self.type_text(expr.type)}({parts})", PRIMARY, self.c_type(expr.type))
+        is_real = isinstance(imag, Constant) and imag.value == 0 and math.copysign(1, imag.value) > 0
+        return ", ".join(self.part(part, expr.type) for part in ((real,) if is_real else (real, imag)))
 
     def part(self, part: Expr, type_: Type) -> str:
         """A constant is spelled alike in every instance of a type variable."""

@@ -15,6 +15,7 @@ from py2cu.ir.nodes import ArrayName, Expr, Load, Unary
 from py2cu.ir.statements import Family, Kernel, Store
 from py2cu.ir.types import ArrayType, ElementType, PythonType, Type, Width
 from py2cu.ir.visit import all_expressions, statements
+from py2cu.targets.c_types import qualified
 from py2cu.targets.spell_expressions import Callee, Dialect
 from py2cu.targets.spell_statements import Line, Speller, comment_text
 
@@ -140,6 +141,12 @@ class KernelView:
 
     def launch_signature(self, head: str, *extra: str) -> str:
         return wrapped(head, (*(a.declaration for a in self.launch_arguments), *extra))
+
+    @property
+    def declared(self) -> KernelView:
+        """The kernel as its header declares it."""
+        arguments = (replace(argument, type=qualified(argument.type)) for argument in self.launch_arguments)
+        return replace(self, launch_arguments=tuple(arguments))
 
     def instantiations(self, returns: str, *extra: str) -> tuple[str, ...]:
         """`template cudaError_t silu_launch<float>(const float* x, …)`, one an instance."""
