@@ -157,7 +157,8 @@ def _divide(a: Any, b: Any) -> Any:
 def complex_function(name: str) -> Callable[[ComplexElement], ComplexElement]:
     """`cmath.name` of a complex number, each part rounded at its type.
 
-    Libraries differ by some ulps of the result's magnitude, and at will where it nearly overflows.
+    Libraries differ by some ulps of the result's magnitude, and at will where it nearly overflows and beside a NaN part:
+    C leaves signs open there.
     """
     function: Callable[[complex], complex] = getattr(cmath, name)
 
@@ -177,7 +178,8 @@ def complex_function(name: str) -> Callable[[ComplexElement], ComplexElement]:
         value, high = complex(argument), argument.dtype.high
         result = compute(value)
         size = max(abs(result.real), abs(result.imag))
-        is_open = cmath.isfinite(value) and not size < high / 4
+        has_one_nan = math.isnan(result.real) != math.isnan(result.imag)
+        is_open = has_one_nan or (cmath.isfinite(value) and not size < high / 4)
         own = math.inf if is_open else _ULPS * argument.dtype.epsilon * (size + 1.0) if size < math.inf else 0.0
         error = own + _moved(total, argument, result)
         return cls.made(*(part.make(part.narrow(p), error) for p in (result.real, result.imag)))

@@ -130,7 +130,10 @@ class KernelView:
 
     @property
     def kernel_call(self) -> str:
-        return ", ".join(argument.name for argument in self.kernel_arguments)
+        given = {argument.name: argument.type for argument in self.launch_arguments}
+        return ", ".join(
+            _passed(argument, given.get(argument.name, argument.type)) for argument in self.kernel_arguments
+        )
 
     @property
     def launch_call(self) -> str:
@@ -159,6 +162,12 @@ class KernelView:
             )
             for instance in self.instances
         )
+
+
+def _passed(argument: Argument, given: str) -> str:
+    """An argument of the launcher as its kernel takes it: C++ narrows a double by itself, and no complex number."""
+    is_narrowed = given != argument.type and "complex<" in given and "*" not in given
+    return f"{argument.type}({argument.name})" if is_narrowed else argument.name
 
 
 def listed(words: Iterable[str]) -> str:
@@ -294,7 +303,7 @@ def kernel_type(kernel: Kernel, dialect: Dialect, name: str, type_: Type, parame
     match type_:
         case ArrayType():
             return f"{launch_type(type_, parameter, dialect)} __restrict__"
-        case PythonType(kind=Kind.FLOAT) if (narrowed := dict(kernel.narrowed).get(name)) is not None:
+        case PythonType(kind=Kind.FLOAT | Kind.COMPLEX) if (narrowed := dict(kernel.narrowed).get(name)) is not None:
             return dialect.spell(narrowed.dtype)
         case PythonType(kind=Kind.INT, width=width):
             return dialect.widths[width if parameter is not None else Width.INDEX]
