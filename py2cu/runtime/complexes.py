@@ -157,8 +157,8 @@ def _divide(a: Any, b: Any) -> Any:
 def complex_function(name: str) -> Callable[[ComplexElement], ComplexElement]:
     """`cmath.name` of a complex number, each part rounded at its type.
 
-    Libraries differ by some ulps of the result's magnitude, and at will where it nearly overflows and beside a NaN part:
-    C leaves signs open there.
+    Libraries differ by some ulps of the result's magnitude; where it nearly overflows, and beside a part that is NaN, C
+    leaves them open.
     """
     function: Callable[[complex], complex] = getattr(cmath, name)
 

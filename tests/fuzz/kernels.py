@@ -10,10 +10,9 @@ from typing import Any, Final
 
 from hypothesis import strategies
 
-from py2cu.dtypes import DTYPES
 from tests.fuzz.expressions import CONSTANTS, value
 from tests.fuzz.statements import body
-from tests.fuzz.writer import AXES, Writer
+from tests.fuzz.writer import AXES, DTYPES, Writer
 
 BLOCKS: Final = {1: (4,), 2: (4, 2), 3: (4, 2, 2)}
 NAME: Final = "f"  # of every kernel

@@ -14,12 +14,14 @@ from typing import Any, Final, TypeVar
 
 from hypothesis import strategies
 
-from py2cu.dtypes import DTYPES, DType, Kind
+from py2cu.dtypes import DTYPES as EVERY_DTYPE
+from py2cu.dtypes import DType, Kind
 
 Option = TypeVar("Option")
 Type = DType | Kind  # an element of a dtype, or a Python number of a kind
 
 NUMBERS: Final = (Kind.BOOL, Kind.INT, Kind.FLOAT)
+DTYPES: Final = tuple(row for row in EVERY_DTYPE if row.kind is not Kind.COMPLEX)  # random kernels are real
 ALL: Final[tuple[Type, ...]] = (*DTYPES, *NUMBERS)
 LIMIT: Final = 2**62  # Python integers stay below: they are exact to 64 bits only
 LOCAL_LIMIT: Final = 2**45  # what is assigned to an integer local; its updates in loops add less than this again
