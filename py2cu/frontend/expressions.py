@@ -266,9 +266,10 @@ class ExpressionReader:
         return isinstance(node, cst.Name) and (node.value in self.scope.values or node.value in self.scope.arrays)
 
     def _is_number(self, node: cst.BaseExpression) -> bool:
-        """True for a local, a scalar parameter, and for what is no name at all."""
+        """True for a local, a scalar parameter, a complex constant, and for what is no name at all."""
         if isinstance(node, cst.Name):
-            return node.value in self.scope.values
+            constant = self.scope.environment.constant(node)
+            return node.value in self.scope.values or (isinstance(constant, complex) and not self._is_local(node))
         return not isinstance(node, cst.Attribute) or self.scope.environment.qualify(node) is None
 
     def _read_len(self, node: cst.Call) -> Expr:
