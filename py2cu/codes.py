@@ -156,10 +156,9 @@ _TYPES: Final = {
     ),
     "P302": Code(
         "an element type that is not supported yet",
-        "Element types are bool, int8 to int64, uint8 to uint64, float16, bfloat16, float32 and float64; `Float`, "
-        "`Int`, `Num` and a bare `Tensor` leave them open. Complex numbers are not translated yet: pass real and "
-        "imaginary parts as an array with one more dimension.",
-        _index("out[i] = x[i]").replace("Float32", "Complex64"),
+        "Element types are bool, int8 to int64, uint8 to uint64, float16, bfloat16, float32, float64, complex64 and "
+        "complex128; `Float`, `Int`, `Complex`, `Num` and a bare `Tensor` leave them open.",
+        _index("out[i] = x[i]").replace("Float32", "Int4"),
         _index("out[i] = x[i]"),
     ),
     "P303": Code(

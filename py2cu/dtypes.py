@@ -18,6 +18,7 @@ class Kind(enum.IntEnum):
     BOOL = 0
     INT = 1
     FLOAT = 2
+    COMPLEX = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ class DType:
     kind: Kind
     bits: int
     signed: bool = True
-    precision: int = 0  # of a float: bits of the significand, the leading one included
+    precision: int = 0  # of a float, or of a complex number's parts: bits of the significand, the leading one included
     variable: TypeVariable | None = None  # in a generic kernel: what this instance stands for
 
     def __str__(self) -> str:
@@ -62,18 +63,18 @@ class DType:
 
     @property
     def low(self) -> float:
-        """Least finite value."""
+        """Least finite value, of a complex number's parts."""
         match self.kind:
             case Kind.BOOL:
                 return 0
             case Kind.INT:
                 return -(1 << (self.bits - 1)) if self.signed else 0
-            case Kind.FLOAT:
+            case Kind.FLOAT | Kind.COMPLEX:
                 return -self.high
 
     @property
     def high(self) -> float:
-        """Greatest finite value."""
+        """Greatest finite value, of a complex number's parts."""
         match self.kind:
             case Kind.BOOL:
                 return 1
@@ -82,17 +83,24 @@ class DType:
             case Kind.FLOAT:
                 exponents = self.bits - self.precision  # bits
                 return math.ldexp(2.0 - 2.0 ** (1 - self.precision), 2 ** (exponents - 1) - 1)
+            case Kind.COMPLEX:
+                return self.part.high
 
     def holds(self, value: float) -> bool:
         """True where `value` lies in range, and is whole for a type of whole numbers."""
-        if self.kind is Kind.FLOAT:
+        if self.kind >= Kind.FLOAT:
             return not math.isfinite(value) or abs(value) <= self.high
         return math.isfinite(value) and value == int(value) and self.low <= value <= self.high
 
     @property
     def epsilon(self) -> float:
         """Distance from 1.0 to the next float; 0 for other kinds."""
-        return 2.0 ** (1 - self.precision) if self.kind is Kind.FLOAT else 0.0
+        return 2.0 ** (1 - self.precision) if self.precision else 0.0
+
+    @property
+    def part(self) -> DType:
+        """What the real and the imaginary part of a number are: of a real number, the number itself."""
+        return {C64: F32, C128: F64}.get(self.plain, self)
 
     @property
     def is_half(self) -> bool:
@@ -123,13 +131,20 @@ F16: Final = DType("float16", "__half", "Half", "Float16", Kind.FLOAT, 16, preci
 BF16: Final = DType("bfloat16", "__nv_bfloat16", "BFloat16", "BFloat16", Kind.FLOAT, 16, precision=8)
 F32: Final = DType("float32", "float", "Float", "Float32", Kind.FLOAT, 32, precision=24)
 F64: Final = DType("float64", "double", "Double", "Float64", Kind.FLOAT, 64, precision=53)
+C64: Final = DType(
+    "complex64", "cuda::std::complex<float>", "ComplexFloat", "Complex64", Kind.COMPLEX, 64, precision=24
+)
+C128: Final = DType(
+    "complex128", "cuda::std::complex<double>", "ComplexDouble", "Complex128", Kind.COMPLEX, 128, precision=53
+)
 
-DTYPES: Final = (BOOL, U8, I8, I16, I32, I64, U16, U32, U64, F16, BF16, F32, F64)
+DTYPES: Final = (BOOL, U8, I8, I16, I32, I64, U16, U32, U64, F16, BF16, F32, F64, C64, C128)
 _SIGNED, _UNSIGNED, _FLOATS = (I8, I16, I32, I64), (U8, U16, U32, U64), (F32, F64, F16, BF16)
+_COMPLEX = (C64, C128)
 GENERIC: Final = {
-    "Float": _FLOATS, "Inexact": _FLOATS, "Int": _SIGNED, "UInt": _UNSIGNED, "Integer": (*_SIGNED, *_UNSIGNED),
-    "Num": (*_FLOATS, *_SIGNED, *_UNSIGNED), "Real": (*_FLOATS, *_SIGNED, *_UNSIGNED),
-    "Shaped": (*_FLOATS, *_SIGNED, *_UNSIGNED, BOOL),
+    "Float": _FLOATS, "Complex": _COMPLEX, "Inexact": (*_FLOATS, *_COMPLEX), "Int": _SIGNED, "UInt": _UNSIGNED,
+    "Integer": (*_SIGNED, *_UNSIGNED), "Num": (*_FLOATS, *_SIGNED, *_UNSIGNED, *_COMPLEX),
+    "Real": (*_FLOATS, *_SIGNED, *_UNSIGNED), "Shaped": (*_FLOATS, *_SIGNED, *_UNSIGNED, *_COMPLEX, BOOL),
 }  # fmt: skip
 """jaxtyping's annotations of more than one dtype; the one that comes first stands for the others in messages."""
 
@@ -142,6 +157,7 @@ ALIASES: Final = {
     "bool_": BOOL, "boolean": BOOL, "byte": U8, "ubyte": U8, "short": I16, "intc": I32, "long": I64, "longlong": I64,
     "int_": I64, "intp": I64, "ushort": U16, "uintc": U32, "uint": U64, "ulong": U64, "ulonglong": U64, "uintp": U64,
     "half": F16, "float": F32, "single": F32, "double": F64, "float_": F64,
+    "cfloat": C64, "csingle": C64, "cdouble": C128,
 }  # fmt: skip
 
 
@@ -151,6 +167,8 @@ def promote(a: DType, b: DType) -> DType | None:
         return a if a.variable else b
     if a.is_bare or b.is_bare:
         return None
+    if Kind.COMPLEX in (a.kind, b.kind):
+        return C128 if F64 in (a.part.plain, b.part.plain) else C64
     if a.kind is not b.kind:
         return max(a, b, key=lambda row: row.kind)
     if a.is_half and b.is_half:
@@ -166,8 +184,13 @@ def _wider_signed(unsigned: DType) -> DType:
     return next(row for row in (I16, I32, I64) if row.bits > unsigned.bits)
 
 
-def promote_weak(element: DType, kind: Kind) -> DType:
-    """The dtype in which an element and a Python number of `kind` meet: the number is weak."""
+def promote_weak(element: DType, kind: Kind) -> DType | None:
+    """The dtype in which an element and a Python number of `kind` meet: the number is weak.
+
+    None for a float16 and a complex number: torch's complex32 is no dtype here.
+    """
     if element.kind >= kind:
         return element
+    if kind is Kind.COMPLEX:
+        return None if element.plain is F16 else C128 if element.plain is F64 else C64
     return {Kind.INT: I64, Kind.FLOAT: DEFAULT_FLOAT}[kind]

@@ -51,7 +51,9 @@ def constants(function: FunctionType) -> dict[str, object]:
             found |= {f"{owner}.{each}": member for owner, each, member in _members(value, names)}
         else:
             found[name] = value
-    return {name: value for name, value in found.items() if isinstance(value, bool | int | float | str | tuple)}
+    return {
+        name: value for name, value in found.items() if isinstance(value, bool | int | float | complex | str | tuple)
+    }
 
 
 def called_functions(function: FunctionType) -> list[FunctionType]:

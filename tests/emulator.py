@@ -74,15 +74,16 @@ def _artifacts(cuda: Artifacts, cpu: Artifacts) -> Artifacts:
     includes = [line for line in cpu.kernel.text.splitlines() if line.startswith("#include <")]
     body = "\n".join(line for line in lines if not line.startswith("#include"))
     body = re.sub(
-        r"(\w+(?:<[\w, ]+>)?)<<<(\w+), (\w+), [^>]*>>>\((.*?)\);",
+        r"(\w+(?:<[\w, <>]+?>)?)<<<(\w+), (\w+), [^>]*>>>\((.*?)\);",
         r"launch(\2, \3, [&] { \1(\4); });",
         body,
         flags=re.DOTALL,
     )
     assert "<<<" not in body, body
+    body = body.replace("using cuda::std::complex;", "using std::complex;")
     standard = ("algorithm", "cmath", "cstdlib", "stdexcept")
     headers = [f'#include "{cpu.header.name}"', *(f"#include <{name}>" for name in standard)]
-    halves = [f"using {c} = {name};" for c, name in DIALECT.types.items() if c in body]
+    halves = [f"using {c} = {name};" for c, name in DIALECT.types.items() if c in body and "::" not in c]
     bridges = [*_bridges(cpu.header.text), *INSTANTIATION.findall(cpu.kernel.text)]
     text = "\n".join([*headers, *includes, WORDS, *halves, body, "}  // namespace emulated", *bridges, ""])
     return dataclasses.replace(cpu, kernel=Text(cpu.kernel.name, text, (0,) * text.count("\n")))

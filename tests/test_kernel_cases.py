@@ -28,7 +28,7 @@ CASES = sorted((Path(__file__).parent / "cases" / "kernels").glob("*.case"))
 PRELUDE = (
     "import math; import numpy as np; import torch; from torch import Tensor; "
     "from jaxtyping import BFloat16, Bool, Float16, Float32, Float64, Int8, Int16, Int32, Int64; "
-    "from jaxtyping import Float, Int, Num, UInt8, UInt16, UInt32, UInt64; "
+    "from jaxtyping import Complex, Complex64, Complex128, Float, Int, Num, UInt8, UInt16, UInt32, UInt64; "
     "from py2cu import Constexpr, Index, kernel\n"
 )
 

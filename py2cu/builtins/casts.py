@@ -15,5 +15,6 @@ def _names(dtype: DType) -> tuple[str, ...]:
 
 ROWS: Final = (
     *(Builtin((f"builtins.{name}",), Rule.CAST, result=name) for name in ("int", "float", "bool")),
+    Builtin(("builtins.complex",), Rule.CAST, (1, 2), result="complex"),
     *(Builtin(_names(dtype), Rule.CAST, result=dtype) for dtype in DTYPES),
 )

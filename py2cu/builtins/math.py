@@ -10,6 +10,7 @@ import math
 from typing import Final
 
 from py2cu.builtins.registry import Builtin, Rule
+from py2cu.dtypes import C64, C128
 
 # What NumPy and torch call a function of `math` besides its own name, and what they lack.
 _SYNONYMS: Final = {
@@ -32,6 +33,17 @@ def _row(name: str, c: str | None = None, arity: int = 1) -> Builtin:
     return Builtin(_names(name), Rule.FLOAT, (arity, arity), {"float": f"{c}f", "double": c})
 
 
+def _analytic(name: str) -> tuple[Builtin, ...]:
+    """A function of `math`, of floats alone; NumPy's and torch's, of complex numbers too; and that of `cmath`."""
+    own, *others = _names(name)
+    spelling = {"float": f"{name}f", "double": name}
+    return (
+        Builtin((own,), Rule.FLOAT, (1, 1), spelling),
+        Builtin(tuple(others), Rule.ANALYTIC),
+        Builtin((f"cmath.{name}",), Rule.COMPLEX, (1, 1), {C64.c: name, C128.c: name}),
+    )
+
+
 def _predicate(*names: str) -> Builtin:
     c = names[0].rpartition(".")[2]
     return Builtin(names, Rule.PREDICATE, (1, 1), {"float": c, "double": c})
@@ -47,27 +59,27 @@ def _rounded(c: str, *names: str) -> Builtin:
 
 
 ROWS: Final = (
-    _row("sqrt"),
+    *_analytic("sqrt"),
     _row("cbrt"),
-    _row("exp"),
+    *_analytic("exp"),
     _row("exp2"),
     _row("expm1"),
-    _row("log"),
+    *_analytic("log"),
     _row("log2"),
-    _row("log10"),
+    *_analytic("log10"),
     _row("log1p"),
-    _row("sin"),
-    _row("cos"),
-    _row("tan"),
-    _row("asin"),
-    _row("acos"),
-    _row("atan"),
-    _row("sinh"),
-    _row("cosh"),
-    _row("tanh"),
-    _row("asinh"),
-    _row("acosh"),
-    _row("atanh"),
+    *_analytic("sin"),
+    *_analytic("cos"),
+    *_analytic("tan"),
+    *_analytic("asin"),
+    *_analytic("acos"),
+    *_analytic("atan"),
+    *_analytic("sinh"),
+    *_analytic("cosh"),
+    *_analytic("tanh"),
+    *_analytic("asinh"),
+    *_analytic("acosh"),
+    *_analytic("atanh"),
     _row("atan2", arity=2),
     _row("hypot", arity=2),
     _row("pow", arity=2),
@@ -107,6 +119,7 @@ CONSTANTS: Final = {
     f"{module}.{name}": float(getattr(math, name))
     for module, names in {
         "math": ("pi", "e", "tau", "inf", "nan"),
+        "cmath": ("pi", "e", "tau", "inf", "nan"),
         "numpy": ("pi", "e", "inf", "nan"),
         "torch": ("pi", "e", "inf", "nan"),
     }.items()

@@ -5,15 +5,25 @@ from __future__ import annotations
 from typing import Final
 
 from py2cu.builtins.registry import Builtin, Rule
+from py2cu.dtypes import C64, C128
 
 ROWS: Final = (
     Builtin(
         ("builtins.abs", "numpy.abs", "numpy.absolute", "torch.abs", "torch.absolute"),
         Rule.SAME,
         (1, 1),
-        {"float": "fabsf", "double": "fabs", "int8_t": "abs", "int16_t": "abs", "int32_t": "abs", "int64_t": "abs"},
+        {"float": "fabsf", "double": "fabs"}
+        | dict.fromkeys(("int8_t", "int16_t", "int32_t", "int64_t", C64.c, C128.c), "abs"),
     ),
     Builtin(("builtins.min",), Rule.SAME, (2, 64), {"int": "min"}),  # nested calls in C, which does not nest for ever
     Builtin(("builtins.max",), Rule.SAME, (2, 64), {"int": "max"}),
+    Builtin(("complex.real", "numpy.real", "torch.real"), Rule.PART),
+    Builtin(("complex.imag", "numpy.imag"), Rule.PART),
+    Builtin(
+        ("complex.conjugate", "numpy.conj", "numpy.conjugate", "torch.conj", "torch.conj_physical"),
+        Rule.SAME,
+        (1, 1),
+        {C64.c: "conj", C128.c: "conj"},
+    ),
     Builtin(("builtins.round",), Rule.INTEGRAL, (1, 2), {"float": "rintf", "double": "rint"}),
 )

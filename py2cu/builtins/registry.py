@@ -18,6 +18,9 @@ class Rule(enum.Enum):
     """How a builtin's type follows from its arguments' types."""
 
     FLOAT = "floats in, the same float out; integer elements count as float32"
+    ANALYTIC = "floats or complex numbers in, the same out; integer elements count as float32"
+    COMPLEX = "numbers in, a complex number out"
+    PART = "a complex number in, its real or imaginary part out"
     INTEGRAL = "a float in, a Python integer out"
     ROUNDED = "a float in, the same float out; whole numbers stay as they are"
     WHOLE = "whole numbers in, a Python integer out"
@@ -40,7 +43,7 @@ class Builtin:
     arity: tuple[int, int] = (1, 1)
     spelling: Mapping[str, str] = field(default_factory=dict)
     helper: str = ""
-    result: DType | str | None = None  # CAST only: an element type, or "int", "float", "bool" for Python's
+    result: DType | str | None = None  # CAST only: an element type, or "int", "float", "bool", "complex" for Python's
 
     @property
     def key(self) -> str:

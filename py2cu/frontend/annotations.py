@@ -1,7 +1,8 @@
 """Annotations → parameter types. The only reader of annotations and of dimension strings.
 
 `UInt8[Tensor, "3 n"]` is an array of extents 3 and n, `float32[:, :]` one of unnamed extents, `Index["n"]` an element
-index, `int`, `float`, `bool` and `np.int32` are scalars, `Constexpr[int]` and `Constexpr[bool]` template arguments.
+index, `int`, `float`, `bool`, `complex` and `np.int32` are scalars, `Constexpr[int]` and `Constexpr[bool]` template
+arguments.
 """
 
 from __future__ import annotations
@@ -19,11 +20,14 @@ from py2cu.dtypes import ALIASES, BY_JAXTYPING, BY_NAME, GENERIC, DType, TypeVar
 from py2cu.frontend.environment import Environment
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.nodes import Expr
-from py2cu.ir.types import PY_BOOL, PY_FLOAT, PY_INT, ArrayType, ElementType, PythonType
+from py2cu.ir.types import PY_BOOL, PY_COMPLEX, PY_FLOAT, PY_INT, ArrayType, ElementType, PythonType
 from py2cu.nearest import did_you_mean
 from py2cu.source import Span
 
-PYTHON_TYPES: Final = {"builtins.int": PY_INT, "builtins.float": PY_FLOAT, "builtins.bool": PY_BOOL}
+PYTHON_TYPES: Final = {
+    "builtins.int": PY_INT, "builtins.float": PY_FLOAT, "builtins.bool": PY_BOOL,
+    "builtins.complex": PY_COMPLEX,
+}  # fmt: skip
 CONSTEXPR_TYPES: Final[dict[str | None, PythonType]] = {"builtins.int": PY_INT, "builtins.bool": PY_BOOL}
 TENSORS: Final = {"torch.Tensor", "numpy.ndarray", "jax.Array", "typing.Any"}
 _OPERATORS: Final[dict[type[ast.operator], str]] = {

@@ -32,12 +32,13 @@ KNOWN = frozenset(
 )
 
 
-Number = bool | int | float
-Constants = tuple["Constants | Number", ...]
+Real = bool | int | float
+Number = Real | complex
+Constants = tuple["Constants | Real", ...]
 
 MAX_NUMBERS: Final = 64 * 1024 // 4  # of a table: what fits constant memory
 MAX_STEPS: Final = 300  # from a name to the farthest number that it is computed from
-_LITERAL: Final = (bool, int, float, str)
+_LITERAL: Final = (bool, int, float, complex, str)
 
 _SIGNS: Final[dict[type[cst.BaseUnaryOp], Callable[..., Any]]] = {
     cst.Minus: operator.neg, cst.Plus: operator.pos, cst.BitInvert: operator.invert,
@@ -145,6 +146,8 @@ class Environment:
             case cst.Integer() | cst.Float() | cst.SimpleString():
                 value = node.evaluated_value
                 return value if isinstance(value, int | float | str) else None
+            case cst.Imaginary():
+                return complex(node.value)
             case cst.Name(value="True" | "False"):
                 return node.value == "True"
             case cst.UnaryOperation(operator=sign, expression=inner) if type(sign) in _SIGNS:
@@ -202,7 +205,7 @@ class Environment:
 
 def as_constants(values: Iterable[object]) -> Constants | None:
     """The values as a tuple, where all are numbers or such tuples, and not too many to look up in."""
-    found: list[Constants | Number] = []
+    found: list[Constants | Real] = []
     count = 0
     for value in values:
         item = as_constants(value) if isinstance(value, tuple) else value
@@ -215,7 +218,7 @@ def as_constants(values: Iterable[object]) -> Constants | None:
     return tuple(found)
 
 
-def numbers(value: Constants | Number) -> Iterator[Number]:
+def numbers(value: Constants | Real) -> Iterator[Real]:
     """The numbers of a tuple and of those in it, in order."""
     if isinstance(value, tuple):
         for item in value:
@@ -226,7 +229,7 @@ def numbers(value: Constants | Number) -> Iterator[Number]:
 
 def _computed(compute: Callable[..., Any], *operands: object) -> Number | None:
     """What Python makes of these operands, where they are numbers of a size that it computes at once."""
-    numbers = [operand for operand in operands if isinstance(operand, bool | int | float)]
+    numbers = [operand for operand in operands if isinstance(operand, Number)]
     if len(numbers) < len(operands) or any(abs(number) > _LARGE for number in numbers):
         return None
     if compute in (operator.pow, operator.lshift) and abs(numbers[1]) > 128:
@@ -235,7 +238,7 @@ def _computed(compute: Callable[..., Any], *operands: object) -> Number | None:
         found = compute(*numbers)
     except (ArithmeticError, TypeError, ValueError):
         return None
-    return found if isinstance(found, bool | int | float) else None
+    return found if isinstance(found, Number) else None
 
 
 def dotted(node: cst.BaseExpression) -> str:

@@ -16,6 +16,7 @@ from py2cu.frontend.buffers import LOCAL
 from py2cu.frontend.formulas import expand
 from py2cu.frontend.scope import Scope
 from py2cu.frontend.tables import read_lookup
+from py2cu.ir.complex_numbers import is_literal, literal
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.nodes import (
     ArrayName,
@@ -50,7 +51,7 @@ _WORDS: Final[dict[type[cst.BaseExpression], str]] = {
     cst.List: "a list", cst.Dict: "a dict", cst.Set: "a set", cst.Tuple: "a tuple", cst.Lambda: "a lambda",
     cst.ListComp: "a comprehension", cst.SetComp: "a comprehension", cst.DictComp: "a comprehension",
     cst.GeneratorExp: "a generator", cst.Yield: "`yield`", cst.Await: "`await`", cst.NamedExpr: "`:=`",
-    cst.Imaginary: "a complex number", cst.Ellipsis: "`...`", cst.StarredElement: "`*`",
+    cst.Ellipsis: "`...`", cst.StarredElement: "`*`",
 }  # fmt: skip
 _LOOP: Final = "write a `for` over `range(…)`"
 _INSTEAD: Final[dict[type[cst.BaseExpression], str]] = {
@@ -58,7 +59,6 @@ _INSTEAD: Final[dict[type[cst.BaseExpression], str]] = {
     cst.ListComp: _LOOP, cst.SetComp: _LOOP, cst.DictComp: _LOOP, cst.GeneratorExp: _LOOP,
     cst.List: "use a local for each item, or an array parameter", cst.Tuple: "use a local for each item",
     cst.Dict: "use an array parameter", cst.Set: "compare one by one: `a == b or a == c`",
-    cst.Imaginary: "carry the real and the imaginary part as two numbers",
 }  # fmt: skip
 _NUMBERS_ONLY: Final = "a kernel computes with numbers and elements of arrays"
 _AXES: Final = ("x", "y", "z")
@@ -79,10 +79,16 @@ class ExpressionReader:
                 return self._read_integer(node)
             case cst.Float():
                 return Constant(float(node.evaluated_value), span, text=node.value)
+            case cst.Imaginary():
+                return literal(complex(node.value), span)
             case cst.Name():
                 return self._read_name(node)
             case cst.Attribute():
                 return self._read_attribute(node)
+            case cst.BinaryOperation(right=cst.Imaginary()) if isinstance(
+                number := self.scope.environment.constant(node), complex
+            ):
+                return literal(number, span)
             case cst.BinaryOperation(left=left, operator=operator, right=right) if type(operator) in BINARY:
                 return Binary(BINARY[type(operator)], self.read(left), self.read(right), span)
             case cst.UnaryOperation(operator=cst.Minus(), expression=cst.Integer() as inner):
@@ -131,6 +137,10 @@ class ExpressionReader:
         match node:
             case Unary(op="-", operand=Constant(value=value, text=text)) if not isinstance(value, bool):
                 return Constant(-value, node.span, text=f"-{text}" if text else "")
+            case Unary(op="-", operand=Call(args=(Constant(value=real), Constant(value=imag))) as made) if is_literal(
+                made
+            ):
+                return literal(-complex(real, imag), node.span)
             case _:
                 return node
 
@@ -160,6 +170,8 @@ class ExpressionReader:
         constant = self.scope.environment.constant(node)
         if constant is None:
             constant = self.scope.functions.constant(node)
+        if isinstance(constant, complex):
+            return literal(constant, span)
         if isinstance(constant, bool | int | float):
             self._check_64_bits(constant, node)
             return Constant(constant, span)
@@ -189,6 +201,8 @@ class ExpressionReader:
             return Constant(0, self.scope.span_of(node))
         if (whole := self.scope.launch_object(node)) is not None:
             return self._read_launch(node, whole, "x")
+        if attribute in ("real", "imag") and self._is_number(node.value):
+            return Call(f"complex.{attribute}", (self.read(node.value),), self.scope.span_of(node))
         return self._read_outer(node, _text(node))
 
     def _read_launch(self, node: cst.Name | cst.Attribute, launched: str, axis: str) -> Expr:
@@ -224,6 +238,11 @@ class ExpressionReader:
             return self._read_len(node)
         if self.is_invoke(node):
             return self.read_invoke(node) or Constant(0, span)
+        match node:
+            case cst.Call(func=cst.Attribute(value=value, attr=cst.Name("conjugate")), args=[]) if self._is_number(
+                value
+            ):
+                return Call("complex.conjugate", (self.read(value),), span)
         if qualified is None or self._is_local(node.func):
             self._refuse_call(node, qualified)
             return Constant(0, span)
@@ -284,6 +303,13 @@ class ExpressionReader:
 
     def _is_local(self, node: cst.BaseExpression) -> bool:
         return isinstance(node, cst.Name) and (node.value in self.scope.values or node.value in self.scope.arrays)
+
+    def _is_number(self, node: cst.BaseExpression) -> bool:
+        """True for a local, a scalar parameter, a complex constant, and for what is no name at all."""
+        if isinstance(node, cst.Name):
+            constant = self.scope.environment.constant(node)
+            return node.value in self.scope.values or (isinstance(constant, complex) and not self._is_local(node))
+        return not isinstance(node, cst.Attribute) or self.scope.environment.qualify(node) is None
 
     def _read_len(self, node: cst.Call) -> Expr:
         match node.args[0].value:
@@ -354,8 +380,10 @@ class ExpressionReader:
     def _read_item(self, node: cst.Subscript, whole: Expr) -> Expr:
         """`t[0]`; whether `whole` is a tuple, and has that item, its type will tell."""
         match [element.slice for element in node.slice]:
-            case [cst.Index(value=value, star=None)] if isinstance(self.scope.environment.constant(value), int):
-                return Item(whole, int(self.scope.environment.constant(value) or 0), self.scope.span_of(node))
+            case [cst.Index(value=value, star=None)]:
+                at = self.scope.environment.constant(value)
+                if isinstance(at, int):
+                    return Item(whole, at, self.scope.span_of(node))
         self.scope.error(
             "P401", "only array parameters are indexed at run time", node,
             'make it a parameter: `Float32[Tensor, "n"]`; of a tuple, take one item: `t[0]`',

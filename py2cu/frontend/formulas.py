@@ -19,7 +19,9 @@ _OPERATORS: Final[dict[type[ast.AST], str]] = {
     ast.USub: "-", ast.Invert: "~", ast.Not: "not", ast.And: "and", ast.Or: "or",
     ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
 }  # fmt: skip
-_FUNCTIONS: Final = {"maximum": "torch.maximum", "minimum": "torch.minimum", "bool": "builtins.bool"}
+_FUNCTIONS: Final = {
+    "maximum": "torch.maximum", "minimum": "torch.minimum", "bool": "builtins.bool", "complex": "builtins.complex",
+}  # fmt: skip
 
 
 def expand(formula: Formula, arguments: Mapping[str, Expr], span: Span) -> Expr:
@@ -43,6 +45,8 @@ class _Expansion:
                 return self.arguments[name]
             case ast.Constant(value=int() | float() as value):
                 return Constant(value, self.span, text=repr(value))
+            case ast.Attribute(value=value, attr="real" | "imag" as part):
+                return Call(f"complex.{part}", (self.read(value),), self.span)
             case ast.UnaryOp(op=op, operand=operand):
                 return Unary(_OPERATORS[type(op)], self.read(operand), self.span)
             case ast.BinOp(left=left, op=op, right=right):

@@ -12,7 +12,7 @@ from typing import Final
 import libcst as cst
 
 from py2cu.dtypes import BOOL, F64, I64
-from py2cu.frontend.environment import Constants, Number, numbers
+from py2cu.frontend.environment import Constants, Real, numbers
 from py2cu.frontend.scope import Scope
 from py2cu.ir.extents import Constant, FromEnd
 from py2cu.ir.nodes import Expr, Load
@@ -32,7 +32,7 @@ def read_lookup(node: cst.Subscript, scope: Scope, read: Read) -> Expr | None:
     if table is None or not isinstance(name, cst.Name):
         return None
     indices = [_read_index(subscript, scope, read) for subscript in subscripts]
-    found: Constants | Number = table
+    found: Constants | Real = table
     for axis, index in enumerate(indices):
         if index is None:
             return Constant(0, scope.span_of(node))

@@ -91,8 +91,20 @@ UNKNOWN: Final = UnknownType()
 PY_BOOL: Final = PythonType(Kind.BOOL)
 PY_INT: Final = PythonType(Kind.INT)
 PY_FLOAT: Final = PythonType(Kind.FLOAT)
+PY_COMPLEX: Final = PythonType(Kind.COMPLEX)
 
 
 def kind_of(type_: ScalarType) -> Kind:
-    """Bool, int or float, whether element or Python number."""
+    """Bool, int, float or complex, whether element or Python number."""
     return type_.dtype.kind if isinstance(type_, ElementType) else type_.kind
+
+
+def is_complex(type_: Type) -> bool:
+    return isinstance(type_, ElementType | PythonType) and kind_of(type_) is Kind.COMPLEX
+
+
+def part_of(type_: ScalarType) -> ScalarType:
+    """The type of the real and the imaginary part of a number: of a real number, its own."""
+    if isinstance(type_, ElementType):
+        return ElementType(type_.dtype.part)
+    return PY_FLOAT if type_.kind is Kind.COMPLEX else type_

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from py2cu.diagnostics import Related, Reporter
 from py2cu.dtypes import Kind
+from py2cu.ir.complex_numbers import is_literal
 from py2cu.ir.extents import Constant, Name
 from py2cu.ir.nodes import Expr, Item, Tuple
 from py2cu.ir.statements import Assign, For, Kernel, Return
@@ -143,6 +144,8 @@ def _join_into(
         if isinstance(value, Constant):
             if value not in local.constants:
                 local.constants.append(value)
+        elif is_literal(value):
+            local.constants += [part for part in value.args if isinstance(part, Constant)]
         elif is_given or not (isinstance(value, Name) and value.id == name):
             local.computed = True
     met = join(local.type, type_)
@@ -165,8 +168,8 @@ def _check_join(name: str, local: _Local, reporter: Reporter) -> None:
             if bad:
                 reporter.error(
                     "P306", f"`{name}` starts as the Python number {bad[0].value} and becomes {dtype}, "
-                    f"which {'rounds' if dtype.kind is Kind.FLOAT else 'cannot hold'} it", bad[0].span,
-                    f"say when it is rounded: `np.{dtype}({bad[0].value})`" if dtype.kind is Kind.FLOAT
+                    f"which {'rounds' if dtype.kind >= Kind.FLOAT else 'cannot hold'} it", bad[0].span,
+                    f"say when it is rounded: `np.{dtype}({bad[0].value})`" if dtype.kind >= Kind.FLOAT
                     else f"use a local of another name for what is {dtype}", _others(local, bad[0].span),
                 )  # fmt: skip
             elif local.computed:

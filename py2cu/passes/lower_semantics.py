@@ -18,11 +18,23 @@ from typing import Final
 from py2cu.builtins import ROWS, Rule
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import I32, U64, DType, Kind, promote
+from py2cu.ir.complex_numbers import of_real
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.intervals import Range
 from py2cu.ir.nodes import BoolOp, Call, Compare, Convert, Expr, LaunchIndex, Load, Select, Unary
 from py2cu.ir.statements import Assign, Block, Break, Continue, For, If, Kernel, Remark, Return, Stmt, Store, Trivia
-from py2cu.ir.types import PY_BOOL, ElementType, PythonType, ScalarType, Type, Width, kind_of
+from py2cu.ir.types import (
+    PY_BOOL,
+    PY_INT,
+    ElementType,
+    PythonType,
+    ScalarType,
+    Type,
+    Width,
+    is_complex,
+    kind_of,
+    part_of,
+)
 from py2cu.ir.visit import rebuild_block
 from py2cu.passes.ranges import Ranges
 
@@ -73,7 +85,8 @@ class _Lowering:
                 kind_of(type_) is not Kind.BOOL
             ):
                 then, orelse = (right, left) if op == "and" else (left, right)
-                return Select(left, then, orelse, expr.span, expr.type)
+                test = nonzero(left) if is_complex(left.type) else left
+                return Select(test, then, orelse, expr.span, expr.type)
             case Select(then=then, orelse=orelse):
                 return replace(expr, then=self.signed(then), orelse=self.signed(orelse))
             case Call():
@@ -88,6 +101,8 @@ class _Lowering:
     def binary(self, expr: Binary) -> Expr:
         type_ = expr.type
         assert isinstance(type_, ElementType | PythonType)
+        if kind_of(type_) is Kind.COMPLEX:
+            return self.complex_binary(expr)
         if kind_of(type_) is Kind.FLOAT:
             return self.float_binary(expr)
         a, b = self.ranges.of(expr.left), self.ranges.of(expr.right)
@@ -178,6 +193,21 @@ class _Lowering:
                 return Binary("*", expr.left, expr.left, expr.span, expr.type)
             case "**":
                 return Call("math.pow", (expr.left, expr.right), expr.span, expr.type)
+            case _:
+                return expr
+
+    def complex_binary(self, expr: Binary) -> Expr:
+        """C++ repairs infinite products and quotients, which Python and torch leave as their formulas make them."""
+        match expr.op:
+            case "*":
+                return self.helper("complex_mul", expr)
+            case "/":
+                return self.helper("complex_div", expr)
+            case "**" if expr.right == Constant(2, type=PY_INT) and isinstance(expr.left, Name | Load):
+                return self.helper("complex_mul", replace(expr, right=expr.left))
+            case "**":
+                self.helpers["complex_mul"] = None
+                return self.helper("complex_pow", expr)
             case _:
                 return expr
 
@@ -278,8 +308,7 @@ class _Lowering:
         if isinstance(expr.value, Convert) and expr.value.value.type == target and widens(target, source):
             return expr.value.value
         if kind_of(target) is Kind.BOOL and kind_of(source) is not Kind.BOOL:
-            zero = Constant(0.0 if kind_of(source) is Kind.FLOAT else 0, expr.span, source)
-            return Compare("!=", expr.value, zero, expr.span)
+            return nonzero(expr.value)
         if isinstance(target, ElementType) and target.dtype.kind is Kind.INT and kind_of(source) is Kind.FLOAT:
             return self.truncate(expr, target)
         return expr
@@ -295,6 +324,14 @@ class _Lowering:
         if dtype.bits < 32 or not dtype.signed:
             return replace(expr, value=Convert(expr.value, PythonType(Kind.INT, Width.LONG), expr.span, explicit=True))
         return expr
+
+
+def nonzero(value: Expr) -> Compare:
+    """The truth of a number."""
+    type_ = value.type
+    assert isinstance(type_, ElementType | PythonType)
+    zero = Constant(0 if kind_of(type_) < Kind.FLOAT else 0.0, value.span, part_of(type_))
+    return Compare("!=", value, of_real(zero, type_) if is_complex(type_) else zero, value.span)
 
 
 def widens(narrow: ScalarType, wide: ScalarType) -> bool:

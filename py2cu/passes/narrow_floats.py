@@ -1,4 +1,4 @@
-"""A Python float that only ever meets float32 elements is carried as one.
+"""A Python float that only ever meets float32 elements is carried as one; a Python complex number likewise.
 
     y[i] = Convert(a, float32) * x[i]     →     y[i] = a * x[i]      with `float a` in the kernel's signature
     y[i] = Convert(W[k], float32)         →     y[i] = W[k]          with `const float W[3]`
@@ -11,13 +11,17 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from typing import Final
 
 from py2cu.diagnostics import Reporter
+from py2cu.ir.complex_numbers import is_made
 from py2cu.ir.extents import Constant, Name
 from py2cu.ir.nodes import Convert, Expr, Invoke, Load
 from py2cu.ir.statements import Assign, Block, Kernel, Stmt
-from py2cu.ir.types import PY_FLOAT, ElementType, PythonType, Type
+from py2cu.ir.types import PY_COMPLEX, PY_FLOAT, ElementType, PythonType, Type
 from py2cu.ir.visit import all_expressions, rebuild_block, statements
+
+_WEAK: Final = (PY_FLOAT, PY_COMPLEX)
 
 
 def narrow_floats(kernel: Kernel, reporter: Reporter) -> Kernel:
@@ -41,7 +45,7 @@ def _converting(caller: Kernel, done: dict[str, Kernel]) -> Kernel:
         if not isinstance(expr, Invoke) or expr.function not in done:
             return expr
         pairs = zip(expr.args, done[expr.function].parameters, strict=True)
-        args = (_rounded(a, p.type) if a.type == PY_FLOAT and isinstance(p.type, ElementType) else a for a, p in pairs)
+        args = (_rounded(a, p.type) if a.type in _WEAK and isinstance(p.type, ElementType) else a for a, p in pairs)
         return replace(expr, args=tuple(args))
 
     return replace(caller, body=rebuild_block(caller.body, convert))
@@ -49,8 +53,8 @@ def _converting(caller: Kernel, done: dict[str, Kernel]) -> Kernel:
 
 def _narrow(kernel: Kernel) -> Kernel:
     assigned = {stmt.name for stmt in statements(kernel.body) if isinstance(stmt, Assign)}
-    parameters = [p.name for p in kernel.parameters if p.type == PY_FLOAT and p.name not in assigned]
-    locals_ = [name for name, type_ in kernel.locals if type_ == PY_FLOAT]
+    parameters = [p.name for p in kernel.parameters if p.type in _WEAK and p.name not in assigned]
+    locals_ = [name for name, type_ in kernel.locals if type_ in _WEAK]
     only = _only_types(kernel)
     tables = [buffer.name for buffer in kernel.buffers if buffer.name in only and only[buffer.name].dtype.is_native]
     found = {name: only[name] for name in (*parameters, *locals_, *tables) if name in only}
@@ -82,6 +86,9 @@ def _narrow(kernel: Kernel) -> Kernel:
 def _rounded(value: Expr, type_: ElementType) -> Expr:
     if isinstance(value, Constant):
         return replace(value, type=type_)
+    if is_made(value):
+        part = ElementType(type_.dtype.part)
+        return replace(value, args=tuple(_rounded(arg, part) for arg in value.args), type=type_)
     return Convert(value, type_, value.span)
 
 
@@ -101,7 +108,7 @@ def _only_types(kernel: Kernel) -> dict[str, ElementType]:
     types: dict[str, list[Type]] = {}
     for node in nodes:
         match node:
-            case Convert(value=Name() | Load() as value, type=type_) if value.type == PY_FLOAT:
+            case Convert(value=Name() | Load() as value, type=type_) if value.type in _WEAK:
                 types.setdefault(_read(value), []).append(type_)
     return {
         name: found[0]

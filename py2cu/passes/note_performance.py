@@ -102,7 +102,7 @@ class _Noter:
                 self.reporter.note("P702", message, index.span, hint)
 
     def note_division(self, expr: Binary) -> None:
-        is_whole = isinstance(expr.type, ElementType | PythonType) and kind_of(expr.type) is not Kind.FLOAT
+        is_whole = isinstance(expr.type, ElementType | PythonType) and kind_of(expr.type) < Kind.FLOAT
         is_known = isinstance(expr.right, Constant) or (
             isinstance(expr.right, Name) and expr.right.id in self.kernel.constexprs
         )

@@ -20,7 +20,7 @@ _INDEX = PythonType(Kind.INT, Width.INDEX)
 
 
 def pass_extents(kernel: Kernel, reporter: Reporter) -> Kernel:
-    """The kernel with functions that take what their bodies use; those that call each other, all that they might use."""
+    """The kernel with functions that take what their bodies use; those that call each other take all they might use."""
     done: dict[str, Kernel] = {}
     ringed = in_rings(kernel.functions)
     for function in kernel.functions:

@@ -16,7 +16,8 @@ def join(a: ScalarType, b: ScalarType) -> ScalarType | None:
             met = promote(left, right)
             return None if met is None else ElementType(met)
         case (ElementType(dtype=dtype), PythonType(kind=kind)) | (PythonType(kind=kind), ElementType(dtype=dtype)):
-            return ElementType(promote_weak(dtype, kind))
+            weak = promote_weak(dtype, kind)
+            return None if weak is None else ElementType(weak)
         case PythonType(kind=left), PythonType(kind=right):
             return PythonType(max(left, right))
         case _:
@@ -25,8 +26,8 @@ def join(a: ScalarType, b: ScalarType) -> ScalarType | None:
 
 def represents(dtype: DType, value: bool | int | float) -> bool:
     """True where `dtype` holds `value` exactly."""
-    if dtype.kind is Kind.FLOAT:
-        return as_float(dtype, value) == value or value != value
+    if dtype.kind >= Kind.FLOAT:
+        return as_float(dtype.part, value) == value or value != value
     if dtype.kind is Kind.BOOL:
         return value in (0, 1)
     return value == int(value) and dtype.low <= value <= dtype.high if abs(value) != float("inf") else False
@@ -85,5 +86,5 @@ def constant_as(value: bool | int | float, type_: ScalarType) -> bool | int | fl
             return bool(value)
         case Kind.INT:
             return int(value) if value == value and abs(value) != float("inf") else 0
-        case Kind.FLOAT:
+        case Kind.FLOAT | Kind.COMPLEX:
             return float(value)

@@ -311,7 +311,7 @@ def _monomial(type_: Type) -> Counter[str]:
 def of_type(type_: Type) -> Range:
     """All that a value of this type can be."""
     match type_:
-        case ElementType(dtype=dtype) if dtype.kind is not Kind.FLOAT:
+        case ElementType(dtype=dtype) if dtype.kind < Kind.FLOAT:
             return Range(dtype.low, dtype.high, {(): int(max(-dtype.low, dtype.high))} if dtype.bits < 64 else None)
         case PythonType(kind=Kind.BOOL):
             return Range(0, 1, {(): 1})

@@ -16,6 +16,7 @@ from typing import assert_never
 from py2cu.builtins import ROWS, Rule
 from py2cu.diagnostics import Related, Reporter
 from py2cu.dtypes import BOOL, DEFAULT_FLOAT, F32, DType, Kind
+from py2cu.ir.complex_numbers import CONJUGATE, REAL, is_literal, is_made, literal, of_real
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.nodes import (
     ArrayName,
@@ -36,6 +37,7 @@ from py2cu.ir.nodes import (
 from py2cu.ir.statements import Kernel
 from py2cu.ir.types import (
     PY_BOOL,
+    PY_COMPLEX,
     PY_FLOAT,
     PY_INT,
     UNKNOWN,
@@ -45,9 +47,12 @@ from py2cu.ir.types import (
     TupleType,
     Type,
     ValueType,
+    is_complex,
     kind_of,
+    part_of,
 )
 from py2cu.passes.promotion import constant_as, constant_type, join, represents, rounded
+from py2cu.passes.refuse_complex import PARTS, refusal
 from py2cu.source import Span
 
 ARITHMETIC = frozenset(["+", "-", "*", "/", "//", "%", "**"])
@@ -93,7 +98,10 @@ class ExpressionTyper:
             case Binary():
                 return self.binary(expr)
             case Compare(left=left, right=right):
-                a, b = self.meet(self.expr(left), self.expr(right))
+                a, b = self.expr(left), self.expr(right)
+                if self.is_refused(expr, [a, b]):
+                    return Constant(False, expr.span, PY_BOOL)
+                a, b = self.meet(a, b)
                 return replace(expr, left=a, right=b)
             case BoolOp(left=left, right=right):
                 a, b = self.expr(left), self.expr(right)
@@ -146,8 +154,20 @@ class ExpressionTyper:
         at = expr.at % len(items)
         return replace(expr, value=value, at=at, type=items[at])
 
+    def is_refused(self, expr: Binary | Compare | Unary | Call, operands: Sequence[Expr]) -> bool:
+        """True, and reported, where `expr` has no meaning for complex numbers and an operand is one."""
+        found = refusal(expr, operands)
+        if found is not None:
+            message, hint = found
+            self.error("P307", message, expr.span, hint, self.origins(*operands))
+        return found is not None
+
     def stored(self, value: Expr, element: ElementType) -> Expr:
-        if isinstance(value, Constant) and element.dtype.kind is not Kind.FLOAT:
+        if is_complex(value.type) and not is_complex(element):
+            message = f"{value.type} does not become {element}: Python raises, torch drops the imaginary part"
+            self.error("P307", message, value.span, PARTS, self.origins(value))
+            return value
+        if isinstance(value, Constant) and element.dtype.kind < Kind.FLOAT:
             low, high = element.dtype.low, element.dtype.high
             if not low <= value.value <= high:
                 self.error(
@@ -168,12 +188,12 @@ class ExpressionTyper:
 
     def integer(self, value: Expr, what: str) -> Expr:
         """`value` as a Python integer; bounds and indices that are elements become one."""
-        if isinstance(value.type, ElementType | PythonType) and kind_of(value.type) is Kind.FLOAT:
+        if isinstance(value.type, ElementType | PythonType) and kind_of(value.type) >= Kind.FLOAT:
             self.error(
                 "P307",
                 f"{what} is a whole number, not {value.type}",
                 value.span,
-                "`int(…)` truncates",
+                PARTS if is_complex(value.type) else "`int(…)` truncates",
                 self.origins(value),
             )
             return Constant(0, value.span, PY_INT)
@@ -192,7 +212,8 @@ class ExpressionTyper:
             case BoolOp(left=left, right=right):
                 return replace(expr, left=self.test(left), right=self.test(right), type=PY_BOOL)
             case _:
-                return self.expr(expr)
+                typed = self.expr(expr)
+                return Convert(typed, PY_BOOL, typed.span, explicit=True) if is_complex(typed.type) else typed
 
     def unary(self, expr: Unary) -> Expr:
         operand = self.test(expr.operand) if expr.op == "not" else self.expr(expr.operand)
@@ -201,6 +222,8 @@ class ExpressionTyper:
         if expr.op == "not":
             return replace(expr, operand=operand, type=PY_BOOL)
         operand = self.counted(operand)
+        if self.is_refused(expr, [operand]):
+            return operand
         if expr.op == "~" and kind_of(scalar(operand)) is Kind.FLOAT:
             message = f"`~` works on whole numbers, not on {operand.type}"
             self.error("P307", message, expr.span, "truncate it first: `int(…)`", self.origins(operand))
@@ -214,7 +237,11 @@ class ExpressionTyper:
         left, right = self.expr(expr.left), self.expr(expr.right)
         if not (known(left) and known(right)):
             return expr
+        if self.is_refused(expr, [left, right]):
+            return Constant(0, expr.span, PY_INT)
         kinds = {kind_of(scalar(left)), kind_of(scalar(right))}
+        if expr.op == "**" and Kind.COMPLEX in kinds:
+            return replace(expr, left=left, right=right, type=left.type)
         logical = expr.op in ["&", "|", "^"]
         if not (logical and kinds == {Kind.BOOL}):
             left, right = self.counted(left), self.counted(right)
@@ -229,7 +256,7 @@ class ExpressionTyper:
         if type_ == ElementType(BOOL) and not logical:
             message = f"`{expr.op}` of two bool elements is not kept"
             self.error("P307", message, expr.span, "cast one: `int(…)`", self.origins(left, right))
-        whole = kind_of(type_) is not Kind.FLOAT
+        whole = kind_of(type_) < Kind.FLOAT
         if expr.op in ("//", "%", "/") and (whole or type_ == PY_FLOAT) and is_zero(right):
             self.error("P308", "division by zero", expr.span, "divide by something else")
         if expr.op == "/" and whole:
@@ -276,7 +303,17 @@ class ExpressionTyper:
         args = [self.expr(arg) for arg in expr.args]
         if not all(map(known, args)) or not args:
             return expr
+        if row.rule is not Rule.CAST and self.is_refused(expr, args):
+            return Constant(0, expr.span, PY_INT)
         match row.rule:
+            case Rule.ANALYTIC:
+                library = "cmath" if is_complex(args[0].type) else "math"
+                return self.call(replace(expr, function=f"{library}.{row.key.rpartition('.')[2]}"))
+            case Rule.COMPLEX:
+                value = self.meet(args[0], replace(literal(0, expr.span), type=PY_COMPLEX))[0]
+                return replace(expr, args=(value,), type=value.type)
+            case Rule.PART:
+                return self.part(expr, args[0])
             case Rule.FLOAT:
                 type_ = self.float_type(args)
                 if expr.function == "math.nextafter" and isinstance(type_, ElementType) and type_.dtype.is_half:
@@ -298,13 +335,39 @@ class ExpressionTyper:
                 return replace(expr, args=whole, type=PY_INT)
             case Rule.PREDICATE:
                 return replace(expr, args=(self.convert(args[0], self.float_type(args)),), type=PY_BOOL)
+            case Rule.SAME if is_complex(args[0].type):
+                type_ = scalar(args[0])
+                return replace(expr, args=(args[0],), type=type_ if expr.function == CONJUGATE else part_of(type_))
+            case Rule.SAME if expr.function == CONJUGATE:
+                return self.counted(args[0])
             case Rule.SAME:
                 met = self.meet_all([self.counted(arg) for arg in args])
                 return replace(expr, args=tuple(met), type=met[0].type)
+            case Rule.CAST if row.result == "complex":
+                return self.complex(expr, args)
             case Rule.CAST:
                 return self.cast(args[0], row.result, expr.span)
             case _:
                 assert_never(row.rule)
+
+    def part(self, expr: Call, value: Expr) -> Expr:
+        """`.real` or `.imag`; a real number is its own real part."""
+        if is_made(value):
+            return value.args[0 if expr.function == REAL else 1]
+        if is_complex(value.type):
+            return replace(expr, args=(value,), type=part_of(scalar(value)))
+        value = self.counted(value)
+        return value if expr.function == REAL else self.convert(Constant(0, expr.span, PY_INT), scalar(value))
+
+    def complex(self, expr: Call, args: Sequence[Expr]) -> Expr:
+        """Python's `complex`, which makes a Python number."""
+        if len(args) == 1:
+            return self.convert(args[0], PY_COMPLEX)
+        for arg in args:
+            if is_complex(arg.type):
+                self.error("P307", "a part is a real number", arg.span, "add them: `a + 1j * b`", self.origins(arg))
+                return expr
+        return replace(expr, args=tuple(self.convert(arg, PY_FLOAT) for arg in args), type=PY_COMPLEX)
 
     def rounded(self, expr: Call, value: Expr, digits: Expr) -> Expr:
         """`round(x, 2)`: the digits as the power of ten that `round_decimals` takes."""
@@ -334,6 +397,12 @@ class ExpressionTyper:
             target: ScalarType = ElementType(result)
         else:
             target = {"int": PY_INT, "float": PY_FLOAT, "bool": PY_BOOL}[str(result)]
+        if is_complex(target):
+            made = self.convert(value, target)
+            return replace(made, args=tuple(map(_rounded_part, made.args))) if is_literal(made) else made
+        if is_complex(value.type) and target != PY_BOOL and target != ElementType(BOOL):
+            self.error("P307", f"{value.type} does not become {target}", span, PARTS, self.origins(value))
+            return Constant(0, span, PY_INT)
         if isinstance(value, Constant):
             made = self.stored(value, target) if isinstance(target, ElementType) else self.convert(value, target)
             assert isinstance(made, Constant)
@@ -352,7 +421,7 @@ class ExpressionTyper:
         """All values in their common type; a Python constant that an integer element type cannot hold is refused."""
         type_ = self.common(values)
         for value in values:
-            if isinstance(value, Constant) and isinstance(type_, ElementType) and type_.dtype.kind is not Kind.FLOAT:
+            if isinstance(value, Constant) and isinstance(type_, ElementType) and type_.dtype.kind < Kind.FLOAT:
                 self.check_fits(value, type_.dtype, self.origins(*values))
         return [self.convert(value, type_) for value in values]
 
@@ -363,7 +432,11 @@ class ExpressionTyper:
             met = join(type_, scalar(value))
             if met is None:
                 message = f"{type_} and {value.type} do not meet: torch has no type for both"
-                self.error("P309", message, value.span, f"cast one of them: `np.{value.type}(…)` or `np.{type_}(…)`")
+                casts = [f"`np.{t}(…)`" for t in (value.type, type_) if isinstance(t, ElementType)]
+                widen = "widen it first: `np.float32(…)`"
+                self.error(
+                    "P309", message, value.span, f"cast one of them: {' or '.join(casts)}" if casts[1:] else widen
+                )
                 return type_
             type_ = met
         return type_
@@ -390,6 +463,10 @@ class ExpressionTyper:
         if value.type == type_ or not known(value):
             return value
         self.check_branches(value, type_)
+        if is_complex(type_) and is_made(value):
+            return replace(value, args=tuple(self.convert(part, part_of(type_)) for part in value.args), type=type_)
+        if is_complex(type_) and not is_complex(value.type):
+            return of_real(self.convert(value, part_of(type_)), type_)
         if isinstance(value, Constant):
             number = constant_as(value.value, type_)
             is_cast = isinstance(value.type, ElementType) and value.type.dtype.kind is Kind.FLOAT
@@ -450,6 +527,12 @@ def known(expr: Expr) -> bool:
 def scalar(expr: Expr) -> ScalarType:
     assert isinstance(expr.type, ElementType | PythonType), expr
     return expr.type
+
+
+def _rounded_part(part: Expr) -> Expr:
+    """A constant as a cast to its type leaves it."""
+    assert isinstance(part, Constant)
+    return replace(part, value=rounded(scalar(part), part.value))
 
 
 def _float_of(left: Expr, right: Expr) -> ScalarType:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from py2cu.dtypes import Kind
 from py2cu.ir.nodes import Expr
 from py2cu.ir.statements import Assert, Assign, Evaluate, Field, For, If, Print, Return, Stmt, Store, While
-from py2cu.ir.types import PY_FLOAT, PY_INT, ElementType, ScalarType, TupleType, kind_of
+from py2cu.ir.types import PY_FLOAT, PY_INT, ElementType, ScalarType, TupleType, is_complex, kind_of
 from py2cu.ir.visit import blocks
 from py2cu.passes.infer_locals import RETURN
 from py2cu.passes.type_expressions import ExpressionTyper, known, scalar
@@ -66,6 +66,9 @@ class StatementTyper(ExpressionTyper):
         if not known(value):
             return value, field
         type_, letter = scalar(value), field.letter
+        if is_complex(type_):
+            self.error("P307", f"`print` takes real numbers, not {type_}", field.span, "print `.real` and `.imag`")
+            return value, field
         if kind_of(type_) is Kind.BOOL and not (letter or field.layout):
             return value, replace(field, letter="s")
         if kind_of(type_) is Kind.FLOAT:

@@ -91,6 +91,8 @@ class ArrayView:
 
     def _convert(self, value: Any) -> Any:
         """`value` as an element of this array; contract section 5."""
+        if self._dtype.kind is Kind.COMPLEX:
+            return self._cls.cast(value)
         if not isinstance(value, float):
             return self._convert_integer(value)
         if self._is_float:
@@ -150,7 +152,7 @@ class ArrayView:
         if not self.writes:
             return
         positions = list(self.writes)
-        convert = float if self._is_float else int
+        convert = {Kind.FLOAT: float, Kind.COMPLEX: complex}.get(self._dtype.kind, int)
         stored = torch.tensor([convert(self._values[at]) for at in positions], dtype=tensor.dtype)
         flat = tensor.detach().cpu().flatten().clone()
         as_bits(flat)[torch.tensor(positions)] = as_bits(stored)

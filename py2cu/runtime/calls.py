@@ -18,7 +18,7 @@ import torch
 from py2cu.dtypes import DType, Kind
 from py2cu.ir.extents import CONSTEXPR_MAX, Parameter, Role, is_constexpr_value
 from py2cu.ir.signature import Signature, evaluate
-from py2cu.ir.types import ArrayType, ElementType, PythonType
+from py2cu.ir.types import ArrayType, ElementType, PythonType, is_complex
 from py2cu.options import Values as Choice
 from py2cu.runtime.build import load
 from py2cu.source import SourceFile
@@ -103,7 +103,7 @@ class Call:
         missing = [p.name for p in self.signature.outputs if p.name not in values]
         if missing:
             raise TypeError(f"{self.signature.name}[grid, block](...) needs every argument; missing {_list(missing)}")
-        op = self.packet(self.device_of(values)).grid
+        op = with_parts(self.packet(self.device_of(values)).grid, self.signature.parameters)
         op(*(values.get(p.name) for p in self.signature.parameters), grid, block)
 
     def run(self, device: str, values: Mapping[str, Any]) -> None:
@@ -114,7 +114,10 @@ class Call:
     def _op(self, device: str, makes_all: bool) -> Any:
         """The overload that makes the outputs, or the one that is given every array."""
         packet = self.packet(device)
-        return packet.default if makes_all or not self.signature.outputs else packet.out
+        if makes_all:
+            return with_parts(packet.default, self.signature.inputs)
+        op = packet.out if self.signature.outputs else packet.default
+        return with_parts(op, self.signature.parameters)
 
     @property
     def op(self) -> Any:
@@ -347,6 +350,21 @@ def _default(parameter: Parameter) -> int | None:
     return parameter.constexpr.default if parameter.constexpr is not None else None
 
 
+def with_parts(op: Callable[..., Any], parameters: Sequence[Parameter]) -> Callable[..., Any]:
+    """`op` for arguments in the order of `parameters`; it takes a complex number as two real ones."""
+    if not any(is_complex(parameter.type) for parameter in parameters):
+        return op
+
+    def call(*values: Any) -> Any:
+        flat: list[Any] = []
+        for place, value in enumerate(values):
+            has_parts = place < len(parameters) and is_complex(parameters[place].type)
+            flat += (float(value.real), float(value.imag)) if has_parts else (value,)
+        return op(*flat)
+
+    return call
+
+
 def _list(names: Sequence[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
@@ -361,4 +379,5 @@ def _accepted(parameter: Parameter) -> tuple[str, type | tuple[type, ...]]:
                 Kind.BOOL: ("a bool", bool),
                 Kind.INT: ("a whole number", numbers.Integral),
                 Kind.FLOAT: ("a number", numbers.Real),
+                Kind.COMPLEX: ("a complex number", numbers.Complex),
             }[kind]

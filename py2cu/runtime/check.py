@@ -51,8 +51,8 @@ class Mismatch:
     index: tuple[int, ...] | None = None
     block: Triple | None = None
     thread: Triple | None = None
-    expected: float | None = None
-    actual: float | None = None
+    expected: complex | None = None
+    actual: complex | None = None
     line: int | None = None
 
     def __str__(self) -> str:

@@ -18,7 +18,7 @@ import torch
 
 from py2cu.dtypes import F64, DType, Kind
 from py2cu.runtime.arrays import Write
-from py2cu.runtime.fences import as_bits, poison_bits
+from py2cu.runtime.fences import bit_patterns, poison_pattern
 from py2cu.runtime.integers import truncation
 
 SLACK_ULPS: Final = 8  # what joins of weak Python floats and conversions may add to the tracked error
@@ -41,8 +41,8 @@ class Difference:
 
     fault: Fault
     position: int  # flat
-    expected: float
-    actual: float
+    expected: complex
+    actual: complex
     write: Write | None
 
 
@@ -69,8 +69,11 @@ def _smallest(dtype: DType) -> float:
     return float(torch.finfo(getattr(torch, dtype.name)).smallest_normal) * dtype.epsilon
 
 
-def agree(dtype: DType, expected: float, actual: float, write: Write, slack: int = SLACK_ULPS) -> bool:
-    """Whether `actual` is an acceptable translation of `expected`, which `write` stored."""
+def agree(dtype: DType, expected: complex, actual: complex, write: Write, slack: int = SLACK_ULPS) -> bool:
+    """Whether `actual` is an acceptable translation of `expected`, which `write` stored; both parts must be."""
+    if isinstance(expected, complex) or isinstance(actual, complex):
+        pairs = ((expected.real, actual.real), (expected.imag, actual.imag))
+        return all(agree(dtype.part, *pair, write, slack) for pair in pairs)
     if write.error == math.inf or expected == actual:
         return True
     if dtype.kind is Kind.FLOAT:
@@ -99,11 +102,9 @@ def differences(
 
 
 def _scan(snapshot: Snapshot, writes: Mapping[int, Write], poisoned: bool, slack: int) -> Iterator[Difference]:
-    before, wanted, bits = (
-        as_bits(t).flatten().tolist() for t in (snapshot.before, snapshot.expected, snapshot.actual)
-    )
+    before, wanted, bits = (bit_patterns(t) for t in (snapshot.before, snapshot.expected, snapshot.actual))
     expected, actual = snapshot.expected.flatten().tolist(), snapshot.actual.flatten().tolist()
-    untouched = poison_bits(snapshot.actual.dtype) if poisoned else None
+    untouched = poison_pattern(snapshot.actual.dtype) if poisoned else None
     for position, value in enumerate(actual):
         write = writes.get(position)
         fault: Fault | None = None

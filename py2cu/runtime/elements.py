@@ -13,27 +13,40 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from py2cu.dtypes import DEFAULT_FLOAT, DTYPES, F64, DType, Kind, promote, promote_weak
+from py2cu.dtypes import C128, DEFAULT_FLOAT, DTYPES, F64, DType, Kind, promote, promote_weak
+from py2cu.runtime.complexes import ComplexElement, define_complex
 from py2cu.runtime.floats import FloatElement, define_float
 from py2cu.runtime.integers import IntElement, define_int
 from py2cu.runtime.meeting import both_ways
 from py2cu.runtime.python_integers import SYMBOLS, Integer, division_by_zero
 
-Element = FloatElement | IntElement
+Element = FloatElement | IntElement | ComplexElement
 
 
-def _define(dtype: DType) -> type[Element]:
+def _define(dtype: DType) -> type[FloatElement | IntElement]:
     define = define_float if dtype.kind is Kind.FLOAT else define_int
     return define(dtype, dtype.jaxtyping)
 
 
-_CLASSES: Final[dict[DType, type[Element]]] = {dtype: _define(dtype) for dtype in DTYPES}
+def _define_complex(dtype: DType) -> type[ComplexElement]:
+    part = _REAL[dtype.part]
+    assert issubclass(part, FloatElement)
+    return define_complex(dtype, dtype.jaxtyping, part)
+
+
+_REAL: Final = {dtype: _define(dtype) for dtype in DTYPES if dtype.kind is not Kind.COMPLEX}
+_CLASSES: Final[dict[DType, type[Element]]] = {
+    dtype: _define_complex(dtype) if dtype.kind is Kind.COMPLEX else _REAL[dtype] for dtype in DTYPES
+}
 Double: Final = define_float(F64, "Double", weak=True)
 """A Python float whose error is known: `float(x)` and `float` parameters. It raises where Python does."""
+DoubleComplex: Final = define_complex(C128, "DoubleComplex", Double)
+"""A Python complex number whose error is known: `complex(x, y)`, literals and `complex` parameters."""
 
 # A Python bool is a comparison's result, which counts as an integer.
 _WEAK: Final[dict[type, Kind]] = {
     bool: Kind.INT, int: Kind.INT, Integer: Kind.INT, float: Kind.FLOAT, Double: Kind.FLOAT,
+    complex: Kind.COMPLEX, DoubleComplex: Kind.COMPLEX,
 }  # fmt: skip
 
 
@@ -44,16 +57,16 @@ def element_class(dtype: DType) -> type[Element]:
 
 def common_class(a: object, b: object) -> Any:
     """The class in which two operands compute; None where they do not meet or neither is an element."""
-    if isinstance(a, FloatElement | IntElement):
+    if isinstance(a, Element):
         return a.partners[b.__class__]
-    return b.partners[a.__class__] if isinstance(b, FloatElement | IntElement) else None
+    return b.partners[a.__class__] if isinstance(b, Element) else None
 
 
 def _true_divide(a: IntElement, b: IntElement) -> Any:
     """`/` of integers, in the default float type."""
     if not b:
         raise division_by_zero(a, SYMBOLS["truediv"], b)
-    single = _CLASSES[DEFAULT_FLOAT]
+    single = _REAL[DEFAULT_FLOAT]
     return single.of(a) / single.of(b)
 
 
@@ -64,12 +77,15 @@ def _introduce() -> None:
             met = promote(a, b)
             own.partners[other] = None if met is None else _CLASSES[met]
         for weak, kind in _WEAK.items():
-            own.partners[weak] = _CLASSES[promote_weak(a, kind)]
+            met = promote_weak(a, kind)
+            own.partners[weak] = None if met is None else _CLASSES[met]
         Double.partners[own] = own.partners[Double]
+        DoubleComplex.partners[own] = own.partners[DoubleComplex]
         if issubclass(own, IntElement):
             both_ways(own, "truediv", _true_divide)
-    for weak in _WEAK:
-        Double.partners[weak] = Double
+    for weak, kind in _WEAK.items():
+        Double.partners[weak] = DoubleComplex if kind is Kind.COMPLEX else Double
+        DoubleComplex.partners[weak] = DoubleComplex
 
 
 _introduce()

@@ -18,12 +18,26 @@ _BITS: Final = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 def as_bits(tensor: torch.Tensor) -> torch.Tensor:
-    """`tensor` seen as integers of its width."""
-    return tensor.view(_BITS[tensor.element_size()])
+    """`tensor` seen as integers of its width; a complex one as those of its parts, along one more dimension."""
+    parts = torch.view_as_real(tensor) if tensor.is_complex() else tensor
+    return parts.view(_BITS[parts.element_size()])
+
+
+def bit_patterns(tensor: torch.Tensor) -> list[int] | list[tuple[int, int]]:
+    """What every element holds, bit by bit; of a complex one, what its parts do."""
+    bits: list[int] = as_bits(tensor).flatten().tolist()
+    return list(zip(bits[::2], bits[1::2], strict=True)) if tensor.is_complex() else bits
+
+
+def poison_pattern(dtype: torch.dtype) -> int | tuple[int, int]:
+    """The pattern of an element that nobody wrote, as `bit_patterns` has it."""
+    bits = poison_bits(dtype)
+    return (bits, bits) if dtype.is_complex else bits
 
 
 def poison_bits(dtype: torch.dtype) -> int:
-    """The pattern of an element that nobody wrote: for floats a NaN that arithmetic does not make."""
+    """The pattern of a number that nobody wrote: for floats a NaN that arithmetic does not make."""
+    dtype = dtype.to_real() if dtype.is_complex else dtype
     if dtype is torch.bool:
         return 1  # a bool must stay 0 or 1, or reading it is undefined
     return _nan(dtype, _FENCE) if dtype.is_floating_point else _repeated(dtype, _FENCE)
@@ -36,6 +50,7 @@ def fence_bits(dtype: torch.dtype, is_read: bool) -> int:
     so that such a result, written past its end, shows there. It is another NaN than poison, or what a kernel computes
     from it would look like an element that it did not write.
     """
+    dtype = dtype.to_real() if dtype.is_complex else dtype
     if is_read and dtype.is_floating_point:
         return _nan(dtype, _READ_FENCE)
     return _repeated(dtype, _FENCE)
@@ -75,12 +90,13 @@ class Fenced:
         self._margin = max(MARGIN, tensor.numel())
         length = tensor.numel() * step + 2 * self._margin
         self._pattern = fence_bits(tensor.dtype, is_read)
-        self._buffer = as_bits(torch.empty(length, dtype=tensor.dtype, device=device)).fill_(self._pattern)
+        self._elements = torch.empty(length, dtype=tensor.dtype, device=device)
+        self._buffer = as_bits(self._elements).fill_(self._pattern)
         self.view = self._window(tensor, step)
         self.view.copy_(tensor)
 
     def _window(self, tensor: torch.Tensor, step: int) -> torch.Tensor:
-        inside = self._buffer.view(tensor.dtype)[self._margin : self._margin + tensor.numel() * step]
+        inside = self._elements[self._margin : self._margin + tensor.numel() * step]
         if step == 1 or tensor.dim() == 0:
             return inside[: tensor.numel()].view(tensor.shape)
         *outer, last = tensor.shape
@@ -93,7 +109,6 @@ class Fenced:
     def trespass(self) -> int | None:
         """The first element outside the array that was written, counted from the array's start. Destroys the array."""
         if self.view.numel():
-            place = self.view.shape, self.view.stride(), self.view.storage_offset()
-            self._buffer.as_strided(*place).fill_(self._pattern)
+            as_bits(self.view).fill_(self._pattern)
         touched = (self._buffer != self._pattern).nonzero()
-        return int(touched[0]) - self._margin if len(touched) else None
+        return int(touched[0][0]) - self._margin if len(touched) else None

@@ -122,6 +122,17 @@ class FloatElement(float):
     def __reduce__(self) -> tuple[type[float], tuple[float]]:
         return float, (float(self),)
 
+    @property
+    def real(self) -> Any:
+        return self
+
+    @property
+    def imag(self) -> Any:
+        return self.exact(0.0)
+
+    def conjugate(self) -> Any:
+        return self
+
     def __neg__(self) -> FloatElement:
         negative: FloatElement = self.make(float.__neg__(self), self.error)
         return negative

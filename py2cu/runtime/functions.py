@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import builtins
 import math
+import operator
 from collections.abc import Callable
 from functools import cache, reduce
 from types import SimpleNamespace
@@ -17,7 +18,8 @@ from typing import Any, Final
 from py2cu.builtins.formulas import ROWS as FORMULAS
 from py2cu.builtins.formulas import Formula, find_formula
 from py2cu.dtypes import ALIASES, BY_NAME, DEFAULT_FLOAT
-from py2cu.runtime.elements import Double, Element, common_class, element_class
+from py2cu.runtime.complexes import ComplexElement, complex_function
+from py2cu.runtime.elements import Double, DoubleComplex, Element, common_class, element_class
 from py2cu.runtime.floats import FloatElement, integral, measure, power_ieee
 from py2cu.runtime.integers import IntElement
 from py2cu.runtime.journal import THREAD
@@ -34,6 +36,11 @@ ONE: Final = (
     "sqrt", "cbrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos",
     "atan",
     "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "gamma", "lgamma", "fabs",
+)  # fmt: skip
+COMPLEX: Final = (complex, ComplexElement)
+ANALYTIC: Final = (
+    "sqrt", "exp", "log", "log10", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh",
+    "acosh", "atanh",
 )  # fmt: skip
 TWO: Final = ("atan2", "hypot", "pow", "fmod", "remainder", "copysign")
 THREE: Final = ("fma",)  # from Python 3.13 on
@@ -181,6 +188,32 @@ MATH: Final[dict[str, Function]] = {
 }
 
 
+# --- functions of cmath -------------------------------------------------------------------------------------------
+
+
+def _typed_cmath(name: str) -> Function:
+    """`cmath.name`, whose result is complex whatever it is given."""
+    compute = complex_function(name)
+
+    def call(argument: Any) -> Any:
+        cls = DoubleComplex.partners[argument.__class__]
+        if cls is None:
+            raise TypeError(f"{argument!r} and a complex number meet in no type")
+        return compute(cls.of(argument))
+
+    call.__name__ = name
+    return call
+
+
+def _analytic(name: str) -> Function:
+    """Torch's and NumPy's function of real and of complex numbers."""
+    of_real, of_complex = MATH[name], CMATH[name]
+    return lambda value: (of_complex if isinstance(value, COMPLEX) else of_real)(value)
+
+
+CMATH: Final[dict[str, Function]] = {name: _typed_cmath(name) for name in ANALYTIC}
+
+
 # --- functions of Python ------------------------------------------------------------------------------------------
 
 
@@ -206,9 +239,9 @@ def _selects(name: str) -> Function:
 
 def _common(values: tuple[Any, ...]) -> type[Element] | None:
     """The class in which all `values` meet; None where none is an element."""
-    if not any(isinstance(value, FloatElement | IntElement) for value in values):
+    if not any(isinstance(value, Element) for value in values):
         return None
-    first, *rest = sorted(values, key=lambda value: not isinstance(value, FloatElement | IntElement))
+    first, *rest = sorted(values, key=lambda value: not isinstance(value, Element))
 
     def widen(joined: type[Element], value: object) -> type[Element]:
         found = joined if value.__class__ is joined else common_class(joined(0), value)
@@ -218,6 +251,15 @@ def _common(values: tuple[Any, ...]) -> type[Element] | None:
 
     start: type[Element] = first.__class__
     return reduce(widen, rest, start)
+
+
+def _python_complex(real: Any = 0.0, imag: Any = 0.0) -> ComplexElement:
+    """`complex(x, y)`: a Python number, which keeps the errors of elements."""
+    if isinstance(real, COMPLEX):
+        if imag:
+            raise TypeError("a kernel makes complex numbers of real parts")
+        return DoubleComplex.cast(real)  # type: ignore[no-any-return]
+    return DoubleComplex.made(Double.cast(real), Double.cast(imag))
 
 
 def _python_float(value: Any = 0.0) -> float:
@@ -237,8 +279,8 @@ def _integer_from(function: Function) -> Function:
 
 
 BUILTINS: Final[dict[str, Function]] = {
-    "min": _selects("min"), "max": _selects("max"), "float": _python_float, "int": Integer, "range": counted,
-    "len": _integer_from(len), "round": _integer_from(round),
+    "min": _selects("min"), "max": _selects("max"), "float": _python_float, "complex": _python_complex, "int": Integer,
+    "range": counted, "len": _integer_from(len), "round": _integer_from(round),
 }  # fmt: skip
 
 
@@ -292,7 +334,9 @@ PROPAGATING: Final = {"minimum": _propagates("min"), "maximum": _propagates("max
 
 @cache
 def _compiled(formula: Formula) -> Function:
-    names = {"math": SimpleNamespace(**MATH), **PROPAGATING}
+    names = {
+        "math": SimpleNamespace(**MATH), "cmath": SimpleNamespace(**CMATH), "complex": _python_complex, **PROPAGATING,
+    }  # fmt: skip
     function: Function = eval(f"lambda {', '.join(formula.parameters)}: {formula.text}", names)
     return function
 
@@ -313,15 +357,21 @@ def _formula(qualified: str, otherwise: Function | None = None) -> Function:
 
 def _formulas(*modules: str) -> dict[str, Function]:
     split = [name.rpartition(".") for row in FORMULAS for name in row.names]
-    return {name: _formula(f"{module}.{name}", MATH.get(name)) for module, _, name in split if module in modules}
+    plain = CMATH if "cmath" in modules else MATH
+    return {name: _formula(f"{module}.{name}", plain.get(name)) for module, _, name in split if module in modules}
 
 
 MATH.update(_formulas("math"))
+CMATH.update(_formulas("cmath"))
 
 _COMMON: Final[dict[str, Function]] = {
     **{name: function for name, function in MATH.items() if name in (*ONE, *TWO, *PREDICATES, "nextafter")},
     **{synonym: MATH[name] for synonym, name in SYNONYMS.items()},
+    **{name: _analytic(name) for name in ANALYTIC},
+    **{synonym: _analytic(name) for synonym, name in SYNONYMS.items() if name in ANALYTIC},
     **{name: _rounding(name) for name in _STEPS},
+    "real": operator.attrgetter("real"), "imag": operator.attrgetter("imag"),
+    **{name: operator.methodcaller("conjugate") for name in ("conj", "conjugate", "conj_physical")},
     **PROPAGATING,
     "abs": abs, "absolute": abs, "signbit": _is_negative,
 }  # fmt: skip
@@ -335,6 +385,10 @@ LIBRARY: Final[dict[str, dict[str, Function]]] = {
 
 
 # --- casts and lookup ---------------------------------------------------------------------------------------------
+
+
+OWN: Final = {"math": MATH, "cmath": CMATH}
+"""Python's own modules."""
 
 
 def cast_named(name: str) -> type[Element] | None:
@@ -354,8 +408,8 @@ def typed(value: object) -> object | None:
     name = getattr(value, "__name__", "")
     if isinstance(value, type):
         return cast_named(name) if top == "numpy" else None
-    if top == "math":
-        return MATH.get(name)
+    if top in OWN:
+        return OWN[top].get(name)
     if top in ("numpy", "torch") or type(value).__module__ == "numpy":  # a ufunc, or a builtin of torch
         return LIBRARY["torch" if top == "torch" else "numpy"].get(name)
     return None
@@ -364,8 +418,8 @@ def typed(value: object) -> object | None:
 def members(module: str) -> dict[str, Function | type[Element]]:
     """The typed stand-ins for the attributes of a module, by its name."""
     top = module.partition(".")[0]
-    if top == "math":
-        return dict(MATH)
+    if top in OWN:
+        return dict(OWN[top])
     if top not in ("numpy", "torch", "numba"):
         return {}
     found: dict[str, Function | type[Element]] = dict(LIBRARY.get(top, {}))

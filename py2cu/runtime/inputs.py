@@ -40,7 +40,7 @@ PLAN: Final = (
     (2, TAME), (4, "extreme"), (4, "non-finite"),
 )  # fmt: skip
 
-Argument = torch.Tensor | int | float | bool
+Argument = torch.Tensor | int | float | bool | complex
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,17 +162,19 @@ def grow(signature: Signature, case: Case, error: BaseException | None, seed: in
     return make_case(signature, sizes, case.values, seed, strided=case.strided)
 
 
-def _free_scalar(parameter: Parameter, number: int) -> int | float | bool:
+def _free_scalar(parameter: Parameter, number: int) -> int | float | bool | complex:
     """The value of a scalar that is no dimension."""
     kind = parameter.type.kind if isinstance(parameter.type, PythonType) else Kind.INT
     if kind is Kind.BOOL:
         return number % 2 == 0
+    if kind is Kind.COMPLEX:
+        return complex(FLOATS[number % len(FLOATS)], FLOATS[(number + 1) % len(FLOATS)])
     choices: tuple[int | float, ...] = FLOATS if kind is Kind.FLOAT else INTEGERS
     return choices[number % len(choices)]
 
 
 def _has_floats(signature: Signature) -> bool:
-    return any(isinstance(p.type, ArrayType) and p.type.dtype.kind is Kind.FLOAT for p in signature.inputs)
+    return any(isinstance(p.type, ArrayType) and p.type.dtype.kind >= Kind.FLOAT for p in signature.inputs)
 
 
 # --- sizes --------------------------------------------------------------------------------------------------------
@@ -260,6 +262,8 @@ class Draw:
 
     def array(self, dtype: DType, shape: list[int]) -> torch.Tensor:
         """A fresh contiguous tensor."""
+        if dtype.kind is Kind.COMPLEX:
+            return torch.view_as_complex(self.array(dtype.part, [*shape, 2]))
         kind: torch.dtype = getattr(torch, dtype.name)
         if self._values in (TAME, SMALL):
             return self._tame(dtype, shape).to(kind)

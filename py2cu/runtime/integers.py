@@ -62,6 +62,17 @@ class IntElement:
     def __round__(self, digits: int | None = None) -> Any:
         return self.value if digits is None else self.make(round(self.value, digits))
 
+    @property
+    def real(self) -> IntElement:
+        return self
+
+    @property
+    def imag(self) -> IntElement:
+        return self.make(0)  # type: ignore[no-any-return]
+
+    def conjugate(self) -> IntElement:
+        return self
+
     def __pos__(self) -> IntElement:
         return self
 

@@ -11,12 +11,13 @@ import builtins
 from collections.abc import Callable, Mapping
 from functools import partial
 from operator import setitem
-from types import CellType, FunctionType, ModuleType, SimpleNamespace
+from types import CellType, CodeType, FunctionType, ModuleType, SimpleNamespace
 from typing import Any, Final, Self
 
 from py2cu import vocabulary
 from py2cu.live import called_functions, is_library
 from py2cu.runtime.buffers import as_table, make_local
+from py2cu.runtime.elements import DoubleComplex
 from py2cu.runtime.functions import BUILTINS, members, typed
 from py2cu.runtime.python_integers import Integer
 
@@ -91,6 +92,8 @@ class Rebound:
             return self._module(value)
         if value.__class__ is int:
             return Integer(value)
+        if value.__class__ is complex:
+            return DoubleComplex(value)
         if value.__class__ is tuple:
             return as_table(value)
         if value is vocabulary.local:
@@ -134,8 +137,8 @@ class Rebound:
 
     def _rebuild(self, function: FunctionType) -> FunctionType:
         cells = tuple(self._cell(cell) for cell in function.__closure__ or ())
-        namespace = self._namespace(function.__globals__)
-        made = FunctionType(function.__code__, namespace, function.__name__, function.__defaults__, cells or None)
+        code, namespace = _with_typed_literals(function.__code__), self._namespace(function.__globals__)
+        made = FunctionType(code, namespace, function.__name__, function.__defaults__, cells or None)
         made.__kwdefaults__ = function.__kwdefaults__
         return made
 
@@ -161,6 +164,14 @@ class Rebound:
         grid, size = self._launch["gridDim"], self._launch["blockDim"]
         axes = tuple(getattr(grid, axis) * getattr(size, axis) for axis in "xyz"[:dimensions])
         return axes if dimensions > 1 else axes[0]
+
+
+def _with_typed_literals(code: CodeType) -> CodeType:
+    """`code` itself, unless it has complex literals: in `1j * x`, Python's own would not ask the float element `x`."""
+    if not any(constant.__class__ is complex for constant in code.co_consts):
+        return code
+    typed_constants = (DoubleComplex(value) if value.__class__ is complex else value for value in code.co_consts)
+    return code.replace(co_consts=tuple(typed_constants))
 
 
 def _launch_name(value: object) -> str | None:

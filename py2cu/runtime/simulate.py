@@ -19,7 +19,7 @@ from py2cu.ir.signature import Signature, evaluate
 from py2cu.ir.types import ArrayType, ElementType
 from py2cu.runtime.arrays import ArrayView, UnwrittenArray, Write
 from py2cu.runtime.deadline import TooLong, deadline
-from py2cu.runtime.elements import Double, element_class
+from py2cu.runtime.elements import Double, DoubleComplex, element_class
 from py2cu.runtime.journal import THREAD, Finding, Place
 from py2cu.runtime.launch import AXES, Launch, find_limits, plan_launch
 from py2cu.runtime.python_integers import Integer
@@ -155,6 +155,7 @@ _PYTHON_NUMBERS: Final[dict[Kind, Callable[[Any], object]]] = {
     Kind.BOOL: bool,
     Kind.INT: Integer,
     Kind.FLOAT: Double.cast,
+    Kind.COMPLEX: DoubleComplex.cast,
 }
 
 

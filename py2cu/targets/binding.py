@@ -9,14 +9,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from py2cu.dtypes import U64, DType, Kind, TypeVariable
+from py2cu.dtypes import C128, U64, DType, Kind, TypeVariable
 from py2cu.ir.extents import Constexpr, Name, Parameter, Role
 from py2cu.ir.nodes import Expr
 from py2cu.ir.printer import print_expr
 from py2cu.ir.signature import Dim, Signature, divisors, find_dims, signature_of
 from py2cu.ir.statements import Family, Kernel
-from py2cu.ir.types import PY_INT, ArrayType, ElementType, PythonType
+from py2cu.ir.types import PY_INT, ArrayType, ElementType, PythonType, is_complex
 from py2cu.ir.visit import rebuild
+from py2cu.targets.c_types import qualified
 from py2cu.targets.spell_expressions import Dialect
 from py2cu.targets.view import (
     KernelView,
@@ -30,8 +31,8 @@ from py2cu.targets.view import (
     listed,
 )
 
-_CPP_SCALARS = {Kind.BOOL: "bool", Kind.INT: "int64_t", Kind.FLOAT: "double"}
-_SCHEMA_SCALARS = {Kind.BOOL: "bool", Kind.INT: "int", Kind.FLOAT: "float"}
+_CPP_SCALARS = {Kind.BOOL: "bool", Kind.INT: "int64_t", Kind.FLOAT: "double", Kind.COMPLEX: "double"}
+_SCHEMA_SCALARS = {Kind.BOOL: "bool", Kind.INT: "int", Kind.FLOAT: "float", Kind.COMPLEX: "float"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,9 +175,9 @@ def view(family: Family, groups: tuple[KernelView, ...], dialect: Dialect) -> Bi
             if p.constexpr is not None and p.type == PY_INT
         ),
         strided=tuple(array.name for array in given if kernel.strided and not array.is_written),
-        input_parameters=tuple(_cpp_parameter(kernel, signature, p) for p in signature.inputs),
-        input_call=", ".join(kernel.c_name(p.name) for p in signature.inputs),
-        all_parameters=tuple(_cpp_parameter(kernel, signature, p) for p in signature.parameters),
+        input_parameters=_cpp_parameters(kernel, signature, signature.inputs),
+        input_call=", ".join(name for p in signature.inputs for name in _cpp_names(kernel, p)),
+        all_parameters=_cpp_parameters(kernel, signature, signature.parameters),
         array_parameters=tuple(f"const Tensor& {kernel.c_name(p.name)}" for p in signature.arrays),
         array_call=", ".join(kernel.c_name(p.name) for p in signature.arrays),
         launches=tuple(launch for kernel in family for launch in _launches(kernel, groups, dialect, dims, tellers)),
@@ -329,6 +330,20 @@ def _dim(kernel: Kernel, signature: Signature, dim: Dim) -> DimView:
     return DimView(name, dim.name, value, dim.array, dim.axis, dim.divisor, name if scalar is not None else "")
 
 
+def _cpp_names(kernel: Kernel, parameter: Parameter) -> tuple[str, ...]:
+    """What the op calls an argument: a complex number comes as its two parts, since torch's stable ABI has none."""
+    name = kernel.c_name(parameter.name)
+    return (f"{name}_real", f"{name}_imag") if is_complex(parameter.type) else (name,)
+
+
+def _cpp_parameters(kernel: Kernel, signature: Signature, parameters: tuple[Parameter, ...]) -> tuple[str, ...]:
+    return tuple(
+        f"double {name}" if is_complex(parameter.type) else _cpp_parameter(kernel, signature, parameter)
+        for parameter in parameters
+        for name in _cpp_names(kernel, parameter)
+    )
+
+
 def _cpp_parameter(kernel: Kernel, signature: Signature, parameter: Parameter) -> str:
     name = kernel.c_name(parameter.name)
     match parameter.type:
@@ -347,11 +362,14 @@ def _launch_value(
     if parameter is not None and isinstance(parameter.type, ArrayType):
         access, const = ("const", "const ") if parameter.role is Role.INPUT else ("mutable", "")
         dtype = parameter.type.dtype
-        if dtype.is_half:  # torch has classes of its own
-            return f"static_cast<{const}{dialect.spell(dtype)}*>({c_name}.{access}_data_ptr())"
+        if dtype.is_half or dtype.kind is Kind.COMPLEX:  # torch has classes of its own
+            return f"static_cast<{const}{qualified(dialect.spell(dtype))}*>({c_name}.{access}_data_ptr())"
         return f"{c_name}.{access}_data_ptr<{dtype.c}>()"
     if name in dims:
         return f"at.{c_name}"
+    if parameter is not None and is_complex(parameter.type):
+        type_ = dialect.spell(parameter.type.dtype if isinstance(parameter.type, ElementType) else C128)
+        return f"{qualified(type_)}({', '.join(_cpp_names(kernel, parameter))})"
     if parameter is not None and isinstance(parameter.type, ElementType):
         dtype = parameter.type.dtype
         value = f"static_cast<float>({c_name})" if dtype.is_half else c_name
@@ -388,7 +406,9 @@ def _schema(
             case PythonType(kind=scalar):
                 kind = _SCHEMA_SCALARS[scalar] + ("?" if signature.is_derived(parameter) else "")
         spelled = parameter.name if parameter.name.isascii() else kernel.c_name(parameter.name)
-        items.append(f"{kind} {spelled}" + (f"={_schema_default(signature, parameter)}" if place >= trailing else ""))
+        names = (f"{spelled}_real", f"{spelled}_imag") if is_complex(parameter.type) else (spelled,)
+        default = f"={_schema_default(signature, parameter)}" if place >= trailing else ""
+        items += [f"{kind} {name}{default}" for name in names]
     return f"{name}({', '.join([*items, *more])}) -> {returns}"
 
 

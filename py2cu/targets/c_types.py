@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 # From narrow to wide; `index_t` stands where it does for its narrower instantiation.
 C_RANK: Final = {
     "bool": 0, "int8_t": 0, "uint8_t": 0, "int16_t": 0, "uint16_t": 0, "int": 1, "int32_t": 1, "unsigned": 2,
     "uint32_t": 2, "index_t": 3, "int64_t": 4, "uint64_t": 5, "__half": 6, "__nv_bfloat16": 6, "float": 7, "double": 8,
+    "cuda::std::complex<float>": 9, "cuda::std::complex<double>": 10,
 }  # fmt: skip
 HALVES: Final = frozenset(("__half", "__nv_bfloat16"))
 """Classes: C++ converts them to nothing by itself but float."""
+COMPLEXES: Final = frozenset(("cuda::std::complex<float>", "cuda::std::complex<double>"))
+"""Classes whose operators take two numbers of one type."""
 
 FLOATS: Final = HALVES | {"float", "double"}
+
+
+def qualified(text: str) -> str:
+    """C++ types as they are named where nothing says `using cuda::std::complex`."""
+    return re.sub(r"(?<![\w:])complex<", "cuda::std::complex<", text)
 
 
 def same_type(a: str, b: str) -> bool:
@@ -39,6 +48,8 @@ def keeps_value(source: str, target: str) -> bool:
     """True where assigning a `source` to a `target` needs no cast in the eyes of a careful reader."""
     if source == target:
         return True
+    if source in COMPLEXES or target in COMPLEXES:
+        return False
     if source in HALVES or target in HALVES:
         return target == "float"
     if target in ("float", "double"):

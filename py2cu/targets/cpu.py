@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from py2cu.dtypes import C64, C128
 from py2cu.ir.extents import IndexParameter
 from py2cu.ir.nodes import LaunchIndex
 from py2cu.ir.statements import Kernel
@@ -33,7 +34,12 @@ DIALECT: Final = Dialect(
         name: f"std::{name}" for name in ("abs", "min", "max", "isnan", "isinf", "isfinite", "signbit", "printf")
     },
     overloads="std::",
-    types={"__half": "c10::Half", "__nv_bfloat16": "c10::BFloat16"},
+    types={
+        "__half": "c10::Half",
+        "__nv_bfloat16": "c10::BFloat16",
+        C64.c: "std::complex<float>",
+        C128.c: "std::complex<double>",
+    },
 )
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import Final
 
-from py2cu.dtypes import Kind
+from py2cu.dtypes import C64, C128, Kind
 from py2cu.ir.extents import Binary, IndexParameter
 from py2cu.ir.nodes import Convert, Expr, LaunchIndex
 from py2cu.ir.statements import Assign, Block, Bound, Kernel
@@ -29,6 +29,7 @@ from py2cu.targets.view import (
 DIALECT: Final = Dialect(
     widths={Width.INT: "int", Width.INDEX: "index_t", Width.LONG: "int64_t", Width.ANY: "int64_t"},
     launch_type="unsigned",
+    types={C64.c: "complex<float>", C128.c: "complex<double>"},  # behind `using cuda::std::complex`
 )
 _INT: Final = PythonType(Kind.INT, Width.INT)
 _INDEX: Final = PythonType(Kind.INT, Width.INDEX)

@@ -12,8 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, assert_never
 
-from py2cu.builtins import ROWS
-from py2cu.dtypes import F64, DType, Kind
+from py2cu.builtins import ROWS, Rule
+from py2cu.dtypes import C128, F64, DType, Kind
+from py2cu.ir.complex_numbers import is_made
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.nodes import (
     ArrayName,
@@ -32,10 +33,11 @@ from py2cu.ir.nodes import (
     Unary,
 )
 from py2cu.ir.statements import Kernel, Space
-from py2cu.ir.types import PY_INT, UNKNOWN, ElementType, PythonType, TupleType, Type, Width
+from py2cu.ir.types import PY_INT, UNKNOWN, ElementType, PythonType, TupleType, Type, Width, is_complex
 from py2cu.passes.promotion import as_float, rounded_directly
 from py2cu.targets.c_types import (
     C_RANK,
+    COMPLEXES,
     FLOATS,
     HALVES,
     arithmetic_type,
@@ -117,7 +119,7 @@ class ExpressionSpeller:
             case PythonType(kind=Kind.INT, width=width):
                 return self.dialect.widths[width]
             case PythonType(kind=kind):
-                return "bool" if kind is Kind.BOOL else "double"
+                return {Kind.BOOL: "bool", Kind.FLOAT: "double", Kind.COMPLEX: C128.c}[kind]
             case TupleType():
                 return ""  # nothing is computed with it
             case _:
@@ -125,7 +127,9 @@ class ExpressionSpeller:
 
     def type_text(self, type_: Type) -> str:
         """The C type of `type_` as the target writes it."""
-        return self.dialect.spell(type_.dtype) if isinstance(type_, ElementType) else self.c_type(type_)
+        if isinstance(type_, ElementType):
+            return self.dialect.spell(type_.dtype)
+        return self.dialect.spell(C128) if is_complex(type_) else self.c_type(type_)
 
     # --- statements ---
 
@@ -292,7 +296,7 @@ class ExpressionSpeller:
 
     def spellings(self, expr: Expr, wanted: str) -> tuple[Spelled, Spelled]:
         """`operand`, and `expr` in full; what is inside is spelled once, or nested expressions would take for ever."""
-        if wanted in HALVES:
+        if wanted in HALVES | COMPLEXES:
             pass
         elif isinstance(expr, Constant) and is_whole_literal(expr):
             return Spelled(str(int(expr.value)), PRIMARY if expr.value >= 0 else UNARY, "int"), self.expr(expr)
@@ -309,14 +313,19 @@ class ExpressionSpeller:
             c_type == "int" and value.c_type == "int64_t" and self.dialect.launch_type == "int64_t"
         ):
             return value
-        if isinstance(type_, PythonType) and value.c_type not in FLOATS:
+        if isinstance(type_, PythonType) and value.c_type not in FLOATS | COMPLEXES:
             return Spelled(functional_cast(value.text, c_type), PRIMARY, c_type)
         return Spelled(f"static_cast<{self.type_text(type_)}>({value.text})", PRIMARY, c_type)
 
     def call(self, expr: Call) -> Spelled:
         """A builtin by its row's spelling, or a helper by its own name; templates want arguments of one type."""
+        if is_made(expr):
+            return self.made(expr)
         c_type = self.c_type(expr.type)
         row = ROWS.get(expr.function)
+        if row is not None and row.rule is Rule.PART:
+            method = expr.function.rpartition(".")[2]
+            return Spelled(f"{self.expr(expr.args[0]).within(PRIMARY)}.{method}()", PRIMARY, c_type)
         if row is None and not takes_one_type(expr.function):
             name, args = expr.function, [self.expr(arg).text for arg in expr.args]
         elif row is None or expr.function in ("builtins.min", "builtins.max"):
@@ -336,6 +345,22 @@ class ExpressionSpeller:
             c_type = c_type if c_type == "bool" else arithmetic_type(c_type)  # C's `abs` of a narrow number is an int
         name = self.dialect.functions.get(name, name)
         return Spelled(f"{name}({', '.join(args)})", PRIMARY, c_type)
+
+    def made(self, expr: Call) -> Spelled:
+        """A complex number of two real ones."""
+        return Spelled(f"{self.type_text(expr.type)}({self.parts(expr)})", PRIMARY, self.c_type(expr.type))
+
+    def parts(self, expr: Call) -> str:
+        """The arguments of a complex number's constructor, which takes an imaginary part of zero for granted."""
+        real, imag = expr.args
+        is_real = isinstance(imag, Constant) and imag.value == 0 and math.copysign(1, imag.value) > 0
+        return ", ".join(self.part(part, expr.type) for part in ((real,) if is_real else (real, imag)))
+
+    def part(self, part: Expr, type_: Type) -> str:
+        """A constant is spelled alike in every instance of a type variable."""
+        if isinstance(part, Constant) and isinstance(type_, ElementType) and type_.dtype.variable is not None:
+            return generic_literal(part, type_.dtype.part)
+        return self.assigned(part, self.c_type(part.type)).text
 
     def invoke(self, expr: Invoke) -> Spelled:
         """A call of a device function; numbers come as the types of its parameters, which tell overloads apart."""

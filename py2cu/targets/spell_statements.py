@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Final, assert_never
 
+from py2cu.ir.complex_numbers import is_made
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.nodes import BoolOp, Compare, Convert, Expr, Load, Select, Tuple, Unary
 from py2cu.ir.statements import (
@@ -115,6 +116,8 @@ class Speller(ExpressionSpeller):
             return f"const auto {self.name(stmt.name)} = {self.expr(stmt.value).text};"
         if stmt.declares is not None:
             c_type = self.c_type(stmt.declares)
+            if is_made(stmt.value) and stmt.value.type == stmt.declares:
+                return f"{self.type_text(stmt.declares)} {self.name(stmt.name)}({self.parts(stmt.value)});"
             return f"{self.type_text(stmt.declares)} {self.name(stmt.name)} = {self.assigned(stmt.value, c_type).text};"
         target = self.locals.get(stmt.name) or self.parameter_type(stmt.name)
         c_type = self.c_type(target)

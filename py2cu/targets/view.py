@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from itertools import product
 
-from py2cu.dtypes import DType, Kind
+from py2cu.dtypes import C128, DType, Kind
 from py2cu.ir.extents import Binary, Constant, Name, Parameter, Role
 from py2cu.ir.nodes import ArrayName, Expr, Load, Unary
 from py2cu.ir.statements import Family, Kernel, Space, Store
 from py2cu.ir.types import PY_BOOL, ArrayType, ElementType, PythonType, TupleType, Type, Width
 from py2cu.ir.visit import all_expressions, in_rings, statements
+from py2cu.targets.c_types import qualified
 from py2cu.targets.spell_expressions import Callee, Dialect
 from py2cu.targets.spell_statements import Line, Speller, comment_text
 
@@ -162,7 +163,10 @@ class KernelView:
 
     @property
     def kernel_call(self) -> str:
-        return ", ".join(argument.name for argument in self.kernel_arguments)
+        given = {argument.name: argument.type for argument in self.launch_arguments}
+        return ", ".join(
+            _passed(argument, given.get(argument.name, argument.type)) for argument in self.kernel_arguments
+        )
 
     @property
     def launch_call(self) -> str:
@@ -174,6 +178,12 @@ class KernelView:
     def launch_signature(self, head: str, *extra: str) -> str:
         return wrapped(head, (*(a.declaration for a in self.launch_arguments), *extra))
 
+    @property
+    def declared(self) -> KernelView:
+        """The kernel as its header declares it."""
+        arguments = (replace(argument, type=qualified(argument.type)) for argument in self.launch_arguments)
+        return replace(self, launch_arguments=tuple(arguments))
+
     def instantiations(self, returns: str, *extra: str) -> tuple[str, ...]:
         """`template cudaError_t silu_launch<float>(const float* x, …)`, one an instance."""
         return tuple(
@@ -183,6 +193,12 @@ class KernelView:
             )
             for instance in self.instances
         )
+
+
+def _passed(argument: Argument, given: str) -> str:
+    """An argument of the launcher as its kernel takes it: C++ narrows a double by itself, and no complex number."""
+    is_narrowed = given != argument.type and "complex<" in given and "*" not in given
+    return f"{argument.type}({argument.name})" if is_narrowed else argument.name
 
 
 def listed(words: Iterable[str]) -> str:
@@ -388,7 +404,7 @@ def kernel_type(kernel: Kernel, dialect: Dialect, name: str, type_: Type, parame
     match type_:
         case ArrayType() if not kernel.key:
             return f"{launch_type(type_, parameter, dialect)} __restrict__"
-        case PythonType(kind=Kind.FLOAT) if (narrowed := dict(kernel.narrowed).get(name)) is not None:
+        case PythonType(kind=Kind.FLOAT | Kind.COMPLEX) if (narrowed := dict(kernel.narrowed).get(name)) is not None:
             return dialect.spell(narrowed.dtype)
         case PythonType(kind=Kind.INT, width=width):
             return dialect.widths[width if parameter is not None else Width.INDEX]
@@ -408,7 +424,9 @@ def launch_type(type_: Type, parameter: Parameter | None, dialect: Dialect) -> s
         case ElementType(dtype=dtype):
             return dialect.spell(dtype)
         case PythonType(kind=kind):
-            return {Kind.BOOL: "bool", Kind.INT: "int64_t", Kind.FLOAT: "double"}[kind]
+            return {
+                Kind.BOOL: "bool", Kind.INT: "int64_t", Kind.FLOAT: "double", Kind.COMPLEX: dialect.spell(C128),
+            }[kind]  # fmt: skip
         case _:
             raise AssertionError(type_)
 

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from py2cu.builtins import ROWS, Rule
-from py2cu.dtypes import BOOL, DEFAULT_FLOAT, DTYPES, DType, Kind, promote, promote_weak
-from tests.fuzz.writer import ALL, EXTENT_LIMIT, LIMIT, NUMBERS, SYMBOLS, Array, Type, Value, Writer, fitted
+from py2cu.dtypes import BOOL, DEFAULT_FLOAT, DType, Kind, promote, promote_weak
+from tests.fuzz.writer import ALL, DTYPES, EXTENT_LIMIT, LIMIT, NUMBERS, SYMBOLS, Array, Type, Value, Writer, fitted
 
 Write = Callable[[Writer, Type, int], Value]
 Test = Callable[[Type], bool]

@@ -11,10 +11,9 @@ from typing import Any, Final
 from hypothesis import strategies
 
 import tests.fuzz.functions  # noqa: F401 - the production that calls them
-from py2cu.dtypes import DTYPES
 from tests.fuzz.expressions import CONSTANTS, value
 from tests.fuzz.statements import body
-from tests.fuzz.writer import AXES, SYMBOLS, Writer
+from tests.fuzz.writer import AXES, DTYPES, SYMBOLS, Writer
 
 BLOCKS: Final = {1: (4,), 2: (4, 2), 3: (4, 2, 2)}
 NAME: Final = "f"  # of every kernel

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from py2cu.dtypes import BOOL, DTYPES, DType, Kind
+from py2cu.dtypes import BOOL, DType, Kind
 from tests.fuzz.expressions import (
     INT_DTYPES,
     convertible,
@@ -24,7 +24,7 @@ from tests.fuzz.expressions import (
     test,
     value,
 )  # fmt: skip
-from tests.fuzz.writer import EXTENT_LIMIT, LOCAL_LIMIT, Type, Value, Writer, fitted
+from tests.fuzz.writer import DTYPES, EXTENT_LIMIT, LOCAL_LIMIT, Type, Value, Writer, fitted
 
 Write = Callable[[Writer], None]
 

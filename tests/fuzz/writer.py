@@ -14,12 +14,14 @@ from typing import Any, Final, TypeVar
 
 from hypothesis import strategies
 
-from py2cu.dtypes import DTYPES, F16, GENERIC, I8, DType, Kind, TypeVariable
+from py2cu.dtypes import DTYPES as EVERY_DTYPE
+from py2cu.dtypes import F16, GENERIC, I8, DType, Kind, TypeVariable
 
 Option = TypeVar("Option")
 Type = DType | Kind  # an element of a dtype, or a Python number of a kind
 
 NUMBERS: Final = (Kind.BOOL, Kind.INT, Kind.FLOAT)
+DTYPES: Final = tuple(row for row in EVERY_DTYPE if row.kind is not Kind.COMPLEX)  # random kernels are real
 ALL: Final[tuple[Type, ...]] = (*DTYPES, *NUMBERS)
 # Type variables, as the dtype of the least range that they stand for: what fits that fits all.
 SYMBOLS: Final = tuple(

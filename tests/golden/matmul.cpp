@@ -43,6 +43,8 @@ const char* dtype_name(ScalarType type)
         case ScalarType::BFloat16: return "bfloat16";
         case ScalarType::Float: return "float32";
         case ScalarType::Double: return "float64";
+        case ScalarType::ComplexFloat: return "complex64";
+        case ScalarType::ComplexDouble: return "complex128";
         default: return "another dtype";
     }
 }

@@ -1,5 +1,6 @@
 """Elements compute as torch does: promotion, wrapping, rounding; and know how far a translation may be from them."""
 
+import cmath
 import itertools
 import math
 import operator
@@ -8,15 +9,19 @@ import random
 import pytest
 import torch
 
-from py2cu.dtypes import BOOL, DTYPES, F32, F64, I8, I32, I64, U8, Kind, promote
-from py2cu.runtime.elements import Double, element_class
-from py2cu.runtime.functions import BUILTINS, LIBRARY, MATH, typed
+from py2cu.dtypes import BOOL, C64, C128, DTYPES, F16, F32, F64, I8, I32, I64, U8, Kind, promote
+from py2cu.runtime.elements import Double, DoubleComplex, element_class
+from py2cu.runtime.functions import ANALYTIC, BUILTINS, CMATH, LIBRARY, MATH, typed
 from py2cu.runtime.journal import THREAD
 from py2cu.runtime.meeting import ElementRangeError
 
 Bool, UInt8, Int8, Int32, Int64, Float32, Float64 = map(element_class, (BOOL, U8, I8, I32, I64, F32, F64))
+Complex64 = element_class(C64)
 
-SAMPLES = {Kind.BOOL: (True, False), Kind.INT: (0, 1, 7, 100, 127), Kind.FLOAT: (0.0, 0.1, -2.5, 1e30, math.inf)}
+SAMPLES = {
+    Kind.BOOL: (True, False), Kind.INT: (0, 1, 7, 100, 127), Kind.FLOAT: (0.0, 0.1, -2.5, 1e30, math.inf),
+    Kind.COMPLEX: (0j, 0.1 - 2j, -2.5 + 0.3j, 1e15j, complex(math.inf, 1), complex(1, -math.inf)),
+}  # fmt: skip
 ARITHMETIC = [operator.add, operator.mul, operator.sub]
 
 
@@ -49,7 +54,15 @@ def weak(operation, x, number, dtype):
 def same(element, expected):
     assert element.dtype.name == str(expected.dtype).removeprefix("torch.")
     value = expected.item()
-    assert element == value or (math.isnan(element) and math.isnan(value))
+    if isinstance(value, complex):
+        assert same_number(element.real, value.real)
+        assert same_number(element.imag, value.imag)
+    else:
+        assert same_number(element, value)
+
+
+def same_number(element, value):
+    return element == value or (math.isnan(element) and math.isnan(value))
 
 
 @pytest.mark.parametrize("operation", ARITHMETIC)
@@ -58,6 +71,12 @@ def test_arithmetic_promotes_and_wraps_as_torch_does(a, b, operation):
     if operation is operator.sub and Kind.BOOL in (a.kind, b.kind):
         pytest.skip("torch refuses to subtract bools")
     for x, y in itertools.product(SAMPLES[a.kind], SAMPLES[b.kind]):
+        if (
+            Kind.COMPLEX in (a.kind, b.kind)
+            and operation is not operator.mul
+            and not cmath.isfinite(element_class(b)(y))
+        ):
+            continue  # torch multiplies what it adds by an alpha of 1+0j, which makes NaN of an infinite part
         left, right = element_class(a)(x), element_class(b)(y)
         if promote(a, b) is None:
             with pytest.raises(TypeError):
@@ -72,6 +91,96 @@ def test_python_numbers_are_weak(dtype, number):
     for value in SAMPLES[dtype.kind]:
         same(element_class(dtype)(value) * number, weak(operator.mul, tensor(value, dtype), number, dtype))
         same(number + element_class(dtype)(value), weak(operator.add, tensor(value, dtype), number, dtype))
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_python_complex_numbers_are_weak(dtype):
+    cls = element_class(dtype)
+    for value in SAMPLES[dtype.kind]:
+        wanted = torch.result_type(tensor([value], dtype), 1j)
+        if dtype is F16:
+            assert wanted is torch.complex32
+            with pytest.raises(TypeError):
+                cls(value) * DoubleComplex(1j)
+        else:
+            assert (cls(value) * DoubleComplex(1j)).dtype.name == str(wanted).removeprefix("torch.")
+            assert (DoubleComplex(1j) + cls(value)).dtype.name == str(wanted).removeprefix("torch.")
+
+
+@pytest.mark.parametrize(("a", "b"), list(itertools.product(DTYPES, DTYPES)), ids=str)
+def test_promotion_is_torchs(a, b):
+    try:
+        wanted = torch.promote_types(getattr(torch, a.name), getattr(torch, b.name))
+    except RuntimeError:
+        wanted = None
+    if a is not b and (bare(a) or bare(b)):
+        wanted = None  # torch lets them meet a float alone
+    found = promote(a, b)
+    assert (found and getattr(torch, found.name)) is wanted
+
+
+@pytest.mark.parametrize("dtype", [C64, C128], ids=str)
+def test_complex_elements_compute_as_torch_does(dtype):
+    cls, kind = element_class(dtype), getattr(torch, dtype.name)
+    generator = torch.Generator().manual_seed(0)
+    for x, y in torch.randn(300, 2, dtype=torch.complex128, generator=generator).to(kind):
+        a, b = cls(x.item()), cls(y.item())
+        for operation in (operator.add, operator.sub):
+            same(operation(a, b), operation(x, y))
+        for found, wanted in ((a * b, x * y), (a / b, x / y), (a**2, x**2), (a**3, x**3), (abs(a), abs(x))):
+            assert found.dtype.name == str(wanted.dtype).removeprefix("torch.")
+            for part in ("real", "imag") if wanted.is_complex() else ("real",):
+                assert abs(float(getattr(found, part)) - getattr(wanted, part).item()) <= 8 * dtype.epsilon * abs(
+                    wanted
+                )
+
+
+def test_a_complex_product_is_the_formula_and_repairs_nothing():
+    infinite, one = Complex64(complex(math.inf, math.inf)), Complex64(1)
+    assert math.isnan((infinite * one).real)
+    assert (Complex64(complex(math.inf, 1)) * Complex64(1)).real == math.inf
+    same(Complex64(1 - 1j) / Complex64(0), torch.tensor(complex(math.inf, -math.inf), dtype=torch.complex64))
+    with pytest.raises(ZeroDivisionError):
+        DoubleComplex(1) / 0
+
+
+def test_complex_numbers_have_parts_and_no_order():
+    z = Complex64(3 - 4j)
+    assert (z.real, z.imag, abs(z), z.conjugate()) == (3, -4, 5, 3 + 4j)
+    assert (type(z.real), type(abs(z)), type(-z), type(z + 1j)) == (Float32, Float32, Complex64, Complex64)
+    assert (Float32(2).real, Float32(2).imag, UInt8(3).conjugate()) == (2, 0, 3)
+    assert (str(z), repr(z), repr(DoubleComplex(1j))) == ("3.0-4.0j", "complex64(3.0-4.0j)", "0.0+1.0j")
+    assert not Complex64(0)
+    assert Complex64(1j)
+    assert z == Complex64(3) - 4j
+    for operation in (operator.lt, operator.floordiv, operator.mod, operator.and_):
+        with pytest.raises(TypeError):
+            operation(z, 1)
+    for convert in (int, float, round):
+        with pytest.raises(TypeError):
+            convert(z)
+
+
+@pytest.mark.parametrize("name", ANALYTIC)
+def test_complex_functions_are_within_their_error(name):
+    x = 2 * torch.randn(100, dtype=torch.complex64, generator=torch.Generator().manual_seed(1))
+    for value, wanted in zip(x.tolist(), getattr(torch, name)(x).tolist(), strict=True):
+        found = CMATH[name](Complex64(value))
+        assert type(found) is Complex64
+        assert abs(complex(found) - wanted) <= 2 * found.error
+        assert type(LIBRARY["torch"][name](Float32(0.5))) is Float32
+
+
+def test_functions_of_cmath_are_complex_whatever_they_are_given():
+    assert type(CMATH["sqrt"](Float32(-4))) is Complex64
+    assert CMATH["sqrt"](Float32(-4)) == 2j
+    assert type(CMATH["exp"](1)) is DoubleComplex
+    assert type(BUILTINS["complex"](Float32(1), 2)) is DoubleComplex
+    assert math.isinf(CMATH["exp"](Complex64(1e3)).error), "libraries overflow as they like"
+    assert math.isinf(CMATH["tanh"](Complex64(complex(0, math.inf))).error), "CUDA's real part is NaN as well"
+    assert CMATH["exp"](Complex64(complex(-math.inf, 1))).error == 0
+    with pytest.raises(TypeError):
+        CMATH["exp"](element_class(F16)(1))
 
 
 def test_division_and_remainder_have_pythons_signs():
@@ -252,9 +361,11 @@ def test_scalar_types_of_the_libraries_are_casts():
     np = pytest.importorskip("numpy")
     assert typed(np.float32) is Float32
     assert typed(torch.uint8) is UInt8
-    assert typed(np.exp) is MATH["exp"]
-    assert typed(torch.exp) is MATH["exp"]
+    assert typed(np.exp) is LIBRARY["numpy"]["exp"]
+    assert typed(torch.exp) is LIBRARY["torch"]["exp"]
+    assert typed(np.hypot) is MATH["hypot"]
     assert typed(math.exp) is MATH["exp"]
+    assert typed(cmath.exp) is CMATH["exp"]
     assert typed(42) is None
 
 
