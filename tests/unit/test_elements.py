@@ -178,7 +178,7 @@ def test_functions_of_cmath_are_complex_whatever_they_are_given():
     assert type(BUILTINS["complex"](Float32(1), 2)) is DoubleComplex
     assert math.isinf(CMATH["exp"](Complex64(1e3)).error), "libraries overflow as they like"
     assert math.isinf(CMATH["tanh"](Complex64(complex(0, math.inf))).error), "CUDA's real part is NaN as well"
-    assert CMATH["exp"](Complex64(complex(-math.inf, 1))).error == 0
+    assert CMATH["exp"](Complex64(complex(-math.inf, 1))).error < 1e-5
     with pytest.raises(TypeError):
         CMATH["exp"](element_class(F16)(1))
 
