@@ -14,7 +14,7 @@ from py2cu.ir.extents import Name, Parameter
 from py2cu.ir.nodes import ArrayName, Expr, Invoke, Load
 from py2cu.ir.statements import Kernel, Store
 from py2cu.ir.types import PythonType, Width
-from py2cu.ir.visit import all_expressions, in_rings, rebuild, rebuild_block, statements
+from py2cu.ir.visit import all_expressions, assigned_names, in_rings, rebuild, rebuild_block, statements
 
 _INDEX = PythonType(Kind.INT, Width.INDEX)
 
@@ -34,6 +34,7 @@ def _with_used_parameters(function: Kernel, all_of_them: bool) -> Kernel:
     used = {node.id for node in nodes if isinstance(node, Name | ArrayName)}
     used |= {node.array for node in nodes if isinstance(node, Load)}
     used |= {stmt.array for stmt in statements(function.body) if isinstance(stmt, Store)}
+    used |= set(assigned_names(function.body))
     own = tuple(p for p in function.parameters if all_of_them or p.name in used)
     extents = tuple(Parameter(name, _INDEX) for name in function.dims if all_of_them or name in used)
     return replace(function, parameters=own + extents)

@@ -156,11 +156,11 @@ def test_what_no_template_argument_can_be_is_refused(values, message) -> None:
 
 @needs_compiler
 def test_the_op_takes_the_values_that_it_was_built_for() -> None:
-    op = tile_sums.with_values(tile=(4, 8)).op
-    assert torch.equal(op(X), sums(4))
-    assert torch.equal(op(X, 8, True), -sums(8))
+    op, x = tile_sums.with_values(tile=(4, 8)).op, X.to("cuda" if torch.cuda.is_available() else "cpu")
+    assert torch.equal(op(x).cpu(), sums(4))
+    assert torch.equal(op(x, 8, True).cpu(), -sums(8))
     with pytest.raises(RuntimeError, match="`tile` is 5, and there are instances for 4 or 8"):
-        op(X, 5)
+        op(x, 5)
     with pytest.raises(TypeError, match=r"row_sums has no instances yet: say which, `.with_values\(tile=\(16, 32\)\)"):
         row_sums.op  # noqa: B018
 
