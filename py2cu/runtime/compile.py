@@ -167,8 +167,11 @@ def _variables(tools: Tools) -> dict[str, str]:
 
 def _extra_includes(cuda_home: Path | None) -> list[str]:
     """Headers that are not where torch looks; naming /usr/include twice would break the standard library's."""
-    include = toolchain.cuda_include(cuda_home) if cuda_home else None
-    return [str(include)] if include and include.parent != cuda_home else []
+    if cuda_home is None:
+        return []
+    include = toolchain.cuda_include(cuda_home)
+    libraries = include / "cccl"  # cuda::std, which nvcc finds by itself and the host's compiler does not
+    return [*([str(include)] if include.parent != cuda_home else []), *([str(libraries)] if libraries.is_dir() else [])]
 
 
 def _link_flags(cuda_home: Path | None, stand_ins: list[Path]) -> list[str]:
