@@ -151,9 +151,9 @@ def tuple_local(w: Writer) -> None:
 @statement_of(2)
 def function_of_two(w: Writer) -> None:
     """A function in the kernel that returns a tuple, called at once."""
-    if w.indent > 1:
+    if w.indent > 1 or w.result is not None:
         return tuple_assignment(w)
-    type_, function = w.pick(w.types), w.fresh("g")
+    type_, function = w.pick(w.types), w.fresh("pair")
     numbers = [assignable(w, type_), assignable(w, type_)]
     w.add(f"def {function}(a, b):")
     w.add(f"    return {w.pick(['b, a', '(a, b) if a < b else (b, a)', 'a, b if b > a else a'])}")
