@@ -4,8 +4,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from jaxtyping import Float32  # noqa: E402
-from torch import Tensor  # noqa: E402
+from jaxtyping import BFloat16, Float32  # noqa: E402
+from torch import Tensor, bfloat16  # noqa: E402
 
 from py2cu import Index, TranslationError, blockDim, blockIdx, kernel, threadIdx  # noqa: E402
 
@@ -20,6 +20,26 @@ def counted(x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):
     i = blockIdx.x * blockDim.x + threadIdx.x
     if i < len(x):
         out[i] = blockDim.x
+
+
+def forgetful(v, w):
+    for _ in range(2):
+        w = v  # noqa: F841
+    return v + 1
+
+
+@kernel
+def of_a_forgetful_function(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):
+    out[i] = forgetful(x[i], 2 * x[i])
+
+
+def capped(v):
+    return min(30000.0, max(bfloat16(1e30), v))
+
+
+@kernel
+def of_a_function_of_builtins(i: Index["n"], x: BFloat16[Tensor, "n"], out: Float32[Tensor, "n"]):
+    out[i] = capped(x[i])
 
 
 @pytest.fixture(params=["compiled", "simulated"])
@@ -56,3 +76,12 @@ def test_a_refused_kernel_raises_at_its_first_use_and_not_before():
     for use in (lambda: refused(torch.ones(2)), lambda: refused.cuda_source, lambda: refused.simulate(torch.ones(2))):
         with pytest.raises(TranslationError, match="P103"):
             use()
+
+
+def test_an_argument_that_is_only_assigned_to(run):
+    assert run(of_a_forgetful_function)(torch.tensor([1.0, 2.0])).tolist() == [2.0, 3.0]
+
+
+def test_builtins_in_device_functions_are_those_of_kernels(run):
+    halves = torch.tensor([1.0, 2.0], dtype=torch.bfloat16)
+    assert run(of_a_function_of_builtins)(halves).tolist() == [29952.0, 29952.0], "30000 is rounded beside bfloat16"

@@ -28,7 +28,7 @@ def test_compiled_code_matches_python(device):
     verdicts = judge(sources, Setting(device), Seconds())
     faults = [f"{source}\n{v.outcome}: {v.message}" for source, v in zip(sources, verdicts, strict=True) if v.is_fault]
     assert not faults, "\n\n".join(faults)
-    assert sum(verdict.outcome is Outcome.AGREES for verdict in verdicts) >= 0.9 * len(sources), verdicts
+    assert sum(verdict.outcome is Outcome.AGREES for verdict in verdicts) >= 0.8 * len(sources), verdicts
 
 
 def test_a_planted_bug_is_found(monkeypatch):

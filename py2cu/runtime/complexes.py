@@ -18,7 +18,7 @@ from py2cu.runtime.floats import FloatElement, measure
 from py2cu.runtime.meeting import Method, Partners, both_ways, compares
 from py2cu.runtime.python_integers import division_by_zero
 
-_ULPS: Final = 8
+_ULPS: Final = 16
 
 
 class ComplexElement:

@@ -74,10 +74,11 @@ class Rebound:
             made = self._namespaces[id(home)] = dict[str, Any]()
             own = home.get("__builtins__", builtins)
             plain = vars(own) if isinstance(own, ModuleType) else own
-            for name, value in home.items():
-                self._bind(made, name, value)
             silenced = {} if self._stops else {"breakpoint": lambda *_, **__: None}
-            made["__builtins__"] = {**plain, **BUILTINS, **silenced}
+            made["__builtins__"] = {**plain, **BUILTINS, **silenced}  # first: a function keeps those that it finds
+            for name, value in home.items():
+                if name != "__builtins__":
+                    self._bind(made, name, value)
         return self._namespaces[id(home)]
 
     def _bind(self, namespace: dict[str, Any], name: str, value: object) -> None:

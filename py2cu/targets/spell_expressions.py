@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, assert_never
 
 from py2cu.builtins import ROWS, Rule
-from py2cu.dtypes import C128, F64, DType, Kind
+from py2cu.dtypes import C128, F32, F64, DType, Kind
 from py2cu.ir.complex_numbers import is_made
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.nodes import (
@@ -341,7 +341,8 @@ class ExpressionSpeller:
             is_overloaded = row.spelling.get("float") == row.spelling.get("double")
             if self.kernel.symbols and argument in FLOATS:
                 is_overloaded, name = True, f"{self.dialect.overloads}{row.spelling['double']}"
-            args = [self.expr(arg).text if is_overloaded else self.argument(arg, argument) for arg in expr.args]
+            as_it_is = is_overloaded and argument != "double"  # which has to be one, or another overload is called
+            args = [self.expr(arg).text if as_it_is else self.argument(arg, argument) for arg in expr.args]
             c_type = c_type if c_type == "bool" else arithmetic_type(c_type)  # C's `abs` of a narrow number is an int
         name = self.dialect.functions.get(name, name)
         return Spelled(f"{name}({', '.join(args)})", PRIMARY, c_type)
@@ -448,7 +449,11 @@ def float_literal(expr: Constant, c_type: str) -> Spelled:
 def _reads_as(text: str, expr: Constant) -> bool:
     """Whether the digits of `text`, read as a number of the type of `expr`, are its value."""
     dtype = expr.type.dtype if isinstance(expr.type, ElementType) else F64
-    return as_float(dtype, float(text)) == as_float(dtype, expr.value)
+    number = float(text)
+    read = as_float(dtype, number)
+    beyond = 2 * number - read  # the other neighbour, where the digits lie between two: nvcc rounds those up
+    is_between = dtype.plain is F32 and number != read and as_float(F32, beyond) == beyond
+    return read == as_float(dtype, expr.value) and not is_between
 
 
 def is_whole_literal(expr: Constant) -> bool:

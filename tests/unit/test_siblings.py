@@ -68,6 +68,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def imported(name: str = "main") -> ModuleType:
+    pytest.importorskip("torch")
     for other in ("helpers", "sizes", "main"):
         sys.modules.pop(other, None)
     importlib.invalidate_caches()
@@ -247,6 +248,7 @@ def test_an_edited_sibling_is_translated_again(folder: Path) -> None:
 
 
 def test_functions_of_other_notebook_cells() -> None:
+    pytest.importorskip("torch")
     cells = [
         "def inner(v):\n    return v * SCALE\n",
         "SCALE = 3\ndef outer(v):\n    return inner(v) + 1\n",
@@ -274,6 +276,7 @@ def test_functions_of_other_notebook_cells() -> None:
 
 
 def test_commands_that_run_a_file_of_a_package(folder: Path) -> None:
+    pytest.importorskip("torch")
     main = write(
         folder,
         pack__in____init__="",
