@@ -22,9 +22,11 @@ from py2cu.targets.helpers import HELPERS
 from py2cu.translation import TargetName, Translation
 
 IMPORTS: Final = """\
+import cmath
 import math
 import numpy as np
 import torch
+from jaxtyping import Complex64, Complex128
 from jaxtyping import BFloat16, Bool, Float, Float16, Float32, Float64, Int, Int8, Int16, Int32, Int64, Num
 from jaxtyping import UInt8, UInt16, UInt32, UInt64
 from torch import Tensor
@@ -33,7 +35,10 @@ from py2cu import Index, blockDim, blockIdx, device, gridDim, kernel, threadIdx
 """
 PART: Final = re.compile(r"<!-- generated: (\w+) -->\n.*?<!-- end -->\n", re.DOTALL)
 BLOCK: Final = re.compile(r"^```python\n(.*?)^```\n", re.DOTALL | re.MULTILINE)
-PARAMETERS: Final = {"float32": "np.float32", "int32": "np.int32", "uint8": "np.uint8", "int": "int", "float": "float"}
+PARAMETERS: Final = {
+    "float32": "np.float32", "int32": "np.int32", "uint8": "np.uint8", "int": "int", "float": "float",
+    "complex64": "np.complex64",
+}  # fmt: skip
 ARGUMENTS: Final = ("a", "b", "c")
 
 
@@ -94,12 +99,13 @@ def in_c(expression: str, types: str | Sequence[str]) -> str:
     """What becomes of an expression of `a`, `b` and `c`, parameters of these types; the code where it is refused."""
     each = [types] * len(ARGUMENTS) if isinstance(types, str) else types
     given = ", ".join(f"{name}: {PARAMETERS[type_]}" for name, type_ in zip(ARGUMENTS, each, strict=False))
-    head = f'@kernel\ndef f(i: Index["n"], {given}, x: Float32[Tensor, "h w"], out: Float64[Tensor, "n"]):\n'
+    result = "Complex128" if "complex64" in each else "Float64"
+    head = f'@kernel\ndef f(i: Index["n"], {given}, x: Float32[Tensor, "h w"], out: {result}[Tensor, "n"]):\n'
     try:
         text = device_text(f"{head}    result = {expression}\n    out[i] = result\n")
     except TranslationError as refused:
         return refused.diagnostics[0].code
-    found = re.search(r"^ *\w+ result = (.*);$", text, re.MULTILINE)
+    found = re.search(r"^ *[\w<>]+ result = (.*);$", text, re.MULTILINE)
     assert found is not None, text
     return code(found[1])
 
@@ -199,18 +205,19 @@ def casts() -> str:
 
 def builtins() -> str:
     """Every function but the casts: its names, and what it becomes."""
-    columns = ("float32", "float", "int32", "int")
+    columns = ("float32", "float", "int32", "int", "complex64")
     rows = [
         [codes(map(spelled, row.names)), *(in_c(called(row), type_) for type_ in columns)]
         for row in ROWS.values()
         if row.rule is not Rule.CAST
     ]
-    return table(["Python", "float32", "Python float", "int32", "Python int"], rows)
+    return table(["Python", "float32", "Python float", "int32", "Python int", "complex64"], rows)
 
 
 def called(row: Builtin) -> str:
     """A call with as few arguments as it takes."""
-    return f"{spelled(row.key)}({', '.join(ARGUMENTS[: row.arity[0]])})"
+    name = next(name for name in row.names if not name.startswith("complex."))  # methods are called as functions
+    return f"{spelled(name)}({', '.join(ARGUMENTS[: row.arity[0]])})"
 
 
 def spelled(qualified: str) -> str:
