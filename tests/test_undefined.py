@@ -80,7 +80,7 @@ def harmless(kernel: Kernel, signature: Signature) -> list[Case]:
             continue
         clones = {n: v.clone() if isinstance(v, torch.Tensor) else v for n, v in case.arguments.items()}
         try:
-            report = simulate(kernel.python, signature, clones)
+            report = simulate(kernel.python, signature, clones, seconds=2.0)
         except (SimulationError, ValueError):
             continue
         if not any("negative index" in finding.message for finding in report.findings):
