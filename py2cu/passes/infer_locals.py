@@ -19,8 +19,9 @@ from py2cu.ir.nodes import Expr, Item, Tuple
 from py2cu.ir.statements import Assign, For, Kernel, Return
 from py2cu.ir.types import PY_INT, ElementType, PythonType, ScalarType, TupleType, ValueType
 from py2cu.ir.visit import statements
+from py2cu.passes.meet_types import Called
 from py2cu.passes.promotion import join, represents
-from py2cu.passes.type_expressions import Called, ExpressionTyper
+from py2cu.passes.type_expressions import ExpressionTyper
 from py2cu.source import Span
 
 RETURN = "return"  # the result of a device function, as if it were a local: it is joined over all returns

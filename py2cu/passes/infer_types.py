@@ -19,7 +19,7 @@ from py2cu.ir.statements import Block, Break, Buffer, If, Kernel, Remark, Return
 from py2cu.ir.types import PY_INT, ArrayType, ElementType, PythonType, TupleType, Type, ValueType
 from py2cu.ir.visit import all_expressions, statements
 from py2cu.passes.infer_locals import RETURN, find_places, given_types, infer_locals
-from py2cu.passes.type_expressions import Called
+from py2cu.passes.meet_types import Called
 from py2cu.passes.type_statements import StatementTyper
 
 _ROUNDS = 16  # more than any result needs to settle: each round that changes one raises it

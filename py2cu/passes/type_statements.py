@@ -13,7 +13,8 @@ from py2cu.ir.statements import Assert, Assign, Evaluate, Field, For, If, Print,
 from py2cu.ir.types import PY_FLOAT, PY_INT, ElementType, ScalarType, TupleType, is_complex, kind_of
 from py2cu.ir.visit import blocks
 from py2cu.passes.infer_locals import RETURN
-from py2cu.passes.type_expressions import ExpressionTyper, known, scalar
+from py2cu.passes.meet_types import known, scalar
+from py2cu.passes.type_expressions import ExpressionTyper
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,191 @@
+"""Where typed expressions meet: the type that they share, the `Convert`s leading there, and what is refused on the way.
+
+    0.5, x[i]: float32        →        0.5f, x[i]
+    u[i]: uint8, 300          →        P305: 300 does not fit uint8
+
+Torch's promotion between elements; Python numbers are weak (contract, section 5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from py2cu.diagnostics import Related, Reporter
+from py2cu.dtypes import DType, Kind
+from py2cu.ir.complex_numbers import is_made, of_real
+from py2cu.ir.extents import Binary, Constant, Name
+from py2cu.ir.nodes import BoolOp, Call, Compare, Convert, Expr, Load, Select, Unary
+from py2cu.ir.statements import Kernel
+from py2cu.ir.types import (
+    PY_BOOL,
+    PY_FLOAT,
+    PY_INT,
+    ElementType,
+    PythonType,
+    ScalarType,
+    Type,
+    ValueType,
+    is_complex,
+    kind_of,
+    part_of,
+)
+from py2cu.passes.promotion import constant_as, join, represents
+from py2cu.passes.refuse_complex import PARTS, refusal
+from py2cu.source import Span
+
+Called = Callable[[str, Sequence[Type]], tuple[str, ValueType | None]]
+"""The key of a device function's instance for arguments of these types, and the type of its result."""
+
+
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """Leads the typed expressions of one kernel to a common type; `called` answers for its device functions."""
+
+    kernel: Kernel
+    types: Mapping[str, ValueType]
+    called: Called
+    reporter: Reporter
+    places: dict[str, Span] = field(default_factory=dict)  # where the names that messages explain are bound
+
+    def meet(self, left: Expr, right: Expr) -> tuple[Expr, Expr]:
+        if not (known(left) and known(right)):
+            return left, right
+        left, right = self.meet_all([left, right])
+        return left, right
+
+    def meet_all(self, values: list[Expr]) -> list[Expr]:
+        """All values in their common type; a Python constant that an integer element type cannot hold is refused."""
+        type_ = self.common(values)
+        for value in values:
+            if isinstance(value, Constant) and isinstance(type_, ElementType) and type_.dtype.kind < Kind.FLOAT:
+                self.check_fits(value, type_.dtype, self.origins(*values))
+        return [self.convert(value, type_) for value in values]
+
+    def common(self, values: Sequence[Expr]) -> ScalarType:
+        """The type in which all of `values` meet."""
+        type_ = scalar(values[0])
+        for value in values[1:]:
+            met = join(type_, scalar(value))
+            if met is None:
+                message = f"{type_} and {value.type} do not meet: torch has no type for both"
+                casts = [f"`np.{t}(…)`" for t in (value.type, type_) if isinstance(t, ElementType)]
+                widen = "widen it first: `np.float32(…)`"
+                self.error(
+                    "P309", message, value.span, f"cast one of them: {' or '.join(casts)}" if casts[1:] else widen
+                )
+                return type_
+            type_ = met
+        return type_
+
+    def check_fits(self, constant: Constant, dtype: DType, origins: Sequence[Related]) -> None:
+        if not represents(dtype, constant.value):
+            self.error(
+                "P305", f"{constant.value} does not fit {dtype}, the type it meets here", constant.span,
+                f"{dtype} holds {dtype.low} to {dtype.high}; cast the element first: `int(…)`", origins,
+            )  # fmt: skip
+
+    def convert(self, value: Expr, type_: ScalarType) -> Expr:
+        """`value` as `type_`; constants change in place."""
+        if value.type == type_ or not known(value):
+            return value
+        self.check_branches(value, type_)
+        if is_complex(type_) and is_made(value):
+            return replace(value, args=tuple(self.convert(part, part_of(type_)) for part in value.args), type=type_)
+        if is_complex(type_) and not is_complex(value.type):
+            return of_real(self.convert(value, part_of(type_)), type_)
+        if isinstance(value, Constant):
+            number = constant_as(value.value, type_)
+            is_cast = isinstance(value.type, ElementType) and value.type.dtype.kind is Kind.FLOAT
+            is_said = number == value.value and not is_cast  # else the digits in the source say another number
+            return Constant(number, value.span, type_, value.text if is_said else "")
+        return Convert(value, type_, value.span)
+
+    def check_branches(self, value: Expr, type_: ScalarType) -> None:
+        """Refuse a conditional value that is an element or a Python float, rounded to one, where `type_` is wider."""
+        match value:
+            case (
+                Select(then=a, orelse=b, type=ElementType(dtype=narrow))
+                | BoolOp(left=a, right=b, type=ElementType(dtype=narrow))
+            ) if isinstance(type_, ElementType) and type_.dtype.precision > narrow.precision > 0:
+                rounds = next((branch for branch in (a, b) if is_rounded(branch, narrow)), None)
+                if rounds is not None:
+                    message = f"this is rounded to {narrow} and then used as {type_}, where Python would not round it"
+                    self.error("P306", message, rounds.span, f"say which is meant: `np.{narrow}(…)` or `np.{type_}(…)`")
+
+    def stored(self, value: Expr, element: ElementType) -> Expr:
+        if is_complex(value.type) and not is_complex(element):
+            message = f"{value.type} does not become {element}: Python raises, torch drops the imaginary part"
+            self.error("P307", message, value.span, PARTS, self.origins(value))
+            return value
+        if isinstance(value, Constant) and element.dtype.kind < Kind.FLOAT:
+            low, high = element.dtype.low, element.dtype.high
+            if not low <= value.value <= high:
+                self.error(
+                    "P305", f"{value.value} does not fit {element}", value.span, f"{element} holds {low} to {high}"
+                )
+                return value
+        return self.convert(value, element)
+
+    def integer(self, value: Expr, what: str) -> Expr:
+        """`value` as a Python integer; bounds and indices that are elements become one."""
+        if isinstance(value.type, ElementType | PythonType) and kind_of(value.type) >= Kind.FLOAT:
+            self.error(
+                "P307",
+                f"{what} is a whole number, not {value.type}",
+                value.span,
+                PARTS if is_complex(value.type) else "`int(…)` truncates",
+                self.origins(value),
+            )
+            return Constant(0, value.span, PY_INT)
+        return self.convert(value, PY_INT)
+
+    def counted(self, operand: Expr) -> Expr:
+        """Arithmetic counts a Python bool, such as a comparison's result, as a Python integer."""
+        return self.convert(operand, PY_INT) if operand.type == PY_BOOL else operand
+
+    def is_refused(self, expr: Binary | Compare | Unary | Call, operands: Sequence[Expr]) -> bool:
+        """True, and reported, where `expr` has no meaning for complex numbers and an operand is one."""
+        found = refusal(expr, operands)
+        if found is not None:
+            message, hint = found
+            self.error("P307", message, expr.span, hint, self.origins(*operands))
+        return found is not None
+
+    def origins(self, *values: Expr) -> list[Related]:
+        """Where each operand's type came from: a parameter's annotation, or a local's first assignment."""
+        found = []
+        for value in values:
+            match value.value if isinstance(value, Convert) and not value.explicit else value:
+                case Name(id=name) if name in self.places:
+                    found.append(Related(f"`{name}` is {self.types[name]}", self.places[name]))
+                case Load(array=name):
+                    found.append(Related(f"`{name}` holds {self.kernel.array_type(name).dtype}", self.places[name]))
+                case Constant():
+                    pass
+                case other:
+                    found.append(Related(f"this is {other.type}", other.span))
+        return found
+
+    def error(self, code: str, message: str, span: Span, hint: str, related: Sequence[Related] = ()) -> None:
+        self.reporter.error(code, message, span, hint, related)
+
+
+def is_rounded(expr: Expr, dtype: DType) -> bool:
+    """True for a Python float that `dtype` rounds, with nobody having asked for it."""
+    match expr:
+        case Constant(value=value):
+            return not represents(dtype, value)
+        case Convert(value=source, explicit=explicit):
+            return source.type == PY_FLOAT and not explicit
+        case _:
+            return False
+
+
+def known(expr: Expr) -> bool:
+    return isinstance(expr.type, ElementType | PythonType)
+
+
+def scalar(expr: Expr) -> ScalarType:
+    assert isinstance(expr.type, ElementType | PythonType), expr
+    return expr.type
