@@ -17,7 +17,7 @@ from typing import Final
 
 from py2cu.builtins import ROWS, Rule
 from py2cu.diagnostics import Reporter
-from py2cu.dtypes import I32, U64, DType, Kind, promote
+from py2cu.dtypes import I16, I32, U64, DType, Kind, promote
 from py2cu.ir.complex_numbers import of_real
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.intervals import Range
@@ -45,6 +45,8 @@ EXTREMA: Final = {  # the helper for floats, and what whole numbers have
     "torch.maximum": ("nan_max", "builtins.max"),
 }
 WRAPPING: Final = {"+": "wrapping_add", "-": "wrapping_sub", "*": "wrapping_mul"}
+# Helpers that call others.
+NEEDS: Final = {"complex_pow": ("complex_mul",), "gcd": ("wrapping_abs",), "lcm": ("wrapping_abs", "gcd")}
 # Where a type variable may stand for whole numbers and for floats.
 ELEMENTWISE: Final = {"+": "add_elements", "-": "subtract_elements", "*": "multiply_elements"}
 
@@ -105,6 +107,8 @@ class _Lowering:
             return self.complex_binary(expr)
         if kind_of(type_) is Kind.FLOAT:
             return self.float_binary(expr)
+        if isinstance(type_, ElementType) and type_.dtype is I16 and (operand := negated(expr)):
+            return self.negate(Unary("-", operand, expr.span, type_))
         a, b = self.ranges.of(expr.left), self.ranges.of(expr.right)
         match expr.op:
             case "//" | "%":
@@ -206,7 +210,6 @@ class _Lowering:
             case "**" if expr.right == Constant(2, type=PY_INT) and isinstance(expr.left, Name | Load):
                 return self.helper("complex_mul", replace(expr, right=expr.left))
             case "**":
-                self.helpers["complex_mul"] = None
                 return self.helper("complex_pow", expr)
             case _:
                 return expr
@@ -220,17 +223,20 @@ class _Lowering:
 
     def negate(self, expr: Unary) -> Expr:
         type_ = expr.type
-        if (
-            isinstance(type_, ElementType)
-            and type_.dtype.kind is Kind.INT
-            and (is_generic(type_) or not is_wide_unsigned(type_.dtype))
-        ):
-            if type_.dtype.bits < 32 and not is_generic(type_):
-                return wrapping(expr)
-            return self.helper(
-                "wrapping_sub", Binary("-", Constant(0, expr.span, type_), expr.operand, expr.span, type_)
-            )
-        return expr
+        if not isinstance(type_, ElementType) or type_.dtype.kind is not Kind.INT:
+            return expr
+        if is_generic(type_):
+            return self.negative(expr.operand, expr)
+        if is_wide_unsigned(type_.dtype) or (type_.dtype.signed and self.ranges.of(expr.operand).low > type_.dtype.low):
+            return expr
+        if type_.dtype.bits == 8 or not type_.dtype.signed:
+            return wrapping(expr)
+        return self.negative(expr.operand, expr)
+
+    def negative(self, operand: Expr, expr: Expr) -> Call:
+        """The helper also keeps ptxas from widening -(-32768) of an int16 to 32768."""
+        self.need("wrapping_neg")
+        return Call("wrapping_neg", (self.signed(operand),), expr.span, expr.type)
 
     @staticmethod
     def invert(expr: Unary) -> Expr:
@@ -249,8 +255,11 @@ class _Lowering:
         return replace(expr, left=self.signed(left), right=self.signed(right))
 
     def helper(self, name: str, expr: Binary) -> Call:
-        self.helpers[name] = None
+        self.need(name)
         return Call(name, (self.signed(expr.left), self.signed(expr.right)), expr.span, expr.type)
+
+    def need(self, helper: str) -> None:
+        self.helpers.update(dict.fromkeys((*NEEDS.get(helper, ()), helper)))
 
     def signed(self, expr: Expr) -> Expr:
         """CUDA's launch objects are unsigned: where a negative number may meet one, it is made signed first."""
@@ -266,7 +275,7 @@ class _Lowering:
             return self.extremum(expr, expr.type)
         helper = "round_decimals" if row.rule is Rule.INTEGRAL and len(expr.args) == 2 else row.helper
         if helper:
-            self.helpers[helper] = None
+            self.need(helper)
             return Call(helper, tuple(map(self.signed, expr.args)), expr.span, expr.type)
         if row.rule is Rule.INTEGRAL:
             source = expr.args[0].type
@@ -284,9 +293,12 @@ class _Lowering:
 
     def magnitude(self, expr: Call, type_: ElementType) -> Expr:
         """The least value of a signed type has no counterpart: its `abs` wraps around to itself."""
-        if type_.dtype.bits < 32 and not is_generic(type_):
-            return Convert(expr, type_, expr.span, explicit=True)
-        self.helpers["wrapping_abs"] = None
+        if not is_generic(type_):
+            if self.ranges.of(expr.args[0]).low > type_.dtype.low:
+                return expr
+            if type_.dtype.bits == 8:
+                return wrapping(expr)
+        self.need("wrapping_abs")
         return Call("wrapping_abs", expr.args, expr.span, type_)
 
     def extremum(self, expr: Call, type_: ScalarType) -> Expr:
@@ -294,7 +306,7 @@ class _Lowering:
         of_floats, of_integers = EXTREMA[expr.function]
         name = of_floats if kind_of(type_) is Kind.FLOAT or is_generic(type_) else of_integers
         if name == of_floats:
-            self.helpers[name] = None
+            self.need(name)
         result = self.signed(expr.args[0])
         for arg in expr.args[1:]:
             result = Call(name, (result, self.signed(arg)), expr.span, type_)
@@ -319,7 +331,7 @@ class _Lowering:
         if value.low > dtype.low - 1 and value.high < dtype.high + 1:
             return expr
         if dtype is U64:
-            self.helpers["to_uint64"] = None
+            self.need("to_uint64")
             return Call("to_uint64", (expr.value,), expr.span, target)
         if dtype.bits < 32 or not dtype.signed:
             return replace(expr, value=Convert(expr.value, PythonType(Kind.INT, Width.LONG), expr.span, explicit=True))
@@ -367,7 +379,18 @@ def settled(stmt: If, holds: bool) -> Block:
     return (Remark(stmt.span, stmt.trivia), *branch) if stmt.trivia != Trivia() else branch
 
 
-def wrapping(expr: Binary | Unary) -> Convert:
+def negated(expr: Binary) -> Expr | None:
+    """What `expr` is the negative of, as compilers see it; None where it is none."""
+    match expr:
+        case Binary("-", Constant(0), operand) | Binary("*" | "//", operand, Constant(-1)):
+            return operand
+        case Binary("*", Constant(-1), operand):
+            return operand
+        case _:
+            return None
+
+
+def wrapping(expr: Binary | Unary | Call) -> Convert:
     """Narrow arithmetic cut to its own type."""
     return Convert(expr, expr.type, expr.span, explicit=True)
 

@@ -55,12 +55,26 @@ template <typename T, typename Count>
     return static_cast<T>(static_cast<Unsigned>(a) << b);
 }}
 """,
+    "wrapping_neg": """\
+// The negative as of Python elements: the least number, which has none, stays as it is. Shifting a narrow one up and
+// down keeps its sign bit in sight of ptxas, which (13.0) else widens the negative of -32768 to 32768.
+template <typename T>
+{prefix} T wrapping_neg(T a)
+{{
+    using Unsigned = std::make_unsigned_t<decltype(a + 0)>;
+    constexpr int spare = 8 * (sizeof(Unsigned) - sizeof(T));
+    return static_cast<T>((0 - static_cast<Unsigned>(a)) << spare >> spare);
+}}
+""",
     "wrapping_abs": """\
-// The absolute value as of Python elements: the least number, which has none, stays as it is.
+// The absolute value as of Python elements: the least number, which has none, stays as it is. The smaller of `a` and
+// `-a` as unsigned numbers, since ptxas (13.0) takes `a < 0 ? -a : a` for positive.
 template <typename T>
 {prefix} T wrapping_abs(T a)
 {{
-    return a < 0 ? static_cast<T>(0 - static_cast<std::make_unsigned_t<T>>(a)) : a;
+    using Unsigned = std::make_unsigned_t<T>;
+    const Unsigned same = static_cast<Unsigned>(a), negated = static_cast<Unsigned>(0 - same);
+    return static_cast<T>(std::is_signed_v<T> && negated < same ? negated : same);
 }}
 """,
     "to_uint64": """\
@@ -193,8 +207,7 @@ template <typename T>
 {prefix} T gcd(T a, T b)
 {{
     using Unsigned = std::make_unsigned_t<T>;
-    auto x = a < 0 ? 0 - static_cast<Unsigned>(a) : static_cast<Unsigned>(a);
-    auto y = b < 0 ? 0 - static_cast<Unsigned>(b) : static_cast<Unsigned>(b);
+    auto x = static_cast<Unsigned>(wrapping_abs(a)), y = static_cast<Unsigned>(wrapping_abs(b));
     while (y != 0) {{
         const Unsigned rest = x % y;
         x = y;
@@ -208,15 +221,9 @@ template <typename T>
 template <typename T>
 {prefix} T lcm(T a, T b)
 {{
-    using Unsigned = std::make_unsigned_t<T>;
-    const auto x = a < 0 ? 0 - static_cast<Unsigned>(a) : static_cast<Unsigned>(a);
-    const auto y = b < 0 ? 0 - static_cast<Unsigned>(b) : static_cast<Unsigned>(b);
-    auto divisor = x, other = y;
-    while (other != 0) {{
-        const Unsigned rest = divisor % other;
-        divisor = other;
-        other = rest;
-    }}
+    using Unsigned = std::make_unsigned_t<decltype(a + 0)>;
+    const auto x = static_cast<Unsigned>(wrapping_abs(a)), y = static_cast<Unsigned>(wrapping_abs(b));
+    const auto divisor = static_cast<Unsigned>(gcd(a, b));
     return divisor == 0 ? 0 : static_cast<T>(x / divisor * y);
 }}
 """,
