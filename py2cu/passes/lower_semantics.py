@@ -12,6 +12,7 @@ A helper is a small named function that the target writes above the kernel; `hel
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Final
 
@@ -35,8 +36,9 @@ from py2cu.ir.types import (
     kind_of,
     part_of,
 )
-from py2cu.ir.visit import rebuild_block
+from py2cu.ir.visit import rebuild_block, walk
 from py2cu.passes.ranges import Ranges
+from py2cu.source import Span
 
 EXTREMA: Final = {  # the helper for floats, and what whole numbers have
     "builtins.min": ("python_min", "builtins.min"),
@@ -273,6 +275,8 @@ class _Lowering:
             return expr
         if expr.function in EXTREMA:
             return self.extremum(expr, expr.type)
+        if expr.function == "math.isinf" and not any(isinstance(part, Name | Load) for part in walk(expr)):
+            return infinite(expr.args[0], expr.span)
         helper = "round_decimals" if row.rule is Rule.INTEGRAL and len(expr.args) == 2 else row.helper
         if helper:
             self.need(helper)
@@ -344,6 +348,12 @@ def nonzero(value: Expr) -> Compare:
     assert isinstance(type_, ElementType | PythonType)
     zero = Constant(0 if kind_of(type_) < Kind.FLOAT else 0.0, value.span, part_of(type_))
     return Compare("!=", value, of_real(zero, type_) if is_complex(type_) else zero, value.span)
+
+
+def infinite(value: Expr, span: Span) -> Compare:
+    """`isinf` of constants, which nvcc (13.0) says of NaN too where it computes them."""
+    type_ = value.type
+    return Compare("==", Call("math.fabs", (value,), value.span, type_), Constant(math.inf, value.span, type_), span)
 
 
 def widens(narrow: ScalarType, wide: ScalarType) -> bool:

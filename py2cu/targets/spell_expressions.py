@@ -441,8 +441,9 @@ def float_literal(expr: Constant, c_type: str) -> Spelled:
         return Spelled(f"{sign}INFINITY", precedence, "float")
     if math.isnan(value):
         return Spelled("NAN", PRIMARY, "float")
-    written = re.fullmatch(r"-?\d+\.\d+", expr.text) and _reads_as(expr.text, expr)
-    text = expr.text if written else repr(value)
+    written = re.fullmatch(r"-?\d+\.\d+", expr.text)
+    texts = (expr.text, repr(value)) if written else (repr(value),)
+    text = next((text for text in texts if _reads_as(text, expr)), repr(as_float(F32, value)))
     return Spelled(text + ("f" if c_type == "float" else ""), precedence, c_type)
 
 
