@@ -27,12 +27,16 @@ def place() -> Span:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A literal, or a name that stands for one (`math.pi`, a module constant); `text` is how the user wrote it."""
+    """A literal, or a name that stands for one (`math.pi`, a module constant); `text` is how the user wrote it.
+
+    `cast` is the element type that the source gives it: `np.uint8(3)`.
+    """
 
     value: bool | int | float
     span: Span = place()
     type: Type = UNKNOWN
     text: str = field(default="", compare=False)
+    cast: ElementType | None = field(default=None, compare=False)
 
 
 def constant_extent(value: int) -> Constant:

@@ -20,6 +20,7 @@ from py2cu.ir.statements import Assign, For, Kernel, Return
 from py2cu.ir.types import PY_INT, ElementType, PythonType, ScalarType, TupleType, ValueType
 from py2cu.ir.visit import statements
 from py2cu.passes.meet_types import Called
+from py2cu.passes.path_types import Paths, holds, paths_of
 from py2cu.passes.promotion import join, represents
 from py2cu.passes.type_expressions import ExpressionTyper
 from py2cu.source import Span
@@ -49,6 +50,7 @@ class _Local:
     type: ScalarType
     span: Span
     constants: list[Constant] = field(default_factory=list)
+    paths: Paths = frozenset()
     computed: bool = False  # some Python number that is no constant was assigned
     clash: ScalarType | None = None  # a type that does not meet the others
     origins: list[Related] = field(default_factory=list)  # each assignment's type
@@ -56,15 +58,18 @@ class _Local:
 
 def infer_locals(
     kernel: Kernel, given: Mapping[str, ValueType], trial: Called, reporter: Reporter
-) -> dict[str, ValueType]:
-    """Join each local over its assignments; repeated, since a loop's first line may read what its last assigns."""
+) -> tuple[dict[str, ValueType], dict[str, Paths]]:
+    """Each local's type, and what it may be on the paths that lead to it.
+
+    Join each local over its assignments; repeated, since a loop's first line may read what its last assigns.
+    """
     fixed = set(given) - {p.name for p in kernel.parameters}  # dimensions and indices
-    found = _Locals()
+    found = _Locals({})
     places = find_places(kernel)
     while True:
-        before = found.types
+        before, paths = found.types, found.paths
         # Anew every round: a Python number that an earlier round saw may have become an element since.
-        found = _Locals()
+        found = _Locals(paths)
         typer = ExpressionTyper(kernel, {**given, **before}, trial, Reporter(reporter.file), places)
         for stmt in statements(kernel.body):
             match stmt:
@@ -76,19 +81,20 @@ def infer_locals(
                     found.add(var, Name(var, stmt.span, PY_INT), stmt.span)
                 case Return(value=value) if value is not None:
                     found.add(RETURN, typer.whole(value), stmt.span)
-        if before == found.types:
+        if before == found.types and paths == found.paths:
             break
     found.check_lengths(reporter)
     for name, local in found.numbers.items():
         if kernel.key or name not in given:  # of a kernel's own parameter more is to be said
             _check_join(name, local, reporter)
-    return found.types
+    return found.types, found.paths
 
 
 @dataclass(slots=True)
 class _Locals:
     """What is known so far: of every number, a tuple's items called `t[0]`, `t[1]`, and how many items a local has."""
 
+    before: dict[str, Paths]
     numbers: dict[str, _Local] = field(default_factory=dict)
     lengths: dict[str, dict[int, Span]] = field(default_factory=dict)  # and where it has them; 0 of a number
 
@@ -97,7 +103,7 @@ class _Locals:
         match value.type:
             case ElementType() | PythonType():
                 self.lengths.setdefault(name, {}).setdefault(0, span)
-                _join_into(self.numbers, name, value, value.type, span, is_given)
+                self.join(name, value, value.type, span, is_given)
             case TupleType(items=types):
                 self.lengths.setdefault(name, {}).setdefault(len(types), span)
                 items = (
@@ -106,7 +112,7 @@ class _Locals:
                     else [Item(value, at, value.span) for at in range(len(types))]
                 )
                 for at, (item, type_) in enumerate(zip(items, types, strict=True)):
-                    _join_into(self.numbers, _item(name, at), item, type_, span)
+                    self.join(_item(name, at), item, type_, span)
 
     @property
     def types(self) -> dict[str, ValueType]:
@@ -117,6 +123,16 @@ class _Locals:
         if length == 0:
             return self.numbers[name].type
         return TupleType(tuple(self.numbers[_item(name, at)].type for at in range(length)))
+
+    @property
+    def paths(self) -> dict[str, Paths]:
+        """By name, what it may be where that is more than its type."""
+        return {name: local.paths for name, local in self.numbers.items() if local.paths != {local.type}}
+
+    def join(self, name: str, value: Expr, type_: ScalarType, span: Span, is_given: bool = False) -> None:
+        local = self.numbers.setdefault(name, _Local(type_, span))
+        local.paths |= paths_of(value, self.before)
+        _join_into(local, name, value, type_, span, is_given)
 
     def check_lengths(self, reporter: Reporter) -> None:
         for name, lengths in self.lengths.items():
@@ -136,10 +152,7 @@ def _counted(length: int) -> str:
     return f"a tuple of {length}" if length else "one number"
 
 
-def _join_into(
-    found: dict[str, _Local], name: str, value: Expr, type_: ScalarType, span: Span, is_given: bool = False
-) -> None:
-    local = found.setdefault(name, _Local(type_, span))
+def _join_into(local: _Local, name: str, value: Expr, type_: ScalarType, span: Span, is_given: bool) -> None:
     local.origins.append(Related(f"`{name}` is {type_} here", span))
     if isinstance(type_, PythonType):
         if isinstance(value, Constant):
@@ -165,6 +178,8 @@ def _check_join(name: str, local: _Local, reporter: Reporter) -> None:
         )  # fmt: skip
     match local.type:
         case ElementType(dtype=dtype):
+            elements = [path for path in local.paths if isinstance(path, ElementType) and path != local.type]
+            rounded = [path for path in elements if not holds(dtype, path.dtype)]
             bad = [c for c in local.constants if not represents(dtype, c.value)]
             if bad:
                 reporter.error(
@@ -172,6 +187,16 @@ def _check_join(name: str, local: _Local, reporter: Reporter) -> None:
                     f"which {'rounds' if dtype.kind >= Kind.FLOAT else 'cannot hold'} it", bad[0].span,
                     f"say when it is rounded: `np.{dtype}({bad[0].value})`" if dtype.kind >= Kind.FLOAT
                     else f"use a local of another name for what is {dtype}", _others(local, bad[0].span),
+                )  # fmt: skip
+            elif rounded and local.clash is None:
+                reporter.error(
+                    "P306", f"`{name}` is {rounded[0]} on one path and {dtype} on another, which rounds it", local.span,
+                    f"say when it is rounded: `np.{dtype}(…)`", _others(local, local.span),
+                )  # fmt: skip
+            elif elements and name == RETURN:
+                reporter.error(
+                    "P306", f"this function returns {elements[0]} on one path and {dtype} on another", local.span,
+                    f"cast on each: `np.{dtype}(…)`", _others(local, local.span),
                 )  # fmt: skip
             elif local.computed:
                 reporter.error(

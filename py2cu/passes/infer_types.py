@@ -39,10 +39,11 @@ def _infer(kernel: Kernel, trial: Called, called: Called, reporter: Reporter) ->
     """A kernel or an instance of a device function, typed; `trial` answers while its locals are being found."""
     kernel = replace(kernel, buffers=tuple(_with_dtype(buffer, kernel) for buffer in kernel.buffers))
     types = given_types(kernel)
-    locals_ = infer_locals(kernel, types, trial, reporter)
+    locals_, paths = infer_locals(kernel, types, trial, reporter)
     _check_annotations(kernel, {**types, **locals_}, reporter)
     kernel = _with_joined_parameters(kernel, locals_, reporter)
-    body = StatementTyper(kernel, {**types, **locals_}, called, reporter, find_places(kernel)).block(kernel.body)
+    typer = StatementTyper(kernel, {**types, **locals_}, called, reporter, find_places(kernel), paths)
+    body = typer.block(kernel.body)
     _check_constants(body, reporter)
     result = locals_.pop(RETURN, None)
     return replace(kernel, body=body, locals=tuple(locals_.items()), result=result)

@@ -30,6 +30,7 @@ from py2cu.ir.types import (
     kind_of,
     part_of,
 )
+from py2cu.passes.path_types import Paths, differing, holds
 from py2cu.passes.promotion import constant_as, join, represents
 from py2cu.passes.refuse_complex import PARTS, refusal
 from py2cu.source import Span
@@ -47,6 +48,7 @@ class Meeting:
     called: Called
     reporter: Reporter
     places: dict[str, Span] = field(default_factory=dict)  # where the names that messages explain are bound
+    paths: Mapping[str, Paths] = field(default_factory=dict)  # what locals may be, where that is more than their type
 
     def meet(self, left: Expr, right: Expr) -> tuple[Expr, Expr]:
         if not (known(left) and known(right)):
@@ -98,11 +100,11 @@ class Meeting:
             number = constant_as(value.value, type_)
             is_cast = isinstance(value.type, ElementType) and value.type.dtype.kind is Kind.FLOAT
             is_said = number == value.value and not is_cast  # else the digits in the source say another number
-            return Constant(number, value.span, type_, value.text if is_said else "")
+            return Constant(number, value.span, type_, value.text if is_said else "", value.cast)
         return Convert(value, type_, value.span)
 
     def check_branches(self, value: Expr, type_: ScalarType) -> None:
-        """Refuse a conditional value that is an element or a Python float, rounded to one, where `type_` is wider."""
+        """Refuse a conditional value with a branch that its type rounds, where `type_` is wider."""
         match value:
             case (
                 Select(then=a, orelse=b, type=ElementType(dtype=narrow))
@@ -112,6 +114,17 @@ class Meeting:
                 if rounds is not None:
                     message = f"this is rounded to {narrow} and then used as {type_}, where Python would not round it"
                     self.error("P306", message, rounds.span, f"say which is meant: `np.{narrow}(…)` or `np.{type_}(…)`")
+
+    def check_paths(self, op: str, *operands: Expr) -> None:
+        """Refuse an operation on a value that is of another type on some path, where the result depends on which."""
+        for at, operand in enumerate(operands):
+            path = differing(op, operand, operands[:at] + operands[at + 1 :], self.paths)
+            if path is None:
+                continue
+            what = f"`{operand.id}`" if isinstance(operand, Name) else "this"
+            other = path if isinstance(path, ElementType | PythonType) else f"the Python number {path}"
+            message = f"{what} is {other} on one path and {operand.type} here, and the result depends on which"
+            self.error("P306", message, operand.span, f"say which is meant, for one: `np.{operand.type}(…)`")
 
     def stored(self, value: Expr, element: ElementType) -> Expr:
         if is_complex(value.type) and not is_complex(element):
@@ -172,12 +185,14 @@ class Meeting:
 
 
 def is_rounded(expr: Expr, dtype: DType) -> bool:
-    """True for a Python float that `dtype` rounds, with nobody having asked for it."""
+    """True for a number that `dtype` rounds, with nobody having asked for it."""
     match expr:
         case Constant(value=value):
             return not represents(dtype, value)
-        case Convert(value=source, explicit=explicit):
-            return source.type == PY_FLOAT and not explicit
+        case Convert(value=source, explicit=False):
+            return source.type == PY_FLOAT or (
+                isinstance(source.type, ElementType) and not holds(dtype, source.type.dtype)
+            )
         case _:
             return False
 

@@ -68,7 +68,9 @@ class CallTyper(Meeting):
             case Rule.SAME if expr.function == CONJUGATE:
                 return self.counted(args[0])
             case Rule.SAME:
-                met = self.meet_all([self.counted(arg) for arg in args])
+                counted = [self.counted(arg) for arg in args]
+                self.check_paths("call", *counted)
+                met = self.meet_all(counted)
                 return replace(expr, args=tuple(met), type=met[0].type)
             case Rule.CAST if row.result == "complex":
                 return self.complex(expr, args)
@@ -114,6 +116,7 @@ class CallTyper(Meeting):
         return replace(expr, args=(value, power), type=value.type)
 
     def float_type(self, args: Sequence[Expr]) -> ScalarType:
+        self.check_paths("call", *args)
         type_ = self.common(args)
         if kind_of(type_) is Kind.FLOAT:
             return type_
@@ -126,14 +129,17 @@ class CallTyper(Meeting):
             target = {"int": PY_INT, "float": PY_FLOAT, "bool": PY_BOOL}[str(result)]
         if is_complex(target):
             made = self.convert(value, target)
-            return replace(made, args=tuple(map(_rounded_part, made.args))) if is_literal(made) else made
+            if is_literal(made):
+                return replace(made, args=tuple(map(_rounded_part, made.args)))
+            return replace(made, explicit=True) if isinstance(made, Convert) else made
         if is_complex(value.type) and target != PY_BOOL and target != ElementType(BOOL):
             self.error("P307", f"{value.type} does not become {target}", span, PARTS, self.origins(value))
             return Constant(0, span, PY_INT)
         if isinstance(value, Constant):
             made = self.stored(value, target) if isinstance(target, ElementType) else self.convert(value, target)
             assert isinstance(made, Constant)
-            return replace(made, value=rounded(target, made.value), span=span)
+            element = target if isinstance(target, ElementType) else None
+            return replace(made, value=rounded(target, made.value), span=span, cast=element)
         return Convert(value, target, span, explicit=True)
 
 

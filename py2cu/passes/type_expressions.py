@@ -84,6 +84,7 @@ class ExpressionTyper(CallTyper):
                 a, b = self.expr(left), self.expr(right)
                 if self.is_refused(expr, [a, b]):
                     return Constant(False, expr.span, PY_BOOL)
+                self.check_paths("compare", a, b)
                 a, b = self.meet(a, b)
                 return replace(expr, left=a, right=b)
             case BoolOp(left=left, right=right):
@@ -175,6 +176,7 @@ class ExpressionTyper(CallTyper):
         if expr.op == "~" and kind_of(scalar(operand)) is Kind.FLOAT:
             message = f"`~` works on whole numbers, not on {operand.type}"
             self.error("P307", message, expr.span, "truncate it first: `int(…)`", self.origins(operand))
+        self.check_paths(expr.op, operand)
         return replace(expr, operand=operand, type=operand.type)
 
     def binary(self, expr: Binary) -> Expr:
@@ -195,6 +197,7 @@ class ExpressionTyper(CallTyper):
             return replace(expr, left=left, right=right, type=PY_INT)
         if expr.op == "**" and not self.exponent_is_kept(expr, left, right):
             return replace(expr, left=left, right=right, type=PY_INT)
+        self.check_paths(expr.op, left, right)
         left, right = self.meet(left, right)
         type_ = scalar(left)
         if type_ == ElementType(BOOL) and not logical:

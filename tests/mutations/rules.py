@@ -287,8 +287,8 @@ MUTATIONS: Final = (
             "kept:conditional_expressions",
         ),
         (
-            "met = self.meet_all([self.counted(arg) for arg in args])",
-            "met = [self.counted(arg) for arg in args]",
+            "met = self.meet_all(counted)",
+            "met = counted",
             "cpu:number_types.floats",
         ),
         (

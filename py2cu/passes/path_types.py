@@ -1,0 +1,119 @@
+"""What a value may be on the paths that lead to it, where C++ gives it one type: joined locals, conditional values.
+
+    v = u[i]: uint8              →        v: int32, and on the paths: uint8, int32
+    if c: v = w[i]: int32
+
+`v + w[i]` is the same on each path. `v * 100` is not: as uint8 it wraps, so it is refused. A constant on a path stays a
+Python number there: `v = 3` and `v = u[i]`, then `v * 100` is 300 in Python.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, TypeAlias
+
+from py2cu.dtypes import DType, Kind
+from py2cu.ir.extents import Constant, Name
+from py2cu.ir.nodes import BoolOp, Convert, Expr, Item, Select
+from py2cu.ir.types import UNKNOWN, ElementType, PythonType, ScalarType, kind_of
+from py2cu.passes.promotion import as_float, join, represents
+
+Number: TypeAlias = bool | int | float
+Paths: TypeAlias = frozenset[ScalarType | Number]
+"""The types that a value has on some path, and the Python constants that it is on others."""
+
+_EXACT: Final[Mapping[str, Callable[..., Number]]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}
+_ZERO_STAYS: Final = frozenset(["*", "/", "//", "%", "&", "<<", ">>"])
+
+
+def paths_of(expr: Expr, names: Mapping[str, Paths]) -> Paths:
+    """What a typed expression may be; `names` says it of locals, and of a tuple's items as `t[0]`."""
+    own = frozenset([expr.type] if isinstance(expr.type, ElementType | PythonType) else [])
+    match expr:
+        case Name(id=name):
+            return names.get(name, own)
+        case Item(value=Name(id=name), at=at):
+            return names.get(f"{name}[{at}]", own)
+        case Select(then=a, orelse=b) | BoolOp(left=a, right=b, type=ElementType()):
+            return paths_of(a, names) | paths_of(b, names)
+        case Convert(value=value, explicit=False):
+            return paths_of(value, names)
+        case Constant(value=value, cast=cast):
+            return frozenset([value if cast is None else cast])
+        case _:
+            return own
+
+
+def holds(wide: DType, narrow: DType) -> bool:
+    """True where every value of `narrow` is one of `wide`."""
+    if narrow.kind >= Kind.FLOAT or wide.kind is Kind.BOOL:
+        return (
+            wide.kind >= narrow.kind
+            and wide.part.precision >= narrow.part.precision
+            and wide.part.bits >= narrow.part.bits
+        )
+    if wide.kind >= Kind.FLOAT:
+        return narrow.bits - narrow.signed <= wide.part.precision
+    return wide.low <= narrow.low and narrow.high <= wide.high
+
+
+def differing(op: str, operand: Expr, others: Iterable[Expr], names: Mapping[str, Paths]) -> ScalarType | Number | None:
+    """What `operand` is on a path where `op` with `others` computes something else than with its type in C++."""
+    type_, others = operand.type, tuple(others)
+    if not isinstance(type_, ElementType) or UNKNOWN in [other.type for other in others]:
+        return None
+    met = _met(type_, others)
+    for path in sorted(paths_of(operand, names) - {type_}, key=str):
+        if isinstance(path, ElementType | PythonType):
+            kept = (op == "compare" and _fit(others, path, type_)) or _is_close(path, type_)
+            if _met(path, others) != met and not kept:
+                return path
+        elif _constant_differs(op, path, type_, others):
+            return path
+    return None
+
+
+def _met(type_: ScalarType, others: Iterable[Expr]) -> ScalarType | None:
+    met: ScalarType | None = type_
+    for other in others:
+        assert isinstance(other.type, ElementType | PythonType)
+        met = join(met, other.type) if met is not None else None
+    return met
+
+
+def _fit(others: Iterable[Expr], path: ScalarType, type_: ElementType) -> bool:
+    """True for constants that compare with whole numbers of either type as they are."""
+    return (
+        isinstance(path, ElementType)
+        and path.dtype.kind is type_.dtype.kind is Kind.INT
+        and all(isinstance(other, Constant) and represents(path.dtype, other.value) for other in others)
+    )
+
+
+def _is_close(path: ScalarType, type_: ElementType) -> bool:
+    """A Python number beside a type as wide as most of them are."""
+    return isinstance(path, PythonType) and _is_wide(type_.dtype)
+
+
+def _is_wide(dtype: DType) -> bool:
+    return dtype.kind >= Kind.FLOAT or (dtype.signed and dtype.bits >= 32)
+
+
+def _constant_differs(op: str, value: Number, type_: ElementType, others: tuple[Expr, ...]) -> bool:
+    if any(isinstance(other.type, ElementType) for other in others) or op == "compare":
+        return False  # the constant becomes an element there too
+    dtype = type_.dtype
+    if kind_of(type_) is Kind.COMPLEX or dtype.kind is Kind.BOOL:
+        return False
+    if not others:
+        return op in "-~" and not represents(dtype, -value if op == "-" else ~int(value))
+    if not all(isinstance(other, Constant) for other in others):
+        return not _is_wide(dtype) and not (value == 0 and op in _ZERO_STAYS)
+    if op not in _EXACT:
+        return False
+    (other,) = (other for other in others if isinstance(other, Constant))
+    exact = _EXACT[op](value, other.value)
+    if dtype.kind is Kind.INT:
+        return not represents(dtype, exact) or (exact < 0 and not dtype.signed)
+    return as_float(dtype, exact) != as_float(dtype, _EXACT[op](as_float(dtype, value), as_float(dtype, other.value)))
