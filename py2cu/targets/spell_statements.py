@@ -319,3 +319,7 @@ def comment_text(text: str) -> str:
     """Text that is harmless behind `//`: one line, no control characters, no backslash at its end."""
     text = "".join(char if char.isprintable() else " " for char in text).rstrip()
     return f"{text} (backslash)" if text.endswith("\\") else text
+
+
+def doc_lines(doc: str | None) -> tuple[str, ...]:
+    return tuple(comment_text(line) for line in (doc or "").splitlines())
