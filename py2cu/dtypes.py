@@ -161,6 +161,11 @@ ALIASES: Final = {
 }  # fmt: skip
 
 
+def find_dtype(name: str) -> DType | None:
+    """The dtype that torch, NumPy or numba calls `name`."""
+    return BY_NAME.get(name) or ALIASES.get(name)
+
+
 def promote(a: DType, b: DType) -> DType | None:
     """`torch.promote_types`: the dtype in which `a` and `b` elements meet; None where there is none."""
     if a.plain is b.plain:
