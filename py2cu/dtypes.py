@@ -1,7 +1,7 @@
 """Element types: one row per dtype, and torch's promotion between them.
 
 In: names as users write them (jaxtyping, torch, NumPy, numba). Out: `DType` rows.
-Nothing here imports torch; `tests/unit/test_dtypes.py` holds the table against `torch.result_type`.
+Nothing here imports torch; `tests/unit/test_elements.py` holds the promotion against torch's own.
 """
 
 from __future__ import annotations
@@ -159,6 +159,11 @@ ALIASES: Final = {
     "half": F16, "float": F32, "single": F32, "double": F64, "float_": F64,
     "cfloat": C64, "csingle": C64, "cdouble": C128,
 }  # fmt: skip
+
+
+def find_dtype(name: str) -> DType | None:
+    """The dtype that torch, NumPy or numba calls `name`."""
+    return BY_NAME.get(name) or ALIASES.get(name)
 
 
 def promote(a: DType, b: DType) -> DType | None:

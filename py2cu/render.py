@@ -21,9 +21,10 @@ from py2cu.builtins import ROWS
 from py2cu.folders import location
 from py2cu.ir.statements import Family
 from py2cu.targets import binding, cpu, cuda
+from py2cu.targets.arguments import MAX_WIDTH, wrapped
 from py2cu.targets.helpers import helper_text
 from py2cu.targets.spell_statements import Line
-from py2cu.targets.view import MAX_WIDTH, KernelView, group, wrapped
+from py2cu.targets.view import KernelView, group
 from py2cu.targets.wrap_lines import wrap_line
 from py2cu.translation import Artifacts, TargetName, Text
 

@@ -16,7 +16,7 @@ from typing import Final
 import libcst as cst
 
 from py2cu.diagnostics import Reporter
-from py2cu.dtypes import ALIASES, BY_JAXTYPING, BY_NAME, GENERIC, DType, TypeVariable
+from py2cu.dtypes import BY_JAXTYPING, BY_NAME, GENERIC, DType, TypeVariable, find_dtype
 from py2cu.frontend.environment import Environment
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.nodes import Expr
@@ -103,7 +103,7 @@ class AnnotationReader:
         if qualified == "py2cu.Constexpr":
             return self._read_constexpr(node, [])
         library, _, name = (qualified or "").rpartition(".")
-        if library in {"numpy", "torch", "numba"} and (dtype := BY_NAME.get(name) or ALIASES.get(name)):
+        if library in {"numpy", "torch", "numba"} and (dtype := find_dtype(name)):
             return ElementType(dtype)
         self._unknown(node)
         return None

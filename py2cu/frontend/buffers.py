@@ -14,7 +14,7 @@ from typing import Final
 import libcst as cst
 
 from py2cu.diagnostics import Reporter
-from py2cu.dtypes import ALIASES, BOOL, BY_NAME, F32, F64, I64, DType
+from py2cu.dtypes import BOOL, F32, F64, I64, DType, find_dtype
 from py2cu.frontend.environment import Environment
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.nodes import Expr
@@ -73,9 +73,9 @@ class BufferReader:
         library, _, name = qualified.rpartition(".")
         said = self.environment.constant(node)
         if library in {"numpy", "torch", "numba", "numba.types"}:
-            found = BY_NAME.get(name) or ALIASES.get(name)
+            found = find_dtype(name)
         elif isinstance(said, str):
-            found = BY_NAME.get(said) or ALIASES.get(said)
+            found = find_dtype(said)
         else:
             found = _PYTHON.get(qualified)
         if found is None:

@@ -12,20 +12,17 @@ from typing import Final
 import libcst as cst
 
 from py2cu import builtins
-from py2cu.frontend.buffers import LOCAL
-from py2cu.frontend.formulas import expand
-from py2cu.frontend.scope import Scope
+from py2cu.frontend.calls import CallReader
+from py2cu.frontend.scope import Scope, source_text
 from py2cu.frontend.tables import read_lookup
 from py2cu.ir.complex_numbers import is_literal, literal
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.nodes import (
-    ArrayName,
     BoolOp,
     Call,
     Compare,
     Expr,
     Extent,
-    Invoke,
     Item,
     LaunchIndex,
     Load,
@@ -33,7 +30,6 @@ from py2cu.ir.nodes import (
     Tuple,
     Unary,
 )
-from py2cu.nearest import nearest
 
 BINARY: Final[dict[type[cst.BaseBinaryOp], str]] = {
     cst.Add: "+", cst.Subtract: "-", cst.Multiply: "*", cst.Divide: "/", cst.FloorDivide: "//", cst.Modulo: "%",
@@ -62,7 +58,6 @@ _INSTEAD: Final[dict[type[cst.BaseExpression], str]] = {
 }  # fmt: skip
 _NUMBERS_ONLY: Final = "a kernel computes with numbers and elements of arrays"
 _AXES: Final = ("x", "y", "z")
-_FUNCTIONS: Final = "they have the functions of `math`, abs, min, max, round, int, float, bool, len and dtype casts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +65,10 @@ class ExpressionReader:
     """Reads expressions in one kernel's scope."""
 
     scope: Scope
+
+    @property
+    def calls(self) -> CallReader:
+        return CallReader(self.scope, self.read)
 
     def read(self, node: cst.BaseExpression) -> Expr:
         """`node` as IR; types are unknown except where the node itself says them."""
@@ -103,7 +102,7 @@ class ExpressionReader:
             case cst.IfExp(test=test, body=body, orelse=orelse):
                 return Select(self.read(test), self.read(body), self.read(orelse), span)
             case cst.Call():
-                return self._read_call(node)
+                return self.calls.read_call(node)
             case cst.Subscript():
                 return self._read_subscript(node)
             case _:
@@ -201,9 +200,9 @@ class ExpressionReader:
             return Constant(0, self.scope.span_of(node))
         if (whole := self.scope.launch_object(node)) is not None:
             return self._read_launch(node, whole, "x")
-        if attribute in ("real", "imag") and self._is_number(node.value):
+        if attribute in ("real", "imag") and self.scope.is_number(node.value):
             return Call(f"complex.{attribute}", (self.read(node.value),), self.scope.span_of(node))
-        return self._read_outer(node, _text(node))
+        return self._read_outer(node, source_text(node))
 
     def _read_launch(self, node: cst.Name | cst.Attribute, launched: str, axis: str) -> Expr:
         """A component of a launch object, which kernels see and device functions do not."""
@@ -231,126 +230,6 @@ class ExpressionReader:
         assert result is not None
         return result
 
-    def _read_call(self, node: cst.Call) -> Expr:
-        span = self.scope.span_of(node)
-        qualified = self.scope.environment.qualify(node.func)
-        if qualified == "builtins.len" and len(node.args) == 1:
-            return self._read_len(node)
-        if self.is_invoke(node):
-            return self.read_invoke(node) or Constant(0, span)
-        match node:
-            case cst.Call(func=cst.Attribute(value=value, attr=cst.Name("conjugate")), args=[]) if self._is_number(
-                value
-            ):
-                return Call("complex.conjugate", (self.read(value),), span)
-        if qualified is None or self._is_local(node.func):
-            self._refuse_call(node, qualified)
-            return Constant(0, span)
-        if (expanded := self._read_formula(node, qualified)) is not None:
-            return expanded
-        row = builtins.lookup(qualified)
-        if row is None:
-            self._refuse_call(node, qualified)
-            return Constant(0, span)
-        low, high = row.arity
-        if any(arg.keyword or arg.star for arg in node.args):
-            self.scope.error("P105", "builtins take plain arguments in a kernel", node, "pass each by its place")
-        elif not low <= len(node.args) <= high:
-            wanted = str(low) if low == high else f"{low} to {high}"
-            what = f"`{_text(node.func)}` takes {wanted} argument{'s' * (low != 1)}, not {len(node.args)}"
-            self.scope.error("P105", what, node, f"pass {wanted}")
-        return Call(row.key, tuple(self.read(arg.value) for arg in node.args), span)
-
-    def is_invoke(self, node: cst.Call) -> bool:
-        """True for a call of a device function."""
-        return not self._is_local(node.func) and self.scope.functions.named(node.func) is not None
-
-    def read_invoke(self, node: cst.Call) -> Invoke | None:
-        """A call of a device function: arrays are handed over whole, everything else by value."""
-        function = self.scope.functions.named(node.func)
-        assert function is not None
-        values = self.scope.functions.arguments(node, function)
-        if values is None:
-            return None
-        arrays = [self.scope.arrays.get(v.value) if isinstance(v, cst.Name) else None for v in values]
-        key = self.scope.functions.key(node, function, arrays)
-        if key is None:
-            return None
-        args = tuple(
-            ArrayName(value.value, self.scope.span_of(value), array)
-            if array is not None and isinstance(value, cst.Name)
-            else value
-            if isinstance(value, Constant)
-            else self.read(value)
-            for value, array in zip(values, arrays, strict=True)
-        )
-        return Invoke(key, args, self.scope.span_of(node))
-
-    def _read_formula(self, node: cst.Call, qualified: str) -> Expr | None:
-        """A call of a builtin that is a formula of others; None for any other."""
-        places = [arg for arg in node.args if arg.keyword is None and not arg.star]
-        named = {arg.keyword.value: arg for arg in node.args if arg.keyword is not None}
-        formula = builtins.find_formula(qualified, len(places), frozenset(named))
-        if formula is None or len(places) + len(named) != len(node.args):
-            return None
-        given = dict(zip(formula.parameters, places, strict=False)) | named
-        values = {name: self.read(arg.value) for name, arg in given.items()}
-        return expand(formula, values, self.scope.span_of(node))
-
-    def meaning(self, function: cst.BaseExpression) -> str | None:
-        """The qualified name of what is called; None where it is a name of the kernel, or unknown."""
-        return None if self._is_local(function) else self.scope.environment.qualify(function)
-
-    def _is_local(self, node: cst.BaseExpression) -> bool:
-        return isinstance(node, cst.Name) and (node.value in self.scope.values or node.value in self.scope.arrays)
-
-    def _is_number(self, node: cst.BaseExpression) -> bool:
-        """True for a local, a scalar parameter, a complex constant, and for what is no name at all."""
-        if isinstance(node, cst.Name):
-            constant = self.scope.environment.constant(node)
-            return node.value in self.scope.values or (isinstance(constant, complex) and not self._is_local(node))
-        return not isinstance(node, cst.Attribute) or self.scope.environment.qualify(node) is None
-
-    def _read_len(self, node: cst.Call) -> Expr:
-        match node.args[0].value:
-            case cst.Name(value=name) if name in self.scope.arrays:
-                return Extent(name, 0, self.scope.span_of(node))
-            case other if (table := self.scope.table(other)) is not None:
-                return Constant(len(table), self.scope.span_of(node))
-            case other:
-                self.scope.error(
-                    "P303", "`len` takes an array parameter", other, "`len(x)`, or `x.shape[1]` for another extent"
-                )
-                return Constant(0, self.scope.span_of(node))
-
-    def _refuse_call(self, node: cst.Call, qualified: str | None) -> None:
-        match node.func:
-            case cst.Name(value=name) if self._is_local(node.func):
-                what = "an array" if name in self.scope.arrays else "a number"
-                hint = f"index it: `{name}[i]`" if name in self.scope.arrays else f"`{name} * (…)` multiplies"
-                self.scope.error("P105", f"`{name}` is {what} here, no function", node.func, hint)
-            case cst.Name(value="range"):
-                self.scope.error("P104", "`range` stands in a `for` only", node, "`for k in range(n):`")
-            case cst.Name() if qualified is None:
-                self.scope.unknown_name(node.func)
-            case _ if qualified in LOCAL:
-                hint = "`acc = local((4, 4), np.float32)` outside loops and branches, once"
-                self.scope.error("P408", "a local array is made on a line of its own", node, hint)
-            case _ if ways := builtins.ways_to_call(qualified or ""):
-                hint = f"as in {ways[0].replace('builtins.', '')}"
-                self.scope.error("P105", f"`{_text(node.func)}` takes other arguments", node, hint)
-            case _:
-                name = qualified.removeprefix("builtins.") if qualified else _text(node.func)
-                self.scope.error(
-                    "P105", f"`{name}` is no function that kernels have", node.func,
-                    self._function_hint(node.func, qualified or ""),
-                )  # fmt: skip
-
-    def _function_hint(self, node: cst.BaseExpression, qualified: str) -> str:
-        """What to write where `node` names no function that kernels have."""
-        refused = builtins.REFUSED.get(qualified)
-        return refused or self.scope.functions.missing(node) or _nearest_function(qualified)
-
     def _read_subscript(self, node: cst.Subscript) -> Expr:
         span = self.scope.span_of(node)
         if (found := read_lookup(node, self.scope, self.read)) is not None:
@@ -367,9 +246,9 @@ class ExpressionReader:
                 self.scope.error("P401", "an array takes all its indices at once", node, f"write `{name}[i, j]`")
             case cst.Name(value=name) if name in self.scope.values:
                 return self._read_item(node, Name(name, self.scope.span_of(node.value)))
-            case cst.Call() as call if self.is_invoke(call):
+            case cst.Call() as call if self.calls.is_invoke(call):
                 return self._read_item(node, self.read(call))
-            case cst.Name() as base if not self._is_local(base) and self.scope.environment.qualify(base) is None:
+            case cst.Name() as base if not self.scope.is_local(base) and self.scope.environment.qualify(base) is None:
                 self.scope.unknown_name(base)
             case _:
                 self.scope.error(
@@ -427,21 +306,6 @@ class ExpressionReader:
         word = _WORDS.get(type(node), "this expression")
         self.scope.error("P103", f"{word} has no meaning in a kernel", node, _INSTEAD.get(type(node), _NUMBERS_ONLY))
         return Constant(0, self.scope.span_of(node))
-
-
-def _nearest_function(qualified: str) -> str:
-    """A hint: the function of the same library that is spelled alike, or what there is."""
-    library = qualified.rpartition(".")[0]
-    known = {name.rpartition(".")[2]: name for name in builtins.names() if name.rpartition(".")[0] == library}
-    near = nearest(qualified.rpartition(".")[2], known)
-    if near is not None:
-        return f"did you mean `{known[near].removeprefix('builtins.')}`?"
-    return "they have the functions of `math`, abs, min, max, round, int, float, bool, len and dtype casts"
-
-
-def _text(node: cst.CSTNode) -> str:
-    """`node` as it is written."""
-    return cst.Module([]).code_for_node(node)
 
 
 def is_starred(element: cst.BaseElement) -> bool:

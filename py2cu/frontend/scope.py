@@ -75,10 +75,21 @@ class Scope:
         """The launch object that `node` is: a leading parameter, or one imported from py2cu."""
         if isinstance(node, cst.Name) and node.value in self.launch:
             return self.launch[node.value]
-        if isinstance(node, cst.Name) and (node.value in self.values or node.value in self.arrays):
+        if self.is_local(node):
             return None
         library, _, name = (self.environment.qualify(node) or "").rpartition(".")
         return name if library == "py2cu" and name in LAUNCH_OBJECTS else None
+
+    def is_local(self, node: cst.BaseExpression) -> bool:
+        """True for a scalar or an array of the kernel's own."""
+        return isinstance(node, cst.Name) and (node.value in self.values or node.value in self.arrays)
+
+    def is_number(self, node: cst.BaseExpression) -> bool:
+        """True for a local, a scalar parameter, a complex constant, and for what is no name at all."""
+        if isinstance(node, cst.Name):
+            constant = self.environment.constant(node)
+            return node.value in self.values or (isinstance(constant, complex) and not self.is_local(node))
+        return not isinstance(node, cst.Attribute) or self.environment.qualify(node) is None
 
     def reserves(self, target: cst.Name) -> bool:
         """True where `target` is the place at which the function makes an array of its own."""
@@ -87,7 +98,7 @@ class Scope:
 
     def table(self, node: cst.BaseExpression) -> Constants | None:
         """The tuple of constants from around the function that `node` names."""
-        if not isinstance(node, cst.Name) or node.value in self.values or node.value in self.arrays:
+        if not isinstance(node, cst.Name) or self.is_local(node):
             return None
         return self.environment.constants(node)
 
@@ -108,6 +119,11 @@ class Scope:
         if node.value in self.dims:
             hint = f"it is a dimension: add a parameter `{node.value}: int`, or read it from an array's `.shape`"
         self.error("P201", f"unknown name `{node.value}`", node, hint)
+
+
+def source_text(node: cst.CSTNode) -> str:
+    """`node` as it is written."""
+    return cst.Module([]).code_for_node(node)
 
 
 def assigned_names(body: Iterable[cst.CSTNode]) -> Iterator[str]:

@@ -130,10 +130,10 @@ class StatementReader:
             case cst.Assert(test=test, msg=message):
                 said = read_message(message, self.expressions) if message is not None else None
                 return (Assert(self.expressions.read(test), said, span),)
-            case cst.Expr(value=cst.Call() as call) if self.expressions.is_invoke(call):
-                invoke = self.expressions.read_invoke(call)
+            case cst.Expr(value=cst.Call() as call) if self.expressions.calls.is_invoke(call):
+                invoke = self.expressions.calls.read_invoke(call)
                 return () if invoke is None else (Evaluate(invoke, span),)
-            case cst.Expr(value=cst.Call() as call) if self.expressions.meaning(call.func) == "builtins.print":
+            case cst.Expr(value=cst.Call() as call) if self.expressions.calls.meaning(call.func) == "builtins.print":
                 return (read_print(call, self.expressions),)
             case cst.Expr(value=cst.Call(func=callee)) if self._is_breakpoint(callee):
                 return ()

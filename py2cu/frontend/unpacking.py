@@ -84,7 +84,7 @@ class Unpacker:
                 span = self.scope.span_of(value)
                 left, right = (self._once(arg.value, "operand") for arg in (a, b))
                 values = [Binary(op, left, right, span) for op in ("//", "%")]
-            case cst.Call() if self.expressions.is_invoke(value):
+            case cst.Call() if self.expressions.calls.is_invoke(value):
                 values = self._items(self._result(value, targets), len(targets))
             case cst.Name(value=name) if name in self.scope.values:
                 values = self._items(Name(name, self.scope.span_of(value)), len(targets))
@@ -97,7 +97,7 @@ class Unpacker:
 
     def _read(self, value: cst.BaseExpression, is_named: bool) -> Expr:
         """A value that goes to one target as it is; where others get it too, a function is called once for all."""
-        if len(self.statement.targets) > 1 and isinstance(value, cst.Call) and self.expressions.is_invoke(value):
+        if len(self.statement.targets) > 1 and isinstance(value, cst.Call) and self.expressions.calls.is_invoke(value):
             return self._result(value, ())
         return self.expressions.read_whole(value) if is_named else self.expressions.read(value)
 

@@ -76,27 +76,18 @@ def _follow_calls(kernel: Kernel) -> tuple[Kernel, ...]:
 
 
 def _follow_calls_of(caller: Kernel, functions: dict[str, Kernel], found: dict[str, dict[str, Range]]) -> None:
-    """Add the arguments of every call in `caller` to what is `found`."""
+    """Add what every call in `caller` gives the names of a function to what is `found`."""
     ranges = Ranges(replace(caller, functions=tuple(functions.values())))
-    for node in all_expressions(caller.body):
-        if isinstance(node, Invoke):
-            _join_arguments(found[node.function], functions[node.function], caller, node, ranges)
+    for call in (node for node in all_expressions(caller.body) if isinstance(node, Invoke)):
+        known, given = found[call.function], caller.bind(call, functions[call.function])
+        for name, arg in given.items():
+            if not isinstance(arg, ArrayName):
+                known[name] = known[name].union(ranges.of(arg)) if name in known else ranges.of(arg)
 
 
 def _unknown(function: Kernel) -> tuple[tuple[str, Range], ...]:
     scalars = ((p.name, of_type(p.type)) for p in function.parameters if not p.is_array)
     return (*scalars, *((name, Range(low=0)) for name in function.dims))
-
-
-def _join_arguments(known: dict[str, Range], function: Kernel, caller: Kernel, call: Invoke, ranges: Ranges) -> None:
-    """Add one call's arguments, and the extents of its arrays, to what is known of a function's parameters."""
-    for parameter, arg in zip(function.parameters, call.args, strict=True):
-        pairs = [(parameter.name, ranges.of(arg))]
-        if isinstance(parameter.type, ArrayType) and isinstance(arg, ArrayName):
-            dims = zip(parameter.type.dims, caller.array_type(arg.id).dims, strict=True)
-            pairs = [(own.id, ranges.of(extent)) for own, extent in dims if isinstance(own, Name)]
-        for name, found in pairs:
-            known[name] = known[name].union(found) if name in known else found
 
 
 def _returned(function: Kernel, functions: tuple[Kernel, ...]) -> tuple[Range, ...]:

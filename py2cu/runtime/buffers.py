@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from py2cu.dtypes import ALIASES, BOOL, BY_NAME, F64, I64, DType
+from py2cu.dtypes import BOOL, F64, I64, DType, find_dtype
 from py2cu.runtime.arrays import UnwrittenArray
 from py2cu.runtime.elements import Element
 from py2cu.runtime.journal import THREAD
@@ -21,7 +21,9 @@ def make_local(shape: Any, dtype: Any) -> UnwrittenArray:
 def _dtype(said: Any) -> DType:
     """The dtype that `said` means in a kernel, where the types of NumPy and torch are element classes."""
     if isinstance(said, str):
-        return BY_NAME.get(said) or ALIASES[said]
+        found = find_dtype(said)
+        assert found is not None, said
+        return found
     if isinstance(said, type) and issubclass(said, Element):
         return said.dtype
     return {"bool": BOOL, "Integer": I64}.get(getattr(said, "__name__", ""), F64)

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from py2cu.builtins.formulas import ROWS as FORMULAS
 from py2cu.builtins.formulas import Formula, find_formula
-from py2cu.dtypes import ALIASES, BY_NAME, DEFAULT_FLOAT
+from py2cu.dtypes import ALIASES, BY_NAME, DEFAULT_FLOAT, find_dtype
 from py2cu.runtime.complexes import ComplexElement, complex_function
 from py2cu.runtime.elements import Double, DoubleComplex, Element, common_class, element_class
 from py2cu.runtime.floats import FloatElement, integral, measure, power_ieee
@@ -393,7 +393,7 @@ OWN: Final = {"math": MATH, "cmath": CMATH}
 
 def cast_named(name: str) -> type[Element] | None:
     """The element class that a scalar type's name means: `float32`, `bool_`."""
-    dtype = BY_NAME.get(name) or ALIASES.get(name)
+    dtype = find_dtype(name)
     return element_class(dtype) if dtype is not None else None
 
 

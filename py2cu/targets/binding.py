@@ -17,11 +17,11 @@ from py2cu.ir.signature import Dim, Signature, divisors, find_dims, signature_of
 from py2cu.ir.statements import Family, Kernel
 from py2cu.ir.types import PY_INT, ArrayType, ElementType, PythonType, is_complex
 from py2cu.ir.visit import rebuild
+from py2cu.targets.arguments import arguments
 from py2cu.targets.c_types import qualified
 from py2cu.targets.spell_expressions import Dialect
 from py2cu.targets.view import (
     KernelView,
-    arguments,
     choices_of,
     constant_text,
     dtypes_of,

@@ -13,17 +13,15 @@ from py2cu.ir.nodes import LaunchIndex
 from py2cu.ir.statements import Kernel
 from py2cu.ir.types import Width
 from py2cu.ir.visit import all_expressions
+from py2cu.targets.arguments import kernel_arguments, launch_arguments
+from py2cu.targets.device_functions import spell_functions
 from py2cu.targets.spell_expressions import Dialect
-from py2cu.targets.spell_statements import Speller
+from py2cu.targets.spell_statements import Speller, doc_lines
 from py2cu.targets.view import (
     IndexLoop,
     KernelView,
-    doc_lines,
     extent_text,
     helpers_of,
-    kernel_arguments,
-    launch_arguments,
-    spell_functions,
     tables_of,
 )
 

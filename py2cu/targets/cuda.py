@@ -13,16 +13,14 @@ from py2cu.ir.statements import Assign, Block, Bound, Kernel
 from py2cu.ir.types import ArrayType, PythonType, Type, Width
 from py2cu.ir.visit import names_in, rebuild
 from py2cu.passes.add_guards import guard_statement
+from py2cu.targets.arguments import kernel_arguments, launch_arguments
+from py2cu.targets.device_functions import spell_functions
 from py2cu.targets.spell_expressions import Dialect
-from py2cu.targets.spell_statements import Speller
+from py2cu.targets.spell_statements import Speller, doc_lines
 from py2cu.targets.view import (
     KernelView,
-    doc_lines,
     extent_text,
     helpers_of,
-    kernel_arguments,
-    launch_arguments,
-    spell_functions,
     tables_of,
 )
 

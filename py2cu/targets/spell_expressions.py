@@ -1,19 +1,17 @@
 """IR expressions → C text.
 
-Precedence and associativity stand in one table. Every spelled expression carries its C type, so that a conversion
-which C makes by itself is not written.
+Every spelled expression carries its C type, so that a conversion which C makes by itself is not written.
 """
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, assert_never
 
 from py2cu.builtins import ROWS, Rule
-from py2cu.dtypes import C128, F32, F64, DType, Kind
+from py2cu.dtypes import C128, DType, Kind
 from py2cu.ir.complex_numbers import is_made
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.nodes import (
@@ -34,7 +32,6 @@ from py2cu.ir.nodes import (
 )
 from py2cu.ir.statements import Kernel, Space
 from py2cu.ir.types import PY_INT, UNKNOWN, ElementType, PythonType, TupleType, Type, Width, is_complex
-from py2cu.passes.promotion import as_float, rounded_directly
 from py2cu.targets.c_types import (
     C_RANK,
     COMPLEXES,
@@ -43,33 +40,14 @@ from py2cu.targets.c_types import (
     arithmetic_type,
     common_type,
     converts,
-    is_unsigned,
     keeps_value,
     same_type,
 )
 from py2cu.targets.helpers import takes_one_type
+from py2cu.targets.literals import array_literal, float_literal, generic_literal, integer_literal, is_whole_literal
+from py2cu.targets.spelled import PRECEDENCE, PRIMARY, TERNARY, UNARY, Spelled, functional_cast
 
-PRIMARY: Final = 16
-UNARY: Final = 15
-TERNARY: Final = 3
-PRECEDENCE: Final = {
-    "*": 13, "/": 13, "%": 13, "+": 12, "-": 12, "<<": 11, ">>": 11, "<": 10, "<=": 10, ">": 10, ">=": 10,
-    "==": 9, "!=": 9,
-    "&": 8, "^": 7, "|": 6, "and": 5, "or": 4,
-}  # fmt: skip
 _JUNCTION: Final = {"and": "&&", "or": "||"}
-
-
-@dataclass(frozen=True, slots=True)
-class Spelled:
-    """C text of an expression: how tightly it binds, and its C type."""
-
-    text: str
-    precedence: int
-    c_type: str
-
-    def within(self, precedence: int) -> str:
-        return self.text if self.precedence >= precedence else f"({self.text})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +182,7 @@ class ExpressionSpeller:
             return text
         values = [self.constant(Constant(value, buffer.span, type_)).text for value in buffer.values]
         shape = [int(extent.value) for extent in buffer.type.dims if isinstance(extent, Constant)]
-        return f"{text} = {braced(values, shape)}"
+        return f"{text} = {array_literal(values, shape)}"
 
     def element(self, array: str, indices: tuple[Expr, ...]) -> str:
         """`acc[r][c]`."""
@@ -217,27 +195,17 @@ class ExpressionSpeller:
         return self.expr(index).text
 
     def constant(self, expr: Constant) -> Spelled:
-        c_type, value = self.c_type(expr.type), expr.value
+        c_type = self.c_type(expr.type)
         if isinstance(expr.type, ElementType) and expr.type.dtype.variable is not None:
             return Spelled(f"{self.type_text(expr.type)}({generic_literal(expr, expr.type.dtype)})", PRIMARY, c_type)
         if c_type == "bool":
-            return Spelled("true" if value else "false", PRIMARY, "bool")
+            return Spelled("true" if expr.value else "false", PRIMARY, "bool")
         if c_type in HALVES:
             literal = float_literal(expr, "float").text
             return Spelled(f"{self.type_text(expr.type)}({literal})", PRIMARY, c_type)
         if c_type in FLOATS:
             return float_literal(expr, c_type)
-        value = int(value)
-        text = expr.text if re.fullmatch(r"0[xX][0-9a-fA-F]+", expr.text) else str(value)
-        if value >= 2**31 and is_unsigned(c_type):
-            suffix, c_type = ("u", "uint32_t") if value < 2**32 else ("ul", "uint64_t")
-            return Spelled(f"{text}{suffix}", PRIMARY, c_type)
-        if value == -(2**63):
-            return Spelled("INT64_MIN", PRIMARY, "int64_t")
-        if value == -(2**31) and arithmetic_type(c_type) == "int":
-            return Spelled("INT32_MIN", PRIMARY, "int")
-        wide = not -(2**31) < value < 2**31
-        return Spelled(f"{text}{'L' if wide else ''}", PRIMARY if value >= 0 else UNARY, "int64_t" if wide else "int")
+        return integer_literal(expr, c_type)
 
     def unary(self, expr: Unary) -> Spelled:
         inner = self.expr(expr.operand)
@@ -398,67 +366,9 @@ class ExpressionSpeller:
         return functional_cast(spelled.text, self.type_text(type_))
 
 
-def braced(values: Sequence[str], extents: Sequence[int]) -> str:
-    """`{{1, 2}, {3, 4}}`: the values of an array of these extents."""
-    if len(extents) == 1:
-        return f"{{{', '.join(values)}}}"
-    step = len(values) // extents[0]
-    rows = [braced(values[at : at + step], extents[1:]) for at in range(0, len(values), step)]
-    return f"{{{', '.join(rows)}}}"
-
-
 def crosses(convert: Convert) -> bool:
     """True where a conversion leads to or from a type variable: it is written, since instances differ in it."""
     source, target = convert.value.type, convert.type
     if source == target and not convert.explicit:
         return False
     return any(isinstance(type_, ElementType) and type_.dtype.variable is not None for type_ in (source, target))
-
-
-def generic_literal(expr: Constant, dtype: DType) -> str:
-    """The number from which `T(…)` makes the one that `expr` is in `dtype`."""
-    if dtype.kind is not Kind.FLOAT:
-        return str(expr.value).lower()
-    value = as_float(dtype, expr.value)
-    if abs(value) < 2**31 and value == int(value):
-        return str(int(value)) if value or math.copysign(1, value) > 0 else "-0.0"
-    if math.isfinite(value) and rounded_directly(dtype, expr.value) == value:
-        return expr.text if re.fullmatch(r"-?\d+\.\d+", expr.text) else repr(float(expr.value))
-    return float_literal(replace(expr, value=value, text=""), "double").text
-
-
-def functional_cast(text: str, c_type: str) -> str:
-    """`index_t(x)` for the types that indices have, `static_cast` for others."""
-    return f"{c_type}({text})" if c_type in ("int", "index_t", "int64_t") else f"static_cast<{c_type}>({text})"
-
-
-def float_literal(expr: Constant, c_type: str) -> Spelled:
-    """`0.5870f` as the user wrote it, where C reads those digits as the same number."""
-    value = float(expr.value)
-    sign = "-" if math.copysign(1, value) < 0 else ""
-    precedence = UNARY if sign else PRIMARY
-    if math.isinf(value):
-        return Spelled(f"{sign}INFINITY", precedence, "float")
-    if math.isnan(value):
-        return Spelled("NAN", PRIMARY, "float")
-    written = re.fullmatch(r"-?\d+\.\d+", expr.text)
-    texts = (expr.text, repr(value)) if written else (repr(value),)
-    text = next((text for text in texts if _reads_as(text, expr)), repr(as_float(F32, value)))
-    return Spelled(text + ("f" if c_type == "float" else ""), precedence, c_type)
-
-
-def _reads_as(text: str, expr: Constant) -> bool:
-    """Whether the digits of `text`, read as a number of the type of `expr`, are its value."""
-    dtype = expr.type.dtype if isinstance(expr.type, ElementType) else F64
-    number = float(text)
-    read = as_float(dtype, number)
-    beyond = 2 * number - read  # the other neighbour, where the digits lie between two: nvcc rounds those up
-    is_between = dtype.plain is F32 and number != read and as_float(F32, beyond) == beyond
-    return read == as_float(dtype, expr.value) and not is_between
-
-
-def is_whole_literal(expr: Constant) -> bool:
-    """A float that the user wrote as `2`: C turns it into one where it meets a float."""
-    if isinstance(expr.type, ElementType) and expr.type.dtype.variable is not None:
-        return False
-    return isinstance(expr.value, float) and re.fullmatch(r"-?\d+", expr.text) is not None and abs(expr.value) < 2**24

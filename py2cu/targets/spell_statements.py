@@ -33,7 +33,8 @@ from py2cu.ir.statements import (
 from py2cu.ir.types import PY_BOOL, ElementType, TupleType, Type
 from py2cu.ir.visit import children, walk
 from py2cu.targets.c_types import arithmetic_type, common_type
-from py2cu.targets.spell_expressions import PRIMARY, TERNARY, ExpressionSpeller, Spelled
+from py2cu.targets.spell_expressions import ExpressionSpeller
+from py2cu.targets.spelled import PRIMARY, TERNARY, Spelled
 from py2cu.targets.wrap_lines import wrap_line
 
 _INDENT: Final = "    "
@@ -319,3 +320,7 @@ def comment_text(text: str) -> str:
     """Text that is harmless behind `//`: one line, no control characters, no backslash at its end."""
     text = "".join(char if char.isprintable() else " " for char in text).rstrip()
     return f"{text} (backslash)" if text.endswith("\\") else text
+
+
+def doc_lines(doc: str | None) -> tuple[str, ...]:
+    return tuple(comment_text(line) for line in (doc or "").splitlines())

@@ -82,8 +82,8 @@ MUTATIONS: Final = (
             "cpu:integer_wrap",
         ),
         (
-            "return wrapping(expr)\n            return self.helper(\n",
-            "return expr\n            return self.helper(\n",
+            "return wrapping(expr)\n        return self.negative(",
+            "return expr\n        return self.negative(",
             "cpu:integer_wrap",
         ),
         (

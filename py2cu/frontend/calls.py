@@ -1,0 +1,148 @@
+"""Calls → IR: of device functions, of builtins and of those that are formulas of others, of `len`.
+
+What no kernel can call is reported with what could be meant.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import libcst as cst
+
+from py2cu import builtins
+from py2cu.frontend.buffers import LOCAL
+from py2cu.frontend.formulas import expand
+from py2cu.frontend.scope import Scope, source_text
+from py2cu.frontend.tables import Read
+from py2cu.ir.extents import Constant
+from py2cu.ir.nodes import ArrayName, Call, Expr, Extent, Invoke
+from py2cu.nearest import nearest
+
+_FUNCTIONS: Final = "they have the functions of `math`, abs, min, max, round, int, float, bool, len and dtype casts"
+
+
+@dataclass(frozen=True, slots=True)
+class CallReader:
+    """Reads calls in one kernel's scope, and their arguments by `read`."""
+
+    scope: Scope
+    read: Read
+
+    def read_call(self, node: cst.Call) -> Expr:
+        span = self.scope.span_of(node)
+        qualified = self.scope.environment.qualify(node.func)
+        if qualified == "builtins.len" and len(node.args) == 1:
+            return self._read_len(node)
+        if self.is_invoke(node):
+            return self.read_invoke(node) or Constant(0, span)
+        match node:
+            case cst.Call(func=cst.Attribute(z, cst.Name("conjugate")), args=[]) if self.scope.is_number(z):
+                return Call("complex.conjugate", (self.read(z),), span)
+        if qualified is None or self.scope.is_local(node.func):
+            self._refuse_call(node, qualified)
+            return Constant(0, span)
+        if (expanded := self._read_formula(node, qualified)) is not None:
+            return expanded
+        row = builtins.lookup(qualified)
+        if row is None:
+            self._refuse_call(node, qualified)
+            return Constant(0, span)
+        low, high = row.arity
+        if any(arg.keyword or arg.star for arg in node.args):
+            self.scope.error("P105", "builtins take plain arguments in a kernel", node, "pass each by its place")
+        elif not low <= len(node.args) <= high:
+            wanted = str(low) if low == high else f"{low} to {high}"
+            what = f"`{source_text(node.func)}` takes {wanted} argument{'s' * (low != 1)}, not {len(node.args)}"
+            self.scope.error("P105", what, node, f"pass {wanted}")
+        return Call(row.key, tuple(self.read(arg.value) for arg in node.args), span)
+
+    def is_invoke(self, node: cst.Call) -> bool:
+        """True for a call of a device function."""
+        return not self.scope.is_local(node.func) and self.scope.functions.named(node.func) is not None
+
+    def read_invoke(self, node: cst.Call) -> Invoke | None:
+        """A call of a device function: arrays are handed over whole, everything else by value."""
+        function = self.scope.functions.named(node.func)
+        assert function is not None
+        values = self.scope.functions.arguments(node, function)
+        if values is None:
+            return None
+        arrays = [self.scope.arrays.get(v.value) if isinstance(v, cst.Name) else None for v in values]
+        key = self.scope.functions.key(node, function, arrays)
+        if key is None:
+            return None
+        args = tuple(
+            ArrayName(value.value, self.scope.span_of(value), array)
+            if array is not None and isinstance(value, cst.Name)
+            else value
+            if isinstance(value, Constant)
+            else self.read(value)
+            for value, array in zip(values, arrays, strict=True)
+        )
+        return Invoke(key, args, self.scope.span_of(node))
+
+    def _read_formula(self, node: cst.Call, qualified: str) -> Expr | None:
+        """A call of a builtin that is a formula of others; None for any other."""
+        places = [arg for arg in node.args if arg.keyword is None and not arg.star]
+        named = {arg.keyword.value: arg for arg in node.args if arg.keyword is not None}
+        formula = builtins.find_formula(qualified, len(places), frozenset(named))
+        if formula is None or len(places) + len(named) != len(node.args):
+            return None
+        given = dict(zip(formula.parameters, places, strict=False)) | named
+        values = {name: self.read(arg.value) for name, arg in given.items()}
+        return expand(formula, values, self.scope.span_of(node))
+
+    def meaning(self, function: cst.BaseExpression) -> str | None:
+        """The qualified name of what is called; None where it is a name of the kernel, or unknown."""
+        return None if self.scope.is_local(function) else self.scope.environment.qualify(function)
+
+    def _read_len(self, node: cst.Call) -> Expr:
+        match node.args[0].value:
+            case cst.Name(value=name) if name in self.scope.arrays:
+                return Extent(name, 0, self.scope.span_of(node))
+            case other if (table := self.scope.table(other)) is not None:
+                return Constant(len(table), self.scope.span_of(node))
+            case other:
+                self.scope.error(
+                    "P303", "`len` takes an array parameter", other, "`len(x)`, or `x.shape[1]` for another extent"
+                )
+                return Constant(0, self.scope.span_of(node))
+
+    def _refuse_call(self, node: cst.Call, qualified: str | None) -> None:
+        match node.func:
+            case cst.Name(value=name) if self.scope.is_local(node.func):
+                what = "an array" if name in self.scope.arrays else "a number"
+                hint = f"index it: `{name}[i]`" if name in self.scope.arrays else f"`{name} * (…)` multiplies"
+                self.scope.error("P105", f"`{name}` is {what} here, no function", node.func, hint)
+            case cst.Name(value="range"):
+                self.scope.error("P104", "`range` stands in a `for` only", node, "`for k in range(n):`")
+            case cst.Name() if qualified is None:
+                self.scope.unknown_name(node.func)
+            case _ if qualified in LOCAL:
+                hint = "`acc = local((4, 4), np.float32)` outside loops and branches, once"
+                self.scope.error("P408", "a local array is made on a line of its own", node, hint)
+            case _ if ways := builtins.ways_to_call(qualified or ""):
+                hint = f"as in {ways[0].replace('builtins.', '')}"
+                self.scope.error("P105", f"`{source_text(node.func)}` takes other arguments", node, hint)
+            case _:
+                name = qualified.removeprefix("builtins.") if qualified else source_text(node.func)
+                self.scope.error(
+                    "P105", f"`{name}` is no function that kernels have", node.func,
+                    self._function_hint(node.func, qualified or ""),
+                )  # fmt: skip
+
+    def _function_hint(self, node: cst.BaseExpression, qualified: str) -> str:
+        """What to write where `node` names no function that kernels have."""
+        refused = builtins.REFUSED.get(qualified)
+        return refused or self.scope.functions.missing(node) or _nearest_function(qualified)
+
+
+def _nearest_function(qualified: str) -> str:
+    """A hint: the function of the same library that is spelled alike, or what there is."""
+    library = qualified.rpartition(".")[0]
+    known = {name.rpartition(".")[2]: name for name in builtins.names() if name.rpartition(".")[0] == library}
+    near = nearest(qualified.rpartition(".")[2], known)
+    if near is not None:
+        return f"did you mean `{known[near].removeprefix('builtins.')}`?"
+    return _FUNCTIONS

@@ -1,0 +1,125 @@
+"""What functions of the C++ text take: names and types in order, and how a head with them is laid out.
+
+The same `Argument`s fill the kernel, the launcher, its declaration and its call, so they cannot drift apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from py2cu.dtypes import C128, Kind
+from py2cu.ir.extents import Name, Parameter, Role
+from py2cu.ir.nodes import ArrayName, Load
+from py2cu.ir.statements import Kernel, Store
+from py2cu.ir.types import ArrayType, ElementType, PythonType, Type, Width
+from py2cu.ir.visit import all_expressions, statements
+from py2cu.targets.spell_expressions import Dialect
+
+MAX_WIDTH = 116
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One C++ parameter: `const float* x`, passed on as `x`."""
+
+    name: str
+    type: str
+
+    @property
+    def declaration(self) -> str:
+        return f"{self.type} {self.name}"
+
+
+def typenames(names: tuple[str, ...]) -> tuple[Argument, ...]:
+    return tuple(Argument(name, "typename") for name in names)
+
+
+def template_head(parameters: tuple[Argument, ...]) -> str:
+    return f"template <{', '.join(parameter.declaration for parameter in parameters)}>" if parameters else ""
+
+
+def wrapped(head: str, items: Iterable[str], tail: str = ")") -> str:
+    """`head(a, b)`, its items on lines of their own where one line would be too long."""
+    items = tuple(items)
+    one = f"{head}({', '.join(items)}{tail}"
+    if len(one) <= MAX_WIDTH:
+        return one
+    pad = " " * (len(head) - len(head.lstrip()) + 4)
+    return f"{head}(\n{pad}" + f"\n{pad}".join(_fill(items, MAX_WIDTH - len(pad))) + tail
+
+
+def _fill(items: tuple[str, ...], width: int) -> list[str]:
+    """Items joined by commas into lines of at most `width`."""
+    lines = [""]
+    for place, item in enumerate(items):
+        piece = item + ("," if place < len(items) - 1 else "")
+        if lines[-1] and len(lines[-1]) + 1 + len(piece) > width:
+            lines.append("")
+        lines[-1] = f"{lines[-1]} {piece}".lstrip()
+    return lines
+
+
+def used_names(kernel: Kernel) -> set[str]:
+    """The names that the body reads, extents of the guards included."""
+    return {node.id for node in all_expressions(kernel.body) if isinstance(node, Name | ArrayName)}
+
+
+def used_arrays(kernel: Kernel) -> set[str]:
+    """The arrays that the body reads or writes."""
+    loaded = {node.array for node in all_expressions(kernel.body) if isinstance(node, Load)}
+    return loaded | {stmt.array for stmt in statements(kernel.body) if isinstance(stmt, Store)}
+
+
+def arguments(kernel: Kernel) -> tuple[tuple[str, Type, Parameter | None], ...]:
+    """Name and type of everything a launcher takes: the user's parameters in order, then the dimensions among none of
+    them. Template arguments are none of these.
+    """
+    given = tuple((p.name, p.type, p) for p in kernel.parameters if p.constexpr is None)
+    rest = tuple((name, PythonType(Kind.INT), None) for name in kernel.dims if kernel.parameter(name) is None)
+    return (*given, *rest)
+
+
+def kernel_arguments(kernel: Kernel, dialect: Dialect) -> tuple[Argument, ...]:
+    """What the device function takes: those arrays, scalars and extents that its body uses."""
+    used = used_names(kernel) | used_arrays(kernel)
+    return tuple(
+        Argument(kernel.c_name(name), kernel_type(kernel, dialect, name, type_, parameter))
+        for name, type_, parameter in arguments(kernel)
+        if name in used
+    )
+
+
+def kernel_type(kernel: Kernel, dialect: Dialect, name: str, type_: Type, parameter: Parameter | None) -> str:
+    """A kernel's pointers are `__restrict__`: the binding refuses arguments that overlap what is written.
+
+    A device function's are not, for its callers may pass it one array twice.
+    """
+    match type_:
+        case ArrayType() if not kernel.key:
+            return f"{launch_type(type_, parameter, dialect)} __restrict__"
+        case PythonType(kind=Kind.FLOAT | Kind.COMPLEX) if (narrowed := dict(kernel.narrowed).get(name)) is not None:
+            return dialect.spell(narrowed.dtype)
+        case PythonType(kind=Kind.INT, width=width):
+            return dialect.widths[width if parameter is not None else Width.INDEX]
+        case _:
+            return launch_type(type_, parameter, dialect)
+
+
+def launch_arguments(kernel: Kernel, dialect: Dialect) -> tuple[Argument, ...]:
+    """Raw pointers, scalars and extents, as any C++ program would pass them."""
+    return tuple(Argument(kernel.c_name(name), launch_type(type_, p, dialect)) for name, type_, p in arguments(kernel))
+
+
+def launch_type(type_: Type, parameter: Parameter | None, dialect: Dialect) -> str:
+    match type_:
+        case ArrayType(dtype=dtype):
+            return f"{'const ' if parameter and parameter.role is Role.INPUT else ''}{dialect.spell(dtype)}*"
+        case ElementType(dtype=dtype):
+            return dialect.spell(dtype)
+        case PythonType(kind=kind):
+            return {
+                Kind.BOOL: "bool", Kind.INT: "int64_t", Kind.FLOAT: "double", Kind.COMPLEX: dialect.spell(C128),
+            }[kind]  # fmt: skip
+        case _:
+            raise AssertionError(type_)

@@ -1,0 +1,32 @@
+"""C text of an expression, and how tightly its operators bind: precedence and associativity stand in one table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+PRIMARY: Final = 16
+UNARY: Final = 15
+TERNARY: Final = 3
+PRECEDENCE: Final = {
+    "*": 13, "/": 13, "%": 13, "+": 12, "-": 12, "<<": 11, ">>": 11, "<": 10, "<=": 10, ">": 10, ">=": 10,
+    "==": 9, "!=": 9,
+    "&": 8, "^": 7, "|": 6, "and": 5, "or": 4,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Spelled:
+    """C text of an expression: how tightly it binds, and its C type."""
+
+    text: str
+    precedence: int
+    c_type: str
+
+    def within(self, precedence: int) -> str:
+        return self.text if self.precedence >= precedence else f"({self.text})"
+
+
+def functional_cast(text: str, c_type: str) -> str:
+    """`index_t(x)` for the types that indices have, `static_cast` for others."""
+    return f"{c_type}({text})" if c_type in ("int", "index_t", "int64_t") else f"static_cast<{c_type}>({text})"
