@@ -83,6 +83,15 @@ _CONSTEXPR = click.option(
 )
 
 
+_NO_FMA = click.option(
+    "--no-fma",
+    "fma",
+    flag_value=False,
+    default=True,
+    help="Round multiply-adds twice, as Python does: nvcc's --fmad=false.",
+)
+
+
 def _require_known(values: Values, signatures: Iterable[Signature]) -> None:
     """Refuse a name that `--constexpr` gives and no kernel has."""
     known = {name for signature in signatures for name in signature.constexpr_ints}
@@ -199,8 +208,9 @@ def write_texts(directory: Path, texts: Sequence[Text]) -> None:
 @_KERNEL
 @click.option("--device", type=_TARGETS, callback=_as_target, help="Where to run; by default the GPU, if there is one.")
 @_CONSTEXPR
+@_NO_FMA
 @answering()
-def check(files: tuple[Path, ...], kernel: str | None, device: TargetName | None, values: Values) -> None:
+def check(files: tuple[Path, ...], kernel: str | None, device: TargetName | None, values: Values, fma: bool) -> None:
     """Build kernels and compare each with its own Python.
 
     Over many shapes and values, each dtype's extremes among them. Imports the files. Exits with 1 where two differ.
@@ -212,11 +222,11 @@ def check(files: tuple[Path, ...], kernel: str | None, device: TargetName | None
 
     reports = []
     for loaded in _loaded(files, kernel, values):
-        for each in map(Kernel.with_small_values, loaded.kernels):
+        for each in map(Kernel.with_small_values, loaded.kernels if fma else map(Kernel.without_fma, loaded.kernels)):
             with working(f"building {each.__name__} for {where}"):
-                library(each.translation.texts[where], source=loaded.source)
+                library(each.translation.texts[where], fma=fma, source=loaded.source)
             with working(f"checking {each.__name__} on {where}"):
-                reports.append(check_kernel(each, device=where.value))
+                reports.append(check_kernel(each, device=where.value, contracts=fma))
     show_reports(reports)
     if not all(report.ok for report in reports):
         raise click.exceptions.Exit(EXIT_CHECK_FAILED)
@@ -245,8 +255,9 @@ def _verdict(report: CheckReport) -> str:
     "--target", type=_TARGETS, callback=_as_target, help="What to build for; by default the GPU, if there is one."
 )
 @_CONSTEXPR
+@_NO_FMA
 @answering()
-def build(files: tuple[Path, ...], kernel: str | None, target: TargetName | None, values: Values) -> None:
+def build(files: tuple[Path, ...], kernel: str | None, target: TargetName | None, values: Values, fma: bool) -> None:
     """Fill the cache with every kernel, built.
 
     The first call of a kernel then finds it there. Imports the files.
@@ -258,7 +269,7 @@ def build(files: tuple[Path, ...], kernel: str | None, target: TargetName | None
     for loaded in _loaded(files, kernel, values):
         for each in loaded.kernels:
             with working(f"building {each.__name__} for {where}"):
-                path = library(each.translation.texts[where], source=loaded.source)
+                path = library(each.translation.texts[where], fma=fma, source=loaded.source)
             click.echo(f"{each.__name__}: {path}")
 
 

@@ -40,11 +40,17 @@ class Kernel:
     __name__: str
 
     def __init__(
-        self, function: FunctionType, options: KernelOptions | None = None, values: Values = NO_VALUES
+        self,
+        function: FunctionType,
+        options: KernelOptions | None = None,
+        values: Values = NO_VALUES,
+        *,
+        fma: bool = True,
     ) -> None:
         self._function = function
         self._options = options or KernelOptions()
         self._values = values
+        self._fma = fma
         self._lock = threading.RLock()
         self._translator: Callable[[Values], Translation] | None = None
         self._translation: Translation | None = None
@@ -73,11 +79,11 @@ class Kernel:
         from py2cu.runtime.inputs import given_case
 
         if not args and not kwargs:
-            return check_kernel(self.with_small_values())
+            return check_kernel(self.with_small_values(), contracts=self._fma)
         call = self._prepare()
         values = call.bind(args, kwargs)
         case = given_case(self.signature.instance(values), values)
-        return check_kernel(self, [case], device=call.device_of(values))
+        return check_kernel(self, [case], device=call.device_of(values), contracts=self._fma)
 
     def run(self, target_device: str, arguments: Mapping[str, Any]) -> None:
         """Run the code compiled for "cuda" or "cpu" in place; every array is among `arguments`."""
@@ -138,7 +144,7 @@ class Kernel:
 
     def with_translation(self, translation: Translation) -> Kernel:
         """The same Python with other texts, say a `.cu` edited by hand: what `check` then judges."""
-        other = Kernel(self._function, self._options, self._values)
+        other = Kernel(self._function, self._options, self._values, fma=self._fma)
         other._translation = translation
         return other
 
@@ -161,8 +167,14 @@ class Kernel:
                 raise TypeError(f"`{name}` takes whole numbers from 0 to {CONSTEXPR_MAX}, got {values[name]!r}")
         if not chosen:
             return self
-        other = Kernel(self._function, self._options, {**self._values, **chosen})
+        other = Kernel(self._function, self._options, {**self._values, **chosen}, fma=self._fma)
         other._translator = self._translator
+        return other
+
+    def without_fma(self) -> Kernel:
+        """The same kernel, compiled so that every multiplication and every addition rounds on its own."""
+        other = Kernel(self._function, self._options, self._values, fma=False)
+        other._translator, other._translation = self._translator, self._translation
         return other
 
     def with_small_values(self) -> Kernel:
@@ -198,9 +210,9 @@ class Kernel:
                     from py2cu.runtime.calls import Call, VariantCall
 
                     self._call = (
-                        VariantCall(self.translation, self._translate)
+                        VariantCall(self.translation, self._translate, fma=self._fma)
                         if self.signature.constexprs
-                        else Call(self.translation)
+                        else Call(self.translation, fma=self._fma)
                     )
         return self._call
 

@@ -44,8 +44,9 @@ class Plan:
 class Call:
     """Calls of one kernel."""
 
-    def __init__(self, translation: Translation) -> None:
+    def __init__(self, translation: Translation, *, fma: bool = True) -> None:
         self.translation = translation
+        self.fma = fma
         self.signature: Signature = translation.signatures[0]
         self._packets: dict[str, Any] = {}
         self._plans: dict[tuple[int, tuple[str, ...]], Plan] = {}
@@ -128,7 +129,8 @@ class Call:
     def packet(self, device: str) -> Any:
         """The op's overloads for a device; the first use builds or loads them."""
         if device not in self._packets:
-            namespace = getattr(torch.ops, load(self.translation.texts[TargetName(device)], source=self._source))
+            texts = self.translation.texts[TargetName(device)]
+            namespace = getattr(torch.ops, load(texts, fma=self.fma, source=self._source))
             self._packets[device] = getattr(namespace, self.signature.op)
         return self._packets[device]
 
@@ -285,10 +287,12 @@ class VariantCall(Call):
     Numbers that its module has no instances for get a module of their own when a call first asks for them.
     """
 
-    def __init__(self, translation: Translation, translate: Callable[[Choice], Translation]) -> None:
-        super().__init__(translation)
+    def __init__(
+        self, translation: Translation, translate: Callable[[Choice], Translation], *, fma: bool = True
+    ) -> None:
+        super().__init__(translation, fma=fma)
         self._translate = translate  # for these numbers
-        self._own = Call(translation)
+        self._own = Call(translation, fma=fma)
         self._variants: dict[tuple[int, ...], Call] = {}
         self._forms: dict[tuple[object, ...], Form] = {}
         self._lock = threading.Lock()
@@ -342,7 +346,7 @@ class VariantCall(Call):
                     is_own = all(value in numbers[name].values for name, value in chosen.items())
                     is_own |= len(chosen) < len(numbers)
                     asked = {name: (value,) for name, value in chosen.items()}
-                    self._variants[key] = self._own if is_own else Call(self._translate(asked))
+                    self._variants[key] = self._own if is_own else Call(self._translate(asked), fma=self.fma)
         return self._variants[key]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 from pathlib import Path
 
@@ -53,6 +54,20 @@ def matmul(modules) -> Kernel:
 
 
 # --- against Python and torch ---
+
+
+def test_multiply_adds_round_twice_where_that_is_asked_for(tmp_path, monkeypatch):
+    (tmp_path / "contracted.py").write_text(
+        "from jaxtyping import Float32\nfrom torch import Tensor\nfrom py2cu import Index, kernel\n\n\n@kernel\n"
+        'def f(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):\n    out[i] = x[i] * x[i] - 1.0\n'
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    f = importlib.import_module("contracted").f
+    x = torch.tensor([1 + 2**-12], device=CUDA)
+    exact = 2**-11 + 2**-24
+    assert f(x).item() == exact
+    assert f.without_fma()(x).item() == torch.tensor(exact + 1).item() - 1 != exact
+    assert f.without_fma().check().ok
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -208,6 +208,21 @@ def test_check_one_kernel(write) -> None:
     assert result.exit_code == 0 and "twice" not in result.stdout
 
 
+def test_check_and_build_without_contraction(write, monkeypatch: pytest.MonkeyPatch) -> None:
+    from py2cu.runtime import build, calls
+
+    asked = []
+    monkeypatch.setattr(
+        calls, "load", lambda *args, fma, **more: (asked.append(fma), build.load(*args, fma=fma, **more))[1]
+    )
+    name = write("k.py", TWICE)
+    for options, fma in (([], True), (["--no-fma"], False)):
+        assert run("check", name, "--device", "cpu", *options).exit_code == 0
+        assert run("build", name, "--target", "cpu", *options).exit_code == 0
+        assert set(asked) == {fma}
+        asked.clear()
+
+
 def test_check_of_template_arguments(write) -> None:
     name = write("t.py", SCALED)
     for values in ([], ["--constexpr", "by=3,5"]):
