@@ -29,67 +29,73 @@ from py2cu.ir.visit import expressions, names_in, rebuild_block, statements, wal
 
 def lower_loops(kernel: Kernel, reporter: Reporter) -> Kernel:
     """The kernel in loops that C's `for` runs as Python's does; bounds that the body changes are taken once."""
-    taken = {name for name, _ in kernel.locals} | {p.name for p in kernel.parameters} | set(kernel.dims)
-    types = dict(kernel.locals)
-    shared = _shared_variables(kernel.body)
+    lowering = _Lowering(kernel)
+    body = rebuild_block(kernel.body, lambda expr: expr, lowering.statement)
+    return replace(kernel, body=body, locals=tuple(lowering.types.items()))
 
-    def fresh(name: str, type_: ScalarType) -> str:
-        while name in taken:
-            name += "_"
-        taken.add(name)
-        types[name] = type_
-        return name
 
-    def once(loop: For, what: str, before: list[Stmt]) -> Expr:
+class _Lowering:
+    """One kernel's loops, each lowered in two stages: counted, then left."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.types = dict(kernel.locals)
+        self.taken = {*self.types, *(p.name for p in kernel.parameters), *kernel.dims}
+        self.shared = _shared_variables(kernel.body)
+
+    def statement(self, stmt: Stmt) -> Block:
+        match stmt:
+            case For():
+                before, loop = self.count(stmt)
+                return self.leave(before, loop)
+            case While():
+                return self.leave((), stmt)
+            case _:
+                return (stmt,)
+
+    def count(self, loop: For) -> tuple[Block, For]:
+        """What has to stand before the loop, and the loop, counted as C counts."""
+        before: list[Stmt] = []
+        stop, step = (self.once(loop, what, before) for what in ("stop", "step"))
+        loop = replace(loop, stop=stop, step=step)
+        if before:
+            before[0] = replace(before[0], trivia=replace(loop.trivia, beside=""))
+            loop = replace(loop, trivia=replace(loop.trivia, above=()))
+        if loop.var in self.shared:
+            counter = self.fresh(f"{loop.var}_count", loop.type)
+            copy = Assign(loop.var, Name(counter, loop.span, loop.type), loop.span)
+            loop = replace(loop, var=counter, body=(copy, *loop.body))
+        return tuple(before), loop
+
+    def once(self, loop: For, what: str, before: list[Stmt]) -> Expr:
         """A bound that the loop would change is taken into a local before it."""
         value = loop.stop if what == "stop" else loop.step
         if loop.var not in names_in(value) and not _changes(value, loop.body):
             return value
-        name = fresh(f"{loop.var}_{what}", loop.type)
+        name = self.fresh(f"{loop.var}_{what}", loop.type)
         before.append(Assign(name, value, loop.span))
         return Name(name, loop.span, value.type)
 
-    def lower(stmt: Stmt) -> Block:
-        match stmt:
-            case For():
-                *before, loop = count(stmt)
-                assert isinstance(loop, For)
-                return leave(tuple(before), loop)
-            case While():
-                return leave((), stmt)
-            case _:
-                return (stmt,)
-
-    def leave(before: Block, loop: For | While) -> Block:
+    def leave(self, before: Block, loop: For | While) -> Block:
         """The loop, and behind it what its `else` holds."""
         orelse, bare = loop.orelse, replace(loop, orelse=())
         if isinstance(loop, While) and isinstance(loop.test, Constant) and loop.test.value:
             return (bare,)  # its `else` is never reached
         if not (orelse and _breaks(loop.body)):
             return (*before, bare, *orelse)
-        name = fresh("stopped", PY_BOOL)
-        first = before[0] if before else loop
+        name = self.fresh("stopped", PY_BOOL)
+        first, *rest = (*before, replace(bare, body=_flag_breaks(loop.body, name)))
         flag = Assign(name, Constant(False, type=PY_BOOL), loop.span, Trivia(above=first.trivia.above))
-        before = (*before, replace(bare, body=_flag_breaks(loop.body, name)))
-        before = (replace(before[0], trivia=replace(before[0].trivia, above=())), *before[1:])
-        return (flag, *before, If(Unary("not", Name(name, type=PY_BOOL), type=PY_BOOL), orelse, span=orelse[0].span))
+        first = replace(first, trivia=replace(first.trivia, above=()))
+        otherwise = If(Unary("not", Name(name, type=PY_BOOL), type=PY_BOOL), orelse, span=orelse[0].span)
+        return (flag, first, *rest, otherwise)
 
-    def count(stmt: For) -> Block:
-        """The loop, counted as C counts, and what has to stand before it."""
-        before: list[Stmt] = []
-        stop, step = (once(stmt, what, before) for what in ("stop", "step"))
-        stmt = replace(stmt, stop=stop, step=step)
-        if before:
-            before[0] = replace(before[0], trivia=replace(stmt.trivia, beside=""))
-            stmt = replace(stmt, trivia=replace(stmt.trivia, above=()))
-        if stmt.var in shared:
-            counter = fresh(f"{stmt.var}_count", stmt.type)
-            copy = Assign(stmt.var, Name(counter, stmt.span, stmt.type), stmt.span)
-            stmt = replace(stmt, var=counter, body=(copy, *stmt.body))
-        return (*before, stmt)
-
-    body = rebuild_block(kernel.body, lambda expr: expr, lower)
-    return replace(kernel, body=body, locals=tuple(types.items()))
+    def fresh(self, name: str, type_: ScalarType) -> str:
+        """A name for a new local of this type."""
+        while name in self.taken:
+            name += "_"
+        self.taken.add(name)
+        self.types[name] = type_
+        return name
 
 
 def _breaks(body: Block) -> bool:

@@ -1,7 +1,6 @@
 """The functions that a kernel may call, typed: `math.exp` of a float32 element is a float32 element.
 
-In: any object that a kernel's globals hold. Out: `typed(object)`, what stands in for it while CPython runs the kernel:
-functions of `math`, NumPy and torch by name, casts (`np.float32`, `torch.uint8`, numba's), and `min`, `max`, `float`.
+Tables by name: of `math` and `cmath`, of NumPy and torch, and of Python's own `min`, `max`, `float`.
 Python numbers alone go to Python's own functions and raise as they do; elements follow C: `sqrt(-1)` is NaN.
 """
 
@@ -17,7 +16,7 @@ from typing import Any, Final
 
 from py2cu.builtins.formulas import ROWS as FORMULAS
 from py2cu.builtins.formulas import Formula, find_formula
-from py2cu.dtypes import ALIASES, BY_NAME, DEFAULT_FLOAT, find_dtype
+from py2cu.dtypes import DEFAULT_FLOAT
 from py2cu.runtime.complexes import ComplexElement, complex_function
 from py2cu.runtime.elements import Double, DoubleComplex, Element, common_class, element_class
 from py2cu.runtime.floats import FloatElement, integral, measure, power_ieee
@@ -382,45 +381,3 @@ LIBRARY: Final[dict[str, dict[str, Function]]] = {
     },
     "numpy": {**_COMMON, "sign": _sign(math.nan), **_formulas("numpy")},
 }  # fmt: skip
-
-
-# --- casts and lookup ---------------------------------------------------------------------------------------------
-
-
-OWN: Final = {"math": MATH, "cmath": CMATH}
-"""Python's own modules."""
-
-
-def cast_named(name: str) -> type[Element] | None:
-    """The element class that a scalar type's name means: `float32`, `bool_`."""
-    dtype = find_dtype(name)
-    return element_class(dtype) if dtype is not None else None
-
-
-def typed(value: object) -> object | None:
-    """What stands in for `value` in a simulated kernel; None where it needs no stand-in."""
-    origin = getattr(value, "__module__", None) or type(value).__module__
-    top = origin.partition(".")[0]
-    if type(value).__module__ == "torch" and str(value).startswith("torch."):  # torch.float32 is no function of torch
-        return cast_named(str(value).removeprefix("torch."))
-    if top == "numba":
-        return cast_named(str(value))
-    name = getattr(value, "__name__", "")
-    if isinstance(value, type):
-        return cast_named(name) if top == "numpy" else None
-    if top in OWN:
-        return OWN[top].get(name)
-    if top in ("numpy", "torch") or type(value).__module__ == "numpy":  # a ufunc, or a builtin of torch
-        return LIBRARY["torch" if top == "torch" else "numpy"].get(name)
-    return None
-
-
-def members(module: str) -> dict[str, Function | type[Element]]:
-    """The typed stand-ins for the attributes of a module, by its name."""
-    top = module.partition(".")[0]
-    if top in OWN:
-        return dict(OWN[top])
-    if top not in ("numpy", "torch", "numba"):
-        return {}
-    found: dict[str, Function | type[Element]] = dict(LIBRARY.get(top, {}))
-    return found | {name: cls for name in (*BY_NAME, *ALIASES) if (cls := cast_named(name)) is not None}

@@ -18,8 +18,9 @@ from py2cu import vocabulary
 from py2cu.live import called_functions, is_library
 from py2cu.runtime.buffers import as_table, make_local
 from py2cu.runtime.elements import DoubleComplex
-from py2cu.runtime.functions import BUILTINS, members, typed
+from py2cu.runtime.functions import BUILTINS
 from py2cu.runtime.python_integers import Integer
+from py2cu.runtime.stand_ins import members, typed
 
 LAUNCH_OBJECTS: Final = ("blockIdx", "threadIdx", "blockDim", "gridDim")
 

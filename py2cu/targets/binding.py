@@ -1,4 +1,4 @@
-"""The torch binding's view: schemas, checks and calls, spelled from a `Signature`'s facts.
+"""The torch binding's view: checks and calls, spelled from a `Signature`'s facts.
 
 One binding serves both targets; the template leaves out the device guard and stream for the CPU.
 """
@@ -19,6 +19,7 @@ from py2cu.ir.types import PY_INT, ArrayType, ElementType, PythonType, is_comple
 from py2cu.ir.visit import rebuild
 from py2cu.targets.arguments import arguments
 from py2cu.targets.c_types import qualified
+from py2cu.targets.schemas import operators
 from py2cu.targets.spell_expressions import Dialect
 from py2cu.targets.view import (
     KernelView,
@@ -32,7 +33,6 @@ from py2cu.targets.view import (
 )
 
 _CPP_SCALARS = {Kind.BOOL: "bool", Kind.INT: "int64_t", Kind.FLOAT: "double", Kind.COMPLEX: "double"}
-_SCHEMA_SCALARS = {Kind.BOOL: "bool", Kind.INT: "int", Kind.FLOAT: "float", Kind.COMPLEX: "float"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +181,7 @@ def view(family: Family, groups: tuple[KernelView, ...], dialect: Dialect) -> Bi
         array_parameters=tuple(f"const Tensor& {kernel.c_name(p.name)}" for p in signature.arrays),
         array_call=", ".join(kernel.c_name(p.name) for p in signature.arrays),
         launches=tuple(launch for kernel in family for launch in _launches(kernel, groups, dialect, dims, tellers)),
-        operators=_operators(kernel, signature),
+        operators=operators(kernel, signature),
         has_default_launch=kernel.size is not None,
         returns=_returns(len(made)),
         first=(given or made)[0].name,
@@ -210,21 +210,6 @@ def _value(kernel: Kernel, dims: dict[str, Dim], name: str) -> str:
 
 def _misfit(name: str, dtype: DType) -> str:
     return f"{name} < 0" if dtype is U64 else f"{name} != static_cast<{dtype.c}>({name})"
-
-
-def _operators(kernel: Kernel, signature: Signature) -> tuple[tuple[str, str], ...]:
-    """The op's overloads: one that allocates, one that fills what it is given, one with an explicit grid."""
-    name, outputs = kernel.symbol, len(signature.outputs)
-    everything = signature.parameters
-    found = []
-    if signature.size is not None and outputs:
-        returns = "Tensor" if outputs == 1 else f"({', '.join(['Tensor'] * outputs)})"
-        schema = _schema(kernel, name, signature.inputs, signature, defaults=True, returns=returns)
-        found += [(schema, f"{name}_new"), (_schema(kernel, f"{name}.out", everything, signature), f"{name}_fill")]
-    elif signature.size is not None:
-        found.append((_schema(kernel, name, everything, signature, defaults=True), f"{name}_fill"))
-    on_grid = _schema(kernel, f"{name}.grid", everything, signature, "int[] grid", "int[] block")
-    return (*found, (on_grid, f"{name}_on_grid"))
 
 
 def _teller(signature: Signature, variable: TypeVariable) -> str:
@@ -375,45 +360,6 @@ def _launch_value(
         value = f"static_cast<float>({c_name})" if dtype.is_half else c_name
         return f"static_cast<{dialect.spell(dtype)}>({value})"
     return c_name
-
-
-def _schema(
-    kernel: Kernel,
-    name: str,
-    parameters: tuple[Parameter, ...],
-    signature: Signature,
-    *more: str,
-    defaults: bool = False,
-    returns: str = "()",
-) -> str:
-    """`rgb2grey.out(Tensor x, Tensor(a!) out) -> ()`.
-
-    What a call may leave out has a default, at the list's end: none for extents that shapes tell.
-    """
-    letters = iter("abcdefghijklmnopqrstuvwxyz")
-    trailing = len(parameters)
-    while defaults and trailing and signature.is_optional(parameters[trailing - 1]):
-        trailing -= 1
-    items = []
-    for place, parameter in enumerate(parameters):
-        match parameter.type:
-            case ArrayType() if parameter.role is not Role.INPUT:
-                kind = f"Tensor({next(letters)}!)"
-            case ArrayType():
-                kind = "Tensor"
-            case ElementType(dtype=dtype):
-                kind = _SCHEMA_SCALARS[dtype.kind]
-            case PythonType(kind=scalar):
-                kind = _SCHEMA_SCALARS[scalar] + ("?" if signature.is_derived(parameter) else "")
-        spelled = parameter.name if parameter.name.isascii() else kernel.c_name(parameter.name)
-        names = (f"{spelled}_real", f"{spelled}_imag") if is_complex(parameter.type) else (spelled,)
-        default = f"={_schema_default(signature, parameter)}" if place >= trailing else ""
-        items += [f"{kind} {name}{default}" for name in names]
-    return f"{name}({', '.join([*items, *more])}) -> {returns}"
-
-
-def _schema_default(signature: Signature, parameter: Parameter) -> int | None:
-    return None if parameter.constexpr is None or signature.is_derived(parameter) else parameter.constexpr.default
 
 
 def _returns(count: int) -> str:

@@ -409,7 +409,7 @@ def python_shift(w: Writer, type_: Type, depth: int) -> Value:
 def conditional(w: Writer, type_: Type, depth: int) -> Value:
     a, b = value(w, type_, depth - 1), value(w, type_, depth - 1)
     low, high = min(a.low, b.low), max(a.high, b.high)
-    return Value(f"({a.text} if {test(w, depth - 1)} else {b.text})", type_, low, high)
+    return Value(f"({a.text} if {condition(w, depth - 1)} else {b.text})", type_, low, high)
 
 
 @makes(any_type)
@@ -424,12 +424,12 @@ def mixed_junction(w: Writer, type_: Type, depth: int) -> Value:
     """`or` of two types gives the one in which they meet; CPython gives either, so that a cast makes it one."""
     a, b = operands(w, type_, depth) if type_ is not BOOL else [value(w, BOOL, depth - 1)] * 2
     text = w.pick(
-        [f"{a.text} or {b.text}", f"{a.text} and {b.text}", f"{a.text} if {test(w, depth - 1)} else {b.text}"]
+        [f"{a.text} or {b.text}", f"{a.text} and {b.text}", f"{a.text} if {condition(w, depth - 1)} else {b.text}"]
     )
     return Value(f"{cast_name(w, type_)}({text})", type_)
 
 
-def test(w: Writer, depth: int) -> str:
+def condition(w: Writer, depth: int) -> str:
     """Anything whose truth counts."""
     first = value(w, w.pick([Kind.BOOL, Kind.BOOL, *w.types]), depth)
     if depth > 0 and w.chance(6):

@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from py2cu.dtypes import Kind
-from tests.fuzz.expressions import any_type, local, makes, value
-from tests.fuzz.expressions import test as any_test
+from tests.fuzz.expressions import any_type, condition, local, makes, value
 from tests.fuzz.statements import assignable, body, leaving
 from tests.fuzz.writer import ALL, LOCAL_LIMIT, SYMBOLS, Function, Type, Value, Writer
 
@@ -52,6 +51,6 @@ def _write(w: Writer, result: Type) -> Function:
     body(inner, most=2)
     again = f"{name}(k - 1, {', '.join(assignable(inner, parameter, 1).text for parameter in parameters)})"
     last = assignable(inner, result, 1).text
-    inner.add(f"return {again} if {any_test(inner, 1)} else {last}" if recurs else leaving(inner))
+    inner.add(f"return {again} if {condition(inner, 1)} else {last}" if recurs else leaving(inner))
     head = f"def {name}({', '.join(['k'] * recurs + names)}):"
     return Function(name, parameters, result, recurs, (head, *inner.lines))

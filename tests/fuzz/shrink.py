@@ -39,7 +39,7 @@ def shrink(seed: int, number: int, fails: Callable[[str], bool], seconds: float)
     known = functools.cache(lambda source: time.monotonic() < end and fails(source))
     drawn = 0
 
-    def test(source: str) -> None:
+    def judge(source: str) -> None:
         nonlocal drawn, least
         drawn += 1
         if drawn >= EXAMPLES and (source == least or known(source)):
@@ -47,11 +47,11 @@ def shrink(seed: int, number: int, fails: Callable[[str], bool], seconds: float)
             raise _Fails
 
     with contextlib.suppress(_Fails):
-        _replay(seed, number, test, (Phase.generate, Phase.shrink))
+        _replay(seed, number, judge, (Phase.generate, Phase.shrink))
     return least
 
 
-def _replay(seed: int, number: int, test: Callable[[str], None], phases: tuple[Phase, ...]) -> None:
+def _replay(seed: int, number: int, judge: Callable[[str], None], phases: tuple[Phase, ...]) -> None:
     settings = hypothesis.settings(
         max_examples=EXAMPLES, phases=phases, database=None, deadline=None, print_blob=False,
         verbosity=hypothesis.Verbosity.quiet, suppress_health_check=list(HealthCheck), report_multiple_bugs=False,
@@ -61,6 +61,6 @@ def _replay(seed: int, number: int, test: Callable[[str], None], phases: tuple[P
     @settings
     @hypothesis.given(kernels())
     def example(source: str) -> None:
-        test(source)
+        judge(source)
 
     example()

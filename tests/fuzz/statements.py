@@ -15,13 +15,13 @@ from typing import Final
 from py2cu.dtypes import BOOL, DType, Kind
 from tests.fuzz.expressions import (
     INT_DTYPES,
+    condition,
     convertible,
     kind_of,
     meeting,
     meets,
     odd,
     pairs,
-    test,
     value,
 )  # fmt: skip
 from tests.fuzz.writer import DTYPES, EXTENT_LIMIT, LOCAL_LIMIT, Type, Value, Writer, fitted
@@ -229,10 +229,10 @@ def _operation(w: Writer, place: Value) -> str:
 @statement_of(4, nests=True)
 def branch(w: Writer) -> None:
     """`if`, with `elif` and `else` or without."""
-    with w.block(f"if {test(w, 2)}:"):
+    with w.block(f"if {condition(w, 2)}:"):
         body(w)
     if w.chance(3):
-        with w.block(f"elif {test(w, 2)}:"):
+        with w.block(f"elif {condition(w, 2)}:"):
             body(w)
     if w.chance(2):
         with w.block("else:"):
@@ -243,7 +243,7 @@ def branch(w: Writer) -> None:
 def local_of_both_branches(w: Writer) -> None:
     """Assigned on either path, so that it is known after them."""
     type_, name = w.pick(w.types), w.fresh()
-    with w.block(f"if {test(w, 2)}:"):
+    with w.block(f"if {condition(w, 2)}:"):
         w.add(f"{name} = {assignable(w, type_).text}")
     with w.block("else:"):
         w.add(f"{name} = {assignable(w, type_).text}")
@@ -263,7 +263,7 @@ def leaving(w: Writer) -> str:
 
 @statement_of(3, in_loop=True)
 def break_or_continue(w: Writer) -> None:
-    with w.block(f"if {test(w, 2)}:"):
+    with w.block(f"if {condition(w, 2)}:"):
         w.add(w.pick(["break", "continue"]))
 
 

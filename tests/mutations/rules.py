@@ -181,7 +181,7 @@ MUTATIONS: Final = (
     ),
     *_rule(
         "range",
-        ("if stmt.var in shared:", "if False:", "cpu:range_variable"),
+        ("if loop.var in self.shared:", "if False:", "cpu:range_variable"),
         ("direction=1 if step.low > 0 else -1 if step.high < 0 else 0", "direction=1", "cpu:range_variable"),
         ("if loop.var not in names_in(value) and not _changes(value, loop.body):", "if True:", "cpu:range_variable"),
         ("shared = set(loops) & assigned", "shared = set()", "cpu:range_variable"),

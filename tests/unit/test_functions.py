@@ -13,7 +13,7 @@ from py2cu.builtins import ROWS, Rule
 from py2cu.builtins.formulas import ROWS as FORMULAS
 from py2cu.dtypes import F32, I32
 from py2cu.runtime.elements import element_class
-from py2cu.runtime.functions import members
+from py2cu.runtime.stand_ins import members
 
 FLOATS = (0.0, -0.0, 0.5, -0.5, 1.5, 2.5, -3.25, 1e30, -1e30, 1e-30, math.inf, -math.inf, math.nan)
 INTEGERS = (0, 1, -1, 7, -13, 2**30)
