@@ -9,7 +9,8 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import CodeType, ModuleType
@@ -17,9 +18,13 @@ from types import CodeType, ModuleType
 from py2cu.console import Refused, collecting, described, marked
 from py2cu.diagnostics import Reporter, TranslationError
 from py2cu.kernels import Kernel
+from py2cu.live import is_library
 from py2cu.nearest import did_you_mean
 from py2cu.options import NO_VALUES, Values
 from py2cu.source import SourceFile
+
+Others = dict[tuple[str, ...], dict[str, ModuleType]]
+"""Modules found in folders, under names that other files had taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +46,11 @@ def load_all(files: Sequence[Path], only: str | None, values: Values = NO_VALUES
         Refused: with all that is wrong with any of them.
     """
     done: list[Loaded] = []
+    others: Others = {}
     with collecting() as refusals:
         for number, path in enumerate(files):
             with refusals.of(path):
-                loaded = _load(path, number, only)
+                loaded = _load(path, number, only, others)
                 kernels = []
                 for kernel in loaded.kernels:
                     with refusals.of(path):  # translated here, so that all errors show before any build
@@ -55,9 +61,9 @@ def load_all(files: Sequence[Path], only: str | None, values: Values = NO_VALUES
     return done
 
 
-def _load(path: Path, number: int, only: str | None) -> Loaded:
+def _load(path: Path, number: int, only: str | None, others: Others) -> Loaded:
     file = SourceFile.read(path)
-    module = _import(path, file, f"_py2cu_{number}_{path.stem}")
+    module = _import(path, file, f"_py2cu_{number}_{path.stem}", others)
     own = {id(v): v for v in vars(module).values() if isinstance(v, Kernel) and v.__module__ == module.__name__}
     kernels = tuple(kernel for kernel in own.values() if only in (None, kernel.__name__))
     if not kernels:
@@ -70,7 +76,7 @@ def _load(path: Path, number: int, only: str | None) -> Loaded:
     return Loaded(file, kernels)
 
 
-def _import(path: Path, file: SourceFile, name: str) -> ModuleType:
+def _import(path: Path, file: SourceFile, name: str, others: Others) -> ModuleType:
     """Run the file under a private name, its folder on `sys.path`; no bytecode is left beside it.
 
     In a package, one with `__init__.py`, its relative imports work as they would there.
@@ -80,18 +86,50 @@ def _import(path: Path, file: SourceFile, name: str) -> ModuleType:
     module.__file__ = place
     sys.modules[name] = module
     folder, package = _package(os.path.dirname(place))
-    sys.path[:0] = dict.fromkeys([os.path.dirname(place), folder])
     try:
-        if package:
-            module.__package__ = package
-            importlib.import_module(package)
-        exec(_compiled(path, file, place), module.__dict__)
+        with _found_first((os.path.dirname(place), folder), others):
+            if package:
+                module.__package__ = package
+                importlib.import_module(package)
+            exec(_compiled(path, file, place), module.__dict__)
     except (Refused, TranslationError):
         raise
     except (Exception, SystemExit) as error:
         where = f"{path}:{_line_of(error, place)}"
         raise Refused([f"{where}: {marked('error', 'error')}: the file raises {described(error)}"], 1) from None
     return module
+
+
+@contextmanager
+def _found_first(folders: tuple[str, ...], others: Others) -> Iterator[None]:
+    """Import from these folders first, also where another file has imported a module of the same name elsewhere.
+
+    That one is back afterwards, and `others` keeps what stood in its place for the next file of these folders.
+    """
+    path, elsewhere = sys.path.copy(), {name: sys.modules[name] for name in sys.modules if _is_elsewhere(name, folders)}
+    for name in elsewhere:
+        del sys.modules[name]
+    sys.modules |= others.get(folders, {})
+    sys.path[:0] = dict.fromkeys(folders)
+    try:
+        yield
+    finally:
+        sys.path[:] = path
+        tops = {name.partition(".")[0] for name in elsewhere}
+        others[folders] = {name: sys.modules[name] for name in sys.modules if name.partition(".")[0] in tops}
+        for name in others[folders]:
+            del sys.modules[name]
+        sys.modules |= elsewhere
+
+
+def _is_elsewhere(name: str, folders: tuple[str, ...]) -> bool:
+    """Whether the folders have a module called `name`, or its package, and the one imported is another."""
+    top = name.partition(".")[0]
+    if top == "__main__" or is_library(top):
+        return False
+    places = (os.path.join(folder, top + end) for folder in folders for end in (f"{os.sep}__init__.py", ".py"))
+    own = next(filter(os.path.isfile, places), None)
+    return own is not None and own != getattr(sys.modules.get(top), "__file__", None)
 
 
 def _package(folder: str) -> tuple[str, str]:

@@ -16,6 +16,7 @@ from py2cu import console
 from py2cu.cli import app
 from py2cu.codes import CODES
 from py2cu.diagnostics import EnvironmentLacks, InternalError
+from py2cu.loading import load_all
 
 HEAD = """\
 from jaxtyping import Float32
@@ -280,6 +281,23 @@ def test_check_finds_the_modules_beside_the_file_and_leaves_nothing_there(write)
     result = run("check", write("lib/k.py", "from neighbour_of_k import FACTOR", TWICE), "--device", "cpu")
     assert result.exit_code == 0, result.output
     assert not list(Path("lib").glob("__pycache__/k.*"))
+
+
+def test_files_of_two_folders_have_their_own_modules_of_one_name(write, capsys: pytest.CaptureFixture[str]) -> None:
+    for folder, factor in (("a", 2), ("b", 3)):
+        write(f"{folder}/beside_them.py", f"print('{folder} imported')\ndef times(v):\n    return {factor} * v\n")
+        for name in ("k", "l"):
+            kernel = TWICE.replace("twice", f"{folder}_{name}").replace("2 * x", "times(x").replace("[i]\n", "[i])\n")
+            write(f"{folder}/{name}.py", "from beside_them import times", kernel)
+    files = [Path("a/k.py"), Path("b/k.py"), Path("a/l.py"), Path("b/l.py")]
+    path = sys.path.copy()
+    try:
+        texts = [loaded.kernels[0].cuda_source for loaded in load_all(files, None)]
+        assert [re.findall(r"return (\d) \* v", text) for text in texts] == [["2"], ["3"], ["2"], ["3"]]
+        assert capsys.readouterr().out == "a imported\nb imported\n"
+        assert sys.path == path
+    finally:
+        del sys.modules["beside_them"]
 
 
 def test_build_fills_the_cache_that_calls_use(write) -> None:
