@@ -46,7 +46,7 @@ def compare(path: Path, only: str, where: str, sanitize: bool = False) -> str | 
     from py2cu.runtime.check import check_kernel
     from py2cu.source import SourceFile
     from tests.fuzz.judge import Checked
-    from tests.fuzz.libraries import CompileFailure, Device, build
+    from tests.fuzz.libraries import CompileFailure, Device, Setting, build
 
     case, device = read_case(path), Device(where)
     file = SourceFile(path.name, case.python)
@@ -54,7 +54,7 @@ def compare(path: Path, only: str, where: str, sanitize: bool = False) -> str | 
         kernels = [kernel for kernel in import_kernels(case, Path(folder)) if only in ("", kernel.__name__)]
         try:
             translations = [translate_file(file, kernel.__name__, device.targets) for kernel in kernels]
-            runs = build(translations, device, sanitize)
+            runs = build(translations, Setting(device, sanitize))
         except TranslationError as refused:
             return f"is refused: {refused.diagnostics[0].code}"
         except CompileFailure:
