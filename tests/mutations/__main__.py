@@ -31,10 +31,11 @@ SECONDS: Final = 600
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a run: `killed` by a case, or survived, or neither."""
+    """What became of a run: all cases held, or one `killed` the mutation, or neither: something broke."""
 
-    killed: bool
     said: str
+    killed: bool = False
+    held: bool = False
 
 
 def main() -> int:
@@ -45,7 +46,7 @@ def main() -> int:
     chosen = [mutation for mutation in MUTATIONS if options.rule in mutation.rule]
     cases = sorted({case for mutation in chosen for case in mutation.cases})
     with ThreadPoolExecutor(options.jobs) as pool:
-        unsound = [outcome.said for outcome in pool.map(lambda case: run(None, [case]), cases) if outcome.killed]
+        unsound = [outcome.said for outcome in pool.map(lambda case: run(None, [case]), cases) if not outcome.held]
         if unsound or not cases:
             print(f"these fail without any mutation: {', '.join(unsound) or 'there are none'}")
             return 1
@@ -65,7 +66,7 @@ def place(mutation: Mutation) -> str:
 
 def try_out(mutation: Mutation) -> Outcome:
     if len(find(mutation, ROOT)) != 1:
-        return Outcome(False, "NOT FOUND, or not just once")
+        return Outcome("NOT FOUND, or not just once")
     return run(mutation, mutation.cases)
 
 
@@ -73,7 +74,11 @@ def run(mutation: Mutation | None, cases: Iterable[str]) -> Outcome:
     """Whether one of `cases` fails in a copy of the tree with `mutation`."""
     with tempfile.TemporaryDirectory(prefix="mutation-") as folder:
         copy(Path(folder), mutation)
-        environment = {**os.environ, "PY2CU_CACHE_DIR": f"{folder}/cache", "PYTHONPATH": folder}
+        environment = {
+            **os.environ,
+            "PY2CU_CACHE_DIR": f"{folder}/cache",
+            "PYTHONPATH": os.pathsep.join(filter(None, [folder, os.getenv("PYTHONPATH")])),
+        }
         for case in cases:
             is_test = case.startswith("tests/")
             command = PYTEST if is_test else JUDGE
@@ -85,8 +90,9 @@ def run(mutation: Mutation | None, cases: Iterable[str]) -> Outcome:
                 failed = FAILED.search(done.stdout) if is_test else None
                 said = [failed[1]] if failed else [*done.stdout.splitlines()[:2], *done.stderr.splitlines()[-1:]]
                 broke = "Traceback" in done.stderr or (is_test and failed is None)
-                return Outcome(not broke, " ".join([*(["BROKE"] if broke else []), *said, f"(exit {done.returncode})"]))
-    return Outcome(False, "SURVIVED")
+                text = " ".join([*(["BROKE"] if broke else []), *said, f"(exit {done.returncode})"])
+                return Outcome(text, killed=not broke)
+    return Outcome("SURVIVED", held=True)
 
 
 def copy(folder: Path, mutation: Mutation | None) -> None:
