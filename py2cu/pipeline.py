@@ -18,8 +18,7 @@ from typing import Final
 from py2cu.diagnostics import Reporter, TranslationError
 from py2cu.frontend.kernels import read_kernel
 from py2cu.frontend.reader import KernelSource, Module, read_module
-from py2cu.ir.extents import Parameter
-from py2cu.ir.printer import print_kernel, print_type
+from py2cu.ir.printer import print_type
 from py2cu.ir.signature import signature_of
 from py2cu.ir.statements import Buffer, Family, Kernel, Space
 from py2cu.ir.verify import verify
@@ -158,7 +157,7 @@ def _translate(
     )
     if reporter.failed:
         raise TranslationError(reporter.sorted)
-    families = _with_unique_structs(_with_unique_functions(_with_unique_tables(_with_unique_names(families))))
+    families = _with_unique_structs(_with_unique_tables(_with_unique_names(families)))
     name = spell_identifier(name)
     source_name = PurePath(reporter.file.name).name
     return Translation(
@@ -199,25 +198,6 @@ def _with_unique_tables(families: tuple[Family, ...]) -> tuple[Family, ...]:
         return replace(kernel, renamed=tuple(renamed.items()), functions=functions)
 
     return tuple(tuple(map(with_own_names, family)) for family in families)
-
-
-def _with_unique_functions(families: tuple[Family, ...]) -> tuple[Family, ...]:
-    """Device functions that take the same types under the same name, but differ, get names of their own.
-
-    They differ where kernels know different things of the numbers that they pass.
-    """
-    taken: dict[tuple[str, tuple[Parameter, ...]], str] = {}
-
-    def with_own_name(function: Kernel) -> Kernel:
-        symbol, text = function.symbol, print_kernel(function)
-        while taken.setdefault((symbol, function.parameters), text) != text:
-            symbol += "_"
-        return replace(function, symbol=symbol)
-
-    return tuple(
-        tuple(replace(kernel, functions=tuple(map(with_own_name, kernel.functions))) for kernel in family)
-        for family in families
-    )
 
 
 def _with_unique_structs(families: tuple[Family, ...]) -> tuple[Family, ...]:

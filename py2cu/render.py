@@ -23,6 +23,7 @@ from py2cu.ir.statements import Family
 from py2cu.targets import binding, cpu, cuda
 from py2cu.targets.arguments import MAX_WIDTH, wrapped
 from py2cu.targets.helpers import helper_text
+from py2cu.targets.overloads import with_own_overloads
 from py2cu.targets.spell_statements import Line
 from py2cu.targets.view import KernelView, group
 from py2cu.targets.wrap_lines import wrap_line
@@ -98,6 +99,7 @@ def render(name: str, source: str, families: tuple[Family, ...], target: TargetN
 
 
 def _render_cuda(name: str, source: str, families: tuple[Family, ...]) -> Artifacts:
+    families = with_own_overloads(families, cuda.DIALECT)
     groups = tuple(group(family, cuda.view, cuda.DIALECT) for family in families)
     views = tuple(chain.from_iterable(groups))
     common: dict[str, object] = {"name": name, "source": source, "kernels": views, "header": f"{name}.h"}
@@ -111,6 +113,7 @@ def _render_cuda(name: str, source: str, families: tuple[Family, ...]) -> Artifa
 
 
 def _render_cpu(name: str, source: str, families: tuple[Family, ...]) -> Artifacts:
+    families = with_own_overloads(families, cpu.DIALECT)
     groups = tuple(group(family, cpu.view, cpu.DIALECT) for family in families)
     views = tuple(chain.from_iterable(groups))
     common: dict[str, object] = {"name": name, "source": source, "kernels": views, "header": f"{name}_cpu.h"}

@@ -36,7 +36,7 @@ ROOMS = {
     "kernels": BASE | {"ir", "live", "pipeline", "runtime", "translation"},
     "testing": {"kernels", "runtime", "diagnostics"},
     "console": {"diagnostics", "source"},
-    "loading": {"console", "diagnostics", "frontend", "kernels", "nearest", "options", "source"},
+    "loading": {"console", "diagnostics", "frontend", "kernels", "live", "nearest", "options", "source"},
     "cli": {"*"},
     "__main__": {"cli"},
     "__init__": {"diagnostics", "kernels", "vocabulary"},

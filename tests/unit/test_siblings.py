@@ -125,6 +125,18 @@ def test_functions_of_one_name(tmp_path: Path) -> None:
     assert "out[i] = g__(g_(g(x[i])));" in cuda(main)
 
 
+def test_functions_of_one_name_and_other_parameters(tmp_path: Path) -> None:
+    main = write(
+        tmp_path,
+        helpers="def g(v):\n    return v + 1\n\ndef put(x, i):\n    x[i] = 7\n",
+        main=f"import helpers\n\ndef g(w):\n    return w + 2\n\ndef put(y, j):\n    return y[j]\n\n"
+        f"{KERNEL}helpers.g(g(put(x, i)))\n    helpers.put(out, i)\n    out[i] += put(out, i)\n",
+    )
+    text = cuda(main)
+    assert "out[i] = g_(g(put<index_t>(x, i)));" in text
+    assert "put_<index_t>(out, i);" in text and "out[i] += put<index_t>(out, i);" in text
+
+
 def test_names_mean_what_they_mean_in_their_file(tmp_path: Path) -> None:
     main = write(
         tmp_path,

@@ -1,0 +1,57 @@
+"""Names for device functions: C++ tells functions of one name apart by the types of their parameters, and no further.
+
+    T inner(T v, int w), U inner(U v, int w)                →  inner, inner_     templates alike, of other bodies
+    int64_t sq(int64_t v) of an element, of a Python int    →  sq, sq_
+    void put(float* x), float put(const float* x)           →  put, put_         of two files
+
+In: the kernels of a text. Out: the same, where functions that C++ would take for one, but are not, have names of their
+own. Functions that come out as one text stay one.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from py2cu.ir.statements import Family, Kernel
+from py2cu.targets.spell_expressions import Dialect
+from py2cu.targets.view import FunctionView, spell_functions
+
+Taken = dict[tuple[str, tuple[str, ...]], FunctionView]
+_SYNONYMS = {"int32_t": "int", "uint32_t": "unsigned"}
+
+
+def with_own_overloads(families: tuple[Family, ...], dialect: Dialect) -> tuple[Family, ...]:
+    """`families` with such names, again where a new name makes two callers differ."""
+    while True:
+        taken: Taken = {}
+        before = families
+        families = tuple(tuple(_renamed(kernel, dialect, taken) for kernel in family) for family in families)
+        if families == before:
+            return families
+
+
+def _renamed(kernel: Kernel, dialect: Dialect, taken: Taken) -> Kernel:
+    views, _ = spell_functions(kernel, dialect)
+    functions = tuple(
+        replace(function, symbol=_symbol(function.symbol, view, taken))
+        for function, view in zip(kernel.functions, views, strict=True)
+    )
+    return replace(kernel, functions=functions)
+
+
+def _symbol(symbol: str, view: FunctionView, taken: Taken) -> str:
+    types = _parameter_types(view)
+    while taken.setdefault((symbol, types), view) != view:
+        symbol += "_"
+    return symbol
+
+
+def _parameter_types(view: FunctionView) -> tuple[str, ...]:
+    """What C++ tells overloads by: type parameters by their place, and not by `const`, which no call chooses."""
+    places = {name: f"#{place}" for place, name in enumerate(view.template)}
+    words = _SYNONYMS | places
+    return tuple(
+        re.sub(r"\w+", lambda word: words.get(word[0], word[0]), argument.type.removeprefix("const "))
+        for argument in view.arguments
+    )
