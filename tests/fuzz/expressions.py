@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from py2cu.builtins import ROWS, Rule
-from py2cu.dtypes import BOOL, DEFAULT_FLOAT, DType, Kind, promote, promote_weak
+from py2cu.dtypes import BOOL, C64, C128, DEFAULT_FLOAT, F32, F64, DType, Kind, promote, promote_weak
 from tests.fuzz.writer import ALL, DTYPES, EXTENT_LIMIT, LIMIT, NUMBERS, SYMBOLS, Array, Type, Value, Writer, fitted
 
 Write = Callable[[Writer, Type, int], Value]
@@ -27,6 +27,7 @@ Test = Callable[[Type], bool]
 # What the module of every kernel defines.
 CONSTANTS: Final = {
     "FULL": (0xFF, "0xFF"), "WIDE": (2**40, "0x10000000000"), "RATE": (0.125, "0.125"), "ON": (True, "True"),
+    "TURN": (0.6 - 0.8j, "0.6 - 0.8j"),
 }  # fmt: skip
 
 
@@ -92,7 +93,8 @@ def python(*kinds: Kind) -> Test:
     return lambda type_: isinstance(type_, Kind) and type_ in kinds
 
 
-INTS, FLOATS, NUMERIC = of_kinds(Kind.INT), of_kinds(Kind.FLOAT), of_kinds(Kind.INT, Kind.FLOAT)
+INTS, FLOATS, COMPLEX = of_kinds(Kind.INT), of_kinds(Kind.FLOAT), of_kinds(Kind.COMPLEX)
+REAL_NUMBERS: Final = of_kinds(Kind.INT, Kind.FLOAT)
 INT_DTYPES: Final = tuple(filter(INTS, DTYPES))
 SOCIAL_INTS: Final = tuple(row for row in INT_DTYPES if not row.is_bare)  # those that meet other elements
 FLOAT_DTYPES: Final = tuple(filter(FLOATS, DTYPES))
@@ -165,6 +167,7 @@ def parameter(w: Writer, type_: Type, depth: int) -> Value:
         return w.scalar(cast_name(w, type_), Value(f"s_{type_.name}", type_))
     name, low, high = w.pick({
         Kind.BOOL: [("flag", 0, 1)], Kind.INT: [("m", 0, 4), ("wide", -(2**40), 2**40)], Kind.FLOAT: [("a", 0, 0)],
+        Kind.COMPLEX: [("c", 0, 0)],
     }[type_])  # fmt: skip
     return w.scalar(type_.name.lower(), Value(name, type_, low, high))
 
@@ -177,6 +180,7 @@ FLOAT_LITERALS: Final = (
     "0.5", "1.0", "0.0", "-0.0", "2.0", "-0.75", "0.1", "1e-3", "3.14159", "100.0", "16777217.0", "1e30", "-1e-30",
     "1e-40", "5e-324",
 )  # fmt: skip
+COMPLEX_LITERALS: Final = ("1j", "(1 - 2j)", "0j", "(0.5 + 0.1j)", "(-3 + 1e-3j)", "-2j", "(1e30 + 7j)", "TURN")
 
 
 @makes(any_type, lots=2, leaf=True)
@@ -197,8 +201,12 @@ def constant(w: Writer, type_: Type, depth: int) -> Value:
             named = {"RATE": 0.125, "math.pi": math.pi, "math.inf": math.inf, "math.nan": math.nan}
             bound = named[text] if text in named else float(text)
             return Value(f"({text})", type_, bound, bound, True)
+        case Kind.COMPLEX:
+            return Value(f"({w.pick(COMPLEX_LITERALS)})", type_, constant=True)
         case _ if type_ in SYMBOLS:
             return load(w, type_, 0)
+        case _ if COMPLEX(type_):
+            return Value(f"{cast_name(w, type_)}({w.pick(COMPLEX_LITERALS)})", type_, constant=True)
         case _:
             whole = ("1", "0", str(int(type_.high)), str(int(type_.low)))
             literal = w.pick(FLOAT_LITERALS if type_.kind is Kind.FLOAT else whole)
@@ -241,9 +249,8 @@ _COMPUTE: Final[dict[str, Callable[[float, float], float]]] = {
 }  # fmt: skip
 
 
-@makes(NUMERIC, lots=5)
-@makes(python(Kind.INT), lots=3)
-@makes(python(Kind.FLOAT), lots=3)
+@makes(of_kinds(Kind.INT, Kind.FLOAT, Kind.COMPLEX), lots=5)
+@makes(python(Kind.INT, Kind.FLOAT, Kind.COMPLEX), lots=3)
 def arithmetic(w: Writer, type_: Type, depth: int) -> Value:
     a, b = operands(w, type_, depth)
     op = w.pick("+-*")
@@ -253,7 +260,7 @@ def arithmetic(w: Writer, type_: Type, depth: int) -> Value:
     return Value(text, type_)
 
 
-@makes(NUMERIC, lots=2)
+@makes(REAL_NUMBERS, lots=2)
 @makes(python(Kind.INT, Kind.FLOAT))
 def sign(w: Writer, type_: Type, depth: int) -> Value:
     a = value(w, type_, depth - 1)
@@ -264,7 +271,7 @@ def sign(w: Writer, type_: Type, depth: int) -> Value:
     return Value(f"({op}{a.text})" if op != "abs" else f"abs({a.text})", type_, low, high, a.constant)
 
 
-@makes(NUMERIC, lots=2)
+@makes(REAL_NUMBERS, lots=2)
 @makes(python(Kind.INT, Kind.FLOAT))
 def extremum(w: Writer, type_: Type, depth: int) -> Value:
     """`min` and `max` of two or three; among Python's own numbers they return one as it is, so that all have a type."""
@@ -344,6 +351,48 @@ def float_power(w: Writer, type_: Type, depth: int) -> Value:
     a = value(w, type_, depth - 1)
     exponent = w.pick(["2", "0.5", "3", "-1", "-2", "0", "1.5", None])
     return Value(f"({a.text} ** {exponent or meets(value(w, w.pick([type_, Kind.FLOAT]), 0), type_).text})", type_)
+
+
+# --- complex numbers ----------------------------------------------------------------------------------------------
+
+
+@makes(COMPLEX, lots=3)
+def complex_division(w: Writer, type_: Type, depth: int) -> Value:
+    a, b = operands(w, type_, depth)
+    return Value(f"({a.text} / {b.text})", type_)
+
+
+@makes(python(Kind.COMPLEX))
+def python_complex_division(w: Writer, type_: Type, depth: int) -> Value:
+    """By a constant: Python raises where it is zero."""
+    return Value(f"({value(w, type_, depth - 1).text} / {w.pick(['2', '-0.5', '1j', '(3 - 4j)'])})", type_)
+
+
+@makes(COMPLEX, lots=2)
+@makes(python(Kind.COMPLEX))
+def complex_sign(w: Writer, type_: Type, depth: int) -> Value:
+    a = value(w, type_, depth - 1)
+    return Value(w.pick([f"(-{a.text})", f"(+{a.text})", f"{a.text}.conjugate()"]), type_)
+
+
+@makes(COMPLEX, lots=2)
+@makes(python(Kind.COMPLEX))
+def complex_power(w: Writer, type_: Type, depth: int) -> Value:
+    return Value(f"({value(w, type_, depth - 1).text} ** {w.pick([2, 1, 3, 6])})", type_)
+
+
+@makes(python(Kind.COMPLEX), lots=2)
+def of_parts(w: Writer, type_: Type, depth: int) -> Value:
+    parts = [value(w, w.pick(w.real_types), depth - 1).text for _ in range(w.pick([2, 1]))]
+    return Value(f"complex({', '.join(parts)})", type_)
+
+
+@makes(lambda type_: type_ in (F32, F64, Kind.FLOAT), lots=2)
+def part(w: Writer, type_: Type, depth: int) -> Value:
+    """The real or the imaginary part, or the magnitude, at which a Python number can overflow."""
+    whole = value(w, {F32: C64, F64: C128}.get(type_, Kind.COMPLEX), depth - 1).text
+    texts = [f"{whole}.real", f"{whole}.imag", *[f"abs({whole})"] * isinstance(type_, DType)]
+    return Value(w.pick(texts), type_)
 
 
 # --- bits ---------------------------------------------------------------------------------------------------------
@@ -448,7 +497,8 @@ def comparison(w: Writer, type_: Type, depth: int) -> Value:
     first, *rest = operands(w, common, depth)
     if w.chance(5):
         rest.append(value(w, common, depth - 1))
-    links = [f"{w.pick(['<', '<=', '==', '!=', '>', '>='])} {item.text}" for item in rest]
+    signs = ["==", "!="] if kind_of(common) is Kind.COMPLEX else ["<", "<=", "==", "!=", ">", ">="]
+    links = [f"{w.pick(signs)} {item.text}" for item in rest]
     return Value(f"({first.text} {' '.join(links)})", type_, 0, 1)
 
 
@@ -470,7 +520,12 @@ def truth(w: Writer, type_: Type, depth: int) -> Value:
 
 # --- functions and casts ------------------------------------------------------------------------------------------
 
-_FUNCTIONS: Final = tuple(row for row in ROWS.values() if row.rule is Rule.FLOAT)
+_FUNCTIONS: Final = tuple(
+    r for r in ROWS.values() if r.rule is Rule.FLOAT and hasattr(math, r.key.removeprefix("math."))
+)
+_ANALYTIC: Final = tuple(row for row in ROWS.values() if row.rule is Rule.ANALYTIC)
+_OF_CMATH: Final = tuple(row for row in ROWS.values() if row.rule is Rule.COMPLEX)
+_TOTAL_OF_CMATH: Final = ("sqrt", "asin", "acos", "asinh", "acosh")
 # Python's own raise outside their domain; these have none within the bounds of `clamped`.
 _TOTAL: Final = ("sin", "cos", "tanh", "atan", "cbrt", "erf", "erfc", "fabs", "asinh", "atan2", "hypot", "copysign")
 
@@ -485,6 +540,23 @@ def function(w: Writer, type_: Type, depth: int) -> Value:
     arguments = [value(w, w.pick(types), depth - 1) for _ in range(row.arity[0])]
     texts = [clamped(w, a).text if isinstance(type_, Kind) else a.text for a in arguments]
     return Value(f"{row.key}({', '.join(texts)})", type_)
+
+
+@makes(of_kinds(Kind.FLOAT, Kind.COMPLEX))
+def analytic_function(w: Writer, type_: Type, depth: int) -> Value:
+    """NumPy's or torch's, which take complex numbers too."""
+    name = w.pick([name for row in _ANALYTIC for name in row.names])
+    return Value(f"{name.replace('numpy.', 'np.')}({value(w, type_, depth - 1).text})", type_)
+
+
+@makes(lambda type_: type_ in (C64, C128), lots=2)
+@makes(python(Kind.COMPLEX))
+def complex_function(w: Writer, type_: Type, depth: int) -> Value:
+    """`cmath`'s, which make complex numbers of real ones; of Python numbers those that neither raise nor overflow."""
+    is_element = isinstance(type_, DType)
+    name = w.pick([row.key for row in _OF_CMATH] if is_element else [f"cmath.{name}" for name in _TOTAL_OF_CMATH])
+    argument = value(w, w.pick([type_, {C64: F32, C128: F64}.get(type_, Kind.FLOAT)]), depth - 1)
+    return Value(f"{name}({argument.text})", type_)
 
 
 def clamped(w: Writer, number: Value) -> Value:
@@ -512,7 +584,7 @@ def whole(w: Writer, type_: Type, depth: int) -> Value:
 
 @makes(python(Kind.FLOAT), lots=2)
 def as_float(w: Writer, type_: Type, depth: int) -> Value:
-    return Value(f"float({value(w, w.pick(w.types), depth - 1).text})", type_)
+    return Value(f"float({value(w, w.pick(w.real_types), depth - 1).text})", type_)
 
 
 @makes(named, lots=3)
@@ -523,7 +595,7 @@ def cast(w: Writer, type_: Type, depth: int) -> Value:
 
 def convertible(w: Writer, dtype: DType, depth: int) -> Value:
     """Any number, which `dtype` takes: a constant that fits; mostly a float that does, since C++ leaves others open."""
-    number = value(w, w.pick(w.types), depth - 1)
+    number = value(w, w.pick(w.types if dtype.kind is Kind.COMPLEX else w.real_types), depth - 1)
     if number.constant:
         return number if number.fits(dtype) else constant(w, dtype, 0)
     if dtype.kind is Kind.INT and kind_of(number.type) is Kind.FLOAT and not w.chance(6):

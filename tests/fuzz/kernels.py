@@ -19,6 +19,7 @@ BLOCKS: Final = {1: (4,), 2: (4, 2), 3: (4, 2, 2)}
 NAME: Final = "f"  # of every kernel
 PRELUDE: Final = "\n".join([
     "from __future__ import annotations",
+    "import cmath",
     "import math",
     "import numpy as np",
     "import torch",

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import torch
 
-from py2cu.dtypes import DTYPES
+from py2cu.dtypes import C64, C128, DTYPES
 from py2cu.runtime import toolchain
 from py2cu.targets.cpu import DIALECT
 from py2cu.translation import Artifacts, TargetName, Translation
@@ -69,17 +69,24 @@ def _half(dtype: torch.dtype) -> Callable[[float], ctypes.c_int16]:
     return lambda value: ctypes.c_int16(torch.tensor(value, dtype=dtype).view(torch.int16).item())
 
 
+def _parts(part: Callable[[float], Any]) -> Callable[[complex], Any]:
+    """A complex number, for which C++ has the two of its parts."""
+    return lambda value: (part * 2)(value.real, value.imag)
+
+
 _C: Final[Mapping[str, Callable[[Any], Any]]] = {
     "__half": _half(torch.float16), "c10::Half": _half(torch.float16),
     "__nv_bfloat16": _half(torch.bfloat16), "c10::BFloat16": _half(torch.bfloat16),
     "bool": ctypes.c_bool, "int": ctypes.c_int, "int64_t": ctypes.c_int64, "int32_t": ctypes.c_int32,
     "int16_t": ctypes.c_int16, "int8_t": ctypes.c_int8, "uint8_t": ctypes.c_uint8, "uint16_t": ctypes.c_uint16,
     "uint32_t": ctypes.c_uint32, "uint64_t": ctypes.c_uint64, "float": ctypes.c_float, "double": ctypes.c_double,
+    C64.c: _parts(ctypes.c_float), DIALECT.spell(C64): _parts(ctypes.c_float),
+    C128.c: _parts(ctypes.c_double), DIALECT.spell(C128): _parts(ctypes.c_double),
 }  # fmt: skip
 _SPELLINGS: Final = {getattr(torch, row.name): (row.c, DIALECT.spell(row)) for row in DTYPES}
 _DECLARED: Final = re.compile(r"^(void|cudaError_t) (\w+_launch)\(\s*([^;]*?)\);", re.MULTILINE | re.DOTALL)
 _INSTANTIATED: Final = re.compile(
-    r"^template (void|cudaError_t) (\w+_launch<[^>]*>)\(\s*([^;]*?)\);", re.MULTILINE | re.DOTALL
+    r"^template (void|cudaError_t) (\w+_launch<[^(]*>)\(\s*([^;]*?)\);", re.MULTILINE | re.DOTALL
 )
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from py2cu.dtypes import BOOL, DType, Kind
+from py2cu.dtypes import BOOL, F64, DType, Kind
 from tests.fuzz.expressions import (
     INT_DTYPES,
     convertible,
@@ -154,9 +154,10 @@ def function_of_two(w: Writer) -> None:
     if w.indent > 1 or w.result is not None:
         return tuple_assignment(w)
     type_, function = w.pick(w.types), w.fresh("pair")
+    test = "a == b" if kind_of(type_) is Kind.COMPLEX else "a < b"
     numbers = [assignable(w, type_), assignable(w, type_)]
     w.add(f"def {function}(a, b):")
-    w.add(f"    return {w.pick(['b, a', '(a, b) if a < b else (b, a)', 'a, b if b > a else a'])}")
+    w.add(f"    return {w.pick(['b, a', f'(a, b) if {test} else (b, a)', f'a, b if {test} else a'])}")
     return _unpack(w, numbers, f"{function}({', '.join(number.text for number in numbers)})")
 
 
@@ -196,7 +197,7 @@ def update(w: Writer) -> None:
     places += [Value(array.element, array.dtype) for array in w.outputs if array.dtype is not BOOL]
     if not places and w.result is not None:
         return new_local(w)
-    place = w.pick(places or [Value(w.output(DTYPES[-1]).element, DTYPES[-1])])
+    place = w.pick(places or [Value(w.output(F64).element, F64)])
     w.add(f"{place.text} {_operation(w, place)}")
     return None
 
@@ -212,8 +213,10 @@ def _operation(w: Writer, place: Value) -> str:
     others = [b for a, b in pairs(type_) if a is type_]
     number = meets(value(w, w.pick(others), 2), type_)
     simple = f"{w.pick('+-*')}= {number.text}"
-    if type_ is Kind.FLOAT:
+    if type_ in (Kind.FLOAT, Kind.COMPLEX):
         return simple
+    if kind is Kind.COMPLEX:
+        return w.pick([simple, f"/= {number.text}", f"**= {w.pick([2, 3])}"])
     if kind is Kind.FLOAT:
         return w.pick([simple, f"{w.pick(['/', '//', '%'])}= {number.text}", f"**= {w.pick([2, 0.5])}"])
     divisor = odd(value(w, type_, 1)).text
@@ -336,7 +339,8 @@ def accumulation(w: Writer) -> None:
     w.add(f"{name} = {'1' if kind is Kind.INT else '0.0'}")
     with w.block(f"for {w.fresh('k')} in range({w.pick([2, 1, 3])}):"):
         number = value(w, dtype, 2)
-        w.add(w.pick([f"{name} += {number.text}", f"{name} = max({name}, {number.text})"]))
+        texts = [f"{name} += {number.text}", f"{name} = max({name}, {number.text})"]
+        w.add(texts[0] if dtype.kind is Kind.COMPLEX else w.pick(texts))
     w.declare(Value(name, type_), name)
 
 

@@ -14,19 +14,17 @@ from typing import Any, Final, TypeVar
 
 from hypothesis import strategies
 
-from py2cu.dtypes import DTYPES as EVERY_DTYPE
-from py2cu.dtypes import F16, GENERIC, I8, DType, Kind, TypeVariable
+from py2cu.dtypes import C64, DTYPES, F16, GENERIC, I8, DType, Kind, TypeVariable
 
 Option = TypeVar("Option")
 Type = DType | Kind  # an element of a dtype, or a Python number of a kind
 
-NUMBERS: Final = (Kind.BOOL, Kind.INT, Kind.FLOAT)
-DTYPES: Final = tuple(row for row in EVERY_DTYPE if row.kind is not Kind.COMPLEX)  # random kernels are real
+NUMBERS: Final = (Kind.BOOL, Kind.INT, Kind.FLOAT, Kind.COMPLEX)
 ALL: Final[tuple[Type, ...]] = (*DTYPES, *NUMBERS)
 # Type variables, as the dtype of the least range that they stand for: what fits that fits all.
 SYMBOLS: Final = tuple(
     replace(least, jaxtyping=name, variable=TypeVariable("T", name, GENERIC[name]))
-    for name, least in (("Float", F16), ("Int", I8))
+    for name, least in (("Float", F16), ("Int", I8), ("Complex", C64))
 )
 LIMIT: Final = 2**62  # Python integers stay below: they are exact to 64 bits only
 LOCAL_LIMIT: Final = 2**45  # what is assigned to an integer local; its updates in loops add less than this again
@@ -54,7 +52,7 @@ class Value:
 
     def fits(self, dtype: DType) -> bool:
         """True where an element of `dtype` holds every value of this Python number."""
-        return dtype.kind is Kind.FLOAT or (dtype.low <= self.low and self.high <= dtype.high)
+        return dtype.kind >= Kind.FLOAT or (dtype.low <= self.low and self.high <= dtype.high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +106,10 @@ class Writer:
     @property
     def types(self) -> tuple[Type, ...]:
         return (*ALL, *[self.symbol] * 4) if self.symbol else ALL
+
+    @property
+    def real_types(self) -> tuple[Type, ...]:
+        return tuple(row for row in self.types if (row.kind if isinstance(row, DType) else row) is not Kind.COMPLEX)
 
     @property
     def dtypes(self) -> tuple[DType, ...]:
