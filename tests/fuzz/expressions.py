@@ -19,7 +19,20 @@ from typing import Final
 
 from py2cu.builtins import ROWS, Rule
 from py2cu.dtypes import BOOL, C64, C128, DEFAULT_FLOAT, F32, F64, DType, Kind, promote, promote_weak
-from tests.fuzz.writer import ALL, DTYPES, EXTENT_LIMIT, LIMIT, NUMBERS, SYMBOLS, Array, Type, Value, Writer, fitted
+from tests.fuzz.writer import (
+    ALL,
+    DTYPES,
+    EXTENT_LIMIT,
+    LIMIT,
+    NUMBERS,
+    SYMBOLS,
+    TILES,
+    Array,
+    Type,
+    Value,
+    Writer,
+    fitted,
+)
 
 Write = Callable[[Writer, Type, int], Value]
 Test = Callable[[Type], bool]
@@ -127,8 +140,8 @@ def operands(w: Writer, type_: Type, depth: int) -> list[Value]:
 
 def meets(number: Value, type_: Type) -> Value:
     """`number` so that an element of `type_` can hold it, where it is a Python integer."""
-    is_integer = number.type in (Kind.INT, Kind.BOOL) and (INTS(type_) or type_ in SYMBOLS)
-    return fitted(number, type_.low, type_.high) if is_integer else number
+    is_integer = number.type in (Kind.INT, Kind.BOOL)
+    return fitted(number, type_.low, type_.high) if is_integer and isinstance(type_, DType) else number
 
 
 # --- leaves -------------------------------------------------------------------------------------------------------
@@ -159,17 +172,23 @@ def local(w: Writer, type_: Type, depth: int) -> Value:
     return w.pick(w.locals_of(type_) or [constant(w, type_, 0)])
 
 
+# Of each kind: annotation, name and bounds.
+PARAMETERS: Final = {
+    Kind.BOOL: (("bool", "flag", 0, 1), ("Constexpr[bool]", "both", 0, 1)),
+    Kind.INT: (("int", "m", 0, 4), ("int", "wide", -(2**40), 2**40), ("Constexpr[int]", "tile", 1, max(TILES))),
+    Kind.FLOAT: (("float", "a", 0, 0),),
+    Kind.COMPLEX: (("complex", "c", 0, 0),),
+}
+
+
 @makes(lambda type_: type_ not in SYMBOLS, lots=2, leaf=True)
 def parameter(w: Writer, type_: Type, depth: int) -> Value:
     if w.result is not None:
         return local(w, type_, depth)
     if isinstance(type_, DType):
         return w.scalar(cast_name(w, type_), Value(f"s_{type_.name}", type_))
-    name, low, high = w.pick({
-        Kind.BOOL: [("flag", 0, 1)], Kind.INT: [("m", 0, 4), ("wide", -(2**40), 2**40)], Kind.FLOAT: [("a", 0, 0)],
-        Kind.COMPLEX: [("c", 0, 0)],
-    }[type_])  # fmt: skip
-    return w.scalar(type_.name.lower(), Value(name, type_, low, high))
+    annotation, name, low, high = w.pick(PARAMETERS[type_])
+    return w.scalar(annotation, Value(name, type_, low, high))
 
 
 WHOLE_LITERALS: Final = (

@@ -13,10 +13,11 @@ from hypothesis import strategies
 import tests.fuzz.functions  # noqa: F401 - the production that calls them
 from tests.fuzz.expressions import CONSTANTS, value
 from tests.fuzz.statements import body
-from tests.fuzz.writer import AXES, DTYPES, SYMBOLS, Writer
+from tests.fuzz.writer import AXES, DTYPES, SYMBOLS, TILES, Writer
 
 BLOCKS: Final = {1: (4,), 2: (4, 2), 3: (4, 2, 2)}
 NAME: Final = "f"  # of every kernel
+VALUES: Final = {"tile": TILES}  # of template arguments
 PRELUDE: Final = "\n".join([
     "from __future__ import annotations",
     "import cmath",
@@ -25,7 +26,7 @@ PRELUDE: Final = "\n".join([
     "import torch",
     f"from jaxtyping import {', '.join(row.jaxtyping for row in (*DTYPES, *SYMBOLS))}",
     "from torch import Tensor",
-    "from py2cu import Index, blockDim, blockIdx, kernel, threadIdx",
+    "from py2cu import Constexpr, Index, blockDim, blockIdx, kernel, threadIdx",
     *(f"{name} = {text}" for name, (_, text) in CONSTANTS.items()),
     "",
     "",

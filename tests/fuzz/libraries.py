@@ -99,7 +99,7 @@ class Launcher:
 
     @classmethod
     def all_of(cls, texts: Artifacts, is_cuda: bool) -> tuple[Launcher, ...]:
-        """The launchers that choose their own grid: one, or those of a generic kernel for every dtype."""
+        """The launchers that choose their own grid: one, or those of a template for all that it is instantiated for."""
         found = _INSTANTIATED.findall(texts.kernel.text) or _DECLARED.findall(texts.header.text)
         result = "cudaError_t" if is_cuda else "void"  # an emulated text has both
         return tuple(
@@ -115,8 +115,11 @@ class Launcher:
         body = f"return {call};" if returns else f"{call}; return 0;"
         return f'extern "C" __attribute__((visibility("default"))) int {function}(void** a) {{ {body} }}'
 
-    def takes(self, arguments: Mapping[str, Any]) -> bool:
-        """Whether the arrays among `arguments` are of its types."""
+    def takes(self, arguments: Mapping[str, Any], constexprs: Sequence[str]) -> bool:
+        """Whether it is for the dtypes and the template arguments, which are called `constexprs`, of `arguments`."""
+        values = self.name.partition("<")[2].rstrip(">").split(", ")
+        if any(str(arguments[name]).lower() != value for name, value in zip(constexprs, values, strict=False)):
+            return False
         pointers = (
             (type_.removeprefix("const ").rstrip("* "), name) for type_, name in self.parameters if "*" in type_
         )
@@ -153,7 +156,11 @@ def build(translations: Sequence[Translation], setting: Setting) -> list[Run]:
             raise CompileFailure(done.stderr or done.stdout)
         loaded = ctypes.CDLL(str(library))
     return [
-        _runner({launcher: loaded[_bridge(number, place)] for place, launcher in enumerate(several)}, device)
+        _runner(
+            {launcher: loaded[_bridge(number, place)] for place, launcher in enumerate(several)},
+            [*translations[number].signatures[0].constexprs],
+            device,
+        )
         for number, several in enumerate(launchers)
     ]
 
@@ -198,9 +205,9 @@ def _compiler(setting: Setting) -> list[str]:
     ]  # fmt: skip
 
 
-def _runner(functions: Mapping[Launcher, Any], device: Device) -> Run:
+def _runner(functions: Mapping[Launcher, Any], constexprs: Sequence[str], device: Device) -> Run:
     def run(arguments: Mapping[str, Any]) -> None:
-        launcher, function = next(row for row in functions.items() if row[0].takes(arguments))
+        launcher, function = next(row for row in functions.items() if row[0].takes(arguments, constexprs))
         values = launcher.pack(arguments)
         error = function((ctypes.c_void_p * len(values))(*(ctypes.addressof(value) for value in values)))
         if error:

@@ -29,6 +29,7 @@ SYMBOLS: Final = tuple(
 LIMIT: Final = 2**62  # Python integers stay below: they are exact to 64 bits only
 LOCAL_LIMIT: Final = 2**45  # what is assigned to an integer local; its updates in loops add less than this again
 EXTENT_LIMIT: Final = 64
+TILES: Final = (3, 1)  # the values of the template argument `tile`
 AXES: Final = (("n", "i"), ("m", "j"), ("p", "l"))  # of the launch, fastest first: extent and index
 _below = functools.cache(lambda count: strategies.integers(0, count - 1))
 
@@ -182,11 +183,15 @@ class Writer:
             ((extent,), (index,)),
             (tuple(e for e, _ in whole), tuple(i for _, i in whole)),
             (("3", extent), ("-1", index)),
+            (("tile", extent), ("tile - 1", index)),
             ((extent, "q"), (index, "0")),
             ((f"2*{extent}",), (f"2 * {index} + 1",)),
             (("q",), ("-1",)),
         ]
-        return Array(name, dtype, *self.pick(shapes))
+        array = Array(name, dtype, *self.pick(shapes))
+        if "tile" in array.extents:
+            self.scalar("Constexpr[int]", Value("tile", Kind.INT))
+        return array
 
     def output(self, dtype: DType) -> Array:
         """An array of `dtype` of which every thread owns elements, to be written."""
