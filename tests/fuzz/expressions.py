@@ -15,7 +15,7 @@ import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from py2cu.builtins import ROWS, Rule
 from py2cu.dtypes import BOOL, C64, C128, DEFAULT_FLOAT, F32, F64, DType, Kind, promote, promote_weak
@@ -40,7 +40,11 @@ Test = Callable[[Type], bool]
 # What the module of every kernel defines.
 CONSTANTS: Final = {
     "FULL": (0xFF, "0xFF"), "WIDE": (2**40, "0x10000000000"), "RATE": (0.125, "0.125"), "ON": (True, "True"),
-    "TURN": (0.6 - 0.8j, "0.6 - 0.8j"),
+    "TURN": (0.6 - 0.8j, "0.6 - 0.8j"), "SIDE": (2, "2"),
+}  # fmt: skip
+TABLES: Final[dict[str, tuple[Any, ...]]] = {
+    "STEPS": (3, -7, 0, 2**31, 100), "GRID": ((1, -2, 4), (0, 8, -5)), "WEIGHTS": (0.25, -1.5, 0.0, 0.1),
+    "ROWS": ((0.5, 2.0), (1e30, -0.0), (3.0, 1e-3)), "MASK": (True, False, True),
 }  # fmt: skip
 
 
@@ -150,13 +154,22 @@ def meets(number: Value, type_: Type) -> Value:
 @makes(element, lots=6, leaf=True)
 def load(w: Writer, type_: Type, depth: int) -> Value:
     assert isinstance(type_, DType)
-    if w.result is not None:
+    array = w.readable(type_)
+    if array is None:
         return local(w, type_, depth)
-    array = w.input(type_)
-    if depth > 0 and w.chance(4):
-        indices = [subscript(w, array, axis, depth - 1) for axis in range(len(array.extents))]
-        return Value(f"{array.name}[{', '.join(indices)}]", type_)
+    if depth > 0 and w.chance(2 if array.private else 4):
+        return Value(anywhere(w, array, depth - 1), type_)
     return Value(array.element, type_)
+
+
+def anywhere(w: Writer, array: Array, depth: int) -> str:
+    """Any element of an array."""
+    return f"{array.name}[{', '.join(subscript(w, array, axis, depth) for axis in range(len(array.extents)))}]"
+
+
+def own_element(w: Writer, array: Array) -> str:
+    """An element of an array that is this thread's own."""
+    return anywhere(w, array, 1) if array.private else array.element
 
 
 def subscript(w: Writer, array: Array, axis: int, depth: int) -> str:
@@ -183,7 +196,7 @@ PARAMETERS: Final = {
 
 @makes(lambda type_: type_ not in SYMBOLS, lots=2, leaf=True)
 def parameter(w: Writer, type_: Type, depth: int) -> Value:
-    if w.result is not None:
+    if w.is_function:
         return local(w, type_, depth)
     if isinstance(type_, DType):
         return w.scalar(cast_name(w, type_), Value(f"s_{type_.name}", type_))
@@ -212,7 +225,12 @@ def constant(w: Writer, type_: Type, depth: int) -> Value:
         case Kind.INT:
             number = w.pick(WHOLE_LITERALS)
             text, number = w.pick(
-                [(f"({number})" if number < 0 else str(number), number), ("FULL", 255), ("WIDE", 2**40)]
+                [
+                    (f"({number})" if number < 0 else str(number), number),
+                    ("FULL", 255),
+                    ("WIDE", 2**40),
+                    ("len(STEPS)", 5),
+                ]
             )
             return Value(text, type_, number, number, True)
         case Kind.FLOAT:
@@ -236,18 +254,36 @@ def cast_name(w: Writer, dtype: DType) -> str:
     return f"{w.pick(['np', 'torch'])}.{dtype.name}"
 
 
+@makes(python(Kind.BOOL, Kind.INT, Kind.FLOAT))
+def look_up(w: Writer, type_: Type, depth: int) -> Value:
+    """In a table of the module, by constants from either end or by anything whole."""
+    kinds = {bool: Kind.BOOL, int: Kind.INT, float: Kind.FLOAT}
+    text, found = w.pick([(name, [table]) for name, table in TABLES.items() if kinds[type(_first(table))] is type_])
+    is_constant = True
+    while isinstance(found[0], tuple):
+        extent = len(found[0])
+        if w.chance(2):
+            at = w.pick(range(-extent, extent))
+            text, found = f"{text}[{at}]", [row[at] for row in found]
+        else:
+            text = f"{text}[{value(w, w.pick([Kind.INT, *INT_DTYPES]), depth - 1).text} % {extent}]"
+            found, is_constant = [item for row in found for item in row], False
+    return Value(text, type_, min(found), max(found), is_constant)
+
+
+def _first(table: Any) -> Any:
+    return _first(table[0]) if isinstance(table, tuple) else table
+
+
 @makes(python(Kind.INT), lots=4, leaf=True)
 def index(w: Writer, type_: Type, depth: int) -> Value:
     """An element index, an extent or a loop variable."""
-    if w.result is not None:
-        return w.pick(w.counters) if w.counters else constant(w, type_, 0)
-    indices = [Value(name, type_, 0, EXTENT_LIMIT) for _, name in w.axes[::-1]]
-    arrays = w.inputs + w.outputs
-    if arrays and w.chance(4):
-        array = w.pick(arrays)
+    indices = w.indices if w.is_function else [Value(name, type_, 0, EXTENT_LIMIT) for _, name in w.axes[::-1]]
+    if w.arrays and w.chance(4):
+        array = w.pick(w.arrays)
         text = w.pick([f"len({array.name})", f"{array.name}.shape[{w.pick(range(len(array.extents)))}]"])
         return Value(text, type_, 1, EXTENT_LIMIT)
-    return w.pick([*indices, *w.counters])
+    return w.pick([*indices, *w.counters] or [constant(w, type_, 0)])
 
 
 # --- arithmetic ---------------------------------------------------------------------------------------------------

@@ -58,12 +58,16 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """An array parameter: an extent an axis, and the text that indexes this thread's own element there."""
+    """An array: an extent an axis, and the text that indexes this thread's own element there.
+
+    All elements of a `private` one, which `local` makes, are this thread's own.
+    """
 
     name: str
     dtype: DType
     extents: tuple[str, ...]
     own: tuple[str, ...]
+    private: bool = False
 
     @property
     def annotation(self) -> str:
@@ -75,12 +79,30 @@ class Array:
 
 
 @dataclass(frozen=True, slots=True)
-class Function:
-    """A device function: the types that its calls give it, and its text. `recurs`: it takes how deep, before them."""
+class Parameter:
+    """A number that a device function takes; its default, where it has one."""
 
     name: str
-    parameters: tuple[Type, ...]
-    result: Type
+    type: Type
+    default: str
+
+    @property
+    def head(self) -> str:
+        return f"{self.name}={self.default}" if self.default else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A device function: what its calls give it, and its text. `recurs`: it takes how deep, before all.
+
+    Of an array, `own` are the names of the indices that follow it.
+    """
+
+    name: str
+    read: tuple[Array, ...]
+    written: tuple[Array, ...]
+    parameters: tuple[Parameter, ...]
+    result: Type | None
     recurs: bool
     lines: tuple[str, ...]
 
@@ -92,13 +114,17 @@ class Writer:
     draw: Callable[[Any], Any]
     rank: int = 1
     symbol: DType | None = None  # the type variable of a generic kernel
-    result: Type | None = None  # of a device function, which has no arrays and no parameters of the kernel's
-    functions: list[Function] = field(default_factory=list)  # that the kernel calls
+    is_function: bool = False  # a device function, which has no arrays or scalars but its parameters
+    result: Type | None = None  # of a device function
+    indices: list[Value] = field(default_factory=list)  # of elements that a device function is told
+    functions: list[Function] = field(default_factory=list)  # that may be called
     lines: list[str] = field(default_factory=list)
     inputs: list[Array] = field(default_factory=list)
     outputs: list[Array] = field(default_factory=list)
+    buffers: list[Array] = field(default_factory=list)  # that `local` made
     scalars: dict[str, str] = field(default_factory=dict)  # annotations by name
     scope: list[Value] = field(default_factory=list)  # locals that are surely assigned here
+    outer: int = 0  # of them, those that were so before this block
     counters: list[Value] = field(default_factory=list)  # loop variables that may be rebound here
     indent: int = 1
     loops: int = 0  # around this place
@@ -137,13 +163,14 @@ class Writer:
     def block(self, head: str) -> Iterator[None]:
         """What is assigned under `head` is not surely assigned after it."""
         self.add(head)
-        kept, length = (list(self.scope), list(self.counters)), len(self.lines)
+        kept, length = (list(self.scope), list(self.counters), self.outer), len(self.lines)
         self.indent += 1
+        self.outer = len(self.scope)
         yield
         if len(self.lines) == length:
             self.add("pass")
         self.indent -= 1
-        self.scope, self.counters = kept
+        self.scope, self.counters, self.outer = kept
 
     def fresh(self, prefix: str = "t") -> str:
         self.names += 1
@@ -161,7 +188,25 @@ class Writer:
     def locals_of(self, type_: Type) -> list[Value]:
         return [local for local in self.scope if local.type is type_]
 
-    # --- parameters ---
+    # --- arrays and parameters ---
+
+    @property
+    def arrays(self) -> list[Array]:
+        return self.inputs + self.outputs + self.buffers
+
+    def readable(self, dtype: DType) -> Array | None:
+        """An array of `dtype` of which every element may be read; a kernel gets an input for it."""
+        at_hand = self.buffers + self.inputs if self.is_function else self.buffers
+        return self._among(at_hand, dtype) or (None if self.is_function else self.input(dtype))
+
+    def writable(self, dtype: DType) -> Array | None:
+        """An array of `dtype` of which this thread may write elements of its own; a kernel gets an output for it."""
+        at_hand = self.buffers + self.outputs if self.is_function else self.buffers
+        return self._among(at_hand, dtype) or (None if self.is_function else self.output(dtype))
+
+    def _among(self, arrays: Sequence[Array], dtype: DType) -> Array | None:
+        known = [array for array in arrays if array.dtype is dtype]
+        return self.pick(known) if known and (self.is_function or self.chance(2)) else None
 
     @property
     def axes(self) -> tuple[tuple[str, str], ...]:
