@@ -65,9 +65,10 @@ class Meeting:
         return [self.convert(value, type_) for value in values]
 
     def common(self, values: Sequence[Expr]) -> ScalarType:
-        """The type in which all of `values` meet."""
-        type_ = scalar(values[0])
-        for value in values[1:]:
+        """The type in which all of `values` meet: elements first, whose type Python numbers then take."""
+        first, *rest = sorted(values, key=lambda value: isinstance(value.type, PythonType))
+        type_ = scalar(first)
+        for value in rest:
             met = join(type_, scalar(value))
             if met is None:
                 message = f"{type_} and {value.type} do not meet: torch has no type for both"

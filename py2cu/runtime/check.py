@@ -205,7 +205,8 @@ class _Check:
         slack = SLACK_ULPS if self.contracts else 0
         self.elements += len(writes)
         self.open += open_elements(writes)
-        for difference in differences(snapshot, writes, poisoned=poisoned, slack=slack):
+        in_doubt = simulated.in_doubt and role is not Role.INPUT
+        for difference in differences(snapshot, writes, poisoned=poisoned, slack=slack, in_doubt=in_doubt):
             found = replace(difference, fault=Fault.INPUT) if role is Role.INPUT else difference
             self._add(_describe(found, name, tuple(snapshot.actual.shape), str(case)))
 

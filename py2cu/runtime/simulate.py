@@ -7,7 +7,8 @@ runs nothing. The function's code object is the user's, so breakpoints hold.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from types import CodeType, FunctionType, TracebackType
 from typing import Any, Final
@@ -44,13 +45,17 @@ class SimulationWarning(UserWarning):
 
 @dataclass(frozen=True, slots=True)
 class SimulationReport:
-    """What a simulated launch did: its shape, the last write to each element (by flat index), and what was odd."""
+    """What a simulated launch did: its shape, the last write to each element (by flat index), and what was odd.
+
+    `in_doubt`: a thread's path hung on what Python leaves open, so that others may write other elements.
+    """
 
     kernel: str
     launch: Launch
     threads: int
     writes: Mapping[str, Mapping[int, Write]]
     findings: tuple[Finding, ...]
+    in_doubt: bool = False
 
     def __str__(self) -> str:
         shape = f"grid {self.launch.grid}, block {self.launch.block}"
@@ -86,18 +91,26 @@ def simulate(
     THREAD.start(function.__code__.co_filename, signature.from_end, signature.reserved, contracts=contracts)
     views = _make_views(signature, arguments)
     threads = 0
+    doubtful: set[Place] = set()
     try:
         bound = _bind(signature, arguments, dims, views)
         with deadline(seconds):
-            threads = _run(Rebound(function, stops=stops), signature, launch, dims, bound)
+            threads = _run(Rebound(function, stops=stops), signature, launch, dims, bound, doubtful)
     except TooLong as error:  # between two threads
         line = function.__code__.co_firstlineno
         raise SimulationError(signature.name, str(error), THREAD.place, line) from error
     finally:
         for name, view in views.items():
             view.flush(arguments[name])
-    writes = {name: view.writes for name, view in views.items()}
-    return SimulationReport(signature.name, launch, threads, writes, THREAD.findings)
+    writes = {name: _with_doubt(view.writes, doubtful) for name, view in views.items()}
+    return SimulationReport(signature.name, launch, threads, writes, THREAD.findings, bool(doubtful))
+
+
+def _with_doubt(writes: Mapping[int, Write], doubtful: Collection[Place]) -> Mapping[int, Write]:
+    """On another path a thread may write again what it wrote before its doubt."""
+    if not doubtful:
+        return writes
+    return {at: write._replace(error=math.inf) if write.place in doubtful else write for at, write in writes.items()}
 
 
 # --- arguments ----------------------------------------------------------------------------------------------------
@@ -188,8 +201,9 @@ def _run(
     launch: Launch,
     dims: dict[str, int],
     bound: dict[str, object],
+    doubtful: set[Place],
 ) -> int:
-    """Call the kernel once per thread; how many threads ran."""
+    """Call the kernel once per thread; how many threads ran. Those that end in doubt are entered into `doubtful`."""
     limits = find_limits(signature, dims)
     objects = {"blockDim": Coordinate(*launch.block), "gridDim": Coordinate(*launch.grid)}
     threads = [(thread, Coordinate(*thread)) for thread in launch.threads()]
@@ -210,6 +224,8 @@ def _run(
             rebound.place(objects)
             leading = [Integer(index[axis]) for axis in axes] + [objects[name] for name in signature.launch]
             _call(rebound, signature.name, [*leading, *positional], named)
+            if THREAD.doubt:
+                doubtful.add(THREAD.place)
             ran += 1
     return ran
 

@@ -14,8 +14,8 @@ import re
 from dataclasses import replace
 
 from py2cu.ir.statements import Family, Kernel
+from py2cu.targets.device_functions import FunctionView, spell_functions
 from py2cu.targets.spell_expressions import Dialect
-from py2cu.targets.view import FunctionView, spell_functions
 
 Taken = dict[tuple[str, tuple[str, ...]], FunctionView]
 _SYNONYMS = {"int32_t": "int", "uint32_t": "unsigned"}

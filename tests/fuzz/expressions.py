@@ -15,11 +15,24 @@ import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from py2cu.builtins import ROWS, Rule
-from py2cu.dtypes import BOOL, DEFAULT_FLOAT, DType, Kind, promote, promote_weak
-from tests.fuzz.writer import ALL, DTYPES, EXTENT_LIMIT, LIMIT, NUMBERS, SYMBOLS, Array, Type, Value, Writer, fitted
+from py2cu.dtypes import BOOL, C64, C128, DEFAULT_FLOAT, F32, F64, DType, Kind, promote, promote_weak
+from tests.fuzz.writer import (
+    ALL,
+    DTYPES,
+    EXTENT_LIMIT,
+    LIMIT,
+    NUMBERS,
+    SYMBOLS,
+    TILES,
+    Array,
+    Type,
+    Value,
+    Writer,
+    fitted,
+)
 
 Write = Callable[[Writer, Type, int], Value]
 Test = Callable[[Type], bool]
@@ -27,6 +40,11 @@ Test = Callable[[Type], bool]
 # What the module of every kernel defines.
 CONSTANTS: Final = {
     "FULL": (0xFF, "0xFF"), "WIDE": (2**40, "0x10000000000"), "RATE": (0.125, "0.125"), "ON": (True, "True"),
+    "TURN": (0.6 - 0.8j, "0.6 - 0.8j"), "SIDE": (2, "2"),
+}  # fmt: skip
+TABLES: Final[dict[str, tuple[Any, ...]]] = {
+    "STEPS": (3, -7, 0, 2**31, 100), "GRID": ((1, -2, 4), (0, 8, -5)), "WEIGHTS": (0.25, -1.5, 0.0, 0.1),
+    "ROWS": ((0.5, 2.0), (1e30, -0.0), (3.0, 1e-3)), "MASK": (True, False, True),
 }  # fmt: skip
 
 
@@ -92,7 +110,8 @@ def python(*kinds: Kind) -> Test:
     return lambda type_: isinstance(type_, Kind) and type_ in kinds
 
 
-INTS, FLOATS, NUMERIC = of_kinds(Kind.INT), of_kinds(Kind.FLOAT), of_kinds(Kind.INT, Kind.FLOAT)
+INTS, FLOATS, COMPLEX = of_kinds(Kind.INT), of_kinds(Kind.FLOAT), of_kinds(Kind.COMPLEX)
+REAL_NUMBERS: Final = of_kinds(Kind.INT, Kind.FLOAT)
 INT_DTYPES: Final = tuple(filter(INTS, DTYPES))
 SOCIAL_INTS: Final = tuple(row for row in INT_DTYPES if not row.is_bare)  # those that meet other elements
 FLOAT_DTYPES: Final = tuple(filter(FLOATS, DTYPES))
@@ -125,8 +144,8 @@ def operands(w: Writer, type_: Type, depth: int) -> list[Value]:
 
 def meets(number: Value, type_: Type) -> Value:
     """`number` so that an element of `type_` can hold it, where it is a Python integer."""
-    is_integer = number.type in (Kind.INT, Kind.BOOL) and (INTS(type_) or type_ in SYMBOLS)
-    return fitted(number, type_.low, type_.high) if is_integer else number
+    is_integer = number.type in (Kind.INT, Kind.BOOL)
+    return fitted(number, type_.low, type_.high) if is_integer and isinstance(type_, DType) else number
 
 
 # --- leaves -------------------------------------------------------------------------------------------------------
@@ -135,13 +154,22 @@ def meets(number: Value, type_: Type) -> Value:
 @makes(element, lots=6, leaf=True)
 def load(w: Writer, type_: Type, depth: int) -> Value:
     assert isinstance(type_, DType)
-    if w.result is not None:
+    array = w.readable(type_)
+    if array is None:
         return local(w, type_, depth)
-    array = w.input(type_)
-    if depth > 0 and w.chance(4):
-        indices = [subscript(w, array, axis, depth - 1) for axis in range(len(array.extents))]
-        return Value(f"{array.name}[{', '.join(indices)}]", type_)
+    if depth > 0 and w.chance(2 if array.private else 4):
+        return Value(anywhere(w, array, depth - 1), type_)
     return Value(array.element, type_)
+
+
+def anywhere(w: Writer, array: Array, depth: int) -> str:
+    """Any element of an array."""
+    return f"{array.name}[{', '.join(subscript(w, array, axis, depth) for axis in range(len(array.extents)))}]"
+
+
+def own_element(w: Writer, array: Array) -> str:
+    """An element of an array that is this thread's own."""
+    return anywhere(w, array, 1) if array.private else array.element
 
 
 def subscript(w: Writer, array: Array, axis: int, depth: int) -> str:
@@ -157,16 +185,23 @@ def local(w: Writer, type_: Type, depth: int) -> Value:
     return w.pick(w.locals_of(type_) or [constant(w, type_, 0)])
 
 
+# Of each kind: annotation, name and bounds.
+PARAMETERS: Final = {
+    Kind.BOOL: (("bool", "flag", 0, 1), ("Constexpr[bool]", "both", 0, 1)),
+    Kind.INT: (("int", "m", 0, 4), ("int", "wide", -(2**40), 2**40), ("Constexpr[int]", "tile", 1, max(TILES))),
+    Kind.FLOAT: (("float", "a", 0, 0),),
+    Kind.COMPLEX: (("complex", "c", 0, 0),),
+}
+
+
 @makes(lambda type_: type_ not in SYMBOLS, lots=2, leaf=True)
 def parameter(w: Writer, type_: Type, depth: int) -> Value:
-    if w.result is not None:
+    if w.is_function:
         return local(w, type_, depth)
     if isinstance(type_, DType):
         return w.scalar(cast_name(w, type_), Value(f"s_{type_.name}", type_))
-    name, low, high = w.pick({
-        Kind.BOOL: [("flag", 0, 1)], Kind.INT: [("m", 0, 4), ("wide", -(2**40), 2**40)], Kind.FLOAT: [("a", 0, 0)],
-    }[type_])  # fmt: skip
-    return w.scalar(type_.name.lower(), Value(name, type_, low, high))
+    annotation, name, low, high = w.pick(PARAMETERS[type_])
+    return w.scalar(annotation, Value(name, type_, low, high))
 
 
 WHOLE_LITERALS: Final = (
@@ -177,6 +212,7 @@ FLOAT_LITERALS: Final = (
     "0.5", "1.0", "0.0", "-0.0", "2.0", "-0.75", "0.1", "1e-3", "3.14159", "100.0", "16777217.0", "1e30", "-1e-30",
     "1e-40", "5e-324",
 )  # fmt: skip
+COMPLEX_LITERALS: Final = ("1j", "(1 - 2j)", "0j", "(0.5 + 0.1j)", "(-3 + 1e-3j)", "-2j", "(1e30 + 7j)", "TURN")
 
 
 @makes(any_type, lots=2, leaf=True)
@@ -189,7 +225,12 @@ def constant(w: Writer, type_: Type, depth: int) -> Value:
         case Kind.INT:
             number = w.pick(WHOLE_LITERALS)
             text, number = w.pick(
-                [(f"({number})" if number < 0 else str(number), number), ("FULL", 255), ("WIDE", 2**40)]
+                [
+                    (f"({number})" if number < 0 else str(number), number),
+                    ("FULL", 255),
+                    ("WIDE", 2**40),
+                    ("len(STEPS)", 5),
+                ]
             )
             return Value(text, type_, number, number, True)
         case Kind.FLOAT:
@@ -197,8 +238,12 @@ def constant(w: Writer, type_: Type, depth: int) -> Value:
             named = {"RATE": 0.125, "math.pi": math.pi, "math.inf": math.inf, "math.nan": math.nan}
             bound = named[text] if text in named else float(text)
             return Value(f"({text})", type_, bound, bound, True)
+        case Kind.COMPLEX:
+            return Value(f"({w.pick(COMPLEX_LITERALS)})", type_, constant=True)
         case _ if type_ in SYMBOLS:
             return load(w, type_, 0)
+        case _ if COMPLEX(type_):
+            return Value(f"{cast_name(w, type_)}({w.pick(COMPLEX_LITERALS)})", type_, constant=True)
         case _:
             whole = ("1", "0", str(int(type_.high)), str(int(type_.low)))
             literal = w.pick(FLOAT_LITERALS if type_.kind is Kind.FLOAT else whole)
@@ -209,18 +254,36 @@ def cast_name(w: Writer, dtype: DType) -> str:
     return f"{w.pick(['np', 'torch'])}.{dtype.name}"
 
 
+@makes(python(Kind.BOOL, Kind.INT, Kind.FLOAT))
+def look_up(w: Writer, type_: Type, depth: int) -> Value:
+    """In a table of the module, by constants from either end or by anything whole."""
+    kinds = {bool: Kind.BOOL, int: Kind.INT, float: Kind.FLOAT}
+    text, found = w.pick([(name, [table]) for name, table in TABLES.items() if kinds[type(_first(table))] is type_])
+    is_constant = True
+    while isinstance(found[0], tuple):
+        extent = len(found[0])
+        if w.chance(2):
+            at = w.pick(range(-extent, extent))
+            text, found = f"{text}[{at}]", [row[at] for row in found]
+        else:
+            text = f"{text}[{value(w, w.pick([Kind.INT, *INT_DTYPES]), depth - 1).text} % {extent}]"
+            found, is_constant = [item for row in found for item in row], False
+    return Value(text, type_, min(found), max(found), is_constant)
+
+
+def _first(table: Any) -> Any:
+    return _first(table[0]) if isinstance(table, tuple) else table
+
+
 @makes(python(Kind.INT), lots=4, leaf=True)
 def index(w: Writer, type_: Type, depth: int) -> Value:
     """An element index, an extent or a loop variable."""
-    if w.result is not None:
-        return w.pick(w.counters) if w.counters else constant(w, type_, 0)
-    indices = [Value(name, type_, 0, EXTENT_LIMIT) for _, name in w.axes[::-1]]
-    arrays = w.inputs + w.outputs
-    if arrays and w.chance(4):
-        array = w.pick(arrays)
+    indices = w.indices if w.is_function else [Value(name, type_, 0, EXTENT_LIMIT) for _, name in w.axes[::-1]]
+    if w.arrays and w.chance(4):
+        array = w.pick(w.arrays)
         text = w.pick([f"len({array.name})", f"{array.name}.shape[{w.pick(range(len(array.extents)))}]"])
         return Value(text, type_, 1, EXTENT_LIMIT)
-    return w.pick([*indices, *w.counters])
+    return w.pick([*indices, *w.counters] or [constant(w, type_, 0)])
 
 
 # --- arithmetic ---------------------------------------------------------------------------------------------------
@@ -241,9 +304,8 @@ _COMPUTE: Final[dict[str, Callable[[float, float], float]]] = {
 }  # fmt: skip
 
 
-@makes(NUMERIC, lots=5)
-@makes(python(Kind.INT), lots=3)
-@makes(python(Kind.FLOAT), lots=3)
+@makes(of_kinds(Kind.INT, Kind.FLOAT, Kind.COMPLEX), lots=5)
+@makes(python(Kind.INT, Kind.FLOAT, Kind.COMPLEX), lots=3)
 def arithmetic(w: Writer, type_: Type, depth: int) -> Value:
     a, b = operands(w, type_, depth)
     op = w.pick("+-*")
@@ -253,7 +315,7 @@ def arithmetic(w: Writer, type_: Type, depth: int) -> Value:
     return Value(text, type_)
 
 
-@makes(NUMERIC, lots=2)
+@makes(REAL_NUMBERS, lots=2)
 @makes(python(Kind.INT, Kind.FLOAT))
 def sign(w: Writer, type_: Type, depth: int) -> Value:
     a = value(w, type_, depth - 1)
@@ -264,7 +326,7 @@ def sign(w: Writer, type_: Type, depth: int) -> Value:
     return Value(f"({op}{a.text})" if op != "abs" else f"abs({a.text})", type_, low, high, a.constant)
 
 
-@makes(NUMERIC, lots=2)
+@makes(REAL_NUMBERS, lots=2)
 @makes(python(Kind.INT, Kind.FLOAT))
 def extremum(w: Writer, type_: Type, depth: int) -> Value:
     """`min` and `max` of two or three; among Python's own numbers they return one as it is, so that all have a type."""
@@ -344,6 +406,48 @@ def float_power(w: Writer, type_: Type, depth: int) -> Value:
     a = value(w, type_, depth - 1)
     exponent = w.pick(["2", "0.5", "3", "-1", "-2", "0", "1.5", None])
     return Value(f"({a.text} ** {exponent or meets(value(w, w.pick([type_, Kind.FLOAT]), 0), type_).text})", type_)
+
+
+# --- complex numbers ----------------------------------------------------------------------------------------------
+
+
+@makes(COMPLEX, lots=3)
+def complex_division(w: Writer, type_: Type, depth: int) -> Value:
+    a, b = operands(w, type_, depth)
+    return Value(f"({a.text} / {b.text})", type_)
+
+
+@makes(python(Kind.COMPLEX))
+def python_complex_division(w: Writer, type_: Type, depth: int) -> Value:
+    """By a constant: Python raises where it is zero."""
+    return Value(f"({value(w, type_, depth - 1).text} / {w.pick(['2', '-0.5', '1j', '(3 - 4j)'])})", type_)
+
+
+@makes(COMPLEX, lots=2)
+@makes(python(Kind.COMPLEX))
+def complex_sign(w: Writer, type_: Type, depth: int) -> Value:
+    a = value(w, type_, depth - 1)
+    return Value(w.pick([f"(-{a.text})", f"(+{a.text})", f"{a.text}.conjugate()"]), type_)
+
+
+@makes(COMPLEX, lots=2)
+@makes(python(Kind.COMPLEX))
+def complex_power(w: Writer, type_: Type, depth: int) -> Value:
+    return Value(f"({value(w, type_, depth - 1).text} ** {w.pick([2, 1, 3, 6])})", type_)
+
+
+@makes(python(Kind.COMPLEX), lots=2)
+def of_parts(w: Writer, type_: Type, depth: int) -> Value:
+    parts = [value(w, w.pick(w.real_types), depth - 1).text for _ in range(w.pick([2, 1]))]
+    return Value(f"complex({', '.join(parts)})", type_)
+
+
+@makes(lambda type_: type_ in (F32, F64, Kind.FLOAT), lots=2)
+def part(w: Writer, type_: Type, depth: int) -> Value:
+    """The real or the imaginary part, or the magnitude, at which a Python number can overflow."""
+    whole = value(w, {F32: C64, F64: C128}.get(type_, Kind.COMPLEX), depth - 1).text
+    texts = [f"{whole}.real", f"{whole}.imag", *[f"abs({whole})"] * isinstance(type_, DType)]
+    return Value(w.pick(texts), type_)
 
 
 # --- bits ---------------------------------------------------------------------------------------------------------
@@ -448,7 +552,8 @@ def comparison(w: Writer, type_: Type, depth: int) -> Value:
     first, *rest = operands(w, common, depth)
     if w.chance(5):
         rest.append(value(w, common, depth - 1))
-    links = [f"{w.pick(['<', '<=', '==', '!=', '>', '>='])} {item.text}" for item in rest]
+    signs = ["==", "!="] if kind_of(common) is Kind.COMPLEX else ["<", "<=", "==", "!=", ">", ">="]
+    links = [f"{w.pick(signs)} {item.text}" for item in rest]
     return Value(f"({first.text} {' '.join(links)})", type_, 0, 1)
 
 
@@ -470,7 +575,12 @@ def truth(w: Writer, type_: Type, depth: int) -> Value:
 
 # --- functions and casts ------------------------------------------------------------------------------------------
 
-_FUNCTIONS: Final = tuple(row for row in ROWS.values() if row.rule is Rule.FLOAT)
+_FUNCTIONS: Final = tuple(
+    r for r in ROWS.values() if r.rule is Rule.FLOAT and hasattr(math, r.key.removeprefix("math."))
+)
+_ANALYTIC: Final = tuple(row for row in ROWS.values() if row.rule is Rule.ANALYTIC)
+_OF_CMATH: Final = tuple(row for row in ROWS.values() if row.rule is Rule.COMPLEX)
+_TOTAL_OF_CMATH: Final = ("sqrt", "asin", "acos", "asinh", "acosh")
 # Python's own raise outside their domain; these have none within the bounds of `clamped`.
 _TOTAL: Final = ("sin", "cos", "tanh", "atan", "cbrt", "erf", "erfc", "fabs", "asinh", "atan2", "hypot", "copysign")
 
@@ -485,6 +595,23 @@ def function(w: Writer, type_: Type, depth: int) -> Value:
     arguments = [value(w, w.pick(types), depth - 1) for _ in range(row.arity[0])]
     texts = [clamped(w, a).text if isinstance(type_, Kind) else a.text for a in arguments]
     return Value(f"{row.key}({', '.join(texts)})", type_)
+
+
+@makes(of_kinds(Kind.FLOAT, Kind.COMPLEX))
+def analytic_function(w: Writer, type_: Type, depth: int) -> Value:
+    """NumPy's or torch's, which take complex numbers too."""
+    name = w.pick([name for row in _ANALYTIC for name in row.names])
+    return Value(f"{name.replace('numpy.', 'np.')}({value(w, type_, depth - 1).text})", type_)
+
+
+@makes(lambda type_: type_ in (C64, C128), lots=2)
+@makes(python(Kind.COMPLEX))
+def complex_function(w: Writer, type_: Type, depth: int) -> Value:
+    """`cmath`'s, which make complex numbers of real ones; of Python numbers those that neither raise nor overflow."""
+    is_element = isinstance(type_, DType)
+    name = w.pick([row.key for row in _OF_CMATH] if is_element else [f"cmath.{name}" for name in _TOTAL_OF_CMATH])
+    argument = value(w, w.pick([type_, {C64: F32, C128: F64}.get(type_, Kind.FLOAT)]), depth - 1)
+    return Value(f"{name}({argument.text})", type_)
 
 
 def clamped(w: Writer, number: Value) -> Value:
@@ -512,7 +639,7 @@ def whole(w: Writer, type_: Type, depth: int) -> Value:
 
 @makes(python(Kind.FLOAT), lots=2)
 def as_float(w: Writer, type_: Type, depth: int) -> Value:
-    return Value(f"float({value(w, w.pick(w.types), depth - 1).text})", type_)
+    return Value(f"float({value(w, w.pick(w.real_types), depth - 1).text})", type_)
 
 
 @makes(named, lots=3)
@@ -523,7 +650,7 @@ def cast(w: Writer, type_: Type, depth: int) -> Value:
 
 def convertible(w: Writer, dtype: DType, depth: int) -> Value:
     """Any number, which `dtype` takes: a constant that fits; mostly a float that does, since C++ leaves others open."""
-    number = value(w, w.pick(w.types), depth - 1)
+    number = value(w, w.pick(w.types if dtype.kind is Kind.COMPLEX else w.real_types), depth - 1)
     if number.constant:
         return number if number.fits(dtype) else constant(w, dtype, 0)
     if dtype.kind is Kind.INT and kind_of(number.type) is Kind.FLOAT and not w.chance(6):

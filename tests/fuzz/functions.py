@@ -1,7 +1,9 @@
-"""Device functions: a production that calls one, and writes it where there is none yet.
+"""Device functions: productions that call one, and write it where there is none yet.
 
-Out: `Writer.functions`, the texts of which stand before the kernel. A function takes numbers and knows nothing of the
-kernel around it; some call themselves, as often as their first argument says.
+Out: `Writer.functions`, whose texts stand before the kernel, or first in it. A function takes numbers, by name or by
+default here and there, and arrays with the indices of an element; it knows nothing of the kernel around it but the
+functions before it. Some call themselves, as often as their first argument says. One that writes is called on a line
+of its own: Python and C++ order operands differently, so that it is refused elsewhere.
 """
 
 from __future__ import annotations
@@ -9,48 +11,141 @@ from __future__ import annotations
 from typing import Final
 
 from py2cu.dtypes import Kind
-from tests.fuzz.expressions import any_type, condition, local, makes, value
-from tests.fuzz.statements import assignable, body, leaving
-from tests.fuzz.writer import ALL, LOCAL_LIMIT, SYMBOLS, Function, Type, Value, Writer
+from tests.fuzz.expressions import any_type, condition, local, makes, subscript, value
+from tests.fuzz.statements import assignable, body, leaving, new_local, statement_of
+from tests.fuzz.writer import (
+    ALL,
+    DTYPES,
+    EXTENT_LIMIT,
+    LOCAL_LIMIT,
+    SYMBOLS,
+    Array,
+    Function,
+    Parameter,
+    Type,
+    Value,
+    Writer,
+)
 
-MOST: Final = 3  # of one kernel
+MOST: Final = 4  # of one kernel
+DEFAULTS: Final[dict[Type, tuple[str, ...]]] = {
+    Kind.BOOL: ("True", "False"), Kind.INT: ("2", "-1", "255"), Kind.FLOAT: ("0.5", "-2.0"),
+}  # fmt: skip
 
 
 @makes(any_type)
 def call(w: Writer, type_: Type, depth: int) -> Value:
     """A call, of a new function or of one that is there."""
-    if w.result is not None or type_ in SYMBOLS:
+    function = None if type_ in SYMBOLS else _function(w, type_, writes=False)
+    arguments = function and _arguments(w, function, depth - 1)
+    if not function or arguments is None:
         return local(w, type_, 0)
-    known = [function for function in w.functions if function.result is type_]
-    if len(w.functions) < MOST and (not known or w.chance(4)):
-        known = [_write(w, type_)]
+    return _result(f"{function.name}({arguments})", type_)
+
+
+@statement_of(2)
+def call_that_writes(w: Writer) -> None:
+    """Of a function that stores into an array, for its result or for nothing else."""
+    function = None if w.is_function else _function(w, w.pick([None, *ALL]), writes=True)
+    arguments = function and _arguments(w, function, 1)
+    if not function or arguments is None:
+        return new_local(w)
+    text = f"{function.name}({arguments})"
+    w.add(text if function.result is None else f"{w.declare(_result(text, function.result)).text} = {text}")
+    return None
+
+
+def _function(w: Writer, result: Type | None, *, writes: bool) -> Function | None:
+    """One that is there, or a new one of a kernel that has few."""
+    known = [row for row in w.functions if bool(row.written) is writes and (writes or row.result is result)]
+    if not w.is_function and len(w.functions) < MOST and (not known or w.chance(4)):
+        known = [_write(w, result, writes=writes)]
         w.functions += known
-    if not known:
-        return local(w, type_, 0)
-    function = w.pick(known)
-    arguments = [assignable(w, parameter, depth - 1).text for parameter in function.parameters]
-    if function.recurs:
-        arguments.insert(0, f"{value(w, Kind.INT, depth - 1).text} % 4")
-    return _bounded(f"{function.name}({', '.join(arguments)})", type_)
+    return w.pick(known) if known else None
 
 
-def _bounded(text: str, type_: Type) -> Value:
+def _result(text: str, type_: Type) -> Value:
     bound = {Kind.INT: LOCAL_LIMIT, Kind.BOOL: 1}.get(type_, 0) if isinstance(type_, Kind) else 0
     return Value(text, type_, -bound if type_ is Kind.INT else 0, bound)
 
 
-def _write(w: Writer, result: Type) -> Function:
-    """A function of one to three numbers with a `result`."""
-    parameters = tuple(w.pick([result, *ALL]) for _ in range(w.pick([1, 2, 3])))
-    name, recurs = f"g{len(w.functions) + 1}", w.chance(3)
-    inner = Writer(w.draw, result=result)
-    names = [inner.declare(Value("", parameter)).text for parameter in parameters]
+# --- calls --------------------------------------------------------------------------------------------------------
+
+
+def _arguments(w: Writer, function: Function, depth: int) -> str | None:
+    """What a call gives; None where no array here is one that the function takes."""
+    given = [f"{value(w, Kind.INT, depth).text} % 4"] * function.recurs
+    for parameters, arrays in ((function.read, w.inputs + w.buffers), (function.written, w.outputs + w.buffers)):
+        for parameter in parameters:
+            known = [a for a in arrays if a.dtype is parameter.dtype and len(a.own) == len(parameter.own)]
+            if not known:
+                return None
+            array = w.pick(known)
+            given += [array.name, *_element(w, array, depth, anywhere=array.private or parameters is function.read)]
+    return ", ".join([*given, *_numbers(w, function, depth)])
+
+
+def _element(w: Writer, array: Array, depth: int, *, anywhere: bool) -> list[str]:
+    """The indices of an element, this thread's own or any. One that is passed is not known to count from the end."""
+    indices = [subscript(w, array, axis, depth) if anywhere else own for axis, own in enumerate(array.own)]
+    return [f"{array.name}.shape[{axis}] - 1" if text == "-1" else text for axis, text in enumerate(indices)]
+
+
+def _numbers(w: Writer, function: Function, depth: int) -> list[str]:
+    """By place at first, then by name in any order; those that have a default are left out here and there."""
+    count = len(function.parameters)
+    by_place = count - w.pick([0, 0, *range(count + 1)])
+    given = [assignable(w, parameter.type, depth).text for parameter in function.parameters[:by_place]]
+    named = [
+        f"{parameter.name}={assignable(w, parameter.type, depth).text}"
+        for parameter in function.parameters[by_place:]
+        if not parameter.default or w.chance(2)
+    ]
+    return [*given, *(named[::-1] if w.chance(2) else named)]
+
+
+# --- functions ----------------------------------------------------------------------------------------------------
+
+
+def _write(w: Writer, result: Type | None, *, writes: bool) -> Function:
+    """A function of some arrays and one to three numbers."""
+    name, recurs = f"g{len(w.functions) + 1}", result is not None and w.chance(3)
+    read = _array(w.readable(w.pick(DTYPES)), "x") if w.chance(3) else ()
+    written = _array(w.writable(w.pick(DTYPES)), "y") if writes else ()
+    inner = Writer(w.draw, is_function=True, result=result, functions=list(w.functions))
+    inner.inputs, inner.outputs = [*read], [*written]
+    inner.indices = [Value(index, Kind.INT, 0, EXTENT_LIMIT) for array in (*read, *written) for index in array.own]
+    parameters = _parameters(inner, result)
+    passed = [text for array in (*read, *written) for text in (array.name, *array.own)]
     if recurs:
         with inner.block("if k <= 0:"):
             inner.add(leaving(inner))
-    body(inner, most=2)
-    again = f"{name}(k - 1, {', '.join(assignable(inner, parameter, 1).text for parameter in parameters)})"
-    last = assignable(inner, result, 1).text
-    inner.add(f"return {again} if {condition(inner, 1)} else {last}" if recurs else leaving(inner))
-    head = f"def {name}({', '.join(['k'] * recurs + names)}):"
-    return Function(name, parameters, result, recurs, (head, *inner.lines))
+    body(inner, most=4 if writes else 2)
+    last = leaving(inner)
+    if recurs:
+        numbers = [assignable(inner, parameter.type, 1).text for parameter in parameters]
+        again = f"{name}({', '.join(['k - 1', *passed, *numbers])})"
+        last = f"return {again} if {condition(inner, 1)} else {last.removeprefix('return ')}"
+    inner.add(last)
+    heads = ", ".join(["k"] * recurs + passed + [parameter.head for parameter in parameters])
+    return Function(name, read, written, parameters, result, recurs, (f"def {name}({heads}):", *inner.lines))
+
+
+def _array(given: Array | None, name: str) -> tuple[Array, ...]:
+    """The parameter for an array like `given`, of which the function is told an element."""
+    if given is None:
+        return ()
+    own = tuple(f"{name}_{letter}" for letter in "ijkl"[: len(given.own)])
+    return (Array(name, given.dtype, given.extents, own),)
+
+
+def _parameters(inner: Writer, result: Type | None) -> tuple[Parameter, ...]:
+    """One to three numbers, in scope; the last ones may have defaults."""
+    types = [inner.pick([*[result] * (result is not None), *ALL]) for _ in range(inner.pick([1, 2, 3]))]
+    parameters: list[Parameter] = []
+    for place, type_ in enumerate(types):
+        may_default = all(later in DEFAULTS for later in types[place:])
+        has_default = bool(parameters and parameters[-1].default) or (may_default and inner.chance(2))
+        default = inner.pick(DEFAULTS[type_]) if has_default else ""
+        parameters.append(Parameter(inner.declare(Value("", type_)).text, type_, default))
+    return tuple(parameters)

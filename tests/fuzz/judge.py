@@ -19,11 +19,11 @@ from py2cu.ir.signature import Signature
 from py2cu.kernels import Kernel
 from py2cu.pipeline import translate_file
 from py2cu.runtime.check import check_kernel
-from py2cu.runtime.inputs import TAME, Case, make_case
+from py2cu.runtime.inputs import TAME, Case, choose_constexprs, make_case
 from py2cu.runtime.simulate import bind_dims
 from py2cu.source import SourceFile
 from py2cu.translation import Translation
-from tests.fuzz.kernels import NAME, PRELUDE
+from tests.fuzz.kernels import NAME, PRELUDE, VALUES
 from tests.fuzz.libraries import CompileFailure, Device, Run, Setting, build
 
 
@@ -106,7 +106,7 @@ def translate(source: str, device: Device) -> Translation | Verdict:
     """The translation, or the verdict where there is none."""
     file = SourceFile(f"{NAME}.py", PRELUDE + source)
     try:
-        first, second = (translate_file(file, targets=device.targets) for _ in range(2))
+        first, second = (translate_file(file, targets=device.targets, values=VALUES) for _ in range(2))
     except TranslationError as error:
         codes = sorted({item.code for item in error.diagnostics})
         return Verdict(Outcome.REFUSED, f"{' '.join(codes)}: {error.diagnostics[0].message}")
@@ -172,7 +172,8 @@ def cases(signature: Signature) -> Iterator[Case]:
 def _cases(signature: Signature) -> Iterator[Case]:
     names = {dim.name for dim in signature.dims} | {name for name in PLAN[0][0] if _reads(signature, name)}
     for seed, (sizes, values) in enumerate(PLAN):
-        case = make_case(signature, {name: sizes[name] for name in sizes if name in names}, values, seed)
+        chosen_sizes = {name: sizes[name] for name in sizes if name in names} | choose_constexprs(signature, seed)
+        case = make_case(signature, chosen_sizes, values, seed)
         assert case is not None
         chosen = {"wide": WIDE[seed % len(WIDE)], "a": FLOATS[seed % len(FLOATS)]}
         given = {name: chosen.get(name, argument) for name, argument in case.arguments.items()}

@@ -11,21 +11,24 @@ from typing import Any, Final
 from hypothesis import strategies
 
 import tests.fuzz.functions  # noqa: F401 - the production that calls them
-from tests.fuzz.expressions import CONSTANTS, value
+from tests.fuzz.expressions import CONSTANTS, TABLES, value
 from tests.fuzz.statements import body
-from tests.fuzz.writer import AXES, DTYPES, SYMBOLS, Writer
+from tests.fuzz.writer import AXES, DTYPES, SYMBOLS, TILES, Writer
 
 BLOCKS: Final = {1: (4,), 2: (4, 2), 3: (4, 2, 2)}
 NAME: Final = "f"  # of every kernel
+VALUES: Final = {"tile": TILES}  # of template arguments
 PRELUDE: Final = "\n".join([
     "from __future__ import annotations",
+    "import cmath",
     "import math",
     "import numpy as np",
     "import torch",
     f"from jaxtyping import {', '.join(row.jaxtyping for row in (*DTYPES, *SYMBOLS))}",
     "from torch import Tensor",
-    "from py2cu import Index, blockDim, blockIdx, kernel, threadIdx",
+    "from py2cu import Constexpr, Index, blockDim, blockIdx, kernel, local, threadIdx",
     *(f"{name} = {text}" for name, (_, text) in CONSTANTS.items()),
+    *(f"{name} = {table}" for name, table in TABLES.items()),
     "",
     "",
 ])  # fmt: skip
@@ -42,8 +45,9 @@ def kernels(draw: Callable[[Any], Any]) -> str:
     for array in w.outputs or [w.output(w.pick(w.dtypes))]:
         if w.chance(2) or len(w.outputs) == 1:
             w.add(f"{array.element} = {value(w, array.dtype, 2).text}")
-    functions = (line for function in w.functions for line in (*function.lines, ""))
-    return "\n".join([*functions, *_head(w, is_index), *(() if is_index else _indices(w)), *w.lines, ""])
+    functions = [line for function in w.functions for line in (*function.lines, "")]
+    before, within = ([], ["    " * bool(line) + line for line in functions]) if w.chance(4) else (functions, [])
+    return "\n".join([*before, *_head(w, is_index), *within, *(() if is_index else _indices(w)), *w.lines, ""])
 
 
 def _head(w: Writer, is_index: bool) -> list[str]:

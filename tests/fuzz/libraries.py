@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import torch
 
-from py2cu.dtypes import DTYPES
+from py2cu.dtypes import C64, C128, DTYPES
 from py2cu.runtime import toolchain
 from py2cu.targets.cpu import DIALECT
 from py2cu.translation import Artifacts, TargetName, Translation
@@ -69,17 +69,24 @@ def _half(dtype: torch.dtype) -> Callable[[float], ctypes.c_int16]:
     return lambda value: ctypes.c_int16(torch.tensor(value, dtype=dtype).view(torch.int16).item())
 
 
+def _parts(part: Callable[[float], Any]) -> Callable[[complex], Any]:
+    """A complex number, for which C++ has the two of its parts."""
+    return lambda value: (part * 2)(value.real, value.imag)
+
+
 _C: Final[Mapping[str, Callable[[Any], Any]]] = {
     "__half": _half(torch.float16), "c10::Half": _half(torch.float16),
     "__nv_bfloat16": _half(torch.bfloat16), "c10::BFloat16": _half(torch.bfloat16),
     "bool": ctypes.c_bool, "int": ctypes.c_int, "int64_t": ctypes.c_int64, "int32_t": ctypes.c_int32,
     "int16_t": ctypes.c_int16, "int8_t": ctypes.c_int8, "uint8_t": ctypes.c_uint8, "uint16_t": ctypes.c_uint16,
     "uint32_t": ctypes.c_uint32, "uint64_t": ctypes.c_uint64, "float": ctypes.c_float, "double": ctypes.c_double,
+    C64.c: _parts(ctypes.c_float), DIALECT.spell(C64): _parts(ctypes.c_float),
+    C128.c: _parts(ctypes.c_double), DIALECT.spell(C128): _parts(ctypes.c_double),
 }  # fmt: skip
 _SPELLINGS: Final = {getattr(torch, row.name): (row.c, DIALECT.spell(row)) for row in DTYPES}
 _DECLARED: Final = re.compile(r"^(void|cudaError_t) (\w+_launch)\(\s*([^;]*?)\);", re.MULTILINE | re.DOTALL)
 _INSTANTIATED: Final = re.compile(
-    r"^template (void|cudaError_t) (\w+_launch<[^>]*>)\(\s*([^;]*?)\);", re.MULTILINE | re.DOTALL
+    r"^template (void|cudaError_t) (\w+_launch<[^(]*>)\(\s*([^;]*?)\);", re.MULTILINE | re.DOTALL
 )
 
 
@@ -92,7 +99,7 @@ class Launcher:
 
     @classmethod
     def all_of(cls, texts: Artifacts, is_cuda: bool) -> tuple[Launcher, ...]:
-        """The launchers that choose their own grid: one, or those of a generic kernel for every dtype."""
+        """The launchers that choose their own grid: one, or those of a template for all that it is instantiated for."""
         found = _INSTANTIATED.findall(texts.kernel.text) or _DECLARED.findall(texts.header.text)
         result = "cudaError_t" if is_cuda else "void"  # an emulated text has both
         return tuple(
@@ -108,8 +115,11 @@ class Launcher:
         body = f"return {call};" if returns else f"{call}; return 0;"
         return f'extern "C" __attribute__((visibility("default"))) int {function}(void** a) {{ {body} }}'
 
-    def takes(self, arguments: Mapping[str, Any]) -> bool:
-        """Whether the arrays among `arguments` are of its types."""
+    def takes(self, arguments: Mapping[str, Any], constexprs: Sequence[str]) -> bool:
+        """Whether it is for the dtypes and the template arguments, which are called `constexprs`, of `arguments`."""
+        values = self.name.partition("<")[2].rstrip(">").split(", ")
+        if any(str(arguments[name]).lower() != value for name, value in zip(constexprs, values, strict=False)):
+            return False
         pointers = (
             (type_.removeprefix("const ").rstrip("* "), name) for type_, name in self.parameters if "*" in type_
         )
@@ -146,7 +156,11 @@ def build(translations: Sequence[Translation], setting: Setting) -> list[Run]:
             raise CompileFailure(done.stderr or done.stdout)
         loaded = ctypes.CDLL(str(library))
     return [
-        _runner({launcher: loaded[_bridge(number, place)] for place, launcher in enumerate(several)}, device)
+        _runner(
+            {launcher: loaded[_bridge(number, place)] for place, launcher in enumerate(several)},
+            [*translations[number].signatures[0].constexprs],
+            device,
+        )
         for number, several in enumerate(launchers)
     ]
 
@@ -191,9 +205,9 @@ def _compiler(setting: Setting) -> list[str]:
     ]  # fmt: skip
 
 
-def _runner(functions: Mapping[Launcher, Any], device: Device) -> Run:
+def _runner(functions: Mapping[Launcher, Any], constexprs: Sequence[str], device: Device) -> Run:
     def run(arguments: Mapping[str, Any]) -> None:
-        launcher, function = next(row for row in functions.items() if row[0].takes(arguments))
+        launcher, function = next(row for row in functions.items() if row[0].takes(arguments, constexprs))
         values = launcher.pack(arguments)
         error = function((ctypes.c_void_p * len(values))(*(ctypes.addressof(value) for value in values)))
         if error:

@@ -6,25 +6,30 @@ says how many lots it has and where it can stand.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from py2cu.dtypes import BOOL, DType, Kind
+from py2cu.dtypes import BOOL, F64, DType, Kind
 from tests.fuzz.expressions import (
+    FLOAT_DTYPES,
     INT_DTYPES,
+    cast_name,
     condition,
     convertible,
+    index,
     kind_of,
     meeting,
     meets,
     odd,
+    own_element,
     pairs,
     value,
 )  # fmt: skip
-from tests.fuzz.writer import DTYPES, EXTENT_LIMIT, LOCAL_LIMIT, Type, Value, Writer, fitted
+from tests.fuzz.writer import DTYPES, EXTENT_LIMIT, LIMIT, LOCAL_LIMIT, SYMBOLS, Array, Type, Value, Writer, fitted
 
 Write = Callable[[Writer], None]
 
@@ -90,19 +95,57 @@ def assignable(w: Writer, type_: Type, depth: int = 2) -> Value:
 
 @statement_of(5)
 def store(w: Writer) -> None:
-    """Into an output, any number."""
-    if w.result is not None:
-        return new_local(w)
+    """Into an output or an array of the thread's own, any number."""
     dtype = w.pick(w.dtypes)
+    array = w.writable(dtype)
+    if array is None:
+        return new_local(w)
     number = convertible(w, dtype, 3)
-    w.add(f"{w.output(dtype).element} = {number.text}")
+    w.add(f"{own_element(w, array)} = {number.text}")
+    return None
+
+
+@statement_of(2)
+def local_array(w: Writer) -> None:
+    """Made outside loops and branches, and filled: its elements are unset."""
+    if w.indent > 1:
+        return store(w)
+    extents = w.pick([("3",), ("2", "3"), ("1",), ("SIDE * 2",), *[("tile",), ("2", "tile")] * (not w.is_function)])
+    if "tile" in extents:
+        w.scalar("Constexpr[int]", Value("tile", Kind.INT))
+    dtype, name = w.pick(w.dtypes), w.fresh("v")
+    type_ = f"{w.input(dtype).name}.dtype" if dtype.variable else w.pick([cast_name(w, dtype), repr(dtype.name)])
+    shape = extents[0] if len(extents) == 1 else f"({', '.join(extents)})"
+    w.add(f"{name} = local({shape}, {type_})")
+    array = Array(name, dtype, extents, tuple(w.pick(["0", "-1"]) for _ in extents), private=True)
+    counters = [w.fresh("k") for _ in extents]
+    with contextlib.ExitStack() as stack:
+        for counter, extent in zip(counters, extents, strict=True):
+            stack.enter_context(w.block(f"for {counter} in range({extent}):"))
+            w.counters.append(Value(counter, Kind.INT, 0, EXTENT_LIMIT))
+        w.add(f"{name}[{', '.join(counters)}] = {convertible(w, dtype, 2).text}")
+    w.buffers.append(array)
     return None
 
 
 @statement_of(6)
 def new_local(w: Writer) -> None:
+    """Annotated here and there, as what it is."""
     number = assignable(w, w.pick(w.types))
-    w.add(f"{w.declare(number).text} = {number.text}")
+    annotation = ""
+    if number.type not in SYMBOLS and w.chance(4):
+        annotation = f": {cast_name(w, number.type) if isinstance(number.type, DType) else number.type.name.lower()}"
+    w.add(f"{w.declare(number).text}{annotation} = {number.text}")
+
+
+@statement_of()
+def deleted_local(w: Writer) -> None:
+    """One of this block, out of scope from here on."""
+    if len(w.scope) == w.outer:
+        return new_local(w)
+    local = w.scope.pop(w.pick(range(w.outer, len(w.scope))))
+    w.add(f"del {local.text}")
+    return None
 
 
 @statement_of(3)
@@ -127,10 +170,25 @@ def tuple_assignment(w: Writer) -> None:
 
 
 def _unpack(w: Writer, numbers: Sequence[Value], whole: str) -> None:
-    names = [w.fresh() for _ in numbers]
-    w.add(f"{', '.join(names)} = {whole}")
-    for name, number in zip(names, numbers, strict=True):
-        w.declare(number, name)
+    """Into new locals, and elements of arrays here and there."""
+    targets = [_target(w, number.type) for number in numbers]
+    w.add(f"{', '.join(targets)} = {whole}")
+    for target, number in zip(targets, numbers, strict=True):
+        if "[" not in target:
+            w.declare(number, target)
+
+
+def _target(w: Writer, type_: Type) -> str:
+    array = w.writable(type_) if isinstance(type_, DType) and w.chance(4) else None
+    return own_element(w, array) if array else w.fresh()
+
+
+@statement_of()
+def quotient_and_rest(w: Writer) -> None:
+    type_ = w.pick([Kind.INT, *INT_DTYPES, *FLOAT_DTYPES])
+    a, b = assignable(w, type_), value(w, type_, 1)
+    divisor = str(w.pick([2, 3, 7])) if type_ is Kind.INT else b.text if type_ in FLOAT_DTYPES else odd(b).text
+    _unpack(w, [a, a], f"divmod({a.text}, {divisor})")
 
 
 @statement_of(2)
@@ -151,24 +209,25 @@ def tuple_local(w: Writer) -> None:
 @statement_of(2)
 def function_of_two(w: Writer) -> None:
     """A function in the kernel that returns a tuple, called at once."""
-    if w.indent > 1 or w.result is not None:
+    if w.indent > 1 or w.is_function:
         return tuple_assignment(w)
     type_, function = w.pick(w.types), w.fresh("pair")
+    test = "a == b" if kind_of(type_) is Kind.COMPLEX else "a < b"
     numbers = [assignable(w, type_), assignable(w, type_)]
     w.add(f"def {function}(a, b):")
-    w.add(f"    return {w.pick(['b, a', '(a, b) if a < b else (b, a)', 'a, b if b > a else a'])}")
+    w.add(f"    return {w.pick(['b, a', f'(a, b) if {test} else (b, a)', f'a, b if {test} else a'])}")
     return _unpack(w, numbers, f"{function}({', '.join(number.text for number in numbers)})")
 
 
 @statement_of(2)
 def swap(w: Writer) -> None:
-    """Of locals of one type, or of one and an element of an output."""
-    if not w.scope:
+    """Of locals and elements of one type."""
+    first = w.pick([*w.scope, *[Value(own_element(w, array), array.dtype) for array in w.buffers]] or [None])
+    if first is None:
         return new_local(w)
-    first = w.pick(w.scope)
     others = [local.text for local in w.locals_of(first.type) if local is not first]
-    if isinstance(first.type, DType) and w.result is None:
-        others.append(w.output(first.type).element)
+    array = w.writable(first.type) if isinstance(first.type, DType) else None
+    others += [own_element(w, array)] if array else []
     if not others:
         return new_local(w)
     pair = [first.text, w.pick(others)]
@@ -179,7 +238,7 @@ def swap(w: Writer) -> None:
 @statement_of()
 def shape(w: Writer) -> None:
     """Extents, unpacked."""
-    arrays = [array for array in w.inputs + w.outputs if len(array.extents) > 1]
+    arrays = [array for array in w.arrays if len(array.extents) > 1]
     if not arrays:
         return new_local(w)
     array = w.pick(arrays)
@@ -193,10 +252,10 @@ def shape(w: Writer) -> None:
 def update(w: Writer) -> None:
     """`+=` and its kin, of a local or of an element of an output."""
     places = [local for local in w.scope if local.type not in (Kind.BOOL, BOOL) and "extent" not in local.text]
-    places += [Value(array.element, array.dtype) for array in w.outputs if array.dtype is not BOOL]
-    if not places and w.result is not None:
+    places += [Value(own_element(w, array), array.dtype) for array in w.outputs + w.buffers if array.dtype is not BOOL]
+    if not places and w.is_function:
         return new_local(w)
-    place = w.pick(places or [Value(w.output(DTYPES[-1]).element, DTYPES[-1])])
+    place = w.pick(places or [Value(w.output(F64).element, F64)])
     w.add(f"{place.text} {_operation(w, place)}")
     return None
 
@@ -212,8 +271,10 @@ def _operation(w: Writer, place: Value) -> str:
     others = [b for a, b in pairs(type_) if a is type_]
     number = meets(value(w, w.pick(others), 2), type_)
     simple = f"{w.pick('+-*')}= {number.text}"
-    if type_ is Kind.FLOAT:
+    if type_ in (Kind.FLOAT, Kind.COMPLEX):
         return simple
+    if kind is Kind.COMPLEX:
+        return w.pick([simple, f"/= {number.text}", f"**= {w.pick([2, 3])}"])
     if kind is Kind.FLOAT:
         return w.pick([simple, f"{w.pick(['/', '//', '%'])}= {number.text}", f"**= {w.pick([2, 0.5])}"])
     divisor = odd(value(w, type_, 1)).text
@@ -293,7 +354,7 @@ def for_loop(w: Writer) -> None:
 
 def _bounds(w: Writer) -> tuple[str, int, int]:
     whole = value(w, w.pick([Kind.INT, *INT_DTYPES]), 1)
-    starts = [("0", 1), ("-1", 1), ("4", -1), *([("m", 2), ("m", -3)] if w.result is None else [])]
+    starts = [("0", 1), ("-1", 1), ("4", -1), *([("m", 2), ("m", -3)] if not w.is_function else [])]
     start, step = w.pick(starts)
     if start == "m":
         w.scalar("int", Value("m", Kind.INT, 0, 4))
@@ -308,6 +369,14 @@ def _loop(w: Writer, head: str, counter: Value) -> None:
             w.add(f"{counter.text} = {fitted(value(w, Kind.INT, 1), counter.low, counter.high).text}")
         body(w)
     w.loops -= 1
+    _otherwise(w)
+
+
+def _otherwise(w: Writer) -> None:
+    """What is done after a loop that no `break` left."""
+    if w.chance(4):
+        with w.block("else:"):
+            body(w)
 
 
 @statement_of(2, nests=True, loops=True)
@@ -325,6 +394,7 @@ def while_loop(w: Writer) -> None:
         w.add(f"{left} -= 1")
         body(w)
     w.loops -= 1
+    _otherwise(w)
 
 
 @statement_of(3, loops=True, nests=True)
@@ -336,11 +406,18 @@ def accumulation(w: Writer) -> None:
     w.add(f"{name} = {'1' if kind is Kind.INT else '0.0'}")
     with w.block(f"for {w.fresh('k')} in range({w.pick([2, 1, 3])}):"):
         number = value(w, dtype, 2)
-        w.add(w.pick([f"{name} += {number.text}", f"{name} = max({name}, {number.text})"]))
+        texts = [f"{name} += {number.text}", f"{name} = max({name}, {number.text})"]
+        w.add(texts[0] if dtype.kind is Kind.COMPLEX else w.pick(texts))
     w.declare(Value(name, type_), name)
 
 
 # --- what changes nothing -----------------------------------------------------------------------------------------
+
+
+@statement_of()
+def assertion(w: Writer) -> None:
+    """One that holds."""
+    w.add(f"assert {condition(w, 1)} or {index(w, Kind.INT, 0).text} > {-LIMIT}{w.pick(['', ', ' + repr('as it is')])}")
 
 
 @statement_of()

@@ -14,23 +14,22 @@ from typing import Any, Final, TypeVar
 
 from hypothesis import strategies
 
-from py2cu.dtypes import DTYPES as EVERY_DTYPE
-from py2cu.dtypes import F16, GENERIC, I8, DType, Kind, TypeVariable
+from py2cu.dtypes import C64, DTYPES, F16, GENERIC, I8, DType, Kind, TypeVariable
 
 Option = TypeVar("Option")
 Type = DType | Kind  # an element of a dtype, or a Python number of a kind
 
-NUMBERS: Final = (Kind.BOOL, Kind.INT, Kind.FLOAT)
-DTYPES: Final = tuple(row for row in EVERY_DTYPE if row.kind is not Kind.COMPLEX)  # random kernels are real
+NUMBERS: Final = (Kind.BOOL, Kind.INT, Kind.FLOAT, Kind.COMPLEX)
 ALL: Final[tuple[Type, ...]] = (*DTYPES, *NUMBERS)
 # Type variables, as the dtype of the least range that they stand for: what fits that fits all.
 SYMBOLS: Final = tuple(
     replace(least, jaxtyping=name, variable=TypeVariable("T", name, GENERIC[name]))
-    for name, least in (("Float", F16), ("Int", I8))
+    for name, least in (("Float", F16), ("Int", I8), ("Complex", C64))
 )
 LIMIT: Final = 2**62  # Python integers stay below: they are exact to 64 bits only
 LOCAL_LIMIT: Final = 2**45  # what is assigned to an integer local; its updates in loops add less than this again
 EXTENT_LIMIT: Final = 64
+TILES: Final = (3, 1)  # the values of the template argument `tile`
 AXES: Final = (("n", "i"), ("m", "j"), ("p", "l"))  # of the launch, fastest first: extent and index
 _below = functools.cache(lambda count: strategies.integers(0, count - 1))
 
@@ -54,17 +53,21 @@ class Value:
 
     def fits(self, dtype: DType) -> bool:
         """True where an element of `dtype` holds every value of this Python number."""
-        return dtype.kind is Kind.FLOAT or (dtype.low <= self.low and self.high <= dtype.high)
+        return dtype.kind >= Kind.FLOAT or (dtype.low <= self.low and self.high <= dtype.high)
 
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """An array parameter: an extent an axis, and the text that indexes this thread's own element there."""
+    """An array: an extent an axis, and the text that indexes this thread's own element there.
+
+    All elements of a `private` one, which `local` makes, are this thread's own.
+    """
 
     name: str
     dtype: DType
     extents: tuple[str, ...]
     own: tuple[str, ...]
+    private: bool = False
 
     @property
     def annotation(self) -> str:
@@ -76,12 +79,30 @@ class Array:
 
 
 @dataclass(frozen=True, slots=True)
-class Function:
-    """A device function: the types that its calls give it, and its text. `recurs`: it takes how deep, before them."""
+class Parameter:
+    """A number that a device function takes; its default, where it has one."""
 
     name: str
-    parameters: tuple[Type, ...]
-    result: Type
+    type: Type
+    default: str
+
+    @property
+    def head(self) -> str:
+        return f"{self.name}={self.default}" if self.default else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A device function: what its calls give it, and its text. `recurs`: it takes how deep, before all.
+
+    Of an array, `own` are the names of the indices that follow it.
+    """
+
+    name: str
+    read: tuple[Array, ...]
+    written: tuple[Array, ...]
+    parameters: tuple[Parameter, ...]
+    result: Type | None
     recurs: bool
     lines: tuple[str, ...]
 
@@ -93,13 +114,17 @@ class Writer:
     draw: Callable[[Any], Any]
     rank: int = 1
     symbol: DType | None = None  # the type variable of a generic kernel
-    result: Type | None = None  # of a device function, which has no arrays and no parameters of the kernel's
-    functions: list[Function] = field(default_factory=list)  # that the kernel calls
+    is_function: bool = False  # a device function, which has no arrays or scalars but its parameters
+    result: Type | None = None  # of a device function
+    indices: list[Value] = field(default_factory=list)  # of elements that a device function is told
+    functions: list[Function] = field(default_factory=list)  # that may be called
     lines: list[str] = field(default_factory=list)
     inputs: list[Array] = field(default_factory=list)
     outputs: list[Array] = field(default_factory=list)
+    buffers: list[Array] = field(default_factory=list)  # that `local` made
     scalars: dict[str, str] = field(default_factory=dict)  # annotations by name
     scope: list[Value] = field(default_factory=list)  # locals that are surely assigned here
+    outer: int = 0  # of them, those that were so before this block
     counters: list[Value] = field(default_factory=list)  # loop variables that may be rebound here
     indent: int = 1
     loops: int = 0  # around this place
@@ -108,6 +133,10 @@ class Writer:
     @property
     def types(self) -> tuple[Type, ...]:
         return (*ALL, *[self.symbol] * 4) if self.symbol else ALL
+
+    @property
+    def real_types(self) -> tuple[Type, ...]:
+        return tuple(row for row in self.types if (row.kind if isinstance(row, DType) else row) is not Kind.COMPLEX)
 
     @property
     def dtypes(self) -> tuple[DType, ...]:
@@ -134,13 +163,14 @@ class Writer:
     def block(self, head: str) -> Iterator[None]:
         """What is assigned under `head` is not surely assigned after it."""
         self.add(head)
-        kept, length = (list(self.scope), list(self.counters)), len(self.lines)
+        kept, length = (list(self.scope), list(self.counters), self.outer), len(self.lines)
         self.indent += 1
+        self.outer = len(self.scope)
         yield
         if len(self.lines) == length:
             self.add("pass")
         self.indent -= 1
-        self.scope, self.counters = kept
+        self.scope, self.counters, self.outer = kept
 
     def fresh(self, prefix: str = "t") -> str:
         self.names += 1
@@ -158,7 +188,25 @@ class Writer:
     def locals_of(self, type_: Type) -> list[Value]:
         return [local for local in self.scope if local.type is type_]
 
-    # --- parameters ---
+    # --- arrays and parameters ---
+
+    @property
+    def arrays(self) -> list[Array]:
+        return self.inputs + self.outputs + self.buffers
+
+    def readable(self, dtype: DType) -> Array | None:
+        """An array of `dtype` of which every element may be read; a kernel gets an input for it."""
+        at_hand = self.buffers + self.inputs if self.is_function else self.buffers
+        return self._among(at_hand, dtype) or (None if self.is_function else self.input(dtype))
+
+    def writable(self, dtype: DType) -> Array | None:
+        """An array of `dtype` of which this thread may write elements of its own; a kernel gets an output for it."""
+        at_hand = self.buffers + self.outputs if self.is_function else self.buffers
+        return self._among(at_hand, dtype) or (None if self.is_function else self.output(dtype))
+
+    def _among(self, arrays: Sequence[Array], dtype: DType) -> Array | None:
+        known = [array for array in arrays if array.dtype is dtype]
+        return self.pick(known) if known and (self.is_function or self.chance(2)) else None
 
     @property
     def axes(self) -> tuple[tuple[str, str], ...]:
@@ -180,11 +228,15 @@ class Writer:
             ((extent,), (index,)),
             (tuple(e for e, _ in whole), tuple(i for _, i in whole)),
             (("3", extent), ("-1", index)),
+            (("tile", extent), ("tile - 1", index)),
             ((extent, "q"), (index, "0")),
             ((f"2*{extent}",), (f"2 * {index} + 1",)),
             (("q",), ("-1",)),
         ]
-        return Array(name, dtype, *self.pick(shapes))
+        array = Array(name, dtype, *self.pick(shapes))
+        if "tile" in array.extents:
+            self.scalar("Constexpr[int]", Value("tile", Kind.INT))
+        return array
 
     def output(self, dtype: DType) -> Array:
         """An array of `dtype` of which every thread owns elements, to be written."""

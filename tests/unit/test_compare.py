@@ -203,6 +203,24 @@ def test_an_element_that_python_does_not_write_is_found():
     assert failure.line is None
 
 
+@pytest.mark.parametrize(("value", "is_fine"), [(math.nan, True), (0.5, False)])
+def test_a_path_in_doubt_leaves_its_thread_open(value, is_fine):
+    """The sign of a NaN is open, and with it what is written and what is written again."""
+
+    def python(i, x, out):
+        out[0, i] = 1.0
+        if torch.signbit(x[i]):
+            out[0, i] = 2.0
+            out[1, i] = 3.0
+
+    def compiled(x, out):
+        out.copy_(torch.tensor([[2.0], [3.0]]))
+
+    sig = signature([array("x", "float32", "n"), array("out", "float32", "2 n", Role.INOUT)], indices="i=n")
+    case = given_case(sig, {"x": torch.tensor([value]), "out": torch.zeros(2, 1)})
+    assert check_kernel(FakeKernel(python, sig, compiled), [case]).ok is is_fine
+
+
 def test_a_changed_input_is_found():
     def compiled(x, out):
         affine_compiled(x, out)
