@@ -108,10 +108,10 @@ class Launcher:
             if returned == result and "dim3 grid" not in text.lower()
         )
 
-    def bridge(self, function: str, space: str, returns: bool) -> str:
+    def bridge(self, function: str, returns: bool) -> str:
         """The C function in front of it."""
         values = [f"*static_cast<{type_}*>(a[{place}])" for place, (type_, _) in enumerate(self.parameters)]
-        call = f"{space}::{self.name}({', '.join([*values, 'nullptr'] if returns else values)})"
+        call = f"{self.name}({', '.join([*values, 'nullptr'] if returns else values)})"
         body = f"return {call};" if returns else f"{call}; return 0;"
         return f'extern "C" __attribute__((visibility("default"))) int {function}(void** a) {{ {body} }}'
 
@@ -176,7 +176,7 @@ def _artifacts(translation: Translation, device: Device) -> Artifacts:
 
 
 def _one_text(texts: Sequence[Artifacts], launchers: Sequence[tuple[Launcher, ...]], is_cuda: bool) -> str:
-    """The includes first, then each kernel in a namespace of its own, then the bridges."""
+    """The includes first, then each kernel in a namespace of its own, its bridges with it."""
     includes: dict[str, None] = {}
     bodies: list[str] = []
     for number, text in enumerate(texts):
@@ -186,9 +186,9 @@ def _one_text(texts: Sequence[Artifacts], launchers: Sequence[tuple[Launcher, ..
                 includes[line] = None
             elif not line.startswith(('#include "', "#pragma once")):
                 bodies.append(line)
-        bodies.append("}")
         for place, launcher in enumerate(launchers[number]):
-            bodies.append(launcher.bridge(_bridge(number, place), f"kernel_{number}", is_cuda))
+            bodies.append(launcher.bridge(_bridge(number, place), is_cuda))
+        bodies.append("}")
     return "\n".join([*includes, *bodies, ""])
 
 
