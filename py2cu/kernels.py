@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, overload
 
-from py2cu.live import called_functions, constants, surroundings, written
+from py2cu.live import called, called_functions, constants, surroundings, written
 from py2cu.options import NO_VALUES, Block, KernelOptions, Size, Values
 
 if TYPE_CHECKING:
@@ -367,17 +367,16 @@ def python_text(function: FunctionType) -> str:
 
 def _fingerprint(file: SourceFile, function: FunctionType, options: KernelOptions, values: Values) -> str:
     """What a translation depends on: the source, the place in it, the options, template arguments, constants around it,
-    and the same of the functions that it calls in other files.
+    and the same of the functions that it calls, each of which may be a closure's.
     """
-    parts: list[object] = [file.name, file.text, *_place(function), repr(options), repr(sorted(values.items()))]
-    parts.append(_constants(function))
+    functions = {each: number for number, each in enumerate(called_functions(function))}
+    parts: list[object] = [file.name, file.text, repr(options), repr(sorted(values.items()))]
     texts: dict[str, str] = {file.name: ""}
-    for other in called_functions(function)[1:]:
-        name = other.__code__.co_filename
+    for each in functions:
+        name = each.__code__.co_filename
         if name not in texts:
-            texts[name] = written(other).text
-        if name != file.name:
-            parts += [name, *_place(other), _constants(other)]
+            texts[name] = written(each).text
+        parts += [name, *_place(each), _constants(each), [functions[other] for other in called(each)]]
     return hashlib.sha256("\0".join(map(str, [*parts, *texts.values()])).encode()).hexdigest()
 
 

@@ -61,14 +61,15 @@ def called_functions(function: FunctionType) -> list[FunctionType]:
     found = {function: None}
     waiting = [function]
     while waiting:
-        for other in _called(waiting.pop()):
+        for other in called(waiting.pop()):
             if other not in found:
                 found[other] = None
                 waiting.append(other)
     return list(found)
 
 
-def _called(function: FunctionType) -> Iterator[FunctionType]:
+def called(function: FunctionType) -> Iterator[FunctionType]:
+    """The functions that `function` may call itself, name by name."""
     names = set(_code_names(function.__code__))
     for name, value in surroundings(function).items():
         if name not in names and name not in function.__code__.co_freevars:

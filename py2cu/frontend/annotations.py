@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import re
 from collections.abc import Callable, Container
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -30,6 +31,8 @@ PYTHON_TYPES: Final = {
 }  # fmt: skip
 CONSTEXPR_TYPES: Final[dict[str | None, PythonType]] = {"builtins.int": PY_INT, "builtins.bool": PY_BOOL}
 TENSORS: Final = {"torch.Tensor", "numpy.ndarray", "jax.Array", "typing.Any"}
+_SYMBOLS: Final = "TUVW"
+_SPACED: Final = re.compile(r"\s+(//|[-+*/%])\s+")
 _OPERATORS: Final[dict[type[ast.operator], str]] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//", ast.Mod: "%",
 }  # fmt: skip
@@ -97,9 +100,9 @@ class AnnotationReader:
         if qualified in PYTHON_TYPES:
             return PYTHON_TYPES[qualified]
         if qualified in TENSORS:
-            return ArrayType(
-                self._generic("Shaped"), unnamed_dims(parameter, self.rank_of(parameter), self.span_of(node))
-            )
+            span = self.span_of(node)
+            any_dtype = self._generic("Shaped", span)
+            return ArrayType(any_dtype, unnamed_dims(parameter, self.rank_of(parameter), span)) if any_dtype else None
         if qualified == "py2cu.Constexpr":
             return self._read_constexpr(node, [])
         library, _, name = (qualified or "").rpartition(".")
@@ -158,8 +161,8 @@ class AnnotationReader:
                     )  # fmt: skip
                     return None
                 extents = self.read_dims(text, self.span_of(dims))
-                dtype = self._generic(name) if name in GENERIC else BY_JAXTYPING[name]
-                return ArrayType(dtype, extents) if extents is not None else None
+                dtype = self._generic(name, self.span_of(node)) if name in GENERIC else BY_JAXTYPING[name]
+                return ArrayType(dtype, extents) if extents is not None and dtype is not None else None
         self.reporter.error(
             "P301", "an array annotation names the tensor type and the dimensions", self.span_of(node),
             f'write `{name}[Tensor, "h w"]`',
@@ -183,6 +186,11 @@ class AnnotationReader:
 
     def read_dims(self, text: str, span: Span) -> tuple[Expr, ...] | None:
         """The extents in a dimension string; None, and a diagnostic, where one of them is no extent."""
+        if _SPACED.search(text):
+            closed = _SPACED.sub(r"\1", text)
+            hint = f"dimensions are parted by spaces, so there are none in a formula: `{closed}`"
+            self.reporter.error("P304", f"`{text}` has an operator between spaces", span, hint)
+            return None
         extents = [self.read_extent(token, span) for token in text.split()]
         return tuple(extent for extent in extents if extent is not None) if None not in extents else None
 
@@ -202,10 +210,16 @@ class AnnotationReader:
             )  # fmt: skip
         return extent
 
-    def _generic(self, annotation: str) -> DType:
-        """What stands for the dtype of every array annotated alike: T for the first such annotation, U for the next."""
+    def _generic(self, annotation: str, span: Span) -> DType | None:
+        """What stands for the dtype of every array annotated alike: T for the first such annotation, U for the next;
+        None, and a diagnostic, where there is no letter left.
+        """
         if annotation not in self.variables:
-            symbol = "TUVW"[len(self.variables)]
+            if len(self.variables) == len(_SYMBOLS):
+                what = f"`{annotation}` is annotation {len(_SYMBOLS) + 1} of this kernel that leaves the dtype open"
+                self.reporter.error("P302", what, span, "name the dtypes that are always the same: `Float32[…]`")
+                return None
+            symbol = _SYMBOLS[len(self.variables)]
             self.variables[annotation] = TypeVariable(symbol, annotation, GENERIC[annotation])
         variable = self.variables[annotation]
         return replace(variable.admits[0], variable=variable)

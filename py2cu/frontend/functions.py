@@ -92,7 +92,8 @@ class FunctionReader:
         name = function.node.name.value
         ranks = ["" if array is None else str(len(array.dims)) for array in arrays]
         file = function.module.file.name
-        key = f"{'' if file == self.siblings.main.name else f'{file}:'}{name}({','.join(ranks)})"
+        place = f"{'' if file == self.siblings.main.name else f'{file}:'}{function.number or ''}"
+        key = f"{place}{name}({','.join(ranks)})"
         if key not in self.keys:
             if self.depth == MAX_CALLS:
                 self.reporter.error(

@@ -33,6 +33,7 @@ class DeviceFunction:
     node: cst.FunctionDef
     module: Module
     environment: Environment
+    number: int = 0  # of a function in another: each time that one runs, it makes another of the same name
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,8 @@ class Siblings:
     """Reads the files that a kernel's functions come from, each once for every name; `main` is the kernel's own."""
 
     main: SourceFile
-    found: dict[tuple[str, str], DeviceFunction | str] = field(default_factory=dict)
+    found: dict[tuple[str, str, object], DeviceFunction | str] = field(default_factory=dict)
+    inner: dict[FunctionType, int] = field(default_factory=dict)
 
     def find(
         self, node: cst.BaseExpression, environment: Environment, module: Module, reporter: Reporter
@@ -49,10 +51,10 @@ class Siblings:
         qualified = environment.qualify(node)
         if qualified is None or is_library(qualified) or "." not in qualified:
             return None
-        key = (module.file.name, qualified)
+        live = environment.living(node)
+        key = (module.file.name, qualified, live if isinstance(live, FunctionType) else None)
         if key not in self.found:
             used = Related(f"`{qualified.rpartition('.')[2]}` is used here", module.span(node), module.file)
-            live = environment.living(node)
             self.found[key] = (
                 self._read_live(live, reporter, used)
                 if isinstance(live, FunctionType)
@@ -66,7 +68,8 @@ class Siblings:
         source = module.function_at(code.co_firstlineno, code.co_name) if module else None
         if module is None or source is None:
             return f"the source of `{function.__name__}` is not to be had: write it with `def` in a file or a cell"
-        return DeviceFunction(source.function, module, source.environment)
+        number = self.inner.setdefault(function, len(self.inner) + 1) if "<locals>" in function.__qualname__ else 0
+        return DeviceFunction(source.function, module, source.environment, number)
 
     def constant(
         self, node: cst.BaseExpression, environment: Environment, module: Module, reporter: Reporter

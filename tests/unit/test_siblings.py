@@ -259,6 +259,22 @@ def test_an_edited_sibling_is_translated_again(folder: Path) -> None:
     assert "python_min(v, 12.5f)" in imported().f.cuda_source
 
 
+def test_functions_that_another_makes_differ_by_what_is_around_them(folder: Path) -> None:
+    write(
+        folder,
+        main="def times(n):\n    def inner(v):\n        return v * n\n    return inner\n\n"
+        "def after(g):\n    def inner(v):\n        return g(v) + 1\n    return inner\n\n"
+        "def made(g, h):\n    " + KERNEL.replace("\n", "\n    ") + "10 * g(x[i]) + h(x[i])\n    return f\n",
+    )
+    torch, module = pytest.importorskip("torch"), imported()
+    two, three = module.times(2), module.times(3)
+    results = {
+        module.made(g, h)(torch.ones(1)).item()
+        for g, h in [(two, two), (two, three), (three, two), (module.after(two), three), (module.after(three), three)]
+    }
+    assert results == {22, 23, 32, 33, 43}
+
+
 def test_functions_of_other_notebook_cells() -> None:
     pytest.importorskip("torch")
     cells = [
