@@ -134,6 +134,7 @@ class Launcher:
 
 
 def _parameters(text: str) -> tuple[tuple[str, str], ...]:
+    text = re.sub(r"(?<![:\w])complex<", "cuda::std::complex<", text)  # as it is called outside the text
     split = (parameter.strip().rsplit(" ", 1) for parameter in text.split(","))
     return tuple((type_, name) for type_, name in split if name != "stream")
 
