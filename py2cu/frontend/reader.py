@@ -125,6 +125,8 @@ def _first_too_deep(tree: ast.Module) -> ast.expr | ast.stmt | None:
         if depth > MAX_DEPTH and isinstance(node, ast.expr | ast.stmt):
             return node
         match node:
+            case ast.Name() | ast.Constant():
+                continue
             case ast.BoolOp(values=values):
                 depth += len(values) - 1
             case ast.Compare(comparators=compared):

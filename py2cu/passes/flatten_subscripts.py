@@ -16,7 +16,7 @@ from py2cu.ir.extents import Binary, Constant, FromEnd
 from py2cu.ir.nodes import Expr, Load
 from py2cu.ir.statements import Block, Kernel, Stmt, Store
 from py2cu.ir.types import PythonType, Width
-from py2cu.ir.visit import rebuild, rebuild_block
+from py2cu.ir.visit import changed, rebuild, rebuild_block
 
 _INT = PythonType(Kind.INT, Width.INT)
 _INDEX = PythonType(Kind.INT, Width.INDEX)
@@ -44,7 +44,7 @@ def flatten_subscripts(kernel: Kernel, reporter: Reporter) -> Kernel:
         return (stmt,)
 
     body = rebuild_block(kernel.body, flatten, flatten_store)
-    return replace(kernel, body=body, from_end=tuple(from_end))
+    return changed(kernel, body=body, from_end=tuple(from_end))
 
 
 def flat_index(indices: tuple[Expr, ...], dims: tuple[Expr, ...]) -> Expr:

@@ -24,7 +24,7 @@ from py2cu.ir.extents import Constant, Name
 from py2cu.ir.nodes import Expr, Load, Unary
 from py2cu.ir.statements import Assign, Block, Break, For, If, Kernel, Stmt, Store, Trivia, While
 from py2cu.ir.types import PY_BOOL, ScalarType
-from py2cu.ir.visit import expressions, names_in, rebuild_block, statements, walk
+from py2cu.ir.visit import changed, expressions, names_in, rebuild_block, statements, walk
 
 
 def lower_loops(kernel: Kernel, reporter: Reporter) -> Kernel:
@@ -89,7 +89,7 @@ def lower_loops(kernel: Kernel, reporter: Reporter) -> Kernel:
         return (*before, stmt)
 
     body = rebuild_block(kernel.body, lambda expr: expr, lower)
-    return replace(kernel, body=body, locals=tuple(types.items()))
+    return changed(kernel, body=body, locals=tuple(types.items()))
 
 
 def _breaks(body: Block) -> bool:

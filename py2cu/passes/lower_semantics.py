@@ -35,7 +35,7 @@ from py2cu.ir.types import (
     kind_of,
     part_of,
 )
-from py2cu.ir.visit import rebuild_block
+from py2cu.ir.visit import changed, rebuild_block
 from py2cu.passes.ranges import Ranges
 
 EXTREMA: Final = {  # the helper for floats, and what whole numbers have
@@ -55,7 +55,7 @@ def lower_semantics(kernel: Kernel, reporter: Reporter) -> Kernel:
     """The kernel in C's operators and the helpers that it needs."""
     lowering = _Lowering(Ranges(kernel))
     body = rebuild_block(kernel.body, lowering.expression, lowering.statement)
-    return replace(kernel, body=body, helpers=(*kernel.helpers, *lowering.helpers))
+    return changed(kernel, body=body, helpers=kernel.helpers + tuple(lowering.helpers))
 
 
 class _Lowering:
