@@ -78,7 +78,7 @@ class ExpressionReader:
             case cst.Integer():
                 return self._read_integer(node)
             case cst.Float():
-                return Constant(float(node.evaluated_value), span, text=node.value)
+                return Constant(float(node.value), span, text=node.value)
             case cst.Imaginary():
                 return literal(complex(node.value), span)
             case cst.Name():

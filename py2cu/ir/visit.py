@@ -124,24 +124,25 @@ def map_children(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
         case Select(test=test, then=then, orelse=orelse):
             return changed(expr, test=change(test), then=change(then), orelse=change(orelse))
         case Call(args=args) | Invoke(args=args):
-            return changed(expr, args=_map_all(args, change))
+            return changed(expr, args=map_all(args, change))
         case Load(indices=indices):
-            return changed(expr, indices=_map_all(indices, change))
+            return changed(expr, indices=map_all(indices, change))
         case Convert(value=value) | Item(value=value):
             return changed(expr, value=change(value))
         case Tuple(items=items):
-            return changed(expr, items=_map_all(items, change))
+            return changed(expr, items=map_all(items, change))
         case _:
             assert_never(expr)
 
 
-def _map_all(exprs: tuple[Expr, ...], change: Callable[[Expr], Expr]) -> tuple[Expr, ...]:
+def map_all(exprs: tuple[Expr, ...], change: Callable[[Expr], Expr]) -> tuple[Expr, ...]:
+    """`exprs` with `change` applied to each; the same tuple, where nothing changes."""
     done = tuple(map(change, exprs))
     return exprs if all(map(operator.is_, exprs, done)) else done
 
 
 def _rebuild_all(exprs: tuple[Expr, ...], change: Callable[[Expr], Expr]) -> tuple[Expr, ...]:
-    return _map_all(exprs, lambda expr: rebuild(expr, change))
+    return map_all(exprs, lambda expr: rebuild(expr, change))
 
 
 def changed(node: Node, **fields: Any) -> Node:

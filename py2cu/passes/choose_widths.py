@@ -27,6 +27,7 @@ from py2cu.passes.lower_semantics import EXTREMA
 from py2cu.passes.ranges import INT_MAX, Ranges, of_type
 
 _ORDER = (Width.INT, Width.INDEX, Width.LONG)
+_INTEGERS = {width: PythonType(Kind.INT, width) for width in Width}
 
 
 def choose_widths(kernel: Kernel, reporter: Reporter) -> Kernel:
@@ -144,7 +145,7 @@ class _Chooser:
                 return self.of_range(type_, self.kernel.returned[0])
 
     def of_range(self, type_: ScalarType, found: Range) -> ScalarType:
-        return replace(PY_INT, width=self.width(found)) if type_ == PY_INT else type_
+        return _INTEGERS[self.width(found)] if type_ == PY_INT else type_
 
     def _bound_arrays(self) -> None:
         """A flat index reaches its array's size; a constant one is known."""
@@ -175,7 +176,7 @@ class _Chooser:
 
     def of_name(self, name: str, type_: ScalarType) -> ScalarType:
         if isinstance(type_, PythonType) and type_.kind is Kind.INT:
-            return replace(type_, width=self.width(self.ranges.names[name]))
+            return _INTEGERS[self.width(self.ranges.names[name])]
         return type_
 
     def expression(self, expr: Expr) -> Expr:
@@ -183,13 +184,13 @@ class _Chooser:
             return expr
         match expr:
             case Name(id=name) if name in self.index_names:
-                return replace(expr, type=replace(expr.type, width=Width.INDEX))
+                return replace(expr, type=_INTEGERS[Width.INDEX])
             case LaunchIndex():
-                return replace(expr, type=replace(expr.type, width=Width.INT))
+                return replace(expr, type=_INTEGERS[Width.INT])
         # Never narrower than its operands: what is computed from them is computed in their type.
         operands = (_width(child) for child in children(expr) if not isinstance(expr, Load | Convert | Invoke | Item))
         width = max(self.width(self.ranges.of(expr)), *operands, Width.INT, key=_ORDER.index)
-        typed = replace(expr, type=replace(expr.type, width=width))
+        typed = replace(expr, type=_INTEGERS[width])
         return _widen_operands(typed)
 
     def statement(self, stmt: Stmt) -> Block:

@@ -79,6 +79,8 @@ def _touched(kernel: Kernel, own: Callable[[Kernel], set[str]]) -> dict[str, set
     """
     callers = {caller.key: caller for caller in (*kernel.functions, kernel)}
     touched = {key: own(caller) for key, caller in callers.items()}
+    if not kernel.functions:
+        return touched
     while True:
         before = {key: len(names) for key, names in touched.items()}
         for key, caller in callers.items():

@@ -40,6 +40,8 @@ def narrow_floats(kernel: Kernel, reporter: Reporter) -> Kernel:
 
 def _converting(caller: Kernel, done: dict[str, Kernel]) -> Kernel:
     """`caller` with its Python floats converted where a function takes elements."""
+    if not done:
+        return caller
 
     def convert(expr: Expr) -> Expr:
         if not isinstance(expr, Invoke) or expr.function not in done:
