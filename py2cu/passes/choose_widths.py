@@ -184,20 +184,20 @@ class _Chooser:
             return expr
         match expr:
             case Name(id=name) if name in self.index_names:
-                return replace(expr, type=_INTEGERS[Width.INDEX])
+                return changed(expr, type=_INTEGERS[Width.INDEX])
             case LaunchIndex():
-                return replace(expr, type=_INTEGERS[Width.INT])
+                return changed(expr, type=_INTEGERS[Width.INT])
         # Never narrower than its operands: what is computed from them is computed in their type.
         operands = (_width(child) for child in children(expr) if not isinstance(expr, Load | Convert | Invoke | Item))
         width = max(self.width(self.ranges.of(expr)), *operands, Width.INT, key=_ORDER.index)
-        typed = replace(expr, type=_INTEGERS[width])
+        typed = changed(expr, type=_INTEGERS[width])
         return _widen_operands(typed)
 
     def statement(self, stmt: Stmt) -> Block:
         if isinstance(stmt, Assign) and isinstance(stmt.value.type, PythonType) and stmt.value.type.kind is Kind.INT:
             self.width(self.ranges.of(stmt.value))
         if isinstance(stmt, For) and isinstance(stmt.type, PythonType) and stmt.type.kind is Kind.INT:
-            return (replace(stmt, type=self.of_name(stmt.var, stmt.type)),)
+            return (changed(stmt, type=self.of_name(stmt.var, stmt.type)),)
         return (stmt,)
 
 
@@ -207,15 +207,15 @@ def _widen_operands(expr: Expr) -> Expr:
         case Binary(left=left, right=right, type=PythonType(width=width)) if width is not Width.INT:
             if max(_rank(left), _rank(right)) < _ORDER.index(width) and expr.op != "//":
                 if isinstance(left, LaunchIndex) and isinstance(right, LaunchIndex):
-                    return replace(expr, right=Convert(right, expr.type, right.span))
-                return replace(expr, left=Convert(left, expr.type, left.span))
+                    return changed(expr, right=Convert(right, expr.type, right.span))
+                return changed(expr, left=Convert(left, expr.type, left.span))
         case Unary(operand=operand, type=PythonType(width=width)) if _rank(operand) < _ORDER.index(width):
-            return replace(expr, operand=Convert(operand, expr.type, operand.span))
+            return changed(expr, operand=Convert(operand, expr.type, operand.span))
         case Call(function=function, args=args, type=PythonType() as type_) if function in EXTREMA:
             # The function is a template: all arguments have one type, the widest.
             widest = replace(type_, width=max((_width(arg) for arg in args), key=_ORDER.index))
             even = tuple(arg if _width(arg) is widest.width else Convert(arg, widest, arg.span) for arg in args)
-            return replace(expr, type=widest, args=even)
+            return changed(expr, type=widest, args=even)
     return expr
 
 
