@@ -125,7 +125,7 @@ def _first_too_deep(tree: ast.Module) -> ast.expr | ast.stmt | None:
         if depth > MAX_DEPTH and isinstance(node, ast.expr | ast.stmt):
             return node
         match node:
-            case ast.Name() | ast.Constant():
+            case ast.Name() | ast.Constant() | ast.expr_context() | ast.operator():
                 continue
             case ast.BoolOp(values=values):
                 depth += len(values) - 1
