@@ -68,9 +68,9 @@ class _Lowering:
             return settled(stmt, bool(stmt.test.value))
         if isinstance(stmt, For):
             step = self.ranges.of(stmt.step)
-            return (replace(stmt, direction=1 if step.low > 0 else -1 if step.high < 0 else 0),)
+            return (changed(stmt, direction=1 if step.low > 0 else -1 if step.high < 0 else 0),)
         if isinstance(stmt, Store | Assign):
-            return (replace(stmt, value=unwrapped(stmt.value)),)
+            return (changed(stmt, value=unwrapped(stmt.value)),)
         return (stmt,)
 
     def expression(self, expr: Expr) -> Expr:
