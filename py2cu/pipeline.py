@@ -22,6 +22,7 @@ from py2cu.ir.printer import print_type
 from py2cu.ir.signature import signature_of
 from py2cu.ir.statements import Buffer, Family, Kernel, Space
 from py2cu.ir.verify import verify
+from py2cu.ir.visit import changed
 from py2cu.nearest import did_you_mean
 from py2cu.options import NO_VALUES, KernelOptions, Values
 from py2cu.passes.add_guards import add_guards
@@ -58,7 +59,7 @@ def everywhere(run: Pass) -> Pass:
     def run_all(kernel: Kernel, reporter: Reporter) -> Kernel:
         functions = tuple(run(f, reporter.within(f.elsewhere)) for f in kernel.functions)
         kernel = run(kernel, reporter)
-        return replace(kernel, functions=functions) if functions else kernel
+        return changed(kernel, functions=functions)
 
     return run_all
 
@@ -178,7 +179,7 @@ def _with_unique_names(families: tuple[Family, ...]) -> tuple[Family, ...]:
         while name in taken:
             name += "_"
         taken.add(name)
-        done.append(tuple(replace(kernel, symbol=name) for kernel in family))
+        done.append(tuple(changed(kernel, symbol=name) for kernel in family))
     return tuple(done)
 
 
@@ -195,7 +196,7 @@ def _with_unique_tables(families: tuple[Family, ...]) -> tuple[Family, ...]:
                     symbol += "_"
                 renamed[table.name] = symbol
         functions = tuple(map(with_own_names, kernel.functions))
-        return replace(kernel, renamed=tuple(renamed.items()), functions=functions)
+        return changed(kernel, renamed=tuple(renamed.items()), functions=functions)
 
     return tuple(tuple(map(with_own_names, family)) for family in families)
 
@@ -214,7 +215,7 @@ def _with_unique_structs(families: tuple[Family, ...]) -> tuple[Family, ...]:
         return replace(function, struct=replace(function.struct, name=name))
 
     return tuple(
-        tuple(replace(kernel, functions=tuple(map(with_own_name, kernel.functions))) for kernel in family)
+        tuple(changed(kernel, functions=tuple(map(with_own_name, kernel.functions))) for kernel in family)
         for family in families
     )
 

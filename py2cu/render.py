@@ -180,8 +180,9 @@ def _mapped(line: Line) -> str:
 
 
 def _needed(body: str) -> list[str]:
-    """The headers that a text needs."""
-    return sorted(header for header, mention in _INCLUDES.items() if re.search(mention, body))
+    """The headers that a text needs: what mentions one is a name, perhaps with the bracket behind it."""
+    words = "\n".join(set(re.findall(r"[\w:]+[(<]?", body)))
+    return sorted(header for header, mention in _INCLUDES.items() if re.search(mention, words))
 
 
 def _operand(extent: str) -> str:

@@ -8,7 +8,9 @@ notebook cell, a closure) are looked up there.
 
 from __future__ import annotations
 
+import ast
 import builtins
+import functools
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -144,7 +146,7 @@ class Environment:
             return None
         match node:
             case cst.Integer() | cst.Float() | cst.SimpleString():
-                value = node.evaluated_value
+                value = _literal(node.value)
                 return value if isinstance(value, int | float | str) else None
             case cst.Imaginary():
                 return complex(node.value)
@@ -201,6 +203,12 @@ class Environment:
     def _bind(self, name: str, qualified: str) -> None:
         self._forget(name)
         self.imports[name] = qualified
+
+
+@functools.lru_cache(4096)
+def _literal(text: str) -> object:
+    """What a literal stands for; annotations say the same ones again and again."""
+    return ast.literal_eval(text)
 
 
 def as_constants(values: Iterable[object]) -> Constants | None:

@@ -10,14 +10,13 @@ import ast
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import libcst as cst
-from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
 
 from py2cu.diagnostics import Reporter
 from py2cu.frontend.environment import Environment, flatten
 from py2cu.frontend.outline import outline
+from py2cu.frontend.positions import Positions
 from py2cu.source import SourceFile, Span
 
 KERNEL_DECORATOR = "py2cu.kernel"
@@ -43,15 +42,14 @@ class Module:
     """A parsed file."""
 
     file: SourceFile
-    positions: Mapping[cst.CSTNode, CodeRange]
+    positions: Positions
     kernels: tuple[KernelSource, ...]
     functions: tuple[KernelSource, ...]
     environment: Environment  # of its top level
 
     def span(self, node: cst.CSTNode) -> Span:
         """Where `node` stands."""
-        place = self.positions[node]
-        return Span(place.start.line, place.start.column, place.end.line, place.end.column)
+        return self.positions.span(node)
 
     def function_at(self, line: int, name: str) -> KernelSource | None:
         """The function `name` whose `def`, or first decorator, stands on `line`."""
@@ -79,8 +77,8 @@ def read_module(
         return None
     tree, left_out = parsed
     try:
-        positions = _Positions(tree, unsafe_skip_copy=True).resolve(PositionProvider)
-    except (RecursionError, KeyError):  # LibCST stumbles over its own bookkeeping when the stack ends
+        positions = Positions(tree)
+    except RecursionError:
         reporter.error("P102", "the source is nested too deeply to read", Span(1, 0, 1, 1), _DEEP)
         return None
     environment = Environment(live=live or {}, unread=left_out)
@@ -88,13 +86,6 @@ def read_module(
     functions = tuple(_functions(tree.body, environment))
     kernels = tuple(source for source in functions if source.decorator is not None)
     return Module(file, positions, kernels, functions, environment)
-
-
-class _Positions(MetadataWrapper):
-    """LibCST walks a tree once more for the providers that share a walk, also where, as here, there are none."""
-
-    def visit_batched(self, visitors: Iterable[Any], *args: Any, **kwargs: Any) -> cst.CSTNode:
-        return super().visit_batched(visitors, *args, **kwargs) if visitors else self.module
 
 
 def _parse(file: SourceFile, reporter: Reporter, wanted: str | None) -> tuple[cst.Module, frozenset[str]] | None:
@@ -134,6 +125,8 @@ def _first_too_deep(tree: ast.Module) -> ast.expr | ast.stmt | None:
         if depth > MAX_DEPTH and isinstance(node, ast.expr | ast.stmt):
             return node
         match node:
+            case ast.Name() | ast.Constant() | ast.expr_context() | ast.operator():
+                continue
             case ast.BoolOp(values=values):
                 depth += len(values) - 1
             case ast.Compare(comparators=compared):

@@ -137,11 +137,12 @@ def find_dims(kernel: Kernel) -> tuple[Dim, ...]:
                 match _multiple(dim):
                     case (name, factor) if divisor_allowed or factor == 1:
                         found.setdefault(name, Dim(name, parameter.name, axis, factor))
-    for name in kernel.dims:
+    dims = kernel.dims
+    for name in dims:
         parameter_ = kernel.parameter(name)
         if name not in found and parameter_ is not None and parameter_.type == PythonType(Kind.INT):
             found[name] = Dim(name, None)
-    return tuple(found[name] for name in kernel.dims if name in found)
+    return tuple(found[name] for name in dims if name in found)
 
 
 def _multiple(dim: Expr) -> tuple[str, int] | None:

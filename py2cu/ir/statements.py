@@ -325,6 +325,8 @@ class Kernel:
 
     def instance(self, dtypes: Mapping[str, DType]) -> Kernel:
         """The kernel with these dtypes, by symbol, in the place of its type variables."""
+        if not self.variables:
+            return self
 
         def change(parameter: Parameter) -> Parameter:
             type_ = parameter.type

@@ -8,14 +8,14 @@ float hi = lo_hi.hi;
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from py2cu.diagnostics import Reporter
 from py2cu.ir.extents import Name
 from py2cu.ir.nodes import Item
 from py2cu.ir.statements import BARE, Assign, Bind, Block, Declare, Kernel, Stmt
 from py2cu.ir.types import PythonType, TupleType, Type, ValueType
-from py2cu.ir.visit import all_expressions, map_blocks, statements
+from py2cu.ir.visit import all_expressions, changed, map_blocks, statements
 
 
 def bind_results(kernel: Kernel, reporter: Reporter) -> Kernel:
@@ -25,7 +25,7 @@ def bind_results(kernel: Kernel, reporter: Reporter) -> Kernel:
     computed = {stmt.name for stmt in assigned if not isinstance(stmt.value, Item)}
     unread = frozenset(stmt.name for stmt in assigned if not reads[stmt.name]) - computed
     writes = Counter(stmt.name for stmt in assigned)
-    return replace(kernel, body=_Binding(reads, writes, unread).block(kernel.body))
+    return changed(kernel, body=_Binding(reads, writes, unread).block(kernel.body))
 
 
 @dataclass(frozen=True, slots=True)

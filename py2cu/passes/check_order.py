@@ -19,7 +19,10 @@ from py2cu.ir.visit import called_functions, children, expressions, statements, 
 
 def check_order(kernel: Kernel, reporter: Reporter) -> Kernel:
     """Report calls that do something beside what may notice it; the kernel is unchanged."""
-    check = _Check(kernel, _acting(kernel), reporter)
+    acting = _acting(kernel)
+    if not acting:
+        return kernel
+    check = _Check(kernel, acting, reporter)
     for caller in (kernel, *kernel.functions):
         for stmt in statements(caller.body):
             match stmt:

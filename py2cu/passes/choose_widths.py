@@ -22,11 +22,12 @@ from py2cu.ir.intervals import Range, Reach, times
 from py2cu.ir.nodes import ArrayName, Call, Convert, Expr, Invoke, Item, LaunchIndex, Load, Unary
 from py2cu.ir.statements import Assign, Block, Bound, For, Kernel, Return, Stmt
 from py2cu.ir.types import PY_INT, ArrayType, PythonType, ScalarType, TupleType, ValueType, Width
-from py2cu.ir.visit import all_expressions, children, in_rings, rebuild_block, statements
+from py2cu.ir.visit import all_expressions, changed, children, in_rings, rebuild_block, statements
 from py2cu.passes.lower_semantics import EXTREMA
 from py2cu.passes.ranges import INT_MAX, Ranges, of_type
 
 _ORDER = (Width.INT, Width.INDEX, Width.LONG)
+_INTEGERS = {width: PythonType(Kind.INT, width) for width in Width}
 
 
 def choose_widths(kernel: Kernel, reporter: Reporter) -> Kernel:
@@ -34,7 +35,7 @@ def choose_widths(kernel: Kernel, reporter: Reporter) -> Kernel:
 
     What a device function's parameters can be follows from all its calls.
     """
-    kernel = replace(kernel, functions=_follow_calls(kernel))
+    kernel = changed(kernel, functions=_follow_calls(kernel))
     chooser = _Chooser(kernel, kernel.constexprs)
     typed = chooser.run()
     functions = []
@@ -135,7 +136,7 @@ class _Chooser:
                 return self.of_range(type_, self.kernel.returned[0])
 
     def of_range(self, type_: ScalarType, found: Range) -> ScalarType:
-        return replace(PY_INT, width=self.width(found)) if type_ == PY_INT else type_
+        return _INTEGERS[self.width(found)] if type_ == PY_INT else type_
 
     def _bound_arrays(self) -> None:
         """A flat index reaches its array's size; a constant one is known."""
@@ -166,7 +167,7 @@ class _Chooser:
 
     def of_name(self, name: str, type_: ScalarType) -> ScalarType:
         if isinstance(type_, PythonType) and type_.kind is Kind.INT:
-            return replace(type_, width=self.width(self.ranges.names[name]))
+            return _INTEGERS[self.width(self.ranges.names[name])]
         return type_
 
     def expression(self, expr: Expr) -> Expr:
@@ -174,20 +175,20 @@ class _Chooser:
             return expr
         match expr:
             case Name(id=name) if name in self.index_names:
-                return replace(expr, type=replace(expr.type, width=Width.INDEX))
+                return changed(expr, type=_INTEGERS[Width.INDEX])
             case LaunchIndex():
-                return replace(expr, type=replace(expr.type, width=Width.INT))
+                return changed(expr, type=_INTEGERS[Width.INT])
         # Never narrower than its operands: what is computed from them is computed in their type.
         operands = (_width(child) for child in children(expr) if not isinstance(expr, Load | Convert | Invoke | Item))
         width = max(self.width(self.ranges.of(expr)), *operands, Width.INT, key=_ORDER.index)
-        typed = replace(expr, type=replace(expr.type, width=width))
+        typed = changed(expr, type=_INTEGERS[width])
         return _widen_operands(typed)
 
     def statement(self, stmt: Stmt) -> Block:
         if isinstance(stmt, Assign) and isinstance(stmt.value.type, PythonType) and stmt.value.type.kind is Kind.INT:
             self.width(self.ranges.of(stmt.value))
         if isinstance(stmt, For) and isinstance(stmt.type, PythonType) and stmt.type.kind is Kind.INT:
-            return (replace(stmt, type=self.of_name(stmt.var, stmt.type)),)
+            return (changed(stmt, type=self.of_name(stmt.var, stmt.type)),)
         return (stmt,)
 
 
@@ -197,15 +198,15 @@ def _widen_operands(expr: Expr) -> Expr:
         case Binary(left=left, right=right, type=PythonType(width=width)) if width is not Width.INT:
             if max(_rank(left), _rank(right)) < _ORDER.index(width) and expr.op != "//":
                 if isinstance(left, LaunchIndex) and isinstance(right, LaunchIndex):
-                    return replace(expr, right=Convert(right, expr.type, right.span))
-                return replace(expr, left=Convert(left, expr.type, left.span))
+                    return changed(expr, right=Convert(right, expr.type, right.span))
+                return changed(expr, left=Convert(left, expr.type, left.span))
         case Unary(operand=operand, type=PythonType(width=width)) if _rank(operand) < _ORDER.index(width):
-            return replace(expr, operand=Convert(operand, expr.type, operand.span))
+            return changed(expr, operand=Convert(operand, expr.type, operand.span))
         case Call(function=function, args=args, type=PythonType() as type_) if function in EXTREMA:
             # The function is a template: all arguments have one type, the widest.
             widest = replace(type_, width=max((_width(arg) for arg in args), key=_ORDER.index))
             even = tuple(arg if _width(arg) is widest.width else Convert(arg, widest, arg.span) for arg in args)
-            return replace(expr, type=widest, args=even)
+            return changed(expr, type=widest, args=even)
     return expr
 
 

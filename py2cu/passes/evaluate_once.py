@@ -20,7 +20,7 @@ from py2cu.ir.extents import Binary, Name
 from py2cu.ir.nodes import BoolOp, Compare, Convert, Expr, Select
 from py2cu.ir.statements import Assert, Assign, Block, If, Kernel, Print, Return, Stmt, Store, Trivia
 from py2cu.ir.types import PY_BOOL, PY_INT, ElementType, PythonType, ScalarType
-from py2cu.ir.visit import is_cheap, map_children, rebuild_block
+from py2cu.ir.visit import changed, is_cheap, map_all, map_children, rebuild_block
 
 
 def evaluate_once(kernel: Kernel, reporter: Reporter) -> Kernel:
@@ -28,7 +28,7 @@ def evaluate_once(kernel: Kernel, reporter: Reporter) -> Kernel:
     taken = {name for name, _ in kernel.locals} | {p.name for p in kernel.parameters} | set(kernel.dims)
     lifting = _Lifting(taken | {index.name for index in kernel.indices})
     body = rebuild_block(kernel.body, lambda expr: expr, lifting.statement)
-    return replace(kernel, body=body, locals=(*kernel.locals, *lifting.locals))
+    return changed(kernel, body=body, locals=kernel.locals + tuple(lifting.locals))
 
 
 @dataclass(slots=True)
@@ -41,15 +41,15 @@ class _Lifting:
         self.before = []
         match stmt:
             case Assign(value=value):
-                stmt = replace(stmt, value=self.lift(value))
+                stmt = changed(stmt, value=self.lift(value))
             case Store(indices=indices, value=value):
-                stmt = replace(stmt, indices=tuple(map(self.lift, indices)), value=self.lift(value))
+                stmt = changed(stmt, indices=map_all(indices, self.lift), value=self.lift(value))
             case If(test=test, chained=False) | Assert(test=test):
-                stmt = replace(stmt, test=self.lift_test(test))
+                stmt = changed(stmt, test=self.lift_test(test))
             case Print(values=values):
-                stmt = replace(stmt, values=tuple(map(self.lift, values)))
+                stmt = changed(stmt, values=map_all(values, self.lift))
             case Return(value=value) if value is not None:
-                stmt = replace(stmt, value=self.lift(value))
+                stmt = changed(stmt, value=self.lift(value))
         if not self.before:
             return (stmt,)
         first, *rest = self.before

@@ -14,7 +14,7 @@ from py2cu.ir.extents import Parameter, Role
 from py2cu.ir.nodes import ArrayName, Invoke, Load
 from py2cu.ir.statements import Assert, Kernel, Print, Store
 from py2cu.ir.types import PY_INT, ArrayType
-from py2cu.ir.visit import all_expressions, names_in, statements
+from py2cu.ir.visit import all_expressions, changed, names_in, statements
 
 
 def find_roles(kernel: Kernel, reporter: Reporter) -> Kernel:
@@ -23,7 +23,7 @@ def find_roles(kernel: Kernel, reporter: Reporter) -> Kernel:
     parameters = {p.name for p in kernel.parameters}
     stored, loaded = all_stored[kernel.key] & parameters, _touched(kernel, _loaded)[kernel.key]
     functions = tuple(_with_roles(function, all_stored[function.key]) for function in kernel.functions)
-    kernel = replace(kernel, functions=functions)
+    kernel = changed(kernel, functions=functions)
     speaks = kernel.arrays and any(isinstance(stmt, Print | Assert) for stmt in statements(kernel.body))
     if not (stored or speaks or reporter.failed):
         reporter.error("P407", f"`{kernel.name}` writes no array, so it has no effect", kernel.span, "store its result")
@@ -79,6 +79,8 @@ def _touched(kernel: Kernel, own: Callable[[Kernel], set[str]]) -> dict[str, set
     """
     callers = {caller.key: caller for caller in (*kernel.functions, kernel)}
     touched = {key: own(caller) for key, caller in callers.items()}
+    if not kernel.functions:
+        return touched
     while True:
         before = {key: len(names) for key, names in touched.items()}
         for key, caller in callers.items():

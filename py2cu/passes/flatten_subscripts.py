@@ -8,15 +8,13 @@ acc[-1, k]  # 4 4       →    acc[3, k]
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import Kind
 from py2cu.ir.extents import Binary, Constant, FromEnd
 from py2cu.ir.nodes import Expr, Load
 from py2cu.ir.statements import Block, Kernel, Stmt, Store
 from py2cu.ir.types import PythonType, Width
-from py2cu.ir.visit import rebuild, rebuild_block
+from py2cu.ir.visit import changed, rebuild, rebuild_block
 
 _INT = PythonType(Kind.INT, Width.INT)
 _INDEX = PythonType(Kind.INT, Width.INDEX)
@@ -36,15 +34,15 @@ def flatten_subscripts(kernel: Kernel, reporter: Reporter) -> Kernel:
         return (flat_index(indices, dims),)
 
     def flatten(expr: Expr) -> Expr:
-        return replace(expr, indices=flat(expr.array, expr.indices, expr.span.line)) if isinstance(expr, Load) else expr
+        return changed(expr, indices=flat(expr.array, expr.indices, expr.span.line)) if isinstance(expr, Load) else expr
 
     def flatten_store(stmt: Stmt) -> Block:
         if isinstance(stmt, Store):
-            return (replace(stmt, indices=flat(stmt.array, stmt.indices, stmt.span.line)),)
+            return (changed(stmt, indices=flat(stmt.array, stmt.indices, stmt.span.line)),)
         return (stmt,)
 
     body = rebuild_block(kernel.body, flatten, flatten_store)
-    return replace(kernel, body=body, from_end=tuple(from_end))
+    return changed(kernel, body=body, from_end=tuple(from_end))
 
 
 def flat_index(indices: tuple[Expr, ...], dims: tuple[Expr, ...]) -> Expr:
@@ -57,7 +55,7 @@ def flat_index(indices: tuple[Expr, ...], dims: tuple[Expr, ...]) -> Expr:
 
 def _as_index(dim: Expr) -> Expr:
     """An extent in index arithmetic. What it is part of cannot overflow: the launcher looks at the array's size."""
-    return dim if isinstance(dim, Constant) else replace(dim, type=_INDEX)
+    return dim if isinstance(dim, Constant) else changed(dim, type=_INDEX)
 
 
 def _wider(left: Expr, right: Expr) -> PythonType:

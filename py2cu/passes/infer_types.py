@@ -17,7 +17,7 @@ from py2cu.diagnostics import Reporter
 from py2cu.ir.extents import Constant, Parameter
 from py2cu.ir.statements import Block, Break, Buffer, If, Kernel, Remark, Return, While
 from py2cu.ir.types import PY_INT, ArrayType, ElementType, PythonType, TupleType, Type, ValueType
-from py2cu.ir.visit import all_expressions, statements
+from py2cu.ir.visit import all_expressions, changed, statements
 from py2cu.passes.infer_locals import RETURN, find_places, given_types, infer_locals
 from py2cu.passes.meet_types import Called
 from py2cu.passes.type_statements import StatementTyper
@@ -32,12 +32,12 @@ def infer_types(kernel: Kernel, reporter: Reporter) -> Kernel:
     """
     instances = Instances(kernel.functions, reporter)
     typed = _infer(kernel, instances.result, instances.call, reporter)
-    return replace(typed, functions=tuple(instances.found.values()))
+    return changed(typed, functions=tuple(instances.found.values()))
 
 
 def _infer(kernel: Kernel, trial: Called, called: Called, reporter: Reporter) -> Kernel:
     """A kernel or an instance of a device function, typed; `trial` answers while its locals are being found."""
-    kernel = replace(kernel, buffers=tuple(_with_dtype(buffer, kernel) for buffer in kernel.buffers))
+    kernel = changed(kernel, buffers=tuple(_with_dtype(buffer, kernel) for buffer in kernel.buffers))
     types = given_types(kernel)
     locals_, paths = infer_locals(kernel, types, trial, reporter)
     _check_annotations(kernel, {**types, **locals_}, reporter)

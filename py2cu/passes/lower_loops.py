@@ -24,7 +24,7 @@ from py2cu.ir.extents import Constant, Name
 from py2cu.ir.nodes import Expr, Load, Unary
 from py2cu.ir.statements import Assign, Block, Break, For, If, Kernel, Stmt, Store, Trivia, While
 from py2cu.ir.types import PY_BOOL, ScalarType
-from py2cu.ir.visit import assigned_names, expressions, names_in, rebuild_block, statements, walk
+from py2cu.ir.visit import assigned_names, changed, expressions, names_in, rebuild_block, statements, walk
 
 
 def lower_loops(kernel: Kernel, reporter: Reporter) -> Kernel:
@@ -32,7 +32,7 @@ def lower_loops(kernel: Kernel, reporter: Reporter) -> Kernel:
     lowering = _Lowering(kernel)
     body = rebuild_block(kernel.body, lambda expr: expr, lowering.statement)
     left = set(assigned_names(body))  # less what an `else` that is never reached had of its own
-    return replace(kernel, body=body, locals=tuple(item for item in lowering.types.items() if item[0] in left))
+    return changed(kernel, body=body, locals=tuple(item for item in lowering.types.items() if item[0] in left))
 
 
 class _Lowering:

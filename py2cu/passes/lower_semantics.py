@@ -36,7 +36,7 @@ from py2cu.ir.types import (
     kind_of,
     part_of,
 )
-from py2cu.ir.visit import rebuild_block, walk
+from py2cu.ir.visit import changed, rebuild_block, walk
 from py2cu.passes.ranges import Ranges
 from py2cu.source import Span
 
@@ -57,7 +57,7 @@ def lower_semantics(kernel: Kernel, reporter: Reporter) -> Kernel:
     """The kernel in C's operators and the helpers that it needs."""
     lowering = _Lowering(Ranges(kernel))
     body = rebuild_block(kernel.body, lowering.expression, lowering.statement)
-    return replace(kernel, body=body, helpers=(*kernel.helpers, *lowering.helpers))
+    return changed(kernel, body=body, helpers=kernel.helpers + tuple(lowering.helpers))
 
 
 class _Lowering:
@@ -70,9 +70,9 @@ class _Lowering:
             return settled(stmt, bool(stmt.test.value))
         if isinstance(stmt, For):
             step = self.ranges.of(stmt.step)
-            return (replace(stmt, direction=1 if step.low > 0 else -1 if step.high < 0 else 0),)
+            return (changed(stmt, direction=1 if step.low > 0 else -1 if step.high < 0 else 0),)
         if isinstance(stmt, Store | Assign):
-            return (replace(stmt, value=unwrapped(stmt.value)),)
+            return (changed(stmt, value=unwrapped(stmt.value)),)
         return (stmt,)
 
     def expression(self, expr: Expr) -> Expr:

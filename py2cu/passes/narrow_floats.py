@@ -19,7 +19,7 @@ from py2cu.ir.extents import Constant, Name
 from py2cu.ir.nodes import Convert, Expr, Invoke, Load
 from py2cu.ir.statements import Assign, Block, Kernel, Stmt
 from py2cu.ir.types import PY_COMPLEX, PY_FLOAT, ElementType, PythonType, Type
-from py2cu.ir.visit import all_expressions, rebuild_block, statements
+from py2cu.ir.visit import all_expressions, changed, rebuild_block, statements
 
 _WEAK: Final = (PY_FLOAT, PY_COMPLEX)
 
@@ -35,11 +35,13 @@ def narrow_floats(kernel: Kernel, reporter: Reporter) -> Kernel:
         types = dict(narrowed.narrowed)
         parameters = tuple(replace(p, type=types.get(p.name, p.type)) for p in function.parameters)
         done[function.key] = replace(narrowed, parameters=parameters, narrowed=())
-    return replace(_narrow(_converting(kernel, done)), functions=tuple(done.values()))
+    return changed(_narrow(_converting(kernel, done)), functions=tuple(done.values()))
 
 
 def _converting(caller: Kernel, done: dict[str, Kernel]) -> Kernel:
     """`caller` with its Python floats converted where a function takes elements."""
+    if not done:
+        return caller
 
     def convert(expr: Expr) -> Expr:
         if not isinstance(expr, Invoke) or expr.function not in done:
@@ -48,7 +50,7 @@ def _converting(caller: Kernel, done: dict[str, Kernel]) -> Kernel:
         args = (_rounded(a, p.type) if a.type in _WEAK and isinstance(p.type, ElementType) else a for a, p in pairs)
         return replace(expr, args=tuple(args))
 
-    return replace(caller, body=rebuild_block(caller.body, convert))
+    return changed(caller, body=rebuild_block(caller.body, convert))
 
 
 def _narrow(kernel: Kernel) -> Kernel:

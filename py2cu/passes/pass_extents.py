@@ -21,6 +21,8 @@ _INDEX = PythonType(Kind.INT, Width.INDEX)
 
 def pass_extents(kernel: Kernel, reporter: Reporter) -> Kernel:
     """The kernel with functions that take what their bodies use; those that call each other take all they might use."""
+    if not kernel.functions:
+        return kernel
     done: dict[str, Kernel] = {}
     ringed = in_rings(kernel.functions)
     for function in kernel.functions:

@@ -42,6 +42,8 @@ def _declare(block: Block, locals_: dict[str, ValueType]) -> Block:
 
 def _declare_at(stmt: Stmt, new: dict[str, ValueType], only_here: set[str]) -> Block:
     """`stmt` with the declarations of the `new` locals; one that a single nested block needs goes there."""
+    if not new:
+        return (stmt,)
     own = _own_mentions(stmt)
     inside = [_mentions(block) for block in blocks(stmt)]
     leads: list[Stmt] = []

@@ -11,7 +11,7 @@ from dataclasses import replace
 from py2cu.diagnostics import Reporter
 from py2cu.ir.nodes import Expr, Extent
 from py2cu.ir.statements import Kernel
-from py2cu.ir.visit import rebuild_block
+from py2cu.ir.visit import changed, rebuild_block
 
 
 def resolve_extents(kernel: Kernel, reporter: Reporter) -> Kernel:
@@ -22,4 +22,4 @@ def resolve_extents(kernel: Kernel, reporter: Reporter) -> Kernel:
             return replace(kernel.array_type(expr.array).dims[expr.axis], span=expr.span)
         return expr
 
-    return replace(kernel, body=rebuild_block(kernel.body, resolve))
+    return changed(kernel, body=rebuild_block(kernel.body, resolve))

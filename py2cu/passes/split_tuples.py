@@ -22,7 +22,7 @@ from py2cu.ir.extents import Name
 from py2cu.ir.nodes import Convert, Expr, Invoke, Item, Tuple
 from py2cu.ir.statements import BARE, Assign, Block, Kernel, Remark, Return, Stmt, Struct
 from py2cu.ir.types import TupleType, ValueType
-from py2cu.ir.visit import all_expressions, blocks, names_in, rebuild_block, statements, walk
+from py2cu.ir.visit import all_expressions, blocks, changed, names_in, rebuild_block, statements, walk
 from py2cu.passes.rename import ascii_identifier, spell_identifier
 from py2cu.source import Span
 
@@ -33,7 +33,7 @@ def split_tuples(kernel: Kernel, reporter: Reporter) -> Kernel:
     """The kernel, and its device functions, with tuples in results of functions alone."""
     structs = _find_structs(kernel.functions)
     functions = tuple(_Splitter(function, structs).run() for function in kernel.functions)
-    return replace(_Splitter(kernel, structs).run(), functions=functions)
+    return changed(_Splitter(kernel, structs).run(), functions=functions)
 
 
 # --- results ----------------------------------------------------------------------------------------------------------
@@ -105,7 +105,7 @@ class _Splitter:
         assigned = {stmt.name for stmt in statements(body) if isinstance(stmt, Assign)}
         unread = {part.id for parts in self.parts.values() for part in parts} - assigned
         locals_ = tuple((name, type_) for name, type_ in self.types.items() if name not in unread)
-        return replace(self.kernel, body=body, locals=locals_, struct=struct)
+        return changed(self.kernel, body=body, locals=locals_, struct=struct)
 
     def without_unread(self, body: Block) -> Block:
         """`body` less what is assigned to items that nothing takes; calls stay, for what they do."""

@@ -15,6 +15,7 @@ from py2cu.ir.complex_numbers import CONJUGATE, REAL, is_literal, is_made, liter
 from py2cu.ir.extents import Constant
 from py2cu.ir.nodes import Call, Convert, Expr
 from py2cu.ir.types import PY_BOOL, PY_COMPLEX, PY_FLOAT, PY_INT, ElementType, ScalarType, is_complex, kind_of, part_of
+from py2cu.ir.visit import changed
 from py2cu.passes.meet_types import Meeting, known, scalar
 from py2cu.passes.promotion import rounded
 from py2cu.passes.refuse_complex import PARTS
@@ -35,10 +36,10 @@ class CallTyper(Meeting):
         match row.rule:
             case Rule.ANALYTIC:
                 library = "cmath" if is_complex(args[0].type) else "math"
-                return self.call(replace(expr, function=f"{library}.{row.key.rpartition('.')[2]}"), args)
+                return self.call(changed(expr, function=f"{library}.{row.key.rpartition('.')[2]}"), args)
             case Rule.COMPLEX:
                 value = self.meet(args[0], replace(literal(0, expr.span), type=PY_COMPLEX))[0]
-                return replace(expr, args=(value,), type=value.type)
+                return changed(expr, args=(value,), type=value.type)
             case Rule.PART:
                 return self.part(expr, args[0])
             case Rule.FLOAT:
@@ -46,32 +47,32 @@ class CallTyper(Meeting):
                 if expr.function == "math.nextafter" and isinstance(type_, ElementType) and type_.dtype.is_half:
                     hint = "widen it first: `np.float32(…)`"
                     self.error("P307", f"`nextafter` steps in float32 or float64, not in {type_}", expr.span, hint)
-                return replace(expr, args=tuple(self.convert(arg, type_) for arg in args), type=type_)
+                return changed(expr, args=tuple(self.convert(arg, type_) for arg in args), type=type_)
             case Rule.INTEGRAL if len(args) == 2:
                 return self.rounded(expr, args[0], args[1])
             case Rule.INTEGRAL | Rule.ROUNDED:
                 if row.rule is Rule.ROUNDED and kind_of(scalar(args[0])) is not Kind.FLOAT:
                     return args[0]
                 if row.rule is Rule.ROUNDED:
-                    return replace(expr, args=tuple(args), type=args[0].type)
+                    return changed(expr, args=tuple(args), type=args[0].type)
                 if kind_of(scalar(args[0])) is not Kind.FLOAT:
                     return self.convert(args[0], PY_INT)
-                return replace(expr, args=tuple(args), type=PY_INT)
+                return changed(expr, args=tuple(args), type=PY_INT)
             case Rule.WHOLE:
                 whole = tuple(self.integer(arg, f"an argument of `{expr.function}`") for arg in args)
-                return replace(expr, args=whole, type=PY_INT)
+                return changed(expr, args=whole, type=PY_INT)
             case Rule.PREDICATE:
-                return replace(expr, args=(self.convert(args[0], self.float_type(args)),), type=PY_BOOL)
+                return changed(expr, args=(self.convert(args[0], self.float_type(args)),), type=PY_BOOL)
             case Rule.SAME if is_complex(args[0].type):
                 type_ = scalar(args[0])
-                return replace(expr, args=(args[0],), type=type_ if expr.function == CONJUGATE else part_of(type_))
+                return changed(expr, args=(args[0],), type=type_ if expr.function == CONJUGATE else part_of(type_))
             case Rule.SAME if expr.function == CONJUGATE:
                 return self.counted(args[0])
             case Rule.SAME:
                 counted = [self.counted(arg) for arg in args]
                 self.check_paths("call", *counted)
                 met = self.meet_all(counted)
-                return replace(expr, args=tuple(met), type=met[0].type)
+                return changed(expr, args=tuple(met), type=met[0].type)
             case Rule.CAST if row.result == "complex":
                 return self.complex(expr, args)
             case Rule.CAST:
@@ -84,7 +85,7 @@ class CallTyper(Meeting):
         if is_made(value):
             return value.args[0 if expr.function == REAL else 1]
         if is_complex(value.type):
-            return replace(expr, args=(value,), type=part_of(scalar(value)))
+            return changed(expr, args=(value,), type=part_of(scalar(value)))
         value = self.counted(value)
         return value if expr.function == REAL else self.convert(Constant(0, expr.span, PY_INT), scalar(value))
 
@@ -96,7 +97,7 @@ class CallTyper(Meeting):
             if is_complex(arg.type):
                 self.error("P307", "a part is a real number", arg.span, "add them: `a + 1j * b`", self.origins(arg))
                 return expr
-        return replace(expr, args=tuple(self.convert(arg, PY_FLOAT) for arg in args), type=PY_COMPLEX)
+        return changed(expr, args=tuple(self.convert(arg, PY_FLOAT) for arg in args), type=PY_COMPLEX)
 
     def rounded(self, expr: Call, value: Expr, digits: Expr) -> Expr:
         """`round(x, 2)`: the digits as the power of ten that `round_decimals` takes."""
@@ -113,7 +114,7 @@ class CallTyper(Meeting):
             )
             return value
         power = Constant(10.0**digits.value, digits.span, value.type)
-        return replace(expr, args=(value, power), type=value.type)
+        return changed(expr, args=(value, power), type=value.type)
 
     def float_type(self, args: Sequence[Expr]) -> ScalarType:
         self.check_paths("call", *args)
@@ -130,8 +131,8 @@ class CallTyper(Meeting):
         if is_complex(target):
             made = self.convert(value, target)
             if is_literal(made):
-                return replace(made, args=tuple(map(_rounded_part, made.args)))
-            return replace(made, explicit=True) if isinstance(made, Convert) else made
+                return changed(made, args=tuple(map(_rounded_part, made.args)))
+            return changed(made, explicit=True) if isinstance(made, Convert) else made
         if is_complex(value.type) and target != PY_BOOL and target != ElementType(BOOL):
             self.error("P307", f"{value.type} does not become {target}", span, PARTS, self.origins(value))
             return Constant(0, span, PY_INT)
@@ -139,11 +140,11 @@ class CallTyper(Meeting):
             made = self.stored(value, target) if isinstance(target, ElementType) else self.convert(value, target)
             assert isinstance(made, Constant)
             element = target if isinstance(target, ElementType) else None
-            return replace(made, value=rounded(target, made.value), span=span, cast=element)
+            return changed(made, value=rounded(target, made.value), span=span, cast=element)
         return Convert(value, target, span, explicit=True)
 
 
 def _rounded_part(part: Expr) -> Expr:
     """A constant as a cast to its type leaves it."""
     assert isinstance(part, Constant)
-    return replace(part, value=rounded(scalar(part), part.value))
+    return changed(part, value=rounded(scalar(part), part.value))

@@ -9,7 +9,7 @@ Every promotion becomes a `Convert`; what has no meaning that C++ could keep is 
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import assert_never
 
 from py2cu.dtypes import BOOL, DEFAULT_FLOAT, Kind
@@ -43,6 +43,7 @@ from py2cu.ir.types import (
     is_complex,
     kind_of,
 )
+from py2cu.ir.visit import changed
 from py2cu.passes.meet_types import known, scalar
 from py2cu.passes.promotion import constant_type
 from py2cu.passes.type_calls import CallTyper
@@ -68,14 +69,14 @@ class ExpressionTyper(CallTyper):
         """`expr` typed, operands converted to the type in which they meet; it may be a tuple."""
         match expr:
             case Constant(value=value):
-                return replace(expr, type=constant_type(value))
+                return changed(expr, type=constant_type(value))
             case Name(id=name):
-                return replace(expr, type=self.types[name]) if name in self.types else expr
+                return changed(expr, type=self.types[name]) if name in self.types else expr
             case LaunchIndex() | Extent():
                 return expr
             case Load(array=array, indices=indices):
                 element = self.kernel.array_type(array).element
-                return replace(expr, indices=self.indices(array, indices), type=element)
+                return changed(expr, indices=self.indices(array, indices), type=element)
             case Unary():
                 return self.unary(expr)
             case Binary():
@@ -86,16 +87,16 @@ class ExpressionTyper(CallTyper):
                     return Constant(False, expr.span, PY_BOOL)
                 self.check_paths("compare", a, b)
                 a, b = self.meet(a, b)
-                return replace(expr, left=a, right=b)
+                return changed(expr, left=a, right=b)
             case BoolOp(left=left, right=right):
                 a, b = self.expr(left), self.expr(right)
                 if known(a) and known(b) and kind_of(scalar(a)) is kind_of(scalar(b)) is Kind.BOOL:
-                    return replace(expr, left=a, right=b, type=self.common([a, b]))
+                    return changed(expr, left=a, right=b, type=self.common([a, b]))
                 a, b = self.meet(a, b)
-                return replace(expr, left=a, right=b, type=a.type)
+                return changed(expr, left=a, right=b, type=a.type)
             case Select(test=test, then=then, orelse=orelse):
                 a, b = self.meet(self.expr(then), self.expr(orelse))
-                return replace(expr, test=self.test(test), then=a, orelse=b, type=a.type)
+                return changed(expr, test=self.test(test), then=a, orelse=b, type=a.type)
             case Call(args=args):
                 return self.call(expr, [self.expr(arg) for arg in args])
             case Invoke():
@@ -104,13 +105,13 @@ class ExpressionTyper(CallTyper):
                     self.error("P105", "this function returns nothing", expr.span, "return a value from it")
                 return called
             case ArrayName(id=name):
-                return replace(expr, type=self.kernel.array_type(name))
+                return changed(expr, type=self.kernel.array_type(name))
             case Convert():
                 return expr
             case Tuple(items=items):
                 typed = tuple(map(self.expr, items))
                 type_ = TupleType(tuple(map(scalar, typed))) if all(map(known, typed)) else UNKNOWN
-                return replace(expr, items=typed, type=type_)
+                return changed(expr, items=typed, type=type_)
             case Item():
                 return self.item(expr)
             case _:
@@ -136,7 +137,7 @@ class ExpressionTyper(CallTyper):
             self.error("P312", message, expr.span, f"it has 0 to {len(items) - 1}", self.origins(value))
             return expr
         at = expr.at % len(items)
-        return replace(expr, value=value, at=at, type=items[at])
+        return changed(expr, value=value, at=at, type=items[at])
 
     def indices(self, array: str, indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
         typed = tuple(self.integer(self.expr(index), "an index") for index in indices)
@@ -159,7 +160,7 @@ class ExpressionTyper(CallTyper):
         """`expr` where only its truth counts: operands of `and` and `or` need not meet."""
         match expr:
             case BoolOp(left=left, right=right):
-                return replace(expr, left=self.test(left), right=self.test(right), type=PY_BOOL)
+                return changed(expr, left=self.test(left), right=self.test(right), type=PY_BOOL)
             case _:
                 typed = self.expr(expr)
                 return Convert(typed, PY_BOOL, typed.span, explicit=True) if is_complex(typed.type) else typed
@@ -169,7 +170,7 @@ class ExpressionTyper(CallTyper):
         if not known(operand):
             return expr
         if expr.op == "not":
-            return replace(expr, operand=operand, type=PY_BOOL)
+            return changed(expr, operand=operand, type=PY_BOOL)
         operand = self.counted(operand)
         if self.is_refused(expr, [operand]):
             return operand
@@ -177,7 +178,7 @@ class ExpressionTyper(CallTyper):
             message = f"`~` works on whole numbers, not on {operand.type}"
             self.error("P307", message, expr.span, "truncate it first: `int(…)`", self.origins(operand))
         self.check_paths(expr.op, operand)
-        return replace(expr, operand=operand, type=operand.type)
+        return changed(expr, operand=operand, type=operand.type)
 
     def binary(self, expr: Binary) -> Expr:
         left, right = self.expr(expr.left), self.expr(expr.right)
@@ -187,16 +188,16 @@ class ExpressionTyper(CallTyper):
             return Constant(0, expr.span, PY_INT)
         kinds = {kind_of(scalar(left)), kind_of(scalar(right))}
         if expr.op == "**" and Kind.COMPLEX in kinds:
-            return replace(expr, left=left, right=right, type=left.type)
+            return changed(expr, left=left, right=right, type=left.type)
         logical = expr.op in ["&", "|", "^"]
         if not (logical and kinds == {Kind.BOOL}):
             left, right = self.counted(left), self.counted(right)
         if expr.op not in ARITHMETIC and Kind.FLOAT in kinds:
             message = f"`{expr.op}` works on whole numbers, not on {_float_of(left, right)}"
             self.error("P307", message, expr.span, "truncate it first: `int(…)`", self.origins(left, right))
-            return replace(expr, left=left, right=right, type=PY_INT)
+            return changed(expr, left=left, right=right, type=PY_INT)
         if expr.op == "**" and not self.exponent_is_kept(expr, left, right):
-            return replace(expr, left=left, right=right, type=PY_INT)
+            return changed(expr, left=left, right=right, type=PY_INT)
         self.check_paths(expr.op, left, right)
         left, right = self.meet(left, right)
         type_ = scalar(left)
@@ -210,7 +211,7 @@ class ExpressionTyper(CallTyper):
             type_ = ElementType(DEFAULT_FLOAT) if isinstance(type_, ElementType) else PY_FLOAT
             left, right = self.convert(left, type_), self.convert(right, type_)
         self.check_constants(expr, left, right, type_)
-        return replace(expr, left=left, right=right, type=type_)
+        return changed(expr, left=left, right=right, type=type_)
 
     def check_constants(self, expr: Binary, left: Expr, right: Expr, type_: ScalarType) -> None:
         """Refuse what the constants alone show to be undefined in C++: a shift too far, a result beyond 64 bits."""
@@ -251,7 +252,7 @@ class ExpressionTyper(CallTyper):
             case ElementType() | PythonType():
                 return self.convert(value, type_)
             case TupleType(items=types) if isinstance(value, Tuple) and len(value.items) == len(types):
-                return replace(value, items=tuple(map(self.convert, value.items, types)), type=type_)
+                return changed(value, items=tuple(map(self.convert, value.items, types)), type=type_)
             case TupleType():
                 return value if value.type in (type_, UNKNOWN) else Convert(value, type_, value.span)
 

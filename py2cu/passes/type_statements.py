@@ -11,7 +11,7 @@ from py2cu.dtypes import Kind
 from py2cu.ir.nodes import Expr
 from py2cu.ir.statements import Assert, Assign, Evaluate, Field, For, If, Print, Return, Stmt, Store, While
 from py2cu.ir.types import PY_FLOAT, PY_INT, ElementType, ScalarType, TupleType, is_complex, kind_of
-from py2cu.ir.visit import blocks
+from py2cu.ir.visit import blocks, changed
 from py2cu.passes.infer_locals import RETURN
 from py2cu.passes.meet_types import known, scalar
 from py2cu.passes.type_expressions import ExpressionTyper
@@ -29,30 +29,30 @@ class StatementTyper(ExpressionTyper):
             case Assign(name=name, value=value):
                 typed = self.whole(value)
                 # A local without a type is only assigned from names that were refused.
-                return replace(stmt, value=self.whole_as(typed, self.types[name])) if name in self.types else stmt
+                return changed(stmt, value=self.whole_as(typed, self.types[name])) if name in self.types else stmt
             case Store(array=array, indices=indices, value=value):
                 element = ElementType(self.kernel.array_type(array).dtype)
                 stored = self.stored(self.expr(value), element)
-                return replace(stmt, indices=self.indices(array, indices), value=stored)
+                return changed(stmt, indices=self.indices(array, indices), value=stored)
             case If(test=test):
-                return replace(stmt, test=self.test(test), body=self.block(stmt.body), orelse=self.block(stmt.orelse))
+                return changed(stmt, test=self.test(test), body=self.block(stmt.body), orelse=self.block(stmt.orelse))
             case For(start=start, stop=stop, step=step, body=body, var=var):
                 bounds = [self.integer(self.expr(bound), "a bound of `range`") for bound in (start, stop, step)]
                 start, stop, step = bounds
-                loop = replace(stmt, start=start, stop=stop, step=step, type=self.counter(var))
-                return replace(loop, body=self.block(body), orelse=self.block(stmt.orelse))
+                loop = changed(stmt, start=start, stop=stop, step=step, type=self.counter(var))
+                return changed(loop, body=self.block(body), orelse=self.block(stmt.orelse))
             case While(test=test, body=body):
-                return replace(stmt, test=self.test(test), body=self.block(body), orelse=self.block(stmt.orelse))
+                return changed(stmt, test=self.test(test), body=self.block(body), orelse=self.block(stmt.orelse))
             case Return(value=value) if value is not None:
                 returned = self.whole(value)
-                return replace(stmt, value=self.whole_as(returned, self.types.get(RETURN, PY_INT)))
+                return changed(stmt, value=self.whole_as(returned, self.types.get(RETURN, PY_INT)))
             case Evaluate(call=call):
-                return replace(stmt, call=self.invoke(call))
+                return changed(stmt, call=self.invoke(call))
             case Print(values=values, fields=fields):
                 printed = [self.printed(self.expr(value), field) for value, field in zip(values, fields, strict=True)]
-                return replace(stmt, values=tuple(v for v, _ in printed), fields=tuple(f for _, f in printed))
+                return changed(stmt, values=tuple(v for v, _ in printed), fields=tuple(f for _, f in printed))
             case Assert(test=test):
-                return replace(stmt, test=self.test(test))
+                return changed(stmt, test=self.test(test))
             case _:
                 assert not blocks(stmt)
                 return stmt

@@ -17,7 +17,7 @@ from py2cu.ir.extents import Binary, Constant
 from py2cu.ir.nodes import Call, Convert, Expr, Unary
 from py2cu.ir.statements import Kernel
 from py2cu.ir.types import ElementType, Type
-from py2cu.ir.visit import all_expressions, rebuild_block
+from py2cu.ir.visit import all_expressions, changed, rebuild_block
 from py2cu.passes.promotion import as_float
 
 _SINGLE = ElementType(F32)
@@ -32,7 +32,7 @@ def widen_halves(kernel: Kernel, reporter: Reporter) -> Kernel:
     """
     body = rebuild_block(kernel.body, _widen)
     uses_helper = any(isinstance(node, Call) and node.function == WIDENED for node in all_expressions(body))
-    return replace(kernel, body=body, helpers=(WIDENED,) if uses_helper else ())
+    return changed(kernel, body=body, helpers=(WIDENED,) if uses_helper else ())
 
 
 def _widen(expr: Expr) -> Expr:

@@ -277,8 +277,8 @@ MUTATIONS: Final = (
     *_rule(
         "an element and a Python number compare in the element's type",
         (
-            "                a, b = self.meet(a, b)\n                return replace(expr, left=a, right=b)\n",
-            "                return replace(expr, left=a, right=b)\n",
+            "                a, b = self.meet(a, b)\n                return changed(expr, left=a, right=b)\n",
+            "                return changed(expr, left=a, right=b)\n",
             "cpu:number_types.compared",
         ),
         (
@@ -319,8 +319,8 @@ MUTATIONS: Final = (
     *_rule(
         "round, floor, ceil, trunc of a float",
         (
-            "return replace(expr, args=tuple(args), type=PY_INT)",
-            "return replace(expr, args=tuple(args), type=args[0].type)",
+            "return changed(expr, args=tuple(args), type=PY_INT)",
+            "return changed(expr, args=tuple(args), type=args[0].type)",
             "cpu:number_types.integers",
         ),
         ("case Rule.INTEGRAL if len(args) == 2:", "case Rule.INTEGRAL if False:", "cpu:math_more"),
