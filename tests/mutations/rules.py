@@ -197,6 +197,12 @@ MUTATIONS: Final = (
         ("elif local.computed:", "elif False:", "refused:local_of_two_types"),
         ("met = join(local.type, type_)", "met = local.type", "cpu:locals"),
         ("if local.clash is not None:", "if False:", "refused:unsigned_meets_signed"),
+        (
+            "            if path is None:\n                continue",
+            "            if True:\n                continue",
+            "refused:other_type_on_a_path",
+        ),
+        ("elif rounded and local.clash is None:", "elif False:", "refused:rounded_by_a_join"),
     ),
     *_rule(
         "tuples: the right side first",
