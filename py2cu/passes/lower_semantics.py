@@ -158,7 +158,9 @@ class _Lowering:
             return expr
         if dtype.bits < 32 and not self.may_overflow(expr, I32):
             small = replace(expr, left=self.chained(expr.left), right=self.chained(expr.right))
-            return wrapping(small) if self.may_overflow(small, dtype) else small
+            if not self.may_overflow(small, dtype):
+                return small
+            return self.helper(WRAPPING[expr.op], expr) if dtype is I16 and expr.op != "+" else wrapping(small)
         return self.helper(WRAPPING[expr.op], expr) if self.may_overflow(expr, dtype) else expr
 
     def chained(self, operand: Expr) -> Expr:

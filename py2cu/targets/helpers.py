@@ -17,6 +17,19 @@ template <typename T>
 }}
 """
 
+# The same for operators that compilers may find to be a negation: shifted up and down, the sign bit stays in sight of
+# ptxas, which (13.0) else widens the negative of an int16's -32768 to 32768.
+_NEGATING = """\
+// {what} as Python elements do: wraps around, where C++ leaves signed overflow undefined.
+template <typename T>
+{prefix} T wrapping_{name}(T a, T b)
+{{
+    using Unsigned = std::make_unsigned_t<decltype(a {op} b)>;
+    constexpr int spare = 8 * (sizeof(Unsigned) - sizeof(T));  // ptxas 13.0 may widen a negative int16 wrongly without
+    return static_cast<T>((static_cast<Unsigned>(a) {op} static_cast<Unsigned>(b)) << spare >> spare);
+}}
+"""
+
 _ELEMENTS: Final = """\
 // {what} elements: whole numbers wrap around, where C++ leaves signed overflow undefined.
 template <typename T>
@@ -44,8 +57,8 @@ template <typename T>
 }}
 """,
     "wrapping_add": _WRAPPING.replace("{what}", "Adds").replace("{name}", "add").replace("{op}", "+"),
-    "wrapping_sub": _WRAPPING.replace("{what}", "Subtracts").replace("{name}", "sub").replace("{op}", "-"),
-    "wrapping_mul": _WRAPPING.replace("{what}", "Multiplies").replace("{name}", "mul").replace("{op}", "*"),
+    "wrapping_sub": _NEGATING.replace("{what}", "Subtracts").replace("{name}", "sub").replace("{op}", "-"),
+    "wrapping_mul": _NEGATING.replace("{what}", "Multiplies").replace("{name}", "mul").replace("{op}", "*"),
     "wrapping_shift": """\
 // Shifts left as Python does: also negative numbers and across the sign bit, where C++ leaves it undefined.
 template <typename T, typename Count>
