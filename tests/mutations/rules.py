@@ -82,8 +82,8 @@ MUTATIONS: Final = (
             "cpu:integer_wrap",
         ),
         (
-            "return wrapping(expr)\n        return self.negative(",
-            "return expr\n        return self.negative(",
+            "return wrapping(expr)\n        zero = ",
+            "return expr\n        zero = ",
             "cpu:integer_wrap",
         ),
         (
