@@ -177,10 +177,11 @@ def complex_function(name: str) -> Callable[[ComplexElement], ComplexElement]:
         compute = function if part.weak else total
         value, high = complex(argument), argument.dtype.high
         result = compute(value)
-        size = max(abs(result.real), abs(result.imag))
+        sizes = abs(result.real), abs(result.imag)
+        size = max(filter(math.isfinite, sizes), default=0.0)
         has_one_nan = math.isnan(result.real) != math.isnan(result.imag)
-        is_open = has_one_nan or (cmath.isfinite(value) and not size < high / 4)
-        own = math.inf if is_open else _ULPS * argument.dtype.epsilon * (size + 1.0) if size < math.inf else 0.0
+        is_open = has_one_nan or (cmath.isfinite(value) and not max(sizes) < high / 4)
+        own = math.inf if is_open else _ULPS * argument.dtype.epsilon * (size + 1.0)
         error = own + _moved(total, argument, result)
         return cls.made(*(part.make(part.narrow(p), error) for p in (result.real, result.imag)))
 

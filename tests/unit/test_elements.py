@@ -413,3 +413,8 @@ def test_doubt_is_raised_where_a_branch_hangs_on_a_rounding_error():
     assert not THREAD.doubt
     assert not product > float(product)
     assert THREAD.doubt
+
+
+def test_beside_an_infinite_part_the_other_keeps_its_error():
+    result = CMATH["log10"](Complex64(complex(math.inf, math.inf)))
+    assert math.isinf(result.real) and 0 < result.imag.error < 1e-5
