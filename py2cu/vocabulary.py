@@ -195,11 +195,11 @@ class Atomics:
         raise _outside("atomic.sub")
 
     def min(self, array: Any, index: Place, value: Any) -> Any:
-        """The lesser of both stays: `array[index] = min(array[index], value)`."""
+        """The lesser of the element and the value."""
         raise _outside("atomic.min")
 
     def max(self, array: Any, index: Place, value: Any) -> Any:
-        """The greater of both stays: `array[index] = max(array[index], value)`."""
+        """The greater of the element and the value."""
         raise _outside("atomic.max")
 
     def exch(self, array: Any, index: Place, value: Any) -> Any:
