@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Iterable
+from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from py2cu.dtypes import DType, Kind
@@ -88,42 +89,42 @@ class ArrayView:
         return self._values[self._position(index)]
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        self.store(self._position(index), value, sys._getframe(1).f_lineno)
+        self.store(self._position(index), value, sys._getframe(1))
 
     def locate(self, index: Any) -> tuple[ArrayView, int]:
         """The array and the flat position that `index` means."""
         return self, self._position(index)
 
-    def load(self, position: int, _line: int, /) -> Any:
-        """The element that a line of the user's reads."""
+    def load(self, position: int, _: FrameType, /) -> Any:
+        """The element that the user's frame reads."""
         return self._values[position]
 
-    def store(self, position: int, value: Any, line: int) -> None:
-        """Store what the user's `line` assigns."""
+    def store(self, position: int, value: Any, frame: FrameType) -> None:
+        """Store what the user's `frame` assigns."""
         real: float | None = None
         if value.__class__ is not self._cls:
             real = value if isinstance(value, float) and not self._is_float else None
             value = self.convert(value)
         error = value.error if real is None else getattr(real, "error", 0.0)
         self._values[position] = value
-        self.writes[position] = Write(THREAD.place, line, math.inf if THREAD.doubt else error, real)
+        self.writes[position] = Write(THREAD.place, frame.f_lineno, math.inf if THREAD.doubt else error, real)
 
-    def update(self, position: int, change: Callable[[Any], Any], line: int) -> Any:
+    def update(self, position: int, change: Callable[[Any], Any], frame: FrameType) -> Any:
         """Let `change` make a new element of the old one, which is returned; no thread comes between."""
         old = self._values[position]
         new = self._values[position] = change(old)
-        self.writes[position] = Write(THREAD.place, line, math.inf if THREAD.doubt else new.error)
+        self.writes[position] = Write(THREAD.place, frame.f_lineno, math.inf if THREAD.doubt else new.error)
         return old
 
-    def add(self, position: int, value: Any, line: int) -> Any:
+    def add(self, position: int, value: Any, frame: FrameType) -> Any:
         """Add to an element, as `update`. Others may come in any order, which the sum's error covers."""
         if not self._is_float:
-            return self.update(position, lambda old: old + value, line)
+            return self.update(position, lambda old: old + value, frame)
         before = self._sums.get(position) or Sum(0, *_size(self._values[position]))
         magnitude, error = _size(value)
         total = self._sums[position] = Sum(before.terms + 1, before.magnitude + magnitude, before.error + error)
         bound = total.error + total.terms * self._dtype.epsilon * total.magnitude
-        return self.update(position, lambda old: self._cls.make(float(old + value), bound), line)
+        return self.update(position, lambda old: self._cls.make(float(old + value), bound), frame)
 
     def spell(self, position: int) -> str:
         """The element at `position` as the user would write it."""
@@ -214,17 +215,17 @@ class UnwrittenArray(ArrayView):
     __slots__ = ()
 
     def __getitem__(self, index: Any) -> Any:
-        return self.load(self._position(index), sys._getframe(1).f_lineno)
+        return self.load(self._position(index), sys._getframe(1))
 
-    def load(self, position: int, _line: int, /) -> Any:
+    def load(self, position: int, _: FrameType, /) -> Any:
         if position not in self.writes:
             self._note_unwritten(position)
         return self._values[position]
 
-    def update(self, position: int, change: Callable[[Any], Any], line: int) -> Any:
+    def update(self, position: int, change: Callable[[Any], Any], frame: FrameType) -> Any:
         if position not in self.writes:
             self._note_unwritten(position)
-        return super().update(position, change, line)
+        return super().update(position, change, frame)
 
     def _note_unwritten(self, position: int) -> None:
         THREAD.doubt = True

@@ -6,10 +6,9 @@ Threads run one at a time, so nothing comes between; what an array's `update` te
 from __future__ import annotations
 
 import operator
+import sys
 from collections.abc import Callable
 from typing import Any
-
-from py2cu.runtime.journal import kernel_line
 
 Change = Callable[[Any, Any], Any]  # the old element and the value, both of the array's dtype: the new element
 
@@ -19,11 +18,11 @@ class SimulatedAtomics:
 
     def add(self, array: Any, index: Any, value: Any) -> Any:
         at, position = array.locate(index)
-        return at.add(position, at.convert(value), kernel_line())
+        return at.add(position, at.convert(value), sys._getframe(1))
 
     def sub(self, array: Any, index: Any, value: Any) -> Any:
         at, position = array.locate(index)
-        return at.add(position, -at.convert(value), kernel_line())
+        return at.add(position, -at.convert(value), sys._getframe(1))
 
     def min(self, array: Any, index: Any, value: Any) -> Any:
         return _update(array, index, value, lambda old, new: new if new < old else old)
@@ -35,12 +34,11 @@ class SimulatedAtomics:
         return _update(array, index, value, lambda _, new: new)
 
     def cas(self, array: Any, index: Any, compare: Any, value: Any) -> Any:
-        expected = array.locate(index)[0].convert(compare)
-        return _update(array, index, value, lambda old, new: new if old == expected else old)
+        return _swap(array, index, compare, value)
 
     def compare_and_swap(self, array: Any, compare: Any, value: Any) -> Any:
         """Numba's older `cas`, of the first element."""
-        return self.cas(array, 0, compare, value)
+        return _swap(array, 0, compare, value)
 
     def inc(self, array: Any, index: Any, limit: Any) -> Any:
         return _update(array, index, limit, lambda old, top: old.make(0) if old >= top else old + 1)
@@ -58,7 +56,13 @@ class SimulatedAtomics:
         return _update(array, index, value, operator.xor)
 
 
+def _swap(array: Any, index: Any, compare: Any, value: Any) -> Any:
+    at, position = array.locate(index)
+    expected, new = at.convert(compare), at.convert(value)
+    return at.update(position, lambda old: new if old == expected else old, sys._getframe(2))
+
+
 def _update(array: Any, index: Any, value: Any, change: Change) -> Any:
     at, position = array.locate(index)
     converted = at.convert(value) if value.__class__ is not at.dtype else value
-    return at.update(position, lambda old: change(old, converted), kernel_line())
+    return at.update(position, lambda old: change(old, converted), sys._getframe(2))

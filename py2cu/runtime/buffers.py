@@ -15,7 +15,8 @@ from py2cu.runtime.python_integers import Integer
 def make_local(shape: Any, dtype: Any) -> UnwrittenArray:
     """`local(shape, dtype)` in a simulated kernel."""
     extents = said_shape(shape)
-    return UnwrittenArray(THREAD.reserved_name(), extents, said_dtype(dtype), [0] * math.prod(extents))
+    name, *_ = [*THREAD.reserved_names(), "a local array"]
+    return UnwrittenArray(name, extents, said_dtype(dtype), [0] * math.prod(extents))
 
 
 def said_shape(said: Any) -> tuple[int, ...]:

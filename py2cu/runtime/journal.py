@@ -64,7 +64,7 @@ class Journal:
         self.place = NOWHERE
         self._findings: dict[tuple[str, str, int], Finding] = {}
         self._from_end: frozenset[FromEnd] = frozenset()
-        self._reserved: dict[int, str] = {}
+        self._reserved: dict[int, list[str]] = {}
 
     def start(
         self,
@@ -76,15 +76,17 @@ class Journal:
     ) -> None:
         """A launch of a kernel of the file `home` begins."""
         self.home, self.doubt, self.contracts, self.place, self._findings = home, False, contracts, NOWHERE, {}
-        self._from_end, self._reserved = frozenset(from_end), dict(reserved)
+        self._from_end, self._reserved = frozenset(from_end), {}
+        for line, name in reserved:
+            self._reserved.setdefault(line, []).append(name)
 
     def counts_from_end(self, axis: int, index: int) -> bool:
         """True where the line that runs has this negative index as a constant, which compiled code heeds."""
         return FromEnd(kernel_line(), axis, index) in self._from_end
 
-    def reserved_name(self, otherwise: str = "a local array") -> str:
-        """The name of the array that the line that runs makes."""
-        return self._reserved.get(kernel_line(), otherwise)
+    def reserved_names(self) -> list[str]:
+        """The names of the arrays that the line that runs makes."""
+        return self._reserved.get(kernel_line(), [])
 
     @property
     def findings(self) -> tuple[Finding, ...]:

@@ -11,6 +11,7 @@ hands on what the thread's last fence covers, and takes over what earlier atomic
 from __future__ import annotations
 
 from collections.abc import Iterable
+from types import CodeType
 from typing import Final, NamedTuple
 
 from py2cu.runtime.journal import Place
@@ -26,9 +27,16 @@ class Access(NamedTuple):
     by: Member
     epoch: int
     clock: int
-    line: int
+    code: CodeType
+    instruction: int  # where in it, as an offset
     value: object
     kind: str
+
+    @property
+    def line(self) -> int:
+        """The user's line."""
+        inside = (line for start, end, line in self.code.co_lines() if start <= self.instruction < end)
+        return next(inside) or self.code.co_firstlineno
 
 
 class Team:

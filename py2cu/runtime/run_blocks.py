@@ -124,7 +124,7 @@ class Block:
         if mask != _ANYWHERE and not mask >> me.lane & 1:
             about = f"the mask of `{function}` lacks the lane that calls it"
             THREAD.note_at(where, about, f"lane {me.lane}, mask {mask:#x}", is_bug=True)
-            mask |= 1 << me.lane
+            mask = 1 << me.lane
         # Lanes vote on who is here line by line.
         key = me.warp, function, mask if mask != _ANYWHERE else -where[1]
         lanes = self._meetings.setdefault(key, {})
@@ -230,7 +230,7 @@ def _block_parameters(execution: Execution, memory: SharedMemory) -> dict[str, o
         parameter = signature.shared
         assert isinstance(parameter.type, ArrayType)
         extents = tuple(evaluate(extent, execution.dims) for extent in parameter.type.dims)
-        made[parameter.name] = memory.make((parameter.name, 0), parameter.name, extents, parameter.type.dtype)
+        made[parameter.name] = memory.make(parameter.name, extents, parameter.type.dtype)
     if signature.barrier is not None:
         made[signature.barrier] = BlockBarrier()
     return made

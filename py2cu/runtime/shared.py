@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 import operator
 import sys
+from collections import Counter
+from types import CodeType, FrameType
 from typing import Any, Final
 
 from py2cu.dtypes import DType
@@ -29,13 +31,15 @@ class SharedArray(UnwrittenArray):
     def __getitem__(self, index: Any) -> Any:
         if index.__class__ is slice:
             return Window(self, 0, len(self))[index]
-        return self.load(self._position(index), sys._getframe(1).f_lineno)
+        return self.load(self._position(index), sys._getframe(1))
 
-    def load(self, position: int, line: int, /) -> Any:
+    def load(self, position: int, _: FrameType, /) -> Any:
         write = self.writes.get(position)
-        if write is not None and write.error == math.inf:
+        if write is None:
+            self._note_unwritten(position)
+        elif write.error == math.inf:
             THREAD.doubt = True
-        return super().load(position, line)
+        return self._values[position]
 
 
 class WatchedShared(WatchedArray, SharedArray):
@@ -78,21 +82,24 @@ class Window:
     def __getitem__(self, index: Any) -> Any:
         if index.__class__ is slice:
             return self._slice(index)
-        return self._array.load(self._position(index), sys._getframe(1).f_lineno)
+        return self._array.load(self._position(index), sys._getframe(1))
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        self._array.store(self._position(index), value, sys._getframe(1).f_lineno)
+        self._array.store(self._position(index), value, sys._getframe(1))
 
     def locate(self, index: Any) -> tuple[ArrayView, int]:
         return self._array, self._position(index)
 
     def _position(self, index: Any) -> int:
-        at = int(operator.index(index))
-        if -self._extent <= at < 0 and THREAD.counts_from_end(0, at):
-            at += self._extent
+        at = int(index) if index.__class__ is Integer else int(operator.index(index))
         if not 0 <= at < self._extent:
-            raise OutOfRange(f"a view of {self.name}", 0, at, self._extent)
+            at = self._from_end(at)
         return self._start + at
+
+    def _from_end(self, at: int) -> int:
+        if -self._extent <= at < 0 and THREAD.counts_from_end(0, at):
+            return at + self._extent
+        raise OutOfRange(f"a view of {self.name}", 0, at, self._extent)
 
     def _slice(self, part: slice) -> Window:
         start, stop, step = part.indices(self._extent)
@@ -101,35 +108,37 @@ class Window:
         return Window(self._array, self._start + start, max(0, stop - start))
 
 
-SharedKey = tuple[object, int]
-
-
 class SharedMemory:
     """The shared arrays of one block, by the place of the code that makes them."""
 
     def __init__(self, *, watched: bool) -> None:
         self._kind: Final = WatchedShared if watched else SharedArray
-        self._arrays: dict[SharedKey, tuple[Extents, DType, SharedArray]] = {}
+        self._arrays: dict[tuple[CodeType, int], tuple[Extents, DType, SharedArray]] = {}
+        self._lines: Counter[int] = Counter()  # how many arrays the lines have made
 
-    def make(self, key: SharedKey, name: str, extents: Extents, dtype: DType) -> SharedArray:
-        """The array that `key` stands for.
+    def at(self, frame: FrameType, extents: Extents, dtype: DType) -> SharedArray:
+        """The array of the call that `frame` is at.
 
         Raises:
-            ValueError: another thread asked for another shape or dtype.
+            ValueError: another thread asked for another shape or dtype there.
         """
+        key = frame.f_code, frame.f_lasti
         if key not in self._arrays:
-            self._arrays[key] = extents, dtype, self._kind(name, extents, dtype, [0] * math.prod(extents))
-        known_extents, known_dtype, array = self._arrays[key]
-        if (known_extents, known_dtype) != (extents, dtype):
-            known = f"{known_extents} of {known_dtype}"
+            names = THREAD.reserved_names()[self._lines[frame.f_lineno] :]
+            self._lines[frame.f_lineno] += 1
+            self._arrays[key] = extents, dtype, self.make(names[0] if names else "a shared array", extents, dtype)
+        first, first_dtype, array = self._arrays[key]
+        if (first, first_dtype) != (extents, dtype):
             raise ValueError(
-                f"the threads of a block share one array: {known} for one, {extents} of {dtype} for another"
+                f"`{array.name}` is {first} of {first_dtype} for one thread, {extents} of {dtype} for another"
             )
         return array
+
+    def make(self, name: str, extents: Extents, dtype: DType) -> SharedArray:
+        """An array of the block's."""
+        return self._kind(name, extents, dtype, [0] * math.prod(extents))
 
 
 def make_shared(shape: Any, dtype: Any) -> SharedArray:
     """`shared(shape, dtype)` in a simulated kernel."""
-    frame = sys._getframe(1)
-    name = THREAD.reserved_name("a shared array")
-    return THREAD.runner.block.memory.make((frame.f_code, frame.f_lasti), name, said_shape(shape), said_dtype(dtype))
+    return THREAD.runner.block.memory.at(sys._getframe(1), said_shape(shape), said_dtype(dtype))

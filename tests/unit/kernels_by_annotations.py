@@ -41,4 +41,5 @@ def _made_arrays(text):
     """The lines of `tile = shared(...)`."""
     nodes = ast.walk(ast.parse(text or ""))
     made = (node for node in nodes if isinstance(node, ast.Assign) and "shared(" in ast.unparse(node.value))
-    return tuple((node.lineno, ast.unparse(node.targets[0])) for node in made)
+    targets = ((node.lineno, node.targets[0]) for node in made)
+    return tuple((n, ast.unparse(name)) for n, target in targets for name in getattr(target, "elts", [target]))
