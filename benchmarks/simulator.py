@@ -92,9 +92,11 @@ def against_os_threads() -> Iterator[Row]:
         )
         call()
         ratio = alone / table.median(lambda call=call: elapsed(call), 3)
-        what = "simulate tiled matmul 4×256×4, against one OS thread a CUDA thread" + ", sanitized" * sanitize
-        target = "" if sanitize else f"≥ {THREADS_TARGET:.0f}×"
-        yield Row(what, f"{ratio:.1f}×", target=target, met=ratio >= THREADS_TARGET or sanitize)
+        what = "simulate tiled matmul 4×256×4, times as fast as OS threads"
+        if sanitize:
+            yield Row(f"{what}, sanitized", f"{ratio:.1f}×")
+        else:
+            yield Row(what, f"{ratio:.1f}×", target=f"≥ {THREADS_TARGET:.0f}×", met=ratio >= THREADS_TARGET)
 
 
 def os_threads(given: dict[str, object]) -> None:
@@ -102,9 +104,8 @@ def os_threads(given: dict[str, object]) -> None:
     shared, barrier = torch.zeros(2 * TILE * TILE), threading.Barrier(TILE * TILE)
     here, size = SimpleNamespace(x=0, y=0), SimpleNamespace(x=TILE, y=TILE)
     places = [SimpleNamespace(x=x, y=y) for y in range(TILE) for x in range(TILE)]
-    threads = [
-        threading.Thread(target=tiled, args=(here, at, size, here, shared, barrier, *given.values())) for at in places
-    ]
+    arguments = [(here, at, size, here, shared, barrier, *given.values()) for at in places]
+    threads = [threading.Thread(target=tiled, args=each) for each in arguments]
     for thread in threads:
         thread.start()
     for thread in threads:
