@@ -51,7 +51,7 @@ class Journal:
 
     __slots__ = (
         "_findings", "_from_end", "_reserved", "contracts", "doubt", "home", "member", "place",
-        "runner",
+        "runner", "updates",
     )  # fmt: skip
 
     member: Member  # what is ordered before the running thread, in a launch whose accesses are watched
@@ -62,6 +62,7 @@ class Journal:
         self.doubt = False  # what the thread stores from here on may be anything
         self.contracts = True  # a multiply-add may be rounded once
         self.place = NOWHERE
+        self.updates = False  # an atomic has run: the order of threads may show
         self._findings: dict[tuple[str, str, int], Finding] = {}
         self._from_end: frozenset[FromEnd] = frozenset()
         self._reserved: dict[int, list[str]] = {}
@@ -76,6 +77,7 @@ class Journal:
     ) -> None:
         """A launch of a kernel of the file `home` begins."""
         self.home, self.doubt, self.contracts, self.place, self._findings = home, False, contracts, NOWHERE, {}
+        self.updates = False
         self._from_end, self._reserved = frozenset(from_end), {}
         for line, name in reserved:
             self._reserved.setdefault(line, []).append(name)
