@@ -339,6 +339,29 @@ def test_a_lock_orders_those_who_take_it():
     assert total.item() == 6
 
 
+def test_threads_and_blocks_that_spin_let_the_others_go_on():
+    def kernel(flags: Int32[Tensor, "4"], out: Int32[Tensor, "n"]):
+        here = shared(1, np.int32)
+        if threadIdx.x == 0:
+            here[0] = 0
+        syncthreads()
+        if threadIdx.x == 0:
+            while blockIdx.x < 3 and atomic.add(flags, blockIdx.x + 1, 0) == 0:
+                pass
+            while atomic.add(here, 0, 0) == 0:
+                pass
+            out[blockIdx.x] = blockIdx.x
+            threadfence()
+            atomic.exch(flags, blockIdx.x, 1)
+        else:
+            atomic.exch(here, 0, 1)
+
+    flags, out = ints(4), ints(4)
+    quiet(kernel, grid=4, block=2, flags=flags, out=out)
+    assert flags.tolist() == [1] * 4
+    assert out.tolist() == [0, 1, 2, 3]
+
+
 # --- order ---
 
 
