@@ -70,7 +70,7 @@ class Block:
         self.memory = SharedMemory(watched=execution.watched)
         self._execution = execution
         self._notes_returns = notes_returns
-        self._bound = execution.bound | _block_parameters(execution, self.memory)
+        self._arguments = execution.split(execution.bound | _block_parameters(execution, self.memory))
         self._meetings: dict[Meeting, dict[int, Runner]] = {}
         self._released: list[Runner] = []  # can go on, having met
         self._spinning: list[Runner] = []  # can go on, and better do after others
@@ -109,7 +109,7 @@ class Block:
         self._execution.heed(runner.place)
         if self._notes_returns:
             sys.setprofile(self._note_return)
-        self._execution.call(runner.index, runner.slot, self._bound)
+        self._execution.call(runner.index, runner.slot, self._arguments)
 
     def _note_return(self, frame: FrameType, event: str, _: object) -> None:
         if event == "return" and frame.f_code is self._execution.rebound.code:

@@ -18,6 +18,7 @@ from py2cu.runtime.python_integers import Integer
 from py2cu.runtime.rebind import Coordinate, Rebound
 
 T = TypeVar("T")
+Arguments = tuple[list[object], dict[str, object]]  # by place, by name
 
 
 class SimulationError(Py2cuError):
@@ -116,18 +117,22 @@ class Execution:
             self.rebound.let_stop(self._stops and is_chosen)
             sys.settrace(self._trace if is_chosen else None)
 
-    def call(self, index: Triple, slot: Slot, bound: dict[str, object]) -> None:
+    def split(self, bound: dict[str, object]) -> Arguments:
+        """`bound` as the function takes it, by place and by name."""
+        named = {name: value for name, value in bound.items() if name not in self._places}
+        return [bound[name] for name in self._places], named
+
+    def call(self, index: Triple, slot: Slot, arguments: Arguments) -> None:
         """Run the kernel's Python in the thread that was entered.
 
         Raises:
             SimulationError: it raised.
         """
-        objects = self._objects | slot.objects
-        leading = [Integer(index[axis]) for axis in self._axes] + [objects[name] for name in self.signature.launch]
-        positional = [bound[name] for name in self._places]
-        named = {name: value for name, value in bound.items() if name not in self._places}
+        positional, named = arguments
+        indices = [Integer(index[axis]) for axis in self._axes]
+        here = [slot.objects[name] if name in slot.objects else self._objects[name] for name in self.signature.launch]
         try:
-            self.rebound.call(*leading, *positional, **named)
+            self.rebound.call(*indices, *here, *positional, **named)
         except Exception as error:
             message = str(error) if isinstance(error, IndexError) else f"{type(error).__name__}: {error}"
             line = _kernel_line(error.__traceback__, self.rebound.code)
@@ -137,6 +142,7 @@ class Execution:
 def run_threads(execution: Execution) -> int:
     """Call the kernel once per thread; how many ran."""
     ran = 0
+    arguments = execution.split(execution.bound)
     for number, block in execution.blocks():
         team = Team(number, block)
         for slot in execution.in_order(execution.slots):
@@ -149,7 +155,7 @@ def run_threads(execution: Execution) -> int:
             THREAD.doubt = False
             if execution.watched:
                 THREAD.member = Member(team, slot.number, slot.thread)
-            execution.call(index, slot, execution.bound)
+            execution.call(index, slot, arguments)
             if THREAD.doubt:
                 execution.doubtful.add(place)
             ran += 1
