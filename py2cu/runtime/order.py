@@ -65,7 +65,7 @@ class Team:
 class Member:
     """A thread of a block."""
 
-    __slots__ = ("clock", "fenced", "is_dirty", "known", "lane", "number", "place", "team", "warp")
+    __slots__ = ("clock", "fenced", "fenced_in_block", "is_dirty", "known", "lane", "number", "place", "team", "warp")
 
     def __init__(self, team: Team, number: int, thread: tuple[int, int, int]) -> None:
         self.team, self.number = team, number
@@ -73,21 +73,24 @@ class Member:
         self.warp, self.lane = divmod(number, WARP)
         self.clock = 0
         self.known: Known = {}
-        self.fenced: Known | None = None
+        self.fenced: Known = {}  # what its last fence covers
+        self.fenced_in_block: Known = {}  # the same of fences that hold in its block alone
         self.is_dirty = False  # it wrote since its last fence
 
-    def fence(self) -> None:
-        """`threadfence`: what is before it can be handed on."""
-        self.fenced = self._past()
+    def fence(self, *, in_block: bool) -> None:
+        """`threadfence`, or `threadfence_block`: what is before it can be handed on."""
+        self.fenced_in_block = self._past()
         self.clock += 1
-        self.is_dirty = False
+        if not in_block:
+            self.fenced = self.fenced_in_block
+            self.is_dirty = False
 
-    def hand_on(self, published: Known) -> None:
-        """An atomic on an element of which `published` is known."""
-        if published:
-            _join(self.known, published)
-        if self.fenced is not None:
-            _join(published, self.fenced)
+    def hand_on(self, published: Known, in_block: Known) -> None:
+        """An atomic on an element of which `published` is known to all, and `in_block` in the thread's block."""
+        _join(self.known, published)
+        _join(self.known, in_block)
+        _join(published, self.fenced)
+        _join(in_block, self.fenced_in_block)
         if self.team.clean:
             _join(published, self.team.known)
             _join(published, {self.team.number: (self.team.clean, 0)})

@@ -37,7 +37,7 @@ class WatchedArray(ArrayView):
         self._writers: dict[int, Access] = {}
         self._readers: dict[int, Pair] = {}
         self._atomics: dict[int, Pair] = {}
-        self._published: dict[int, Known] = {}
+        self._published: dict[int | tuple[int, int], Known] = {}  # of a position: to all, and in a block
 
     def __getitem__(self, index: Any) -> Any:
         return self.load(self._position(index), sys._getframe(1))
@@ -72,7 +72,8 @@ class WatchedArray(ArrayView):
             self._tell(position, last, access)
         self._hold(position, self._readers.get(position, ()), access)
         _enter(self._atomics, position, access)
-        access.by.hand_on(self._published.setdefault(position, {}))
+        in_block = position, access.by.team.number
+        access.by.hand_on(self._published.setdefault(position, {}), self._published.setdefault(in_block, {}))
         return old
 
     def _hold(self, position: int, earlier: tuple[Access | None, ...], access: Access) -> None:

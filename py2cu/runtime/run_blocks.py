@@ -24,7 +24,6 @@ from py2cu.runtime.shared import SharedMemory
 from py2cu.runtime.warps import exchange
 
 Meeting = tuple[int, str, int]  # a warp, the function that its lanes wait in, their mask
-BARRIERS: Final = ("syncthreads", "syncthreads_count", "syncthreads_and", "syncthreads_or")
 PATIENCE: Final = 1000  # atomics of a thread in a row, after which it may be that it waits for others
 _ANYWHERE: Final = -1  # the mask of `activemask`
 
@@ -236,8 +235,11 @@ class Block:
 class BlockBarrier:
     """What a parameter annotated as `threading.Barrier` is: the block's."""
 
+    def __init__(self, name: str) -> None:
+        self._name = name
+
     def wait(self) -> None:
-        THREAD.runner.block.wait("syncthreads")
+        THREAD.runner.block.wait(f"{self._name}.wait")
 
 
 def _block_parameters(execution: Execution, memory: SharedMemory) -> dict[str, object]:
@@ -250,7 +252,7 @@ def _block_parameters(execution: Execution, memory: SharedMemory) -> dict[str, o
         extents = tuple(evaluate(extent, execution.dims) for extent in parameter.type.dims)
         made[parameter.name] = memory.make(parameter.name, extents, parameter.type.dtype)
     if signature.barrier is not None:
-        made[signature.barrier] = BlockBarrier()
+        made[signature.barrier] = BlockBarrier(signature.barrier)
     return made
 
 

@@ -41,7 +41,11 @@ def _syncwarp(mask: Any = FULL_MASK) -> None:
 
 
 def _fence() -> None:
-    THREAD.member.fence()
+    THREAD.member.fence(in_block=False)
+
+
+def _fence_block() -> None:
+    THREAD.member.fence(in_block=True)
 
 
 def _shfl_sync(mask: Any, value: Any, lane: Any, width: Any = WARP) -> Any:
@@ -92,13 +96,15 @@ WAITING: Final[dict[str, object]] = {
     "shfl_down_sync": _shfl_down_sync, "shfl_xor_sync": _shfl_xor_sync, "ballot_sync": _ballot_sync,
     "any_sync": _any_sync, "all_sync": _all_sync, "match_any_sync": _match_any_sync, "activemask": _activemask,
 }  # fmt: skip
-FENCES: Final = ("threadfence", "threadfence_block", "threadfence_system")
+FENCES: Final[dict[str, object]] = {
+    "threadfence": _fence, "threadfence_system": _fence, "threadfence_block": _fence_block,
+}  # fmt: skip
 OWN: Final[dict[str, object]] = {
-    **WAITING, **dict.fromkeys(FENCES, _fence), "local": make_local, "shared": make_shared, "atomic": ATOMIC,
+    **WAITING, **FENCES, "local": make_local, "shared": make_shared, "atomic": ATOMIC,
     "warpSize": Integer(WARP),
 }  # fmt: skip
 NUMBAS: Final[dict[str, object]] = {
-    **WAITING, **dict.fromkeys(FENCES, _fence), "local": SimpleNamespace(array=make_local),
+    **WAITING, **FENCES, "local": SimpleNamespace(array=make_local),
     "shared": SimpleNamespace(array=make_shared), "atomic": ATOMIC, "warpsize": Integer(WARP),
 }  # fmt: skip
 MODULES: Final = {"py2cu": OWN, "py2cu.vocabulary": OWN, "numba.cuda": NUMBAS}
