@@ -8,6 +8,7 @@ leaves undefined, lanes or threads that are missed, is a finding, and the others
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from types import FrameType
 from typing import Any, Final
 
@@ -17,7 +18,7 @@ from py2cu.ir.signature import Signature, evaluate
 from py2cu.ir.types import ArrayType
 from py2cu.runtime.journal import THREAD, kernel_place
 from py2cu.runtime.launch import Triple
-from py2cu.runtime.order import WARP, Member, Team
+from py2cu.runtime.order import Member, Team
 from py2cu.runtime.python_integers import Integer
 from py2cu.runtime.run_threads import Execution, Slot
 from py2cu.runtime.shared import SharedMemory
@@ -76,7 +77,9 @@ class Block:
         self._hub = getcurrent()
         indices = ((slot, execution.index(team.place, slot.thread)) for slot in execution.slots)
         self._runners = [Runner(self, slot, index) for slot, index in indices if index is not None]
-        self._by_number = {runner.number: runner for runner in self._runners}
+        self._present: Counter[int] = Counter()  # of each warp, the lanes that the block has, as bits
+        for runner in self._runners:
+            self._present[runner.warp] |= 1 << runner.lane
         self._ready = self._runners
 
     def __len__(self) -> int:
@@ -138,8 +141,10 @@ class Block:
         lanes = self._meetings.setdefault(key, {})
         lanes[me.lane] = me
         me.waiting = Waiting(function, mask, value, where)
-        if len(lanes) == len(self._named(me.warp, mask)):
+        if len(lanes) == (mask & self._present[me.warp]).bit_count():
+            me.doubt = THREAD.doubt
             self._released += self._exchange(key)
+            THREAD.doubt = me.doubt
         return self._pause(me.waiting)
 
     def meet_active(self) -> Any:
@@ -165,10 +170,6 @@ class Block:
 
     # --- what they wait for ---
 
-    def _named(self, warp: int, mask: int) -> list[int]:
-        """The lanes of `mask` that the block has."""
-        return [lane for lane in range(WARP) if mask >> lane & 1 and warp * WARP + lane in self._by_number]
-
     def _exchange(self, key: Meeting) -> list[Runner]:
         """The lanes that meet in `key` get their results."""
         lanes = dict(sorted(self._meetings.pop(key).items()))
@@ -189,8 +190,8 @@ class Block:
         warp, function, mask = key
         lanes = self._meetings[key]
         first = lanes[min(lanes)]
-        absent = next(lane for lane in self._named(warp, mask) if lane not in lanes)
-        other = self._by_number[warp * WARP + absent]
+        named = (runner for runner in self._runners if runner.warp == warp and mask >> runner.lane & 1)
+        other = next(runner for runner in named if runner.lane not in lanes)
         about = f"the mask of `{function}` names lanes that do not come"
         detail = f"mask {mask:#x}, thread {first.thread} is here, {self._whereabouts(other)}"
         THREAD.place = first.place

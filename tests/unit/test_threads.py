@@ -433,6 +433,20 @@ def test_doubt_goes_with_what_is_shared():
     assert report.writes["out"][1].error == math.inf
 
 
+def test_doubt_goes_with_what_lanes_exchange():
+    def kernel(x: Float32[Tensor, "n"], out: Int32[Tensor, "n"], spoilt: int):
+        s = shared(32, np.int32)
+        t = threadIdx.x
+        if t == spoilt:
+            s[t] = x[t]
+        out[t] = shfl_sync(FULL, t, spoilt)
+
+    x = torch.full((32,), 1e38)
+    for spoilt in (0, 31):
+        report = run(kernel, block=32, x=x, out=ints(32), spoilt=spoilt)
+        assert all(report.writes["out"][at].error == math.inf for at in range(32))
+
+
 def test_numba_kernels_work_together():
     cuda = pytest.importorskip("numba.cuda")
     from numba import float32
