@@ -109,9 +109,30 @@ def test_a_breakpoint_stops_in_the_chosen_thread_alone():
     traced = sys.gettrace()
     try:
         debugger.runcall(blend.simulate, x, w, break_at=(0, 2))
+        debugger.runcall(blend.simulate, x, w)
     finally:
         sys.settrace(traced)
-    assert [shown[0] for shown in debugger.shown] == ["2"]
+    assert [shown[0] for shown in debugger.shown] == ["2", "0", "1", "2", "3"]
+
+
+def one_by_one():
+    blend.simulate(torch.ones(2, 4, dtype=torch.uint8), torch.rand(4), break_at=(0, 2))
+
+
+def in_turns():
+    given = {"x": torch.zeros(4)}
+    simulate(reverse, signature_of(reverse), given, grid=1, block=4, stops=False, break_at=(0, 1))
+
+
+@pytest.mark.parametrize("launch", [one_by_one, in_turns])
+def test_the_debugger_goes_on_after_the_launch(launch):
+    traced, mine = sys.gettrace(), lambda *_: None
+    sys.settrace(mine)
+    try:
+        launch()
+        assert sys.gettrace() is mine
+    finally:
+        sys.settrace(traced)
 
 
 def test_threads_that_wait_for_each_other_are_stepped_through_one_at_a_time():

@@ -61,6 +61,7 @@ class Rebound:
         self._called = frozenset(called_functions(function))
         self._namespaces: dict[int, dict[str, Any]] = {}  # stand-ins for the globals of each module
         self.code = function.__code__
+        self.codes = {function.__code__ for function in self._called}
         self.call: Callable[..., object] = self._rebuild(function)
 
     def place(self, launch: Mapping[str, Integer]) -> None:

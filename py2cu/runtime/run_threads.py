@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from random import Random
@@ -11,6 +10,7 @@ from typing import TypeVar
 
 from py2cu.diagnostics import Py2cuError
 from py2cu.ir.signature import Signature
+from py2cu.runtime.debuggers import Debugger
 from py2cu.runtime.journal import THREAD, Place
 from py2cu.runtime.launch import AXES, Launch, Triple, find_limits
 from py2cu.runtime.order import WARP, Member, Team
@@ -63,7 +63,7 @@ class Execution:
         self.doubtful: set[Place] = set()
         self._random = None if seed is None else Random(seed)
         self._focus, self._stops = focus, stops
-        self._trace = sys.gettrace()
+        self._debugger = Debugger(rebound.codes)
         self._axes = [AXES.index(index.axis) for index in signature.indices]
         self._limits = find_limits(signature, dims)
         self.slots = [
@@ -115,7 +115,12 @@ class Execution:
         if self._focus is not None:
             is_chosen = place == self._focus
             self.rebound.let_stop(self._stops and is_chosen)
-            sys.settrace(self._trace if is_chosen else None)
+            self._debugger.listen(is_chosen)
+
+    def leave(self) -> None:
+        """The launch is over."""
+        if self._focus is not None:
+            self._debugger.listen(True)
 
     def split(self, bound: dict[str, object]) -> Arguments:
         """`bound` as the function takes it, by place and by name."""

@@ -101,7 +101,10 @@ def simulate(
                 rebound, signature, launch, dims, bound, watched=sanitize, seed=seed, focus=focus, stops=stops
             )
             with deadline(seconds):
-                threads = _run(function, execution, notes_returns=notes_returns)
+                try:
+                    threads = _run(function, execution, notes_returns=notes_returns)
+                finally:
+                    execution.leave()
         except ReturnLinesWanted:
             views.clear()  # nothing of this attempt is to be seen
             raise
