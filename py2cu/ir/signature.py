@@ -57,6 +57,8 @@ class Signature:
     strided: bool
     from_end: tuple[FromEnd, ...] = ()  # negative constant indices: compiled code counts no others from the end
     reserved: tuple[tuple[int, str], ...] = ()  # the lines that make arrays of a thread's own, and their names
+    shared: Parameter | None = None  # the block's dynamic shared memory, which no call is given
+    barrier: str | None = None  # the parameter that is the block's barrier
     instances: tuple[Signature, ...] = ()  # of a generic kernel: for every dtype that it takes
 
     def instance(self, arguments: Mapping[str, Any]) -> Signature:
