@@ -332,9 +332,11 @@ _MEMORY: Final = {
     ),
     "P408": Code(
         "an array of the kernel's own",
-        "`acc = local(shape, dtype)` makes an array for each thread, on a line of its own outside loops and branches. "
-        "Its shape is made of constants. A tuple of constants around the kernel can be looked up in with an index that "
-        "only the run tells, `WEIGHTS[k]`, where its numbers are of one kind and its rows of one length.",
+        "`acc = local(shape, dtype)` makes an array for each thread, `tile = shared(shape, dtype)` one for all threads "
+        "of a block, on a line of its own outside loops and branches. The shape of a local one is made of constants, "
+        "that of a shared one also of what a launch tells: extents, whole parameters, `blockDim`. A tuple of constants "
+        "around the kernel can be looked up in with an index that only the run tells, `WEIGHTS[k]`, where its numbers "
+        "are of one kind and its rows of one length.",
         _index("acc = local(i, np.float32)\nacc[0] = x[i]\nout[i] = acc[0]"),
         _index("acc = local(4, np.float32)\nacc[0] = x[i]\nout[i] = acc[0]"),
     ),

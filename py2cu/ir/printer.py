@@ -42,6 +42,7 @@ from py2cu.ir.statements import (
     Return,
     Stmt,
     Store,
+    Sync,
     While,
 )
 from py2cu.ir.types import UNKNOWN, ElementType, PythonType, TupleType, ValueType, Width
@@ -68,8 +69,8 @@ def _print_statement(stmt: Stmt) -> Iterator[str]:
             yield f"{name} = {print_expr(value, typed=True)}"
         case Declare(name=name, type=type_):
             yield f"{name}: {type_}"
-        case Reserve(array=array):
-            yield f"reserve {array}"
+        case Reserve(array=array, start=start):
+            yield f"reserve {array}{f' at {print_expr(start)}' if start is not None else ''}"
         case Bind(names=names, value=value):
             yield f"{', '.join(names)} = {print_expr(value, typed=True)}"
         case Store(array=array, indices=indices, value=value):
@@ -87,6 +88,8 @@ def _print_statement(stmt: Stmt) -> Iterator[str]:
             yield f"return {print_expr(value, typed=True)}"
         case Evaluate(call=call):
             yield print_expr(call, typed=True)
+        case Sync(function=function, args=args):
+            yield f"{function}({', '.join(map(print_expr, args))})"
         case Break() | Continue() | Return():
             yield type(stmt).__name__.lower()
         case Delete(name=name):

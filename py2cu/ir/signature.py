@@ -12,7 +12,18 @@ from dataclasses import astuple, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from py2cu.dtypes import DType, Kind
-from py2cu.ir.extents import Binary, Constant, Constexpr, FromEnd, Guard, IndexParameter, Name, Parameter, Role
+from py2cu.ir.extents import (
+    Binary,
+    BlockParameter,
+    Constant,
+    Constexpr,
+    FromEnd,
+    Guard,
+    IndexParameter,
+    Name,
+    Parameter,
+    Role,
+)
 from py2cu.ir.types import PY_INT, ArrayType, PythonType
 
 if TYPE_CHECKING:
@@ -57,6 +68,8 @@ class Signature:
     strided: bool
     from_end: tuple[FromEnd, ...] = ()  # negative constant indices: compiled code counts no others from the end
     reserved: tuple[tuple[int, str], ...] = ()  # the lines that make arrays of a thread's own, and their names
+    block_parameters: tuple[BlockParameter, ...] = ()  # behind the launch objects: shared memory, and a barrier
+    has_barrier: bool = False  # so that no thread stops at a guard: past it, reads give zero and writes do nothing
     instances: tuple[Signature, ...] = ()  # of a generic kernel: for every dtype that it takes
 
     def instance(self, arguments: Mapping[str, Any]) -> Signature:
@@ -165,6 +178,8 @@ def signature_of(family: Family) -> Signature:
 
 
 def _signature(kernel: Kernel) -> Signature:
+    from py2cu.ir.visit import has_barrier  # which a cached kernel never needs
+
     functions = (kernel, *kernel.functions)
     return Signature(
         name=kernel.name,
@@ -180,7 +195,9 @@ def _signature(kernel: Kernel) -> Signature:
         inits=kernel.inits,
         strided=kernel.strided,
         from_end=tuple(sorted({at for each in functions for at in each.from_end}, key=astuple)),
-        reserved=tuple((b.span.line, b.name) for each in functions for b in each.buffers if b.is_local),
+        reserved=tuple((b.span.line, b.name) for each in functions for b in each.buffers if b.is_made),
+        block_parameters=kernel.block_parameters,
+        has_barrier=has_barrier(kernel),
     )
 
 

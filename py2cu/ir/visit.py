@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypeVar, assert_never
+from typing import Any, Final, TypeVar, assert_never
 
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.nodes import (
@@ -40,8 +40,10 @@ from py2cu.ir.statements import (
     Remark,
     Reserve,
     Return,
+    Space,
     Stmt,
     Store,
+    Sync,
     While,
 )
 
@@ -177,7 +179,11 @@ def expressions(stmt: Stmt) -> tuple[Expr, ...]:
             return () if value is None else (value,)
         case Evaluate(call=call):
             return (call,)
-        case Declare() | Reserve() | Break() | Continue() | Delete() | Remark():
+        case Sync(args=args):
+            return args
+        case Reserve(start=start):
+            return () if start is None else (start,)
+        case Declare() | Break() | Continue() | Delete() | Remark():
             return ()
         case _:
             assert_never(stmt)
@@ -198,6 +204,7 @@ def blocks(stmt: Stmt) -> tuple[Block, ...]:
             | Continue()
             | Return()
             | Evaluate()
+            | Sync()
             | Delete()
             | Print()
             | Assert()
@@ -244,6 +251,37 @@ def all_expressions(block: Block) -> Iterator[Expr]:
 def called_functions(block: Block) -> tuple[str, ...]:
     """The keys of the device functions that `block` calls, each once."""
     return tuple(dict.fromkeys(node.function for node in all_expressions(block) if isinstance(node, Invoke)))
+
+
+BARRIERS: Final = frozenset(["syncthreads"])
+"""What all threads of a block wait at; none of them may leave before the others are there."""
+
+
+def is_barrier(stmt: Stmt) -> bool:
+    """True for a statement at which the threads of a block wait for each other."""
+    return isinstance(stmt, Sync) and stmt.function in BARRIERS
+
+
+def is_warp_barrier(stmt: Stmt) -> bool:
+    """True for a statement at which the threads of a warp wait for each other."""
+    return isinstance(stmt, Sync) and stmt.function == "syncwarp"
+
+
+def waits(block: Block) -> bool:
+    """True where threads wait for each other under `block`, be it for those of their warp alone."""
+    return any(is_barrier(stmt) or is_warp_barrier(stmt) for stmt in statements(block))
+
+
+def has_barrier(kernel: Kernel) -> bool:
+    """True where the threads of a kernel wait for each other, in its device functions too: none may stop early."""
+    return any(waits(each.body) for each in (kernel, *kernel.functions))
+
+
+def needs_block(kernel: Kernel) -> bool:
+    """True for a kernel whose threads share memory or wait for each other: no thread of it runs alone."""
+    each = (kernel, *kernel.functions)
+    shares = any(buffer.space is Space.SHARED for caller in each for buffer in caller.buffers)
+    return shares or has_barrier(kernel)
 
 
 def in_rings(functions: Iterable[Kernel], *, itself: bool = True) -> set[str]:
@@ -294,11 +332,15 @@ def _rebuild_statement(stmt: Stmt, change: Callable[[Expr], Expr], change_stmt: 
             rebuilt = rebuild(call, change)
             assert isinstance(rebuilt, Invoke)
             return changed(stmt, call=rebuilt)
+        case Sync(args=args):
+            return changed(stmt, args=_rebuild_all(args, change))
+        case Reserve(start=start):
+            return stmt if start is None else changed(stmt, start=rebuild(start, change))
         case Print(values=values):
             return changed(stmt, values=_rebuild_all(values, change))
         case Assert(test=test):
             return changed(stmt, test=rebuild(test, change))
-        case Declare() | Reserve() | Break() | Continue() | Delete() | Remark():
+        case Declare() | Break() | Continue() | Delete() | Remark():
             return stmt
         case _:
             assert_never(stmt)

@@ -31,6 +31,7 @@ from py2cu.ir.statements import (
     Return,
     Stmt,
     Store,
+    Sync,
     While,
 )
 from py2cu.ir.visit import expressions, statements, walk
@@ -125,7 +126,7 @@ class _Flow:
                 self.check_read(name, stmt.span, bound)
                 self.gaps[name] = Related(f"`{name}` is deleted here", stmt.span)
                 return bound - {name}
-            case Declare() | Bind() | Evaluate() | Print() | Assert() | Remark():
+            case Declare() | Bind() | Evaluate() | Sync() | Print() | Assert() | Remark():
                 return bound
             case _:
                 assert_never(stmt)

@@ -1,4 +1,5 @@
-"""N indices → one: arguments are contiguous, the last index runs fastest. Buffers keep theirs, as C has them too.
+"""N indices → one: arguments are contiguous, the last index runs fastest. Buffers keep theirs where C
+knows their extents.
 
 x[2, i]     # 3 n       →    x[2 * n + i]
 m[r, k - 1] # h w       →    m[r * w + k - 1]
@@ -29,7 +30,7 @@ def flatten_subscripts(kernel: Kernel, reporter: Reporter) -> Kernel:
             if isinstance(index, Constant) and index.value < 0:
                 from_end[FromEnd(line, axis, int(index.value))] = None
         dims = tuple(rebuild(dim, _as_index) for dim in kernel.array_type(array).dims)
-        if kernel.buffer(array) is not None:
+        if kernel.has_rank(array):
             return tuple(map(_from_start, indices, dims))
         return (flat_index(indices, dims),)
 

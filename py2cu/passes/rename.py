@@ -37,7 +37,7 @@ _TAKEN: Final = """
     complex_div complex_pow at c10 torch
 """
 # What launchers and bindings call their own variables.
-_VARIABLES: Final = "grid block stream flat_block guard error blocks threads"
+_VARIABLES: Final = "grid block stream flat_block guard error blocks threads shared_bytes allow_shared"
 # Types of CUDA's headers, which variables may hide and functions may not be called after.
 _TYPES: Final = "half half2 nv_bfloat16 nv_bfloat162 uchar ushort uint ulong"
 RESERVED: Final = frozenset(f"{_KEYWORDS} {_TAKEN} {_VARIABLES}".split())

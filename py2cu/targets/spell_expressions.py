@@ -159,7 +159,7 @@ class ExpressionSpeller:
             case Invoke():
                 return self.invoke(expr)
             case ArrayName(id=name):
-                rank = len(self.kernel.array_type(name).dims) if self.kernel.buffer(name) else 1
+                rank = len(self.kernel.array_type(name).dims) if self.kernel.has_rank(name) else 1
                 return Spelled(self.name(name) if rank == 1 else f"&{self.name(name)}{'[0]' * rank}", PRIMARY, "")
             case Item(value=value, field=field_, type=type_):
                 return Spelled(f"{self.expr(value).text}.{field_}", PRIMARY, self.c_type(type_))
