@@ -35,8 +35,18 @@ from py2cu.ir.statements import (
     Store,
     While,
 )
-from py2cu.ir.types import PY_INT, ElementType, PythonType, ScalarType, is_complex, kind_of, part_of
-from py2cu.ir.visit import blocks, changed, expressions, map_all, map_blocks, map_children, statements, walk
+from py2cu.ir.types import PY_BOOL, PY_INT, ElementType, PythonType, ScalarType, is_complex, kind_of, part_of
+from py2cu.ir.visit import (
+    assigned_names,
+    blocks,
+    changed,
+    expressions,
+    map_all,
+    map_blocks,
+    map_children,
+    statements,
+    walk,
+)
 from py2cu.passes.accesses import Limit
 from py2cu.source import Span
 
@@ -110,15 +120,14 @@ class _Guarding:
     def is_closed(self, group: Block) -> bool:
         """True where nothing else mentions what the group assigns."""
         own = _mentions(group)
-        assigned = {
-            s.name if isinstance(s, Assign) else s.var for s in statements(group) if isinstance(s, Assign | For)
-        }
-        return all(own[name] == self.mentions[name] for name in assigned)
+        return all(own[name] == self.mentions[name] for name in assigned_names(group))
 
     def guarded(self, group: Block, known: frozenset[Limit]) -> If:
         """A group under the limits of its effects."""
         limits = next(found for stmt in group for found in self.effects(stmt, known))
         first, *rest = self.block(group, known | frozenset(limits))
+        if isinstance(first, If) and not (rest or first.orelse):
+            return changed(first, test=BoolOp("and", _test(limits), first.test, type=PY_BOOL))
         comments = replace(first.trivia, beside="")
         first = replace(first, trivia=replace(first.trivia, above=()))
         return If(_test(limits), (first, *rest), span=group[0].span, trivia=comments)
@@ -209,13 +218,17 @@ def _spans(stmt: Stmt) -> Iterator[Span]:
 
 
 def _mentions(block: Block) -> Counter[str]:
-    """How often each local is assigned or read under `block`."""
+    """How often each local is assigned or read under `block`; in a loop, its variable is the loop's own."""
     found: Counter[str] = Counter()
-    for stmt in statements(block):
-        match stmt:
-            case Assign(name=name) | For(var=name) | Delete(name=name):
-                found[name] += 1
+    for stmt in block:
         found.update(node.id for expr in expressions(stmt) for node in walk(expr) if isinstance(node, Name))
+        for inner in blocks(stmt):
+            found.update(_mentions(inner))
+        match stmt:
+            case Assign(name=name) | Delete(name=name):
+                found[name] += 1
+            case For(var=var, body=body) if var not in assigned_names(body):
+                found[var] -= _mentions(body)[var]
     return found
 
 
