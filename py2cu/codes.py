@@ -23,7 +23,7 @@ class Code:
 def _file(kernel: str) -> str:
     """A whole file: the imports that `kernel` needs, and `kernel`."""
     types = [name for name in ("Float32", "Int32", "UInt8", "UInt32") if f"{name}[" in kernel]
-    known = ("Constexpr", "Index", "blockDim", "blockIdx", "kernel", "local", "threadIdx")
+    known = ("Constexpr", "Index", "blockDim", "blockIdx", "kernel", "local", "shared", "syncthreads", "threadIdx")
     names = [name for name in known if name in kernel]
     lead = ["import numpy as np"] if "np." in kernel else []
     lead += [f"from jaxtyping import {', '.join(types)}", "from torch import Tensor"] if types else []
@@ -359,6 +359,27 @@ _MEMORY: Final = {
     ),
 }
 
+_BARRIERS: Final = {
+    "P501": Code(
+        "a barrier that not all threads reach",
+        "At `syncthreads()` the threads of a block wait for each other; where some never come, CUDA leaves open what "
+        "happens. So it cannot stand under a condition that varies by thread, behind a `return` of some of them, or in "
+        "a loop that they leave at different times. What varies is `threadIdx` and what is computed from it, what "
+        "is loaded from arrays that the kernel writes or by an index that varies, and what is assigned under such "
+        "conditions. Put the condition around the accesses and the barrier behind them.",
+        _file(
+            '@kernel(size="n")\ndef f(x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):\n'
+            "    i = blockIdx.x * blockDim.x + threadIdx.x\n    s = shared(256, np.float32)\n    if i < len(x):\n"
+            "        s[threadIdx.x] = x[i]\n        syncthreads()\n        out[i] = s[0]"
+        ),
+        _file(
+            '@kernel(size="n")\ndef f(x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):\n'
+            "    i = blockIdx.x * blockDim.x + threadIdx.x\n    s = shared(256, np.float32)\n    if i < len(x):\n"
+            "        s[threadIdx.x] = x[i]\n    syncthreads()\n    if i < len(x):\n        out[i] = s[0]"
+        ),
+    ),
+}
+
 _BUILD: Final = {
     "P601": Code(
         "a compiler refused the text",
@@ -421,4 +442,4 @@ _PERFORMANCE: Final = {
     ),
 }
 
-CODES: Final[dict[str, Code]] = {**_SYNTAX, **_NAMES, **_TYPES, **_MEMORY, **_BUILD, **_PERFORMANCE}
+CODES: Final[dict[str, Code]] = {**_SYNTAX, **_NAMES, **_TYPES, **_MEMORY, **_BARRIERS, **_BUILD, **_PERFORMANCE}

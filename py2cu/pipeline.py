@@ -28,6 +28,7 @@ from py2cu.options import NO_VALUES, KernelOptions, Values
 from py2cu.passes.add_guards import add_guards
 from py2cu.passes.bind_results import bind_results
 from py2cu.passes.check_assigned import check_assigned
+from py2cu.passes.check_barriers import check_barriers
 from py2cu.passes.check_dims import check_dims
 from py2cu.passes.check_order import check_order
 from py2cu.passes.check_shared import check_shared
@@ -72,6 +73,7 @@ NAMES: Final[tuple[Pass, ...]] = (separate_dims, everywhere(resolve_extents), ev
 TYPES: Final[tuple[Pass, ...]] = (infer_types,)
 EFFECTS: Final[tuple[Pass, ...]] = (
     everywhere(check_shared),
+    check_barriers,
     add_guards,
     find_roles,
     check_dims,
