@@ -315,7 +315,8 @@ _MEMORY: Final = {
         "The grid is rounded up to whole blocks, so the last threads fall past the end. The kernel indexes an array by "
         "a global thread index without comparing it with the extent; the C++ compares it and returns. Where threads "
         "wait for each other none may return: there each access is guarded on its own, reads past the end give 0, "
-        "writes and atomic operations do nothing. Write the guard yourself to be rid of the note: the C++ stays as it is.",
+        "writes and atomic operations do nothing. Write the guard yourself to be rid of the note: the C++ stays the "
+        "same.",
         _file(
             '@kernel\ndef f(x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):\n'
             "    i = blockIdx.x * blockDim.x + threadIdx.x\n    out[i] = x[i]"
