@@ -148,7 +148,7 @@ def translate(
     The Python files are read, never imported or run.
     """
     translations = translate_all(files, kernel, target, values, notes)
-    texts = [text for done in translations for text in done.texts[target].files]
+    texts = [text for done in translations for text in done.artifacts(target).files]
     for done in translations:
         say(*map(rendered, done.notes))
     if output is None:
@@ -224,7 +224,7 @@ def check(files: tuple[Path, ...], kernel: str | None, device: TargetName | None
     for loaded in _loaded(files, kernel, values):
         for each in map(Kernel.with_small_values, loaded.kernels if fma else map(Kernel.without_fma, loaded.kernels)):
             with working(f"building {each.__name__} for {where}"):
-                library(each.translation.texts[where], fma=fma, source=loaded.source)
+                library(each.translation.artifacts(where), fma=fma, source=loaded.source)
             with working(f"checking {each.__name__} on {where}"):
                 reports.append(check_kernel(each, device=where.value, contracts=fma))
     show_reports(reports)
@@ -269,7 +269,7 @@ def build(files: tuple[Path, ...], kernel: str | None, target: TargetName | None
     for loaded in _loaded(files, kernel, values):
         for each in loaded.kernels:
             with working(f"building {each.__name__} for {where}"):
-                path = library(each.translation.texts[where], fma=fma, source=loaded.source)
+                path = library(each.translation.artifacts(where), fma=fma, source=loaded.source)
             click.echo(f"{each.__name__}: {path}")
 
 

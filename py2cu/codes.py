@@ -23,8 +23,8 @@ class Code:
 def _file(kernel: str) -> str:
     """A whole file: the imports that `kernel` needs, and `kernel`."""
     types = [name for name in ("Float32", "Int32", "UInt8", "UInt32") if f"{name}[" in kernel]
-    known = ("Constexpr", "Index", "blockDim", "blockIdx", "kernel", "local", "threadIdx")
-    names = [name for name in known if name in kernel]
+    known = ("Constexpr", "Index", "atomic", "blockDim", "blockIdx", "kernel", "local", "shared", "syncthreads")
+    names = [name for name in (*known, "threadIdx") if name in kernel]
     lead = ["import numpy as np"] if "np." in kernel else []
     lead += [f"from jaxtyping import {', '.join(types)}", "from torch import Tensor"] if types else []
     return "\n".join([*lead, f"from py2cu import {', '.join(names)}", "", "", kernel.strip("\n"), ""])
@@ -313,8 +313,10 @@ _MEMORY: Final = {
     "P406": Code(
         "a guard was added (a note)",
         "The grid is rounded up to whole blocks, so the last threads fall past the end. The kernel indexes an array by "
-        "a global thread index without comparing it with the extent; the C++ compares it and returns. Write the guard "
-        "yourself to be rid of the note: the C++ stays the same.",
+        "a global thread index without comparing it with the extent; the C++ compares it and returns. Where threads "
+        "wait for each other none may return: there each access is guarded on its own, reads past the end give 0, "
+        "writes and atomic operations do nothing. Write the guard yourself to be rid of the note: the C++ stays the "
+        "same.",
         _file(
             '@kernel\ndef f(x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):\n'
             "    i = blockIdx.x * blockDim.x + threadIdx.x\n    out[i] = x[i]"
@@ -332,9 +334,11 @@ _MEMORY: Final = {
     ),
     "P408": Code(
         "an array of the kernel's own",
-        "`acc = local(shape, dtype)` makes an array for each thread, on a line of its own outside loops and branches. "
-        "Its shape is made of constants. A tuple of constants around the kernel can be looked up in with an index that "
-        "only the run tells, `WEIGHTS[k]`, where its numbers are of one kind and its rows of one length.",
+        "`acc = local(shape, dtype)` makes an array for each thread, `tile = shared(shape, dtype)` one for all threads "
+        "of a block, on a line of its own outside loops and branches. The shape of a local one is made of constants, "
+        "that of a shared one also of what a launch tells: extents, whole parameters, `blockDim`. A tuple of constants "
+        "around the kernel can be looked up in with an index that only the run tells, `WEIGHTS[k]`, where its numbers "
+        "are of one kind and its rows of one length.",
         _index("acc = local(i, np.float32)\nacc[0] = x[i]\nout[i] = acc[0]"),
         _index("acc = local(4, np.float32)\nacc[0] = x[i]\nout[i] = acc[0]"),
     ),
@@ -353,6 +357,36 @@ _MEMORY: Final = {
             '@kernel\ndef f(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):\n'
             "    old = put(x, i)\n    out[i] = old + x[i]"
         ),
+    ),
+}
+
+_BARRIERS: Final = {
+    "P501": Code(
+        "a barrier that not all threads reach",
+        "At `syncthreads()` the threads of a block wait for each other; where some never come, CUDA leaves open what "
+        "happens. So it cannot stand under a condition that varies by thread, behind a `return` of some of them, or in "
+        "a loop that they leave at different times. What varies is `threadIdx` and what is computed from it, what "
+        "is loaded from arrays that the kernel writes or by an index that varies, and what is assigned under such "
+        "conditions. Put the condition around the accesses and the barrier behind them.",
+        _file(
+            '@kernel(size="n")\ndef f(x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):\n'
+            "    i = blockIdx.x * blockDim.x + threadIdx.x\n    s = shared(256, np.float32)\n    if i < len(x):\n"
+            "        s[threadIdx.x] = x[i]\n        syncthreads()\n        out[i] = s[0]"
+        ),
+        _file(
+            '@kernel(size="n")\ndef f(x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):\n'
+            "    i = blockIdx.x * blockDim.x + threadIdx.x\n    s = shared(256, np.float32)\n    if i < len(x):\n"
+            "        s[threadIdx.x] = x[i]\n    syncthreads()\n    if i < len(x):\n        out[i] = s[0]"
+        ),
+    ),
+    "P502": Code(
+        "an atomic operation inside an expression",
+        "It changes an element and gives what was there before, so it counts when and how often it happens, and C++ "
+        "leaves the order of operands open: it stands on a line of its own, or is all that a name is assigned. `add`, "
+        "`sub`, `min` and `max` are for whole numbers and floats, `and_`, `or_` and `xor` for whole numbers and bools, "
+        "`inc` and `dec` for unsigned ones, `exch` and `cas` for all of these.",
+        _index("if atomic.add(out, i, 1.0) < x[i]:\n    out[i] = 0.0"),
+        _index("old = atomic.add(out, i, 1.0)\nif old < x[i]:\n    out[i] = 0.0"),
     ),
 }
 
@@ -418,4 +452,4 @@ _PERFORMANCE: Final = {
     ),
 }
 
-CODES: Final[dict[str, Code]] = {**_SYNTAX, **_NAMES, **_TYPES, **_MEMORY, **_BUILD, **_PERFORMANCE}
+CODES: Final[dict[str, Code]] = {**_SYNTAX, **_NAMES, **_TYPES, **_MEMORY, **_BARRIERS, **_BUILD, **_PERFORMANCE}

@@ -22,19 +22,22 @@ from py2cu.ir.printer import print_type
 from py2cu.ir.signature import signature_of
 from py2cu.ir.statements import Buffer, Family, Kernel, Space
 from py2cu.ir.verify import verify
-from py2cu.ir.visit import changed
+from py2cu.ir.visit import changed, needs_block
 from py2cu.nearest import did_you_mean
 from py2cu.options import NO_VALUES, KernelOptions, Values
 from py2cu.passes.add_guards import add_guards
 from py2cu.passes.bind_results import bind_results
 from py2cu.passes.check_assigned import check_assigned
+from py2cu.passes.check_barriers import check_barriers
 from py2cu.passes.check_dims import check_dims
 from py2cu.passes.check_order import check_order
+from py2cu.passes.check_shared import check_shared
 from py2cu.passes.choose_widths import choose_widths
 from py2cu.passes.evaluate_once import evaluate_once
 from py2cu.passes.find_roles import find_roles
 from py2cu.passes.flatten_subscripts import flatten_subscripts
 from py2cu.passes.infer_types import infer_types
+from py2cu.passes.lay_out_shared import lay_out_shared
 from py2cu.passes.lower_loops import lower_loops
 from py2cu.passes.lower_semantics import lower_semantics
 from py2cu.passes.narrow_floats import narrow_floats
@@ -68,12 +71,20 @@ def everywhere(run: Pass) -> Pass:
 # could, the rest where nothing was wrong, so that one run shows as much as can be trusted.
 NAMES: Final[tuple[Pass, ...]] = (separate_dims, everywhere(resolve_extents), everywhere(check_assigned))
 TYPES: Final[tuple[Pass, ...]] = (infer_types,)
-EFFECTS: Final[tuple[Pass, ...]] = (add_guards, find_roles, check_dims, check_order)
+EFFECTS: Final[tuple[Pass, ...]] = (
+    everywhere(check_shared),
+    check_barriers,
+    add_guards,
+    find_roles,
+    check_dims,
+    check_order,
+)
 # What could be faster: these report notes to those who ask.
 NOTES: Final[tuple[Pass, ...]] = (note_performance,)
 # What C needs: these rewrite kernels that are right.
 LOWERINGS: Final[tuple[Pass, ...]] = (
     split_tuples,
+    lay_out_shared,
     everywhere(lower_loops),
     everywhere(evaluate_once),
     choose_widths,
@@ -166,7 +177,11 @@ def _translate(
         python_file=reporter.file.name,
         signatures=tuple(signature_of(family) for family in families),
         notes=reporter.sorted,
-        texts={target: render(name, source_name, families, target) for target in targets},
+        texts={
+            target: render(name, source_name, families, target)
+            for target in targets
+            if target is TargetName.CUDA or not any(map(needs_block, chain.from_iterable(families)))
+        },
     )
 
 
@@ -184,15 +199,15 @@ def _with_unique_names(families: tuple[Family, ...]) -> tuple[Family, ...]:
 
 
 def _with_unique_tables(families: tuple[Family, ...]) -> tuple[Family, ...]:
-    """Tables that have the same name, but differ, get names of their own."""
-    taken: dict[str, Buffer] = {}
+    """Tables that have the same name, but differ, get names of their own; so do shared arrays that the launch sizes."""
+    taken: dict[str, Buffer | str] = {}
 
     def with_own_names(kernel: Kernel) -> Kernel:
         renamed = dict(kernel.renamed)
         for table in kernel.buffers:
-            if table.space is Space.CONSTANT:
-                symbol = kernel.c_name(table.name)
-                while taken.setdefault(symbol, table) != table:
+            if table.space is Space.CONSTANT or table.is_extern:
+                symbol, own = kernel.c_name(table.name), table.type.dtype.c if table.is_dynamic else table
+                while taken.setdefault(symbol, own) != own:
                     symbol += "_"
                 renamed[table.name] = symbol
         functions = tuple(map(with_own_names, kernel.functions))

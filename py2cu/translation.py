@@ -9,7 +9,7 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from py2cu.diagnostics import Diagnostic
+from py2cu.diagnostics import Diagnostic, EnvironmentLacks
 from py2cu.ir.signature import Signature
 
 
@@ -55,6 +55,17 @@ class Translation:
     @property
     def cuda(self) -> Artifacts:
         return self.texts[TargetName.CUDA]
+
+    def artifacts(self, target: TargetName) -> Artifacts:
+        """The texts for `target`.
+
+        Raises:
+            EnvironmentLacks: there are none, since threads of these kernels share memory or wait for each other.
+        """
+        if target not in self.texts:
+            what = f"{self.name} has kernels whose threads share memory or wait for each other, which run on CUDA alone"
+            raise EnvironmentLacks(what, "use a CUDA device, or `simulate`")
+        return self.texts[target]
 
     def with_texts(self, artifacts: Artifacts) -> Translation:
         """The same with other texts for their target."""

@@ -37,7 +37,8 @@ def test_cases_have_no_undefined_behaviour(tmp_path, capfd):
     parameters: dict[str, list[str]] = {}
     text = [in_one_file(TargetName.CPU), 'extern "C" {']
     for path in CASES:
-        header = translate(read_case(path)).texts[TargetName.CPU].header.text
+        texts = translate(read_case(path)).texts
+        header = texts[TargetName.CPU].header.text if TargetName.CPU in texts else ""
         for template, launcher, declared in LAUNCHER.findall(header):
             if (
                 not template
@@ -53,6 +54,8 @@ def test_cases_have_no_undefined_behaviour(tmp_path, capfd):
     for path in CASES:
         case = read_case(path)
         translation = translate(case)
+        if TargetName.CPU not in translation.texts:
+            continue
         for kernel in import_kernels(case, tmp_path):
             signature = signature_of(kernel, translation)
             symbol = f"{path.stem}__{signature.op}"

@@ -1,4 +1,4 @@
-"""The arrays of a kernel's own: `acc = local((4, 4), np.float32)`.
+"""The arrays of a kernel's own: `acc = local((4, 4), np.float32)`, `tile = shared((16, 16), x.dtype)`, `a = buf[:n]`.
 
 In: a function's body, what its names mean, and the arrays that it is given. Out: `Buffer`s. A buffer is reserved once,
 on a line of its own outside loops and branches, as a careful engineer would declare it in C.
@@ -7,8 +7,9 @@ on a line of its own outside loops and branches, as a careful engineer would dec
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 import libcst as cst
@@ -16,41 +17,83 @@ import libcst as cst
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import BOOL, F32, F64, I64, DType, find_dtype
 from py2cu.frontend.environment import Environment
+from py2cu.frontend.scope import assigned_names, is_named
 from py2cu.ir.extents import Binary, Constant, Name
-from py2cu.ir.nodes import Expr
+from py2cu.ir.nodes import Expr, LaunchIndex
 from py2cu.ir.statements import Buffer, Space
 from py2cu.ir.types import PY_INT, ArrayType
+from py2cu.ir.visit import walk
 from py2cu.source import Span
 
-LOCAL: Final = frozenset(["py2cu.local", "py2cu.vocabulary.local", "numba.cuda.local.array"])
-MAX_BYTES: Final = 512 * 1024  # what CUDA gives a thread
-_OPERATORS: Final[dict[type[cst.BaseBinaryOp], str]] = {cst.Add: "+", cst.Subtract: "-", cst.Multiply: "*"}
+MAKERS: Final = {
+    "py2cu.local": Space.LOCAL, "py2cu.vocabulary.local": Space.LOCAL, "numba.cuda.local.array": Space.LOCAL,
+    "py2cu.shared": Space.SHARED, "py2cu.vocabulary.shared": Space.SHARED, "numba.cuda.shared.array": Space.SHARED,
+}  # fmt: skip
+MAX_BYTES: Final = {Space.LOCAL: 512 * 1024, Space.SHARED: 227 * 1024}  # what CUDA gives a thread, and a block
+STATIC_BYTES: Final = 48 * 1024  # what a block has of shared memory unless its launch asks for more
+EXAMPLES: Final = {Space.LOCAL: "acc = local((4, 4), np.float32)", Space.SHARED: "tile = shared((16, 16), np.float32)"}
+_OPERATORS: Final[dict[type[cst.BaseBinaryOp], str]] = {
+    cst.Add: "+", cst.Subtract: "-", cst.Multiply: "*", cst.FloorDivide: "//",
+}  # fmt: skip
 _PYTHON: Final = {"builtins.bool": BOOL, "builtins.int": I64, "builtins.float": F64}  # as NumPy reads them
+Target = tuple[cst.Name, cst.BaseExpression]  # a name, and what it is assigned
 
 
 @dataclass(frozen=True, slots=True)
 class BufferReader:
-    """Finds what one function reserves; `arrays` and `constexprs` are those that it is given."""
+    """Finds what one function reserves; `arrays` and `constexprs` are those that it is given.
+
+    `extents` are the names that a launch tells, and `launch` the parameters that are launch objects; a device function
+    has neither. `found` may hold the buffer that is a parameter.
+    """
 
     reporter: Reporter
     environment: Environment
     span_of: Callable[[cst.CSTNode], Span]
     arrays: Mapping[str, ArrayType]
     constexprs: frozenset[str] = frozenset()
+    extents: frozenset[str] = frozenset()
+    launch: Mapping[str, str] = field(default_factory=dict)
+    is_device: bool = False
+    found: dict[str, Buffer] = field(default_factory=dict)
+    starts: dict[str, Expr] = field(default_factory=dict)  # where each view begins in what it shows
+    _hidden: set[str] = field(default_factory=set)  # names of extents that are locals here
+    _definitions: dict[str, cst.BaseExpression] = field(default_factory=dict)  # of locals that are assigned once
 
     def read(self, body: Iterable[cst.CSTNode]) -> dict[str, Buffer]:
         """The arrays that the statements of `body` reserve, by name."""
-        found: dict[str, Buffer] = {}
+        body = tuple(body)
+        count = Counter(assigned_names(body))
+        self._hidden.update(count.keys() - self._restated(body))
+        targets = [pair for line in body if isinstance(line, cst.SimpleStatementLine) for pair in _targets(line)]
+        self._definitions.update({target.value: value for target, value in targets if count[target.value] == 1})
+        for target, value in targets:
+            match value:
+                case _ if target.value in self.found:
+                    pass
+                case cst.Call() if (space := MAKERS.get(self.environment.qualify(value.func) or "")) is not None:
+                    self.found[target.value] = self._read_call(value, target, space)
+                case cst.Subscript(
+                    value=cst.Name(value=base), slice=[cst.SubscriptElement(slice=cst.Slice(step=None) as bounds)]
+                ) if base in self.found and self.found[base].space is Space.SHARED:
+                    self._read_view(self.found[base], bounds, target)
+        return self.found
+
+    def _restated(self, body: Iterable[cst.CSTNode]) -> set[str]:
+        """The names that `h, w = x.shape` gives the extents which the annotation of `x` calls so."""
+        found: set[str] = set()
         for line in body:
             for statement in line.body if isinstance(line, cst.SimpleStatementLine) else ():
                 match statement:
                     case cst.Assign(
-                        targets=[cst.AssignTarget(target=cst.Name() as target)], value=cst.Call() as call
-                    ) if self.environment.qualify(call.func) in LOCAL and target.value not in found:
-                        found[target.value] = self._read_call(call, target)
+                        targets=[cst.AssignTarget(target=cst.Tuple(elements=names))],
+                        value=cst.Attribute(value=cst.Name(value=array), attr=cst.Name(value="shape")),
+                    ) if array in self.arrays:
+                        pairs = zip(names, self.arrays[array].dims, strict=False)
+                        found |= {d.id for n, d in pairs if isinstance(d, Name) and is_named(n.value, d.id)}
         return found
 
-    def _read_call(self, call: cst.Call, target: cst.Name) -> Buffer:
+    def _read_call(self, call: cst.Call, target: cst.Name, space: Space) -> Buffer:
         """What `local(shape, dtype)` makes; something harmless, and a diagnostic, where that is not to be told."""
         places = [arg.value for arg in call.args if arg.keyword is None and not arg.star]
         named = {arg.keyword.value: arg.value for arg in call.args if arg.keyword is not None}
@@ -58,11 +101,63 @@ class BufferReader:
         dtype, like = F32, ""
         shape: tuple[Expr, ...] = (Constant(1, self.span_of(call), PY_INT),)
         if given.keys() != {"shape", "dtype"} or len(places) + len(named) != 2:
-            self._error("`local` takes a shape and a dtype", call, "`acc = local((4, 4), np.float32)`")
+            self._error(f"`{space.value}` takes a shape and a dtype", call, f"`{EXAMPLES[space]}`")
         else:
             dtype, like = self._read_dtype(given["dtype"])
-            shape = self._read_shape(given["shape"], dtype)
-        return Buffer(target.value, ArrayType(dtype, shape), Space.LOCAL, like=like, span=self.span_of(target))
+            shape = self._read_shape(given["shape"], dtype, space)
+        buffer = Buffer(target.value, ArrayType(dtype, shape), space, like=like, span=self.span_of(target))
+        return self.placed(buffer, call)
+
+    def placed(self, buffer: Buffer, node: cst.CSTNode) -> Buffer:
+        """`buffer` with the memory that it lies in: shared memory that only a launch can size is dynamic, and so is
+        what would exceed the 48 KB of a block otherwise.
+        """
+        if buffer.space is not Space.SHARED:
+            return buffer
+        own = bytes_of(buffer)
+        static = [b for b in self.found.values() if b.space is Space.SHARED and not b.is_dynamic and not b.base]
+        is_sized = all(self._is_constant(extent) for extent in buffer.type.dims)
+        is_dynamic = not is_sized or (own is not None and own + sum(bytes_of(b) or 0 for b in static) > STATIC_BYTES)
+        if is_dynamic and self.is_device:
+            message = "a device function has shared arrays of constant extents, 48 KB at most"
+            self._error(message, node, "make it in the kernel, and hand it over")
+        return Buffer(
+            buffer.name, buffer.type, buffer.space, like=buffer.like, span=buffer.span, is_given=buffer.is_given,
+            is_dynamic=is_dynamic and not self.is_device,
+        )  # fmt: skip
+
+    def _is_constant(self, extent: Expr) -> bool:
+        """True where the C++ compiler knows the extent."""
+        nodes = tuple(walk(extent))
+        names = {node.id for node in nodes if isinstance(node, Name)}
+        return names <= self.constexprs and not any(isinstance(node, LaunchIndex) for node in nodes)
+
+    def _read_view(self, base: Buffer, bounds: cst.Slice, target: cst.Name) -> None:
+        """`ms = buf[:n]`, which begins where it says and ends there, or where `buf` does."""
+        span = self.span_of(target)
+        start, stop = self._read_bounds(base, bounds)
+        length = stop or base.type.dims[0]
+        if start is not None:
+            length = Binary("-", length, start, span)
+        type_ = ArrayType(base.type.dtype, (length,))
+        self.found[target.value] = Buffer(target.value, type_, Space.SHARED, like=base.like, span=span, base=base.name)
+        self.starts[target.value] = start or Constant(0, span)
+
+    def _read_bounds(self, base: Buffer, bounds: cst.Slice) -> tuple[Expr | None, Expr | None]:
+        """Where a view begins and ends, None where `base` does; None too, and a diagnostic, for what is no bound."""
+        if len(base.type.dims) != 1:
+            self._error(f"arrays of one dimension are sliced, and `{base.name}` has more", bounds, "index it")
+            return None, None
+        start, stop = (
+            None if node is None else self._extent(node, Space.SHARED, is_bound=True)
+            for node in (bounds.lower, bounds.upper)
+        )
+        for node, end in ((bounds.lower, start), (bounds.upper, stop)):
+            if (node is not None and end is None) or (isinstance(end, Constant) and end.value < 0):
+                hint = "numbers, extents, whole parameters, locals that are assigned once, and what is made of them"
+                self._error("the bounds of a view count from the start of its array", node or bounds, hint)
+                return None, None
+        return start, stop
 
     def _read_dtype(self, node: cst.BaseExpression) -> tuple[DType, str]:
         """The dtype that `node` says, and the array whose own it is, if any's."""
@@ -83,32 +178,102 @@ class BufferReader:
             self._error("this is no element type", node, hint)
         return found or F32, ""
 
-    def _read_shape(self, node: cst.BaseExpression, dtype: DType) -> tuple[Expr, ...]:
+    def _read_shape(self, node: cst.BaseExpression, dtype: DType, space: Space) -> tuple[Expr, ...]:
         items = [element.value for element in node.elements] if isinstance(node, cst.Tuple | cst.List) else [node]
-        found = [self._extent(item) for item in items]
+        found = [self._extent(item, space) for item in items]
         shape = tuple(extent for extent in found if extent is not None)
         known = [int(extent.value) for extent in shape if isinstance(extent, Constant)]
         if not shape or len(shape) < len(items) or any(extent < 1 for extent in known):
-            hint = "whole numbers above zero, names of such constants, or template arguments: `local((4, TILE), …)`"
-            self._error("the shape of a local array is constant", node, hint)
+            self._refuse_shape(node, space)
             return (Constant(1, self.span_of(node), PY_INT),)
-        if math.prod(known) * dtype.bits // 8 > MAX_BYTES:
-            self._error("a thread has 512 KB for its arrays", node, "make it smaller")
+        if math.prod(known) * dtype.bits // 8 > MAX_BYTES[space]:
+            owner = "thread" if space is Space.LOCAL else "block"
+            kilobytes = MAX_BYTES[space] // 1024
+            self._error(f"a {owner} has {kilobytes} KB for its arrays", node, "make it smaller")
         return shape
 
-    def _extent(self, node: cst.BaseExpression) -> Expr | None:
-        """A constant, a template argument, or what is computed from such; None for anything else."""
+    def _refuse_shape(self, node: cst.BaseExpression, space: Space) -> None:
+        if space is Space.SHARED and not self.is_device:
+            hint = "whole numbers above zero, extents, whole parameters, and sums and products of them"
+            self._error("a launch cannot tell the shape of this shared array", node, hint)
+            return
+        hint = (
+            f"whole numbers above zero, names of such constants, or template arguments: `{space.value}((4, TILE), …)`"
+        )
+        self._error(f"the shape of a {space.value} array is constant", node, hint)
+
+    def _extent(self, node: cst.BaseExpression, space: Space, is_bound: bool = False) -> Expr | None:
+        """A constant, a template argument, or what is computed from such; None for anything else.
+
+        Of shared arrays also what a launch tells; of a view's bounds, locals stay what they are.
+        """
         constant = self.environment.constant(node)
+        span = self.span_of(node)
         match node:
             case _ if isinstance(constant, int) and not isinstance(constant, bool):
-                return Constant(constant, self.span_of(node), PY_INT)
+                return Constant(constant, span, PY_INT)
             case cst.Name(value=name) if name in self.constexprs:
-                return Name(name, self.span_of(node), PY_INT)
+                return Name(name, span, PY_INT)
             case cst.BinaryOperation(left=left, operator=sign, right=right) if type(sign) in _OPERATORS:
-                a, b = self._extent(left), self._extent(right)
-                return Binary(_OPERATORS[type(sign)], a, b, self.span_of(node), PY_INT) if a and b else None
+                a, b = self._extent(left, space, is_bound), self._extent(right, space, is_bound)
+                return Binary(_OPERATORS[type(sign)], a, b, span, PY_INT) if a and b else None
+            case _ if space is not Space.SHARED or self.is_device:
+                return None
+            case cst.Name(value=name) if name in self._definitions:
+                value = self._extent(self._definitions[name], space)
+                return Name(name, span) if value is not None and is_bound else value
+            case cst.Name(value=name) if name in self.extents - self._hidden:
+                return Name(name, span, PY_INT)
+            case cst.Attribute(value=owner, attr=cst.Name(value="x" | "y" | "z" as axis)) if (
+                launched := self._launched(owner)
+            ) in ("blockDim", "gridDim"):
+                return LaunchIndex(launched, axis, span)
+            case _:
+                return self._shape_of(node)
+
+    def _launched(self, node: cst.BaseExpression) -> str:
+        if isinstance(node, cst.Name) and node.value in self.launch:
+            return self.launch[node.value]
+        library, _, name = (self.environment.qualify(node) or "").rpartition(".")
+        return name if library == "py2cu" else ""
+
+    def _shape_of(self, node: cst.BaseExpression) -> Expr | None:
+        """The extent that `len(x)` or `x.shape[1]` is."""
+        match node:
+            case cst.Call(func=cst.Name(value="len"), args=[cst.Arg(value=cst.Name(value=name))]) if (
+                name in self.arrays
+            ):
+                return self.arrays[name].dims[0]
+            case cst.Subscript(
+                value=cst.Attribute(value=cst.Name(value=name), attr=cst.Name(value="shape")),
+                slice=[cst.SubscriptElement(slice=cst.Index(value=at))],
+            ) if name in self.arrays:
+                axis, dims = self.environment.constant(at), self.arrays[name].dims
+                return dims[axis] if isinstance(axis, int) and -len(dims) <= axis < len(dims) else None
             case _:
                 return None
 
     def _error(self, message: str, node: cst.CSTNode, hint: str) -> None:
         self.reporter.error("P408", message, self.span_of(node), hint)
+
+
+def _targets(line: cst.SimpleStatementLine) -> Iterator[Target]:
+    """Each name that a line assigns to, with its value; `a, b = c, d` are two."""
+    for statement in line.body:
+        match statement:
+            case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as target)], value=value):
+                yield target, value
+            case cst.Assign(
+                targets=[cst.AssignTarget(target=cst.Tuple(elements=names))], value=cst.Tuple(elements=values)
+            ) if len(names) == len(values):
+                for name, item in zip(names, values, strict=True):
+                    if isinstance(name.value, cst.Name):
+                        yield name.value, item.value
+
+
+def bytes_of(buffer: Buffer) -> int | None:
+    """The size of an array whose extents are numbers; None of any other."""
+    extents = [extent.value for extent in buffer.type.dims if isinstance(extent, Constant)]
+    if len(extents) < len(buffer.type.dims):
+        return None
+    return math.prod(map(int, extents)) * max(buffer.type.dtype.bits, 8) // 8

@@ -122,7 +122,8 @@ class FunctionReader:
             for name, array in zip(names, arrays, strict=True)
         )
         taken = {p.name: p.type for p in parameters if isinstance(p.type, ArrayType)}
-        buffers = BufferReader(self.reporter, self.environment, self.span_of, taken).read(function.body.body)
+        reserved = BufferReader(self.reporter, self.environment, self.span_of, taken, is_device=True)
+        buffers = reserved.read(function.body.body)
         taken |= {name: buffer.type for name, buffer in buffers.items()}
         scope = Scope(
             self.reporter,
@@ -138,6 +139,7 @@ class FunctionReader:
             self,
             returns=True,
             broken=frozenset(),
+            starts=reserved.starts,
         )
         reader = StatementReader(scope, ExpressionReader(scope))
         text = function.get_docstring(clean=False)

@@ -22,11 +22,12 @@ from py2cu.frontend.environment import all_parameters
 from py2cu.frontend.expressions import ExpressionReader
 from py2cu.frontend.functions import FunctionReader
 from py2cu.frontend.reader import KernelSource, Module
-from py2cu.frontend.scope import Scope, assigned_names, launch_object
+from py2cu.frontend.scope import Scope, assigned_names, is_named, launch_object
 from py2cu.frontend.siblings import Siblings
 from py2cu.frontend.statements import StatementReader
 from py2cu.ir.extents import (
     CONSTEXPR_MAX,
+    BlockParameter,
     Constexpr,
     IndexParameter,
     Name,
@@ -36,7 +37,7 @@ from py2cu.ir.extents import (
 )
 from py2cu.ir.nodes import Expr, LaunchIndex
 from py2cu.ir.signature import evaluate
-from py2cu.ir.statements import Kernel
+from py2cu.ir.statements import Buffer, Kernel, Reserve, Space
 from py2cu.ir.types import PY_BOOL, PY_INT, ArrayType, PythonType
 from py2cu.ir.visit import all_expressions, names_in
 from py2cu.nearest import did_you_mean
@@ -62,6 +63,7 @@ class _Parameters:
     launch: dict[str, str] = field(default_factory=dict)
     indices: list[IndexParameter] = field(default_factory=list)
     arguments: list[Parameter] = field(default_factory=list)
+    block: list[BlockParameter] = field(default_factory=list)  # shared memory, and a barrier
     broken: set[str] = field(default_factory=set)  # their annotations were refused already
 
 
@@ -83,7 +85,8 @@ class _KernelReader:
         )
         scope = self._scope(parameters, functions)
         reader = StatementReader(scope, ExpressionReader(scope))
-        block = reader.read_suite(function.body)
+        given = tuple(Reserve(b.name, b.span) for b in scope.buffers.values() if b.is_given)
+        block = given + reader.read_suite(function.body)
         size = self._size(options, parameters, annotations)
         bodies = (block, *(device_function.body for device_function in functions.found))
         uses_launch = any(isinstance(node, LaunchIndex) for body in bodies for node in all_expressions(body))
@@ -113,6 +116,7 @@ class _KernelReader:
             from_end=tuple(scope.from_end),
             variables=tuple(annotations.variables.values()),
             functions=tuple(functions.found),
+            block_parameters=tuple(parameters.block),
         )
 
     def _error(self, code: str, message: str, node: cst.CSTNode, hint: str) -> None:
@@ -135,6 +139,9 @@ class _KernelReader:
     def _read_parameter(self, param: cst.Param, found: _Parameters, annotations: AnnotationReader) -> None:
         name, span = param.name.value, self.module.span(param.name)
         launched = launch_object(name)
+        if self._is_barrier(param):
+            self._add_block_parameter(param, BlockParameter(name), found)
+            return
         type_ = None if param.annotation is None else annotations.read(param.annotation.annotation, name)
         if param.default is not None and not isinstance(type_, ConstexprAnnotation):
             self._error("P106", f"parameter `{name}` has a default value", param, "pass it in every call")
@@ -158,10 +165,28 @@ class _KernelReader:
             found.indices.append(IndexParameter(name, type_.extent, "", span))
         elif isinstance(type_, ConstexprAnnotation):
             found.arguments.append(Parameter(name, type_.type, span=span, constexpr=self._constexpr(param, type_.type)))
+        elif name == "shared" and isinstance(type_, ArrayType) and found.launch and not found.arguments:
+            self._add_block_parameter(param, BlockParameter(name, type_), found)
         elif type_ is not None:
             found.arguments.append(Parameter(name, type_, span=span))
         else:
             found.broken.add(name)
+
+    def _is_barrier(self, param: cst.Param) -> bool:
+        """True for `syncb: threading.Barrier`."""
+        annotation = param.annotation
+        return annotation is not None and self.source.environment.qualify(annotation.annotation) == "threading.Barrier"
+
+    def _add_block_parameter(self, param: cst.Param, given: BlockParameter, found: _Parameters) -> None:
+        """`shared` or `syncb`, which stand behind the launch objects and before what a call gives."""
+        if found.arguments or found.indices:
+            message = f"`{given.name}` must come before the kernel's own parameters"
+            self._error("P106", message, param.name, "put it behind the launch objects")
+        if given.type is not None and len(given.type.dims) != 1:
+            message = f"the shared memory `{given.name}` has one dimension, not {len(given.type.dims)}"
+            self._error("P408", message, param.name, "slice it: `a, b = shared[:n], shared[n:]`")
+            given = replace(given, type=replace(given.type, dims=(constant_extent(1),)))
+        found.block.append(given)
 
     def _constexpr(self, param: cst.Param, type_: PythonType) -> Constexpr:
         """The values that a template argument has instances for; a bool has both."""
@@ -277,7 +302,13 @@ class _KernelReader:
         assigned = Counter(assigned_names(self.source.function.body.body))
         environment = functions.environment
         constexprs = frozenset(p.name for p in found.arguments if p.constexpr is not None)
-        reader = BufferReader(self.reporter, environment, self.module.span, arrays, constexprs)
+        extents = {name for type_ in arrays.values() for dim in type_.dims for name in names_in(dim)}
+        extents |= {name for index in found.indices for name in names_in(index.extent)}
+        extents |= {p.name for p in found.arguments if p.type == PY_INT}
+        reader = BufferReader(
+            self.reporter, environment, self.module.span, arrays, constexprs, frozenset(extents), found.launch
+        )
+        self._add_shared(found, reader)
         buffers = reader.read(self.source.function.body.body)
         arrays |= {name: buffer.type for name, buffer in buffers.items()}
         once = frozenset(name for name, count in assigned.items() if count == 1) - scalars
@@ -296,7 +327,30 @@ class _KernelReader:
             functions,
             returns=False,
             broken=frozenset(found.broken),
+            starts=reader.starts,
+            barriers=frozenset(given.name for given in found.block if given.type is None),
         )
+
+    def _add_shared(self, found: _Parameters, reader: BufferReader) -> None:
+        """The parameter `shared` as a buffer; one whose dtype is open takes that of an array annotated alike."""
+        params = {param.name.value: param for param in all_parameters(self.source.function)}
+        for given in found.block:
+            if given.type is None:
+                continue
+            node, dtype = params[given.name], given.type.dtype
+            unknown = set(names_in(given.type.dims[0])) - reader.extents
+            if unknown:
+                message = f"nothing tells the dimension `{min(unknown)}` of the shared memory"
+                hint = "its extent is made of numbers, dimensions of arrays and whole parameters"
+                self._error("P304", message, node.name, hint)
+            same = [name for name, type_ in reader.arrays.items() if type_.dtype.variable == dtype.variable]
+            like = same[0] if same and dtype.variable is not None else ""
+            if dtype.variable is not None and not same:
+                self._error("P408", "nothing tells the dtype of the shared memory", node.name, "name it: `Float32[…]`")
+            buffer = Buffer(
+                given.name, given.type, Space.SHARED, like=like, span=self.module.span(node.name), is_given=True
+            )
+            reader.found[given.name] = reader.placed(buffer, node)
 
 
 def _subscripts(node: cst.CSTNode) -> Iterator[cst.Subscript]:
@@ -304,7 +358,3 @@ def _subscripts(node: cst.CSTNode) -> Iterator[cst.Subscript]:
         yield node
     for child in node.children:
         yield from _subscripts(child)
-
-
-def is_named(node: cst.BaseExpression, name: str) -> bool:
-    return isinstance(node, cst.Name) and node.value == name

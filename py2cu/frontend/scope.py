@@ -14,6 +14,7 @@ from py2cu.frontend.arguments import Given
 from py2cu.frontend.environment import Constants, Environment
 from py2cu.frontend.siblings import DeviceFunction
 from py2cu.ir.extents import FromEnd
+from py2cu.ir.nodes import Expr
 from py2cu.ir.statements import Buffer
 from py2cu.ir.types import ArrayType
 from py2cu.nearest import did_you_mean
@@ -69,6 +70,8 @@ class Scope:
     functions: DeviceFunctions
     returns: bool  # a device function does, a kernel does not
     from_end: list[FromEnd] = field(default_factory=list, kw_only=True)  # constant indices of tables that do
+    starts: dict[str, Expr] = field(default_factory=dict, kw_only=True)  # of views: where they begin
+    barriers: frozenset[str] = field(default=frozenset(), kw_only=True)  # parameters that are the block's barrier
     broken: frozenset[str]  # parameters whose annotation was refused: what is done with them is not judged
 
     def launch_object(self, node: cst.BaseExpression) -> str | None:
@@ -109,7 +112,7 @@ class Scope:
         """True for a name that nothing defines."""
         if not isinstance(node, cst.Name) or self.launch_object(node) is not None:
             return False
-        known = (self.values, self.arrays, self.environment.definitions, self.environment.functions)
+        known = (self.values, self.arrays, self.barriers, self.environment.definitions, self.environment.functions)
         return not any(node.value in names for names in known) and self.environment.qualify(node) is None
 
     def unknown_name(self, node: cst.Name) -> None:
@@ -119,6 +122,10 @@ class Scope:
         if node.value in self.dims:
             hint = f"it is a dimension: add a parameter `{node.value}: int`, or read it from an array's `.shape`"
         self.error("P201", f"unknown name `{node.value}`", node, hint)
+
+
+def is_named(node: cst.BaseExpression, name: str) -> bool:
+    return isinstance(node, cst.Name) and node.value == name
 
 
 def source_text(node: cst.CSTNode) -> str:

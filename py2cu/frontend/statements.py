@@ -105,8 +105,8 @@ class StatementReader:
     def _read_small(self, statement: cst.BaseSmallStatement) -> Block:
         span = self._span(statement)
         match statement:
-            case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as target)]) if self.scope.reserves(target):
-                return (Reserve(target.value, span),)
+            case cst.Assign(targets=[cst.AssignTarget(target=target)]) if reserved := self._reserved(target):
+                return tuple(Reserve(name, span, start=self.scope.starts.get(name)) for name in reserved)
             case cst.Assign():
                 return self._read_assign(statement)
             case cst.AugAssign():
@@ -133,6 +133,11 @@ class StatementReader:
             case cst.Expr(value=cst.Call() as call) if self.expressions.calls.is_invoke(call):
                 invoke = self.expressions.calls.read_invoke(call)
                 return () if invoke is None else (Evaluate(invoke, span),)
+            case cst.Expr(value=cst.Call() as call) if self.expressions.calls.is_atomic(call):
+                atomic = self.expressions.calls.read_atomic(call)
+                return () if atomic is None else (Evaluate(atomic, span),)
+            case cst.Expr(value=cst.Call() as call) if (sync := self.expressions.calls.read_sync(call)) is not None:
+                return (sync,)
             case cst.Expr(value=cst.Call() as call) if self.expressions.calls.meaning(call.func) == "builtins.print":
                 return (read_print(call, self.expressions),)
             case cst.Expr(value=cst.Call(func=callee)) if self._is_breakpoint(callee):
@@ -152,6 +157,12 @@ class StatementReader:
                 return ()
             case _:
                 return self._refuse(statement)
+
+    def _reserved(self, target: cst.BaseExpression) -> tuple[str, ...]:
+        """The arrays of the kernel's own that an assignment to `target` makes: all of its names, or none."""
+        names = [element.value for element in target.elements] if isinstance(target, cst.Tuple) else [target]
+        made = [name.value for name in names if isinstance(name, cst.Name) and self.scope.reserves(name)]
+        return tuple(made) if len(made) == len(names) else ()
 
     def _read_return(self, value: cst.BaseExpression, span: Span) -> Block:
         """`return (a, b) if c else (b, a)` is an `if` with two returns."""

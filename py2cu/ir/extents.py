@@ -124,6 +124,14 @@ class IndexParameter:
 
 
 @dataclass(frozen=True, slots=True)
+class BlockParameter:
+    """What a launch gives every block, and no call: shared memory of this type, or a barrier, which has none."""
+
+    name: str
+    type: ArrayType | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Guard:
     """Threads at or past `extent` on `axis` do nothing."""
 

@@ -9,6 +9,7 @@ from py2cu.dtypes import DType, TypeVariable
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.nodes import (
     ArrayName,
+    Atomic,
     BoolOp,
     Call,
     Compare,
@@ -42,6 +43,7 @@ from py2cu.ir.statements import (
     Return,
     Stmt,
     Store,
+    Sync,
     While,
 )
 from py2cu.ir.types import UNKNOWN, ElementType, PythonType, TupleType, ValueType, Width
@@ -68,8 +70,8 @@ def _print_statement(stmt: Stmt) -> Iterator[str]:
             yield f"{name} = {print_expr(value, typed=True)}"
         case Declare(name=name, type=type_):
             yield f"{name}: {type_}"
-        case Reserve(array=array):
-            yield f"reserve {array}"
+        case Reserve(array=array, start=start):
+            yield f"reserve {array}{f' at {print_expr(start)}' if start is not None else ''}"
         case Bind(names=names, value=value):
             yield f"{', '.join(names)} = {print_expr(value, typed=True)}"
         case Store(array=array, indices=indices, value=value):
@@ -87,6 +89,8 @@ def _print_statement(stmt: Stmt) -> Iterator[str]:
             yield f"return {print_expr(value, typed=True)}"
         case Evaluate(call=call):
             yield print_expr(call, typed=True)
+        case Sync(function=function, args=args):
+            yield f"{function}({', '.join(map(print_expr, args))})"
         case Break() | Continue() | Return():
             yield type(stmt).__name__.lower()
         case Delete(name=name):
@@ -143,6 +147,9 @@ def print_expr(expr: Expr, typed: bool = False) -> str:
             return f"{function}({', '.join(print_expr(arg, typed) for arg in args)}){suffix}"
         case Load(array=array, indices=indices):
             return f"{array}[{', '.join(print_expr(index) for index in indices)}]{suffix}"
+        case Atomic(op=op, array=array, indices=indices, values=values):
+            place = f"{array}[{', '.join(map(print_expr, indices))}]"
+            return f"atomic.{op}({', '.join((place, *(print_expr(value, typed) for value in values)))}){suffix}"
         case Convert(value=value, type=type_):
             return f"{type_}({print_expr(value, typed)})"
         case Tuple(items=items):

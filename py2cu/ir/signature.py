@@ -12,7 +12,17 @@ from dataclasses import astuple, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from py2cu.dtypes import DType, Kind
-from py2cu.ir.extents import Binary, Constant, Constexpr, FromEnd, Guard, IndexParameter, Name, Parameter, Role
+from py2cu.ir.extents import (
+    Binary,
+    Constant,
+    Constexpr,
+    FromEnd,
+    Guard,
+    IndexParameter,
+    Name,
+    Parameter,
+    Role,
+)
 from py2cu.ir.types import PY_INT, ArrayType, PythonType
 
 if TYPE_CHECKING:
@@ -59,6 +69,8 @@ class Signature:
     reserved: tuple[tuple[int, str], ...] = ()  # the lines that make arrays of a thread's own, and their names
     shared: Parameter | None = None  # the block's dynamic shared memory, which no call is given
     barrier: str | None = None  # the parameter that is the block's barrier
+    has_barrier: bool = False  # so that no thread stops at a guard: past it, reads give zero, writes do nothing,
+    guarded_lines: tuple[int, ...] = ()  # nor do atomic operations and calls in these lines
     instances: tuple[Signature, ...] = ()  # of a generic kernel: for every dtype that it takes
 
     def instance(self, arguments: Mapping[str, Any]) -> Signature:
@@ -167,6 +179,8 @@ def signature_of(family: Family) -> Signature:
 
 
 def _signature(kernel: Kernel) -> Signature:
+    from py2cu.ir.visit import has_barrier  # which a cached kernel never needs
+
     functions = (kernel, *kernel.functions)
     return Signature(
         name=kernel.name,
@@ -182,7 +196,11 @@ def _signature(kernel: Kernel) -> Signature:
         inits=kernel.inits,
         strided=kernel.strided,
         from_end=tuple(sorted({at for each in functions for at in each.from_end}, key=astuple)),
-        reserved=tuple((b.span.line, b.name) for each in functions for b in each.buffers if b.is_local),
+        reserved=tuple((b.span.line, b.name) for each in functions for b in each.buffers if b.is_made),
+        shared=next((Parameter(p.name, p.type) for p in kernel.block_parameters if p.type is not None), None),
+        barrier=next((p.name for p in kernel.block_parameters if p.type is None), None),
+        has_barrier=has_barrier(kernel),
+        guarded_lines=kernel.guarded_lines,
     )
 
 

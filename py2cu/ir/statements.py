@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 
 from py2cu.diagnostics import Elsewhere
 from py2cu.dtypes import DType, TypeVariable
-from py2cu.ir.extents import Constexpr, FromEnd, Guard, IndexParameter, Name, Parameter, place
+from py2cu.ir.extents import BlockParameter, Constexpr, FromEnd, Guard, IndexParameter, Name, Parameter, place
 from py2cu.ir.intervals import Range
-from py2cu.ir.nodes import ArrayName, Expr, Invoke
+from py2cu.ir.nodes import ArrayName, Atomic, Expr, Invoke
 from py2cu.ir.types import PY_INT, ArrayType, ElementType, ScalarType, ValueType
 from py2cu.source import Span
 
@@ -67,11 +67,15 @@ class Bind:
 
 @dataclass(frozen=True, slots=True)
 class Reserve:
-    """`array = local(shape, dtype)`: from here on the kernel's buffer `array` may be used; its elements are unset."""
+    """`array = local(shape, dtype)`: from here on the kernel's buffer `array` may be used; its elements are unset.
+
+    `start` is of a view: the element of the buffer that it shows at which it begins.
+    """
 
     array: str
     span: Span = place()
     trivia: Trivia = _trivia()
+    start: Expr | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,9 +148,19 @@ class Return:
 
 @dataclass(frozen=True, slots=True)
 class Evaluate:
-    """A call of a device function for what it does to its arrays."""
+    """A call of a device function for what it does to its arrays, or an atomic operation whose result is not used."""
 
-    call: Invoke
+    call: Invoke | Atomic
+    span: Span = place()
+    trivia: Trivia = _trivia()
+
+
+@dataclass(frozen=True, slots=True)
+class Sync:
+    """A barrier, or a fence of memory: `function` is its Python name, `syncthreads`, `syncwarp` or `threadfence`."""
+
+    function: str
+    args: tuple[Expr, ...] = ()
     span: Span = place()
     trivia: Trivia = _trivia()
 
@@ -214,6 +228,7 @@ Stmt = (
     | Continue
     | Return
     | Evaluate
+    | Sync
     | Delete
     | Print
     | Assert
@@ -254,6 +269,7 @@ class Space(enum.Enum):
     """Where a buffer lives, and who sees it."""
 
     LOCAL = "local"  # a thread's own
+    SHARED = "shared"  # one for all threads of a block
     CONSTANT = "constant"  # a table that all threads read
 
 
@@ -261,7 +277,8 @@ class Space(enum.Enum):
 class Buffer:
     """An array that is no argument: `acc = local((4, 4), np.float32)`, or a tuple of constants around the kernel.
 
-    Its extents are constants and its accesses keep all their indices; `values` are a table's, the last index fastest.
+    Its extents are constants and its accesses keep all their indices, unless it `is_flat`: a shared array that the
+    launch sizes, or a view of another one. `values` are a table's, the last index fastest.
     """
 
     name: str
@@ -270,10 +287,27 @@ class Buffer:
     values: tuple[bool | int | float, ...] = ()
     like: str = ""  # the array whose dtype it takes: `local(4, x.dtype)`
     span: Span = place()
+    base: str = (
+        ""  # of a view, `ms = buf[:n]`: the array that it shows a part of; of a dynamic array: the one before it
+    )
+    is_dynamic: bool = False  # it lies in the memory that a launch asks for
+    is_given: bool = False  # it is the parameter `shared`
 
     @property
-    def is_local(self) -> bool:
-        return self.space is Space.LOCAL
+    def is_made(self) -> bool:
+        """True where a line of the kernel makes it: it is no table, no parameter, and no view."""
+        is_view = bool(self.base) and not self.is_dynamic
+        return self.space is not Space.CONSTANT and not is_view and not self.is_given
+
+    @property
+    def is_extern(self) -> bool:
+        """True where C declares it as what the launch gives; instances of a template cannot, their types differ."""
+        return self.is_dynamic and not self.base and self.type.dtype.variable is None
+
+    @property
+    def is_flat(self) -> bool:
+        """True where C has a pointer, and one index an access."""
+        return self.is_dynamic or bool(self.base)
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,6 +333,7 @@ class Kernel:
     buffers: tuple[Buffer, ...] = ()
     locals: tuple[tuple[str, ValueType], ...] = ()  # set by infer_types
     guards: tuple[Guard, ...] = ()  # set by add_guards
+    guarded_lines: tuple[int, ...] = ()  # set by add_guards: where atomic operations past the end do nothing
     from_end: tuple[FromEnd, ...] = ()  # of tables; flatten_subscripts adds those of the other arrays
     bounds: tuple[Bound, ...] = ()  # set by choose_widths: all must fit an int for the 32-bit instantiation
     narrowed: tuple[tuple[str, ElementType], ...] = ()  # set by narrow_floats
@@ -313,6 +348,7 @@ class Kernel:
     given: tuple[tuple[str, Range], ...] = ()  # of a device function, set by choose_widths: what its parameters can be
     returned: tuple[Range, ...] = ()  # and what it returns: a number, or each item of a tuple
     renamed: tuple[tuple[str, str], ...] = ()  # set by resolve_names: what a name is called in C
+    block_parameters: tuple[BlockParameter, ...] = ()  # the lecture's `shared` and `syncb`
 
     @property
     def arrays(self) -> tuple[Parameter, ...]:
@@ -362,6 +398,11 @@ class Kernel:
 
     def buffer(self, name: str) -> Buffer | None:
         return next((buffer for buffer in self.buffers if buffer.name == name), None)
+
+    def has_rank(self, name: str) -> bool:
+        """True for an array of which C knows all extents, so that its accesses keep their indices."""
+        buffer = self.buffer(name)
+        return buffer is not None and not buffer.is_flat
 
     def array_type(self, name: str) -> ArrayType:
         """The type of the array `name`, parameter or buffer; it must be one."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypeVar, assert_never
+from typing import Any, Final, TypeVar, assert_never
 
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.nodes import (
     ArrayName,
+    Atomic,
     BoolOp,
     Call,
     Compare,
@@ -40,8 +41,10 @@ from py2cu.ir.statements import (
     Remark,
     Reserve,
     Return,
+    Space,
     Stmt,
     Store,
+    Sync,
     While,
 )
 
@@ -63,6 +66,8 @@ def children(expr: Expr) -> tuple[Expr, ...]:
             return args
         case Load(indices=indices):
             return indices
+        case Atomic(indices=indices, values=values):
+            return (*indices, *values)
         case Convert(value=value) | Item(value=value):
             return (value,)
         case Tuple(items=items):
@@ -126,6 +131,8 @@ def map_children(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
             return changed(expr, args=map_all(args, change))
         case Load(indices=indices):
             return changed(expr, indices=map_all(indices, change))
+        case Atomic(indices=indices, values=values):
+            return changed(expr, indices=map_all(indices, change), values=map_all(values, change))
         case Convert(value=value) | Item(value=value):
             return changed(expr, value=change(value))
         case Tuple(items=items):
@@ -177,7 +184,11 @@ def expressions(stmt: Stmt) -> tuple[Expr, ...]:
             return () if value is None else (value,)
         case Evaluate(call=call):
             return (call,)
-        case Declare() | Reserve() | Break() | Continue() | Delete() | Remark():
+        case Sync(args=args):
+            return args
+        case Reserve(start=start):
+            return () if start is None else (start,)
+        case Declare() | Break() | Continue() | Delete() | Remark():
             return ()
         case _:
             assert_never(stmt)
@@ -198,6 +209,7 @@ def blocks(stmt: Stmt) -> tuple[Block, ...]:
             | Continue()
             | Return()
             | Evaluate()
+            | Sync()
             | Delete()
             | Print()
             | Assert()
@@ -259,6 +271,54 @@ def reached_functions(kernel: Kernel) -> tuple[Kernel, ...]:
     return tuple(function for function in kernel.functions if function.key in reached)
 
 
+BARRIERS: Final = frozenset(["syncthreads"])
+"""What all threads of a block wait at; none of them may leave before the others are there."""
+BLOCK_VOTES: Final = frozenset(f"py2cu.syncthreads_{how}" for how in ("count", "and", "or"))
+"""Calls that are such barriers, too: all threads get the same from them."""
+WARP_CALLS: Final = frozenset(
+    f"py2cu.{name}_sync" for name in ("shfl", "shfl_up", "shfl_down", "shfl_xor", "ballot", "any", "all", "match_any")
+)
+"""Calls that the lanes of a warp make together."""
+
+
+def is_barrier(stmt: Stmt) -> bool:
+    """True for a statement at which the threads of a block wait for each other."""
+    return isinstance(stmt, Sync) and stmt.function in BARRIERS
+
+
+def is_waiting_call(expr: Expr) -> bool:
+    """True for a call that threads make together."""
+    return isinstance(expr, Call) and expr.function in BLOCK_VOTES | WARP_CALLS
+
+
+def waits(block: Block) -> bool:
+    """True where threads wait for each other under `block`, be it for those of their warp alone."""
+    syncs = (stmt.function for stmt in statements(block) if isinstance(stmt, Sync))
+    return any(f in BARRIERS or f == "syncwarp" for f in syncs) or any(map(is_waiting_call, all_expressions(block)))
+
+
+def waiting_functions(kernel: Kernel) -> frozenset[str]:
+    """The keys of the device functions in which threads wait, by themselves or in others that they call."""
+    found = {function.key for function in kernel.functions if waits(function.body)}
+    while True:
+        more = {f.key for f in kernel.functions if not found.isdisjoint(called_functions(f.body))}
+        if more <= found:
+            return frozenset(found)
+        found |= more
+
+
+def has_barrier(kernel: Kernel) -> bool:
+    """True where the threads of a kernel wait for each other, in its device functions too: none may stop early."""
+    return any(waits(each.body) for each in (kernel, *kernel.functions))
+
+
+def needs_block(kernel: Kernel) -> bool:
+    """True for a kernel whose threads share memory or wait for each other: no thread of it runs alone."""
+    each = (kernel, *kernel.functions)
+    shares = any(buffer.space is Space.SHARED for caller in each for buffer in caller.buffers)
+    return shares or has_barrier(kernel)
+
+
 def in_rings(functions: Iterable[Kernel], *, itself: bool = True) -> set[str]:
     """The keys of functions that call each other, so that no order has each before its callers.
 
@@ -305,13 +365,17 @@ def _rebuild_statement(stmt: Stmt, change: Callable[[Expr], Expr], change_stmt: 
             return stmt if value is None else changed(stmt, value=rebuild(value, change))
         case Evaluate(call=call):
             rebuilt = rebuild(call, change)
-            assert isinstance(rebuilt, Invoke)
+            assert isinstance(rebuilt, Invoke | Atomic)
             return changed(stmt, call=rebuilt)
+        case Sync(args=args):
+            return changed(stmt, args=_rebuild_all(args, change))
+        case Reserve(start=start):
+            return stmt if start is None else changed(stmt, start=rebuild(start, change))
         case Print(values=values):
             return changed(stmt, values=_rebuild_all(values, change))
         case Assert(test=test):
             return changed(stmt, test=rebuild(test, change))
-        case Declare() | Reserve() | Break() | Continue() | Delete() | Remark():
+        case Declare() | Break() | Continue() | Delete() | Remark():
             return stmt
         case _:
             assert_never(stmt)

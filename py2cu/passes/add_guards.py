@@ -7,17 +7,19 @@
 An index kernel is guarded by its indices' extents. In a block kernel, a *global index* is a local that is assigned once
 and is `blockIdx.a * blockDim.a + threadIdx.a`; it needs a guard where it alone indexes an array and nothing has
 compared it. The extent is `size` on that axis where the kernel says one, else that of the array.
+
+Where threads wait for each other, none may return: there `guard_accesses` guards each access on its own.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from py2cu.diagnostics import Reporter
 from py2cu.ir.extents import Binary, Guard, IndexParameter, Name, constant_extent
-from py2cu.ir.nodes import BoolOp, Compare, Expr, LaunchIndex
+from py2cu.ir.nodes import Atomic, BoolOp, Compare, Expr, Invoke, LaunchIndex
 from py2cu.ir.printer import print_expr
 from py2cu.ir.statements import (
     Assert,
@@ -31,9 +33,18 @@ from py2cu.ir.statements import (
     Store,
 )
 from py2cu.ir.types import PY_INT, ElementType
-from py2cu.ir.visit import assigned_names, called_functions, names_in, statements
+from py2cu.ir.visit import (
+    all_expressions,
+    assigned_names,
+    called_functions,
+    has_barrier,
+    names_in,
+    statements,
+    waiting_functions,
+)
 from py2cu.options import DEFAULT_BLOCKS
 from py2cu.passes.accesses import Access, Limit, find_accesses
+from py2cu.passes.guard_accesses import as_limit, depending, find_acting, guard_accesses
 from py2cu.source import Span
 
 AXES = "xyz"
@@ -43,13 +54,15 @@ _EFFECTS = {Store: "an array was written", Print: "something was printed", Asser
 def add_guards(kernel: Kernel, reporter: Reporter) -> Kernel:
     """The kernel with the guards that it lacks; `guards` lists them, and every one is noted in a block kernel."""
     if kernel.indices:
-        return _guard_indices(kernel)
+        return _guard_indices(kernel, reporter)
     globals_ = find_global_indices(kernel)
     accesses = find_accesses(kernel)
     kernel = _infer_size(kernel, globals_, accesses)
     missing = _missing_guards(kernel, globals_, accesses)
     if not missing:
         return kernel
+    if has_barrier(kernel):
+        return _guard_each(kernel, accesses, missing, reporter)
     place = max(_position(kernel.body, guard.index) for guard in missing)
     first = missing[0]
     done = next(_effects(kernel, kernel.body[: place + 1]), None)
@@ -83,7 +96,7 @@ def _leave_past(limits: list[tuple[Expr, Expr]]) -> If:
     return If(test, (Return(),))
 
 
-def _guard_indices(kernel: Kernel) -> Kernel:
+def _guard_indices(kernel: Kernel, reporter: Reporter) -> Kernel:
     """A guard for every index that the kernel does not compare with its own extent before each access."""
     accesses = find_accesses(kernel)
 
@@ -91,8 +104,64 @@ def _guard_indices(kernel: Kernel) -> Kernel:
         limit = Limit(Name(index.name, type=PY_INT), index.extent)
         return bool(accesses) and all(limit in access.limits for access in accesses)
 
+    if has_barrier(kernel):
+        return _guard_elements(kernel, accesses, reporter)
     guards = tuple(Guard(i.name, i.extent, i.axis) for i in kernel.indices if not is_guarded(i))
     return replace(kernel, guards=guards)
+
+
+def _guard_elements(kernel: Kernel, accesses: tuple[Access, ...], reporter: Reporter) -> Kernel:
+    """An index kernel with every access that its indices lead to under their limits."""
+    acting = find_acting(kernel)
+    calls = {node.span: node for node in all_expressions(kernel.body) if isinstance(node, Invoke)}
+    needed: dict[Span, tuple[Limit, ...]] = {}
+    guards: list[Guard] = []
+    for index in kernel.indices:
+        limit = as_limit(index.name, index.extent)
+        names = depending(kernel.body, index.name)
+        for access in accesses:
+            reached = acting.get(access.span) or access.place.index or calls.get(access.span)
+            if reached is None or limit in access.limits or names.isdisjoint(names_in(reached)):
+                continue
+            if limit not in needed.get(access.span, ()):
+                needed[access.span] = (*needed.get(access.span, ()), limit)
+        if any(limit in limits for limits in needed.values()):
+            guards.append(Guard(index.name, index.extent, index.axis))
+    return guard_accesses(replace(kernel, guards=tuple(guards)), _but_waiting(kernel, needed, reporter))
+
+
+def _but_waiting(
+    kernel: Kernel, needed: dict[Span, tuple[Limit, ...]], reporter: Reporter
+) -> dict[Span, tuple[Limit, ...]]:
+    """`needed` without calls of functions in which threads wait, which no guard may hold; they are refused."""
+    waiting = waiting_functions(kernel)
+    names = {function.key: function.name for function in kernel.functions}
+    calls = (node for node in all_expressions(kernel.body) if isinstance(node, Invoke) and node.function in waiting)
+    for call in calls:
+        if needed.pop(call.span, ()):
+            message = f"threads wait in `{names[call.function]}`, so those past the end call it too"
+            reporter.error("P405", message, call.span, "compare the index inside of it before each access")
+    return needed
+
+
+def _guard_each(kernel: Kernel, accesses: tuple[Access, ...], missing: list[_Missing], reporter: Reporter) -> Kernel:
+    """A block kernel with every access that lacks a guard under one of its own."""
+    needed: dict[Span, tuple[Limit, ...]] = {}
+    acting = find_acting(kernel)
+    for item in missing:
+        names = depending(kernel.body, item.index.id) if isinstance(item.index, Name) else frozenset()
+        counting = (
+            access.span for access in accesses
+            if access.span in acting and Limit(item.index, None) not in access.limits
+            and not names.isdisjoint(names_in(acting[access.span]))
+        )  # fmt: skip
+        for span in dict.fromkeys((*item.spans, *counting)):
+            needed[span] = (*needed.get(span, ()), Limit(item.index, item.extent))
+        index, extent = print_expr(item.index), print_expr(item.extent)
+        what = f"`{index}` may pass the end: where it does, reads give 0, writes and atomics do nothing"
+        reporter.note("P406", what, item.span, f"write `if {index} < {extent}:` yourself, or leave it")
+    guards = tuple(Guard(print_expr(item.index), item.extent, item.axis) for item in missing)
+    return guard_accesses(replace(kernel, guards=guards), _but_waiting(kernel, needed, reporter))
 
 
 def _effects(kernel: Kernel, block: Block) -> Iterator[str]:
@@ -104,6 +173,9 @@ def _effects(kernel: Kernel, block: Block) -> Iterator[str]:
         for stmt in statements(block):
             if type(stmt) in _EFFECTS and not (isinstance(stmt, Store) and caller.buffer(stmt.array)):
                 yield _EFFECTS[type(stmt)]
+        for node in all_expressions(block):
+            if isinstance(node, Atomic) and not caller.buffer(node.array):
+                yield _EFFECTS[Store]
         called = [functions.pop(key) for key in called_functions(block) if key in functions]
         waiting += [(function, function.body) for function in called]
 
@@ -149,6 +221,7 @@ class _Missing:
     extent: Expr
     axis: str
     span: Span
+    spans: list[Span] = field(default_factory=list)  # every access that lacks it
 
 
 def _missing_guards(kernel: Kernel, globals_: dict[str, str], accesses: tuple[Access, ...]) -> list[_Missing]:
@@ -158,7 +231,8 @@ def _missing_guards(kernel: Kernel, globals_: dict[str, str], accesses: tuple[Ac
         axis = _axis(place.index, globals_)
         if axis and place.index and Limit(place.index, None) not in access.limits:
             extent = _size_on(kernel, axis) or kernel.array_type(place.array).dims[place.dim]
-            found.setdefault((place.index, extent), _Missing(place.index, extent, axis, access.span))
+            missing = found.setdefault((place.index, extent), _Missing(place.index, extent, axis, access.span))
+            missing.spans.append(access.span)
     return list(found.values())
 
 

@@ -14,6 +14,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import reduce
+from typing import Final
 
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import Kind
@@ -27,6 +28,7 @@ from py2cu.passes.lower_semantics import EXTREMA
 from py2cu.passes.ranges import INT_MAX, Ranges, of_type
 
 _ORDER = (Width.INT, Width.INDEX, Width.LONG)
+_FAR: Final = 2**30  # a counter in an int may go a step further
 _INTEGERS = {width: PythonType(Kind.INT, width) for width in Width}
 
 
@@ -153,6 +155,8 @@ class _Chooser:
         """The narrowest type for values of this range; a bound that only the launch can judge is recorded."""
         if found.reach is None:
             return Width.LONG
+        if found.low >= -_FAR and found.high <= _FAR:
+            return Width.INT
         names = {name for term in found.reach for name in term}
         if names <= self.constexprs.keys():
             most = {name: self.constexprs[name].most for name in names}

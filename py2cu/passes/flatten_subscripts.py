@@ -1,4 +1,5 @@
-"""N indices → one: arguments are contiguous, the last index runs fastest. Buffers keep theirs, as C has them too.
+"""N indices → one: arguments are contiguous, the last index runs fastest. Buffers keep theirs where C
+knows their extents.
 
 x[2, i]     # 3 n       →    x[2 * n + i]
 m[r, k - 1] # h w       →    m[r * w + k - 1]
@@ -11,7 +12,7 @@ from __future__ import annotations
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import Kind
 from py2cu.ir.extents import Binary, Constant, FromEnd
-from py2cu.ir.nodes import Expr, Load
+from py2cu.ir.nodes import Atomic, Expr, Load
 from py2cu.ir.statements import Block, Kernel, Stmt, Store
 from py2cu.ir.types import PythonType, Width
 from py2cu.ir.visit import changed, rebuild, rebuild_block
@@ -29,12 +30,14 @@ def flatten_subscripts(kernel: Kernel, reporter: Reporter) -> Kernel:
             if isinstance(index, Constant) and index.value < 0:
                 from_end[FromEnd(line, axis, int(index.value))] = None
         dims = tuple(rebuild(dim, _as_index) for dim in kernel.array_type(array).dims)
-        if kernel.buffer(array) is not None:
+        if kernel.has_rank(array):
             return tuple(map(_from_start, indices, dims))
         return (flat_index(indices, dims),)
 
     def flatten(expr: Expr) -> Expr:
-        return changed(expr, indices=flat(expr.array, expr.indices, expr.span.line)) if isinstance(expr, Load) else expr
+        if isinstance(expr, Load | Atomic):
+            return changed(expr, indices=flat(expr.array, expr.indices, expr.span.line))
+        return expr
 
     def flatten_store(stmt: Stmt) -> Block:
         if isinstance(stmt, Store):

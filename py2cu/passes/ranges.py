@@ -18,6 +18,7 @@ from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.intervals import ANYTHING, Range, Reach, constant, larger, natural, plus, times
 from py2cu.ir.nodes import (
     ArrayName,
+    Atomic,
     BoolOp,
     Call,
     Compare,
@@ -199,7 +200,7 @@ class Ranges:
                 return self.results_of(value)[at]
             case Invoke() if not isinstance(expr.type, TupleType):
                 return self.results_of(expr)[0]
-            case Invoke() | Tuple() | Unary() | Extent() | ArrayName():
+            case Invoke() | Atomic() | Tuple() | Unary() | Extent() | ArrayName():
                 return of_type(expr.type)
             case _:
                 assert_never(expr)
@@ -255,7 +256,9 @@ class Ranges:
             case ">>" if a.is_natural:
                 return Range(0, a.high, a.reach)
             case "/" if a.is_natural and b.low > 0:
-                return Range(0, a.high / b.low)
+                return Range(0, a.high / b.low, a.reach if b.low >= 1 else None)
+            case "/" if _is_whole(expr.right):  # which is no closer to zero than 1
+                return Range(reach=a.reach)
             case _:
                 return of_type(expr.type)
 
@@ -266,6 +269,14 @@ class Ranges:
                 dividend, divisor = expr.args
                 operator = "//" if helper == "floor_div" else "%"
                 return self._binary(Binary(operator, dividend, divisor, type=expr.type))
+            case "math.floor" | "math.ceil" | "math.trunc" if len(args) == 1:
+                return Range(0 if args[0].is_natural else -math.inf, math.inf, args[0].reach)
+            case "py2cu.laneid" | "lane_id":
+                return Range(0, 31, {(): 31})
+            case "py2cu.ballot_sync" | "py2cu.match_any_sync" | "py2cu.activemask":
+                return Range(0, 2**32 - 1, {(): 2**32 - 1})
+            case "py2cu.syncthreads_count":
+                return Range(0, 1024, {(): 1024})
             case "builtins.abs":
                 return Range(0, max(abs(args[0].low), abs(args[0].high)), args[0].reach)
             case "builtins.min":
@@ -317,6 +328,12 @@ def of_type(type_: Type) -> Range:
             return Range(0, 1, {(): 1})
         case _:
             return ANYTHING
+
+
+def _is_whole(expr: Expr) -> bool:
+    """True for a whole number that true division has made a float."""
+    inner = expr.value if isinstance(expr, Convert) else expr
+    return isinstance(inner.type, PythonType) and inner.type.kind is Kind.INT
 
 
 def _product(a: float, b: float) -> float:

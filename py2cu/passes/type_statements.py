@@ -8,8 +8,22 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from py2cu.dtypes import Kind
-from py2cu.ir.nodes import Expr
-from py2cu.ir.statements import Assert, Assign, Evaluate, Field, For, If, Print, Return, Stmt, Store, While
+from py2cu.ir.nodes import Atomic, Expr
+from py2cu.ir.statements import (
+    Assert,
+    Assign,
+    Evaluate,
+    Field,
+    For,
+    If,
+    Print,
+    Reserve,
+    Return,
+    Stmt,
+    Store,
+    Sync,
+    While,
+)
 from py2cu.ir.types import PY_FLOAT, PY_INT, ElementType, ScalarType, TupleType, is_complex, kind_of
 from py2cu.ir.visit import blocks, changed
 from py2cu.passes.infer_locals import RETURN
@@ -47,7 +61,12 @@ class StatementTyper(ExpressionTyper):
                 returned = self.whole(value)
                 return changed(stmt, value=self.whole_as(returned, self.types.get(RETURN, PY_INT)))
             case Evaluate(call=call):
-                return changed(stmt, call=self.invoke(call))
+                return changed(stmt, call=self.atomic(call) if isinstance(call, Atomic) else self.invoke(call))
+            case Sync(args=args):
+                masks = tuple(self.integer(self.expr(arg), f"an argument of `{stmt.function}`") for arg in args)
+                return changed(stmt, args=masks)
+            case Reserve(start=start) if start is not None:
+                return changed(stmt, start=self.integer(self.expr(start), "a bound of a slice"))
             case Print(values=values, fields=fields):
                 printed = [self.printed(self.expr(value), field) for value, field in zip(values, fields, strict=True)]
                 return changed(stmt, values=tuple(v for v, _ in printed), fields=tuple(f for _, f in printed))

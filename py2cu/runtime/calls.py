@@ -129,7 +129,7 @@ class Call:
     def packet(self, device: str) -> Any:
         """The op's overloads for a device; the first use builds or loads them."""
         if device not in self._packets:
-            texts = self.translation.texts[TargetName(device)]
+            texts = self.translation.artifacts(TargetName(device))
             namespace = getattr(torch.ops, load(texts, fma=self.fma, source=self._source))
             self._packets[device] = getattr(namespace, self.signature.op)
         return self._packets[device]

@@ -11,10 +11,11 @@ from py2cu.ir.extents import Binary, IndexParameter
 from py2cu.ir.nodes import Convert, Expr, LaunchIndex
 from py2cu.ir.statements import Assign, Block, Bound, Kernel
 from py2cu.ir.types import ArrayType, PythonType, Type, Width
-from py2cu.ir.visit import names_in, rebuild
+from py2cu.ir.visit import has_barrier, names_in, rebuild
 from py2cu.passes.add_guards import guard_statement
 from py2cu.targets.arguments import kernel_arguments, launch_arguments
 from py2cu.targets.device_functions import spell_functions
+from py2cu.targets.shared_memory import asks, bytes_text
 from py2cu.targets.spell_expressions import Dialect
 from py2cu.targets.spell_statements import Speller, doc_lines
 from py2cu.targets.view import (
@@ -57,6 +58,8 @@ def view(kernel: Kernel) -> KernelView:
         block=tuple(extent_text(extent, kernel) for extent in kernel.block),
         fits=_fits(kernel) if is_template else "",
         body=body,
+        shared_bytes=bytes_text(kernel, DIALECT),
+        shared_asks=asks(kernel),
     )
 
 
@@ -69,7 +72,7 @@ def add_index_arithmetic(kernel: Kernel) -> Kernel:
     if not kernel.indices:
         return kernel
     lead: Block = tuple(_index_assignment(index) for index in kernel.indices)
-    if kernel.guards:
+    if kernel.guards and not has_barrier(kernel):
         guards = (replace(guard, extent=rebuild(guard.extent, _as_c)) for guard in kernel.guards)
         lead += (guard_statement(tuple(guards)),)
     return replace(kernel, body=lead + kernel.body)
@@ -111,7 +114,9 @@ def _bound_text(bound: Bound, kernel: Kernel) -> tuple[str, bool]:
         if names and all(name in kernel.constexprs for name in names):
             factors[0] = f"int64_t({factors[0]})"
         is_grid = len(names) == 2 and all(name.startswith(("grid", "block")) for name in names)
-        if is_grid:
+        if len(names) == 1 and names[0].startswith(("gridDim", "blockDim")):
+            factors = [f"int64_t({factors[0]})"]
+        elif is_grid:
             factors = [f"int64_t({factors[1]})", factors[0]]
         elif len(names) > 1 and not any(Counter(names) <= size for size in sizes):
             factors.insert(0, "1.0")

@@ -25,8 +25,10 @@ from py2cu.ir.statements import (
     Remark,
     Reserve,
     Return,
+    Space,
     Stmt,
     Store,
+    Sync,
     Trivia,
     While,
 )
@@ -34,7 +36,7 @@ from py2cu.ir.types import PY_BOOL, ElementType, TupleType, Type
 from py2cu.ir.visit import children, walk
 from py2cu.targets.c_types import arithmetic_type, common_type
 from py2cu.targets.spell_expressions import ExpressionSpeller
-from py2cu.targets.spelled import PRIMARY, TERNARY, Spelled
+from py2cu.targets.spelled import PRECEDENCE, PRIMARY, TERNARY, Spelled
 from py2cu.targets.wrap_lines import wrap_line
 
 _INDENT: Final = "    "
@@ -85,8 +87,11 @@ class Speller(ExpressionSpeller):
                 c_type = self.kernel.array_type(array).dtype.c
                 load = Load(array, indices)
                 yield Line(f"{pad}{self.assign(self.element(array, indices), load, value, c_type, augmented)}")
-            case Reserve(array=array):
-                yield Line(f"{pad}{self.buffer(array)};")
+            case Reserve(array=array, start=start):
+                for declared in self.reservation(array, start):
+                    yield Line(f"{pad}{declared};")
+            case Sync(function=function, args=args):
+                yield Line(f"{pad}__{function}({', '.join(self.expr(arg).text for arg in args)});")
             case If():
                 yield from self.conditional(stmt, depth)
             case For():
@@ -111,6 +116,28 @@ class Speller(ExpressionSpeller):
                 return
             case _:
                 assert_never(stmt)
+
+    def reservation(self, name: str, start: Expr | None) -> Iterator[str]:
+        """The declarations of an array of the kernel's own, or of a pointer into another one."""
+        buffer = self.kernel.buffer(name)
+        assert buffer is not None, name
+        element = self.type_text(buffer.type.element)
+        if start is not None:
+            place = self.name(buffer.base)
+            if start != Constant(0, type=start.type):
+                place = f"{place} + {self.expr(start).within(PRECEDENCE['+'] + 1)}"
+            if buffer.is_dynamic and self.kernel.array_type(buffer.base).dtype != buffer.type.dtype:
+                place = f"reinterpret_cast<{element}*>({place})"
+            yield f"{element}* {self.name(name)} = {place}"
+        elif buffer.is_extern:
+            yield f"extern __shared__ {element} {self.name(name)}[]"
+        elif buffer.is_dynamic:
+            yield f"extern __shared__ __align__(16) unsigned char {self.name(name)}_bytes[]"
+            yield f"{element}* {self.name(name)} = reinterpret_cast<{element}*>({self.name(name)}_bytes)"
+        elif buffer.space is Space.SHARED:
+            yield f"__shared__ {self.buffer(name)}"
+        else:
+            yield self.buffer(name)
 
     def assignment(self, stmt: Assign) -> str:
         if isinstance(stmt.declares, TupleType):

@@ -8,7 +8,7 @@ from itertools import product
 
 from py2cu.dtypes import DType
 from py2cu.ir.extents import Binary, Constant, Name
-from py2cu.ir.nodes import Expr, Unary
+from py2cu.ir.nodes import Expr, LaunchIndex, Unary
 from py2cu.ir.statements import Family, Kernel, Space
 from py2cu.ir.types import PY_BOOL, ArrayType, Width
 from py2cu.targets.arguments import Argument, launch_arguments, template_head, typenames, wrapped
@@ -55,6 +55,8 @@ class KernelView:
     block: tuple[str, ...]
     fits: str  # the condition for 32-bit indices; empty where there is nothing to choose
     body: tuple[Line, ...]
+    shared_bytes: str = ""  # of a block's dynamic shared memory; empty where it has none
+    shared_asks: str = ""  # the condition under which the launcher asks for them; empty where it always does
     constexprs: tuple[Argument, ...] = ()  # template arguments of the user's: first, since no call can deduce them
     types: tuple[str, ...] = ()  # type parameters of a generic kernel: "T"
     instances: tuple[Instance, ...] = ()
@@ -92,6 +94,13 @@ class KernelView:
     def launcher(self) -> str:
         """The launcher, as the other one of its name calls it: types are deduced, values are not."""
         return launcher_name(self.name, (argument.name for argument in self.constexprs))
+
+    @property
+    def shared_requests(self) -> tuple[tuple[tuple[str, ...], str], ...]:
+        """What asks for dynamic shared memory: the index type of each kernel that may run, and the test before it."""
+        types = (("int",), ("int64_t",)) if self.fits else (("int",),)
+        test = f"{self.shared_asks} && " if self.shared_asks else ""
+        return tuple((index if self.is_template else (), test) for index in types)
 
     @property
     def index_parameters(self) -> tuple[str, ...]:
@@ -241,6 +250,8 @@ def extent_text(expr: Expr, kernel: Kernel) -> str:
                 return str(value)
             case Name(id=name):
                 return kernel.c_name(name)
+            case LaunchIndex(object=launched, axis=axis):
+                return f"{'block' if launched == 'blockDim' else 'grid'}.{axis}"
             case Unary(op="-", operand=operand):
                 return f"-{show(operand, 3)}"
             case Binary(op=op, left=left, right=right):

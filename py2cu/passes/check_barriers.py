@@ -1,0 +1,263 @@
+"""Refuses barriers that not all threads of a block reach: CUDA leaves open what happens there, up to waiting for ever.
+
+    if threadIdx.x < 16:
+        syncthreads()              P501: the condition varies by thread
+
+What varies is `threadIdx` and element indices, what is computed from them, what is loaded where that varies or from
+arrays that the kernel writes, and what is assigned where threads have parted. A thread that has returned, or left a
+loop, reaches no barrier behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, TypeGuard
+
+from py2cu.builtins import ROWS, Rule
+from py2cu.diagnostics import Related, Reporter
+from py2cu.ir.extents import Name, Role
+from py2cu.ir.nodes import ArrayName, Atomic, BoolOp, Call, Expr, Invoke, LaunchIndex, Load, Select
+from py2cu.ir.statements import (
+    Assign,
+    Block,
+    Break,
+    Continue,
+    For,
+    If,
+    Kernel,
+    Return,
+    Space,
+    Stmt,
+    Store,
+    Sync,
+    While,
+)
+from py2cu.ir.visit import BLOCK_VOTES, all_expressions, children, expressions, is_barrier, statements
+from py2cu.source import Span
+
+_OF_LANES: Final = (Rule.SHUFFLE, Rule.VOTE, Rule.MATCH)
+
+
+def check_barriers(kernel: Kernel, reporter: Reporter) -> Kernel:
+    """Report barriers under conditions that vary by thread; the kernel is unchanged."""
+    functions = {function.key: function for function in kernel.functions}
+    waiting = _waiting(functions)
+    if not any(_has_barrier(each.body) for each in (kernel, *kernel.functions)):
+        return kernel
+    varying = _find_varying(kernel, functions)
+    for each in (kernel, *kernel.functions):
+        local = reporter.within(each.elsewhere)
+        _Threads(each, varying[each.key], varying, waiting, local).block(each.body, None)
+    return kernel
+
+
+def _waiting(functions: Mapping[str, Kernel]) -> frozenset[str]:
+    """The device functions in which threads wait for each other, by themselves or in others that they call."""
+    found = {key for key, function in functions.items() if _has_barrier(function.body)}
+    while True:
+        more = {key for key, function in functions.items() if not found.isdisjoint(_called(function.body))}
+        if more <= found:
+            return frozenset(found)
+        found |= more
+
+
+def _has_barrier(block: Block) -> bool:
+    return any(map(is_barrier, statements(block))) or any(map(_is_vote, all_expressions(block)))
+
+
+def _is_vote(node: Expr) -> TypeGuard[Call]:
+    return isinstance(node, Call) and node.function in BLOCK_VOTES
+
+
+def _called(block: Block) -> set[str]:
+    return {node.function for node in all_expressions(block) if isinstance(node, Invoke)}
+
+
+# --- what varies ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Varying:
+    """The names of one function that threads of a block may disagree about, arrays included, and whether its result is
+    one.
+    """
+
+    name: str
+    names: set[str]
+    result: bool = False
+
+    @property
+    def size(self) -> int:
+        return len(self.names) + self.result
+
+    def of(self, expr: Expr, functions: Mapping[str, _Varying]) -> bool:
+        """True where threads of a block may disagree about `expr`."""
+        match expr:
+            case LaunchIndex(object="threadIdx") | Atomic():
+                return True
+            case Name(id=name) | Load(array=name) | ArrayName(id=name) if name in self.names:
+                return True
+            case Invoke(function=key) if functions[key].result:
+                return True
+            case Call(function=function) if function in BLOCK_VOTES:
+                return False
+            case Call(function=function) if ROWS[function].rule in _OF_LANES:
+                return True
+            case _:
+                return any(self.of(child, functions) for child in children(expr))
+
+
+def _find_varying(kernel: Kernel, functions: Mapping[str, Kernel]) -> dict[str, _Varying]:
+    """What varies in a kernel, whose key is empty, and in its functions: again until nothing more does."""
+    callers = {"": kernel, **functions}
+    varying = {key: _Varying(caller.name, _written(caller)) for key, caller in callers.items()}
+    varying[""].names |= {index.name for index in kernel.indices}
+    while True:
+        before = sum(found.size for found in varying.values())
+        for key, caller in callers.items():
+            _Threads(caller, varying[key], varying, frozenset(), None).block(caller.body, None)
+            for call in (node for node in all_expressions(caller.body) if isinstance(node, Invoke)):
+                _pass_on(call, functions[call.function], varying[key], varying)
+        if before == sum(found.size for found in varying.values()):
+            return varying
+
+
+def _written(caller: Kernel) -> set[str]:
+    """Arrays whose elements may change while threads read them: what is written, and the function's own."""
+    own = {buffer.name for buffer in caller.buffers if buffer.space is not Space.CONSTANT}
+    stored = {node.array for node in all_expressions(caller.body) if isinstance(node, Atomic)}
+    stored |= {stmt.array for stmt in statements(caller.body) if isinstance(stmt, Store)}
+    return own | stored | {p.name for p in caller.parameters if p.is_array and p.role is not Role.INPUT}
+
+
+def _pass_on(call: Invoke, function: Kernel, caller: _Varying, varying: Mapping[str, _Varying]) -> None:
+    """Enter what a call makes vary: parameters of the function, and arrays of the caller that the function writes."""
+    inside = varying[function.key]
+    for parameter, arg in zip(function.parameters, call.args, strict=True):
+        if caller.of(arg, varying):
+            inside.names.add(parameter.name)
+        if isinstance(arg, ArrayName) and parameter.name in inside.names:
+            caller.names.add(arg.id)
+
+
+# --- where threads part -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Parting:
+    """What keeps some threads from what follows: how a message says it, where it is, and what to write instead."""
+
+    message: str
+    place: Related
+    hint: str
+    leaves: type[Return] | type[Break] | type[Continue] | None = None  # how they left, if they did
+
+
+_MOVE: Final = "move the barrier out: the `if` around the accesses, the barrier behind it"
+_GUARD: Final = "guard the accesses instead, `if i < n: out[i] = …`, and let all threads reach the barrier"
+_LEAVES: Final = {
+    Return: ("is not reached by threads that have returned", "these return", _GUARD),
+    Break: ("is not reached by threads that have left the loop", "these leave it", "let all threads run all rounds"),
+    Continue: ("is not reached by threads that skip the rest of the round", "these skip it", _MOVE),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Threads:
+    """Follows the threads of a block through one function, and enters into `own` what varies; it reports if it can."""
+
+    caller: Kernel
+    own: _Varying
+    functions: Mapping[str, _Varying]
+    waiting: frozenset[str]
+    reporter: Reporter | None
+
+    def block(self, block: Block, parted: _Parting | None) -> tuple[_Parting, ...]:
+        """Who leaves `block` while others stay; `parted` is what parts the threads before it, if anything does."""
+        left: tuple[_Parting, ...] = ()
+        for stmt in block:
+            found = self.statement(stmt, parted)
+            left += found
+            parted = parted or next(iter(found), None)
+        return left
+
+    def statement(self, stmt: Stmt, parted: _Parting | None) -> tuple[_Parting, ...]:
+        self.check(stmt, parted)
+        match stmt:
+            case Assign(name=name, value=value):
+                if parted or self.own.of(value, self.functions):
+                    self.own.names.add(name)
+            case If(test=test, body=body, orelse=orelse):
+                inner = parted or self.condition(test)
+                return (*self.block(body, inner), *self.block(orelse, inner))
+            case For(var=var, start=start, stop=stop, step=step):
+                around = next(filter(None, map(self.condition, (start, stop, step))), None)
+                if self.own.of(start, self.functions) or parted or around:
+                    self.own.names.add(var)
+                return self.loop(stmt, parted or around, parted)
+            case While(test=test):
+                return self.loop(stmt, parted or self.condition(test), parted)
+            case Return(value=value):
+                if value is not None and (parted or self.own.of(value, self.functions)):
+                    self.own.result = True
+                return self.leaving(stmt, parted)
+            case Break() | Continue():
+                return self.leaving(stmt, parted)
+        return ()
+
+    def loop(self, loop: For | While, inside: _Parting | None, outside: _Parting | None) -> tuple[_Parting, ...]:
+        """A loop, with what parts the threads inside and outside it: who leaves it is missing in later rounds."""
+        silent = _Threads(self.caller, self.own, self.functions, self.waiting, None)
+        early = next((each for each in silent.block(loop.body, inside) if each.leaves is not Continue), None)
+        if early and isinstance(loop, For):
+            self.own.names.add(loop.var)
+        left = self.block(loop.body, inside or early)
+        after = self.block(loop.orelse, outside or early)
+        return (*(each for each in left if each.leaves is Return), *after)
+
+    def leaving(self, stmt: Return | Break | Continue, parted: _Parting | None) -> tuple[_Parting, ...]:
+        """The threads that leave at `stmt`, if others do not."""
+        if parted is None:
+            return ()
+        message, what, hint = _LEAVES[type(stmt)]
+        return (_Parting(message, Related(what, stmt.span), hint, type(stmt)),)
+
+    def condition(self, test: Expr) -> _Parting | None:
+        """What `test` does to the threads, where they may disagree about it."""
+        if not self.own.of(test, self.functions):
+            return None
+        return _Parting(
+            "is under a condition that varies by thread", Related("this varies by thread", test.span), _MOVE
+        )
+
+    def check(self, stmt: Stmt, parted: _Parting | None) -> None:
+        """Report a barrier in `stmt` that not all threads reach."""
+        if self.reporter is None:
+            return
+        if isinstance(stmt, Sync) and is_barrier(stmt) and parted is not None:
+            self.report(f"`{stmt.function}()`", stmt.span, parted)
+        for expr in expressions(stmt):
+            self.check_expression(expr, parted)
+
+    def report(self, what: str, span: Span, parted: _Parting) -> None:
+        if self.reporter is not None:
+            self.reporter.error("P501", f"{what} {parted.message}", span, parted.hint, (parted.place,))
+
+    def check_expression(self, expr: Expr, parted: _Parting | None) -> None:
+        """The same of what an expression waits for, which `and`, `or` and `if` may leave out."""
+        match expr:
+            case BoolOp(left=left, right=right):
+                self.check_expression(left, parted)
+                self.check_expression(right, parted or self.condition(left))
+            case Select(test=test, then=then, orelse=orelse):
+                self.check_expression(test, parted)
+                for branch in (then, orelse):
+                    self.check_expression(branch, parted or self.condition(test))
+            case _:
+                for child in children(expr):
+                    self.check_expression(child, parted)
+        if parted is not None and _is_vote(expr):
+            self.report(f"`{expr.function.removeprefix('py2cu.')}(…)`", expr.span, parted)
+        if parted is not None and isinstance(expr, Invoke) and expr.function in self.waiting:
+            self.report(f"the barrier in `{self.functions[expr.function].name}`", expr.span, parted)

@@ -1,0 +1,73 @@
+"""What launchers say of shared memory that the launch sizes."""
+
+from __future__ import annotations
+
+import pytest
+
+from py2cu.diagnostics import EnvironmentLacks
+from py2cu.pipeline import translate_file
+from py2cu.source import SourceFile
+from py2cu.translation import TargetName
+
+HEAD = """\
+import numpy as np
+from jaxtyping import Float32
+from torch import Tensor
+from py2cu import Constexpr, blockDim, blockIdx, kernel, shared, syncthreads, threadIdx
+
+"""
+BODY = """
+    i = blockIdx.x * blockDim.x + threadIdx.x
+    syncthreads()
+    if i < len(x):
+        out[i] = x[i] + a[0]
+"""
+
+
+def launcher(parameters: str, lines: str) -> str:
+    """The launcher on an explicit grid, of a kernel that makes these arrays."""
+    head = f'@kernel\ndef f(x: Float32[Tensor, "n"], out: Float32[Tensor, "n"], {parameters}):\n'
+    file = SourceFile("f.py", HEAD + head + lines + BODY)
+    text = translate_file(file).cuda.kernel.text
+    return text[text.index("cudaError_t f_launch(") :].partition("\n}\n")[0].partition("\n{\n")[2]
+
+
+def test_the_launch_gives_as_many_bytes_as_the_arrays_need() -> None:
+    lines = "    a = shared(3 * (m + 1), np.float64)\n    b = shared(blockDim.x // 2, np.int8)\n"
+    bytes_ = "3 * (m + 1) * sizeof(double) + block.x / 2 * sizeof(int8_t)"
+    assert launcher("m: int", lines).splitlines()[:5] == [
+        f"    const size_t shared_bytes = {bytes_};",
+        "    if (shared_bytes > 48 * 1024 && allow_shared(f_kernel<int>, shared_bytes) != cudaSuccess)",
+        "        return cudaGetLastError();",
+        "    if (shared_bytes > 48 * 1024 && allow_shared(f_kernel<int64_t>, shared_bytes) != cudaSuccess)",
+        "        return cudaGetLastError();",
+    ]
+    assert "f_kernel<int><<<grid, block, shared_bytes, stream>>>(" in launcher("m: int", lines)
+
+
+def test_beside_static_arrays_a_kernel_always_asks() -> None:
+    lines = "    a = shared(m, np.float32)\n    b = shared(64, np.float32)\n"
+    assert "    if (allow_shared(f_kernel<int>, shared_bytes) != cudaSuccess)" in launcher("m: int", lines)
+
+
+def test_arrays_that_are_too_large_together_are_not_all_static() -> None:
+    lines = "    a = shared(8192, np.float32)\n    b = shared(8192, np.float32)\n"
+    assert "shared_bytes = 8192 * sizeof(float);" in launcher("m: int", lines)
+
+
+def test_without_such_arrays_a_launch_is_as_it_was() -> None:
+    assert "<<<grid, block, 0, stream>>>" in launcher("m: int", "    a = shared(8, np.float32)\n")
+
+
+def test_extents_that_a_local_hides_keep_their_meaning() -> None:
+    lines = "    n = 3\n    a = shared(n, np.float32)\n    h = 2\n"
+    assert "const size_t shared_bytes" not in launcher("h: int", lines.replace("    h = 2\n", ""))
+    restated = "    n, = x.shape\n    a = shared(n, np.float32)\n"
+    assert "shared_bytes = n * sizeof(float);" in launcher("m: int", restated)
+
+
+def test_there_is_no_text_for_the_cpu() -> None:
+    head = '@kernel\ndef f(x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):\n    a = shared(4, np.float32)\n'
+    translation = translate_file(SourceFile("f.py", HEAD + head + BODY))
+    with pytest.raises(EnvironmentLacks, match="run on CUDA alone"):
+        translation.artifacts(TargetName.CPU)
