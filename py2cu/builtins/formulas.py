@@ -115,6 +115,12 @@ REFUSED: Final = {
     "math.frexp": "`math.log2` and `math.floor` tell the exponent",
     "math.ldexp": "multiply: `x * 2.0 ** k`",
     "math.modf": "`math.trunc(x)` is the whole part, `math.fmod(x, 1.0)` the rest",
+    **{
+        f"cmath.{name}": "CUDA's is far off for large numbers: write its formula out, or keep to real numbers"
+        for name in ("asin", "acos", "atan", "asinh", "acosh", "atanh")
+    },
+    "cmath.tan": "divide: `cmath.sin(z) / cmath.cos(z)`",
+    "cmath.tanh": "divide: `cmath.sinh(z) / cmath.cosh(z)`",
     "cmath.polar": "its two numbers are `abs(z)` and `cmath.phase(z)`",
     "cmath.isclose": "compare the distance: `abs(a - b) <= tolerance`",
     "numpy.fmod": "use `math.fmod` for floats",

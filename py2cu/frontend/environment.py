@@ -13,7 +13,7 @@ import builtins
 import functools
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Any, Final
 
@@ -88,6 +88,11 @@ class Environment:
                 case cst.FunctionDef(name=cst.Name(value=name)):
                     self._forget(name)
                     self.functions[name] = statement
+
+    def with_functions_of(self, function: cst.FunctionDef) -> Environment:
+        """What names mean in the body of `function`: functions defined in it hide those around it."""
+        own = {node.name.value: node for node in function.body.body if isinstance(node, cst.FunctionDef)}
+        return replace(self, functions={**self.functions, **own}) if own else self
 
     def inner(self, function: cst.FunctionDef) -> Environment:
         """The environment inside `function`: its parameters hide outer names, its statements bind more."""

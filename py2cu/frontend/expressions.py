@@ -250,6 +250,8 @@ class ExpressionReader:
                 return self._read_item(node, self.read(call))
             case cst.Name() as base if not self.scope.is_local(base) and self.scope.environment.qualify(base) is None:
                 self.scope.unknown_name(base)
+            case cst.Call() | cst.Tuple():
+                self.scope.error("P401", "only names are indexed", node, "unpack it on a line of its own: `a, b = …`")
             case _:
                 self.scope.error(
                     "P401", "only array parameters are indexed", node, 'make it a parameter: `Float32[Tensor, "n"]`'

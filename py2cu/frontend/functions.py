@@ -37,7 +37,8 @@ class FunctionReader:
     """Reads the device functions of one kernel; `found` holds them, each behind those that it calls."""
 
     reporter: Reporter
-    environment: Environment
+    environment: Environment  # of the body that is being read
+    around: Environment  # of the kernel or of the other file: without the functions of that body
     module: Module
     siblings: Siblings
     elsewhere: Elsewhere | None = None
@@ -48,7 +49,9 @@ class FunctionReader:
     def named(self, node: cst.BaseExpression) -> DeviceFunction | None:
         """The device function that `node` names."""
         if isinstance(node, cst.Name) and node.value in self.environment.functions:
-            return DeviceFunction(self.environment.functions[node.value], self.module, self.environment)
+            function = self.environment.functions[node.value]
+            is_around = self.around.functions.get(node.value) is function
+            return DeviceFunction(function, self.module, self.around if is_around else self.environment)
         found = self.siblings.find(node, self.environment, self.module, self.reporter)
         return found if isinstance(found, DeviceFunction) else None
 
@@ -66,13 +69,14 @@ class FunctionReader:
 
     def _inside(self, function: DeviceFunction, call: cst.Call) -> FunctionReader:
         """A reader for the body of `function`, which shares what is found."""
+        inside = function.environment.with_functions_of(function.node)
         if function.module is self.module:
-            return replace(self, depth=self.depth + 1)
+            return replace(self, environment=inside, depth=self.depth + 1)
         name, file = function.node.name.value, function.module.file
         used = Related(f"`{name}` is called here", self.span_of(call), self.module.file)
         elsewhere = None if file == self.siblings.main else Elsewhere(file, used)
         return replace(
-            self, reporter=self.reporter.within(Elsewhere(file, used)), environment=function.environment,
+            self, reporter=self.reporter.within(Elsewhere(file, used)), environment=inside, around=function.environment,
             module=function.module, elsewhere=elsewhere, depth=self.depth + 1,
         )  # fmt: skip
 
@@ -93,6 +97,9 @@ class FunctionReader:
         ranks = ["" if array is None else str(len(array.dims)) for array in arrays]
         file = function.module.file.name
         place = f"{'' if file == self.siblings.main.name else f'{file}:'}{function.number or ''}"
+        span = function.module.span(function.node)
+        if span.column > 0:  # one in another function: there may be more of its name
+            place += f"{span.line}:"
         key = f"{place}{name}({','.join(ranks)})"
         if key not in self.keys:
             if self.depth == MAX_CALLS:

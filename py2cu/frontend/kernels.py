@@ -10,7 +10,7 @@ import inspect
 import itertools
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import libcst as cst
 
@@ -18,7 +18,7 @@ from py2cu.diagnostics import Reporter
 from py2cu.frontend.annotations import AnnotationReader, ConstexprAnnotation, IndexAnnotation
 from py2cu.frontend.buffers import BufferReader
 from py2cu.frontend.decorator import OptionReader, find_problems
-from py2cu.frontend.environment import Environment, all_parameters
+from py2cu.frontend.environment import all_parameters
 from py2cu.frontend.expressions import ExpressionReader
 from py2cu.frontend.functions import FunctionReader
 from py2cu.frontend.reader import KernelSource, Module
@@ -79,7 +79,10 @@ class _KernelReader:
         annotations = AnnotationReader(self.reporter, self.source.environment, self.module.span, self._rank)
         parameters = self._read_parameters(annotations)
         options = self._checked_options(options, parameters)
-        functions = FunctionReader(self.reporter, self._environment(), self.module, Siblings(self.module.file))
+        around = self.source.environment
+        functions = FunctionReader(
+            self.reporter, around.with_functions_of(function), around, self.module, Siblings(self.module.file)
+        )
         scope = self._scope(parameters, functions)
         reader = StatementReader(scope, ExpressionReader(scope))
         given = tuple(Reserve(b.name, b.span) for b in scope.buffers.values() if b.is_given)
@@ -291,12 +294,6 @@ class _KernelReader:
     def _docstring(self) -> str | None:
         text = self.source.function.get_docstring(clean=False)
         return inspect.cleandoc(text) if text else None
-
-    def _environment(self) -> Environment:
-        """What names mean in the body: functions defined in it hide those around it."""
-        around = self.source.environment
-        own = {node.name.value: node for node in self.source.function.body.body if isinstance(node, cst.FunctionDef)}
-        return replace(around, functions={**around.functions, **own})
 
     def _scope(self, found: _Parameters, functions: FunctionReader) -> Scope:
         arrays = {p.name: p.type for p in found.arguments if isinstance(p.type, ArrayType)}

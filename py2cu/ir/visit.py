@@ -284,6 +284,19 @@ def needs_block(kernel: Kernel) -> bool:
     return shares or has_barrier(kernel)
 
 
+def reached_functions(kernel: Kernel) -> tuple[Kernel, ...]:
+    """The device functions that a run of `kernel` may come to: what only code that was left out called is none."""
+    functions = {function.key: function for function in kernel.functions}
+    reached: set[str] = set()
+    waiting = [*called_functions(kernel.body)]
+    while waiting:
+        key = waiting.pop()
+        if key not in reached:
+            reached.add(key)
+            waiting += called_functions(functions[key].body)
+    return tuple(function for function in kernel.functions if function.key in reached)
+
+
 def in_rings(functions: Iterable[Kernel], *, itself: bool = True) -> set[str]:
     """The keys of functions that call each other, so that no order has each before its callers.
 

@@ -23,7 +23,7 @@ from py2cu.ir.intervals import Range, Reach, times
 from py2cu.ir.nodes import ArrayName, Call, Convert, Expr, Invoke, Item, LaunchIndex, Load, Unary
 from py2cu.ir.statements import Assign, Block, Bound, For, Kernel, Return, Stmt
 from py2cu.ir.types import PY_INT, ArrayType, PythonType, ScalarType, TupleType, ValueType, Width
-from py2cu.ir.visit import all_expressions, changed, children, in_rings, rebuild_block, statements
+from py2cu.ir.visit import all_expressions, changed, children, in_rings, reached_functions, rebuild_block, statements
 from py2cu.passes.lower_semantics import EXTREMA
 from py2cu.passes.ranges import INT_MAX, Ranges, of_type
 
@@ -37,6 +37,7 @@ def choose_widths(kernel: Kernel, reporter: Reporter) -> Kernel:
 
     What a device function's parameters can be follows from all its calls.
     """
+    kernel = changed(kernel, functions=reached_functions(kernel))
     kernel = changed(kernel, functions=_follow_calls(kernel))
     chooser = _Chooser(kernel, kernel.constexprs)
     typed = chooser.run()

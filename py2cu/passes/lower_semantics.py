@@ -158,7 +158,9 @@ class _Lowering:
             return expr
         if dtype.bits < 32 and not self.may_overflow(expr, I32):
             small = replace(expr, left=self.chained(expr.left), right=self.chained(expr.right))
-            return wrapping(small) if self.may_overflow(small, dtype) else small
+            if not self.may_overflow(small, dtype):
+                return small
+            return self.helper("wrapping_sub", expr) if dtype is I16 and expr.op == "-" else wrapping(small)
         return self.helper(WRAPPING[expr.op], expr) if self.may_overflow(expr, dtype) else expr
 
     def chained(self, operand: Expr) -> Expr:
@@ -227,18 +229,14 @@ class _Lowering:
         type_ = expr.type
         if not isinstance(type_, ElementType) or type_.dtype.kind is not Kind.INT:
             return expr
-        if is_generic(type_):
-            return self.negative(expr.operand, expr)
-        if is_wide_unsigned(type_.dtype) or (type_.dtype.signed and self.ranges.of(expr.operand).low > type_.dtype.low):
-            return expr
-        if type_.dtype.bits == 8 or not type_.dtype.signed:
-            return wrapping(expr)
-        return self.negative(expr.operand, expr)
-
-    def negative(self, operand: Expr, expr: Expr) -> Call:
-        """The helper also keeps ptxas from widening -(-32768) of an int16 to 32768."""
-        self.need("wrapping_neg")
-        return Call("wrapping_neg", (self.signed(operand),), expr.span, expr.type)
+        if not is_generic(type_):
+            is_kept = type_.dtype.signed and self.ranges.of(expr.operand).low > type_.dtype.low
+            if is_kept or is_wide_unsigned(type_.dtype):
+                return expr
+            if type_.dtype.bits == 8 or not type_.dtype.signed:
+                return wrapping(expr)
+        zero = Constant(0, expr.span, type_)
+        return self.helper("wrapping_sub", Binary("-", zero, expr.operand, expr.span, type_))
 
     @staticmethod
     def invert(expr: Unary) -> Expr:

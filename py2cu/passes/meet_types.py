@@ -8,6 +8,7 @@ Torch's promotion between elements; Python numbers are weak (contract, section 5
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -31,7 +32,7 @@ from py2cu.ir.types import (
     part_of,
 )
 from py2cu.passes.path_types import Paths, differing, holds
-from py2cu.passes.promotion import constant_as, join, represents
+from py2cu.passes.promotion import as_float, constant_as, join, represents
 from py2cu.passes.refuse_complex import PARTS, refusal
 from py2cu.source import Span
 
@@ -60,7 +61,7 @@ class Meeting:
         """All values in their common type; a Python constant that an integer element type cannot hold is refused."""
         type_ = self.common(values)
         for value in values:
-            if isinstance(value, Constant) and isinstance(type_, ElementType) and type_.dtype.kind < Kind.FLOAT:
+            if isinstance(value, Constant) and isinstance(type_, ElementType) and not is_complex(type_):
                 self.check_fits(value, type_.dtype, self.origins(*values))
         return [self.convert(value, type_) for value in values]
 
@@ -82,10 +83,13 @@ class Meeting:
         return type_
 
     def check_fits(self, constant: Constant, dtype: DType, origins: Sequence[Related]) -> None:
-        if not represents(dtype, constant.value):
+        is_float = dtype.kind is Kind.FLOAT
+        overflows = is_float and math.isfinite(constant.value) and math.isinf(as_float(dtype, constant.value))
+        if overflows or not (is_float or represents(dtype, constant.value)):
+            cast = "`np.float32(…)`" if is_float else "`int(…)`"
             self.error(
                 "P305", f"{constant.value} does not fit {dtype}, the type it meets here", constant.span,
-                f"{dtype} holds {dtype.low} to {dtype.high}; cast the element first: `int(…)`", origins,
+                f"{dtype} holds {dtype.low} to {dtype.high}; cast the element first: {cast}", origins,
             )  # fmt: skip
 
     def convert(self, value: Expr, type_: ScalarType) -> Expr:

@@ -30,7 +30,7 @@ def represents(dtype: DType, value: bool | int | float) -> bool:
         return as_float(dtype.part, value) == value or value != value
     if dtype.kind is Kind.BOOL:
         return value in (0, 1)
-    return value == int(value) and dtype.low <= value <= dtype.high if abs(value) != float("inf") else False
+    return math.isfinite(value) and value == int(value) and dtype.low <= value <= dtype.high
 
 
 def as_float(dtype: DType, value: bool | int | float) -> float:

@@ -44,7 +44,18 @@ template <typename T>
 }}
 """,
     "wrapping_add": _WRAPPING.replace("{what}", "Adds").replace("{name}", "add").replace("{op}", "+"),
-    "wrapping_sub": _WRAPPING.replace("{what}", "Subtracts").replace("{name}", "sub").replace("{op}", "-"),
+    "wrapping_sub": """\
+// Subtracts as Python elements do: wraps around, where C++ leaves signed overflow undefined. Of int16 the sign bit is
+// kept apart, since ptxas (13.0) negates in 32 bits, where -(-32768) is 32768.
+template <typename T>
+{prefix} T wrapping_sub(T a, T b)
+{{
+    using Unsigned = std::make_unsigned_t<decltype(a - b)>;
+    const auto x = static_cast<Unsigned>(a), y = static_cast<Unsigned>(b);
+    if constexpr (sizeof(T) == 2) return static_cast<T>(((x | 0x8000) - (y & 0x7fff)) ^ ((x ^ ~y) & 0x8000));
+    return static_cast<T>(x - y);
+}}
+""",
     "wrapping_mul": _WRAPPING.replace("{what}", "Multiplies").replace("{name}", "mul").replace("{op}", "*"),
     "wrapping_shift": """\
 // Shifts left as Python does: also negative numbers and across the sign bit, where C++ leaves it undefined.
@@ -53,17 +64,6 @@ template <typename T, typename Count>
 {{
     using Unsigned = std::make_unsigned_t<decltype(a + 0)>;
     return static_cast<T>(static_cast<Unsigned>(a) << b);
-}}
-""",
-    "wrapping_neg": """\
-// The negative as of Python elements: the least number, which has none, stays as it is. Shifting a narrow one up and
-// down keeps its sign bit in sight of ptxas, which (13.0) else widens the negative of -32768 to 32768.
-template <typename T>
-{prefix} T wrapping_neg(T a)
-{{
-    using Unsigned = std::make_unsigned_t<decltype(a + 0)>;
-    constexpr int spare = 8 * (sizeof(Unsigned) - sizeof(T));
-    return static_cast<T>((0 - static_cast<Unsigned>(a)) << spare >> spare);
 }}
 """,
     "wrapping_abs": """\

@@ -11,6 +11,7 @@ own. Functions that come out as one text stay one.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 
 from py2cu.ir.statements import Family, Kernel
@@ -41,16 +42,20 @@ def _renamed(kernel: Kernel, dialect: Dialect, taken: Taken) -> Kernel:
 
 
 def _symbol(symbol: str, view: FunctionView, taken: Taken) -> str:
-    types = _parameter_types(view)
-    while taken.setdefault((symbol, types), view) != view:
+    several = {_parameter_types(view, index) for index in ({}, {"index_t": "int"}, {"index_t": "int64_t"})}
+    while any(taken.get((symbol, types), view) != view for types in several):
         symbol += "_"
+    taken |= {(symbol, types): view for types in several}
     return symbol
 
 
-def _parameter_types(view: FunctionView) -> tuple[str, ...]:
-    """What C++ tells overloads by: type parameters by their place, and not by `const`, which no call chooses."""
+def _parameter_types(view: FunctionView, index: Mapping[str, str]) -> tuple[str, ...]:
+    """What C++ tells overloads by: type parameters by their place, and not by `const`, which no call chooses.
+
+    `index` says what `index_t` is: to the template a parameter, to its instances a type.
+    """
     places = {name: f"#{place}" for place, name in enumerate(view.template)}
-    words = _SYNONYMS | places
+    words = {**_SYNONYMS, **places, **index}
     return tuple(
         re.sub(r"\w+", lambda word: words.get(word[0], word[0]), argument.type.removeprefix("const "))
         for argument in view.arguments

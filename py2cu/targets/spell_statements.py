@@ -145,7 +145,7 @@ class Speller(ExpressionSpeller):
         if stmt.declares is not None:
             c_type = self.c_type(stmt.declares)
             if is_made(stmt.value) and stmt.value.type == stmt.declares:
-                return f"{self.type_text(stmt.declares)} {self.name(stmt.name)}({self.parts(stmt.value)});"
+                return f"auto {self.name(stmt.name)} = {self.expr(stmt.value).text};"
             return f"{self.type_text(stmt.declares)} {self.name(stmt.name)} = {self.assigned(stmt.value, c_type).text};"
         target = self.locals.get(stmt.name) or self.parameter_type(stmt.name)
         c_type = self.c_type(target)
@@ -275,6 +275,8 @@ def is_known_to_compilers(test: Expr, constexprs: Collection[str]) -> bool:
 
     def is_constant(expr: Expr) -> bool:
         match expr:
+            case Constant(type=ElementType(dtype=dtype)):
+                return dtype.is_native
             case Constant():
                 return True
             case Name(id=name):

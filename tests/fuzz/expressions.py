@@ -580,7 +580,7 @@ _FUNCTIONS: Final = tuple(
 )
 _ANALYTIC: Final = tuple(row for row in ROWS.values() if row.rule is Rule.ANALYTIC)
 _OF_CMATH: Final = tuple(row for row in ROWS.values() if row.rule is Rule.COMPLEX)
-_TOTAL_OF_CMATH: Final = ("sqrt", "asin", "acos", "asinh", "acosh")
+_TOTAL_OF_CMATH: Final = ("sqrt",)
 # Python's own raise outside their domain; these have none within the bounds of `clamped`.
 _TOTAL: Final = ("sin", "cos", "tanh", "atan", "cbrt", "erf", "erfc", "fabs", "asinh", "atan2", "hypot", "copysign")
 

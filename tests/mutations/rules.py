@@ -82,8 +82,8 @@ MUTATIONS: Final = (
             "cpu:integer_wrap",
         ),
         (
-            "return wrapping(expr)\n        return self.negative(",
-            "return expr\n        return self.negative(",
+            "return wrapping(expr)\n        zero = ",
+            "return expr\n        zero = ",
             "cpu:integer_wrap",
         ),
         (
@@ -305,7 +305,11 @@ MUTATIONS: Final = (
     ),
     *_rule(
         "a constant that an element cannot hold",
-        ("if not represents(dtype, constant.value):", "if False:", "refused:constant_met_too_large"),
+        (
+            "if overflows or not (is_float or represents(dtype, constant.value)):",
+            "if False:",
+            "refused:constant_met_too_large",
+        ),
         ("if not low <= value.value <= high:", "if False:", "refused:constant_stored_too_large"),
         (
             'THREAD.note(f"a Python integer wraps in `{self.name}` of {self._dtype}", f"{value}")',
