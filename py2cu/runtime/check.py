@@ -142,14 +142,20 @@ class _Check:
         seconds = None if case.values == GIVEN else CASE_SECONDS
         try:
             simulated = simulate(
-                self.kernel.python, signature, expected, seconds=seconds, stops=False, contracts=self.contracts
-            )
+                self.kernel.python, signature, expected,
+                seconds=seconds, stops=False, contracts=self.contracts, sanitize=True,
+            )  # fmt: skip
         except (SimulationError, ValueError) as error:
             grown = grow(signature, case, error.__cause__, self.seed) if retry else None
             if grown is not None:
                 self.run(grown, retry=True)
             else:
                 self._skip(case, str(error), TAME if retry and case.values not in (TAME, SMALL) else None)
+            return
+        bug = next((finding for finding in simulated.findings if finding.is_bug), None)
+        if bug is not None:
+            block, thread = bug.place
+            self._add(Mismatch(Fault.THREADS, str(case), bug.message, block=block, thread=thread, line=bug.line))
             return
         leaves_open = next((finding for finding in simulated.findings if finding.is_open), None)
         if leaves_open is not None:
