@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar, assert_never
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.nodes import (
     ArrayName,
+    Atomic,
     BoolOp,
     Call,
     Compare,
@@ -65,6 +66,8 @@ def children(expr: Expr) -> tuple[Expr, ...]:
             return args
         case Load(indices=indices):
             return indices
+        case Atomic(indices=indices, values=values):
+            return (*indices, *values)
         case Convert(value=value) | Item(value=value):
             return (value,)
         case Tuple(items=items):
@@ -128,6 +131,8 @@ def map_children(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
             return changed(expr, args=map_all(args, change))
         case Load(indices=indices):
             return changed(expr, indices=map_all(indices, change))
+        case Atomic(indices=indices, values=values):
+            return changed(expr, indices=map_all(indices, change), values=map_all(values, change))
         case Convert(value=value) | Item(value=value):
             return changed(expr, value=change(value))
         case Tuple(items=items):
@@ -343,7 +348,7 @@ def _rebuild_statement(stmt: Stmt, change: Callable[[Expr], Expr], change_stmt: 
             return stmt if value is None else changed(stmt, value=rebuild(value, change))
         case Evaluate(call=call):
             rebuilt = rebuild(call, change)
-            assert isinstance(rebuilt, Invoke)
+            assert isinstance(rebuilt, Invoke | Atomic)
             return changed(stmt, call=rebuilt)
         case Sync(args=args):
             return changed(stmt, args=_rebuild_all(args, change))

@@ -16,7 +16,7 @@ from typing import Final
 
 from py2cu.diagnostics import Related, Reporter
 from py2cu.ir.extents import Name, Role
-from py2cu.ir.nodes import ArrayName, Expr, Invoke, LaunchIndex, Load
+from py2cu.ir.nodes import ArrayName, Atomic, Expr, Invoke, LaunchIndex, Load
 from py2cu.ir.statements import (
     Assign,
     Block,
@@ -88,6 +88,8 @@ class _Varying:
                     return True
                 case Name(id=name) | Load(array=name) | ArrayName(id=name) if name in self.names:
                     return True
+                case Atomic():
+                    return True
                 case Invoke(function=key) if functions[key].result:
                     return True
         return False
@@ -111,7 +113,8 @@ def _find_varying(kernel: Kernel, functions: Mapping[str, Kernel]) -> dict[str, 
 def _written(caller: Kernel) -> set[str]:
     """Arrays whose elements may change while threads read them: what is written, and the function's own."""
     own = {buffer.name for buffer in caller.buffers if buffer.space is not Space.CONSTANT}
-    stored = {stmt.array for stmt in statements(caller.body) if isinstance(stmt, Store)}
+    stored = {node.array for node in all_expressions(caller.body) if isinstance(node, Atomic)}
+    stored |= {stmt.array for stmt in statements(caller.body) if isinstance(stmt, Store)}
     return own | stored | {p.name for p in caller.parameters if p.is_array and p.role is not Role.INPUT}
 
 

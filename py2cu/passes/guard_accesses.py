@@ -1,5 +1,5 @@
-"""Guards accesses one by one, where threads wait for each other and none may leave: past the end, reads give zero and
-writes do nothing. The other half of `add_guards`.
+"""Guards accesses one by one, where threads wait for each other and none may leave: past the end, reads give zero,
+writes do nothing, and so do atomic operations with anything that depends on the index. The other half of `add_guards`.
 
     s[t] = x[i]                           s[t] = x[i] if i < n else 0
     syncthreads()                    →    syncthreads()
@@ -19,8 +19,9 @@ from dataclasses import dataclass, replace
 from py2cu.dtypes import Kind
 from py2cu.ir.complex_numbers import of_real
 from py2cu.ir.extents import Binary, Constant, Name
-from py2cu.ir.nodes import BoolOp, Compare, Convert, Expr, Invoke, Load, Select
+from py2cu.ir.nodes import Atomic, BoolOp, Compare, Convert, Expr, Invoke, Load, Select
 from py2cu.ir.statements import (
+    Assert,
     Assign,
     Block,
     Break,
@@ -30,6 +31,7 @@ from py2cu.ir.statements import (
     For,
     If,
     Kernel,
+    Print,
     Remark,
     Stmt,
     Store,
@@ -37,14 +39,17 @@ from py2cu.ir.statements import (
 )
 from py2cu.ir.types import PY_BOOL, PY_INT, ElementType, PythonType, ScalarType, is_complex, kind_of, part_of
 from py2cu.ir.visit import (
+    all_expressions,
     assigned_names,
     blocks,
+    called_functions,
     changed,
     expressions,
     map_all,
     map_blocks,
     map_children,
     statements,
+    waits,
     walk,
 )
 from py2cu.passes.accesses import Limit
@@ -56,8 +61,39 @@ Needed = Mapping[Span, tuple[Limit, ...]]
 
 def guard_accesses(kernel: Kernel, needed: Needed) -> Kernel:
     """The kernel with these accesses under these limits."""
-    guarding = _Guarding(needed, _mentions(kernel.body))
-    return changed(kernel, body=guarding.block(kernel.body, frozenset()))
+    acting = find_acting(kernel)
+    complete = {**needed, **{span: _all_limits(node, needed) for span, node in acting.items()}}
+    guarding = _Guarding(complete, _mentions(kernel.body))
+    lines = {span.line for span in acting if complete[span]}
+    body = guarding.block(kernel.body, frozenset())
+    return changed(kernel, body=body, guarded_lines=tuple(sorted(lines)))
+
+
+def find_acting(kernel: Kernel) -> dict[Span, Atomic | Invoke]:
+    """What a kernel does in expressions, by its place: atomic operations, and calls of functions that write or print.
+
+    Not those in which threads wait for each other: all have to come.
+    """
+    functions = {function.key: function for function in kernel.functions}
+    nodes = [node for node in all_expressions(kernel.body) if isinstance(node, Atomic | Invoke)]
+    return {n.span: n for n in nodes if isinstance(n, Atomic) or _acts(functions[n.function], functions)}
+
+
+def _acts(function: Kernel, functions: Mapping[str, Kernel]) -> bool:
+    """True where a call does more than compute, by itself or through others."""
+    reached = [function]
+    for each in reached:
+        reached += [functions[key] for key in called_functions(each.body) if functions[key] not in reached]
+    bodies = [each.body for each in reached]
+    does = any(isinstance(stmt, Store | Print | Assert) for body in bodies for stmt in statements(body))
+    does = does or any(isinstance(node, Atomic) for body in bodies for node in all_expressions(body))
+    return does and not any(map(waits, bodies))
+
+
+def _all_limits(node: Expr, needed: Needed) -> tuple[Limit, ...]:
+    """The limits that `node`, or an access in it, lacks."""
+    inner = (inner.span for inner in walk(node) if isinstance(inner, Load | Atomic | Invoke))
+    return tuple(dict.fromkeys(limit for span in inner for limit in needed.get(span, ())))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,14 +140,14 @@ class _Guarding:
     def effects(self, stmt: Stmt, known: frozenset[Limit], in_loop: bool = False) -> Iterator[tuple[Limit, ...]]:
         """The limits under which `stmt` does something; none at all, (), for what happens anyway."""
         match stmt:
-            case Store(span=span) | Evaluate(call=Invoke(span=span)):
+            case Store(span=span) | Evaluate(call=Invoke(span=span) | Atomic(span=span)):
                 yield self.limits(span, known)
             case Break() | Continue() if in_loop:
                 pass
             case Assign() | Remark() | Delete() | If() | For() | While():
                 for expr in expressions(stmt):
-                    if any(isinstance(node, Invoke) for node in walk(expr)):
-                        yield ()
+                    yield from (self.limits(n.span, known) for n in walk(expr) if isinstance(n, Atomic))
+                    yield from (() for node in walk(expr) if isinstance(node, Invoke))
                 for inner in (inner for block in blocks(stmt) for inner in block):
                     yield from self.effects(inner, known, in_loop or isinstance(stmt, For | While))
             case _:
@@ -150,7 +186,9 @@ class _Guarding:
             case Evaluate(call=call):
                 if self.limits(call.span, known):
                     return (self.guarded((stmt,), known),)
-                return (stmt,)
+                done = map_children(call, change)
+                assert isinstance(done, Invoke | Atomic)
+                return (changed(stmt, call=done),)
             case If(test=test) | While(test=test):
                 stmt = changed(stmt, test=change(test))
             case For(start=start, stop=stop, step=step):
@@ -161,7 +199,7 @@ class _Guarding:
         """`expr` with zero for what lies past the end."""
         inner = map_children(expr, lambda child: self.expression(child, known))
         match inner:
-            case Load(span=span) | Invoke(span=span) if limits := self.limits(span, known):
+            case Load(span=span) | Invoke(span=span) | Atomic(span=span) if limits := self.limits(span, known):
                 return Select(_test(limits), inner, _zero(inner.type, span), span, inner.type)
             case _:
                 return _joined(inner)
@@ -214,7 +252,7 @@ def _spans(stmt: Stmt) -> Iterator[Span]:
         if isinstance(inner, Store):
             yield inner.span
         for expr in expressions(inner):
-            yield from (node.span for node in walk(expr) if isinstance(node, Load | Invoke))
+            yield from (node.span for node in walk(expr) if isinstance(node, Load | Atomic | Invoke))
 
 
 def _mentions(block: Block) -> Counter[str]:

@@ -18,6 +18,7 @@ from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.intervals import ANYTHING, Range, Reach, constant, larger, natural, plus, times
 from py2cu.ir.nodes import (
     ArrayName,
+    Atomic,
     BoolOp,
     Call,
     Compare,
@@ -199,7 +200,7 @@ class Ranges:
                 return self.results_of(value)[at]
             case Invoke() if not isinstance(expr.type, TupleType):
                 return self.results_of(expr)[0]
-            case Invoke() | Tuple() | Unary() | Extent() | ArrayName():
+            case Invoke() | Atomic() | Tuple() | Unary() | Extent() | ArrayName():
                 return of_type(expr.type)
             case _:
                 assert_never(expr)

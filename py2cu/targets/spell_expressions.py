@@ -11,11 +11,13 @@ from dataclasses import dataclass, field, replace
 from typing import Final, assert_never
 
 from py2cu.builtins import ROWS, Rule
+from py2cu.builtins.atomics import atomic_function
 from py2cu.dtypes import C128, DType, Kind
 from py2cu.ir.complex_numbers import is_made
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.nodes import (
     ArrayName,
+    Atomic,
     BoolOp,
     Call,
     Compare,
@@ -130,6 +132,8 @@ class ExpressionSpeller:
                 return Spelled(f"{launched}.{axis}", PRIMARY, self.dialect.launch_type)
             case Load(array=array, indices=indices, type=type_):
                 return Spelled(self.element(array, indices), PRIMARY, self.c_type(type_))
+            case Atomic():
+                return self.atomic(expr)
             case Unary():
                 return self.unary(expr)
             case Binary(op="<<" | ">>" as op, left=left, right=right, type=type_):
@@ -330,6 +334,13 @@ class ExpressionSpeller:
         if isinstance(part, Constant) and isinstance(type_, ElementType) and type_.dtype.variable is not None:
             return generic_literal(part, type_.dtype.part)
         return self.assigned(part, self.c_type(part.type)).text
+
+    def atomic(self, expr: Atomic) -> Spelled:
+        """`atomicAdd(&x[i], v)`; helpers are templates, and want values of the element's type."""
+        dtype = self.kernel.array_type(expr.array).dtype
+        values = (self.exactly(value, expr.type) for value in expr.values)
+        place = f"&{self.element(expr.array, expr.indices)}"
+        return Spelled(f"{atomic_function(expr.op, dtype)}({', '.join((place, *values))})", PRIMARY, dtype.c)
 
     def invoke(self, expr: Invoke) -> Spelled:
         """A call of a device function; numbers come as the types of its parameters, which tell overloads apart."""
