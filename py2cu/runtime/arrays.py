@@ -111,6 +111,7 @@ class ArrayView:
 
     def update(self, position: int, change: Callable[[Any], Any], frame: FrameType) -> Any:
         """Let `change` make a new element of the old one, which is returned; no thread comes between."""
+        THREAD.note_update()
         old = self._values[position]
         new = self._values[position] = change(old)
         self.writes[position] = Write(THREAD.place, frame.f_lineno, math.inf if THREAD.doubt else new.error)

@@ -7,6 +7,7 @@ from elements and arrays. Out: `Finding`s, each message once a line, with the fi
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from collections.abc import Iterable
@@ -50,8 +51,17 @@ class Journal:
     """The state of the running thread and the findings of its launch."""
 
     __slots__ = (
-        "_findings", "_from_end", "_reserved", "contracts", "doubt", "home", "member", "place",
+        "_findings",
+        "_from_end",
+        "_reserved",
+        "contracts",
+        "doubt",
+        "home",
+        "member",
+        "patience",
+        "place",
         "runner",
+        "updates",
     )  # fmt: skip
 
     member: Member  # what is ordered before the running thread, in a launch whose accesses are watched
@@ -62,6 +72,8 @@ class Journal:
         self.doubt = False  # what the thread stores from here on may be anything
         self.contracts = True  # a multiply-add may be rounded once
         self.place = NOWHERE
+        self.patience = math.inf  # how many atomics more until others have their turn
+        self.updates = False  # an atomic has run: the order of threads may show
         self._findings: dict[tuple[str, str, int], Finding] = {}
         self._from_end: frozenset[FromEnd] = frozenset()
         self._reserved: dict[int, list[str]] = {}
@@ -76,9 +88,17 @@ class Journal:
     ) -> None:
         """A launch of a kernel of the file `home` begins."""
         self.home, self.doubt, self.contracts, self.place, self._findings = home, False, contracts, NOWHERE, {}
+        self.updates, self.patience = False, math.inf
         self._from_end, self._reserved = frozenset(from_end), {}
         for line, name in reserved:
             self._reserved.setdefault(line, []).append(name)
+
+    def note_update(self) -> None:
+        """An atomic runs."""
+        self.updates = True
+        self.patience -= 1
+        if self.patience < 0:
+            self.runner.block.let_others()
 
     def counts_from_end(self, axis: int, index: int) -> bool:
         """True where the line that runs has this negative index as a constant, which compiled code heeds."""

@@ -8,7 +8,6 @@ leaves undefined, lanes or threads that are missed, is a finding, and the others
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
 from types import FrameType
 from typing import Any, Final
 
@@ -26,6 +25,7 @@ from py2cu.runtime.warps import exchange
 
 Meeting = tuple[int, str, int]  # a warp, the function that its lanes wait in, their mask
 BARRIERS: Final = ("syncthreads", "syncthreads_count", "syncthreads_and", "syncthreads_or")
+PATIENCE: Final = 1000  # atomics of a thread in a row, after which it may be that it waits for others
 _ANYWHERE: Final = -1  # the mask of `activemask`
 
 
@@ -74,7 +74,8 @@ class Block:
         self._bound = execution.bound | own
         self._bound_past_end = {name: as_past_end(value) for name, value in execution.bound.items()} | own
         self._meetings: dict[Meeting, dict[int, Runner]] = {}
-        self._released: list[Runner] = []
+        self._released: list[Runner] = []  # can go on, having met
+        self._spinning: list[Runner] = []  # can go on, and better do after others
         self._hub = getcurrent()
         indices = ((slot, execution.index(team.place, slot.thread)) for slot in execution.slots)
         waits = execution.signature.has_barrier
@@ -82,21 +83,29 @@ class Block:
             Runner(self, slot, index) for slot, index in indices if waits or not execution.is_past_end(index)
         ]
         self._by_number = {runner.number: runner for runner in self._runners}
+        self._ready = self._runners
 
-    def run(self) -> int:
-        """Run every thread to its end; how many there were."""
-        ready: Iterable[Runner] = self._execution.in_order(self._runners)
-        try:
-            while ready:
-                for runner in ready:
-                    self._resume(runner)
-                ready, self._released = self._released or self._let_go(), []
-                ready = [*self._execution.in_order(ready)]
-        finally:
-            for runner in self._runners:
-                runner.greenlet.throw()
-        self._execution.doubtful.update(runner.place for runner in self._runners if runner.doubt)
+    def __len__(self) -> int:
         return len(self._runners)
+
+    def advance(self) -> bool:
+        """Run the threads as far as they go. False: some spin on what another block is to do."""
+        self._execution.enter_block(self.team.place)
+        while self._ready:
+            for runner in self._execution.in_order(self._ready):
+                self._resume(runner)
+            self._ready, self._released = self._released, []
+            if not self._ready and self._spinning:
+                self._ready, self._spinning = self._spinning, []
+                return False
+            self._ready = self._ready or self._let_go()
+        self._execution.doubtful.update(runner.place for runner in self._runners if runner.doubt)
+        return True
+
+    def stop(self) -> None:
+        """End threads that have not returned."""
+        for runner in self._runners:
+            runner.greenlet.throw()
 
     # --- threads ---
 
@@ -115,7 +124,7 @@ class Block:
     def _resume(self, runner: Runner) -> None:
         self._execution.enter(runner.place, runner.slot)
         THREAD.member = THREAD.runner = runner
-        THREAD.doubt = runner.doubt
+        THREAD.doubt, THREAD.patience = runner.doubt, PATIENCE
         runner.greenlet.switch(runner)
         runner.doubt = THREAD.doubt
 
@@ -144,13 +153,22 @@ class Block:
         """The running thread waits in `activemask` for the lanes that come to the same line."""
         return self.meet("activemask", _ANYWHERE)
 
+    def let_others(self) -> None:
+        """The running thread goes on when others have had their turn: it may spin on what they are to do."""
+        self._spinning.append(THREAD.runner)
+        self._switch()
+
     def _pause(self, waiting: Waiting) -> Any:
         me = THREAD.runner
         me.waiting, me.is_waiting = waiting, True
-        self._hub.switch()
-        self._execution.heed(me.place)
+        self._switch()
         me.is_waiting = False
         return waiting.result
+
+    def _switch(self) -> None:
+        me = THREAD.runner
+        self._hub.switch()
+        self._execution.heed(me.place)
 
     # --- what they wait for ---
 
@@ -242,17 +260,25 @@ def _block_parameters(execution: Execution, memory: SharedMemory) -> dict[str, o
 
 
 def run_blocks(execution: Execution, *, notes_returns: bool) -> int:
-    """Run every block, one after the other; how many threads ran.
+    """Run every block, one after the other unless one spins on what a later one does; how many threads ran.
 
     Raises:
         ReturnLinesWanted: run it again, from the beginning, with `notes_returns`.
     """
     profile = sys.getprofile()
+    blocks: list[Block] = []
     try:
-        return sum(
-            Block(execution, Team(number, place), notes_returns=notes_returns).run()
-            for number, place in execution.blocks()
-        )
+        ran = 0
+        for number, place in execution.blocks():
+            blocks.append(Block(execution, Team(number, place), notes_returns=notes_returns))
+            ran += len(blocks[-1])
+            if blocks[-1].advance():
+                blocks.pop()
+        while blocks:
+            blocks = [block for block in blocks if not block.advance()]
+        return ran
     finally:
+        for block in blocks:
+            block.stop()
         if notes_returns:
             sys.setprofile(profile)

@@ -79,10 +79,14 @@ class Execution:
     def blocks(self) -> Iterator[tuple[int, Triple]]:
         """Each block's number and place; the launch objects are set to it."""
         for number, block in self.in_order(enumerate(self.launch.blocks())):
-            here = {"blockIdx": Coordinate(*block)}
-            self.rebound.place(here)
-            self._objects |= here
+            self.enter_block(block)
             yield number, block
+
+    def enter_block(self, block: Triple) -> None:
+        """Threads of `block` run next."""
+        here = {"blockIdx": Coordinate(*block)}
+        self.rebound.place(here)
+        self._objects |= here
 
     def in_order(self, items: Iterable[T]) -> Iterable[T]:
         """`items` as they come, or permuted by the seed."""

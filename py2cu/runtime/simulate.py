@@ -41,7 +41,8 @@ class SimulationWarning(UserWarning):
 class SimulationReport:
     """What a simulated launch did: its shape, the last write to each element (by flat index), and what was odd.
 
-    `in_doubt`: a thread's path hung on what Python leaves open, so that others may write other elements.
+    `in_doubt`: a thread's path hung on what Python leaves open, so that others may write other elements. `updates`:
+    there were atomics, whose results may hang on the order of threads.
     """
 
     kernel: str
@@ -50,6 +51,7 @@ class SimulationReport:
     writes: Mapping[str, Mapping[int, Write]]
     findings: tuple[Finding, ...]
     in_doubt: bool = False
+    updates: bool = False
 
     def __str__(self) -> str:
         shape = f"grid {self.launch.grid}, block {self.launch.block}"
@@ -111,7 +113,8 @@ def simulate(
                 view.flush(arguments[name])
         doubtful = execution.doubtful
         writes = {name: _with_doubt(view.writes, doubtful) for name, view in views.items()}
-        return SimulationReport(signature.name, launch, threads, writes, THREAD.findings, bool(doubtful))
+        found, in_doubt = THREAD.findings, bool(doubtful)
+        return SimulationReport(signature.name, launch, threads, writes, found, in_doubt, THREAD.updates)
 
     try:
         return attempt(notes_returns=False)

@@ -2,6 +2,7 @@
 
 import math
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from torch import Tensor
 
 import py2cu
 from py2cu import (
+    Index,
     activemask,
     all_sync,
     any_sync,
@@ -19,6 +21,7 @@ from py2cu import (
     blockDim,
     blockIdx,
     gridDim,
+    kernel,
     laneid,
     match_any_sync,
     shared,
@@ -36,8 +39,13 @@ from py2cu import (
     warpSize,
 )
 from py2cu import syncthreads as together
-from py2cu.runtime.simulate import SimulationError, simulate
+from py2cu.ir.extents import Constant, Name
+from py2cu.runtime.check import check_kernel
+from py2cu.runtime.compare import Fault
+from py2cu.runtime.inputs import given_case
+from py2cu.runtime.simulate import SimulationError, SimulationWarning, simulate
 from tests.unit.kernels_by_annotations import signature_of
+from tests.unit.kernels_by_hand import FakeKernel
 
 FULL = 0xFFFFFFFF
 
@@ -331,6 +339,29 @@ def test_a_lock_orders_those_who_take_it():
     assert total.item() == 6
 
 
+def test_threads_and_blocks_that_spin_let_the_others_go_on():
+    def kernel(flags: Int32[Tensor, "4"], out: Int32[Tensor, "n"]):
+        here = shared(1, np.int32)
+        if threadIdx.x == 0:
+            here[0] = 0
+        syncthreads()
+        if threadIdx.x == 0:
+            while blockIdx.x < 3 and atomic.add(flags, blockIdx.x + 1, 0) == 0:
+                pass
+            while atomic.add(here, 0, 0) == 0:
+                pass
+            out[blockIdx.x] = blockIdx.x
+            threadfence()
+            atomic.exch(flags, blockIdx.x, 1)
+        else:
+            atomic.exch(here, 0, 1)
+
+    flags, out = ints(4), ints(4)
+    quiet(kernel, grid=4, block=2, flags=flags, out=out)
+    assert flags.tolist() == [1] * 4
+    assert out.tolist() == [0, 1, 2, 3]
+
+
 # --- order ---
 
 
@@ -428,3 +459,78 @@ def test_blocks_are_told_apart_by_grid():
     out = ints(3)
     quiet(kernel, grid=3, block=1, out=out)
     assert out.tolist() == [3, 3, 3]
+
+
+# --- check, and kernels' own `simulate` ---
+
+
+def checked(kernel, compiled, **arguments):
+    signature = signature_of(kernel)
+    signature = replace(signature, size=(Name("n"),), block=(Constant(4),))
+    return check_kernel(FakeKernel(kernel, signature, compiled), [given_case(signature, arguments)], device="cpu")
+
+
+def compact(x: Int32[Tensor, "n"], out: Int32[Tensor, "n"], count: Int32[Tensor, "1"]):
+    i = blockIdx.x * blockDim.x + threadIdx.x
+    if x[i] > 0:
+        out[atomic.add(count, 0, 1)] = x[i]
+
+
+@pytest.mark.parametrize(("kept", "ok"), [(6, True), (5, False)])
+def test_check_takes_any_order_of_atomics_and_nothing_else(kept, ok):
+    def compiled(x, out, count):
+        out[:6] = x[x > 0].flip(0)
+        count[0] = kept
+
+    x = torch.tensor([1, 2, 0, 3, 4, 0, 5, 6], dtype=torch.int32)
+    report = checked(compact, compiled, x=x, out=ints(8), count=ints(1))
+    assert report.ok == ok
+    assert "order of threads" in str(report)
+
+
+def test_check_holds_a_sum_against_any_order_of_its_terms():
+    def total(x: Float32[Tensor, "n"], out: Float32[Tensor, "1"]):
+        atomic.add(out, 0, x[blockIdx.x * blockDim.x + threadIdx.x])
+
+    def in_order(x, out):
+        out[0] = x.sum()
+
+    def twice(x, out):
+        out[0] = 2 * x.sum()
+
+    x = torch.rand(64, generator=torch.Generator().manual_seed(0))
+    assert checked(total, in_order, x=x, out=torch.zeros(1)).ok
+    assert not checked(total, twice, x=x, out=torch.zeros(1)).ok
+
+
+def test_check_reports_a_race_with_its_line_and_thread():
+    report = checked(race, lambda x, out: None, x=torch.arange(4, dtype=torch.int32), out=ints(1))
+    (failure,) = report.failures
+    assert failure.kind is Fault.THREADS
+    assert failure.line == race.__code__.co_firstlineno + 1
+    assert failure.thread == (1, 0, 0)
+    assert "race on `out`: out[0] is written here (1), and written" in failure.message
+
+
+@kernel
+def rotate(i: Index["n"], x: Float32[Tensor, "n"]):
+    x[i] = x[(i + 1) % len(x)]
+
+
+@kernel
+def seeded(i: Index["n"], x: Float32[Tensor, "n"], seed: int):
+    x[i] = seed
+
+
+def test_a_kernel_is_sanitized_where_it_is_asked_for():
+    rotate.simulate(torch.ones(4))
+    with pytest.warns(SimulationWarning, match=r"a race on `x`"):
+        rotate.simulate(torch.arange(4.0), sanitize=True, seed=1)
+    with pytest.warns(SimulationWarning, match=r"a race on `x`"):
+        rotate.simulate[1, 4](torch.arange(4.0), sanitize=True)
+
+
+def test_a_parameter_goes_before_an_option_of_the_same_name():
+    x = torch.ones(2)
+    seeded.simulate(x, seed=5)
+    assert x.tolist() == [5, 5]
