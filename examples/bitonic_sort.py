@@ -39,9 +39,7 @@ def sort_rows(x: Float32[Tensor, "rows n"], out: Float32[Tensor, "rows n"], n: i
             b = a + distance
             upward = a & run == 0
             if (row[a] > row[b]) == upward:
-                swapped = row[a]
-                row[a] = row[b]
-                row[b] = swapped
+                row[a], row[b] = row[b], row[a]
             distance //= 2
         run *= 2
     syncthreads()
@@ -56,9 +54,7 @@ def compare_pairs(t: Index["n // 2"], x: Float32[Tensor, "n"], run: int, distanc
     b = a + distance
     upward = a & run == 0
     if (x[a] > x[b]) == upward:
-        swapped = x[a]
-        x[a] = x[b]
-        x[b] = swapped
+        x[a], x[b] = x[b], x[a]
 
 
 def sort(x: Tensor) -> Tensor:

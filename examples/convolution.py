@@ -2,8 +2,8 @@
 
     python examples/convolution.py
 
-`FILTER` is a tuple of constants of the module: the CUDA has it as a `__constant__` array. All threads of a warp read the
-same element of it at the same time, which constant memory serves at the speed of a register. The picture comes by
+`FILTER` is a tuple of constants of the module: the CUDA has it as a `__constant__` array. All threads of a warp read
+the same element of it at the same time, which constant memory serves at the speed of a register. The picture comes by
 tiles through shared memory, with a border of two pixels around each.
 """
 

@@ -75,7 +75,9 @@ def main() -> None:
     x = torch.randn(1024, device=device)
     packed, scales, zeros = quantise(weights)
 
-    torch.testing.assert_close(matvec(packed, scales, zeros, x), dequantise(packed, scales, zeros) @ x, rtol=1e-4, atol=1e-3)
+    torch.testing.assert_close(
+        matvec(packed, scales, zeros, x), dequantise(packed, scales, zeros) @ x, rtol=1e-4, atol=1e-3
+    )
     print(f"4-bit weights times a vector on {device}: as torch with the weights unpacked")
     print(f"{packed.nbytes + scales.nbytes + zeros.nbytes} bytes of weights, in float32 {weights.nbytes}")
     print(matvec.check(packed[:3], scales[:3], zeros[:3], x))

@@ -87,7 +87,7 @@ def layer_norm(
     x: Float32[Tensor, "rows n"], weight: Float32[Tensor, "n"], bias: Float32[Tensor, "n"], eps: float,
     out: Float32[Tensor, "rows n"], mean: Float32[Tensor, "rows"], scale: Float32[Tensor, "rows"], n: int,
 ):  # fmt: skip
-    """Rows of mean 0 and variance 1, times the weights, plus the bias. `mean` and `scale` are for the backward kernel."""
+    """Rows of mean 0 and variance 1, times the weights, plus the bias; `mean` and `scale` are kept for the backward."""
     part = shared(THREADS, np.float32)
     r, t = blockIdx.x, threadIdx.x
     s = np.float32(0.0)

@@ -39,14 +39,14 @@ def smooth(x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):
 
 @kernel(size=("w", "h"), block=(TILE, TILE))
 def diffuse(x: Float32[Tensor, "h w"], rate: float, out: Float32[Tensor, "h w"], h: int, w: int):
-    """A step of heat's diffusion: each element nears the mean of its four neighbours. The border is as its neighbour."""
+    """A step of heat's diffusion: each element nears the mean of its neighbours. Nothing leaves at the border."""
     tile = shared((WIDE, WIDE), np.float32)
     tr, tc = threadIdx.y, threadIdx.x
     top, left = blockIdx.y * TILE - 1, blockIdx.x * TILE - 1
     for i in range(tr * TILE + tc, WIDE * WIDE, TILE * TILE):
-        r = min(max(top + i // WIDE, 0), h - 1)
-        c = min(max(left + i % WIDE, 0), w - 1)
-        tile[i // WIDE, i % WIDE] = x[r, c]
+        near_r = min(max(top + i // WIDE, 0), h - 1)
+        near_c = min(max(left + i % WIDE, 0), w - 1)
+        tile[i // WIDE, i % WIDE] = x[near_r, near_c]
     syncthreads()
     r, c = top + 1 + tr, left + 1 + tc
     if r < h and c < w:

@@ -18,7 +18,7 @@ import torch
 from jaxtyping import Float32
 from torch import Tensor
 
-from py2cu import Constexpr, blockDim, blockIdx, kernel, local, shared, syncthreads, threadIdx
+from py2cu import Constexpr, blockIdx, kernel, local, shared, syncthreads, threadIdx
 
 TILE = 16
 PER_THREAD = 4  # rows and columns of results that a thread keeps in registers
@@ -54,7 +54,7 @@ def matmul_dynamic(
     m: Float32[Tensor, "h k"], n: Float32[Tensor, "k w"], out: Float32[Tensor, "h w"],
     h: int, w: int, k: int, tw: int,
 ):  # fmt: skip
-    """Matrix product by tiles of `tw` x `tw`, which is the block's size too."""
+    """Matrix product by tiles of `tw` x `tw`, for blocks of as many threads."""
     tc, tr = threadIdx.x, threadIdx.y
     r, c = blockIdx.y * blockDim.y + tr, blockIdx.x * blockDim.x + tc
     sz = tw * tw
@@ -134,6 +134,14 @@ def matmul_registers(
                 out[r + i * TILE, c + j * TILE] = sums[i, j]
 
 
+def by_tiles_of(tw: int, m: Tensor, n: Tensor) -> Tensor:
+    """`matmul_dynamic` launched by hand: the grid, then the block."""
+    (h, k), w = m.shape, n.shape[1]
+    out = m.new_empty(h, w)
+    matmul_dynamic[(math.ceil(w / tw), math.ceil(h / tw)), (tw, tw)](m, n, out, h, w, k, tw)
+    return out
+
+
 def main() -> None:
     device = "cuda" if torch.cuda.is_available() else "cpu"
     m = torch.randn(200, 130, device=device)
@@ -141,7 +149,7 @@ def main() -> None:
 
     results = {
         "tiles of a constant size": matmul_static(m, n),
-        "tiles that the launch sizes": matmul_dynamic(m, n, tw=TILE),
+        "tiles that the launch sizes": by_tiles_of(8, m, n),
         "a template on the width": matmul_template(m, n, tile=8),
         "4 x 4 results a thread": matmul_registers(m, n),
     }
