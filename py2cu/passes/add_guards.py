@@ -33,7 +33,15 @@ from py2cu.ir.statements import (
     Store,
 )
 from py2cu.ir.types import PY_INT, ElementType
-from py2cu.ir.visit import all_expressions, assigned_names, called_functions, has_barrier, names_in, statements
+from py2cu.ir.visit import (
+    all_expressions,
+    assigned_names,
+    called_functions,
+    has_barrier,
+    names_in,
+    statements,
+    waiting_functions,
+)
 from py2cu.options import DEFAULT_BLOCKS
 from py2cu.passes.accesses import Access, Limit, find_accesses
 from py2cu.passes.guard_accesses import as_limit, depending, find_acting, guard_accesses
@@ -46,7 +54,7 @@ _EFFECTS = {Store: "an array was written", Print: "something was printed", Asser
 def add_guards(kernel: Kernel, reporter: Reporter) -> Kernel:
     """The kernel with the guards that it lacks; `guards` lists them, and every one is noted in a block kernel."""
     if kernel.indices:
-        return _guard_indices(kernel)
+        return _guard_indices(kernel, reporter)
     globals_ = find_global_indices(kernel)
     accesses = find_accesses(kernel)
     kernel = _infer_size(kernel, globals_, accesses)
@@ -88,7 +96,7 @@ def _leave_past(limits: list[tuple[Expr, Expr]]) -> If:
     return If(test, (Return(),))
 
 
-def _guard_indices(kernel: Kernel) -> Kernel:
+def _guard_indices(kernel: Kernel, reporter: Reporter) -> Kernel:
     """A guard for every index that the kernel does not compare with its own extent before each access."""
     accesses = find_accesses(kernel)
 
@@ -97,12 +105,12 @@ def _guard_indices(kernel: Kernel) -> Kernel:
         return bool(accesses) and all(limit in access.limits for access in accesses)
 
     if has_barrier(kernel):
-        return _guard_elements(kernel, accesses)
+        return _guard_elements(kernel, accesses, reporter)
     guards = tuple(Guard(i.name, i.extent, i.axis) for i in kernel.indices if not is_guarded(i))
     return replace(kernel, guards=guards)
 
 
-def _guard_elements(kernel: Kernel, accesses: tuple[Access, ...]) -> Kernel:
+def _guard_elements(kernel: Kernel, accesses: tuple[Access, ...], reporter: Reporter) -> Kernel:
     """An index kernel with every access that its indices lead to under their limits."""
     acting = find_acting(kernel)
     calls = {node.span: node for node in all_expressions(kernel.body) if isinstance(node, Invoke)}
@@ -119,7 +127,21 @@ def _guard_elements(kernel: Kernel, accesses: tuple[Access, ...]) -> Kernel:
                 needed[access.span] = (*needed.get(access.span, ()), limit)
         if any(limit in limits for limits in needed.values()):
             guards.append(Guard(index.name, index.extent, index.axis))
-    return guard_accesses(replace(kernel, guards=tuple(guards)), needed)
+    return guard_accesses(replace(kernel, guards=tuple(guards)), _but_waiting(kernel, needed, reporter))
+
+
+def _but_waiting(
+    kernel: Kernel, needed: dict[Span, tuple[Limit, ...]], reporter: Reporter
+) -> dict[Span, tuple[Limit, ...]]:
+    """`needed` without calls of functions in which threads wait, which no guard may hold; they are refused."""
+    waiting = waiting_functions(kernel)
+    names = {function.key: function.name for function in kernel.functions}
+    calls = (node for node in all_expressions(kernel.body) if isinstance(node, Invoke) and node.function in waiting)
+    for call in calls:
+        if needed.pop(call.span, ()):
+            message = f"threads wait in `{names[call.function]}`, so those past the end call it too"
+            reporter.error("P405", message, call.span, "compare the index inside of it before each access")
+    return needed
 
 
 def _guard_each(kernel: Kernel, accesses: tuple[Access, ...], missing: list[_Missing], reporter: Reporter) -> Kernel:
@@ -139,7 +161,7 @@ def _guard_each(kernel: Kernel, accesses: tuple[Access, ...], missing: list[_Mis
         what = f"`{index}` may pass the end: where it does, reads give 0, writes and atomics do nothing"
         reporter.note("P406", what, item.span, f"write `if {index} < {extent}:` yourself, or leave it")
     guards = tuple(Guard(print_expr(item.index), item.extent, item.axis) for item in missing)
-    return guard_accesses(replace(kernel, guards=guards), needed)
+    return guard_accesses(replace(kernel, guards=guards), _but_waiting(kernel, needed, reporter))
 
 
 def _effects(kernel: Kernel, block: Block) -> Iterator[str]:

@@ -12,9 +12,10 @@ Neighbours that do nothing else share one `if`, with the locals that nobody else
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from py2cu.dtypes import Kind
 from py2cu.ir.complex_numbers import of_real
@@ -45,10 +46,12 @@ from py2cu.ir.visit import (
     called_functions,
     changed,
     expressions,
+    is_waiting_call,
     map_all,
     map_blocks,
     map_children,
     statements,
+    waiting_functions,
     waits,
     walk,
 )
@@ -63,10 +66,13 @@ def guard_accesses(kernel: Kernel, needed: Needed) -> Kernel:
     """The kernel with these accesses under these limits."""
     acting = find_acting(kernel)
     complete = {**needed, **{span: _all_limits(node, needed) for span, node in acting.items()}}
-    guarding = _Guarding(complete, _mentions(kernel.body))
+    taken = {name for name, _ in kernel.locals} | {p.name for p in kernel.parameters} | set(kernel.dims)
+    taken |= {index.name for index in kernel.indices} | {buffer.name for buffer in kernel.buffers}
+    guarding = _Guarding(complete, _mentions(kernel.body), waiting_functions(kernel), taken)
     lines = {span.line for span in acting if complete[span]}
     body = guarding.block(kernel.body, frozenset())
-    return changed(kernel, body=body, guarded_lines=tuple(sorted(lines)))
+    locals_ = (*kernel.locals, *guarding.locals)
+    return changed(kernel, body=body, locals=locals_, guarded_lines=tuple(sorted(lines)))
 
 
 def find_acting(kernel: Kernel) -> dict[Span, Atomic | Invoke]:
@@ -98,13 +104,19 @@ def _all_limits(node: Expr, needed: Needed) -> tuple[Limit, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Guarding:
-    """Guards the accesses of one kernel; `mentions` counts where its locals stand."""
+    """Guards the accesses of one kernel; `mentions` counts where its locals stand, `waiting` are the functions in which
+    threads wait, `locals` those that take what no guard may hold.
+    """
 
     needed: Needed
     mentions: Counter[str]
+    waiting: frozenset[str]
+    taken: set[str]
+    locals: list[tuple[str, ScalarType]] = field(default_factory=list)
 
     def block(self, block: Block, known: frozenset[Limit]) -> Block:
         """`block` guarded, where the limits that are `known` hold already."""
+        block = tuple(each for stmt in block for each in self.lifted(stmt, known))
         done: list[Stmt] = []
         at = 0
         while at < len(block):
@@ -115,6 +127,43 @@ class _Guarding:
                 done.append(self.guarded(block[at:end], known))
             at = max(end, at + 1)
         return tuple(done)
+
+    # --- what threads wait for ---
+
+    def waits(self, expr: Expr) -> bool:
+        """True where threads wait for each other to evaluate `expr`."""
+        return any(
+            node.function in self.waiting if isinstance(node, Invoke) else is_waiting_call(node) for node in walk(expr)
+        )
+
+    def lifted(self, stmt: Stmt, known: frozenset[Limit]) -> Block:
+        """`stmt`, behind locals with what threads wait for, where its effect is to be guarded."""
+        before: list[Stmt] = []
+
+        def lift(value: Expr) -> Expr:
+            if not self.waits(value):
+                return value
+            before.append(Assign(self.fresh(value), value, value.span))
+            return Name(self.locals[-1][0], value.span, value.type)
+
+        match stmt:
+            case Store(value=value, span=span) if self.limits(span, known):
+                stmt = changed(stmt, value=lift(value), augmented=stmt.augmented and not self.waits(value))
+            case Evaluate(call=Atomic(values=values, span=span) as call) if self.limits(span, known):
+                stmt = changed(stmt, call=changed(call, values=tuple(map(lift, values))))
+        if not before:
+            return (stmt,)
+        first = replace(before[0], trivia=replace(stmt.trivia, beside=""))
+        return (first, *before[1:], replace(stmt, trivia=replace(stmt.trivia, above=())))
+
+    def fresh(self, value: Expr) -> str:
+        """A new local for `value`."""
+        assert isinstance(value.type, ElementType | PythonType), value
+        names = itertools.chain(["value"], (f"value{number}" for number in itertools.count(2)))
+        name = next(name for name in names if name not in self.taken)
+        self.taken.add(name)
+        self.locals.append((name, value.type))
+        return name
 
     # --- groups ---
 
@@ -139,6 +188,8 @@ class _Guarding:
 
     def effects(self, stmt: Stmt, known: frozenset[Limit], in_loop: bool = False) -> Iterator[tuple[Limit, ...]]:
         """The limits under which `stmt` does something; none at all, (), for what happens anyway."""
+        if any(map(self.waits, expressions(stmt))):
+            yield ()
         match stmt:
             case Store(span=span) | Evaluate(call=Invoke(span=span) | Atomic(span=span)):
                 yield self.limits(span, known)

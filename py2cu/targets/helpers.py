@@ -64,6 +64,15 @@ def _atomic(name: str, what: str, next_: str, function: str = "", word: str = "u
 _OF_ONE_SIGN: Final = "std::conditional_t<std::is_signed_v<T>, long long, unsigned long long>"
 
 HELPERS: Final[dict[str, str]] = {
+    "lane_id": """\
+// The number of this thread in its warp.
+{prefix} int lane_id()
+{{
+    int lane;
+    asm("mov.u32 %0, %%laneid;" : "=r"(lane));
+    return lane;
+}}
+""",
     "atomic_update": """\
 // Replaces an element by what `change` makes of it, in one step; the element before.
 template <typename T, typename Change>
@@ -372,7 +381,7 @@ template <typename T>
 
 def takes_one_type(name: str) -> bool:
     """True where all arguments of the helper have the type of its result."""
-    return name not in ("to_uint64", "widened", "complex_pow")
+    return name not in ("to_uint64", "widened", "complex_pow", "lane_id")
 
 
 def helper_text(name: str, prefix: str) -> str:
