@@ -60,7 +60,10 @@ def test_cuda_compiles_without_warnings(path, tmp_path):
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_cpu_text_compiles_without_warnings(path, tmp_path):
-    artifacts = translate(path).texts[TargetName.CPU]
+    texts = translate(path).texts
+    if TargetName.CPU not in texts:
+        pytest.skip("threads that work together")
+    artifacts = texts[TargetName.CPU]
     for text in (artifacts.kernel, artifacts.header):
         (tmp_path / text.name).write_text(text.text, encoding="utf-8")
     compile_quietly([gxx(), *GXX_STRICT, "-O1", "-c", tmp_path / artifacts.kernel.name, "-o", tmp_path / "kernel.o"])

@@ -10,6 +10,9 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from py2cu.runtime.journal import THREAD, kernel_line
+from py2cu.runtime.past_end import nowhere
+
 Change = Callable[[Any, Any], Any]  # the old element and the value, both of the array's dtype: the new element
 
 
@@ -17,11 +20,11 @@ class SimulatedAtomics:
     """What stands in for `py2cu.atomic` and `numba.cuda.atomic`."""
 
     def add(self, array: Any, index: Any, value: Any) -> Any:
-        at, position = array.locate(index)
+        at, position = _place(array, index)
         return at.add(position, at.convert(value), sys._getframe(1))
 
     def sub(self, array: Any, index: Any, value: Any) -> Any:
-        at, position = array.locate(index)
+        at, position = _place(array, index)
         return at.add(position, -at.convert(value), sys._getframe(1))
 
     def min(self, array: Any, index: Any, value: Any) -> Any:
@@ -56,13 +59,21 @@ class SimulatedAtomics:
         return _update(array, index, value, operator.xor)
 
 
+def _place(array: Any, index: Any) -> tuple[Any, int]:
+    """The array and the flat position that `index` means; none that others see where a guard covers the line."""
+    if THREAD.is_past_end and kernel_line() in THREAD.guarded_lines:
+        return nowhere(array)
+    found: tuple[Any, int] = array.locate(index)
+    return found
+
+
 def _swap(array: Any, index: Any, compare: Any, value: Any) -> Any:
-    at, position = array.locate(index)
+    at, position = _place(array, index)
     expected, new = at.convert(compare), at.convert(value)
     return at.update(position, lambda old: new if old == expected else old, sys._getframe(2))
 
 
 def _update(array: Any, index: Any, value: Any, change: Change) -> Any:
-    at, position = array.locate(index)
+    at, position = _place(array, index)
     converted = at.convert(value) if value.__class__ is not at.dtype else value
     return at.update(position, lambda old: change(old, converted), sys._getframe(2))

@@ -56,7 +56,9 @@ class Journal:
         "_reserved",
         "contracts",
         "doubt",
+        "guarded_lines",
         "home",
+        "is_past_end",
         "member",
         "patience",
         "place",
@@ -74,6 +76,8 @@ class Journal:
         self.place = NOWHERE
         self.patience = math.inf  # how many atomics more until others have their turn
         self.updates = False  # an atomic has run: the order of threads may show
+        self.is_past_end = False  # the thread is, where none may stop
+        self.guarded_lines: frozenset[int] = frozenset()  # where it then updates nothing
         self._findings: dict[tuple[str, str, int], Finding] = {}
         self._from_end: frozenset[FromEnd] = frozenset()
         self._reserved: dict[int, list[str]] = {}
@@ -83,12 +87,14 @@ class Journal:
         home: str = "",
         from_end: Iterable[FromEnd] = (),
         reserved: Iterable[tuple[int, str]] = (),
+        guarded_lines: Iterable[int] = (),
         *,
         contracts: bool = True,
     ) -> None:
         """A launch of a kernel of the file `home` begins."""
         self.home, self.doubt, self.contracts, self.place, self._findings = home, False, contracts, NOWHERE, {}
         self.updates, self.patience = False, math.inf
+        self.is_past_end, self.guarded_lines = False, frozenset(guarded_lines)
         self._from_end, self._reserved = frozenset(from_end), {}
         for line, name in reserved:
             self._reserved.setdefault(line, []).append(name)

@@ -19,6 +19,7 @@ from py2cu.ir.types import ArrayType
 from py2cu.runtime.journal import THREAD, kernel_place
 from py2cu.runtime.launch import Triple
 from py2cu.runtime.order import Member, Team
+from py2cu.runtime.past_end import as_past_end
 from py2cu.runtime.python_integers import Integer
 from py2cu.runtime.run_threads import Execution, Slot
 from py2cu.runtime.shared import SharedMemory
@@ -46,13 +47,13 @@ class Waiting:
 class Runner(Member):
     """A thread that runs in turns."""
 
-    __slots__ = ("block", "doubt", "greenlet", "index", "is_waiting", "left_in", "slot", "waiting")
+    __slots__ = ("block", "doubt", "greenlet", "index", "is_past_end", "is_waiting", "left_in", "slot", "waiting")
 
     waiting: Waiting  # the last that it waited for
 
-    def __init__(self, block: Block, slot: Slot, index: Triple) -> None:
+    def __init__(self, block: Block, slot: Slot, index: Triple, *, is_past_end: bool) -> None:
         super().__init__(block.team, slot.number, slot.thread)
-        self.block, self.slot, self.index = block, slot, index
+        self.block, self.slot, self.index, self.is_past_end = block, slot, index, is_past_end
         self.doubt = self.is_waiting = False
         self.left_in = 0  # the line in which it returned, where that is noted
         self.greenlet = greenlet(block.start)
@@ -70,13 +71,20 @@ class Block:
         self.memory = SharedMemory(watched=execution.watched)
         self._execution = execution
         self._notes_returns = notes_returns
-        self._arguments = execution.split(execution.bound | _block_parameters(execution, self.memory))
+        own = _block_parameters(execution, self.memory)
+        past_end = {name: as_past_end(value) for name, value in execution.bound.items()}
+        self._arguments = execution.split(execution.bound | own), execution.split(past_end | own)
         self._meetings: dict[Meeting, dict[int, Runner]] = {}
         self._released: list[Runner] = []  # can go on, having met
         self._spinning: list[Runner] = []  # can go on, and better do after others
         self._hub = getcurrent()
-        indices = ((slot, execution.index(team.place, slot.thread)) for slot in execution.slots)
-        self._runners = [Runner(self, slot, index) for slot, index in indices if index is not None]
+        self._runners = [
+            Runner(self, slot, index, is_past_end=is_past_end)
+            for slot in execution.slots
+            for index in [execution.index(team.place, slot.thread)]
+            for is_past_end in [execution.is_past_end(index)]
+            if execution.signature.has_barrier or not is_past_end
+        ]
         self._present: Counter[int] = Counter()  # of each warp, the lanes that the block has, as bits
         for runner in self._runners:
             self._present[runner.warp] |= 1 << runner.lane
@@ -111,7 +119,7 @@ class Block:
         self._execution.heed(runner.place)
         if self._notes_returns:
             sys.setprofile(self._note_return)
-        self._execution.call(runner.index, runner.slot, self._arguments)
+        self._execution.call(runner.index, runner.slot, self._arguments[runner.is_past_end])
 
     def _note_return(self, frame: FrameType, event: str, _: object) -> None:
         if event == "return" and frame.f_code is self._execution.rebound.code:
@@ -120,7 +128,7 @@ class Block:
     def _resume(self, runner: Runner) -> None:
         self._execution.enter(runner.place, runner.slot)
         THREAD.member = THREAD.runner = runner
-        THREAD.doubt, THREAD.patience = runner.doubt, PATIENCE
+        THREAD.doubt, THREAD.patience, THREAD.is_past_end = runner.doubt, PATIENCE, runner.is_past_end
         runner.greenlet.switch(runner)
         runner.doubt = THREAD.doubt
 

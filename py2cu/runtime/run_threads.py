@@ -97,13 +97,15 @@ class Execution:
         self._random.shuffle(permuted)
         return permuted
 
-    def index(self, block: Triple, thread: Triple) -> Triple | None:
-        """The thread's global index; None where a guard lets it do nothing."""
+    def index(self, block: Triple, thread: Triple) -> Triple:
+        """The thread's global index."""
         x, y, z = (at * size + own for at, size, own in zip(block, self.launch.block, thread, strict=True))
-        limits = self._limits
-        if limits is not None and not (x < limits[0] and y < limits[1] and z < limits[2]):
-            return None
         return x, y, z
+
+    def is_past_end(self, index: Triple) -> bool:
+        """Whether a guard lets the thread do nothing."""
+        limits = self._limits
+        return limits is not None and not (index[0] < limits[0] and index[1] < limits[1] and index[2] < limits[2])
 
     def enter(self, place: Place, slot: Slot) -> None:
         """The thread at `place` runs next."""
@@ -152,7 +154,7 @@ def run_threads(execution: Execution) -> int:
         team = Team(number, block)
         for slot in execution.in_order(execution.slots):
             index = execution.index(block, slot.thread)
-            if index is None:
+            if execution.is_past_end(index):
                 continue
             place = block, slot.thread
             execution.enter(place, slot)

@@ -92,7 +92,8 @@ def simulate(
     focus = None if break_at is None else (_from_zero(break_at[0]), _from_zero(break_at[1]))
 
     def attempt(*, notes_returns: bool) -> SimulationReport:
-        THREAD.start(function.__code__.co_filename, signature.from_end, signature.reserved, contracts=contracts)
+        home, lines = function.__code__.co_filename, signature.guarded_lines
+        THREAD.start(home, signature.from_end, signature.reserved, lines, contracts=contracts)
         views = _make_views(signature, arguments, watched=sanitize)
         try:
             bound = _bind(signature, arguments, dims, views)

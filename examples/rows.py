@@ -1,0 +1,214 @@
+"""Softmax and layer norm of rows, forward and backward: one block a row.
+
+    python examples/rows.py
+
+A thread takes every 128th element of its row, so that rows of any length do. What is needed of the whole row (its
+maximum, its sum) the threads find together: `block_sum` and `block_max` are functions for the device with barriers of
+their own, which every thread of the block calls.
+"""
+
+import math
+
+import numpy as np
+import torch
+from jaxtyping import Float32
+from torch import Tensor
+
+from py2cu import blockIdx, kernel, shared, syncthreads, threadIdx
+
+THREADS = 128
+
+
+def block_sum(part, t, value):
+    """The sum of all threads' values, told to each of them; `part` has a place for each."""
+    part[t] = value
+    syncthreads()
+    half = THREADS // 2
+    while half > 0:
+        if t < half:
+            part[t] += part[t + half]
+        syncthreads()
+        half //= 2
+    result = part[0]
+    syncthreads()  # before `part` is used again
+    return result
+
+
+def block_max(part, t, value):
+    """The greatest of all threads' values, told to each of them."""
+    part[t] = value
+    syncthreads()
+    half = THREADS // 2
+    while half > 0:
+        if t < half and part[t + half] > part[t]:
+            part[t] = part[t + half]
+        syncthreads()
+        half //= 2
+    result = part[0]
+    syncthreads()
+    return result
+
+
+@kernel(size="128 * rows", block=THREADS)
+def softmax(x: Float32[Tensor, "rows n"], out: Float32[Tensor, "rows n"], n: int):
+    """exp(x) over its sum, row by row; the maximum is taken off first, so that exp does not overflow."""
+    part = shared(THREADS, np.float32)
+    r, t = blockIdx.x, threadIdx.x
+    top = np.float32(-math.inf)
+    for i in range(t, n, THREADS):
+        if x[r, i] > top:
+            top = x[r, i]
+    top = block_max(part, t, top)
+    total = np.float32(0.0)
+    for i in range(t, n, THREADS):
+        total += math.exp(x[r, i] - top)
+    total = block_sum(part, t, total)
+    for i in range(t, n, THREADS):
+        out[r, i] = math.exp(x[r, i] - top) / total
+
+
+@kernel(size="128 * rows", block=THREADS)
+def softmax_backward(
+    y: Float32[Tensor, "rows n"], grad_out: Float32[Tensor, "rows n"], grad_x: Float32[Tensor, "rows n"], n: int
+):
+    """`y` is what the forward kernel returned."""
+    part = shared(THREADS, np.float32)
+    r, t = blockIdx.x, threadIdx.x
+    dot = np.float32(0.0)
+    for i in range(t, n, THREADS):
+        dot += y[r, i] * grad_out[r, i]
+    dot = block_sum(part, t, dot)
+    for i in range(t, n, THREADS):
+        grad_x[r, i] = y[r, i] * (grad_out[r, i] - dot)
+
+
+@kernel(size="128 * rows", block=THREADS)
+def layer_norm(
+    x: Float32[Tensor, "rows n"], weight: Float32[Tensor, "n"], bias: Float32[Tensor, "n"], eps: float,
+    out: Float32[Tensor, "rows n"], mean: Float32[Tensor, "rows"], scale: Float32[Tensor, "rows"], n: int,
+):  # fmt: skip
+    """Rows of mean 0 and variance 1, times the weights, plus the bias; `mean` and `scale` are kept for the backward."""
+    part = shared(THREADS, np.float32)
+    r, t = blockIdx.x, threadIdx.x
+    s = np.float32(0.0)
+    for i in range(t, n, THREADS):
+        s += x[r, i]
+    m = block_sum(part, t, s) / n
+    s = np.float32(0.0)
+    for i in range(t, n, THREADS):
+        s += (x[r, i] - m) * (x[r, i] - m)
+    k = 1 / math.sqrt(block_sum(part, t, s) / n + eps)
+    for i in range(t, n, THREADS):
+        out[r, i] = (x[r, i] - m) * k * weight[i] + bias[i]
+    if t == 0:
+        mean[r] = m
+        scale[r] = k
+
+
+@kernel(size="128 * rows", block=THREADS)
+def layer_norm_backward(
+    x: Float32[Tensor, "rows n"], weight: Float32[Tensor, "n"], mean: Float32[Tensor, "rows"],
+    scale: Float32[Tensor, "rows"], grad_out: Float32[Tensor, "rows n"], grad_x: Float32[Tensor, "rows n"], n: int,
+):  # fmt: skip
+    """The gradient of the rows."""
+    part = shared(THREADS, np.float32)
+    r, t = blockIdx.x, threadIdx.x
+    m, k = mean[r], scale[r]
+    s = np.float32(0.0)
+    dot = np.float32(0.0)
+    for i in range(t, n, THREADS):
+        g = grad_out[r, i] * weight[i]
+        s += g
+        dot += g * (x[r, i] - m) * k
+    s = block_sum(part, t, s) / n
+    dot = block_sum(part, t, dot) / n
+    for i in range(t, n, THREADS):
+        grad_x[r, i] = k * (grad_out[r, i] * weight[i] - s - (x[r, i] - m) * k * dot)
+
+
+@kernel(size=("n", 8), block=(32, 8))
+def layer_norm_backward_weights(
+    x: Float32[Tensor, "rows n"], mean: Float32[Tensor, "rows"], scale: Float32[Tensor, "rows"],
+    grad_out: Float32[Tensor, "rows n"], grad_weight: Float32[Tensor, "n"], grad_bias: Float32[Tensor, "n"],
+    rows: int, n: int,
+):  # fmt: skip
+    """The gradients of weights and bias: a block takes 32 columns, which 8 rows of threads go down together."""
+    weights = shared((8, 32), np.float32)
+    biases = shared((8, 32), np.float32)
+    tr, tc = threadIdx.y, threadIdx.x
+    c = blockIdx.x * 32 + tc
+    gw = np.float32(0.0)
+    gb = np.float32(0.0)
+    if c < n:
+        for r in range(tr, rows, 8):
+            gw += grad_out[r, c] * (x[r, c] - mean[r]) * scale[r]
+            gb += grad_out[r, c]
+    weights[tr, tc] = gw
+    biases[tr, tc] = gb
+    syncthreads()
+    if tr == 0 and c < n:
+        for k in range(1, 8):
+            gw += weights[k, tc]
+            gb += biases[k, tc]
+        grad_weight[c] = gw
+        grad_bias[c] = gb
+
+
+class Softmax(torch.autograd.Function):
+    """The two kernels as a differentiable function."""
+
+    @staticmethod
+    def forward(ctx, x):
+        y = softmax(x)
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_out):
+        (y,) = ctx.saved_tensors
+        return softmax_backward(y, grad_out.contiguous())
+
+
+class LayerNorm(torch.autograd.Function):
+    """The three kernels as a differentiable function."""
+
+    @staticmethod
+    def forward(ctx, x, weight, bias, eps=1e-5):
+        out, mean, scale = layer_norm(x, weight, bias, eps)
+        ctx.save_for_backward(x, weight, mean, scale)
+        return out
+
+    @staticmethod
+    def backward(ctx, grad_out):
+        x, weight, mean, scale = ctx.saved_tensors
+        grad_out = grad_out.contiguous()
+        grad_x = layer_norm_backward(x, weight, mean, scale, grad_out)
+        grad_weight, grad_bias = layer_norm_backward_weights(x, mean, scale, grad_out)
+        return grad_x, grad_weight, grad_bias, None
+
+
+def main() -> None:
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    x = torch.randn(100, 333, device=device, requires_grad=True)
+    weight, bias = torch.randn(2, 333, device=device, requires_grad=True).unbind()
+    wanted = torch.randn(100, 333, device=device)
+
+    ours, theirs = Softmax.apply(x), torch.softmax(x, 1)
+    torch.testing.assert_close(ours, theirs)
+    torch.testing.assert_close(torch.autograd.grad(ours, x, wanted), torch.autograd.grad(theirs, x, wanted))
+    print(f"Softmax of {x.shape[0]} rows on {device} and its gradient: as torch's")
+
+    leaves = (x, weight, bias)
+    ours, theirs = LayerNorm.apply(*leaves), torch.nn.functional.layer_norm(x, (333,), weight, bias)
+    torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-4)
+    gradients = zip(torch.autograd.grad(ours, leaves, wanted), torch.autograd.grad(theirs, leaves, wanted), strict=True)
+    for mine, torchs in gradients:
+        torch.testing.assert_close(mine, torchs, rtol=1e-4, atol=1e-4)
+    print(f"Layer norm of {x.shape[0]} rows on {device} and its gradients: as torch's")
+
+    for each in softmax, softmax_backward, layer_norm, layer_norm_backward, layer_norm_backward_weights:
+        print(each.check())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,90 @@
+// bitonic_sort: CUDA kernels and their launchers, translated from bitonic_sort.py by py2cu.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cuda_runtime.h>
+
+// Each row sorted; a row has 512 elements at most.
+template <typename index_t>  // int, or int64_t where an extent needs it
+__global__ void sort_rows_kernel(const float* __restrict__ x, float* __restrict__ out, index_t n)
+{
+    __shared__ float row[512];
+    index_t r = blockIdx.x;
+    int t = threadIdx.x;
+    for (index_t i = t; i < 512; i += 256)
+        row[i] = i < n ? x[r * n + i] : INFINITY;
+    int64_t run = 2;
+    while (run <= 512) {
+        int64_t distance = run / 2;
+        while (distance > 0) {
+            __syncthreads();
+            // The first of the thread's pair: `t` with a 0 put in where the distance has its 1
+            int a = 2 * t - (t & (distance - 1));
+            int64_t b = a + distance;
+            bool upward = (a & run) == 0;
+            if ((row[a] > row[b]) == upward) {
+                float new_value = row[a];
+                row[a] = row[b];
+                row[b] = new_value;
+            }
+            distance /= 2;
+        }
+        run *= 2;
+    }
+    __syncthreads();
+    for (index_t i = t; i < n; i += 256)
+        out[r * n + i] = row[i];
+}
+
+cudaError_t sort_rows_launch(
+    const float* x, float* out, int64_t n, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    if (std::max({int64_t(grid.x), n + 768, n * rows}) <= INT32_MAX)
+        sort_rows_kernel<int><<<grid, block, 0, stream>>>(x, out, n);
+    else
+        sort_rows_kernel<int64_t><<<grid, block, 0, stream>>>(x, out, n);
+    return cudaGetLastError();
+}
+
+cudaError_t sort_rows_launch(const float* x, float* out, int64_t n, int64_t rows, cudaStream_t stream)
+{
+    if (256 * rows == 0) return cudaSuccess;
+    const dim3 block(256);
+    const dim3 grid((256 * rows + block.x - 1) / block.x);
+    return sort_rows_launch(x, out, n, rows, grid, block, stream);
+}
+
+// One step over the whole array: pairs at `distance`, within runs of `run`.
+template <typename index_t>  // int, or int64_t where an extent needs it
+__global__ void compare_pairs_kernel(float* __restrict__ x, index_t run, index_t distance, index_t n)
+{
+    index_t t = blockIdx.x * index_t(blockDim.x) + threadIdx.x;
+    if (t >= n / 2) return;
+    index_t a = 2 * t - (t & (distance - 1));
+    index_t b = a + distance;
+    bool upward = (int64_t(a) & run) == 0;
+    if ((x[a] > x[b]) == upward) {
+        float new_value = x[a];
+        x[a] = x[b];
+        x[b] = new_value;
+    }
+}
+
+cudaError_t compare_pairs_launch(
+    float* x, int64_t run, int64_t distance, int64_t n, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    if (std::max({std::abs(distance) + 1, std::abs(distance) + 2 * n, std::abs(run),
+            int64_t(grid.x) * block.x}) <= INT32_MAX)
+        compare_pairs_kernel<int><<<grid, block, 0, stream>>>(x, run, distance, n);
+    else
+        compare_pairs_kernel<int64_t><<<grid, block, 0, stream>>>(x, run, distance, n);
+    return cudaGetLastError();
+}
+
+cudaError_t compare_pairs_launch(float* x, int64_t run, int64_t distance, int64_t n, cudaStream_t stream)
+{
+    if ((n / 2) == 0) return cudaSuccess;
+    const dim3 block(256);
+    const dim3 grid((n / 2 + block.x - 1) / block.x);
+    return compare_pairs_launch(x, run, distance, n, grid, block, stream);
+}

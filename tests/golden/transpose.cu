@@ -1,0 +1,64 @@
+// transpose: CUDA kernels and their launchers, translated from transpose.py by py2cu.
+#include <algorithm>
+#include <cstdint>
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+// Rows become columns, by tiles.
+// T is float, double, __half or __nv_bfloat16.
+template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
+__global__ void transpose_kernel(const T* __restrict__ x, T* __restrict__ out, index_t h, index_t w)
+{
+    __shared__ T tile[32][33];
+    int tr = threadIdx.y;
+    int tc = threadIdx.x;
+    index_t top = index_t(blockIdx.y) * 32;
+    index_t left = index_t(blockIdx.x) * 32;
+    for (int i = tr; i < 32; i += 8) {
+        if (top + i < h && left + tc < w)
+            tile[i][tc] = x[(top + i) * w + (left + tc)];
+    }
+    __syncthreads();
+    for (int i = tr; i < 32; i += 8) {
+        if (left + i < w && top + tc < h)
+            out[(left + i) * h + (top + tc)] = tile[tc][i];
+    }
+}
+
+template <typename T>
+cudaError_t transpose_launch(const T* x, T* out, int64_t h, int64_t w, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    if (std::max({32 * int64_t(grid.y) + 8, int64_t(block.x) + 32 * int64_t(grid.x), 32 * int64_t(grid.x) + 8,
+            int64_t(block.x) + 32 * int64_t(grid.y), w, h * w}) <= INT32_MAX)
+        transpose_kernel<T, int><<<grid, block, 0, stream>>>(x, out, h, w);
+    else
+        transpose_kernel<T, int64_t><<<grid, block, 0, stream>>>(x, out, h, w);
+    return cudaGetLastError();
+}
+
+template cudaError_t transpose_launch<float>(
+    const float* x, float* out, int64_t h, int64_t w, dim3 grid, dim3 block, cudaStream_t stream);
+template cudaError_t transpose_launch<double>(
+    const double* x, double* out, int64_t h, int64_t w, dim3 grid, dim3 block, cudaStream_t stream);
+template cudaError_t transpose_launch<__half>(
+    const __half* x, __half* out, int64_t h, int64_t w, dim3 grid, dim3 block, cudaStream_t stream);
+template cudaError_t transpose_launch<__nv_bfloat16>(
+    const __nv_bfloat16* x, __nv_bfloat16* out, int64_t h, int64_t w, dim3 grid, dim3 block, cudaStream_t stream);
+
+template <typename T>
+cudaError_t transpose_launch(const T* x, T* out, int64_t h, int64_t w, cudaStream_t stream)
+{
+    if (((h + 3) / 4) == 0 || w == 0) return cudaSuccess;
+    const dim3 block(32, 8);
+    const dim3 grid((w + block.x - 1) / block.x, ((h + 3) / 4 + block.y - 1) / block.y);
+    return transpose_launch(x, out, h, w, grid, block, stream);
+}
+
+template cudaError_t transpose_launch<float>(const float* x, float* out, int64_t h, int64_t w, cudaStream_t stream);
+template cudaError_t transpose_launch<double>(
+    const double* x, double* out, int64_t h, int64_t w, cudaStream_t stream);
+template cudaError_t transpose_launch<__half>(
+    const __half* x, __half* out, int64_t h, int64_t w, cudaStream_t stream);
+template cudaError_t transpose_launch<__nv_bfloat16>(
+    const __nv_bfloat16* x, __nv_bfloat16* out, int64_t h, int64_t w, cudaStream_t stream);
