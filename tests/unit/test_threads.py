@@ -548,3 +548,29 @@ def test_a_parameter_goes_before_an_option_of_the_same_name():
     x = torch.ones(2)
     seeded.simulate(x, seed=5)
     assert x.tolist() == [5, 5]
+
+
+@kernel(block=8)
+def sums_of_blocks(i: Index["n"], x: Float32[Tensor, "n"], count: Int32[Tensor, "1"], out: Float32[Tensor, "m"]):
+    """The last block has threads past the end: they hold zeros, and wait with the others."""
+    s = shared(8, np.float32)
+    s[threadIdx.x] = x[i] + x[i] * 0.5
+    syncthreads()
+    if threadIdx.x == 0:
+        total = np.float32(0)
+        for k in range(8):
+            total += s[k]
+        out[blockIdx.x] = total
+    if x[i] > 0:
+        atomic.add(count, 0, 1)
+
+
+def test_past_the_end_a_thread_reads_zero_and_writes_nothing():
+    x, count, out = torch.arange(1.0, 12.0), ints(1), torch.zeros(2)
+    report = simulate(
+        sums_of_blocks.python, sums_of_blocks.signature, {"x": x, "count": count, "out": out}, sanitize=True
+    )
+    assert sums_of_blocks.signature.has_barrier
+    assert report.threads == 16 and not report.findings
+    assert out.tolist() == [1.5 * x[:8].sum().item(), 1.5 * x[8:].sum().item()]
+    assert count.item() == 11
