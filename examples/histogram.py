@@ -3,8 +3,8 @@
     python examples/histogram.py
 
 Many threads may find the same value at once, so that a plain `counts[v] += 1` loses some. `atomic.add` does not: no
-other thread comes between its reading and its writing. Threads that add to one place wait for each other, though. Counting in
-a histogram of the block's own keeps this within the block and off global memory.
+other thread comes between its reading and its writing. Threads that add to one place wait for each other, though.
+Counting in a histogram of the block's own keeps this within the block and off global memory.
 """
 
 import numpy as np
