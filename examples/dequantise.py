@@ -3,8 +3,8 @@
     python examples/dequantise.py
 
 Eight weights of 0 to 15 share an int32, and every 64 weights of a row have a scale and a zero point in float16:
-weight = scale * (q - zero). Reading the weights is what such a product costs, so they stay packed in memory. A block
-takes one row: its threads read words side by side, and add up their parts as a tree (see `reductions.py`).
+weight = scale * (q - zero). Reading the weights is what such a product costs, so they stay packed in memory. A warp
+takes one row: its threads read words side by side, and add up their parts by shuffles (see `reductions.py`).
 """
 
 import numpy as np
@@ -12,41 +12,37 @@ import torch
 from jaxtyping import Float16, Float32, Int32
 from torch import Tensor
 
-from py2cu import blockIdx, kernel, shared, syncthreads, threadIdx
+from py2cu import blockDim, blockIdx, kernel, shfl_down_sync, threadIdx, warpSize
 
-THREADS = 128
+FULL = 0xFFFFFFFF
 PER_WORD = 8
 GROUP = 64  # weights with one scale
 
 
-@kernel(size="128 * rows", block=THREADS)
+@kernel(size="32 * rows", block=128)
 def matvec(
     packed: Int32[Tensor, "rows words"], scales: Float16[Tensor, "rows groups"], zeros: Float16[Tensor, "rows groups"],
-    x: Float32[Tensor, "8*words"], out: Float32[Tensor, "rows"], words: int,
+    x: Float32[Tensor, "8*words"], out: Float32[Tensor, "rows"], rows: int, words: int,
 ):  # fmt: skip
-    """Packed matrix times vector, one row a block."""
-    part = shared(THREADS, np.float32)
-    r = blockIdx.x
-    t = threadIdx.x
+    """Packed matrix times vector, one row a warp."""
+    r = (blockIdx.x * blockDim.x + threadIdx.x) // warpSize
+    lane = threadIdx.x % warpSize
     s = np.float32(0.0)
-    for i in range(t, words, THREADS):
-        word = packed[r, i]
-        group = i * PER_WORD // GROUP
-        zero = np.float32(zeros[r, group])
-        dot = np.float32(0.0)
-        for j in range(PER_WORD):
-            dot += (np.float32((word >> (4 * j)) & 15) - zero) * x[i * PER_WORD + j]
-        s += np.float32(scales[r, group]) * dot
-    part[t] = s
-    syncthreads()
-    half = THREADS // 2
-    while half > 0:
-        if t < half:
-            part[t] += part[t + half]
-        syncthreads()
-        half //= 2
-    if t == 0:
-        out[r] = part[0]
+    if r < rows:
+        for i in range(lane, words, warpSize):
+            word = packed[r, i]
+            group = i * PER_WORD // GROUP
+            zero = np.float32(zeros[r, group])
+            dot = np.float32(0.0)
+            for j in range(PER_WORD):
+                dot += (np.float32((word >> (4 * j)) & 15) - zero) * x[i * PER_WORD + j]
+            s += np.float32(scales[r, group]) * dot
+    offset = warpSize // 2
+    while offset > 0:
+        s += shfl_down_sync(FULL, s, offset)
+        offset //= 2
+    if lane == 0 and r < rows:
+        out[r] = s
 
 
 def quantise(weights: Tensor) -> tuple[Tensor, Tensor, Tensor]:
