@@ -35,7 +35,7 @@ from py2cu.ir.nodes import (
 )
 from py2cu.ir.statements import Assign, Block, For, Kernel, Stmt, While
 from py2cu.ir.types import PY_INT, ArrayType, ElementType, PythonType, TupleType, Type, kind_of
-from py2cu.ir.visit import blocks, names_in, statements
+from py2cu.ir.visit import assigned_names, blocks, names_in, statements
 
 INT_MAX: Final = 2**31 - 1
 _NOTHING: Final = Range(0, 0, {})
@@ -78,8 +78,8 @@ class Ranges:
                 match stmt:
                     case Assign(name=name) if (step := self._counted(stmt, loops)) is not None:
                         added[name] = _sum(added.get(name, _NOTHING), step)
-                    case Assign(name=name, value=value):
-                        self._widen(name, self.of(value), round_)
+                    case Assign(name=name):
+                        self._widen(name, self._assigned(stmt, loops), round_)
                     case For(var=var):
                         self._widen(var, self.of_loop(stmt), round_)
             for name, more in added.items():
@@ -100,6 +100,35 @@ class Ranges:
                 return Range(-rounds.high, 0, rounds.reach) if down else Range(0, rounds.high, rounds.reach)
             case _:
                 return None
+
+    def _assigned(self, stmt: Assign, loops: tuple[For | While, ...]) -> Range:
+        """The values that `stmt` gives its name: in `while step < 256: step *= 2` no more than 510.
+
+        Where nothing else in a loop assigns to the name, it still has the value that the loop's test let in.
+        """
+        found, known = self.of(stmt.value), self.names.get(stmt.name)
+        match loops:
+            case (*_, While(test=test, body=body)) if (
+                known is not None
+                and known.union(found) != known
+                and stmt.value.type == PY_INT
+                and any(each is stmt for each in statements(body))
+                and [*assigned_names(body)].count(stmt.name) == 1
+            ):
+                self.names[stmt.name] = self._let_in(test, stmt.name, known)
+                found = self.of(stmt.value)
+                self.names[stmt.name] = known
+        return found
+
+    def _let_in(self, test: Expr, name: str, known: Range) -> Range:
+        """The values of `name`, a whole number, for which `test` may hold."""
+        match test:
+            case BoolOp(op="and", left=left, right=right):
+                return self._let_in(right, name, self._let_in(left, name, known))
+            case Compare(op=op, left=Name(id=tested), right=bound) if tested == name and bound.type == PY_INT:
+                return _compared(known, op, self.of(bound))
+            case _:
+                return known
 
     def _rounds(self, loop: For | While, each: Range) -> Range | None:
         """How often `loop` runs, times `each`; None where nothing bounds it."""
@@ -253,6 +282,11 @@ class Ranges:
             case "&" if a.is_natural or b.is_natural:
                 known = a if a.is_natural else b
                 return Range(0, known.high, known.reach)
+            case "&" | "|" | "^":
+                # A bit that only one has adds no more than it stood for there
+                is_natural = a.is_natural and b.is_natural
+                high = a.high + b.high if is_natural else math.inf
+                return Range(0 if is_natural else -math.inf, high, plus(a.reach, b.reach))
             case ">>" if a.is_natural:
                 return Range(0, a.high, a.reach)
             case "/" if a.is_natural and b.low > 0:
@@ -311,6 +345,18 @@ def _with_loops(block: Block, loops: tuple[For | While, ...]) -> Iterator[tuple[
 
 def _sum(a: Range, b: Range) -> Range:
     return Range(a.low + b.low, a.high + b.high, plus(a.reach, b.reach))
+
+
+def _compared(known: Range, op: str, bound: Range) -> Range:
+    """The whole numbers that may stand in the relation `op` to a `bound`."""
+    match op:
+        case "<" | "<=":
+            reach = bound.reach if known.is_natural and bound.reach is not None else known.reach
+            return Range(known.low, bound.high - (op == "<"), reach)
+        case ">" | ">=":
+            return Range(max(known.low, bound.low + (op == ">")), known.high, known.reach)
+        case _:
+            return known
 
 
 def _monomial(type_: Type) -> Counter[str]:

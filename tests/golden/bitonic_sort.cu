@@ -13,14 +13,14 @@ __global__ void sort_rows_kernel(const float* __restrict__ x, float* __restrict_
     int t = threadIdx.x;
     for (index_t i = t; i < 512; i += 256)
         row[i] = i < n ? x[r * n + i] : INFINITY;
-    int64_t run = 2;
+    int run = 2;
     while (run <= 512) {
-        int64_t distance = run / 2;
+        int distance = run / 2;
         while (distance > 0) {
             __syncthreads();
             // The first of the thread's pair: `t` with a 0 put in where the distance has its 1
             int a = 2 * t - (t & (distance - 1));
-            int64_t b = a + distance;
+            int b = a + distance;
             bool upward = (a & run) == 0;
             if ((row[a] > row[b]) == upward) {
                 float new_value = row[a];
@@ -62,7 +62,7 @@ __global__ void compare_pairs_kernel(float* __restrict__ x, index_t run, index_t
     if (t >= n / 2) return;
     index_t a = 2 * t - (t & (distance - 1));
     index_t b = a + distance;
-    bool upward = (int64_t(a) & run) == 0;
+    bool upward = (a & run) == 0;
     if ((x[a] > x[b]) == upward) {
         float new_value = x[a];
         x[a] = x[b];
@@ -73,7 +73,7 @@ __global__ void compare_pairs_kernel(float* __restrict__ x, index_t run, index_t
 cudaError_t compare_pairs_launch(
     float* x, int64_t run, int64_t distance, int64_t n, dim3 grid, dim3 block, cudaStream_t stream)
 {
-    if (std::max({std::abs(distance) + 1, std::abs(distance) + 2 * n, std::abs(run),
+    if (std::max({std::abs(distance) + 1, std::abs(distance) + 2 * n, 2 * n + std::abs(run),
             int64_t(grid.x) * block.x}) <= INT32_MAX)
         compare_pairs_kernel<int><<<grid, block, 0, stream>>>(x, run, distance, n);
     else

@@ -15,7 +15,7 @@ __global__ void scan_blocks_kernel(
     int source = 0;
     sums[source][t] = s;
     __syncthreads();
-    int64_t step = 1;
+    int step = 1;
     while (step < 256) {
         if (t >= step)
             s += sums[source][t - step];

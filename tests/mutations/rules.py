@@ -116,6 +116,8 @@ MUTATIONS: Final = (
             "kept:launch_parameters",
         ),
         ("self.bounds.append(found.reach)\n", "pass\n", "tests/test_goldens.py"),
+        ("and [*assigned_names(body)].count(stmt.name) == 1", "and True", "kept:while_bounds"),
+        ("reach = bound.reach if known.is_natural and", "reach = bound.reach if", "kept:while_bounds"),
         (
             "if isinstance(value, int) and not -(2**63) <= value < 2**64:",
             "if False:",
