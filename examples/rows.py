@@ -206,8 +206,14 @@ def main() -> None:
         torch.testing.assert_close(mine, torchs, rtol=1e-4, atol=1e-4)
     print(f"Layer norm of {x.shape[0]} rows on {device} and its gradients: as torch's")
 
-    for each in softmax, softmax_backward, layer_norm, layer_norm_backward, layer_norm_backward_weights:
-        print(each.check())
+    few, up = torch.randn(2, 3, 333, device=device)
+    weight, bias = weight.detach(), bias.detach()
+    _, mean, scale = layer_norm(few, weight, bias, 1e-5)
+    print(softmax.check(few))
+    print(softmax_backward.check(softmax(few), up))
+    print(layer_norm.check(few, weight, bias, 1e-5))
+    print(layer_norm_backward.check(few, weight, mean, scale, up))
+    print(layer_norm_backward_weights.check(few, mean, scale, up))
 
 
 if __name__ == "__main__":

@@ -46,7 +46,15 @@ cudaError_t tree_sums_launch(
     return cudaGetLastError();
 }
 
-// The sum of all; blocks add theirs in any order.
+cudaError_t tree_sums_launch(const float* x, float* out, int64_t n, int64_t blocks_, cudaStream_t stream)
+{
+    if (256 * blocks_ == 0) return cudaSuccess;
+    const dim3 block(256);
+    const dim3 grid((256 * blocks_ + block.x - 1) / block.x);
+    return tree_sums_launch(x, out, n, blocks_, grid, block, stream);
+}
+
+// The sum of all; blocks add theirs in any order. A thread adds 16 of the numbers.
 template <typename index_t>  // int, or int64_t where an extent needs it
 __global__ void warp_sums_kernel(const float* __restrict__ x, float* __restrict__ out, index_t n)
 {
@@ -73,4 +81,12 @@ cudaError_t warp_sums_launch(const float* x, float* out, int64_t n, dim3 grid, d
     else
         warp_sums_kernel<int64_t><<<grid, block, 0, stream>>>(x, out, n);
     return cudaGetLastError();
+}
+
+cudaError_t warp_sums_launch(const float* x, float* out, int64_t n, cudaStream_t stream)
+{
+    if (((n + 15) / 16) == 0) return cudaSuccess;
+    const dim3 block(256);
+    const dim3 grid(((n + 15) / 16 + block.x - 1) / block.x);
+    return warp_sums_launch(x, out, n, grid, block, stream);
 }
