@@ -279,6 +279,7 @@ WARP_CALLS: Final = frozenset(
     f"py2cu.{name}_sync" for name in ("shfl", "shfl_up", "shfl_down", "shfl_xor", "ballot", "any", "all", "match_any")
 )
 """Calls that the lanes of a warp make together."""
+_WAITING_CALLS: Final = BLOCK_VOTES | WARP_CALLS
 
 
 def is_barrier(stmt: Stmt) -> bool:
@@ -288,7 +289,7 @@ def is_barrier(stmt: Stmt) -> bool:
 
 def is_waiting_call(expr: Expr) -> bool:
     """True for a call that threads make together."""
-    return isinstance(expr, Call) and expr.function in BLOCK_VOTES | WARP_CALLS
+    return isinstance(expr, Call) and expr.function in _WAITING_CALLS
 
 
 def waits(block: Block) -> bool:
