@@ -21,7 +21,7 @@ from py2cu.builtins import ROWS
 from py2cu.folders import location
 from py2cu.ir.statements import Family
 from py2cu.targets import binding, cpu, cuda
-from py2cu.targets.arguments import MAX_WIDTH, wrapped
+from py2cu.targets.arguments import wrapped
 from py2cu.targets.helpers import helper_text
 from py2cu.targets.overloads import with_own_overloads
 from py2cu.targets.spell_statements import Line
@@ -195,16 +195,8 @@ def _is_zero(extent: str) -> str:
 
 
 def _wrapped_condition(condition: str) -> str:
-    """`    if (…)`, broken behind commas where it is long."""
-    head, *rest = f"    if ({condition})".split(", ")
-    lines = [head]
-    for piece in rest:
-        if len(lines[-1]) + len(piece) + 3 > MAX_WIDTH:
-            lines[-1] += ","
-            lines.append(f"            {piece}")
-        else:
-            lines[-1] += f", {piece}"
-    return "\n".join(lines)
+    """`    if (…)`, on as many lines as it needs."""
+    return "\n".join(wrap_line(f"    if ({condition})"))
 
 
 def _quotient(extent: str, divisor: str) -> str:

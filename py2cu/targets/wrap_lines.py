@@ -30,20 +30,20 @@ class _Break:
     indent: int  # the column at which that starts
 
 
-def wrap_line(text: str) -> list[str]:
-    """`text` on as many lines as it needs."""
+def wrap_line(text: str, hang: int = 4) -> list[str]:
+    """`text` on as many lines as it needs; what stands in no bracket goes on `hang` columns further in."""
     if len(text) <= COLUMNS:
         return [text]
-    fitting = [place for place in _breaks(text) if place.end <= COLUMNS and place.indent < place.start]
+    fitting = [place for place in _breaks(text, hang) if place.end <= COLUMNS and place.indent < place.start]
     if not fitting:
         return [text]
     best = min(fitting, key=lambda place: (place.depth, place.rank, -place.end))
-    return [text[: best.end], *wrap_line(" " * best.indent + text[best.start :])]
+    return [text[: best.end], *wrap_line(" " * best.indent + text[best.start :], 0)]
 
 
-def _breaks(text: str) -> Iterator[_Break]:
+def _breaks(text: str, hang: int) -> Iterator[_Break]:
     margin = len(text) - len(text.lstrip())
-    columns = [margin + 4]
+    columns = [margin + hang]
     for token in _TOKEN.finditer(text, margin):
         depth = len(columns) - 1
         if token["open"]:

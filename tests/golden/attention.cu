@@ -63,7 +63,7 @@ cudaError_t attention_launch(
     dim3 grid, dim3 block, cudaStream_t stream)
 {
     if (std::max({int64_t(grid.y), int64_t(block.x) + 64 * int64_t(grid.x), 32 * int64_t(d) + d * keys + keys + 96,
-            queries, d * heads * queries, d * heads * keys}) <= INT32_MAX)
+                  queries, d * heads * queries, d * heads * keys}) <= INT32_MAX)
         attention_kernel<d, int><<<grid, block, 0, stream>>>(q, k, v, out, queries, keys);
     else
         attention_kernel<d, int64_t><<<grid, block, 0, stream>>>(q, k, v, out, queries, keys);

@@ -74,7 +74,7 @@ cudaError_t compare_pairs_launch(
     float* x, int64_t run, int64_t distance, int64_t n, dim3 grid, dim3 block, cudaStream_t stream)
 {
     if (std::max({std::abs(distance) + 1, std::abs(distance) + 2 * n, 2 * n + std::abs(run),
-            int64_t(grid.x) * block.x}) <= INT32_MAX)
+                  int64_t(grid.x) * block.x}) <= INT32_MAX)
         compare_pairs_kernel<int><<<grid, block, 0, stream>>>(x, run, distance, n);
     else
         compare_pairs_kernel<int64_t><<<grid, block, 0, stream>>>(x, run, distance, n);

@@ -5,7 +5,7 @@
 
 __constant__ const float FILTER[5][5] = {{0.0f, 0.0f, -1.0f, 0.0f, 0.0f}, {0.0f, -1.0f, -2.0f, -1.0f, 0.0f},
                                          {-1.0f, -2.0f, 16.0f, -2.0f, -1.0f}, {0.0f, -1.0f, -2.0f, -1.0f, 0.0f},
-                                             {0.0f, 0.0f, -1.0f, 0.0f, 0.0f}};
+                                         {0.0f, 0.0f, -1.0f, 0.0f, 0.0f}};
 
 // The filter at every pixel; outside the picture there are zeros.
 template <typename index_t>  // int, or int64_t where an extent needs it
@@ -37,7 +37,7 @@ cudaError_t convolve_launch(
     const float* x, float* out, int64_t h, int64_t w, dim3 grid, dim3 block, cudaStream_t stream)
 {
     if (std::max({16 * int64_t(grid.y) + 20, 16 * int64_t(grid.x) + 20, int64_t(block.y) + 16 * int64_t(grid.y),
-            int64_t(block.x) + 16 * int64_t(grid.x), h * w}) <= INT32_MAX)
+                  int64_t(block.x) + 16 * int64_t(grid.x), h * w}) <= INT32_MAX)
         convolve_kernel<int><<<grid, block, 0, stream>>>(x, out, h, w);
     else
         convolve_kernel<int64_t><<<grid, block, 0, stream>>>(x, out, h, w);

@@ -43,7 +43,7 @@ cudaError_t matmul_static_launch(
     cudaStream_t stream)
 {
     if (std::max({int64_t(block.y) + 16 * int64_t(grid.y), int64_t(block.x) + 16 * int64_t(grid.x), k + 16,
-            int64_t(block.x) + k + 15, int64_t(block.y) + k + 15, h * k, k * w, h * w}) <= INT32_MAX)
+                  int64_t(block.x) + k + 15, int64_t(block.y) + k + 15, h * k, k * w, h * w}) <= INT32_MAX)
         matmul_static_kernel<int><<<grid, block, 0, stream>>>(m, n, out, h, w, k);
     else
         matmul_static_kernel<int64_t><<<grid, block, 0, stream>>>(m, n, out, h, w, k);
@@ -96,8 +96,11 @@ cudaError_t matmul_dynamic_launch(
         return cudaGetLastError();
     if (shared_bytes > 48 * 1024 && allow_shared(matmul_dynamic_kernel<int64_t>, shared_bytes) != cudaSuccess)
         return cudaGetLastError();
-    if (std::max({int64_t(grid.y) * block.y, int64_t(grid.x) * block.x, h * k, k * w,
-            h * w}) <= INT32_MAX && int64_t(block.x) + 1.0 * block.y * std::abs(tw) <= INT32_MAX && int64_t(block.x) + 1.0 * k * std::abs(tw) <= INT32_MAX && int64_t(block.y) + 1.0 * k * std::abs(tw) <= INT32_MAX && int64_t(block.x) + 1.0 * std::abs(tw) * std::abs(tw) <= INT32_MAX)
+    if (std::max({int64_t(grid.y) * block.y, int64_t(grid.x) * block.x, h * k, k * w, h * w}) <= INT32_MAX &&
+        int64_t(block.x) + 1.0 * block.y * std::abs(tw) <= INT32_MAX &&
+        int64_t(block.x) + 1.0 * k * std::abs(tw) <= INT32_MAX &&
+        int64_t(block.y) + 1.0 * k * std::abs(tw) <= INT32_MAX &&
+        int64_t(block.x) + 1.0 * std::abs(tw) * std::abs(tw) <= INT32_MAX)
         matmul_dynamic_kernel<int><<<grid, block, shared_bytes, stream>>>(m, n, out, h, w, k, tw);
     else
         matmul_dynamic_kernel<int64_t><<<grid, block, shared_bytes, stream>>>(m, n, out, h, w, k, tw);
@@ -144,8 +147,9 @@ cudaError_t matmul_template_launch(
     const float* m, const float* n, float* out, int64_t h, int64_t w, int64_t k, dim3 grid, dim3 block,
     cudaStream_t stream)
 {
-    if (std::max({int64_t(block.x) + k + int64_t(tile), int64_t(block.y) + k + int64_t(tile), h * k, k * w,
-            h * w}) <= INT32_MAX && int64_t(block.y) + 1.0 * grid.y * tile <= INT32_MAX && int64_t(block.x) + 1.0 * grid.x * tile <= INT32_MAX)
+    if (std::max({int64_t(block.x) + k + int64_t(tile), int64_t(block.y) + k + int64_t(tile), h * k, k * w, h * w}) <=
+        INT32_MAX && int64_t(block.y) + 1.0 * grid.y * tile <= INT32_MAX &&
+        int64_t(block.x) + 1.0 * grid.x * tile <= INT32_MAX)
         matmul_template_kernel<tile, int><<<grid, block, 0, stream>>>(m, n, out, h, w, k);
     else
         matmul_template_kernel<tile, int64_t><<<grid, block, 0, stream>>>(m, n, out, h, w, k);
@@ -223,7 +227,7 @@ cudaError_t matmul_registers_launch(
     cudaStream_t stream)
 {
     if (std::max({int64_t(block.y) + 64 * int64_t(grid.y), int64_t(block.x) + 64 * int64_t(grid.x), k + 16,
-            int64_t(block.x) + k + 15, int64_t(block.y) + k + 15, h, w, h * k, k * w, h * w}) <= INT32_MAX)
+                  int64_t(block.x) + k + 15, int64_t(block.y) + k + 15, h, w, h * k, k * w, h * w}) <= INT32_MAX)
         matmul_registers_kernel<int><<<grid, block, 0, stream>>>(m, n, out, h, w, k);
     else
         matmul_registers_kernel<int64_t><<<grid, block, 0, stream>>>(m, n, out, h, w, k);

@@ -30,7 +30,7 @@ template <typename T>
 cudaError_t transpose_launch(const T* x, T* out, int64_t h, int64_t w, dim3 grid, dim3 block, cudaStream_t stream)
 {
     if (std::max({32 * int64_t(grid.y) + 8, int64_t(block.x) + 32 * int64_t(grid.x), 32 * int64_t(grid.x) + 8,
-            int64_t(block.x) + 32 * int64_t(grid.y), w, h * w}) <= INT32_MAX)
+                  int64_t(block.x) + 32 * int64_t(grid.y), w, h * w}) <= INT32_MAX)
         transpose_kernel<T, int><<<grid, block, 0, stream>>>(x, out, h, w);
     else
         transpose_kernel<T, int64_t><<<grid, block, 0, stream>>>(x, out, h, w);
