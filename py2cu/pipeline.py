@@ -47,6 +47,7 @@ from py2cu.passes.place_declarations import place_declarations
 from py2cu.passes.rename import rename, spell_identifier
 from py2cu.passes.resolve_extents import resolve_extents
 from py2cu.passes.separate_dims import separate_dims
+from py2cu.passes.split_at_barriers import CannotSplit, split_at_barriers
 from py2cu.passes.split_tuples import split_tuples
 from py2cu.passes.widen_halves import widen_halves
 from py2cu.render import render
@@ -93,10 +94,9 @@ LOWERINGS: Final[tuple[Pass, ...]] = (
     everywhere(widen_halves),
     everywhere(lower_semantics),
     narrow_floats,
-    everywhere(place_declarations),
-    everywhere(bind_results),
-    everywhere(rename),
 )
+# What a target spells: where the CPU's threads work together, they are taken one after the other before.
+FINISHES: Final[tuple[Pass, ...]] = (everywhere(place_declarations), everywhere(bind_results), everywhere(rename))
 
 
 @contextlib.contextmanager
@@ -169,20 +169,53 @@ def _translate(
     )
     if reporter.failed:
         raise TranslationError(reporter.sorted)
-    families = _with_unique_structs(_with_unique_tables(_with_unique_names(families)))
+    finished = _finish(families, reporter)
     name = spell_identifier(name)
     source_name = PurePath(reporter.file.name).name
     return Translation(
         name=name,
         python_file=reporter.file.name,
-        signatures=tuple(signature_of(family) for family in families),
+        signatures=tuple(signature_of(family) for family in finished),
         notes=reporter.sorted,
         texts={
-            target: render(name, source_name, families, target)
+            target: render(name, source_name, found, target)
             for target in targets
-            if target is TargetName.CUDA or not any(map(needs_block, chain.from_iterable(families)))
+            if (found := finished if target is TargetName.CUDA else _for_cpu(families, finished, reporter)) is not None
         },
     )
+
+
+def _for_cpu(
+    families: tuple[Family, ...], finished: tuple[Family, ...], reporter: Reporter
+) -> tuple[Family, ...] | None:
+    """What the CPU target spells; None where it has no text for a kernel whose threads work together."""
+    if not any(map(needs_block, chain.from_iterable(families))):
+        return finished
+    try:
+        return _finish(
+            tuple(
+                tuple(split_at_barriers(kernel, reporter) if needs_block(kernel) else kernel for kernel in family)
+                for family in families
+            ),
+            reporter,
+        )
+    except CannotSplit:
+        return None
+
+
+def _finish(families: tuple[Family, ...], reporter: Reporter) -> tuple[Family, ...]:
+    """Lowered kernels as a target spells them: with declarations, and with names that no two share."""
+    done = []
+    for family in families:
+        members = []
+        for kernel in family:
+            for finish in FINISHES:
+                kernel = finish(kernel, reporter)
+            for each in (kernel, *kernel.functions):
+                verify(each)
+            members.append(kernel)
+        done.append(tuple(members))
+    return _with_unique_structs(_with_unique_tables(_with_unique_names(tuple(done))))
 
 
 def _with_unique_names(families: tuple[Family, ...]) -> tuple[Family, ...]:
@@ -275,8 +308,6 @@ def _lower(kernel: Kernel, local: Reporter, notes: bool) -> tuple[Kernel, Report
             kernel = note(kernel, local)
         for lower in LOWERINGS:
             kernel = lower(kernel, local)
-        for each in (kernel, *kernel.functions):
-            verify(each)
     return kernel, local
 
 

@@ -39,6 +39,8 @@ _MATH: Final = {c for row in ROWS.values() for c in row.spelling.values()} - {"m
     "sqrt",
 }
 _INCLUDES: Final = {
+    "atomic": r"std::(atomic_thread_fence|memory_order_)",
+    "vector": r"std::vector<",
     "algorithm": r"std::(max|min)\b",
     "cassert": r"\bassert\(",
     "cmath": rf"\b(INFINITY|NAN)\b|\b({'|'.join(sorted(_MATH))})\(",

@@ -32,6 +32,7 @@ from py2cu.ir.statements import (
     Continue,
     Declare,
     Delete,
+    EachThread,
     Evaluate,
     For,
     If,
@@ -183,7 +184,7 @@ def expressions(stmt: Stmt) -> tuple[Expr, ...]:
             return args
         case Reserve(start=start):
             return () if start is None else (start,)
-        case Declare() | Break() | Continue() | Delete() | Remark():
+        case EachThread() | Declare() | Break() | Continue() | Delete() | Remark():
             return ()
         case _:
             assert_never(stmt)
@@ -194,6 +195,8 @@ def blocks(stmt: Stmt) -> tuple[Block, ...]:
     match stmt:
         case If(body=body, orelse=orelse) | For(body=body, orelse=orelse) | While(body=body, orelse=orelse):
             return (body, orelse)
+        case EachThread(body=body):
+            return (body,)
         case (
             Assign()
             | Declare()
@@ -220,6 +223,8 @@ def map_blocks(stmt: Stmt, change: Callable[[Block], Block]) -> Stmt:
     match stmt:
         case If(body=body, orelse=orelse) | For(body=body, orelse=orelse) | While(body=body, orelse=orelse):
             return changed(stmt, body=change(body), orelse=change(orelse))
+        case EachThread(body=body):
+            return changed(stmt, body=change(body))
         case _:
             return stmt
 
@@ -326,6 +331,8 @@ def _rebuild_statement(stmt: Stmt, change: Callable[[Expr], Expr], change_stmt: 
             return changed(stmt, start=start, stop=stop, step=step, body=inside(body), orelse=inside(orelse))
         case While(test=test, body=body, orelse=orelse):
             return changed(stmt, test=rebuild(test, change), body=inside(body), orelse=inside(orelse))
+        case EachThread(body=body):
+            return changed(stmt, body=inside(body))
         case Return(value=value):
             return stmt if value is None else changed(stmt, value=rebuild(value, change))
         case Evaluate(call=call):

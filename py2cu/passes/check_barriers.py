@@ -10,7 +10,7 @@ loop, reaches no barrier behind.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -91,6 +91,12 @@ class _Varying:
                 case Invoke(function=key) if functions[key].result:
                     return True
         return False
+
+
+def find_varying(kernel: Kernel) -> tuple[frozenset[str], Callable[[Expr], bool]]:
+    """The names that threads of a block may disagree about, and whether they may about an expression."""
+    varying = _find_varying(kernel, {function.key: function for function in kernel.functions})
+    return frozenset(varying[""].names), lambda expr: varying[""].of(expr, varying)
 
 
 def _find_varying(kernel: Kernel, functions: Mapping[str, Kernel]) -> dict[str, _Varying]:

@@ -18,6 +18,7 @@ from py2cu.ir.statements import (
     Continue,
     Declare,
     Delete,
+    EachThread,
     Evaluate,
     For,
     If,
@@ -52,6 +53,10 @@ class Line:
 
 class Speller(ExpressionSpeller):
     """Spells one kernel's body."""
+
+    def body(self) -> Iterator[Line]:
+        """The kernel's body."""
+        yield from self.block(self.kernel.body)
 
     def block(self, block: Block, depth: int = 1) -> Iterator[Line]:
         """The statements of a block, indented; blank lines between them survive, those at its start do not."""
@@ -112,6 +117,8 @@ class Speller(ExpressionSpeller):
             case Assert(test=test, message=message):
                 said = self.junction("and", self.expr(test), string_literal(message)) if message else self.expr(test)
                 yield Line(f"{pad}assert({said.text});")
+            case EachThread():
+                raise AssertionError(f"{stmt} is the CPU's")
             case Delete() | Remark():
                 return
             case _:

@@ -1,0 +1,479 @@
+"""The threads of a block, one after the other: the body is cut at its barriers, and each thread runs a piece before any
+runs the next one. For the CPU, where a thread cannot wait.
+
+    s[t] = x[t]                      each thread: s[t] = x[t]
+    for k in range(n):               for k in range(n):
+        syncthreads()           →        each thread: v = s[t + k]
+        v = s[t + k]                     each thread: s[t] = v
+        syncthreads()
+        s[t] = v                     v is kept for each thread
+
+Loops and conditions around barriers are the block's where all threads agree about them, and so are locals that all
+compute alike. Of the others, what lives in one piece alone stays there; an index that each piece can compute for
+itself, it does; the rest is `per_thread`. Where threads may disagree, as the warps of a block around `syncwarp`, each
+keeps whether it is taking part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import takewhile
+
+from py2cu.builtins import ROWS
+from py2cu.diagnostics import Reporter
+from py2cu.dtypes import Kind
+from py2cu.ir.extents import Constant, Name
+from py2cu.ir.nodes import ArrayName, Call, Expr, Invoke, Load, Unary
+from py2cu.ir.statements import (
+    BARE,
+    Assign,
+    Block,
+    Break,
+    Continue,
+    EachThread,
+    For,
+    If,
+    Kernel,
+    Remark,
+    Reserve,
+    Return,
+    Space,
+    Stmt,
+    Store,
+    While,
+)
+from py2cu.ir.types import PY_BOOL, ArrayType, PythonType, ScalarType, ValueType
+from py2cu.ir.visit import (
+    blocks,
+    changed,
+    expressions,
+    is_barrier,
+    is_warp_barrier,
+    map_blocks,
+    names_in,
+    rebuild_block,
+    statements,
+    waits,
+    walk,
+)
+from py2cu.passes.add_index_arithmetic import INDEX, add_index_arithmetic
+from py2cu.passes.check_barriers import find_varying
+
+
+class CannotSplit(Exception):
+    """What the CPU target has no text for."""
+
+
+def split_at_barriers(kernel: Kernel, reporter: Reporter) -> Kernel:
+    """A kernel whose threads work together, without its barriers; of its locals, those `per_thread` are kept for each.
+
+    Raises:
+        CannotSplit: threads go on with the next round of a loop around a barrier at different times.
+    """
+    if any(waits(f.body) or any(b.space is Space.SHARED for b in f.buffers) for f in kernel.functions):
+        raise CannotSplit
+    kernel = _with_own_parameters(_without_indices(kernel))
+    names, varies = find_varying(kernel)
+    views = _find_own_views(kernel, varies)
+    bases = {buffer.name: buffer.base for buffer in kernel.buffers if buffer.base}
+    scalars: frozenset[str] = frozenset()
+    while True:  # where a local of the block changes, pieces are cut, which may part the mentions of others
+        cutting = _Cutting(kernel, varies, scalars, views)
+        body = cutting.whole()
+        uses = _Uses(bases)
+        uses.block(body, ())
+        found = scalars | (uses.parted & uses.assigned_openly - names - cutting.locals.keys())
+        if found == scalars:
+            break
+        scalars = found
+    types: dict[str, ValueType] = dict(kernel.locals) | cutting.locals
+    wanted = uses.parted - scalars
+    computed = uses.find_computed(wanted, {*types, *views})
+    own = [
+        *(name for name in types if name in uses.definitions),
+        *(buffer.name for buffer in kernel.buffers if buffer.space is Space.LOCAL),
+    ]
+    kept = tuple(name for name in own if name in wanted - computed.keys())
+    if not views.isdisjoint(wanted - computed.keys()):
+        raise CannotSplit
+    body = _place_computed(body, computed, types, frozenset(kept))
+    return changed(kernel, body=body, locals=tuple(types.items()), per_thread=kept)
+
+
+def _without_indices(kernel: Kernel) -> Kernel:
+    """An index kernel as a block kernel."""
+    if not kernel.indices:
+        return kernel
+    whole = add_index_arithmetic(kernel)
+    body = tuple(replace(stmt, declares=None) if isinstance(stmt, Assign) else stmt for stmt in whole.body)
+    indices = tuple((index.name, INDEX) for index in kernel.indices)
+    return changed(whole, body=body, indices=(), locals=indices + kernel.locals)
+
+
+def _with_own_parameters(kernel: Kernel) -> Kernel:
+    """The kernel with a local for each parameter that it assigns to: the threads of a block are given one parameter."""
+    assigned = {stmt.name for stmt in statements(kernel.body) if isinstance(stmt, Assign)}
+    taken = {name for name, _ in kernel.locals} | {p.name for p in kernel.parameters} | {*kernel.dims}
+    own: dict[str, str] = {}
+    types: dict[str, ScalarType] = {}
+    lead: list[Stmt] = []
+    for p in kernel.parameters:
+        if p.name in assigned and not isinstance(p.type, ArrayType):
+            own[p.name] = name = _free(f"own_{p.name}", taken)
+            types[name] = p.type
+            lead.append(Assign(name, Name(p.name, p.span, p.type), p.span))
+
+    def change(expr: Expr) -> Expr:
+        return replace(expr, id=own[expr.id]) if isinstance(expr, Name) and expr.id in own else expr
+
+    def change_stmt(stmt: Stmt) -> Block:
+        return (replace(stmt, name=own[stmt.name]) if isinstance(stmt, Assign) and stmt.name in own else stmt,)
+
+    body = (*lead, *rebuild_block(kernel.body, change, change_stmt))
+    return changed(kernel, body=body, locals=(*kernel.locals, *types.items())) if own else kernel
+
+
+def _free(name: str, taken: set[str]) -> str:
+    """`name`, or one like it that is not `taken`; it is from here on."""
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name
+
+
+def _find_own_views(kernel: Kernel, varies: Callable[[Expr], bool]) -> frozenset[str]:
+    """The views that show each thread another part, or a part of its own array."""
+    own = {buffer.name for buffer in kernel.buffers if buffer.space is Space.LOCAL}
+    views: set[str] = set()
+    for stmt in statements(kernel.body):
+        if isinstance(stmt, Reserve) and stmt.start is not None:
+            buffer = kernel.buffer(stmt.array)
+            assert buffer is not None, stmt.array
+            if varies(stmt.start) or buffer.base in own | views:
+                views.add(stmt.array)
+    return frozenset(views)
+
+
+# --- cuts -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Cutting:
+    """Cuts one kernel's body; `scalars` are the locals of the block, `locals` those that the cuts need."""
+
+    kernel: Kernel
+    varies: Callable[[Expr], bool]
+    scalars: frozenset[str]
+    views: frozenset[str]
+    locals: dict[str, ValueType] = field(default_factory=dict)
+    stays: Name | None = None  # whether a thread has not returned yet, where later pieces have to know
+    returning: int = 0  # pieces in which threads return
+
+    def whole(self) -> Block:
+        """The body in pieces."""
+        *most, last = self.block(self.kernel.body, (), in_loop=False)
+        if self.returning == (isinstance(last, EachThread) and _returns(last.body)):
+            return (*most, last)
+        self.stays = self.local("stays")
+        everyone = Assign(self.stays.id, Constant(True, type=PY_BOOL))
+        return (EachThread((everyone,)), *self.block(self.kernel.body, (self.stays,), in_loop=False))
+
+    def block(self, block: Block, masks: tuple[Name, ...], *, in_loop: bool) -> Iterator[Stmt]:
+        """What the block does, one statement after the other, for the threads that all `masks` let take part.
+
+        `in_loop`: it is in a loop of the block's.
+        """
+        piece: list[Stmt] = []
+        for stmt in block:
+            if is_barrier(stmt) or is_warp_barrier(stmt):
+                yield from self.piece(piece, masks)
+                if stmt.trivia != BARE:
+                    yield Remark(stmt.span, stmt.trivia)
+            elif self.is_block_wide(stmt, in_loop):
+                yield from self.piece(piece, masks)
+                yield map_blocks(stmt, partial(self.nested, masks, in_loop or isinstance(stmt, For | While)))
+            elif self.is_shared(stmt):
+                if _meet(stmt, piece):
+                    yield from self.piece(piece, masks)
+                yield stmt
+            elif waits((stmt,)):
+                yield from self.parted(stmt, piece, masks)
+            else:
+                piece.append(stmt)
+        yield from self.piece(piece, masks)
+
+    def nested(self, masks: tuple[Name, ...], in_loop: bool, block: Block) -> Block:
+        return tuple(self.block(block, masks, in_loop=in_loop))
+
+    def is_block_wide(self, stmt: Stmt, in_loop: bool) -> bool:
+        """True for a loop or a condition around barriers that all threads agree about, or for how one is left."""
+        match stmt:
+            case Break() | Continue():
+                return in_loop
+            case Return():
+                return waits(self.kernel.body)
+            case If(test=test, body=body, orelse=orelse):
+                leaves = any(self.is_block_wide(inner, in_loop) for inner in (*body, *orelse))
+                return (leaves or waits((stmt,))) and not self.varies(test)
+            case For() | While():
+                return waits((stmt,)) and not any(map(self.varies, expressions(stmt)))
+            case _:
+                return False
+
+    def is_shared(self, stmt: Stmt) -> bool:
+        """True for what is done once a block: a shared array made, a local of the block assigned."""
+        match stmt:
+            case Assign(name=name):
+                return name in self.scalars
+            case Reserve(array=name):
+                buffer = self.kernel.buffer(name)
+                return buffer is not None and buffer.space is Space.SHARED and name not in self.views
+            case _:
+                return False
+
+    def piece(self, piece: list[Stmt], masks: tuple[Name, ...]) -> Iterator[Stmt]:
+        """The statements gathered in `piece`, which is empty then, as what each thread runs."""
+        done, piece[:] = tuple(piece), []
+        if all(isinstance(stmt, Remark) for stmt in done):
+            yield from done
+            return
+        self.returning += _returns(done)
+        if self.stays is not None:
+            done = rebuild_block(done, lambda expr: expr, self.returned)
+        yield EachThread((*map(_leave_unless, masks), *done), span=done[0].span)
+
+    def returned(self, stmt: Stmt) -> Block:
+        """A thread that returns says so."""
+        assert self.stays is not None
+        if not isinstance(stmt, Return):
+            return (stmt,)
+        return (
+            Assign(self.stays.id, Constant(False, type=PY_BOOL), stmt.span, stmt.trivia),
+            replace(stmt, trivia=BARE),
+        )
+
+    # --- where threads part ---
+
+    def parted(self, stmt: Stmt, piece: list[Stmt], masks: tuple[Name, ...]) -> Iterator[Stmt]:
+        """A condition or a loop around barriers that threads disagree about."""
+        match stmt:
+            case If(test=test, body=body, orelse=orelse, span=span):
+                mask = self.local("takes_part")
+                piece.append(Assign(mask.id, test, span, stmt.trivia))
+                yield from self.piece(piece, masks)
+                yield from self.block(body, (*masks, mask), in_loop=False)
+                if orelse:
+                    piece.append(Assign(mask.id, Unary("not", mask, span, PY_BOOL), span))
+                    yield from self.piece(piece, masks)
+                    yield from self.block(orelse, (*masks, mask), in_loop=False)
+            case _:
+                raise CannotSplit
+
+    def local(self, name: str) -> Name:
+        """A local of the cuts' own."""
+        taken = {n for n, _ in self.kernel.locals} | {p.name for p in self.kernel.parameters} | {*self.kernel.dims}
+        name = _free(name, taken | self.locals.keys() | {b.name for b in self.kernel.buffers})
+        self.locals[name] = PY_BOOL
+        return Name(name, type=PY_BOOL)
+
+
+def _leave_unless(mask: Name) -> If:
+    return If(Unary("not", mask, type=PY_BOOL), (Return(),))
+
+
+def _returns(block: Block) -> bool:
+    return any(isinstance(stmt, Return) for stmt in statements(block))
+
+
+def _meet(stmt: Stmt, piece: list[Stmt]) -> bool:
+    """True where `stmt`, moved before `piece`, would change what either finds."""
+    others = [*statements(tuple(piece))]
+    used = set(_mentioned(stmt))
+    return any(_assigned(other) in used or _assigned(stmt) in set(_mentioned(other)) for other in others)
+
+
+def _assigned(stmt: Stmt) -> str | None:
+    """The local, or the array, that is there from `stmt` on."""
+    match stmt:
+        case Assign(name=name) | Reserve(array=name):
+            return name
+        case _:
+            return None
+
+
+def _mentioned(stmt: Stmt) -> Iterator[str]:
+    """The locals and arrays that `stmt` itself assigns or reads, its blocks left out."""
+    for expr in expressions(stmt):
+        for node in walk(expr):
+            match node:
+                case Name(id=name) | ArrayName(id=name) | Load(array=name):
+                    yield name
+    match stmt:
+        case Assign(name=name) | Reserve(array=name) | Store(array=name):
+            yield name
+
+
+# --- who needs what ---------------------------------------------------------------------------------------------------
+
+Place = tuple[int, ...]
+"""The loops of the block around a piece, and the piece, by number; 0 is the block itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Definition:
+    """An assignment, or a view made, that every thread comes by; and where."""
+
+    stmt: Assign | Reserve
+    place: Place
+
+    @property
+    def value(self) -> Expr | None:
+        return self.stmt.value if isinstance(self.stmt, Assign) else self.stmt.start
+
+
+@dataclass(slots=True)
+class _Uses:
+    """Where a body in pieces mentions what."""
+
+    bases: Mapping[str, str]  # of views
+    places: dict[str, set[Place]] = field(default_factory=dict)
+    definitions: dict[str, list[_Definition]] = field(default_factory=dict)
+    hidden: set[str] = field(default_factory=set)  # assigned in loops and conditions of a piece
+    counters: dict[str, Place] = field(default_factory=dict)  # the loop of the block that counts with it
+    count: int = 0
+
+    @property
+    def parted(self) -> set[str]:
+        """What is mentioned in more than one piece, or in one and by the block."""
+        return {name for name, places in self.places.items() if len({place[-1] for place in places}) > 1}
+
+    @property
+    def assigned_openly(self) -> set[str]:
+        return self.definitions.keys() - self.hidden
+
+    def block(self, block: Block, loops: Place) -> None:
+        for stmt in block:
+            self.count += 1
+            inner = (*loops, self.count)
+            if isinstance(stmt, EachThread):
+                self.piece(stmt.body, inner)
+                continue
+            self.mention(stmt, (*loops, 0))
+            if isinstance(stmt, For):
+                self.counters[stmt.var] = inner
+            for nested in blocks(stmt):
+                self.block(nested, inner if isinstance(stmt, For | While) else loops)
+
+    def piece(self, piece: Block, place: Place) -> None:
+        for stmt in piece:
+            self.mention(stmt, place)
+            for inner in (inner for nested in blocks(stmt) for inner in statements(nested)):
+                self.mention(inner, place)
+                self.hidden |= {_assigned(inner) or ""}
+
+    def mention(self, stmt: Stmt, place: Place) -> None:
+        for name in _mentioned(stmt):
+            self.places.setdefault(name, set()).add(place)
+        if isinstance(stmt, Reserve) and stmt.array in self.bases:
+            self.places.setdefault(self.bases[stmt.array], set()).add(place)
+        if isinstance(stmt, Assign | Reserve):
+            self.definitions.setdefault(_assigned(stmt) or "", []).append(_Definition(stmt, place))
+
+    def find_computed(self, wanted: set[str], assignable: set[str]) -> dict[str, Assign | Reserve]:
+        """Those of `wanted` that each piece can compute for itself, in the order of their definitions.
+
+        `assignable` is all that may change.
+        """
+        found: dict[str, Assign | Reserve] = {}
+        for name, (first, *more) in self.definitions.items():
+            if name not in wanted or more or name in self.hidden or not (first.place[-1] and _is_cheap(first.value)):
+                continue
+            inputs = _names_in(first.value)
+            if all(self.reaches(name, first.place, used, found.keys(), assignable) for used in inputs):
+                found[name] = first.stmt
+        return found
+
+    def reaches(self, name: str, place: Place, used: str, computed: Collection[str], assignable: set[str]) -> bool:
+        """True where `used` is, at every mention of `name`, what it was at `place`, where `name` is computed."""
+        if used in self.counters:
+            around = self.counters[used]
+        elif used not in assignable:
+            around = ()
+        elif used in computed:
+            around = place[:-1]
+        else:
+            ((only, *more), is_hidden) = self.definitions[used], used in self.hidden
+            if more or is_hidden or only.place[-1] != 0:
+                return False
+            around = only.place[:-1]
+        within = self.places[name]
+        loops = max((around, place[:-1]), key=len)
+        return place[: len(around)] == around and all(each[: len(loops)] == loops for each in within)
+
+
+def _is_cheap(value: Expr | None) -> bool:
+    """True for whole numbers and bools that a thread has at once."""
+    if value is None:
+        return False
+    is_whole = isinstance(value.type, PythonType) and value.type.kind in (Kind.INT, Kind.BOOL)
+    return is_whole and not any(
+        isinstance(node, Load | Invoke | ArrayName) or (isinstance(node, Call) and node.function in ROWS)
+        for node in walk(value)
+    )
+
+
+def _names_in(value: Expr | None) -> tuple[str, ...]:
+    return () if value is None else names_in(value)
+
+
+# --- what each piece begins with --------------------------------------------------------------------------------------
+
+
+def _place_computed(
+    body: Block, computed: Mapping[str, Assign | Reserve], types: Mapping[str, ValueType], kept: frozenset[str]
+) -> Block:
+    """The body with what is computed at the start of each piece that needs it; own arrays that are kept are declared
+    elsewhere.
+    """
+    told: set[str] = set()
+
+    def needed(piece: Block) -> Block:
+        names = {name for stmt in statements(piece) for name in _mentioned(stmt)}
+        for name, stmt in reversed(list(computed.items())):
+            if name in names:
+                names |= set(_mentioned(stmt))
+        return tuple(definition(name, stmt) for name, stmt in computed.items() if name in names)
+
+    def definition(name: str, stmt: Assign | Reserve) -> Stmt:
+        trivia = BARE if name in told else stmt.trivia
+        told.add(name)
+        stmt = replace(stmt, trivia=trivia)
+        return replace(stmt, declares=types[name]) if isinstance(stmt, Assign) else stmt
+
+    def change(stmt: Stmt) -> Block:
+        if not isinstance(stmt, EachThread):
+            return () if isinstance(stmt, Reserve) and stmt.array in kept else (map_blocks(stmt, change_all),)
+        rest = tuple(
+            stmt
+            for stmt in stmt.body
+            if _assigned(stmt) not in computed and not (isinstance(stmt, Reserve) and stmt.array in kept)
+        )
+        if all(isinstance(stmt, Remark) for stmt in rest):
+            return rest
+        leaves = sum(1 for _ in takewhile(_is_mask, rest))
+        return (replace(stmt, body=(*rest[:leaves], *needed(rest), *rest[leaves:])),)
+
+    def change_all(block: Block) -> Block:
+        return tuple(done for stmt in block for done in change(stmt))
+
+    return change_all(body)
+
+
+def _is_mask(stmt: Stmt) -> bool:
+    match stmt:
+        case If(test=Unary(op="not", operand=Name()), body=(Return(),), orelse=()):
+            return True
+        case _:
+            return False
