@@ -23,8 +23,8 @@ class Code:
 def _file(kernel: str) -> str:
     """A whole file: the imports that `kernel` needs, and `kernel`."""
     types = [name for name in ("Float32", "Int32", "UInt8", "UInt32") if f"{name}[" in kernel]
-    known = ("Constexpr", "Index", "blockDim", "blockIdx", "kernel", "local", "shared", "syncthreads", "threadIdx")
-    names = [name for name in known if name in kernel]
+    known = ("Constexpr", "Index", "atomic", "blockDim", "blockIdx", "kernel", "local", "shared", "syncthreads")
+    names = [name for name in (*known, "threadIdx") if name in kernel]
     lead = ["import numpy as np"] if "np." in kernel else []
     lead += [f"from jaxtyping import {', '.join(types)}", "from torch import Tensor"] if types else []
     return "\n".join([*lead, f"from py2cu import {', '.join(names)}", "", "", kernel.strip("\n"), ""])
@@ -314,8 +314,9 @@ _MEMORY: Final = {
         "a guard was added (a note)",
         "The grid is rounded up to whole blocks, so the last threads fall past the end. The kernel indexes an array by "
         "a global thread index without comparing it with the extent; the C++ compares it and returns. Where threads "
-        "wait for each other none may return: there each access is guarded on its own, reads past the end give 0 and "
-        "writes do nothing. Write the guard yourself to be rid of the note: the C++ stays the same.",
+        "wait for each other none may return: there each access is guarded on its own, reads past the end give 0, "
+        "writes and atomic operations do nothing. Write the guard yourself to be rid of the note: the C++ stays the "
+        "same.",
         _file(
             '@kernel\ndef f(x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):\n'
             "    i = blockIdx.x * blockDim.x + threadIdx.x\n    out[i] = x[i]"
@@ -377,6 +378,15 @@ _BARRIERS: Final = {
             "    i = blockIdx.x * blockDim.x + threadIdx.x\n    s = shared(256, np.float32)\n    if i < len(x):\n"
             "        s[threadIdx.x] = x[i]\n    syncthreads()\n    if i < len(x):\n        out[i] = s[0]"
         ),
+    ),
+    "P502": Code(
+        "an atomic operation inside an expression",
+        "It changes an element and gives what was there before, so it counts when and how often it happens, and C++ "
+        "leaves the order of operands open: it stands on a line of its own, or is all that a name is assigned. `add`, "
+        "`sub`, `min` and `max` are for whole numbers and floats, `and_`, `or_` and `xor` for whole numbers and bools, "
+        "`inc` and `dec` for unsigned ones, `exch` and `cas` for all of these.",
+        _index("if atomic.add(out, i, 1.0) < x[i]:\n    out[i] = 0.0"),
+        _index("old = atomic.add(out, i, 1.0)\nif old < x[i]:\n    out[i] = 0.0"),
     ),
 }
 

@@ -46,6 +46,7 @@ _INCLUDES: Final = {
     "cmath": rf"\b(INFINITY|NAN)\b|\b({'|'.join(sorted(_MATH))})\(",
     "cstdint": r"_t\b",
     "complex": r"(?<!cuda::)\bstd::complex<",
+    "cstring": r"\bmemcpy\(",
     "cstdio": r"\bprintf\(",
     "cuda_bf16.h": r"\b__nv_bfloat16\b",
     "cuda/std/complex": r"(?<!(\w|:))complex<|\bcuda::std::complex<",

@@ -1,14 +1,15 @@
 """The functions and constants of the language, as rows; importing the package enters them all."""
 
-from py2cu.builtins import casts, math, python
+from py2cu.builtins import casts, math, python, threads
 from py2cu.builtins.formulas import REFUSED, Formula, find_formula, ways_to_call
 from py2cu.builtins.registry import ROWS, Builtin, Rule, lookup, names, register
 
 register(math.ROWS)
 register(python.ROWS)
 register(casts.ROWS)
+register(threads.ROWS)
 
-CONSTANTS = math.CONSTANTS
+CONSTANTS = {**math.CONSTANTS, **threads.CONSTANTS}
 
 __all__ = [
     "CONSTANTS",

@@ -26,6 +26,9 @@ class Rule(enum.Enum):
     WHOLE = "whole numbers in, a Python integer out"
     PREDICATE = "a float in, a bool out"
     SAME = "numbers in, their common type out"
+    SHUFFLE = "a mask, a number and a lane in, the number of another lane out"
+    VOTE = "what a thread says in, `result` for all of them out"
+    MATCH = "a mask and a number in, `result` out"
     CAST = "one number in, `result` out"
 
 

@@ -17,7 +17,7 @@ import libcst as cst
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import BOOL, F32, F64, I64, DType, find_dtype
 from py2cu.frontend.environment import Environment
-from py2cu.frontend.scope import assigned_names
+from py2cu.frontend.scope import assigned_names, is_named
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.nodes import Expr, LaunchIndex
 from py2cu.ir.statements import Buffer, Space
@@ -57,12 +57,14 @@ class BufferReader:
     is_device: bool = False
     found: dict[str, Buffer] = field(default_factory=dict)
     starts: dict[str, Expr] = field(default_factory=dict)  # where each view begins in what it shows
+    _hidden: set[str] = field(default_factory=set)  # names of extents that are locals here
     _definitions: dict[str, cst.BaseExpression] = field(default_factory=dict)  # of locals that are assigned once
 
     def read(self, body: Iterable[cst.CSTNode]) -> dict[str, Buffer]:
         """The arrays that the statements of `body` reserve, by name."""
         body = tuple(body)
         count = Counter(assigned_names(body))
+        self._hidden.update(count.keys() - self._restated(body))
         targets = [pair for line in body if isinstance(line, cst.SimpleStatementLine) for pair in _targets(line)]
         self._definitions.update({target.value: value for target, value in targets if count[target.value] == 1})
         for target, value in targets:
@@ -76,6 +78,20 @@ class BufferReader:
                 ) if base in self.found and self.found[base].space is Space.SHARED:
                     self._read_view(self.found[base], bounds, target)
         return self.found
+
+    def _restated(self, body: Iterable[cst.CSTNode]) -> set[str]:
+        """The names that `h, w = x.shape` gives the extents which the annotation of `x` calls so."""
+        found: set[str] = set()
+        for line in body:
+            for statement in line.body if isinstance(line, cst.SimpleStatementLine) else ():
+                match statement:
+                    case cst.Assign(
+                        targets=[cst.AssignTarget(target=cst.Tuple(elements=names))],
+                        value=cst.Attribute(value=cst.Name(value=array), attr=cst.Name(value="shape")),
+                    ) if array in self.arrays:
+                        pairs = zip(names, self.arrays[array].dims, strict=False)
+                        found |= {d.id for n, d in pairs if isinstance(d, Name) and is_named(n.value, d.id)}
+        return found
 
     def _read_call(self, call: cst.Call, target: cst.Name, space: Space) -> Buffer:
         """What `local(shape, dtype)` makes; something harmless, and a diagnostic, where that is not to be told."""
@@ -206,7 +222,7 @@ class BufferReader:
             case cst.Name(value=name) if name in self._definitions:
                 value = self._extent(self._definitions[name], space)
                 return Name(name, span) if value is not None and is_bound else value
-            case cst.Name(value=name) if name in self.extents:
+            case cst.Name(value=name) if name in self.extents - self._hidden:
                 return Name(name, span, PY_INT)
             case cst.Attribute(value=owner, attr=cst.Name(value="x" | "y" | "z" as axis)) if (
                 launched := self._launched(owner)

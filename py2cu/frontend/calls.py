@@ -11,18 +11,20 @@ from typing import Final
 import libcst as cst
 
 from py2cu import builtins
+from py2cu.builtins.atomics import ATOMICS
 from py2cu.frontend.buffers import EXAMPLES, MAKERS
 from py2cu.frontend.formulas import expand
 from py2cu.frontend.scope import Scope, source_text
 from py2cu.frontend.tables import Read
 from py2cu.ir.extents import Constant
-from py2cu.ir.nodes import ArrayName, Call, Expr, Extent, Invoke
+from py2cu.ir.nodes import ArrayName, Atomic, Call, Expr, Extent, Invoke
 from py2cu.ir.statements import Sync
 from py2cu.nearest import nearest
 
 SYNCS: Final = {"syncthreads": 0, "syncwarp": 1, "threadfence": 0, "threadfence_block": 0, "threadfence_system": 0}
 """Barriers and fences, and how many arguments each takes at most."""
 _LIBRARIES: Final = frozenset(["py2cu", "py2cu.vocabulary", "numba.cuda"])
+_ATOMIC_LIBRARIES: Final = frozenset(["py2cu.atomic", "py2cu.vocabulary.atomic", "numba.cuda.atomic"])
 _FUNCTIONS: Final = "they have the functions of `math`, abs, min, max, round, int, float, bool, len and dtype casts"
 
 
@@ -97,6 +99,38 @@ class CallReader:
         values = {name: self.read(arg.value) for name, arg in given.items()}
         return expand(formula, values, self.scope.span_of(node))
 
+    def is_atomic(self, node: cst.Call) -> bool:
+        """True for a call of `atomic.add` or its kin."""
+        return self._atomic_operation(node) is not None
+
+    def _atomic_operation(self, node: cst.Call) -> str | None:
+        library, _, op = (self.meaning(node.func) or "").rpartition(".")
+        op = op if op in ATOMICS else f"{op}_"
+        return op if library in _ATOMIC_LIBRARIES and op in ATOMICS else None
+
+    def read_atomic(self, node: cst.Call) -> Atomic | None:
+        """An atomic operation: an array, an index or a tuple of them, and values; None, and a diagnostic, for less."""
+        op = self._atomic_operation(node)
+        assert op is not None
+        count = 2 + ATOMICS[op].values
+        if len(node.args) != count or any(arg.keyword or arg.star for arg in node.args):
+            values = ", ".join(("compare", "value")[-ATOMICS[op].values :])
+            what = f"`atomic.{op}` takes an array, an index and {'two values' if count == 4 else 'a value'}"
+            self.scope.error("P105", what, node, f"`atomic.{op}(x, i, {values})`")
+            return None
+        array, index, *values_ = (arg.value for arg in node.args)
+        if not isinstance(array, cst.Name) or array.value not in self.scope.arrays:
+            self.scope.error("P105", "the first argument is an array", array, f"`atomic.{op}(x, i, …)`")
+            return None
+        items = [element.value for element in index.elements] if isinstance(index, cst.Tuple) else [index]
+        rank = len(self.scope.arrays[array.value].dims)
+        if len(items) != rank:
+            what = f"`{array.value}` takes {rank} {'index' if rank == 1 else 'indices'}, not {len(items)}"
+            self.scope.error("P401", what, index, f"`({', '.join('ijklmnop'[:rank])})`")
+            return None
+        indices = tuple(map(self.read, items))
+        return Atomic(op, array.value, indices, tuple(map(self.read, values_)), self.scope.span_of(node))
+
     def read_sync(self, node: cst.Call) -> Sync | None:
         """A barrier or a fence; None for any other call."""
         function = self._sync_function(node)
@@ -146,6 +180,9 @@ class CallReader:
             case _ if (space := MAKERS.get(qualified or "")) is not None:
                 hint = f"`{EXAMPLES[space]}` outside loops and branches, once"
                 self.scope.error("P408", f"a {space.value} array is made on a line of its own", node, hint)
+            case _ if self.is_atomic(node):
+                what = "an atomic operation stands on a line of its own, or is all that a name is assigned"
+                self.scope.error("P502", what, node, "`old = atomic.add(x, i, v)`, then compute with `old`")
             case _ if (function := self._sync_function(node)) is not None:
                 self.scope.error("P103", f"`{function}` has no value", node, "call it on a line of its own")
             case _ if ways := builtins.ways_to_call(qualified or ""):

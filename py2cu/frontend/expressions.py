@@ -12,6 +12,7 @@ from typing import Final
 import libcst as cst
 
 from py2cu import builtins
+from py2cu.builtins import threads
 from py2cu.frontend.calls import CallReader
 from py2cu.frontend.scope import Scope, source_text
 from py2cu.frontend.tables import read_lookup
@@ -57,6 +58,7 @@ _INSTEAD: Final[dict[type[cst.BaseExpression], str]] = {
     cst.Dict: "use an array parameter", cst.Set: "compare one by one: `a == b or a == c`",
 }  # fmt: skip
 _NUMBERS_ONLY: Final = "a kernel computes with numbers and elements of arrays"
+_LANE: Final = frozenset(builtins.ROWS[threads.LANE].names)
 _AXES: Final = ("x", "y", "z")
 
 
@@ -111,6 +113,8 @@ class ExpressionReader:
     def read_whole(self, node: cst.BaseExpression) -> Expr:
         """What is returned, or assigned to a name: a number, or a tuple of numbers."""
         match node:
+            case cst.Call() if self.calls.is_atomic(node):
+                return self.calls.read_atomic(node) or Constant(0, self.scope.span_of(node))
             case cst.Tuple(elements=[_, *_] as elements) if not any(map(is_starred, elements)):
                 return Tuple(tuple(self.read(element.value) for element in elements), self.scope.span_of(node))
             case _:
@@ -164,6 +168,8 @@ class ExpressionReader:
         """A name from around the kernel: a constant of `math` or of the module."""
         span = self.scope.span_of(node)
         qualified = self.scope.environment.qualify(node)
+        if qualified in _LANE:
+            return Call(threads.LANE, (), span)
         if qualified in builtins.CONSTANTS:
             return Constant(builtins.CONSTANTS[qualified], span)
         constant = self.scope.environment.constant(node)

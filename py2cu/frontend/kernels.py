@@ -22,7 +22,7 @@ from py2cu.frontend.environment import Environment, all_parameters
 from py2cu.frontend.expressions import ExpressionReader
 from py2cu.frontend.functions import FunctionReader
 from py2cu.frontend.reader import KernelSource, Module
-from py2cu.frontend.scope import Scope, assigned_names, launch_object
+from py2cu.frontend.scope import Scope, assigned_names, is_named, launch_object
 from py2cu.frontend.siblings import Siblings
 from py2cu.frontend.statements import StatementReader
 from py2cu.ir.extents import (
@@ -361,7 +361,3 @@ def _subscripts(node: cst.CSTNode) -> Iterator[cst.Subscript]:
         yield node
     for child in node.children:
         yield from _subscripts(child)
-
-
-def is_named(node: cst.BaseExpression, name: str) -> bool:
-    return isinstance(node, cst.Name) and node.value == name

@@ -124,6 +124,10 @@ class Scope:
         self.error("P201", f"unknown name `{node.value}`", node, hint)
 
 
+def is_named(node: cst.BaseExpression, name: str) -> bool:
+    return isinstance(node, cst.Name) and node.value == name
+
+
 def source_text(node: cst.CSTNode) -> str:
     """`node` as it is written."""
     return cst.Module([]).code_for_node(node)

@@ -133,6 +133,9 @@ class StatementReader:
             case cst.Expr(value=cst.Call() as call) if self.expressions.calls.is_invoke(call):
                 invoke = self.expressions.calls.read_invoke(call)
                 return () if invoke is None else (Evaluate(invoke, span),)
+            case cst.Expr(value=cst.Call() as call) if self.expressions.calls.is_atomic(call):
+                atomic = self.expressions.calls.read_atomic(call)
+                return () if atomic is None else (Evaluate(atomic, span),)
             case cst.Expr(value=cst.Call() as call) if (sync := self.expressions.calls.read_sync(call)) is not None:
                 return (sync,)
             case cst.Expr(value=cst.Call() as call) if self.expressions.calls.meaning(call.func) == "builtins.print":

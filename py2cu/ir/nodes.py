@@ -115,6 +115,18 @@ class Load:
 
 
 @dataclass(frozen=True, slots=True)
+class Atomic:
+    """`atomic.add(array, indices, value)`: its value is the element before. A statement, or all that one assigns."""
+
+    op: str  # the key of its row in `py2cu/builtins/atomics.py`
+    array: str
+    indices: tuple[Expr, ...]
+    values: tuple[Expr, ...]
+    span: Span = place()
+    type: Type = UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
 class Convert:
     """`value` as another type: explicit where the user wrote the cast, implicit where promotion asked for it."""
 
@@ -147,5 +159,5 @@ class Item:
 
 Expr = (
     Constant | Name | LaunchIndex | Extent | Unary | Binary | Compare | BoolOp | Select | Call | Invoke | ArrayName
-    | Load | Convert | Tuple | Item
+    | Load | Atomic | Convert | Tuple | Item
 )  # fmt: skip

@@ -9,6 +9,7 @@ from py2cu.dtypes import DType, TypeVariable
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.nodes import (
     ArrayName,
+    Atomic,
     BoolOp,
     Call,
     Compare,
@@ -150,6 +151,9 @@ def print_expr(expr: Expr, typed: bool = False) -> str:
             return f"{function}({', '.join(print_expr(arg, typed) for arg in args)}){suffix}"
         case Load(array=array, indices=indices):
             return f"{array}[{', '.join(print_expr(index) for index in indices)}]{suffix}"
+        case Atomic(op=op, array=array, indices=indices, values=values):
+            place = f"{array}[{', '.join(map(print_expr, indices))}]"
+            return f"atomic.{op}({', '.join((place, *(print_expr(value, typed) for value in values)))}){suffix}"
         case Convert(value=value, type=type_):
             return f"{type_}({print_expr(value, typed)})"
         case Tuple(items=items):

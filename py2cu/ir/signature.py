@@ -69,7 +69,8 @@ class Signature:
     from_end: tuple[FromEnd, ...] = ()  # negative constant indices: compiled code counts no others from the end
     reserved: tuple[tuple[int, str], ...] = ()  # the lines that make arrays of a thread's own, and their names
     block_parameters: tuple[BlockParameter, ...] = ()  # behind the launch objects: shared memory, and a barrier
-    has_barrier: bool = False  # so that no thread stops at a guard: past it, reads give zero and writes do nothing
+    has_barrier: bool = False  # so that no thread stops at a guard: past it, reads give zero, writes do nothing,
+    guarded_lines: tuple[int, ...] = ()  # nor do atomic operations and calls in these lines
     instances: tuple[Signature, ...] = ()  # of a generic kernel: for every dtype that it takes
 
     def instance(self, arguments: Mapping[str, Any]) -> Signature:
@@ -198,6 +199,7 @@ def _signature(kernel: Kernel) -> Signature:
         reserved=tuple((b.span.line, b.name) for each in functions for b in each.buffers if b.is_made),
         block_parameters=kernel.block_parameters,
         has_barrier=has_barrier(kernel),
+        guarded_lines=kernel.guarded_lines,
     )
 
 

@@ -10,7 +10,7 @@ from py2cu.diagnostics import Elsewhere
 from py2cu.dtypes import DType, TypeVariable
 from py2cu.ir.extents import BlockParameter, Constexpr, FromEnd, Guard, IndexParameter, Name, Parameter, place
 from py2cu.ir.intervals import Range
-from py2cu.ir.nodes import ArrayName, Expr, Invoke
+from py2cu.ir.nodes import ArrayName, Atomic, Expr, Invoke
 from py2cu.ir.types import PY_INT, ArrayType, ElementType, ScalarType, ValueType
 from py2cu.source import Span
 
@@ -148,9 +148,9 @@ class Return:
 
 @dataclass(frozen=True, slots=True)
 class Evaluate:
-    """A call of a device function for what it does to its arrays."""
+    """A call of a device function for what it does to its arrays, or an atomic operation whose result is not used."""
 
-    call: Invoke
+    call: Invoke | Atomic
     span: Span = place()
     trivia: Trivia = _trivia()
 
@@ -347,6 +347,7 @@ class Kernel:
     buffers: tuple[Buffer, ...] = ()
     locals: tuple[tuple[str, ValueType], ...] = ()  # set by infer_types
     guards: tuple[Guard, ...] = ()  # set by add_guards
+    guarded_lines: tuple[int, ...] = ()  # set by add_guards: where atomic operations past the end do nothing
     from_end: tuple[FromEnd, ...] = ()  # of tables; flatten_subscripts adds those of the other arrays
     bounds: tuple[Bound, ...] = ()  # set by choose_widths: all must fit an int for the 32-bit instantiation
     narrowed: tuple[tuple[str, ElementType], ...] = ()  # set by narrow_floats

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from py2cu.diagnostics import InternalError
 from py2cu.ir.extents import Binary
-from py2cu.ir.nodes import Extent, Item, Load
+from py2cu.ir.nodes import Atomic, Extent, Item, Load
 from py2cu.ir.statements import Assign, Evaluate, For, Kernel, Store, While
 from py2cu.ir.types import UNKNOWN
 from py2cu.ir.visit import all_expressions, statements
@@ -26,8 +26,8 @@ def verify(kernel: Kernel) -> None:
             raise InternalError("an item of a tuple has no field", node.span)
         if isinstance(node, Binary) and node.op in ("//", "**"):
             raise InternalError(f"`{node.op}` was not lowered", node.span)
-        if isinstance(node, Load) and len(node.indices) != 1 and not kernel.has_rank(node.array):
-            raise InternalError("a load was not flattened", node.span)
+        if isinstance(node, Load | Atomic) and len(node.indices) != 1 and not kernel.has_rank(node.array):
+            raise InternalError("an access was not flattened", node.span)
     names = {name for name, _ in kernel.locals} | {p.name for p in kernel.parameters}
     for stmt in statements(kernel.body):
         if isinstance(stmt, Store) and len(stmt.indices) != 1 and not kernel.has_rank(stmt.array):

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar, assert_never
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.nodes import (
     ArrayName,
+    Atomic,
     BoolOp,
     Call,
     Compare,
@@ -66,6 +67,8 @@ def children(expr: Expr) -> tuple[Expr, ...]:
             return args
         case Load(indices=indices):
             return indices
+        case Atomic(indices=indices, values=values):
+            return (*indices, *values)
         case Convert(value=value) | Item(value=value):
             return (value,)
         case Tuple(items=items):
@@ -129,6 +132,8 @@ def map_children(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
             return changed(expr, args=map_all(args, change))
         case Load(indices=indices):
             return changed(expr, indices=map_all(indices, change))
+        case Atomic(indices=indices, values=values):
+            return changed(expr, indices=map_all(indices, change), values=map_all(values, change))
         case Convert(value=value) | Item(value=value):
             return changed(expr, value=change(value))
         case Tuple(items=items):
@@ -260,6 +265,12 @@ def called_functions(block: Block) -> tuple[str, ...]:
 
 BARRIERS: Final = frozenset(["syncthreads"])
 """What all threads of a block wait at; none of them may leave before the others are there."""
+BLOCK_VOTES: Final = frozenset(f"py2cu.syncthreads_{how}" for how in ("count", "and", "or"))
+"""Calls that are such barriers, too: all threads get the same from them."""
+WARP_CALLS: Final = frozenset(
+    f"py2cu.{name}_sync" for name in ("shfl", "shfl_up", "shfl_down", "shfl_xor", "ballot", "any", "all", "match_any")
+)
+"""Calls that the lanes of a warp make together."""
 
 
 def is_barrier(stmt: Stmt) -> bool:
@@ -267,14 +278,25 @@ def is_barrier(stmt: Stmt) -> bool:
     return isinstance(stmt, Sync) and stmt.function in BARRIERS
 
 
-def is_warp_barrier(stmt: Stmt) -> bool:
-    """True for a statement at which the threads of a warp wait for each other."""
-    return isinstance(stmt, Sync) and stmt.function == "syncwarp"
+def is_waiting_call(expr: Expr) -> bool:
+    """True for a call that threads make together."""
+    return isinstance(expr, Call) and expr.function in BLOCK_VOTES | WARP_CALLS
 
 
 def waits(block: Block) -> bool:
     """True where threads wait for each other under `block`, be it for those of their warp alone."""
-    return any(is_barrier(stmt) or is_warp_barrier(stmt) for stmt in statements(block))
+    syncs = (stmt.function for stmt in statements(block) if isinstance(stmt, Sync))
+    return any(f in BARRIERS or f == "syncwarp" for f in syncs) or any(map(is_waiting_call, all_expressions(block)))
+
+
+def waiting_functions(kernel: Kernel) -> frozenset[str]:
+    """The keys of the device functions in which threads wait, by themselves or in others that they call."""
+    found = {function.key for function in kernel.functions if waits(function.body)}
+    while True:
+        more = {f.key for f in kernel.functions if not found.isdisjoint(called_functions(f.body))}
+        if more <= found:
+            return frozenset(found)
+        found |= more
 
 
 def has_barrier(kernel: Kernel) -> bool:
@@ -337,7 +359,7 @@ def _rebuild_statement(stmt: Stmt, change: Callable[[Expr], Expr], change_stmt: 
             return stmt if value is None else changed(stmt, value=rebuild(value, change))
         case Evaluate(call=call):
             rebuilt = rebuild(call, change)
-            assert isinstance(rebuilt, Invoke)
+            assert isinstance(rebuilt, Invoke | Atomic)
             return changed(stmt, call=rebuilt)
         case Sync(args=args):
             return changed(stmt, args=_rebuild_all(args, change))

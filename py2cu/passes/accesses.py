@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from py2cu.ir.extents import Binary, Constant, Name
-from py2cu.ir.nodes import ArrayName, BoolOp, Compare, Expr, Invoke, Load, Select, Unary
+from py2cu.ir.nodes import ArrayName, Atomic, BoolOp, Compare, Expr, Invoke, Load, Select, Unary
 from py2cu.ir.statements import (
     Assert,
     Block,
@@ -162,7 +162,9 @@ class _Finder:
             case _:
                 for child in children(expr):
                     yield from self.expression(child, limits)
-                if isinstance(expr, Load):
+                if isinstance(expr, Atomic) and self.caller.buffer(expr.array) is not None:
+                    yield Access(Place(), limits, expr.span)  # it counts who comes here
+                if isinstance(expr, Load | Atomic):
                     yield from self.element(expr.array, expr.indices, limits, expr.span)
                 if isinstance(expr, Invoke):
                     yield from self.call(expr, limits)

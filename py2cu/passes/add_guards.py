@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 
 from py2cu.diagnostics import Reporter
 from py2cu.ir.extents import Binary, Guard, IndexParameter, Name, constant_extent
-from py2cu.ir.nodes import BoolOp, Compare, Expr, Invoke, LaunchIndex
+from py2cu.ir.nodes import Atomic, BoolOp, Compare, Expr, Invoke, LaunchIndex
 from py2cu.ir.printer import print_expr
 from py2cu.ir.statements import (
     Assert,
@@ -33,10 +33,18 @@ from py2cu.ir.statements import (
     Store,
 )
 from py2cu.ir.types import PY_INT, ElementType
-from py2cu.ir.visit import all_expressions, assigned_names, called_functions, has_barrier, names_in, statements
+from py2cu.ir.visit import (
+    all_expressions,
+    assigned_names,
+    called_functions,
+    has_barrier,
+    names_in,
+    statements,
+    waiting_functions,
+)
 from py2cu.options import DEFAULT_BLOCKS
 from py2cu.passes.accesses import Access, Limit, find_accesses
-from py2cu.passes.guard_accesses import as_limit, depending, guard_accesses
+from py2cu.passes.guard_accesses import as_limit, depending, find_acting, guard_accesses
 from py2cu.source import Span
 
 AXES = "xyz"
@@ -46,7 +54,7 @@ _EFFECTS = {Store: "an array was written", Print: "something was printed", Asser
 def add_guards(kernel: Kernel, reporter: Reporter) -> Kernel:
     """The kernel with the guards that it lacks; `guards` lists them, and every one is noted in a block kernel."""
     if kernel.indices:
-        return _guard_indices(kernel)
+        return _guard_indices(kernel, reporter)
     globals_ = find_global_indices(kernel)
     accesses = find_accesses(kernel)
     kernel = _infer_size(kernel, globals_, accesses)
@@ -54,7 +62,7 @@ def add_guards(kernel: Kernel, reporter: Reporter) -> Kernel:
     if not missing:
         return kernel
     if has_barrier(kernel):
-        return _guard_each(kernel, missing, reporter)
+        return _guard_each(kernel, accesses, missing, reporter)
     place = max(_position(kernel.body, guard.index) for guard in missing)
     first = missing[0]
     done = next(_effects(kernel, kernel.body[: place + 1]), None)
@@ -88,7 +96,7 @@ def _leave_past(limits: list[tuple[Expr, Expr]]) -> If:
     return If(test, (Return(),))
 
 
-def _guard_indices(kernel: Kernel) -> Kernel:
+def _guard_indices(kernel: Kernel, reporter: Reporter) -> Kernel:
     """A guard for every index that the kernel does not compare with its own extent before each access."""
     accesses = find_accesses(kernel)
 
@@ -97,13 +105,14 @@ def _guard_indices(kernel: Kernel) -> Kernel:
         return bool(accesses) and all(limit in access.limits for access in accesses)
 
     if has_barrier(kernel):
-        return _guard_elements(kernel, accesses)
+        return _guard_elements(kernel, accesses, reporter)
     guards = tuple(Guard(i.name, i.extent, i.axis) for i in kernel.indices if not is_guarded(i))
     return replace(kernel, guards=guards)
 
 
-def _guard_elements(kernel: Kernel, accesses: tuple[Access, ...]) -> Kernel:
+def _guard_elements(kernel: Kernel, accesses: tuple[Access, ...], reporter: Reporter) -> Kernel:
     """An index kernel with every access that its indices lead to under their limits."""
+    acting = find_acting(kernel)
     calls = {node.span: node for node in all_expressions(kernel.body) if isinstance(node, Invoke)}
     needed: dict[Span, tuple[Limit, ...]] = {}
     guards: list[Guard] = []
@@ -111,29 +120,48 @@ def _guard_elements(kernel: Kernel, accesses: tuple[Access, ...]) -> Kernel:
         limit = as_limit(index.name, index.extent)
         names = depending(kernel.body, index.name)
         for access in accesses:
-            reached = access.place.index or calls.get(access.span)
+            reached = acting.get(access.span) or access.place.index or calls.get(access.span)
             if reached is None or limit in access.limits or names.isdisjoint(names_in(reached)):
                 continue
             if limit not in needed.get(access.span, ()):
                 needed[access.span] = (*needed.get(access.span, ()), limit)
         if any(limit in limits for limits in needed.values()):
             guards.append(Guard(index.name, index.extent, index.axis))
-    return guard_accesses(replace(kernel, guards=tuple(guards)), needed)
+    return guard_accesses(replace(kernel, guards=tuple(guards)), _but_waiting(kernel, needed, reporter))
 
 
-def _guard_each(kernel: Kernel, missing: list[_Missing], reporter: Reporter) -> Kernel:
+def _but_waiting(
+    kernel: Kernel, needed: dict[Span, tuple[Limit, ...]], reporter: Reporter
+) -> dict[Span, tuple[Limit, ...]]:
+    """`needed` without calls of functions in which threads wait, which no guard may hold; they are refused."""
+    waiting = waiting_functions(kernel)
+    names = {function.key: function.name for function in kernel.functions}
+    calls = (node for node in all_expressions(kernel.body) if isinstance(node, Invoke) and node.function in waiting)
+    for call in calls:
+        if needed.pop(call.span, ()):
+            message = f"threads wait in `{names[call.function]}`, so those past the end call it too"
+            reporter.error("P405", message, call.span, "compare the index inside of it before each access")
+    return needed
+
+
+def _guard_each(kernel: Kernel, accesses: tuple[Access, ...], missing: list[_Missing], reporter: Reporter) -> Kernel:
     """A block kernel with every access that lacks a guard under one of its own."""
     needed: dict[Span, tuple[Limit, ...]] = {}
+    acting = find_acting(kernel)
     for item in missing:
-        for span in item.spans:
+        names = depending(kernel.body, item.index.id) if isinstance(item.index, Name) else frozenset()
+        counting = (
+            access.span for access in accesses
+            if access.span in acting and Limit(item.index, None) not in access.limits
+            and not names.isdisjoint(names_in(acting[access.span]))
+        )  # fmt: skip
+        for span in dict.fromkeys((*item.spans, *counting)):
             needed[span] = (*needed.get(span, ()), Limit(item.index, item.extent))
         index, extent = print_expr(item.index), print_expr(item.extent)
-        reporter.note(
-            "P406", f"`{index}` may pass the end: where it does, reads give 0 and writes do nothing", item.span,
-            f"write `if {index} < {extent}:` yourself, or leave it",
-        )  # fmt: skip
+        what = f"`{index}` may pass the end: where it does, reads give 0, writes and atomics do nothing"
+        reporter.note("P406", what, item.span, f"write `if {index} < {extent}:` yourself, or leave it")
     guards = tuple(Guard(print_expr(item.index), item.extent, item.axis) for item in missing)
-    return guard_accesses(replace(kernel, guards=guards), needed)
+    return guard_accesses(replace(kernel, guards=guards), _but_waiting(kernel, needed, reporter))
 
 
 def _effects(kernel: Kernel, block: Block) -> Iterator[str]:
@@ -145,6 +173,9 @@ def _effects(kernel: Kernel, block: Block) -> Iterator[str]:
         for stmt in statements(block):
             if type(stmt) in _EFFECTS and not (isinstance(stmt, Store) and caller.buffer(stmt.array)):
                 yield _EFFECTS[type(stmt)]
+        for node in all_expressions(block):
+            if isinstance(node, Atomic) and not caller.buffer(node.array):
+                yield _EFFECTS[Store]
         called = [functions.pop(key) for key in called_functions(block) if key in functions]
         waiting += [(function, function.body) for function in called]
 

@@ -11,7 +11,7 @@ from typing import assert_never
 
 from py2cu.diagnostics import Related, Reporter
 from py2cu.ir.extents import Constant, Name
-from py2cu.ir.nodes import ArrayName, Load
+from py2cu.ir.nodes import ArrayName, Atomic, Load
 from py2cu.ir.statements import (
     Assert,
     Assign,
@@ -93,7 +93,7 @@ class _Flow:
         for expr in expressions(stmt):
             for node in walk(expr):
                 match node:
-                    case Name(id=name) | ArrayName(id=name) | Load(array=name):
+                    case Name(id=name) | ArrayName(id=name) | Load(array=name) | Atomic(array=name):
                         self.check_read(name, node.span, bound)
         match stmt:
             case Assign(name=name) | Reserve(array=name):

@@ -10,13 +10,14 @@ loop, reaches no barrier behind.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeGuard
 
+from py2cu.builtins import ROWS, Rule
 from py2cu.diagnostics import Related, Reporter
 from py2cu.ir.extents import Name, Role
-from py2cu.ir.nodes import ArrayName, Expr, Invoke, LaunchIndex, Load
+from py2cu.ir.nodes import ArrayName, Atomic, BoolOp, Call, Expr, Invoke, LaunchIndex, Load, Select
 from py2cu.ir.statements import (
     Assign,
     Block,
@@ -32,15 +33,17 @@ from py2cu.ir.statements import (
     Sync,
     While,
 )
-from py2cu.ir.visit import all_expressions, expressions, is_barrier, statements, walk
+from py2cu.ir.visit import BLOCK_VOTES, all_expressions, children, expressions, is_barrier, statements
 from py2cu.source import Span
+
+_OF_LANES: Final = (Rule.SHUFFLE, Rule.VOTE, Rule.MATCH)
 
 
 def check_barriers(kernel: Kernel, reporter: Reporter) -> Kernel:
     """Report barriers under conditions that vary by thread; the kernel is unchanged."""
     functions = {function.key: function for function in kernel.functions}
     waiting = _waiting(functions)
-    if not any(is_barrier(stmt) for each in (kernel, *kernel.functions) for stmt in statements(each.body)):
+    if not any(_has_barrier(each.body) for each in (kernel, *kernel.functions)):
         return kernel
     varying = _find_varying(kernel, functions)
     for each in (kernel, *kernel.functions):
@@ -51,12 +54,20 @@ def check_barriers(kernel: Kernel, reporter: Reporter) -> Kernel:
 
 def _waiting(functions: Mapping[str, Kernel]) -> frozenset[str]:
     """The device functions in which threads wait for each other, by themselves or in others that they call."""
-    found = {key for key, function in functions.items() if any(map(is_barrier, statements(function.body)))}
+    found = {key for key, function in functions.items() if _has_barrier(function.body)}
     while True:
         more = {key for key, function in functions.items() if not found.isdisjoint(_called(function.body))}
         if more <= found:
             return frozenset(found)
         found |= more
+
+
+def _has_barrier(block: Block) -> bool:
+    return any(map(is_barrier, statements(block))) or any(map(_is_vote, all_expressions(block)))
+
+
+def _is_vote(node: Expr) -> TypeGuard[Call]:
+    return isinstance(node, Call) and node.function in BLOCK_VOTES
 
 
 def _called(block: Block) -> set[str]:
@@ -82,15 +93,19 @@ class _Varying:
 
     def of(self, expr: Expr, functions: Mapping[str, _Varying]) -> bool:
         """True where threads of a block may disagree about `expr`."""
-        for node in walk(expr):
-            match node:
-                case LaunchIndex(object="threadIdx"):
-                    return True
-                case Name(id=name) | Load(array=name) | ArrayName(id=name) if name in self.names:
-                    return True
-                case Invoke(function=key) if functions[key].result:
-                    return True
-        return False
+        match expr:
+            case LaunchIndex(object="threadIdx") | Atomic():
+                return True
+            case Name(id=name) | Load(array=name) | ArrayName(id=name) if name in self.names:
+                return True
+            case Invoke(function=key) if functions[key].result:
+                return True
+            case Call(function=function) if function in BLOCK_VOTES:
+                return False
+            case Call(function=function) if function in ROWS and ROWS[function].rule in _OF_LANES:
+                return True
+            case _:
+                return any(self.of(child, functions) for child in children(expr))
 
 
 def find_varying(kernel: Kernel) -> tuple[frozenset[str], Callable[[Expr], bool]]:
@@ -117,7 +132,8 @@ def _find_varying(kernel: Kernel, functions: Mapping[str, Kernel]) -> dict[str, 
 def _written(caller: Kernel) -> set[str]:
     """Arrays whose elements may change while threads read them: what is written, and the function's own."""
     own = {buffer.name for buffer in caller.buffers if buffer.space is not Space.CONSTANT}
-    stored = {stmt.array for stmt in statements(caller.body) if isinstance(stmt, Store)}
+    stored = {node.array for node in all_expressions(caller.body) if isinstance(node, Atomic)}
+    stored |= {stmt.array for stmt in statements(caller.body) if isinstance(stmt, Store)}
     return own | stored | {p.name for p in caller.parameters if p.is_array and p.role is not Role.INPUT}
 
 
@@ -223,16 +239,31 @@ class _Threads:
 
     def check(self, stmt: Stmt, parted: _Parting | None) -> None:
         """Report a barrier in `stmt` that not all threads reach."""
-        if self.reporter is None or parted is None:
+        if self.reporter is None:
             return
-        for what, span in self.barriers(stmt):
+        if isinstance(stmt, Sync) and is_barrier(stmt) and parted is not None:
+            self.report(f"`{stmt.function}()`", stmt.span, parted)
+        for expr in expressions(stmt):
+            self.check_expression(expr, parted)
+
+    def report(self, what: str, span: Span, parted: _Parting) -> None:
+        if self.reporter is not None:
             self.reporter.error("P501", f"{what} {parted.message}", span, parted.hint, (parted.place,))
 
-    def barriers(self, stmt: Stmt) -> Iterator[tuple[str, Span]]:
-        """What makes the threads of a block wait in `stmt` itself."""
-        if isinstance(stmt, Sync) and is_barrier(stmt):
-            yield f"`{stmt.function}()`", stmt.span
-        for expr in expressions(stmt):
-            for node in walk(expr):
-                if isinstance(node, Invoke) and node.function in self.waiting:
-                    yield f"the barrier in `{self.functions[node.function].name}`", node.span
+    def check_expression(self, expr: Expr, parted: _Parting | None) -> None:
+        """The same of what an expression waits for, which `and`, `or` and `if` may leave out."""
+        match expr:
+            case BoolOp(left=left, right=right):
+                self.check_expression(left, parted)
+                self.check_expression(right, parted or self.condition(left))
+            case Select(test=test, then=then, orelse=orelse):
+                self.check_expression(test, parted)
+                for branch in (then, orelse):
+                    self.check_expression(branch, parted or self.condition(test))
+            case _:
+                for child in children(expr):
+                    self.check_expression(child, parted)
+        if parted is not None and _is_vote(expr):
+            self.report(f"`{expr.function.removeprefix('py2cu.')}(…)`", expr.span, parted)
+        if parted is not None and isinstance(expr, Invoke) and expr.function in self.waiting:
+            self.report(f"the barrier in `{self.functions[expr.function].name}`", expr.span, parted)

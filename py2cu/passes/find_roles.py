@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from py2cu.diagnostics import Reporter
 from py2cu.ir.extents import Parameter, Role
-from py2cu.ir.nodes import ArrayName, Invoke, Load
+from py2cu.ir.nodes import ArrayName, Atomic, Invoke, Load
 from py2cu.ir.statements import Assert, Kernel, Print, Store
 from py2cu.ir.types import PY_INT, ArrayType
 from py2cu.ir.visit import all_expressions, changed, names_in, statements
@@ -65,11 +65,12 @@ def _with_roles(function: Kernel, stored: set[str]) -> Kernel:
 
 
 def _stored(caller: Kernel) -> set[str]:
-    return {stmt.array for stmt in statements(caller.body) if isinstance(stmt, Store)}
+    changed_ = {node.array for node in all_expressions(caller.body) if isinstance(node, Atomic)}
+    return changed_ | {stmt.array for stmt in statements(caller.body) if isinstance(stmt, Store)}
 
 
 def _loaded(caller: Kernel) -> set[str]:
-    return {node.array for node in all_expressions(caller.body) if isinstance(node, Load)}
+    return {node.array for node in all_expressions(caller.body) if isinstance(node, Load | Atomic)}
 
 
 def _touched(kernel: Kernel, own: Callable[[Kernel], set[str]]) -> dict[str, set[str]]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import Kind
 from py2cu.ir.extents import Binary, Constant, FromEnd
-from py2cu.ir.nodes import Expr, Load
+from py2cu.ir.nodes import Atomic, Expr, Load
 from py2cu.ir.statements import Block, Kernel, Stmt, Store
 from py2cu.ir.types import PythonType, Width
 from py2cu.ir.visit import changed, rebuild, rebuild_block
@@ -35,7 +35,9 @@ def flatten_subscripts(kernel: Kernel, reporter: Reporter) -> Kernel:
         return (flat_index(indices, dims),)
 
     def flatten(expr: Expr) -> Expr:
-        return changed(expr, indices=flat(expr.array, expr.indices, expr.span.line)) if isinstance(expr, Load) else expr
+        if isinstance(expr, Load | Atomic):
+            return changed(expr, indices=flat(expr.array, expr.indices, expr.span.line))
+        return expr
 
     def flatten_store(stmt: Stmt) -> Block:
         if isinstance(stmt, Store):

@@ -1,5 +1,5 @@
-"""Guards accesses one by one, where threads wait for each other and none may leave: past the end, reads give zero and
-writes do nothing. The other half of `add_guards`.
+"""Guards accesses one by one, where threads wait for each other and none may leave: past the end, reads give zero,
+writes do nothing, and so do atomic operations with anything that depends on the index. The other half of `add_guards`.
 
     s[t] = x[i]                           s[t] = x[i] if i < n else 0
     syncthreads()                    →    syncthreads()
@@ -12,15 +12,17 @@ Neighbours that do nothing else share one `if`, with the locals that nobody else
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from py2cu.dtypes import Kind
 from py2cu.ir.complex_numbers import of_real
 from py2cu.ir.extents import Binary, Constant, Name
-from py2cu.ir.nodes import BoolOp, Compare, Convert, Expr, Invoke, Load, Select
+from py2cu.ir.nodes import Atomic, BoolOp, Compare, Convert, Expr, Invoke, Load, Select
 from py2cu.ir.statements import (
+    Assert,
     Assign,
     Block,
     Break,
@@ -30,6 +32,7 @@ from py2cu.ir.statements import (
     For,
     If,
     Kernel,
+    Print,
     Remark,
     Stmt,
     Store,
@@ -37,14 +40,19 @@ from py2cu.ir.statements import (
 )
 from py2cu.ir.types import PY_BOOL, PY_INT, ElementType, PythonType, ScalarType, is_complex, kind_of, part_of
 from py2cu.ir.visit import (
+    all_expressions,
     assigned_names,
     blocks,
+    called_functions,
     changed,
     expressions,
+    is_waiting_call,
     map_all,
     map_blocks,
     map_children,
     statements,
+    waiting_functions,
+    waits,
     walk,
 )
 from py2cu.passes.accesses import Limit
@@ -56,19 +64,59 @@ Needed = Mapping[Span, tuple[Limit, ...]]
 
 def guard_accesses(kernel: Kernel, needed: Needed) -> Kernel:
     """The kernel with these accesses under these limits."""
-    guarding = _Guarding(needed, _mentions(kernel.body))
-    return changed(kernel, body=guarding.block(kernel.body, frozenset()))
+    acting = find_acting(kernel)
+    complete = {**needed, **{span: _all_limits(node, needed) for span, node in acting.items()}}
+    taken = {name for name, _ in kernel.locals} | {p.name for p in kernel.parameters} | set(kernel.dims)
+    taken |= {index.name for index in kernel.indices} | {buffer.name for buffer in kernel.buffers}
+    guarding = _Guarding(complete, _mentions(kernel.body), waiting_functions(kernel), taken)
+    lines = {span.line for span in acting if complete[span]}
+    body = guarding.block(kernel.body, frozenset())
+    locals_ = (*kernel.locals, *guarding.locals)
+    return changed(kernel, body=body, locals=locals_, guarded_lines=tuple(sorted(lines)))
+
+
+def find_acting(kernel: Kernel) -> dict[Span, Atomic | Invoke]:
+    """What a kernel does in expressions, by its place: atomic operations, and calls of functions that write or print.
+
+    Not those in which threads wait for each other: all have to come.
+    """
+    functions = {function.key: function for function in kernel.functions}
+    nodes = [node for node in all_expressions(kernel.body) if isinstance(node, Atomic | Invoke)]
+    return {n.span: n for n in nodes if isinstance(n, Atomic) or _acts(functions[n.function], functions)}
+
+
+def _acts(function: Kernel, functions: Mapping[str, Kernel]) -> bool:
+    """True where a call does more than compute, by itself or through others."""
+    reached = [function]
+    for each in reached:
+        reached += [functions[key] for key in called_functions(each.body) if functions[key] not in reached]
+    bodies = [each.body for each in reached]
+    does = any(isinstance(stmt, Store | Print | Assert) for body in bodies for stmt in statements(body))
+    does = does or any(isinstance(node, Atomic) for body in bodies for node in all_expressions(body))
+    return does and not any(map(waits, bodies))
+
+
+def _all_limits(node: Expr, needed: Needed) -> tuple[Limit, ...]:
+    """The limits that `node`, or an access in it, lacks."""
+    inner = (inner.span for inner in walk(node) if isinstance(inner, Load | Atomic | Invoke))
+    return tuple(dict.fromkeys(limit for span in inner for limit in needed.get(span, ())))
 
 
 @dataclass(frozen=True, slots=True)
 class _Guarding:
-    """Guards the accesses of one kernel; `mentions` counts where its locals stand."""
+    """Guards the accesses of one kernel; `mentions` counts where its locals stand, `waiting` are the functions in which
+    threads wait, `locals` those that take what no guard may hold.
+    """
 
     needed: Needed
     mentions: Counter[str]
+    waiting: frozenset[str]
+    taken: set[str]
+    locals: list[tuple[str, ScalarType]] = field(default_factory=list)
 
     def block(self, block: Block, known: frozenset[Limit]) -> Block:
         """`block` guarded, where the limits that are `known` hold already."""
+        block = tuple(each for stmt in block for each in self.lifted(stmt, known))
         done: list[Stmt] = []
         at = 0
         while at < len(block):
@@ -79,6 +127,43 @@ class _Guarding:
                 done.append(self.guarded(block[at:end], known))
             at = max(end, at + 1)
         return tuple(done)
+
+    # --- what threads wait for ---
+
+    def waits(self, expr: Expr) -> bool:
+        """True where threads wait for each other to evaluate `expr`."""
+        return any(
+            node.function in self.waiting if isinstance(node, Invoke) else is_waiting_call(node) for node in walk(expr)
+        )
+
+    def lifted(self, stmt: Stmt, known: frozenset[Limit]) -> Block:
+        """`stmt`, behind locals with what threads wait for, where its effect is to be guarded."""
+        before: list[Stmt] = []
+
+        def lift(value: Expr) -> Expr:
+            if not self.waits(value):
+                return value
+            before.append(Assign(self.fresh(value), value, value.span))
+            return Name(self.locals[-1][0], value.span, value.type)
+
+        match stmt:
+            case Store(value=value, span=span) if self.limits(span, known):
+                stmt = changed(stmt, value=lift(value), augmented=stmt.augmented and not self.waits(value))
+            case Evaluate(call=Atomic(values=values, span=span) as call) if self.limits(span, known):
+                stmt = changed(stmt, call=changed(call, values=tuple(map(lift, values))))
+        if not before:
+            return (stmt,)
+        first = replace(before[0], trivia=replace(stmt.trivia, beside=""))
+        return (first, *before[1:], replace(stmt, trivia=replace(stmt.trivia, above=())))
+
+    def fresh(self, value: Expr) -> str:
+        """A new local for `value`."""
+        assert isinstance(value.type, ElementType | PythonType), value
+        names = itertools.chain(["value"], (f"value{number}" for number in itertools.count(2)))
+        name = next(name for name in names if name not in self.taken)
+        self.taken.add(name)
+        self.locals.append((name, value.type))
+        return name
 
     # --- groups ---
 
@@ -103,15 +188,17 @@ class _Guarding:
 
     def effects(self, stmt: Stmt, known: frozenset[Limit], in_loop: bool = False) -> Iterator[tuple[Limit, ...]]:
         """The limits under which `stmt` does something; none at all, (), for what happens anyway."""
+        if any(map(self.waits, expressions(stmt))):
+            yield ()
         match stmt:
-            case Store(span=span) | Evaluate(call=Invoke(span=span)):
+            case Store(span=span) | Evaluate(call=Invoke(span=span) | Atomic(span=span)):
                 yield self.limits(span, known)
             case Break() | Continue() if in_loop:
                 pass
             case Assign() | Remark() | Delete() | If() | For() | While():
                 for expr in expressions(stmt):
-                    if any(isinstance(node, Invoke) for node in walk(expr)):
-                        yield ()
+                    yield from (self.limits(n.span, known) for n in walk(expr) if isinstance(n, Atomic))
+                    yield from (() for node in walk(expr) if isinstance(node, Invoke))
                 for inner in (inner for block in blocks(stmt) for inner in block):
                     yield from self.effects(inner, known, in_loop or isinstance(stmt, For | While))
             case _:
@@ -150,7 +237,9 @@ class _Guarding:
             case Evaluate(call=call):
                 if self.limits(call.span, known):
                     return (self.guarded((stmt,), known),)
-                return (stmt,)
+                done = map_children(call, change)
+                assert isinstance(done, Invoke | Atomic)
+                return (changed(stmt, call=done),)
             case If(test=test) | While(test=test):
                 stmt = changed(stmt, test=change(test))
             case For(start=start, stop=stop, step=step):
@@ -161,7 +250,7 @@ class _Guarding:
         """`expr` with zero for what lies past the end."""
         inner = map_children(expr, lambda child: self.expression(child, known))
         match inner:
-            case Load(span=span) | Invoke(span=span) if limits := self.limits(span, known):
+            case Load(span=span) | Invoke(span=span) | Atomic(span=span) if limits := self.limits(span, known):
                 return Select(_test(limits), inner, _zero(inner.type, span), span, inner.type)
             case _:
                 return _joined(inner)
@@ -214,7 +303,7 @@ def _spans(stmt: Stmt) -> Iterator[Span]:
         if isinstance(inner, Store):
             yield inner.span
         for expr in expressions(inner):
-            yield from (node.span for node in walk(expr) if isinstance(node, Load | Invoke))
+            yield from (node.span for node in walk(expr) if isinstance(node, Load | Atomic | Invoke))
 
 
 def _mentions(block: Block) -> Counter[str]:

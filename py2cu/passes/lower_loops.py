@@ -21,10 +21,19 @@ from dataclasses import replace
 
 from py2cu.diagnostics import Reporter
 from py2cu.ir.extents import Constant, Name
-from py2cu.ir.nodes import Expr, Load, Unary
-from py2cu.ir.statements import Assign, Block, Break, For, If, Kernel, Stmt, Store, Trivia, While
+from py2cu.ir.nodes import ArrayName, Atomic, Expr, Load, Unary
+from py2cu.ir.statements import Assign, Block, Break, For, If, Kernel, Stmt, Store, Sync, Trivia, While
 from py2cu.ir.types import PY_BOOL, ScalarType
-from py2cu.ir.visit import assigned_names, changed, expressions, names_in, rebuild_block, statements, walk
+from py2cu.ir.visit import (
+    all_expressions,
+    assigned_names,
+    changed,
+    expressions,
+    names_in,
+    rebuild_block,
+    statements,
+    walk,
+)
 
 
 def lower_loops(kernel: Kernel, reporter: Reporter) -> Kernel:
@@ -158,9 +167,10 @@ def _reads(body: Block, var: str) -> int:
 
 
 def _changes(bound: Expr, body: Block) -> bool:
-    """True where the body may change what `bound` reads."""
+    """True where the body may change what `bound` reads, or lets other threads do so."""
     assigned = {stmt.name for stmt in statements(body) if isinstance(stmt, Assign)}
     assigned |= {stmt.var for stmt in statements(body) if isinstance(stmt, For)}
-    stored = {stmt.array for stmt in statements(body) if isinstance(stmt, Store)}
-    loads = {node.array for node in walk(bound) if isinstance(node, Load)}
-    return bool(assigned & set(names_in(bound)) or (loads and stored)) and not isinstance(bound, Constant)
+    stores = any(isinstance(stmt, Store | Sync) for stmt in statements(body))
+    stores = stores or any(isinstance(node, Atomic | ArrayName) for node in all_expressions(body))
+    loads = any(isinstance(node, Load | ArrayName) for node in walk(bound))
+    return bool(assigned & set(names_in(bound)) or (loads and stores)) and not isinstance(bound, Constant)

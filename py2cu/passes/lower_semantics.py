@@ -17,12 +17,13 @@ from dataclasses import replace
 from typing import Final
 
 from py2cu.builtins import ROWS, Rule
+from py2cu.builtins.atomics import ATOMICS, atomic_function
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import I16, I32, U64, DType, Kind, promote
 from py2cu.ir.complex_numbers import of_real
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.intervals import Range
-from py2cu.ir.nodes import BoolOp, Call, Compare, Convert, Expr, LaunchIndex, Load, Select, Unary
+from py2cu.ir.nodes import Atomic, BoolOp, Call, Compare, Convert, Expr, LaunchIndex, Load, Select, Unary
 from py2cu.ir.statements import Assign, Block, Break, Continue, For, If, Kernel, Remark, Return, Stmt, Store, Trivia
 from py2cu.ir.types import (
     PY_BOOL,
@@ -48,7 +49,12 @@ EXTREMA: Final = {  # the helper for floats, and what whole numbers have
 }
 WRAPPING: Final = {"+": "wrapping_add", "-": "wrapping_sub", "*": "wrapping_mul"}
 # Helpers that call others.
-NEEDS: Final = {"complex_pow": ("complex_mul",), "gcd": ("wrapping_abs",), "lcm": ("wrapping_abs", "gcd")}
+NEEDS: Final[dict[str, tuple[str, ...]]] = {
+    **dict.fromkeys((f"atomic_{op.rstrip('_')}" for op in ATOMICS), ("atomic_update",)),
+    "complex_pow": ("complex_mul",),
+    "gcd": ("wrapping_abs",),
+    "lcm": ("wrapping_abs", "gcd"),
+}
 # Where a type variable may stand for whole numbers and for floats.
 ELEMENTWISE: Final = {"+": "add_elements", "-": "subtract_elements", "*": "multiply_elements"}
 
@@ -95,6 +101,11 @@ class _Lowering:
                 return replace(expr, then=self.signed(then), orelse=self.signed(orelse))
             case Call():
                 return self.call(expr)
+            case Atomic(op=op, array=array):
+                function = atomic_function(op, self.ranges.kernel.array_type(array).dtype)
+                if function.startswith("atomic_"):
+                    self.need(function)
+                return expr
             case Convert():
                 return self.convert(expr)
             case _:

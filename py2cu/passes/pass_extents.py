@@ -11,7 +11,7 @@ from dataclasses import replace
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import Kind
 from py2cu.ir.extents import Name, Parameter
-from py2cu.ir.nodes import ArrayName, Expr, Invoke, Load
+from py2cu.ir.nodes import ArrayName, Atomic, Expr, Invoke, Load
 from py2cu.ir.statements import Kernel, Store
 from py2cu.ir.types import PythonType, Width
 from py2cu.ir.visit import all_expressions, assigned_names, in_rings, rebuild, rebuild_block, statements
@@ -34,7 +34,7 @@ def pass_extents(kernel: Kernel, reporter: Reporter) -> Kernel:
 def _with_used_parameters(function: Kernel, all_of_them: bool) -> Kernel:
     nodes = tuple(all_expressions(function.body))
     used = {node.id for node in nodes if isinstance(node, Name | ArrayName)}
-    used |= {node.array for node in nodes if isinstance(node, Load)}
+    used |= {node.array for node in nodes if isinstance(node, Load | Atomic)}
     used |= {stmt.array for stmt in statements(function.body) if isinstance(stmt, Store)}
     used |= set(assigned_names(function.body))
     own = tuple(p for p in function.parameters if all_of_them or p.name in used)

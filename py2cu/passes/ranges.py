@@ -18,6 +18,7 @@ from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.intervals import ANYTHING, Range, Reach, constant, larger, natural, plus, times
 from py2cu.ir.nodes import (
     ArrayName,
+    Atomic,
     BoolOp,
     Call,
     Compare,
@@ -199,7 +200,7 @@ class Ranges:
                 return self.results_of(value)[at]
             case Invoke() if not isinstance(expr.type, TupleType):
                 return self.results_of(expr)[0]
-            case Invoke() | Tuple() | Unary() | Extent() | ArrayName():
+            case Invoke() | Atomic() | Tuple() | Unary() | Extent() | ArrayName():
                 return of_type(expr.type)
             case _:
                 assert_never(expr)
@@ -270,6 +271,12 @@ class Ranges:
                 return self._binary(Binary(operator, dividend, divisor, type=expr.type))
             case "math.floor" | "math.ceil" | "math.trunc" if len(args) == 1:
                 return Range(0 if args[0].is_natural else -math.inf, math.inf, args[0].reach)
+            case "py2cu.laneid" | "lane_id":
+                return Range(0, 31, {(): 31})
+            case "py2cu.ballot_sync" | "py2cu.match_any_sync" | "py2cu.activemask":
+                return Range(0, 2**32 - 1, {(): 2**32 - 1})
+            case "py2cu.syncthreads_count":
+                return Range(0, 1024, {(): 1024})
             case "builtins.abs":
                 return Range(0, max(abs(args[0].low), abs(args[0].high)), args[0].reach)
             case "builtins.min":

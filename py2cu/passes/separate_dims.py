@@ -80,8 +80,16 @@ def _rename_dims(kernel: Kernel, renamed: dict[str, str]) -> Kernel:
             return parameter
         return replace(parameter, type=replace(type_, dims=tuple(map(change, type_.dims))))
 
+    def change_array(type_: ArrayType) -> ArrayType:
+        return replace(type_, dims=tuple(map(change, type_.dims)))
+
     return replace(
         kernel,
+        buffers=tuple(replace(buffer, type=change_array(buffer.type)) for buffer in kernel.buffers),
+        block_parameters=tuple(
+            given if given.type is None else replace(given, type=change_array(given.type))
+            for given in kernel.block_parameters
+        ),
         parameters=tuple(map(change_parameter, kernel.parameters)),
         indices=tuple(replace(index, extent=change(index.extent)) for index in kernel.indices),
         size=None if kernel.size is None else tuple(map(change, kernel.size)),

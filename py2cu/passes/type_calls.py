@@ -29,7 +29,7 @@ class CallTyper(Meeting):
     def call(self, expr: Call, args: Sequence[Expr]) -> Expr:
         """A call with these arguments, each of a type of its own still."""
         row = ROWS[expr.function]
-        if not all(map(known, args)) or not args:
+        if not all(map(known, args)) or not (args or row.rule is Rule.VOTE):
             return expr
         if row.rule is not Rule.CAST and self.is_refused(expr, args):
             return Constant(0, expr.span, PY_INT)
@@ -73,12 +73,30 @@ class CallTyper(Meeting):
                 self.check_paths("call", *counted)
                 met = self.meet_all(counted)
                 return changed(expr, args=tuple(met), type=met[0].type)
+            case Rule.SHUFFLE:
+                mask, value, *lanes = args
+                value = self.counted(value)
+                at = (self.integer(lane, f"a lane of `{expr.function}`") for lane in lanes)
+                return changed(expr, args=(self.mask(mask), value, *at), type=value.type)
+            case Rule.MATCH:
+                if isinstance(args[1].type, ElementType) and args[1].type.dtype.is_half:
+                    hint = "widen it first: `np.float32(…)`"
+                    self.error("P307", f"CUDA matches no {args[1].type}", args[1].span, hint)
+                return changed(expr, args=(self.mask(args[0]), self.counted(args[1])), type=PY_INT)
+            case Rule.VOTE:
+                said = tuple(self.convert(arg, PY_BOOL) for arg in args[-1:])
+                type_ = PY_BOOL if row.result == "bool" else PY_INT
+                return changed(expr, args=(*map(self.mask, args[:-1]), *said), type=type_)
             case Rule.CAST if row.result == "complex":
                 return self.complex(expr, args)
             case Rule.CAST:
                 return self.cast(args[0], row.result, expr.span)
             case _:
                 assert_never(row.rule)
+
+    def mask(self, value: Expr) -> Expr:
+        """The lanes that take part, a bit for each."""
+        return self.integer(value, "a mask of lanes")
 
     def part(self, expr: Call, value: Expr) -> Expr:
         """`.real` or `.imag`; a real number is its own real part."""

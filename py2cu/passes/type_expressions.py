@@ -12,10 +12,12 @@ import operator
 from dataclasses import dataclass
 from typing import assert_never
 
+from py2cu.builtins.atomics import ATOMICS
 from py2cu.dtypes import BOOL, DEFAULT_FLOAT, Kind
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.nodes import (
     ArrayName,
+    Atomic,
     BoolOp,
     Call,
     Compare,
@@ -77,6 +79,8 @@ class ExpressionTyper(CallTyper):
             case Load(array=array, indices=indices):
                 element = self.kernel.array_type(array).element
                 return changed(expr, indices=self.indices(array, indices), type=element)
+            case Atomic():
+                return self.atomic(expr)
             case Unary():
                 return self.unary(expr)
             case Binary():
@@ -116,6 +120,17 @@ class ExpressionTyper(CallTyper):
                 return self.item(expr)
             case _:
                 assert_never(expr)
+
+    def atomic(self, expr: Atomic) -> Expr:
+        """An atomic operation, with values of the element's type."""
+        dtype = self.kernel.array_type(expr.array).dtype
+        element = ElementType(dtype)
+        if not ATOMICS[expr.op].takes(dtype):
+            what = f"`atomic.{expr.op}` is no operation on elements of {dtype}"
+            origins = self.origins(Load(expr.array, ()))
+            self.error("P307", what, expr.span, "`py2cu explain P502` says what is", origins)
+        values = tuple(self.stored(self.expr(value), element) for value in expr.values)
+        return changed(expr, indices=self.indices(expr.array, expr.indices), values=values, type=element)
 
     def item(self, expr: Item) -> Expr:
         """One item of a tuple, which has as many as it is unpacked into; a negative index counts from the end."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from py2cu.dtypes import Kind
-from py2cu.ir.nodes import Expr
+from py2cu.ir.nodes import Atomic, Expr
 from py2cu.ir.statements import (
     Assert,
     Assign,
@@ -61,7 +61,7 @@ class StatementTyper(ExpressionTyper):
                 returned = self.whole(value)
                 return changed(stmt, value=self.whole_as(returned, self.types.get(RETURN, PY_INT)))
             case Evaluate(call=call):
-                return changed(stmt, call=self.invoke(call))
+                return changed(stmt, call=self.atomic(call) if isinstance(call, Atomic) else self.invoke(call))
             case Sync(args=args):
                 masks = tuple(self.integer(self.expr(arg), f"an argument of `{stmt.function}`") for arg in args)
                 return changed(stmt, args=masks)

@@ -17,7 +17,7 @@ from py2cu.ir.extents import Binary, Constant
 from py2cu.ir.nodes import Call, Convert, Expr, Unary
 from py2cu.ir.statements import Kernel
 from py2cu.ir.types import ElementType, Type
-from py2cu.ir.visit import all_expressions, changed, rebuild_block
+from py2cu.ir.visit import WARP_CALLS, all_expressions, changed, rebuild_block
 from py2cu.passes.promotion import as_float
 
 _SINGLE = ElementType(F32)
@@ -52,7 +52,7 @@ def _widen(expr: Expr) -> Expr:
 
 
 def _takes_halves(call: Call) -> bool:
-    return call.function not in _COMPARING and any(_is_rounded(arg.type) for arg in call.args)
+    return call.function not in (*_COMPARING, *WARP_CALLS) and any(_is_rounded(arg.type) for arg in call.args)
 
 
 def _is_half(type_: Type) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from py2cu.dtypes import C128, Kind
 from py2cu.ir.extents import Name, Parameter, Role
-from py2cu.ir.nodes import ArrayName, Load
+from py2cu.ir.nodes import ArrayName, Atomic, Load
 from py2cu.ir.statements import Kernel, Store
 from py2cu.ir.types import ArrayType, ElementType, PythonType, Type, Width
 from py2cu.ir.visit import all_expressions, statements
@@ -67,7 +67,7 @@ def used_names(kernel: Kernel) -> set[str]:
 
 def used_arrays(kernel: Kernel) -> set[str]:
     """The arrays that the body reads or writes."""
-    loaded = {node.array for node in all_expressions(kernel.body) if isinstance(node, Load)}
+    loaded = {node.array for node in all_expressions(kernel.body) if isinstance(node, Load | Atomic)}
     return loaded | {stmt.array for stmt in statements(kernel.body) if isinstance(stmt, Store)}
 
 

@@ -31,7 +31,104 @@ template <typename T>
 }}
 """
 
+_ATOMIC: Final = """\
+// {what}, in one step; the element before.
+template <typename T>
+{prefix} T atomic_{name}(T* at, T value)
+{{
+    return atomic_update(at, [=](T old) {{ return static_cast<T>({next}); }});
+}}
+"""
+
+_ATOMIC_64: Final = """\
+// {what}, in one step; the element before.
+template <typename T>
+{prefix} T atomic_{name}(T* at, T value)
+{{
+    if constexpr (std::is_integral_v<T> && sizeof(T) == 8) {{
+        using Word = {word};
+        return static_cast<T>({function}(reinterpret_cast<Word*>(at), static_cast<Word>(value)));
+    }} else {{
+        return atomic_update(at, [=](T old) {{ return static_cast<T>({next}); }});
+    }}
+}}
+"""
+
+
+def _atomic(name: str, what: str, next_: str, function: str = "", word: str = "unsigned long long") -> str:
+    """The helper for one atomic operation; `function` is CUDA's for 64 bits."""
+    text = (_ATOMIC_64 if function else _ATOMIC).replace("{name}", name).replace("{what}", what)
+    return text.replace("{next}", next_).replace("{function}", function).replace("{word}", word)
+
+
+_OF_ONE_SIGN: Final = "std::conditional_t<std::is_signed_v<T>, long long, unsigned long long>"
+
 HELPERS: Final[dict[str, str]] = {
+    "lane_id": """\
+// The number of this thread in its warp.
+{prefix} int lane_id()
+{{
+    int lane;
+    asm("mov.u32 %0, %%laneid;" : "=r"(lane));
+    return lane;
+}}
+""",
+    "atomic_update": """\
+// Replaces an element by what `change` makes of it, in one step; the element before.
+template <typename T, typename Change>
+{prefix} T atomic_update(T* at, Change change)
+{{
+    using Word = std::conditional_t<sizeof(T) == 8, unsigned long long,
+                                    std::conditional_t<sizeof(T) == 2, unsigned short, unsigned>>;
+    const unsigned offset = reinterpret_cast<uintptr_t>(at) % sizeof(Word);  // of a byte in its word
+    Word* word = reinterpret_cast<Word*>(reinterpret_cast<unsigned char*>(at) - offset);
+    const Word mask = static_cast<Word>(static_cast<Word>(-1) >> 8 * (sizeof(Word) - sizeof(T))) << 8 * offset;
+    Word seen = *const_cast<volatile Word*>(word);
+    while (true) {{
+        T old;
+        const Word before = (seen & mask) >> 8 * offset;
+        memcpy(&old, &before, sizeof(T));
+        const T value = change(old);
+        Word after = 0;
+        memcpy(&after, &value, sizeof(T));
+        const Word found = atomicCAS(word, seen, static_cast<Word>((seen & ~mask) | after << 8 * offset));
+        if (found == seen) return old;
+        seen = found;
+    }}
+}}
+""",
+    "atomic_add": _atomic("add", "Adds to an element", "old + value", "atomicAdd"),
+    "atomic_sub": """\
+// Subtracts from an element, in one step; the element before.
+template <typename T>
+{prefix} T atomic_sub(T* at, T value)
+{{
+    if constexpr (std::is_floating_point_v<T>) {{
+        return atomicAdd(at, -value);
+    }} else if constexpr (sizeof(T) == 8) {{
+        using Word = unsigned long long;
+        return static_cast<T>(atomicAdd(reinterpret_cast<Word*>(at), 0 - static_cast<Word>(value)));
+    }} else {{
+        return atomic_update(at, [=](T old) {{ return static_cast<T>(old - value); }});
+    }}
+}}
+""",
+    "atomic_min": _atomic("min", "Leaves the lesser of both", "value < old ? value : old", "atomicMin", _OF_ONE_SIGN),
+    "atomic_max": _atomic("max", "Leaves the greater of both", "value > old ? value : old", "atomicMax", _OF_ONE_SIGN),
+    "atomic_exch": _atomic("exch", "Replaces an element", "value", "atomicExch"),
+    "atomic_and": _atomic("and", "Keeps the bits that both have", "old & value", "atomicAnd"),
+    "atomic_or": _atomic("or", "Keeps the bits that one of both has", "old | value", "atomicOr"),
+    "atomic_xor": _atomic("xor", "Keeps the bits in which both differ", "old ^ value", "atomicXor"),
+    "atomic_inc": _atomic("inc", "Counts up, and from `value` to 0", "old >= value ? 0 : old + 1"),
+    "atomic_dec": _atomic("dec", "Counts down, and from 0 to `value`", "old == 0 || old > value ? value : old - 1"),
+    "atomic_cas": """\
+// Replaces an element where it equals `compare`, in one step; the element before.
+template <typename T>
+{prefix} T atomic_cas(T* at, T compare, T value)
+{{
+    return atomic_update(at, [=](T old) {{ return old == compare ? value : old; }});
+}}
+""",
     "add_elements": _ELEMENTS.replace("{what}", "Adds").replace("{name}", "add").replace("{op}", "+"),
     "subtract_elements": _ELEMENTS.replace("{what}", "Subtracts").replace("{name}", "subtract").replace("{op}", "-"),
     "multiply_elements": _ELEMENTS.replace("{what}", "Multiplies").replace("{name}", "multiply").replace("{op}", "*"),
@@ -284,7 +381,7 @@ template <typename T>
 
 def takes_one_type(name: str) -> bool:
     """True where all arguments of the helper have the type of its result."""
-    return name not in ("to_uint64", "widened", "complex_pow")
+    return name not in ("to_uint64", "widened", "complex_pow", "lane_id")
 
 
 def helper_text(name: str, prefix: str) -> str:

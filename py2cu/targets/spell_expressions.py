@@ -10,12 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, assert_never
 
-from py2cu.builtins import ROWS, Rule
+from py2cu.builtins import ROWS, Builtin, Rule
+from py2cu.builtins.atomics import atomic_function
 from py2cu.dtypes import C128, DType, Kind
 from py2cu.ir.complex_numbers import is_made
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.nodes import (
     ArrayName,
+    Atomic,
     BoolOp,
     Call,
     Compare,
@@ -47,6 +49,7 @@ from py2cu.targets.helpers import takes_one_type
 from py2cu.targets.literals import array_literal, float_literal, generic_literal, integer_literal, is_whole_literal
 from py2cu.targets.spelled import PRECEDENCE, PRIMARY, TERNARY, UNARY, Spelled, functional_cast
 
+_TOGETHER: Final = (Rule.SHUFFLE, Rule.VOTE, Rule.MATCH)
 _JUNCTION: Final = {"and": "&&", "or": "||"}
 
 
@@ -130,6 +133,8 @@ class ExpressionSpeller:
                 return Spelled(f"{launched}.{axis}", PRIMARY, self.dialect.launch_type)
             case Load(array=array, indices=indices, type=type_):
                 return Spelled(self.element(array, indices), PRIMARY, self.c_type(type_))
+            case Atomic():
+                return self.atomic(expr)
             case Unary():
                 return self.unary(expr)
             case Binary(op="<<" | ">>" as op, left=left, right=right, type=type_):
@@ -294,6 +299,8 @@ class ExpressionSpeller:
         if row is not None and row.rule is Rule.PART:
             method = expr.function.rpartition(".")[2]
             return Spelled(f"{self.expr(expr.args[0]).within(PRIMARY)}.{method}()", PRIMARY, c_type)
+        if row is not None and row.rule in _TOGETHER:
+            return self.together(expr, row)
         if row is None and not takes_one_type(expr.function):
             name, args = expr.function, [self.expr(arg).text for arg in expr.args]
         elif row is None or expr.function in ("builtins.min", "builtins.max"):
@@ -315,6 +322,21 @@ class ExpressionSpeller:
         name = self.dialect.functions.get(name, name)
         return Spelled(f"{name}({', '.join(args)})", PRIMARY, c_type)
 
+    def together(self, expr: Call, row: Builtin) -> Spelled:
+        """`__shfl_down_sync(0xFFFFFFFF, v, 16)`; masks are unsigned, votes are ints."""
+        args = [
+            self.mask(arg) if place == 0 and len(expr.args) > 1 else self.expr(arg).text
+            for place, arg in enumerate(expr.args)
+        ]
+        value = expr.args[1] if row.rule is Rule.SHUFFLE else None
+        c_type = "int" if row.result == "bool" else "unsigned"
+        c_type = c_type if value is None else arithmetic_type(self.expr(value).c_type)
+        return Spelled(f"__{row.key.rpartition('.')[2]}({', '.join(args)})", PRIMARY, c_type)
+
+    def mask(self, mask: Expr) -> str:
+        """A constant mask in the digits that show its lanes."""
+        return f"0x{mask.value:X}" if isinstance(mask, Constant) else self.expr(mask).text
+
     def made(self, expr: Call) -> Spelled:
         """A complex number of two real ones."""
         return Spelled(f"{self.type_text(expr.type)}({self.parts(expr)})", PRIMARY, self.c_type(expr.type))
@@ -330,6 +352,13 @@ class ExpressionSpeller:
         if isinstance(part, Constant) and isinstance(type_, ElementType) and type_.dtype.variable is not None:
             return generic_literal(part, type_.dtype.part)
         return self.assigned(part, self.c_type(part.type)).text
+
+    def atomic(self, expr: Atomic) -> Spelled:
+        """`atomicAdd(&x[i], v)`; helpers are templates, and want values of the element's type."""
+        dtype = self.kernel.array_type(expr.array).dtype
+        values = (self.exactly(value, expr.type) for value in expr.values)
+        place = f"&{self.element(expr.array, expr.indices)}"
+        return Spelled(f"{atomic_function(expr.op, dtype)}({', '.join((place, *values))})", PRIMARY, dtype.c)
 
     def invoke(self, expr: Invoke) -> Spelled:
         """A call of a device function; numbers come as the types of its parameters, which tell overloads apart."""

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
+from py2cu.diagnostics import EnvironmentLacks
 from py2cu.pipeline import translate_file
 from py2cu.source import SourceFile
+from py2cu.translation import TargetName
 
 HEAD = """\
 import numpy as np
@@ -53,3 +57,17 @@ def test_arrays_that_are_too_large_together_are_not_all_static() -> None:
 
 def test_without_such_arrays_a_launch_is_as_it_was() -> None:
     assert "<<<grid, block, 0, stream>>>" in launcher("m: int", "    a = shared(8, np.float32)\n")
+
+
+def test_extents_that_a_local_hides_keep_their_meaning() -> None:
+    lines = "    n = 3\n    a = shared(n, np.float32)\n    h = 2\n"
+    assert "const size_t shared_bytes" not in launcher("h: int", lines.replace("    h = 2\n", ""))
+    restated = "    n, = x.shape\n    a = shared(n, np.float32)\n"
+    assert "shared_bytes = n * sizeof(float);" in launcher("m: int", restated)
+
+
+def test_there_is_no_text_for_the_cpu() -> None:
+    head = '@kernel\ndef f(x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):\n    a = shared(4, np.float32)\n'
+    translation = translate_file(SourceFile("f.py", HEAD + head + BODY))
+    with pytest.raises(EnvironmentLacks, match="run on CUDA alone"):
+        translation.artifacts(TargetName.CPU)

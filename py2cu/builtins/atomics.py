@@ -1,0 +1,52 @@
+"""The atomic operations: which elements each is for, and where CUDA has a function of its own (sm_75 and up).
+
+Any other is a helper, `atomic_max`, that goes by compare-and-swap (`targets/helpers.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from py2cu.dtypes import DType, Kind
+
+_WORDS: Final = ("int32_t", "uint32_t")
+
+
+@dataclass(frozen=True, slots=True)
+class AtomicRow:
+    """One operation; `values` are the arguments behind the index, `functions` CUDA's own by the element's C type."""
+
+    values: int
+    kinds: frozenset[Kind]
+    functions: Mapping[str, str] = field(default_factory=dict)
+    is_unsigned: bool = False  # for unsigned elements alone
+
+    def takes(self, dtype: DType) -> bool:
+        """True where it is an operation on elements of `dtype`."""
+        return dtype.kind in self.kinds and not (self.is_unsigned and dtype.signed)
+
+
+_NUMBERS: Final = frozenset((Kind.INT, Kind.FLOAT))
+_BITS: Final = frozenset((Kind.BOOL, Kind.INT))
+_ALL: Final = _BITS | _NUMBERS
+
+ATOMICS: Final[dict[str, AtomicRow]] = {
+    "add": AtomicRow(1, _NUMBERS, dict.fromkeys((*_WORDS, "float", "double", "__half"), "atomicAdd")),
+    "sub": AtomicRow(1, _NUMBERS, dict.fromkeys(_WORDS, "atomicSub")),
+    "min": AtomicRow(1, _NUMBERS, dict.fromkeys(_WORDS, "atomicMin")),
+    "max": AtomicRow(1, _NUMBERS, dict.fromkeys(_WORDS, "atomicMax")),
+    "exch": AtomicRow(1, _ALL, dict.fromkeys((*_WORDS, "float"), "atomicExch")),
+    "cas": AtomicRow(2, _ALL, dict.fromkeys(_WORDS, "atomicCAS")),
+    "inc": AtomicRow(1, frozenset((Kind.INT,)), {"uint32_t": "atomicInc"}, is_unsigned=True),
+    "dec": AtomicRow(1, frozenset((Kind.INT,)), {"uint32_t": "atomicDec"}, is_unsigned=True),
+    "and_": AtomicRow(1, _BITS, dict.fromkeys(_WORDS, "atomicAnd")),
+    "or_": AtomicRow(1, _BITS, dict.fromkeys(_WORDS, "atomicOr")),
+    "xor": AtomicRow(1, _BITS, dict.fromkeys(_WORDS, "atomicXor")),
+}
+
+
+def atomic_function(op: str, dtype: DType) -> str:
+    """The C++ function: CUDA's own, or the helper's name."""
+    return ATOMICS[op].functions.get(dtype.c) or f"atomic_{op.rstrip('_')}"
