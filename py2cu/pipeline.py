@@ -22,7 +22,7 @@ from py2cu.ir.printer import print_type
 from py2cu.ir.signature import signature_of
 from py2cu.ir.statements import Buffer, Family, Kernel, Space
 from py2cu.ir.verify import verify
-from py2cu.ir.visit import changed, needs_block
+from py2cu.ir.visit import changed
 from py2cu.nearest import did_you_mean
 from py2cu.options import NO_VALUES, KernelOptions, Values
 from py2cu.passes.add_guards import add_guards
@@ -38,6 +38,7 @@ from py2cu.passes.find_roles import find_roles
 from py2cu.passes.flatten_subscripts import flatten_subscripts
 from py2cu.passes.infer_types import infer_types
 from py2cu.passes.lay_out_shared import lay_out_shared
+from py2cu.passes.lift_waiting_calls import CannotSplit, runs_in_blocks
 from py2cu.passes.lower_loops import lower_loops
 from py2cu.passes.lower_semantics import lower_semantics
 from py2cu.passes.narrow_floats import narrow_floats
@@ -47,7 +48,7 @@ from py2cu.passes.place_declarations import place_declarations
 from py2cu.passes.rename import rename, spell_identifier
 from py2cu.passes.resolve_extents import resolve_extents
 from py2cu.passes.separate_dims import separate_dims
-from py2cu.passes.split_at_barriers import CannotSplit, split_at_barriers
+from py2cu.passes.split_at_barriers import split_at_barriers
 from py2cu.passes.split_tuples import split_tuples
 from py2cu.passes.widen_halves import widen_halves
 from py2cu.render import render
@@ -189,12 +190,12 @@ def _for_cpu(
     families: tuple[Family, ...], finished: tuple[Family, ...], reporter: Reporter
 ) -> tuple[Family, ...] | None:
     """What the CPU target spells; None where it has no text for a kernel whose threads work together."""
-    if not any(map(needs_block, chain.from_iterable(families))):
+    if not any(map(runs_in_blocks, chain.from_iterable(families))):
         return finished
     try:
         return _finish(
             tuple(
-                tuple(split_at_barriers(kernel, reporter) if needs_block(kernel) else kernel for kernel in family)
+                tuple(split_at_barriers(kernel, reporter) if runs_in_blocks(kernel) else kernel for kernel in family)
                 for family in families
             ),
             reporter,

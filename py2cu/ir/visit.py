@@ -234,6 +234,29 @@ def map_blocks(stmt: Stmt, change: Callable[[Block], Block]) -> Stmt:
             return stmt
 
 
+def map_expressions(stmt: Stmt, change: Callable[[Expr], Expr]) -> Stmt:
+    """`stmt`, which has no blocks, with `change` applied to each of its expressions as a whole."""
+    match stmt:
+        case Assign(value=value) | Bind(value=value):
+            return changed(stmt, value=change(value))
+        case Store(indices=indices, value=value):
+            return changed(stmt, indices=map_all(indices, change), value=change(value))
+        case Print(values=values):
+            return changed(stmt, values=map_all(values, change))
+        case Assert(test=test):
+            return changed(stmt, test=change(test))
+        case Return(value=value) if value is not None:
+            return changed(stmt, value=change(value))
+        case Evaluate(call=call):
+            return changed(stmt, call=map_children(call, change))
+        case Sync(args=args):
+            return changed(stmt, args=map_all(args, change))
+        case Reserve(start=start) if start is not None:
+            return changed(stmt, start=change(start))
+        case _:
+            return stmt
+
+
 def statements(block: Block) -> Iterator[Stmt]:
     """Every statement of `block`, nested ones after the one that holds them."""
     for stmt in block:

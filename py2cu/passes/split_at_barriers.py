@@ -24,8 +24,8 @@ from itertools import takewhile
 from py2cu.builtins import ROWS
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import Kind
-from py2cu.ir.extents import Constant, Name
-from py2cu.ir.nodes import ArrayName, Call, Expr, Invoke, Load, Unary
+from py2cu.ir.extents import Binary, Constant, Name
+from py2cu.ir.nodes import ArrayName, Atomic, Call, Compare, Expr, Invoke, Load, Select, Unary
 from py2cu.ir.statements import (
     BARE,
     Assign,
@@ -42,15 +42,17 @@ from py2cu.ir.statements import (
     Space,
     Stmt,
     Store,
+    Sync,
     While,
 )
-from py2cu.ir.types import PY_BOOL, ArrayType, PythonType, ScalarType, ValueType
+from py2cu.ir.types import PY_BOOL, PY_INT, ArrayType, PythonType, ScalarType, TupleType, UnknownType, ValueType
 from py2cu.ir.visit import (
+    BLOCK_VOTES,
+    all_expressions,
     blocks,
     changed,
     expressions,
     is_barrier,
-    is_warp_barrier,
     map_blocks,
     names_in,
     rebuild_block,
@@ -60,21 +62,16 @@ from py2cu.ir.visit import (
 )
 from py2cu.passes.add_index_arithmetic import INDEX, add_index_arithmetic
 from py2cu.passes.check_barriers import find_varying
-
-
-class CannotSplit(Exception):
-    """What the CPU target has no text for."""
+from py2cu.passes.lift_waiting_calls import ACTIVE_MASK, CannotSplit, is_exchange, lift_waiting_calls
 
 
 def split_at_barriers(kernel: Kernel, reporter: Reporter) -> Kernel:
     """A kernel whose threads work together, without its barriers; of its locals, those `per_thread` are kept for each.
 
     Raises:
-        CannotSplit: threads go on with the next round of a loop around a barrier at different times.
+        CannotSplit: threads wait where nothing can be cut.
     """
-    if any(waits(f.body) or any(b.space is Space.SHARED for b in f.buffers) for f in kernel.functions):
-        raise CannotSplit
-    kernel = _with_own_parameters(_without_indices(kernel))
+    kernel = _with_own_parameters(lift_waiting_calls(_without_indices(kernel)))
     names, varies = find_varying(kernel)
     views = _find_own_views(kernel, varies)
     bases = {buffer.name: buffer.base for buffer in kernel.buffers if buffer.base}
@@ -84,13 +81,13 @@ def split_at_barriers(kernel: Kernel, reporter: Reporter) -> Kernel:
         body = cutting.whole()
         uses = _Uses(bases)
         uses.block(body, ())
-        found = scalars | (uses.parted & uses.assigned_openly - names - cutting.locals.keys())
+        found = scalars | (uses.parted & uses.assigned_openly - names - cutting.locals.keys() - cutting.scalars)
         if found == scalars:
             break
         scalars = found
     types: dict[str, ValueType] = dict(kernel.locals) | cutting.locals
-    wanted = uses.parted - scalars
-    computed = uses.find_computed(wanted, {*types, *views})
+    wanted = (uses.parted | cutting.said) - cutting.scalars
+    computed = uses.find_computed(wanted - cutting.said, {*types, *views})
     own = [
         *(name for name in types if name in uses.definitions),
         *(buffer.name for buffer in kernel.buffers if buffer.space is Space.LOCAL),
@@ -169,6 +166,7 @@ class _Cutting:
     views: frozenset[str]
     locals: dict[str, ValueType] = field(default_factory=dict)
     stays: Name | None = None  # whether a thread has not returned yet, where later pieces have to know
+    said: set[str] = field(default_factory=set)  # what other threads read
     returning: int = 0  # pieces in which threads return
 
     def whole(self) -> Block:
@@ -178,7 +176,8 @@ class _Cutting:
             return (*most, last)
         self.stays = self.local("stays")
         everyone = Assign(self.stays.id, Constant(True, type=PY_BOOL))
-        return (EachThread((everyone,)), *self.block(self.kernel.body, (self.stays,), in_loop=False))
+        body = rebuild_block(self.kernel.body, lambda expr: expr, self.returned)
+        return (EachThread((everyone,)), *self.block(body, (self.stays,), in_loop=False))
 
     def block(self, block: Block, masks: tuple[Name, ...], *, in_loop: bool) -> Iterator[Stmt]:
         """What the block does, one statement after the other, for the threads that all `masks` let take part.
@@ -187,10 +186,12 @@ class _Cutting:
         """
         piece: list[Stmt] = []
         for stmt in block:
-            if is_barrier(stmt) or is_warp_barrier(stmt):
+            if isinstance(stmt, Sync) and (is_barrier(stmt) or stmt.function == "syncwarp"):
                 yield from self.piece(piece, masks)
                 if stmt.trivia != BARE:
                     yield Remark(stmt.span, stmt.trivia)
+            elif isinstance(stmt, Assign) and is_exchange(stmt.value):
+                yield from self.exchange(stmt, piece, masks)
             elif self.is_block_wide(stmt, in_loop):
                 yield from self.piece(piece, masks)
                 yield map_blocks(stmt, partial(self.nested, masks, in_loop or isinstance(stmt, For | While)))
@@ -240,9 +241,8 @@ class _Cutting:
             yield from done
             return
         self.returning += _returns(done)
-        if self.stays is not None:
-            done = rebuild_block(done, lambda expr: expr, self.returned)
-        yield EachThread((*map(_leave_unless, masks), *done), span=done[0].span)
+        in_turn = any(isinstance(node, Atomic) for node in all_expressions(done))
+        yield EachThread((*map(_leave_unless, masks), *done), in_turn, done[0].span)
 
     def returned(self, stmt: Stmt) -> Block:
         """A thread that returns says so."""
@@ -253,6 +253,52 @@ class _Cutting:
             Assign(self.stays.id, Constant(False, type=PY_BOOL), stmt.span, stmt.trivia),
             replace(stmt, trivia=BARE),
         )
+
+    # --- what threads tell each other ---
+
+    def exchange(self, stmt: Assign, piece: list[Stmt], masks: tuple[Name, ...]) -> Iterator[Stmt]:
+        """A vote or a shuffle: each thread says its part, and when all have, each finds its answer."""
+        call = stmt.value
+        assert isinstance(call, Call)
+        if call.function in BLOCK_VOTES:
+            yield from self.piece(piece, masks)
+            yield from self.vote(stmt, call, masks)
+            return
+        if call.function == ACTIVE_MASK:
+            yield from self.piece(piece, masks)
+            said = self.local("active")
+            yield EachThread((Assign(said.id, Constant(False, type=PY_BOOL)),), span=stmt.span)
+            piece.append(Assign(said.id, Constant(True, type=PY_BOOL), stmt.span, stmt.trivia))
+            call = changed(call, args=(Constant(0xFFFFFFFF, call.span, PY_INT), said))
+        else:
+            value = call.args[1]
+            assert not isinstance(value.type, ArrayType | UnknownType)
+            said = self.local("said", value.type)
+            piece.append(Assign(said.id, value, stmt.span, stmt.trivia))
+            call = changed(call, args=(call.args[0], said, *call.args[2:]))
+        self.said.add(said.id)
+        yield from self.piece(piece, masks)
+        piece.append(replace(stmt, value=call, trivia=BARE))
+
+    def vote(self, stmt: Assign, call: Call, masks: tuple[Name, ...]) -> Iterator[Stmt]:
+        """A vote of the block: its threads are asked one after the other."""
+        answer = Name(stmt.name, stmt.span, call.type)
+        self.scalars |= {stmt.name}
+        (test,) = call.args
+        start: int
+        told: Expr = test
+        found: Expr = Constant(True, stmt.span, call.type)
+        match call.function.rpartition("_")[2]:
+            case "count":
+                start, found = 0, Binary("+", answer, Constant(1, type=call.type), stmt.span, call.type)
+            case "and":
+                start, told, found = True, Unary("not", test, test.span, PY_BOOL), Constant(False, type=call.type)
+            case _:
+                start = False
+        count = Assign(stmt.name, found, stmt.span, augmented=isinstance(found, Binary))
+        yield Assign(stmt.name, Constant(start, stmt.span, call.type), stmt.span, stmt.trivia)
+        body = (*map(_leave_unless, masks), If(told, (count,), span=stmt.span))
+        yield EachThread(body, in_turn=True, span=stmt.span)
 
     # --- where threads part ---
 
@@ -268,19 +314,94 @@ class _Cutting:
                     piece.append(Assign(mask.id, Unary("not", mask, span, PY_BOOL), span))
                     yield from self.piece(piece, masks)
                     yield from self.block(orelse, (*masks, mask), in_loop=False)
+            case While(test=test, body=body, span=span):
+                yield from self.piece(piece, masks)
+                yield from self.loop(stmt, test, body, None, masks)
+            case For(var=var, start=start, stop=stop, step=step, span=span):
+                own = self.local(var, stmt.type)
+                piece.append(Assign(own.id, start, span, stmt.trivia))
+                yield from self.piece(piece, masks)
+                body = _with_other_name(stmt.body, var, own)
+                advance = Assign(own.id, Binary("+", own, step, span, stmt.type), span, augmented=True)
+                yield from self.loop(stmt, _goes_on(own, stop, step, stmt.direction), body, advance, masks)
             case _:
                 raise CannotSplit
 
-    def local(self, name: str) -> Name:
+    def loop(
+        self, stmt: For | While, test: Expr, body: Block, advance: Assign | None, masks: tuple[Name, ...]
+    ) -> Iterator[Stmt]:
+        """A loop that threads leave at different times: its rounds go on until the last one has."""
+        stays, someone = self.local("goes_on"), self.local("someone")
+        self.scalars |= {someone.id}
+        yes, no = Constant(True, type=PY_BOOL), Constant(False, type=PY_BOOL)
+        inside = (*masks, stays)
+        leaving: dict[type[Stmt], Block] = {Break: (Assign(stays.id, no), Return())}
+        around = inside
+        if any(isinstance(inner, Continue) for inner in _of_loop(body)):
+            this_round = self.local("in_round")
+            around = (*inside, this_round)
+            leaving[Continue] = (Assign(this_round.id, no), Return())
+        first: list[Stmt] = [Assign(this_round.id, yes)] if around != inside else []
+        rounds: list[Stmt] = [Assign(someone.id, no)]
+        asks = (Assign(stays.id, test, test.span), If(stays, (Assign(someone.id, yes),)))
+        rounds.append(EachThread((*map(_leave_unless, inside), *first, *asks), in_turn=True, span=stmt.span))
+        rounds.append(If(Unary("not", someone, type=PY_BOOL), (Break(),)))
+        rounds += self.block(_leaving_by(body, leaving), around, in_loop=False)
+        rounds += self.piece([advance], inside) if advance else ()
+        yield EachThread((*map(_leave_unless, masks), Assign(stays.id, yes)), span=stmt.span)
+        yield While(yes, tuple(rounds), stmt.span, replace(stmt.trivia, above=()))
+
+    def local(self, name: str, type_: ScalarType | TupleType = PY_BOOL) -> Name:
         """A local of the cuts' own."""
         taken = {n for n, _ in self.kernel.locals} | {p.name for p in self.kernel.parameters} | {*self.kernel.dims}
         name = _free(name, taken | self.locals.keys() | {b.name for b in self.kernel.buffers})
-        self.locals[name] = PY_BOOL
-        return Name(name, type=PY_BOOL)
+        self.locals[name] = type_
+        return Name(name, type=type_)
 
 
 def _leave_unless(mask: Name) -> If:
     return If(Unary("not", mask, type=PY_BOOL), (Return(),))
+
+
+def _of_loop(body: Block) -> Iterator[Stmt]:
+    """The statements of a loop's body, those of loops in it left out."""
+    for stmt in body:
+        yield stmt
+        if not isinstance(stmt, For | While):
+            for inner in blocks(stmt):
+                yield from _of_loop(inner)
+
+
+def _leaving_by(body: Block, ways: Mapping[type[Stmt], Block]) -> Block:
+    """A loop's body with other statements where it leaves or goes on with the loop."""
+    done: list[Stmt] = []
+    for stmt in body:
+        if type(stmt) in ways:
+            done += ways[type(stmt)]
+        elif isinstance(stmt, For | While):
+            done.append(stmt)
+        else:
+            done.append(map_blocks(stmt, lambda inner: _leaving_by(inner, ways)))
+    return tuple(done)
+
+
+def _goes_on(var: Name, stop: Expr, step: Expr, direction: int) -> Expr:
+    """Whether a loop that counts with `var` has another round."""
+    up, down = Compare("<", var, stop), Compare(">", var, stop)
+    if direction:
+        return up if direction > 0 else down
+    return Select(Compare(">", step, Constant(0, type=step.type)), up, down, type=PY_BOOL)
+
+
+def _with_other_name(body: Block, old: str, new: Name) -> Block:
+    """A loop's body with another name for its variable."""
+    if any(isinstance(stmt, For) and stmt.var == old for stmt in statements(body)):
+        raise CannotSplit
+
+    def change(expr: Expr) -> Expr:
+        return replace(expr, id=new.id) if isinstance(expr, Name) and expr.id == old else expr
+
+    return rebuild_block(body, change)
 
 
 def _returns(block: Block) -> bool:

@@ -14,6 +14,7 @@ from py2cu.ir.statements import EachThread, Kernel
 from py2cu.ir.types import Width
 from py2cu.ir.visit import all_expressions, statements
 from py2cu.targets.arguments import kernel_arguments, launch_arguments
+from py2cu.targets.cpu_helpers import HELPERS, helpers_of_threads
 from py2cu.targets.device_functions import spell_functions
 from py2cu.targets.shared_memory import bytes_text
 from py2cu.targets.spell_blocks import BlockSpeller
@@ -34,6 +35,7 @@ DIALECT: Final = Dialect(
         name: f"std::{name}" for name in ("abs", "min", "max", "isnan", "isinf", "isfinite", "signbit", "printf")
     },
     overloads="std::",
+    own_atomics=True,
     types={
         "__half": "c10::Half",
         "__nv_bfloat16": "c10::BFloat16",
@@ -53,7 +55,7 @@ def view(kernel: Kernel) -> KernelView:
         doc=doc_lines(kernel.doc),
         is_index=bool(kernel.indices),
         is_template=False,
-        helpers=helpers_of(kernel),
+        helpers=_helpers(kernel),
         functions=functions,
         tables=tables_of(kernel, DIALECT),
         kernel_arguments=kernel_arguments(kernel, DIALECT),
@@ -67,6 +69,12 @@ def view(kernel: Kernel) -> KernelView:
         shared_bytes=bytes_text(kernel, DIALECT),
         is_whole=is_whole,
     )
+
+
+def _helpers(kernel: Kernel) -> tuple[str, ...]:
+    """What the text calls; what threads do together is spelled in the CPU's own way."""
+    common = (name for name in helpers_of(kernel) if name not in HELPERS and name != "lane_id")
+    return (*common, *helpers_of_threads(kernel))
 
 
 def _loop(kernel: Kernel, speller: Speller, index: IndexParameter) -> IndexLoop:

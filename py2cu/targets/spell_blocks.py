@@ -14,10 +14,15 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from py2cu.ir.nodes import Expr
+from py2cu.builtins import Builtin, Rule
+from py2cu.builtins.threads import WARP_SIZE
+from py2cu.ir.extents import Name
+from py2cu.ir.nodes import Call, Expr
 from py2cu.ir.statements import Block, EachThread, Kernel, Space, Stmt, Sync
+from py2cu.passes.lift_waiting_calls import LANE
 from py2cu.targets.spell_expressions import Callee, Dialect
 from py2cu.targets.spell_statements import Line, Speller
+from py2cu.targets.spelled import PRECEDENCE, PRIMARY, Spelled
 
 MEMORY: Final = "shared_memory"  # what the launcher's kernel calls a block's dynamic memory
 FIRST: Final = "0"
@@ -62,6 +67,18 @@ class BlockSpeller(Speller):
                 yield Line(f"{'    ' * depth}std::atomic_thread_fence(std::memory_order_seq_cst);")
             case _:
                 yield from super().spell_statement(stmt, depth)
+
+    def together(self, expr: Call, row: Builtin) -> Spelled:
+        """`shfl_down_sync(said, thread, blockDim, 16)`: votes and shuffles look up what other threads have said."""
+        if expr.function == LANE:
+            return Spelled(f"{self.number} % {WARP_SIZE}", PRECEDENCE["%"], "int64_t")
+        mask, said, *rest = expr.args
+        assert isinstance(said, Name), said
+        others = map(self.expr, rest) if row.rule is Rule.SHUFFLE else [self.expr(mask)]
+        name = row.key.rpartition(".")[2]
+        args = [super().name(said.id), self.number, "blockDim", *(other.text for other in others)]
+        c_type = self.c_type(said.type) if row.rule is Rule.SHUFFLE else "bool" if row.result == "bool" else "uint32_t"
+        return Spelled(f"{name}({', '.join(args)})", PRIMARY, c_type)
 
     def each_thread(self, stmt: EachThread, body: Block, depth: int) -> Iterator[Line]:
         """The loop over the threads: what they run takes their places where it needs them."""
