@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import chain, count
 
 from py2cu.ir.extents import Constant, Name
 from py2cu.ir.nodes import ArrayName, Atomic, BoolOp, Call, Expr, Invoke, Load, Select, Unary
@@ -34,7 +35,7 @@ from py2cu.ir.statements import (
     Store,
     While,
 )
-from py2cu.ir.types import PY_BOOL, ArrayType, TupleType, ValueType
+from py2cu.ir.types import PY_BOOL, ArrayType, ElementType, PythonType, TupleType, ValueType
 from py2cu.ir.visit import (
     all_expressions,
     called_functions,
@@ -52,16 +53,29 @@ from py2cu.ir.visit import (
 )
 
 ACTIVE_MASK = "py2cu.activemask"
-LANE = "py2cu.laneid"
+LANE = "lane_id"  # the helper
 
 
 class CannotSplit(Exception):
     """A kernel that the CPU target has no text for."""
 
 
+def free_name(name: str, taken: set[str]) -> str:
+    """`name`, or one like it that is not `taken`; it is from here on."""
+    numbered = (f"{name}_{number}" for number in count(1))
+    found = next(each for each in chain([name], numbered) if each not in taken)
+    taken.add(found)
+    return found
+
+
 def is_exchange(expr: Expr) -> bool:
     """True for a call that answers with what other threads say."""
     return is_waiting_call(expr) or (isinstance(expr, Call) and expr.function == ACTIVE_MASK)
+
+
+def is_cut(block: Block) -> bool:
+    """True where threads need others to have come as far as they have."""
+    return waits(block) or any(map(is_exchange, all_expressions(block)))
 
 
 def runs_in_blocks(kernel: Kernel) -> bool:
@@ -78,7 +92,7 @@ def lift_waiting_calls(kernel: Kernel) -> Kernel:
     """The kernel with such calls as statements.
 
     Raises:
-        CannotSplit: a call stands where it may not be evaluated, or a function that returns early.
+        CannotSplit: of such a function, one that returns early, returns a tuple or calls itself.
     """
     needing = _functions_needing_block(kernel)
     if needing & in_rings(kernel.functions):
@@ -167,7 +181,7 @@ class _Lifting:
     def lifted(self, expr: Expr, before: list[Stmt]) -> Expr:
         """`expr` without such calls: they are made in `before`."""
         if isinstance(expr, BoolOp | Select) and any(map(self.has_calls, children(expr)[1:])):
-            raise CannotSplit
+            return self.chosen(expr, before)
         inner = map_children(expr, lambda child: self.lifted(child, before))
         if isinstance(inner, Invoke) and inner.function in self.functions:
             result = self.put_in_place(inner, before)
@@ -175,11 +189,30 @@ class _Lifting:
                 raise CannotSplit
             return result
         if isinstance(inner, Call) and is_exchange(inner):
-            assert not isinstance(inner.type, ArrayType)
-            answer = self.local("answer", inner.type)  # type: ignore[arg-type]
+            assert isinstance(inner.type, ElementType | PythonType), inner
+            answer = self.local("answer", inner.type)
             before.append(Assign(answer.id, inner, inner.span))
             return answer
         return inner
+
+    def chosen(self, expr: BoolOp | Select, before: list[Stmt]) -> Name:
+        """A value whose parts are evaluated where they are needed: an `if` makes them statements."""
+        assert isinstance(expr.type, ElementType | PythonType), expr
+        value = self.local("chosen", expr.type)
+        match expr:
+            case BoolOp(op=op, left=left, right=right):
+                before.append(Assign(value.id, self.lifted(left, before), expr.span))
+                test: Expr = value if op == "and" else Unary("not", value, expr.span, PY_BOOL)
+                before.append(If(test, self.assigned(value, right), span=expr.span))
+            case Select(test=test, then=then, orelse=orelse):
+                test = self.lifted(test, before)
+                before.append(If(test, self.assigned(value, then), self.assigned(value, orelse), expr.span))
+        return value
+
+    def assigned(self, name: Name, value: Expr) -> Block:
+        before: list[Stmt] = []
+        last = self.lifted(value, before)
+        return (*before, Assign(name.id, last, value.span))
 
     def with_arguments(self, call: Invoke, before: list[Stmt]) -> Invoke:
         return replace(call, args=tuple(self.lifted(arg, before) for arg in call.args))
@@ -209,7 +242,8 @@ class _Lifting:
                 names[""] = result.id
         if any(isinstance(stmt, Return) for stmt in statements(body)):
             raise CannotSplit
-        before += _renamed(body, names)
+        reserved = {stmt.array for stmt in self.reserved if isinstance(stmt, Reserve)}
+        before += (s for s in _renamed(body, names) if not (isinstance(s, Reserve) and s.array in reserved))
         return result
 
     def names_for(self, function: Kernel) -> dict[str, str]:
@@ -234,11 +268,7 @@ class _Lifting:
 
     def free(self, name: str) -> str:
         """A name like this one that nothing else has."""
-        found, number = name, 1
-        while found in self.taken:
-            found, number = f"{name}_{number}", number + 1
-        self.taken.add(found)
-        return found
+        return free_name(name, self.taken)
 
 
 def _beneath(stmt: Stmt, done: list[Stmt]) -> Iterator[Stmt]:

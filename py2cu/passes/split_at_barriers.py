@@ -57,12 +57,11 @@ from py2cu.ir.visit import (
     names_in,
     rebuild_block,
     statements,
-    waits,
     walk,
 )
 from py2cu.passes.add_index_arithmetic import INDEX, add_index_arithmetic
 from py2cu.passes.check_barriers import find_varying
-from py2cu.passes.lift_waiting_calls import ACTIVE_MASK, CannotSplit, is_exchange, lift_waiting_calls
+from py2cu.passes.lift_waiting_calls import ACTIVE_MASK, CannotSplit, free_name, is_cut, is_exchange, lift_waiting_calls
 
 
 def split_at_barriers(kernel: Kernel, reporter: Reporter) -> Kernel:
@@ -86,8 +85,8 @@ def split_at_barriers(kernel: Kernel, reporter: Reporter) -> Kernel:
             break
         scalars = found
     types: dict[str, ValueType] = dict(kernel.locals) | cutting.locals
-    wanted = (uses.parted | cutting.said) - cutting.scalars
-    computed = uses.find_computed(wanted - cutting.said, {*types, *views})
+    wanted = (uses.parted | cutting.locals.keys()) - cutting.scalars
+    computed = uses.find_computed(wanted - cutting.locals.keys(), {*types, *views})
     own = [
         *(name for name in types if name in uses.definitions),
         *(buffer.name for buffer in kernel.buffers if buffer.space is Space.LOCAL),
@@ -118,7 +117,7 @@ def _with_own_parameters(kernel: Kernel) -> Kernel:
     lead: list[Stmt] = []
     for p in kernel.parameters:
         if p.name in assigned and not isinstance(p.type, ArrayType):
-            own[p.name] = name = _free(f"own_{p.name}", taken)
+            own[p.name] = name = free_name(f"own_{p.name}", taken)
             types[name] = p.type
             lead.append(Assign(name, Name(p.name, p.span, p.type), p.span))
 
@@ -130,14 +129,6 @@ def _with_own_parameters(kernel: Kernel) -> Kernel:
 
     body = (*lead, *rebuild_block(kernel.body, change, change_stmt))
     return changed(kernel, body=body, locals=(*kernel.locals, *types.items())) if own else kernel
-
-
-def _free(name: str, taken: set[str]) -> str:
-    """`name`, or one like it that is not `taken`; it is from here on."""
-    while name in taken:
-        name += "_"
-    taken.add(name)
-    return name
 
 
 def _find_own_views(kernel: Kernel, varies: Callable[[Expr], bool]) -> frozenset[str]:
@@ -166,13 +157,13 @@ class _Cutting:
     views: frozenset[str]
     locals: dict[str, ValueType] = field(default_factory=dict)
     stays: Name | None = None  # whether a thread has not returned yet, where later pieces have to know
-    said: set[str] = field(default_factory=set)  # what other threads read
     returning: int = 0  # pieces in which threads return
+    ends_returning: bool = False  # whether the last one is such
 
     def whole(self) -> Block:
         """The body in pieces."""
         *most, last = self.block(self.kernel.body, (), in_loop=False)
-        if self.returning == (isinstance(last, EachThread) and _returns(last.body)):
+        if self.returning == (isinstance(last, EachThread) and self.ends_returning):
             return (*most, last)
         self.stays = self.local("stays")
         everyone = Assign(self.stays.id, Constant(True, type=PY_BOOL))
@@ -199,7 +190,7 @@ class _Cutting:
                 if _meet(stmt, piece):
                     yield from self.piece(piece, masks)
                 yield stmt
-            elif waits((stmt,)):
+            elif is_cut((stmt,)):
                 yield from self.parted(stmt, piece, masks)
             else:
                 piece.append(stmt)
@@ -214,12 +205,12 @@ class _Cutting:
             case Break() | Continue():
                 return in_loop
             case Return():
-                return waits(self.kernel.body)
+                return is_cut(self.kernel.body)
             case If(test=test, body=body, orelse=orelse):
                 leaves = any(self.is_block_wide(inner, in_loop) for inner in (*body, *orelse))
-                return (leaves or waits((stmt,))) and not self.varies(test)
+                return (leaves or is_cut((stmt,))) and not self.varies(test)
             case For() | While():
-                return waits((stmt,)) and not any(map(self.varies, expressions(stmt)))
+                return is_cut((stmt,)) and not any(map(self.varies, expressions(stmt)))
             case _:
                 return False
 
@@ -240,7 +231,8 @@ class _Cutting:
         if all(isinstance(stmt, Remark) for stmt in done):
             yield from done
             return
-        self.returning += _returns(done)
+        self.ends_returning = _returns(done)
+        self.returning += self.ends_returning
         in_turn = any(isinstance(node, Atomic) for node in all_expressions(done))
         yield EachThread((*map(_leave_unless, masks), *done), in_turn, done[0].span)
 
@@ -276,7 +268,6 @@ class _Cutting:
             said = self.local("said", value.type)
             piece.append(Assign(said.id, value, stmt.span, stmt.trivia))
             call = changed(call, args=(call.args[0], said, *call.args[2:]))
-        self.said.add(said.id)
         yield from self.piece(piece, masks)
         piece.append(replace(stmt, value=call, trivia=BARE))
 
@@ -295,9 +286,9 @@ class _Cutting:
                 start, told, found = True, Unary("not", test, test.span, PY_BOOL), Constant(False, type=call.type)
             case _:
                 start = False
-        count = Assign(stmt.name, found, stmt.span, augmented=isinstance(found, Binary))
+        answered = Assign(stmt.name, found, stmt.span, augmented=isinstance(found, Binary))
         yield Assign(stmt.name, Constant(start, stmt.span, call.type), stmt.span, stmt.trivia)
-        body = (*map(_leave_unless, masks), If(told, (count,), span=stmt.span))
+        body = (*map(_leave_unless, masks), If(told, (answered,), span=stmt.span))
         yield EachThread(body, in_turn=True, span=stmt.span)
 
     # --- where threads part ---
@@ -354,7 +345,7 @@ class _Cutting:
     def local(self, name: str, type_: ScalarType | TupleType = PY_BOOL) -> Name:
         """A local of the cuts' own."""
         taken = {n for n, _ in self.kernel.locals} | {p.name for p in self.kernel.parameters} | {*self.kernel.dims}
-        name = _free(name, taken | self.locals.keys() | {b.name for b in self.kernel.buffers})
+        name = free_name(name, taken | self.locals.keys() | {b.name for b in self.kernel.buffers})
         self.locals[name] = type_
         return Name(name, type=type_)
 

@@ -35,6 +35,7 @@ DIALECT: Final = Dialect(
         name: f"std::{name}" for name in ("abs", "min", "max", "isnan", "isinf", "isfinite", "signbit", "printf")
     },
     overloads="std::",
+    fence="std::atomic_thread_fence(std::memory_order_seq_cst)",
     own_atomics=True,
     types={
         "__half": "c10::Half",

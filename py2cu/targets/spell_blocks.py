@@ -18,7 +18,7 @@ from py2cu.builtins import Builtin, Rule
 from py2cu.builtins.threads import WARP_SIZE
 from py2cu.ir.extents import Name
 from py2cu.ir.nodes import Call, Expr
-from py2cu.ir.statements import Block, EachThread, Kernel, Space, Stmt, Sync
+from py2cu.ir.statements import Block, EachThread, Kernel, Space, Stmt
 from py2cu.passes.lift_waiting_calls import LANE
 from py2cu.targets.spell_expressions import Callee, Dialect
 from py2cu.targets.spell_statements import Line, Speller
@@ -63,20 +63,21 @@ class BlockSpeller(Speller):
         match stmt:
             case EachThread(body=body):
                 yield from self.each_thread(stmt, body, depth)
-            case Sync():
-                yield Line(f"{'    ' * depth}std::atomic_thread_fence(std::memory_order_seq_cst);")
             case _:
                 yield from super().spell_statement(stmt, depth)
 
-    def together(self, expr: Call, row: Builtin) -> Spelled:
-        """`shfl_down_sync(said, thread, blockDim, 16)`: votes and shuffles look up what other threads have said."""
+    def call(self, expr: Call) -> Spelled:
         if expr.function == LANE:
             return Spelled(f"{self.number} % {WARP_SIZE}", PRECEDENCE["%"], "int64_t")
+        return super().call(expr)
+
+    def together(self, expr: Call, row: Builtin) -> Spelled:
+        """`shfl_down_sync(said, thread, blockDim, 16)`: votes and shuffles look up what other threads have said."""
         mask, said, *rest = expr.args
         assert isinstance(said, Name), said
-        others = map(self.expr, rest) if row.rule is Rule.SHUFFLE else [self.expr(mask)]
+        others = [self.expr(each).text for each in rest] if row.rule is Rule.SHUFFLE else [self.mask(mask)]
         name = row.key.rpartition(".")[2]
-        args = [super().name(said.id), self.number, "blockDim", *(other.text for other in others)]
+        args = [super().name(said.id), self.number, "blockDim", *others]
         c_type = self.c_type(said.type) if row.rule is Rule.SHUFFLE else "bool" if row.result == "bool" else "uint32_t"
         return Spelled(f"{name}({', '.join(args)})", PRIMARY, c_type)
 

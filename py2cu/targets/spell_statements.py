@@ -95,6 +95,8 @@ class Speller(ExpressionSpeller):
             case Reserve(array=array, start=start):
                 for declared in self.reservation(array, start):
                     yield Line(f"{pad}{declared};")
+            case Sync() if self.dialect.fence:
+                yield Line(f"{pad}{self.dialect.fence};")
             case Sync(function=function, args=args):
                 yield Line(f"{pad}__{function}({', '.join(self.expr(arg).text for arg in args)});")
             case If():
