@@ -221,6 +221,12 @@ class Simulator:
     """`k.simulate(*args)` and `k.simulate[grid, block](*args)`; returns what the call would.
 
     What is legal in Python but not promised by the compiled kernel is a `SimulationWarning` at the kernel's line.
+    Beside the kernel's arguments it takes, by keyword, unless the kernel has a parameter of the name:
+
+    Args:
+        sanitize: True finds races as well, which takes longer; barriers that some threads miss are found anyway.
+        seed: permutes the order of blocks, and of threads between barriers.
+        break_at: a block and a thread, each a number or a tuple: breakpoints stop there alone.
     """
 
     def __init__(self, kernel: Kernel) -> None:
@@ -237,9 +243,11 @@ class Simulator:
         from py2cu.runtime.simulate import SimulationWarning, simulate
 
         call = self._kernel._prepare()
+        own = {parameter.name for parameter in self._kernel.signature.parameters}
+        options = {name: kwargs.pop(name) for name in ("sanitize", "seed", "break_at") if name in kwargs.keys() - own}
         values = call.with_outputs(call.bind(args, kwargs))
         signature = self._kernel.signature.instance(values)
-        report = simulate(self._kernel.python, signature, values, grid=grid, block=block)
+        report = simulate(self._kernel.python, signature, values, grid=grid, block=block, **options)
         for finding in report.findings:
             file = finding.file or self._kernel.python.__code__.co_filename
             warnings.warn_explicit(str(finding), SimulationWarning, file, finding.line)

@@ -11,7 +11,9 @@ torch = pytest.importorskip("torch")
 from jaxtyping import Float32, UInt8  # noqa: E402
 from torch import Tensor  # noqa: E402
 
-from py2cu import Index, kernel  # noqa: E402
+from py2cu import Index, kernel, shared, syncthreads, threadIdx  # noqa: E402
+from py2cu.runtime.simulate import simulate  # noqa: E402
+from tests.unit.kernels_by_annotations import signature_of  # noqa: E402
 
 
 @kernel
@@ -88,3 +90,76 @@ def test_breakpoint_written_in_the_kernel_stops_there_and_is_no_cuda(monkeypatch
     assert stopped == [(stops.python.__code__, line_of("breakpoint()"), "float32(2.5)")]
     assert out.tolist() == [0.5, 2.5, 0.0]
     assert "breakpoint" not in stops.cuda_source
+
+
+def reverse(x: Float32[Tensor, "n"]):
+    tile = shared(4, "float32")
+    t = threadIdx.x
+    tile[t] = x[t]
+    breakpoint()
+    syncthreads()
+    x[t] = tile[3 - t]
+    x[t] += 1
+
+
+def test_a_breakpoint_stops_in_the_chosen_thread_alone():
+    debugger = Debugger("i", "w[i]")
+    assert debugger.set_break(__file__, line_of("out[i] = mixed")) is None
+    x, w = torch.ones(2, 4, dtype=torch.uint8), torch.rand(4)
+    traced = sys.gettrace()
+    try:
+        debugger.runcall(blend.simulate, x, w, break_at=(0, 2))
+        debugger.runcall(blend.simulate, x, w)
+    finally:
+        sys.settrace(traced)
+    assert [shown[0] for shown in debugger.shown] == ["2", "0", "1", "2", "3"]
+
+
+def one_by_one():
+    blend.simulate(torch.ones(2, 4, dtype=torch.uint8), torch.rand(4), break_at=(0, 2))
+
+
+def in_turns():
+    given = {"x": torch.zeros(4)}
+    simulate(reverse, signature_of(reverse), given, grid=1, block=4, stops=False, break_at=(0, 1))
+
+
+@pytest.mark.parametrize("launch", [one_by_one, in_turns])
+def test_the_debugger_goes_on_after_the_launch(launch):
+    traced, mine = sys.gettrace(), lambda *_: None
+    sys.settrace(mine)
+    try:
+        launch()
+        assert sys.gettrace() is mine
+    finally:
+        sys.settrace(traced)
+
+
+def test_threads_that_wait_for_each_other_are_stepped_through_one_at_a_time():
+    debugger = Debugger("t", "tile[3 - t]")
+    assert debugger.set_break(__file__, line_of("x[t] = tile[3 - t]")) is None
+    assert debugger.set_break(__file__, line_of("x[t] += 1")) is None
+
+    def stopped(**options):
+        debugger.shown = []
+        x = torch.tensor([10.0, 11.0, 12.0, 13.0])
+        traced = sys.gettrace()
+        try:
+            debugger.runcall(
+                simulate, reverse, signature_of(reverse), {"x": x}, grid=2, block=4, stops=False, **options
+            )
+        finally:
+            sys.settrace(traced)
+        return debugger.shown
+
+    assert stopped(break_at=(1, (2,))) == [["2", "float32(13.0)"]] * 2
+    assert [t for t, _ in stopped()] == [str(t) for t in range(4) for _ in range(2)] * 2
+
+
+def test_breakpoint_in_the_chosen_thread_alone(monkeypatch):
+    stopped = []
+    monkeypatch.setattr(sys, "breakpointhook", lambda: stopped.append(sys._getframe(1).f_locals["t"]))
+    simulate(reverse, signature_of(reverse), {"x": torch.zeros(4)}, grid=1, block=4, break_at=(0, 3))
+    assert stopped == [3]
+    simulate(reverse, signature_of(reverse), {"x": torch.zeros(4)}, grid=1, block=4)
+    assert stopped == [3, 0, 1, 2, 3]

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from py2cu.dtypes import DType, Kind
@@ -31,6 +32,14 @@ class Write(NamedTuple):
     real: float | None = None
 
 
+class Sum(NamedTuple):
+    """What atomics have added to a float element: the magnitudes of its terms, and their errors, all told."""
+
+    terms: int
+    magnitude: float
+    error: float
+
+
 class OutOfRange(IndexError):
     """An index past the extent of an array's axis."""
 
@@ -43,12 +52,13 @@ class ArrayView:
     """One array argument; indices count in every dimension, as the contract asks."""
 
     __slots__ = (
-        "_cls", "_dtype", "_extents", "_is_float", "_length", "_values", "name", "writes",
+        "_cls", "_dtype", "_extents", "_is_float", "_length", "_sums", "_values", "name", "writes",
     )  # fmt: skip
 
     def __init__(self, name: str, shape: Iterable[int], dtype: DType, values: Iterable[float | bool]) -> None:
         self.name = name
         self.writes: dict[int, Write] = {}
+        self._sums: dict[int, Sum] = {}
         self._extents = tuple(map(int, shape))
         self._length = self._extents[0] if len(self._extents) == 1 else 0  # below it, an index is the position
         self._dtype = dtype
@@ -79,17 +89,53 @@ class ArrayView:
         return self._values[self._position(index)]
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        position = self._position(index)
-        line = sys._getframe(1).f_lineno
+        self.store(self._position(index), value, sys._getframe(1))
+
+    def locate(self, index: Any) -> tuple[ArrayView, int]:
+        """The array and the flat position that `index` means."""
+        return self, self._position(index)
+
+    def load(self, position: int, _: FrameType, /) -> Any:
+        """The element that the user's frame reads."""
+        return self._values[position]
+
+    def store(self, position: int, value: Any, frame: FrameType) -> None:
+        """Store what the user's `frame` assigns."""
         real: float | None = None
         if value.__class__ is not self._cls:
             real = value if isinstance(value, float) and not self._is_float else None
-            value = self._convert(value)
+            value = self.convert(value)
         error = value.error if real is None else getattr(real, "error", 0.0)
         self._values[position] = value
-        self.writes[position] = Write(THREAD.place, line, math.inf if THREAD.doubt else error, real)
+        self.writes[position] = Write(THREAD.place, frame.f_lineno, math.inf if THREAD.doubt else error, real)
 
-    def _convert(self, value: Any) -> Any:
+    def update(self, position: int, change: Callable[[Any], Any], frame: FrameType) -> Any:
+        """Let `change` make a new element of the old one, which is returned; no thread comes between."""
+        THREAD.note_update()
+        old = self._values[position]
+        new = self._values[position] = change(old)
+        self.writes[position] = Write(THREAD.place, frame.f_lineno, math.inf if THREAD.doubt else new.error)
+        return old
+
+    def add(self, position: int, value: Any, frame: FrameType) -> Any:
+        """Add to an element, as `update`. Others may come in any order, which the sum's error covers."""
+        if not self._is_float:
+            return self.update(position, lambda old: old + value, frame)
+        before = self._sums.get(position) or Sum(0, *_size(self._values[position]))
+        magnitude, error = _size(value)
+        total = self._sums[position] = Sum(before.terms + 1, before.magnitude + magnitude, before.error + error)
+        bound = total.error + total.terms * self._dtype.epsilon * total.magnitude
+        return self.update(position, lambda old: self._cls.make(float(old + value), bound), frame)
+
+    def spell(self, position: int) -> str:
+        """The element at `position` as the user would write it."""
+        index: list[str] = []
+        for extent in reversed(self._extents):
+            position, at = divmod(position, extent)
+            index.append(str(at))
+        return f"{self.name}[{', '.join(reversed(index))}]"
+
+    def convert(self, value: Any) -> Any:
         """`value` as an element of this array; contract section 5."""
         if self._dtype.kind is Kind.COMPLEX:
             return self._cls.cast(value)
@@ -159,15 +205,29 @@ class ArrayView:
         tensor.copy_(flat.reshape(self._extents))
 
 
+def _size(value: Any) -> tuple[float, float]:
+    """Magnitude and error of a float element."""
+    return abs(float(value)), value.error
+
+
 class UnwrittenArray(ArrayView):
     """An array whose elements mean nothing before the kernel has written them."""
 
     __slots__ = ()
 
     def __getitem__(self, index: Any) -> Any:
-        position = self._position(index)
+        return self.load(self._position(index), sys._getframe(1))
+
+    def load(self, position: int, _: FrameType, /) -> Any:
         if position not in self.writes:
-            THREAD.doubt = True
-            shown = ", ".join(map(str, index if isinstance(index, tuple) else (index,)))
-            THREAD.note(f"an element of `{self.name}` is read before it is written", f"{self.name}[{shown}]")
+            self._note_unwritten(position)
         return self._values[position]
+
+    def update(self, position: int, change: Callable[[Any], Any], frame: FrameType) -> Any:
+        if position not in self.writes:
+            self._note_unwritten(position)
+        return super().update(position, change, frame)
+
+    def _note_unwritten(self, position: int) -> None:
+        THREAD.doubt = True
+        THREAD.note(f"an element of `{self.name}` is read before it is written", self.spell(position))

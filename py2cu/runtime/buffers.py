@@ -14,11 +14,17 @@ from py2cu.runtime.python_integers import Integer
 
 def make_local(shape: Any, dtype: Any) -> UnwrittenArray:
     """`local(shape, dtype)` in a simulated kernel."""
-    extents = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
-    return UnwrittenArray(THREAD.reserved_name(), extents, _dtype(dtype), [0] * math.prod(extents))
+    extents = said_shape(shape)
+    name, *_ = [*THREAD.reserved_names(), "a local array"]
+    return UnwrittenArray(name, extents, said_dtype(dtype), [0] * math.prod(extents))
 
 
-def _dtype(said: Any) -> DType:
+def said_shape(said: Any) -> tuple[int, ...]:
+    """The extents that `64`, `(64,)` or `[64]` mean."""
+    return tuple(map(int, said)) if isinstance(said, tuple | list) else (int(said),)
+
+
+def said_dtype(said: Any) -> DType:
     """The dtype that `said` means in a kernel, where the types of NumPy and torch are element classes."""
     if isinstance(said, str):
         found = find_dtype(said)

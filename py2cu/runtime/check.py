@@ -6,6 +6,7 @@ raises proves nothing and is skipped, with its reason; a kernel of which every c
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -16,6 +17,7 @@ import torch
 from py2cu.diagnostics import EnvironmentLacks, TranslationError
 from py2cu.ir.extents import Role
 from py2cu.ir.signature import Signature
+from py2cu.runtime.arrays import Write
 from py2cu.runtime.compare import SLACK_ULPS, Difference, Fault, Snapshot, differences, open_elements
 from py2cu.runtime.fences import Fenced, is_poisoned
 from py2cu.runtime.inputs import GIVEN, SMALL, TAME, Argument, Case, grow, invent_cases, make_case
@@ -24,6 +26,7 @@ from py2cu.runtime.simulate import SimulationError, SimulationReport, simulate
 
 Triple = tuple[int, int, int]
 SHOWN: Final = 3  # skipped cases that a report spells out
+ORDERS: Final = (1, 2)  # seeds of the orders in which threads run again where there are atomics
 CASE_SECONDS: Final = 10.0  # far more than the Python of an invented case takes, unless a loop never ends
 
 
@@ -137,19 +140,23 @@ class _Check:
         """Compare one case. Where its Python raises or leaves the outcome open, and `retry` holds, the same sizes get
         calmer values.
         """
-        expected = {n: v.clone() if isinstance(v, torch.Tensor) else v for n, v in case.arguments.items()}
         signature = self.kernel.signature.instance(case.arguments)
-        seconds = None if case.values == GIVEN else CASE_SECONDS
         try:
-            simulated = simulate(
-                self.kernel.python, signature, expected, seconds=seconds, stops=False, contracts=self.contracts
-            )
+            expected, simulated = self._simulate(case)
+            if simulated.updates:
+                others = [self._simulate(case, seed) for seed in ORDERS]
+                simulated = open_to_order(simulated, expected, others)
         except (SimulationError, ValueError) as error:
             grown = grow(signature, case, error.__cause__, self.seed) if retry else None
             if grown is not None:
                 self.run(grown, retry=True)
             else:
                 self._skip(case, str(error), TAME if retry and case.values not in (TAME, SMALL) else None)
+            return
+        bug = next((finding for finding in simulated.findings if finding.is_bug), None)
+        if bug is not None:
+            block, thread = bug.place
+            self._add(Mismatch(Fault.THREADS, str(case), bug.message, block=block, thread=thread, line=bug.line))
             return
         leaves_open = next((finding for finding in simulated.findings if finding.is_open), None)
         if leaves_open is not None:
@@ -160,6 +167,16 @@ class _Check:
         self.cases += 1
         self.proven |= simulated.threads > 0
         self._compare(case, expected, simulated)
+
+    def _simulate(self, case: Case, seed: int | None = None) -> tuple[dict[str, Argument], SimulationReport]:
+        """What the Python leaves of the arguments, threads in order or permuted by `seed`."""
+        arguments = {n: v.clone() if isinstance(v, torch.Tensor) else v for n, v in case.arguments.items()}
+        simulated = simulate(
+            self.kernel.python, self.kernel.signature.instance(case.arguments), arguments,
+            seconds=None if case.values == GIVEN else CASE_SECONDS,
+            stops=False, contracts=self.contracts, sanitize=True, seed=seed,
+        )  # fmt: skip
+        return arguments, simulated
 
     def _skip(self, case: Case, reason: str, calmer: str | None) -> None:
         """Leave `case` out; the same sizes with `calmer` values take its place."""
@@ -225,7 +242,8 @@ class _Check:
         notes = list(self.notes)
         if self.open:
             notes.append(
-                f"{self.open} elements hang on a rounding error, or C++ leaves them open: any value was accepted"
+                f"{self.open} elements hang on a rounding error or on the order of threads, or C++ leaves them open: "
+                "any value was accepted"
             )
         return CheckReport(
             self.kernel.signature.name,
@@ -237,6 +255,32 @@ class _Check:
             tuple(notes),
             self.proven,
         )
+
+
+def open_to_order(
+    simulated: SimulationReport,
+    expected: Mapping[str, Argument],
+    others: Iterable[tuple[Mapping[str, Argument], SimulationReport]],
+) -> SimulationReport:
+    """`simulated`, with any value accepted of the elements that come out otherwise in another order of threads."""
+    writes = {name: dict(of_array) for name, of_array in simulated.writes.items()}
+    findings = list(simulated.findings)
+    for arguments, other in others:
+        findings += [finding for finding in other.findings if finding.is_bug and finding not in findings]
+        for name, of_array in writes.items():
+            here, there = expected[name], arguments[name]
+            assert isinstance(here, torch.Tensor) and isinstance(there, torch.Tensor)
+            for at in _apart(here.flatten(), there.flatten(), of_array):
+                of_array[at] = (of_array.get(at) or other.writes[name][at])._replace(error=math.inf)
+    return replace(simulated, writes=writes, findings=tuple(findings))
+
+
+def _apart(here: torch.Tensor, there: torch.Tensor, writes: Mapping[int, Write]) -> Iterable[int]:
+    """The positions at which two results differ by more than what their errors allow."""
+    for at in ((here != there) & ~((here != here) & (there != there))).nonzero().flatten().tolist():
+        write = writes.get(at)
+        if write is None or not abs(here[at].item() - there[at].item()) <= write.error:
+            yield at
 
 
 def _describe(difference: Difference, name: str, shape: tuple[int, ...], case: str) -> Mismatch:

@@ -33,6 +33,7 @@ class Fault(enum.StrEnum):
     INPUT = "changed input"
     OUTSIDE = "write outside the array"
     RAISED = "compiled code failed"
+    THREADS = "threads in each other's way"
 
 
 @dataclass(frozen=True, slots=True)

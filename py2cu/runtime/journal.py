@@ -7,14 +7,19 @@ from elements and arrays. Out: `Finding`s, each message once a line, with the fi
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from types import FrameType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from py2cu.ir.extents import FromEnd
+
+if TYPE_CHECKING:
+    from py2cu.runtime.order import Member
+    from py2cu.runtime.run_blocks import Runner
 
 Place = tuple[tuple[int, int, int], tuple[int, int, int]]  # blockIdx and threadIdx, each x, y, z
 NOWHERE: Final[Place] = ((0, 0, 0), (0, 0, 0))
@@ -25,7 +30,8 @@ _RUNTIME: Final = os.path.dirname(__file__) + os.sep
 class Finding:
     """Something legal in Python that the compiled kernel does not promise, seen at run time.
 
-    `is_open`: the compiled kernel may go on with anything, so that nothing after it can be compared.
+    `is_open`: the compiled kernel may go on with anything, so that nothing after it can be compared. `is_bug`: and that
+    is the kernel's own fault, whatever its arguments: a race, a barrier that some threads miss.
     """
 
     message: str
@@ -33,6 +39,7 @@ class Finding:
     place: Place
     is_open: bool = False
     file: str = ""  # where it is not the kernel's own
+    is_bug: bool = False
 
     def __str__(self) -> str:
         block, thread = self.place
@@ -43,16 +50,33 @@ class Finding:
 class Journal:
     """The state of the running thread and the findings of its launch."""
 
-    __slots__ = ("_findings", "_from_end", "_reserved", "contracts", "doubt", "home", "place")
+    __slots__ = (
+        "_findings",
+        "_from_end",
+        "_reserved",
+        "contracts",
+        "doubt",
+        "home",
+        "member",
+        "patience",
+        "place",
+        "runner",
+        "updates",
+    )  # fmt: skip
+
+    member: Member  # what is ordered before the running thread, in a launch whose accesses are watched
+    runner: Runner  # the running thread, in a launch whose threads wait for each other
 
     def __init__(self) -> None:
         self.home = ""  # the kernel's file
         self.doubt = False  # what the thread stores from here on may be anything
         self.contracts = True  # a multiply-add may be rounded once
         self.place = NOWHERE
+        self.patience = math.inf  # how many atomics more until others have their turn
+        self.updates = False  # an atomic has run: the order of threads may show
         self._findings: dict[tuple[str, str, int], Finding] = {}
         self._from_end: frozenset[FromEnd] = frozenset()
-        self._reserved: dict[int, str] = {}
+        self._reserved: dict[int, list[str]] = {}
 
     def start(
         self,
@@ -64,25 +88,42 @@ class Journal:
     ) -> None:
         """A launch of a kernel of the file `home` begins."""
         self.home, self.doubt, self.contracts, self.place, self._findings = home, False, contracts, NOWHERE, {}
-        self._from_end, self._reserved = frozenset(from_end), dict(reserved)
+        self.updates, self.patience = False, math.inf
+        self._from_end, self._reserved = frozenset(from_end), {}
+        for line, name in reserved:
+            self._reserved.setdefault(line, []).append(name)
+
+    def note_update(self) -> None:
+        """An atomic runs."""
+        self.updates = True
+        self.patience -= 1
+        if self.patience < 0:
+            self.runner.block.let_others()
 
     def counts_from_end(self, axis: int, index: int) -> bool:
         """True where the line that runs has this negative index as a constant, which compiled code heeds."""
         return FromEnd(kernel_line(), axis, index) in self._from_end
 
-    def reserved_name(self) -> str:
-        """The name of the array that the line that runs makes."""
-        return self._reserved.get(kernel_line(), "a local array")
+    def reserved_names(self) -> list[str]:
+        """The names of the arrays that the line that runs makes."""
+        return self._reserved.get(kernel_line(), [])
 
     @property
     def findings(self) -> tuple[Finding, ...]:
         return tuple(self._findings.values())
 
-    def note(self, about: str, detail: str, *, is_open: bool = False) -> None:
+    def note(self, about: str, detail: str, *, is_open: bool = False, is_bug: bool = False) -> None:
         """Keep a finding; `about` is the same for every thread, `detail` is the first one's."""
-        file, line = kernel_place()
+        self.note_at(kernel_place(), about, detail, is_open=is_open, is_bug=is_bug)
+
+    def note_at(
+        self, where: tuple[str, int], about: str, detail: str, *, is_open: bool = False, is_bug: bool = False
+    ) -> None:
+        """The same of a thread that waits, at the file and line `where`."""
+        file, line = where
         file = file if self.home and file != self.home else ""
-        self._findings.setdefault((about, file, line), Finding(f"{about}: {detail}", line, self.place, is_open, file))
+        finding = Finding(f"{about}: {detail}", line, self.place, is_open or is_bug, file, is_bug)
+        self._findings.setdefault((about, file, line), finding)
 
 
 def kernel_line() -> int:

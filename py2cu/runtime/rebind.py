@@ -14,15 +14,15 @@ from operator import setitem
 from types import CellType, CodeType, FunctionType, ModuleType, SimpleNamespace
 from typing import Any, Final, Self
 
-from py2cu import vocabulary
 from py2cu.live import called_functions, is_library
-from py2cu.runtime.buffers import as_table, make_local
+from py2cu.runtime.buffers import as_table
 from py2cu.runtime.elements import DoubleComplex
 from py2cu.runtime.functions import BUILTINS
 from py2cu.runtime.python_integers import Integer
 from py2cu.runtime.stand_ins import members, typed
+from py2cu.runtime.together import MODULES, stand_in
 
-LAUNCH_OBJECTS: Final = ("blockIdx", "threadIdx", "blockDim", "gridDim")
+LAUNCH_OBJECTS: Final = ("blockIdx", "threadIdx", "blockDim", "gridDim", "laneid")
 
 
 class Coordinate(Integer):
@@ -53,21 +53,28 @@ class Rebound:
     """A kernel ready to be called thread by thread; the plain functions that it calls are rebound with it."""
 
     def __init__(self, function: FunctionType, *, stops: bool = True) -> None:
-        self._launch: dict[str, Coordinate] = {}
-        self._slots: list[tuple[Callable[[Coordinate], None], str]] = []  # what to set, to which launch object
+        self._launch: dict[str, Any] = {}
+        self._slots: dict[str, list[Callable[[Integer], None]]] = {name: [] for name in LAUNCH_OBJECTS}  # who has it
         self._modules: dict[str, ModuleStandIn] = {}
         self._stops = stops
         self._home = function.__globals__
         self._called = frozenset(called_functions(function))
         self._namespaces: dict[int, dict[str, Any]] = {}  # stand-ins for the globals of each module
         self.code = function.__code__
+        self.codes = {function.__code__ for function in self._called}
         self.call: Callable[..., object] = self._rebuild(function)
 
-    def place(self, launch: Mapping[str, Coordinate]) -> None:
-        """Set the launch objects for the next call."""
+    def place(self, launch: Mapping[str, Integer]) -> None:
+        """Set launch objects, until they are set again."""
         self._launch.update(launch)
-        for put, name in self._slots:
-            put(self._launch[name])
+        for name, value in launch.items():
+            for put in self._slots[name]:
+                put(value)
+
+    def let_stop(self, stops: bool) -> None:
+        """Heed `breakpoint()` from here on, or take no notice of it."""
+        for namespace in self._namespaces.values():
+            namespace["__builtins__"]["breakpoint"] = breakpoint if stops else _go_on
 
     def _namespace(self, home: dict[str, Any]) -> dict[str, Any]:
         """The stand-ins for the globals `home`."""
@@ -75,7 +82,7 @@ class Rebound:
             made = self._namespaces[id(home)] = dict[str, Any]()
             own = home.get("__builtins__", builtins)
             plain = vars(own) if isinstance(own, ModuleType) else own
-            silenced = {} if self._stops else {"breakpoint": lambda *_, **__: None}
+            silenced = {} if self._stops else {"breakpoint": _go_on}
             made["__builtins__"] = {**plain, **BUILTINS, **silenced}  # first: a function keeps those that it finds
             for name, value in home.items():
                 if name != "__builtins__":
@@ -86,7 +93,7 @@ class Rebound:
         """Enter `value`, or its stand-in, under `name`."""
         launch_object = _launch_name(value)
         if launch_object is not None:
-            self._slots.append((partial(setitem, namespace, name), launch_object))
+            self._slots[launch_object].append(partial(setitem, namespace, name))
         namespace[name] = self._stand_in(value)
 
     def _stand_in(self, value: object) -> object:
@@ -98,8 +105,9 @@ class Rebound:
             return DoubleComplex(value)
         if value.__class__ is tuple:
             return as_table(value)
-        if value is vocabulary.local:
-            return make_local
+        together = stand_in(value)
+        if together is not None:
+            return together
         if type(value).__module__.startswith("py2cu."):  # a device function behind its decorator
             value = getattr(value, "python", value)
         if isinstance(value, FunctionType) and (value.__globals__ is self._home or value in self._called):
@@ -115,13 +123,13 @@ class Rebound:
         replaced |= self._members(module)
         if name == "numba.cuda":
             replaced |= {"grid": self._grid, "gridsize": self._grid_size}
-        if name in ("py2cu", "py2cu.vocabulary"):
-            replaced["local"] = make_local
-        launch = LAUNCH_OBJECTS if name in ("py2cu", "py2cu.vocabulary", "numba.cuda") else ()
+        replaced |= MODULES.get(name, {})
+        launch = LAUNCH_OBJECTS if name in MODULES else ()
         if not replaced and not launch and name != "numba":
             return module
         made = self._modules[name] = ModuleStandIn(module, replaced)
-        self._slots += [(partial(setattr, made, key), key) for key in launch]
+        for key in launch:
+            self._slots[key].append(partial(setattr, made, key))
         if isinstance(cuda := vars(module).get("cuda"), ModuleType):
             made.cuda = self._module(cuda)
         return made
@@ -153,7 +161,7 @@ class Rebound:
         made = CellType(self._stand_in(value))
         launch_object = _launch_name(value)
         if launch_object is not None:
-            self._slots.append((partial(setattr, made, "cell_contents"), launch_object))
+            self._slots[launch_object].append(partial(setattr, made, "cell_contents"))
         return made
 
     def _grid(self, dimensions: int) -> int | tuple[int, ...]:
@@ -168,6 +176,10 @@ class Rebound:
         return axes if dimensions > 1 else axes[0]
 
 
+def _go_on(*_: object, **__: object) -> None:
+    """`breakpoint()` where nobody wants to stop."""
+
+
 def _with_typed_literals(code: CodeType) -> CodeType:
     """`code` itself, unless it has complex literals: in `1j * x`, Python's own would not ask the float element `x`."""
     if not any(constant.__class__ is complex for constant in code.co_consts):
@@ -179,7 +191,7 @@ def _with_typed_literals(code: CodeType) -> CodeType:
 def _launch_name(value: object) -> str | None:
     """The launch object that `value` is, if any: one of `py2cu.vocabulary`, or numba's."""
     kind = type(value)
-    if kind.__name__ == "LaunchObject" and kind.__module__ == "py2cu.vocabulary":
+    if kind.__name__ in ("LaunchObject", "LaunchNumber") and kind.__module__ == "py2cu.vocabulary":
         name = getattr(value, "name", None)
         return name if name in LAUNCH_OBJECTS else None
     if isinstance(value, type) and value.__module__.startswith("numba."):

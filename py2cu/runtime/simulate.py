@@ -10,10 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from types import CodeType, FunctionType, TracebackType
+from types import FunctionType
 from typing import Any, Final
 
-from py2cu.diagnostics import Py2cuError
 from py2cu.dtypes import Kind
 from py2cu.ir.extents import Name, Role
 from py2cu.ir.signature import Signature, evaluate
@@ -22,21 +21,16 @@ from py2cu.runtime.arrays import ArrayView, UnwrittenArray, Write
 from py2cu.runtime.deadline import TooLong, deadline
 from py2cu.runtime.elements import Double, DoubleComplex, element_class
 from py2cu.runtime.journal import THREAD, Finding, Place
-from py2cu.runtime.launch import AXES, Launch, find_limits, plan_launch
+from py2cu.runtime.launch import Launch, Triple, plan_launch
 from py2cu.runtime.python_integers import Integer
-from py2cu.runtime.rebind import Coordinate, Rebound
+from py2cu.runtime.races import WatchedArray, WatchedUnwritten
+from py2cu.runtime.rebind import Rebound
+from py2cu.runtime.run_blocks import ReturnLinesWanted, run_blocks
+from py2cu.runtime.run_threads import Execution, SimulationError, run_threads
+from py2cu.runtime.together import works_together
 
-
-class SimulationError(Py2cuError):
-    """The kernel's Python raised in one thread; `__cause__` is what it raised."""
-
-    def __init__(self, kernel: str, message: str, place: Place, line: int) -> None:
-        self.kernel, self.message, self.place, self.line = kernel, message, place, line
-        block, thread = place
-        super().__init__(f"`{kernel}`, line {line}, block {block}, thread {thread}: {message}")
-
-    def __reduce__(self) -> tuple[type[SimulationError], tuple[str, str, Place, int]]:
-        return type(self), (self.kernel, self.message, self.place, self.line)
+Index = int | tuple[int, ...]
+__all__ = ["SimulationError", "SimulationReport", "SimulationWarning", "bind_dims", "simulate"]
 
 
 class SimulationWarning(UserWarning):
@@ -47,7 +41,8 @@ class SimulationWarning(UserWarning):
 class SimulationReport:
     """What a simulated launch did: its shape, the last write to each element (by flat index), and what was odd.
 
-    `in_doubt`: a thread's path hung on what Python leaves open, so that others may write other elements.
+    `in_doubt`: a thread's path hung on what Python leaves open, so that others may write other elements. `updates`:
+    there were atomics, whose results may hang on the order of threads.
     """
 
     kernel: str
@@ -56,6 +51,7 @@ class SimulationReport:
     writes: Mapping[str, Mapping[int, Write]]
     findings: tuple[Finding, ...]
     in_doubt: bool = False
+    updates: bool = False
 
     def __str__(self) -> str:
         shape = f"grid {self.launch.grid}, block {self.launch.block}"
@@ -73,10 +69,15 @@ def simulate(
     seconds: float | None = None,
     stops: bool = True,
     contracts: bool = True,
+    sanitize: bool = False,
+    seed: int | None = None,
+    break_at: tuple[Index, Index] | None = None,
 ) -> SimulationReport:
     """Run `function` for every thread of a launch; outputs are among `arguments` and filled in place.
     After `seconds`, where given, the thread that runs counts as one that raised. `stops`: `breakpoint()` is heeded.
-    `contracts`: the errors of the writes allow for multiply-adds that are rounded once.
+    `contracts`: the errors of the writes allow for multiply-adds that are rounded once. `sanitize`: races are found.
+    `seed` permutes the order of blocks, and of threads between barriers. `break_at`: the one block and thread in which
+    breakpoints stop.
 
     Raises:
         SimulationError: the Python raised: an index out of range, a division by zero, …
@@ -88,22 +89,53 @@ def simulate(
     missing = [p.name for p in signature.outputs if p.name not in arguments]
     if missing:
         raise ValueError(f"`{signature.name}` is to be given its outputs: {', '.join(missing)}")
-    THREAD.start(function.__code__.co_filename, signature.from_end, signature.reserved, contracts=contracts)
-    views = _make_views(signature, arguments)
-    threads = 0
-    doubtful: set[Place] = set()
+    focus = None if break_at is None else (_from_zero(break_at[0]), _from_zero(break_at[1]))
+
+    def attempt(*, notes_returns: bool) -> SimulationReport:
+        THREAD.start(function.__code__.co_filename, signature.from_end, signature.reserved, contracts=contracts)
+        views = _make_views(signature, arguments, watched=sanitize)
+        try:
+            bound = _bind(signature, arguments, dims, views)
+            rebound = Rebound(function, stops=stops)
+            execution = Execution(
+                rebound, signature, launch, dims, bound, watched=sanitize, seed=seed, focus=focus, stops=stops
+            )
+            with deadline(seconds):
+                try:
+                    threads = _run(function, execution, notes_returns=notes_returns)
+                finally:
+                    execution.leave()
+        except ReturnLinesWanted:
+            views.clear()  # nothing of this attempt is to be seen
+            raise
+        except TooLong as error:  # between two threads
+            line = function.__code__.co_firstlineno
+            raise SimulationError(signature.name, str(error), THREAD.place, line) from error
+        finally:
+            for name, view in views.items():
+                view.flush(arguments[name])
+        doubtful = execution.doubtful
+        writes = {name: _with_doubt(view.writes, doubtful) for name, view in views.items()}
+        found, in_doubt = THREAD.findings, bool(doubtful)
+        return SimulationReport(signature.name, launch, threads, writes, found, in_doubt, THREAD.updates)
+
     try:
-        bound = _bind(signature, arguments, dims, views)
-        with deadline(seconds):
-            threads = _run(Rebound(function, stops=stops), signature, launch, dims, bound, doubtful)
-    except TooLong as error:  # between two threads
-        line = function.__code__.co_firstlineno
-        raise SimulationError(signature.name, str(error), THREAD.place, line) from error
-    finally:
-        for name, view in views.items():
-            view.flush(arguments[name])
-    writes = {name: _with_doubt(view.writes, doubtful) for name, view in views.items()}
-    return SimulationReport(signature.name, launch, threads, writes, THREAD.findings, bool(doubtful))
+        return attempt(notes_returns=False)
+    except ReturnLinesWanted:
+        return attempt(notes_returns=True)
+
+
+def _run(function: FunctionType, execution: Execution, *, notes_returns: bool) -> int:
+    signature = execution.signature
+    if signature.shared is None and signature.barrier is None and not works_together(function):
+        return run_threads(execution)
+    return run_blocks(execution, notes_returns=notes_returns)
+
+
+def _from_zero(index: Index) -> Triple:
+    """A block's or a thread's index, of which the last dimensions are left out."""
+    x, y, z = (*((index,) if isinstance(index, int) else index), 0, 0)[:3]
+    return x, y, z
 
 
 def _with_doubt(writes: Mapping[int, Write], doubtful: Collection[Place]) -> Mapping[int, Write]:
@@ -151,14 +183,15 @@ def _check_shape(name: str, type_: object, shape: tuple[int, ...], dims: dict[st
             raise ValueError(f"axis {axis} of `{name}` has extent {extent}, expected {expected}")
 
 
-def _make_views(signature: Signature, arguments: Mapping[str, Any]) -> dict[str, ArrayView]:
+def _make_views(signature: Signature, arguments: Mapping[str, Any], *, watched: bool) -> dict[str, ArrayView]:
+    plain, unwritten = (WatchedArray, WatchedUnwritten) if watched else (ArrayView, UnwrittenArray)
     initialised = {name for name, _ in signature.inits}
     views: dict[str, ArrayView] = {}
     for parameter in signature.parameters:
         name, type_ = parameter.name, parameter.type
         if isinstance(type_, ArrayType):
             is_unwritten = parameter.role is Role.OUTPUT and name not in initialised
-            view = UnwrittenArray if is_unwritten else ArrayView
+            view = unwritten if is_unwritten else plain
             tensor = arguments[name]
             views[name] = view(name, tensor.shape, type_.dtype, tensor.flatten().tolist())
     return views
@@ -190,61 +223,3 @@ def _bind(
         else:
             bound[name] = _PYTHON_NUMBERS[type_.kind](value)
     return bound
-
-
-# --- the launch ---------------------------------------------------------------------------------------------------
-
-
-def _run(
-    rebound: Rebound,
-    signature: Signature,
-    launch: Launch,
-    dims: dict[str, int],
-    bound: dict[str, object],
-    doubtful: set[Place],
-) -> int:
-    """Call the kernel once per thread; how many threads ran. Those that end in doubt are entered into `doubtful`."""
-    limits = find_limits(signature, dims)
-    objects = {"blockDim": Coordinate(*launch.block), "gridDim": Coordinate(*launch.grid)}
-    threads = [(thread, Coordinate(*thread)) for thread in launch.threads()]
-    axes = [AXES.index(index.axis) for index in signature.indices]
-    places = rebound.code.co_varnames[len(axes) + len(signature.launch) : rebound.code.co_argcount]
-    positional = [bound[name] for name in places]
-    named = {name: value for name, value in bound.items() if name not in places}
-    ran = 0
-    for block in launch.blocks():
-        objects["blockIdx"] = Coordinate(*block)
-        first = tuple(at * size for at, size in zip(block, launch.block, strict=True))
-        for thread, coordinate in threads:
-            index = (first[0] + thread[0], first[1] + thread[1], first[2] + thread[2])
-            if limits is not None and not (index[0] < limits[0] and index[1] < limits[1] and index[2] < limits[2]):
-                continue
-            objects["threadIdx"] = coordinate
-            THREAD.place = block, thread
-            rebound.place(objects)
-            leading = [Integer(index[axis]) for axis in axes] + [objects[name] for name in signature.launch]
-            _call(rebound, signature.name, [*leading, *positional], named)
-            if THREAD.doubt:
-                doubtful.add(THREAD.place)
-            ran += 1
-    return ran
-
-
-def _call(rebound: Rebound, kernel: str, positional: list[object], named: dict[str, object]) -> None:
-    THREAD.doubt = False
-    try:
-        rebound.call(*positional, **named)
-    except Exception as error:
-        message = str(error) if isinstance(error, IndexError) else f"{type(error).__name__}: {error}"
-        line = _kernel_line(error.__traceback__, rebound.code)
-        raise SimulationError(kernel, message, THREAD.place, line) from error
-
-
-def _kernel_line(traceback: TracebackType | None, code: CodeType) -> int:
-    """The innermost line of the user's file in `traceback`."""
-    line = code.co_firstlineno
-    while traceback is not None:
-        if traceback.tb_frame.f_code.co_filename == code.co_filename:
-            line = traceback.tb_lineno
-        traceback = traceback.tb_next
-    return line

@@ -458,4 +458,24 @@ MUTATIONS: Final = (
             "tests/test_calls.py",
         ),
     ),
+    *_rule(
+        "threads that work together are ordered by what they wait for",
+        (
+            "if team is now.team and access.epoch < team.epoch:",
+            "if team is now.team:",
+            "tests/test_races.py",
+        ),
+        ("if team is now.team and access.epoch < team.epoch:", "if False:", "tests/test_races.py"),
+        (" and not _same(last.value, access.value)", "", "tests/unit/test_threads.py"),
+        ("if not in_block:\n            self.fenced", "if True:\n            self.fenced", "tests/test_races.py"),
+        ("_join(published, self.fenced)", "_join(published, self._past())", "tests/test_races.py"),
+        (
+            "return source if source <= lane | (width - 1) else lane\n\n\ndef _across",
+            "return source\n\n\ndef _across",
+            "tests/unit/test_threads.py",
+        ),
+        ("total.error + total.terms *", "total.error + 0 *", "tests/unit/test_threads.py"),
+        ("elif write.error == math.inf:", "elif False:", "tests/unit/test_threads.py"),
+        ("writes=writes, findings=tuple(findings)", "findings=tuple(findings)", "tests/unit/test_threads.py"),
+    ),
 )

@@ -6,7 +6,7 @@ import time
 import pytest
 import torch
 
-from py2cu import testing
+from py2cu import atomic, testing
 from py2cu.dtypes import F32, U8, Kind
 from py2cu.ir.extents import Role
 from py2cu.runtime.arrays import Write
@@ -324,7 +324,7 @@ def test_the_users_own_arguments_are_one_case():
 
 def test_initial_values_are_what_both_sides_start_from():
     def count(i, x, hist):
-        hist[x[i]] += 1
+        atomic.add(hist, x[i], 1)
 
     sig = signature(
         [array("x", "uint8", "n"), array("hist", "int32", "256", Role.OUTPUT)], indices="i=n", inits=[("hist", 0)]

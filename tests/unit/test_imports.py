@@ -46,6 +46,7 @@ HOMES = {
     "jinja2": {"render"},
     "torch": {"runtime", "kernels", "testing", "cli", "vocabulary"},
     "click": {"cli", "console"},
+    "greenlet": {"runtime"},
     "rich": {"cli", "console"},
 }
 
@@ -79,7 +80,7 @@ def test_imports_point_one_way(room: str, path: Path) -> None:
         assert room in HOMES.get(parts[0], {room}), f"{parts[0]} has no place in {room}"
 
 
-@pytest.mark.parametrize("heavy", ["torch", "numba", "libcst", "jinja2"])
+@pytest.mark.parametrize("heavy", ["torch", "numba", "libcst", "jinja2", "greenlet"])
 def test_importing_the_package_and_decorating_loads_nothing_heavy(heavy: str) -> None:
     program = (
         f"import py2cu, sys; from py2cu import kernel, Index; kernel(lambda: None); assert {heavy!r} not in sys.modules"

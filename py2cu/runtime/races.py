@@ -1,0 +1,122 @@
+"""Data races: two threads at one element, one of them writing, with nothing between that orders them.
+
+In: every access to an array of a launch, told by `WatchedArray`. Out: a finding at the later of the two. An element
+keeps its last write, and two reads and two atomic updates by different threads, so that an access costs the same
+however many there were; two suffice, since whoever writes is another thread than one of them. Two writes of the same
+value are no race: CUDA promises that the value arrives.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Iterable
+from types import FrameType
+from typing import Any, ClassVar, Final
+
+from py2cu.dtypes import DType
+from py2cu.runtime.arrays import ArrayView, UnwrittenArray
+from py2cu.runtime.journal import THREAD
+from py2cu.runtime.order import Access, Known, is_ordered
+
+READ: Final = "read"
+WRITE: Final = "written"
+ATOMIC: Final = "updated atomically"
+
+Pair = tuple[Access, Access | None]
+
+
+class WatchedArray(ArrayView):
+    """An array whose accesses are held against those of other threads."""
+
+    __slots__ = ("_atomics", "_published", "_readers", "_writers")
+    is_shared: ClassVar[bool] = False
+
+    def __init__(self, name: str, shape: Iterable[int], dtype: DType, values: Iterable[float | bool]) -> None:
+        super().__init__(name, shape, dtype, values)
+        self._writers: dict[int, Access] = {}
+        self._readers: dict[int, Pair] = {}
+        self._atomics: dict[int, Pair] = {}
+        self._published: dict[int | tuple[int, int], Known] = {}  # of a position: to all, and in a block
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.load(self._position(index), sys._getframe(1))
+
+    def load(self, position: int, frame: FrameType, /) -> Any:
+        value = super().load(position, frame)
+        access = _access(frame, value, READ)
+        last = self._writers.get(position)
+        if last is not None and not is_ordered(last, access.by):
+            self._tell(position, last, access)
+        if position in self._atomics:
+            self._hold(position, self._atomics[position], access)
+        _enter(self._readers, position, access)
+        return value
+
+    def store(self, position: int, value: Any, frame: FrameType) -> None:
+        super().store(position, value, frame)
+        access = _access(frame, self._values[position], WRITE)
+        access.by.is_dirty |= not self.is_shared
+        last = self._writers.get(position)
+        if last is not None and not is_ordered(last, access.by) and not _same(last.value, access.value):
+            self._tell(position, last, access)
+        self._hold(position, self._readers.pop(position, ()), access)
+        self._hold(position, self._atomics.pop(position, ()), access)
+        self._writers[position] = access
+
+    def update(self, position: int, change: Callable[[Any], Any], frame: FrameType) -> Any:
+        old = super().update(position, change, frame)
+        access = _access(frame, self._values[position], ATOMIC)
+        last = self._writers.get(position)
+        if last is not None and not is_ordered(last, access.by):
+            self._tell(position, last, access)
+        self._hold(position, self._readers.get(position, ()), access)
+        _enter(self._atomics, position, access)
+        in_block = position, access.by.team.number
+        access.by.hand_on(self._published.setdefault(position, {}), self._published.setdefault(in_block, {}))
+        return old
+
+    def _hold(self, position: int, earlier: tuple[Access | None, ...], access: Access) -> None:
+        """Hold `access` against `earlier` ones."""
+        for other in earlier:
+            if other is not None and not is_ordered(other, access.by):
+                self._tell(position, other, access)
+
+    def _tell(self, position: int, before: Access, now: Access) -> None:
+        same_block = before.by.team is now.by.team
+        block, thread = before.by.place
+        who = f"thread {thread}" if same_block else f"block {block}, thread {thread}"
+        missing = "no barrier orders them" if same_block else "nothing orders blocks"
+        kinds = {before.kind, now.kind}
+        missing = "a plain access and an atomic one" if ATOMIC in kinds and len(kinds) > 1 else missing
+        detail = (
+            f"{self.spell(position)} is {now.kind} here ({now.value}), and {before.kind} in line {before.line} "
+            f"({before.value}) by {who}; {missing}"
+        )
+        THREAD.note(f"a race on `{self.name}`", detail, is_bug=True)
+
+
+class WatchedUnwritten(WatchedArray, UnwrittenArray):
+    """The same of an output."""
+
+    __slots__ = ()
+
+
+def _access(frame: FrameType, value: object, kind: str) -> Access:
+    me = THREAD.member
+    # What a named tuple's own constructor does, in half the time: every access makes one.
+    return tuple.__new__(Access, (me, me.team.epoch, me.clock, frame.f_code, frame.f_lasti, value, kind))
+
+
+def _enter(table: dict[int, Pair], position: int, access: Access) -> None:
+    """Keep `access` beside one of another thread."""
+    first, second = table.get(position, (None, None))
+    if first is None or is_ordered(first, access.by):
+        table[position] = access, second
+    else:
+        table[position] = first, access
+
+
+def _same(one: Any, other: Any) -> bool:
+    both_nan = isinstance(one, float) and isinstance(other, float) and math.isnan(one) and math.isnan(other)
+    return both_nan or bool(one == other)

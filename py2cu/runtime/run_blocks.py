@@ -1,0 +1,282 @@
+"""A launch whose threads wait for each other: every block's threads as greenlets, which take turns where they wait.
+
+One OS thread runs them all. A thread runs until it waits (`Block.wait`) or returns; when none of a block can go on,
+what they wait for is let go: first lanes that vote on who is here, then lanes of warps, then the barrier. What CUDA
+leaves undefined, lanes or threads that are missed, is a finding, and the others go on without them: nothing hangs.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from types import FrameType
+from typing import Any, Final
+
+from greenlet import getcurrent, greenlet
+
+from py2cu.ir.signature import Signature, evaluate
+from py2cu.ir.types import ArrayType
+from py2cu.runtime.journal import THREAD, kernel_place
+from py2cu.runtime.launch import Triple
+from py2cu.runtime.order import Member, Team
+from py2cu.runtime.python_integers import Integer
+from py2cu.runtime.run_threads import Execution, Slot
+from py2cu.runtime.shared import SharedMemory
+from py2cu.runtime.warps import exchange
+
+Meeting = tuple[int, str, int]  # a warp, the function that its lanes wait in, their mask
+PATIENCE: Final = 1000  # atomics of a thread in a row, after which it may be that it waits for others
+_ANYWHERE: Final = -1  # the mask of `activemask`
+
+
+class ReturnLinesWanted(Exception):
+    """A finding is to say where threads returned, which has not been noted."""
+
+
+class Waiting:
+    """What a thread waits for, what it brings, and what it gets."""
+
+    __slots__ = ("function", "mask", "result", "value", "where")
+
+    def __init__(self, function: str, mask: int, value: Any, where: tuple[str, int]) -> None:
+        self.function, self.mask, self.value, self.where = function, mask, value, where
+        self.result: Any = None
+
+
+class Runner(Member):
+    """A thread that runs in turns."""
+
+    __slots__ = ("block", "doubt", "greenlet", "index", "is_waiting", "left_in", "slot", "waiting")
+
+    waiting: Waiting  # the last that it waited for
+
+    def __init__(self, block: Block, slot: Slot, index: Triple) -> None:
+        super().__init__(block.team, slot.number, slot.thread)
+        self.block, self.slot, self.index = block, slot, index
+        self.doubt = self.is_waiting = False
+        self.left_in = 0  # the line in which it returned, where that is noted
+        self.greenlet = greenlet(block.start)
+
+    @property
+    def thread(self) -> Triple:
+        return self.slot.thread
+
+
+class Block:
+    """The threads of one block."""
+
+    def __init__(self, execution: Execution, team: Team, *, notes_returns: bool) -> None:
+        self.team = team
+        self.memory = SharedMemory(watched=execution.watched)
+        self._execution = execution
+        self._notes_returns = notes_returns
+        self._arguments = execution.split(execution.bound | _block_parameters(execution, self.memory))
+        self._meetings: dict[Meeting, dict[int, Runner]] = {}
+        self._released: list[Runner] = []  # can go on, having met
+        self._spinning: list[Runner] = []  # can go on, and better do after others
+        self._hub = getcurrent()
+        indices = ((slot, execution.index(team.place, slot.thread)) for slot in execution.slots)
+        self._runners = [Runner(self, slot, index) for slot, index in indices if index is not None]
+        self._present: Counter[int] = Counter()  # of each warp, the lanes that the block has, as bits
+        for runner in self._runners:
+            self._present[runner.warp] |= 1 << runner.lane
+        self._ready = self._runners
+
+    def __len__(self) -> int:
+        return len(self._runners)
+
+    def advance(self) -> bool:
+        """Run the threads as far as they go. False: some spin on what another block is to do."""
+        self._execution.enter_block(self.team.place)
+        while self._ready:
+            for runner in self._execution.in_order(self._ready):
+                self._resume(runner)
+            self._ready, self._released = self._released, []
+            if not self._ready and self._spinning:
+                self._ready, self._spinning = self._spinning, []
+                return False
+            self._ready = self._ready or self._let_go()
+        self._execution.doubtful.update(runner.place for runner in self._runners if runner.doubt)
+        return True
+
+    def stop(self) -> None:
+        """End threads that have not returned."""
+        for runner in self._runners:
+            runner.greenlet.throw()
+
+    # --- threads ---
+
+    def start(self, runner: Runner) -> None:
+        """What a greenlet runs."""
+        self._execution.heed(runner.place)
+        if self._notes_returns:
+            sys.setprofile(self._note_return)
+        self._execution.call(runner.index, runner.slot, self._arguments)
+
+    def _note_return(self, frame: FrameType, event: str, _: object) -> None:
+        if event == "return" and frame.f_code is self._execution.rebound.code:
+            THREAD.runner.left_in = frame.f_lineno
+
+    def _resume(self, runner: Runner) -> None:
+        self._execution.enter(runner.place, runner.slot)
+        THREAD.member = THREAD.runner = runner
+        THREAD.doubt, THREAD.patience = runner.doubt, PATIENCE
+        runner.greenlet.switch(runner)
+        runner.doubt = THREAD.doubt
+
+    def wait(self, function: str, value: Any = None) -> Any:
+        """The running thread waits in a barrier."""
+        return self._pause(Waiting(function, 0, value, kernel_place()))
+
+    def meet(self, function: str, mask: int, value: Any = None) -> Any:
+        """The running thread waits in a warp function for the lanes of `mask`."""
+        me = THREAD.runner
+        where = kernel_place()
+        if mask != _ANYWHERE and not mask >> me.lane & 1:
+            about = f"the mask of `{function}` lacks the lane that calls it"
+            THREAD.note_at(where, about, f"lane {me.lane}, mask {mask:#x}", is_bug=True)
+            mask = 1 << me.lane
+        # Lanes vote on who is here line by line.
+        key = me.warp, function, mask if mask != _ANYWHERE else -where[1]
+        lanes = self._meetings.setdefault(key, {})
+        lanes[me.lane] = me
+        me.waiting = Waiting(function, mask, value, where)
+        if len(lanes) == (mask & self._present[me.warp]).bit_count():
+            me.doubt = THREAD.doubt
+            self._released += self._exchange(key)
+            THREAD.doubt = me.doubt
+        return self._pause(me.waiting)
+
+    def meet_active(self) -> Any:
+        """The running thread waits in `activemask` for the lanes that come to the same line."""
+        return self.meet("activemask", _ANYWHERE)
+
+    def let_others(self) -> None:
+        """The running thread goes on when others have had their turn: it may spin on what they are to do."""
+        self._spinning.append(THREAD.runner)
+        self._switch()
+
+    def _pause(self, waiting: Waiting) -> Any:
+        me = THREAD.runner
+        me.waiting, me.is_waiting = waiting, True
+        self._switch()
+        me.is_waiting = False
+        return waiting.result
+
+    def _switch(self) -> None:
+        me = THREAD.runner
+        self._hub.switch()
+        self._execution.heed(me.place)
+
+    # --- what they wait for ---
+
+    def _exchange(self, key: Meeting) -> list[Runner]:
+        """The lanes that meet in `key` get their results."""
+        lanes = dict(sorted(self._meetings.pop(key).items()))
+        exchange(key[1], lanes)
+        return [*lanes.values()]
+
+    def _let_go(self) -> list[Runner]:
+        """No thread can go on: those that can go on now. None: all have returned."""
+        active = [key for key in self._meetings if key[1] == "activemask"]
+        keys = active or [*self._meetings]
+        if not keys:
+            return self._end_barrier()
+        for key in keys if not active else ():
+            self._note_absent(key)
+        return [runner for key in keys for runner in self._exchange(key)]
+
+    def _note_absent(self, key: Meeting) -> None:
+        warp, function, mask = key
+        lanes = self._meetings[key]
+        first = lanes[min(lanes)]
+        named = (runner for runner in self._runners if runner.warp == warp and mask >> runner.lane & 1)
+        other = next(runner for runner in named if runner.lane not in lanes)
+        about = f"the mask of `{function}` names lanes that do not come"
+        detail = f"mask {mask:#x}, thread {first.thread} is here, {self._whereabouts(other)}"
+        THREAD.place = first.place
+        THREAD.note_at(first.waiting.where, about, detail, is_bug=True)
+
+    def _end_barrier(self) -> list[Runner]:
+        """All that have not returned are at a barrier, which ends."""
+        here = [runner for runner in self._runners if runner.is_waiting]
+        if not here:
+            return []
+        first = here[0]
+        where = first.waiting.function, first.waiting.where
+        other = next(
+            (r for r in self._runners if not r.is_waiting or (r.waiting.function, r.waiting.where) != where), None
+        )
+        if other is not None:
+            about = f"`{first.waiting.function}` is not reached by all threads of its block"
+            THREAD.place = first.place
+            detail = f"thread {first.thread} waits here, {self._whereabouts(other)}"
+            THREAD.note_at(first.waiting.where, about, detail, is_bug=True)
+        holds = [bool(runner.waiting.value) for runner in here]
+        results = {
+            "syncthreads_count": Integer(sum(holds)),
+            "syncthreads_and": all(holds),
+            "syncthreads_or": any(holds),
+        }
+        in_doubt = any(runner.doubt for runner in here if runner.waiting.function in results)
+        for runner in here:
+            runner.waiting.result = results.get(runner.waiting.function)
+            runner.doubt |= in_doubt
+        self.team.end_epoch(self._runners)
+        return here
+
+    def _whereabouts(self, runner: Runner) -> str:
+        if runner.is_waiting:
+            return f"thread {runner.thread} waits in `{runner.waiting.function}` in line {runner.waiting.where[1]}"
+        if not self._notes_returns:
+            raise ReturnLinesWanted
+        return f"thread {runner.thread} has returned in line {runner.left_in}"
+
+
+class BlockBarrier:
+    """What a parameter annotated as `threading.Barrier` is: the block's."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def wait(self) -> None:
+        THREAD.runner.block.wait(f"{self._name}.wait")
+
+
+def _block_parameters(execution: Execution, memory: SharedMemory) -> dict[str, object]:
+    """The parameters that every block has its own of."""
+    signature: Signature = execution.signature
+    made: dict[str, object] = {}
+    if signature.shared is not None:
+        parameter = signature.shared
+        assert isinstance(parameter.type, ArrayType)
+        extents = tuple(evaluate(extent, execution.dims) for extent in parameter.type.dims)
+        made[parameter.name] = memory.make(parameter.name, extents, parameter.type.dtype)
+    if signature.barrier is not None:
+        made[signature.barrier] = BlockBarrier(signature.barrier)
+    return made
+
+
+def run_blocks(execution: Execution, *, notes_returns: bool) -> int:
+    """Run every block, one after the other unless one spins on what a later one does; how many threads ran.
+
+    Raises:
+        ReturnLinesWanted: run it again, from the beginning, with `notes_returns`.
+    """
+    profile = sys.getprofile()
+    blocks: list[Block] = []
+    try:
+        ran = 0
+        for number, place in execution.blocks():
+            blocks.append(Block(execution, Team(number, place), notes_returns=notes_returns))
+            ran += len(blocks[-1])
+            if blocks[-1].advance():
+                blocks.pop()
+        while blocks:
+            blocks = [block for block in blocks if not block.advance()]
+        return ran
+    finally:
+        for block in blocks:
+            block.stop()
+        if notes_returns:
+            sys.setprofile(profile)

@@ -1,0 +1,177 @@
+"""One call of a kernel for one thread, and a launch whose threads need not wait for each other: one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from random import Random
+from types import CodeType, TracebackType
+from typing import TypeVar
+
+from py2cu.diagnostics import Py2cuError
+from py2cu.ir.signature import Signature
+from py2cu.runtime.debuggers import Debugger
+from py2cu.runtime.journal import THREAD, Place
+from py2cu.runtime.launch import AXES, Launch, Triple, find_limits
+from py2cu.runtime.order import WARP, Member, Team
+from py2cu.runtime.python_integers import Integer
+from py2cu.runtime.rebind import Coordinate, Rebound
+
+T = TypeVar("T")
+Arguments = tuple[list[object], dict[str, object]]  # by place, by name
+
+
+class SimulationError(Py2cuError):
+    """The kernel's Python raised in one thread; `__cause__` is what it raised."""
+
+    def __init__(self, kernel: str, message: str, place: Place, line: int) -> None:
+        self.kernel, self.message, self.place, self.line = kernel, message, place, line
+        block, thread = place
+        super().__init__(f"`{kernel}`, line {line}, block {block}, thread {thread}: {message}")
+
+    def __reduce__(self) -> tuple[type[SimulationError], tuple[str, str, Place, int]]:
+        return type(self), (self.kernel, self.message, self.place, self.line)
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A thread of every block: where it is in its block, and what the kernel's globals say in it."""
+
+    number: int
+    thread: Triple
+    objects: dict[str, Integer]
+
+
+class Execution:
+    """A kernel about to be run: what its calls take, and in which order its blocks and threads come."""
+
+    def __init__(
+        self,
+        rebound: Rebound,
+        signature: Signature,
+        launch: Launch,
+        dims: dict[str, int],
+        bound: dict[str, object],
+        *,
+        watched: bool = False,
+        seed: int | None = None,
+        focus: Place | None = None,
+        stops: bool = True,
+    ) -> None:
+        self.rebound, self.signature, self.launch, self.dims, self.bound = rebound, signature, launch, dims, bound
+        self.watched = watched
+        self.doubtful: set[Place] = set()
+        self._random = None if seed is None else Random(seed)
+        self._focus, self._stops = focus, stops
+        self._debugger = Debugger(rebound.codes)
+        self._axes = [AXES.index(index.axis) for index in signature.indices]
+        self._limits = find_limits(signature, dims)
+        self.slots = [
+            Slot(number, at, {"threadIdx": Coordinate(*at), "laneid": Integer(number % WARP)})
+            for number, at in enumerate(launch.threads())
+        ]
+        leading = len(self._axes) + len(signature.launch)
+        code = rebound.code
+        self._places = code.co_varnames[leading : code.co_argcount]
+        sizes = {"blockDim": Coordinate(*launch.block), "gridDim": Coordinate(*launch.grid)}
+        rebound.place(sizes)
+        self._objects: dict[str, Integer] = dict(sizes)
+
+    def blocks(self) -> Iterator[tuple[int, Triple]]:
+        """Each block's number and place; the launch objects are set to it."""
+        for number, block in self.in_order(enumerate(self.launch.blocks())):
+            self.enter_block(block)
+            yield number, block
+
+    def enter_block(self, block: Triple) -> None:
+        """Threads of `block` run next."""
+        here = {"blockIdx": Coordinate(*block)}
+        self.rebound.place(here)
+        self._objects |= here
+
+    def in_order(self, items: Iterable[T]) -> Iterable[T]:
+        """`items` as they come, or permuted by the seed."""
+        if self._random is None:
+            return items
+        permuted = [*items]
+        self._random.shuffle(permuted)
+        return permuted
+
+    def index(self, block: Triple, thread: Triple) -> Triple | None:
+        """The thread's global index; None where a guard lets it do nothing."""
+        x, y, z = (at * size + own for at, size, own in zip(block, self.launch.block, thread, strict=True))
+        limits = self._limits
+        if limits is not None and not (x < limits[0] and y < limits[1] and z < limits[2]):
+            return None
+        return x, y, z
+
+    def enter(self, place: Place, slot: Slot) -> None:
+        """The thread at `place` runs next."""
+        THREAD.place = place
+        self.rebound.place(slot.objects)
+
+    def heed(self, place: Place) -> None:
+        """A debugger traces on in the chosen thread alone, where one is chosen."""
+        if self._focus is not None:
+            is_chosen = place == self._focus
+            self.rebound.let_stop(self._stops and is_chosen)
+            self._debugger.listen(is_chosen)
+
+    def leave(self) -> None:
+        """The launch is over."""
+        if self._focus is not None:
+            self._debugger.listen(True)
+
+    def split(self, bound: dict[str, object]) -> Arguments:
+        """`bound` as the function takes it, by place and by name."""
+        named = {name: value for name, value in bound.items() if name not in self._places}
+        return [bound[name] for name in self._places], named
+
+    def call(self, index: Triple, slot: Slot, arguments: Arguments) -> None:
+        """Run the kernel's Python in the thread that was entered.
+
+        Raises:
+            SimulationError: it raised.
+        """
+        positional, named = arguments
+        indices = [Integer(index[axis]) for axis in self._axes]
+        here = [slot.objects[name] if name in slot.objects else self._objects[name] for name in self.signature.launch]
+        try:
+            self.rebound.call(*indices, *here, *positional, **named)
+        except Exception as error:
+            message = str(error) if isinstance(error, IndexError) else f"{type(error).__name__}: {error}"
+            line = _kernel_line(error.__traceback__, self.rebound.code)
+            raise SimulationError(self.signature.name, message, THREAD.place, line) from error
+
+
+def run_threads(execution: Execution) -> int:
+    """Call the kernel once per thread; how many ran."""
+    ran = 0
+    arguments = execution.split(execution.bound)
+    for number, block in execution.blocks():
+        team = Team(number, block)
+        for slot in execution.in_order(execution.slots):
+            index = execution.index(block, slot.thread)
+            if index is None:
+                continue
+            place = block, slot.thread
+            execution.enter(place, slot)
+            execution.heed(place)
+            THREAD.doubt = False
+            if execution.watched:
+                THREAD.member = Member(team, slot.number, slot.thread)
+            execution.call(index, slot, arguments)
+            if THREAD.doubt:
+                execution.doubtful.add(place)
+            ran += 1
+    return ran
+
+
+def _kernel_line(traceback: TracebackType | None, code: CodeType) -> int:
+    """The innermost line of the user's file in `traceback`."""
+    line = code.co_firstlineno
+    while traceback is not None:
+        if traceback.tb_frame.f_code.co_filename == code.co_filename:
+            line = traceback.tb_lineno
+        traceback = traceback.tb_next
+    return line

@@ -1,0 +1,144 @@
+"""Shared memory of a simulated block: `shared(shape, dtype)`, and views of a part of it.
+
+A call makes one array a block, whichever thread comes first: all threads that come by the same place of the code get
+the same. A one-dimensional one is sliced into views, `ms, ns = buf[:n], buf[n:]`, which know their own extent.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import sys
+from collections import Counter
+from types import CodeType, FrameType
+from typing import Any, Final
+
+from py2cu.dtypes import DType
+from py2cu.runtime.arrays import ArrayView, OutOfRange, UnwrittenArray
+from py2cu.runtime.buffers import said_dtype, said_shape
+from py2cu.runtime.journal import THREAD
+from py2cu.runtime.python_integers import Integer
+from py2cu.runtime.races import WatchedArray
+
+Extents = tuple[int, ...]
+
+
+class SharedArray(UnwrittenArray):
+    """An array of a block's. What a thread in doubt has written puts its readers in doubt."""
+
+    __slots__ = ()
+
+    def __getitem__(self, index: Any) -> Any:
+        if index.__class__ is slice:
+            return Window(self, 0, len(self))[index]
+        return self.load(self._position(index), sys._getframe(1))
+
+    def load(self, position: int, _: FrameType, /) -> Any:
+        write = self.writes.get(position)
+        if write is None:
+            self._note_unwritten(position)
+        elif write.error == math.inf:
+            THREAD.doubt = True
+        return self._values[position]
+
+
+class WatchedShared(WatchedArray, SharedArray):
+    """The same, held against other threads."""
+
+    __slots__ = ()
+    is_shared = True
+    __getitem__ = SharedArray.__getitem__
+
+
+class Window:
+    """Neighbouring elements of a one-dimensional shared array."""
+
+    __slots__ = ("_array", "_extent", "_start")
+
+    def __init__(self, array: SharedArray, start: int, extent: int) -> None:
+        self._array, self._start, self._extent = array, start, extent
+
+    @property
+    def dtype(self) -> Any:
+        return self._array.dtype
+
+    @property
+    def name(self) -> str:
+        return self._array.name
+
+    @property
+    def shape(self) -> tuple[Integer]:
+        return (Integer(self._extent),)
+
+    def __len__(self) -> int:
+        return self._extent
+
+    def __iter__(self) -> Any:
+        return iter(self._array)
+
+    def __repr__(self) -> str:
+        return f"<elements {self._start} to {self._start + self._extent} of {self._array!r}>"
+
+    def __getitem__(self, index: Any) -> Any:
+        if index.__class__ is slice:
+            return self._slice(index)
+        return self._array.load(self._position(index), sys._getframe(1))
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self._array.store(self._position(index), value, sys._getframe(1))
+
+    def locate(self, index: Any) -> tuple[ArrayView, int]:
+        return self._array, self._position(index)
+
+    def _position(self, index: Any) -> int:
+        at = int(index) if index.__class__ is Integer else int(operator.index(index))
+        if not 0 <= at < self._extent:
+            at = self._from_end(at)
+        return self._start + at
+
+    def _from_end(self, at: int) -> int:
+        if -self._extent <= at < 0 and THREAD.counts_from_end(0, at):
+            return at + self._extent
+        raise OutOfRange(f"a view of {self.name}", 0, at, self._extent)
+
+    def _slice(self, part: slice) -> Window:
+        start, stop, step = part.indices(self._extent)
+        if step != 1:
+            raise IndexError(f"a view of `{self.name}` takes neighbouring elements: `[a:b]`")
+        return Window(self._array, self._start + start, max(0, stop - start))
+
+
+class SharedMemory:
+    """The shared arrays of one block, by the place of the code that makes them."""
+
+    def __init__(self, *, watched: bool) -> None:
+        self._kind: Final = WatchedShared if watched else SharedArray
+        self._arrays: dict[tuple[CodeType, int], tuple[Extents, DType, SharedArray]] = {}
+        self._lines: Counter[int] = Counter()  # how many arrays the lines have made
+
+    def at(self, frame: FrameType, extents: Extents, dtype: DType) -> SharedArray:
+        """The array of the call that `frame` is at.
+
+        Raises:
+            ValueError: another thread asked for another shape or dtype there.
+        """
+        key = frame.f_code, frame.f_lasti
+        if key not in self._arrays:
+            names = THREAD.reserved_names()[self._lines[frame.f_lineno] :]
+            self._lines[frame.f_lineno] += 1
+            self._arrays[key] = extents, dtype, self.make(names[0] if names else "a shared array", extents, dtype)
+        first, first_dtype, array = self._arrays[key]
+        if (first, first_dtype) != (extents, dtype):
+            raise ValueError(
+                f"`{array.name}` is {first} of {first_dtype} for one thread, {extents} of {dtype} for another"
+            )
+        return array
+
+    def make(self, name: str, extents: Extents, dtype: DType) -> SharedArray:
+        """An array of the block's."""
+        return self._kind(name, extents, dtype, [0] * math.prod(extents))
+
+
+def make_shared(shape: Any, dtype: Any) -> SharedArray:
+    """`shared(shape, dtype)` in a simulated kernel."""
+    return THREAD.runner.block.memory.at(sys._getframe(1), said_shape(shape), said_dtype(dtype))
