@@ -120,12 +120,13 @@ def tree(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "blocks"])
         syncthreads()
         step //= 2
     if t < 32:
-        while step > 0:
-            v = s[t + step] if t < step else 0.0
+        last = 16
+        while last > 0:
+            v = s[t + last] if t < last else 0.0
             syncwarp()
             s[t] += v
             syncwarp()
-            step //= 2
+            last //= 2
     if t == 0:
         out[blockIdx.x] = s[0]
 
@@ -138,15 +139,15 @@ def warp_sum(v):
     return v
 
 
-def block_sum(v):
+def block_sum(v, t, size):
     """The sum of a block, in its first warp."""
     parts = shared(32, np.float32)
     total = warp_sum(v)
     if laneid == 0:
-        parts[threadIdx.x // 32] = total
+        parts[t // 32] = total
     syncthreads()
-    if threadIdx.x < 32:
-        mine = parts[threadIdx.x] if threadIdx.x < blockDim.x // 32 else 0.0
+    if t < 32:
+        mine = parts[t] if t < size // 32 else 0.0
         total = warp_sum(mine)
     return total
 
@@ -157,7 +158,7 @@ def mean(x: Float32[Tensor, "n"], sums: Float32[Tensor, "blocks"], tickets: Int3
     """The block that comes last adds up what the others left."""
     last = shared(1, np.int32)
     i = blockIdx.x * blockDim.x + threadIdx.x
-    total = block_sum(x[i] if i < n else 0.0)
+    total = block_sum(x[i] if i < n else 0.0, threadIdx.x, blockDim.x)
     if threadIdx.x == 0:
         sums[blockIdx.x] = total
         threadfence()

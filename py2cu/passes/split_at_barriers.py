@@ -183,7 +183,7 @@ class _Cutting:
                     yield Remark(stmt.span, stmt.trivia)
             elif isinstance(stmt, Assign) and is_exchange(stmt.value):
                 yield from self.exchange(stmt, piece, masks)
-            elif self.is_block_wide(stmt, in_loop):
+            elif self.is_block_wide(stmt, masks, in_loop):
                 yield from self.piece(piece, masks)
                 yield map_blocks(stmt, partial(self.nested, masks, in_loop or isinstance(stmt, For | While)))
             elif self.is_shared(stmt):
@@ -199,20 +199,36 @@ class _Cutting:
     def nested(self, masks: tuple[Name, ...], in_loop: bool, block: Block) -> Block:
         return tuple(self.block(block, masks, in_loop=in_loop))
 
-    def is_block_wide(self, stmt: Stmt, in_loop: bool) -> bool:
+    def is_block_wide(self, stmt: Stmt, masks: tuple[Name, ...], in_loop: bool) -> bool:
         """True for a loop or a condition around barriers that all threads agree about, or for how one is left."""
         match stmt:
             case Break() | Continue():
                 return in_loop
             case Return():
-                return is_cut(self.kernel.body)
+                return is_cut(self.kernel.body) and not masks
             case If(test=test, body=body, orelse=orelse):
-                leaves = any(self.is_block_wide(inner, in_loop) for inner in (*body, *orelse))
-                return (leaves or is_cut((stmt,))) and not self.varies(test)
+                leaves = any(self.is_block_wide(inner, masks, in_loop) for inner in (*body, *orelse))
+                return (leaves or is_cut((stmt,))) and not self.differs(test)
             case For() | While():
-                return is_cut((stmt,)) and not any(map(self.varies, expressions(stmt)))
+                agreed = not any(map(self.differs, expressions(stmt)))
+                return agreed and is_cut((stmt,)) and not self.leaves_apart(stmt.body)
             case _:
                 return False
+
+    def differs(self, expr: Expr) -> bool:
+        """True where threads may disagree about `expr`, as about what is kept for each of them."""
+        own = self.locals.keys() - self.scalars
+        return self.varies(expr) or not own.isdisjoint(names_in(expr))
+
+    def leaves_apart(self, body: Block) -> bool:
+        """True for the body of a loop that some threads leave, or skip a part of, while others stay."""
+        for stmt in body:
+            match stmt:
+                case If(test=test):
+                    leaves = any(isinstance(inner, Break | Continue) for inner in _of_loop((stmt,)))
+                    if leaves and (self.differs(test) or any(map(self.leaves_apart, blocks(stmt)))):
+                        return True
+        return False
 
     def is_shared(self, stmt: Stmt) -> bool:
         """True for what is done once a block: a shared array made, a local of the block assigned."""
