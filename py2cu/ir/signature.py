@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final
 from py2cu.dtypes import DType, Kind
 from py2cu.ir.extents import (
     Binary,
-    BlockParameter,
     Constant,
     Constexpr,
     FromEnd,
@@ -68,7 +67,8 @@ class Signature:
     strided: bool
     from_end: tuple[FromEnd, ...] = ()  # negative constant indices: compiled code counts no others from the end
     reserved: tuple[tuple[int, str], ...] = ()  # the lines that make arrays of a thread's own, and their names
-    block_parameters: tuple[BlockParameter, ...] = ()  # behind the launch objects: shared memory, and a barrier
+    shared: Parameter | None = None  # the block's dynamic shared memory, which no call is given
+    barrier: str | None = None  # the parameter that is the block's barrier
     has_barrier: bool = False  # so that no thread stops at a guard: past it, reads give zero, writes do nothing,
     guarded_lines: tuple[int, ...] = ()  # nor do atomic operations and calls in these lines
     shared: Parameter | None = None  # the block's dynamic shared memory, which no call is given
@@ -199,7 +199,8 @@ def _signature(kernel: Kernel) -> Signature:
         strided=kernel.strided,
         from_end=tuple(sorted({at for each in functions for at in each.from_end}, key=astuple)),
         reserved=tuple((b.span.line, b.name) for each in functions for b in each.buffers if b.is_made),
-        block_parameters=kernel.block_parameters,
+        shared=next((Parameter(p.name, p.type) for p in kernel.block_parameters if p.type is not None), None),
+        barrier=next((p.name for p in kernel.block_parameters if p.type is None), None),
         has_barrier=has_barrier(kernel),
         guarded_lines=kernel.guarded_lines,
     )

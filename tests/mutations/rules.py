@@ -478,4 +478,26 @@ MUTATIONS: Final = (
         ("elif write.error == math.inf:", "elif False:", "tests/unit/test_threads.py"),
         ("writes=writes, findings=tuple(findings)", "findings=tuple(findings)", "tests/unit/test_threads.py"),
     ),
+    *_rule(
+        "where threads wait, each access is guarded on its own",
+        ("if kernel.guards and not has_barrier(kernel):", "if kernel.guards:", "kept:guards_of_barriers"),
+        ("return _guard_elements(kernel, accesses, reporter)", "pass", "kept:guards_of_barriers"),
+        ("return _guard_each(kernel, accesses, missing, reporter)", "pass", "kept:guards_of_barriers"),
+        ("reached = acting.get(access.span) or access.place.index", "reached = access.place.index", "kept:atomics"),
+        ("return all(own[name] == self.mentions[name] for", "return all(True for", "kept:guards_of_barriers"),
+        ("if any(map(self.waits, expressions(stmt))):", "if False:", "kept:warps"),
+    ),
+    *_rule(
+        "all threads of a block reach its barriers",
+        ("inner = parted or self.condition(test)", "inner = parted", "refused:barriers"),
+        ("left = self.block(loop.body, inside or early)", "left = self.block(loop.body, inside)", "refused:barriers"),
+        ("if caller.of(arg, varying):", "if False:", "refused:barriers"),
+        ("self.check_expression(right, parted or self.condition(left))", "pass", "refused:votes"),
+    ),
+    *_rule(
+        "shared arrays lie apart and aligned",
+        ("key=lambda buffer: -buffer.type.dtype.bits)", "key=lambda buffer: 0)", "kept:shared_dynamic"),
+        ("start=size_of(before))", "start=None)", "kept:shared_dynamic"),
+        ("sum(bytes_of(b) or 0 for b in static)", "0", "tests/unit/test_shared_launches.py"),
+    ),
 )
