@@ -71,8 +71,6 @@ class Signature:
     barrier: str | None = None  # the parameter that is the block's barrier
     has_barrier: bool = False  # so that no thread stops at a guard: past it, reads give zero, writes do nothing,
     guarded_lines: tuple[int, ...] = ()  # nor do atomic operations and calls in these lines
-    shared: Parameter | None = None  # the block's dynamic shared memory, which no call is given
-    barrier: str | None = None  # the parameter that is the block's barrier
     instances: tuple[Signature, ...] = ()  # of a generic kernel: for every dtype that it takes
 
     def instance(self, arguments: Mapping[str, Any]) -> Signature:
