@@ -106,3 +106,8 @@ def test_what_a_thread_assigns_to_a_parameter_is_its_own():
 def test_without_barriers_threads_may_return():
     x = torch.randn(50)
     torch.testing.assert_close(kernels.alone(x), torch.where(x < 0, 0, 2 * x))
+
+
+def test_a_block_is_no_larger_than_in_cuda():
+    with pytest.raises(RuntimeError, match="at most 1024 threads, got 1056"):
+        kernels.histogram[1, (33, 32)](torch.zeros(1, dtype=torch.int32), torch.zeros(16, dtype=torch.int32), 1)
