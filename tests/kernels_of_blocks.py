@@ -286,3 +286,17 @@ def alone(x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):
         out[i] = 0
         return
     out[i] = s[threadIdx.x] * 2
+
+
+@kernel(size="n", block=64)
+def settle(x: Int32[Tensor, "n"], out: Int32[Tensor, "n"]):
+    """Each warp until all of its lanes are done: the size is a multiple of the block."""
+    i = blockIdx.x * blockDim.x + threadIdx.x
+    v = x[i]
+    turns = 0
+    while any_sync(FULL, v > 0) and turns < 100:
+        v -= threadIdx.x // 32 + 1
+        turns += 1
+    if turns > 3 and ballot_sync(FULL, v == 0) != 0:
+        turns = -turns
+    out[i] = turns

@@ -111,3 +111,14 @@ def test_without_barriers_threads_may_return():
 def test_a_block_is_no_larger_than_in_cuda():
     with pytest.raises(RuntimeError, match="at most 1024 threads, got 1056"):
         kernels.histogram[1, (33, 32)](torch.zeros(1, dtype=torch.int32), torch.zeros(16, dtype=torch.int32), 1)
+
+
+def test_a_vote_decides_how_long_a_warp_goes_on():
+    x = torch.randint(0, 12, (128,), dtype=torch.int32)
+    out = torch.zeros(128, dtype=torch.int32)
+    kernels.settle(x, out)
+    for i in range(128):
+        warp, by = x[i // 32 * 32 :][:32], i // 32 % 2 + 1
+        turns = -(-int(warp.max()) // by)
+        hits = turns > 3 and bool((warp - by * turns == 0).any())
+        assert out[i] == (-turns if hits else turns)

@@ -18,7 +18,7 @@ from py2cu.ir.visit import has_barrier, rebuild
 from py2cu.passes.add_guards import guard_statement
 
 _INT: Final = PythonType(Kind.INT, Width.INT)
-INDEX: Final = PythonType(Kind.INT, Width.INDEX)
+_INDEX: Final = PythonType(Kind.INT, Width.INDEX)
 
 
 def add_index_arithmetic(kernel: Kernel) -> Kernel:
@@ -37,11 +37,21 @@ def _as_c(extent: Expr) -> Expr:
     return replace(extent, op="/") if isinstance(extent, Binary) and extent.op == "//" else extent
 
 
+def without_indices(kernel: Kernel) -> Kernel:
+    """An index kernel as a block kernel, before its locals are declared."""
+    if not kernel.indices:
+        return kernel
+    whole = add_index_arithmetic(kernel)
+    body = tuple(replace(stmt, declares=None) if isinstance(stmt, Assign) else stmt for stmt in whole.body)
+    indices = tuple((index.name, _INDEX) for index in kernel.indices)
+    return replace(whole, body=body, indices=(), locals=indices + kernel.locals)
+
+
 def _index_assignment(index: IndexParameter) -> Assign:
     def launch(name: str) -> Expr:
         return LaunchIndex(name, index.axis, index.span, _INT)
 
-    block = Convert(launch("blockDim"), INDEX, index.span)
-    product = Binary("*", launch("blockIdx"), block, index.span, INDEX)
-    value = Binary("+", product, launch("threadIdx"), index.span, INDEX)
-    return Assign(index.name, value, index.span, declares=INDEX)
+    block = Convert(launch("blockDim"), _INDEX, index.span)
+    product = Binary("*", launch("blockIdx"), block, index.span, _INDEX)
+    value = Binary("+", product, launch("threadIdx"), index.span, _INDEX)
+    return Assign(index.name, value, index.span, declares=_INDEX)

@@ -16,16 +16,13 @@ keeps whether it is taking part.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import takewhile
 
-from py2cu.builtins import ROWS
 from py2cu.diagnostics import Reporter
-from py2cu.dtypes import Kind
 from py2cu.ir.extents import Binary, Constant, Name
-from py2cu.ir.nodes import ArrayName, Atomic, Call, Compare, Expr, Invoke, Load, Select, Unary
+from py2cu.ir.nodes import Atomic, Call, Compare, Expr, Select, Unary
 from py2cu.ir.statements import (
     BARE,
     Assign,
@@ -41,11 +38,10 @@ from py2cu.ir.statements import (
     Return,
     Space,
     Stmt,
-    Store,
     Sync,
     While,
 )
-from py2cu.ir.types import PY_BOOL, PY_INT, ArrayType, PythonType, ScalarType, TupleType, UnknownType, ValueType
+from py2cu.ir.types import PY_BOOL, PY_INT, ArrayType, ScalarType, TupleType, UnknownType, ValueType
 from py2cu.ir.visit import (
     BLOCK_VOTES,
     all_expressions,
@@ -57,11 +53,11 @@ from py2cu.ir.visit import (
     names_in,
     rebuild_block,
     statements,
-    walk,
 )
-from py2cu.passes.add_index_arithmetic import INDEX, add_index_arithmetic
+from py2cu.passes.add_index_arithmetic import without_indices
 from py2cu.passes.check_barriers import find_varying
 from py2cu.passes.lift_waiting_calls import ACTIVE_MASK, CannotSplit, free_name, is_cut, is_exchange, lift_waiting_calls
+from py2cu.passes.piece_locals import Uses, assigned_by, mentioned_by, place_computed
 
 
 def split_at_barriers(kernel: Kernel, reporter: Reporter) -> Kernel:
@@ -70,7 +66,7 @@ def split_at_barriers(kernel: Kernel, reporter: Reporter) -> Kernel:
     Raises:
         CannotSplit: threads wait where nothing can be cut.
     """
-    kernel = _with_own_parameters(lift_waiting_calls(_without_indices(kernel)))
+    kernel = _with_own_parameters(lift_waiting_calls(without_indices(kernel)))
     names, varies = find_varying(kernel)
     views = _find_own_views(kernel, varies)
     bases = {buffer.name: buffer.base for buffer in kernel.buffers if buffer.base}
@@ -78,7 +74,7 @@ def split_at_barriers(kernel: Kernel, reporter: Reporter) -> Kernel:
     while True:  # where a local of the block changes, pieces are cut, which may part the mentions of others
         cutting = _Cutting(kernel, varies, scalars, views)
         body = cutting.whole()
-        uses = _Uses(bases)
+        uses = Uses(bases)
         uses.block(body, ())
         found = scalars | (uses.parted & uses.assigned_openly - names - cutting.locals.keys() - cutting.scalars)
         if found == scalars:
@@ -94,18 +90,8 @@ def split_at_barriers(kernel: Kernel, reporter: Reporter) -> Kernel:
     kept = tuple(name for name in own if name in wanted - computed.keys())
     if not views.isdisjoint(wanted - computed.keys()):
         raise CannotSplit
-    body = _place_computed(body, computed, types, frozenset(kept))
+    body = place_computed(body, computed, types, frozenset(kept))
     return changed(kernel, body=body, locals=tuple(types.items()), per_thread=kept)
-
-
-def _without_indices(kernel: Kernel) -> Kernel:
-    """An index kernel as a block kernel."""
-    if not kernel.indices:
-        return kernel
-    whole = add_index_arithmetic(kernel)
-    body = tuple(replace(stmt, declares=None) if isinstance(stmt, Assign) else stmt for stmt in whole.body)
-    indices = tuple((index.name, INDEX) for index in kernel.indices)
-    return changed(whole, body=body, indices=(), locals=indices + kernel.locals)
 
 
 def _with_own_parameters(kernel: Kernel) -> Kernel:
@@ -418,190 +404,5 @@ def _returns(block: Block) -> bool:
 def _meet(stmt: Stmt, piece: list[Stmt]) -> bool:
     """True where `stmt`, moved before `piece`, would change what either finds."""
     others = [*statements(tuple(piece))]
-    used = set(_mentioned(stmt))
-    return any(_assigned(other) in used or _assigned(stmt) in set(_mentioned(other)) for other in others)
-
-
-def _assigned(stmt: Stmt) -> str | None:
-    """The local, or the array, that is there from `stmt` on."""
-    match stmt:
-        case Assign(name=name) | Reserve(array=name):
-            return name
-        case _:
-            return None
-
-
-def _mentioned(stmt: Stmt) -> Iterator[str]:
-    """The locals and arrays that `stmt` itself assigns or reads, its blocks left out."""
-    for expr in expressions(stmt):
-        for node in walk(expr):
-            match node:
-                case Name(id=name) | ArrayName(id=name) | Load(array=name):
-                    yield name
-    match stmt:
-        case Assign(name=name) | Reserve(array=name) | Store(array=name):
-            yield name
-
-
-# --- who needs what ---------------------------------------------------------------------------------------------------
-
-Place = tuple[int, ...]
-"""The loops of the block around a piece, and the piece, by number; 0 is the block itself."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Definition:
-    """An assignment, or a view made, that every thread comes by; and where."""
-
-    stmt: Assign | Reserve
-    place: Place
-
-    @property
-    def value(self) -> Expr | None:
-        return self.stmt.value if isinstance(self.stmt, Assign) else self.stmt.start
-
-
-@dataclass(slots=True)
-class _Uses:
-    """Where a body in pieces mentions what."""
-
-    bases: Mapping[str, str]  # of views
-    places: dict[str, set[Place]] = field(default_factory=dict)
-    definitions: dict[str, list[_Definition]] = field(default_factory=dict)
-    hidden: set[str] = field(default_factory=set)  # assigned in loops and conditions of a piece
-    counters: dict[str, Place] = field(default_factory=dict)  # the loop of the block that counts with it
-    count: int = 0
-
-    @property
-    def parted(self) -> set[str]:
-        """What is mentioned in more than one piece, or in one and by the block."""
-        return {name for name, places in self.places.items() if len({place[-1] for place in places}) > 1}
-
-    @property
-    def assigned_openly(self) -> set[str]:
-        return self.definitions.keys() - self.hidden
-
-    def block(self, block: Block, loops: Place) -> None:
-        for stmt in block:
-            self.count += 1
-            inner = (*loops, self.count)
-            if isinstance(stmt, EachThread):
-                self.piece(stmt.body, inner)
-                continue
-            self.mention(stmt, (*loops, 0))
-            if isinstance(stmt, For):
-                self.counters[stmt.var] = inner
-            for nested in blocks(stmt):
-                self.block(nested, inner if isinstance(stmt, For | While) else loops)
-
-    def piece(self, piece: Block, place: Place) -> None:
-        for stmt in piece:
-            self.mention(stmt, place)
-            for inner in (inner for nested in blocks(stmt) for inner in statements(nested)):
-                self.mention(inner, place)
-                self.hidden |= {_assigned(inner) or ""}
-
-    def mention(self, stmt: Stmt, place: Place) -> None:
-        for name in _mentioned(stmt):
-            self.places.setdefault(name, set()).add(place)
-        if isinstance(stmt, Reserve) and stmt.array in self.bases:
-            self.places.setdefault(self.bases[stmt.array], set()).add(place)
-        if isinstance(stmt, Assign | Reserve):
-            self.definitions.setdefault(_assigned(stmt) or "", []).append(_Definition(stmt, place))
-
-    def find_computed(self, wanted: set[str], assignable: set[str]) -> dict[str, Assign | Reserve]:
-        """Those of `wanted` that each piece can compute for itself, in the order of their definitions.
-
-        `assignable` is all that may change.
-        """
-        found: dict[str, Assign | Reserve] = {}
-        for name, (first, *more) in self.definitions.items():
-            if name not in wanted or more or name in self.hidden or not (first.place[-1] and _is_cheap(first.value)):
-                continue
-            inputs = _names_in(first.value)
-            if all(self.reaches(name, first.place, used, found.keys(), assignable) for used in inputs):
-                found[name] = first.stmt
-        return found
-
-    def reaches(self, name: str, place: Place, used: str, computed: Collection[str], assignable: set[str]) -> bool:
-        """True where `used` is, at every mention of `name`, what it was at `place`, where `name` is computed."""
-        if used in self.counters:
-            around = self.counters[used]
-        elif used not in assignable:
-            around = ()
-        elif used in computed:
-            around = place[:-1]
-        else:
-            ((only, *more), is_hidden) = self.definitions[used], used in self.hidden
-            if more or is_hidden or only.place[-1] != 0:
-                return False
-            around = only.place[:-1]
-        within = self.places[name]
-        loops = max((around, place[:-1]), key=len)
-        return place[: len(around)] == around and all(each[: len(loops)] == loops for each in within)
-
-
-def _is_cheap(value: Expr | None) -> bool:
-    """True for whole numbers and bools that a thread has at once."""
-    if value is None:
-        return False
-    is_whole = isinstance(value.type, PythonType) and value.type.kind in (Kind.INT, Kind.BOOL)
-    return is_whole and not any(
-        isinstance(node, Load | Invoke | ArrayName) or (isinstance(node, Call) and node.function in ROWS)
-        for node in walk(value)
-    )
-
-
-def _names_in(value: Expr | None) -> tuple[str, ...]:
-    return () if value is None else names_in(value)
-
-
-# --- what each piece begins with --------------------------------------------------------------------------------------
-
-
-def _place_computed(
-    body: Block, computed: Mapping[str, Assign | Reserve], types: Mapping[str, ValueType], kept: frozenset[str]
-) -> Block:
-    """The body with what is computed at the start of each piece that needs it; own arrays that are kept are declared
-    elsewhere.
-    """
-    told: set[str] = set()
-
-    def needed(piece: Block) -> Block:
-        names = {name for stmt in statements(piece) for name in _mentioned(stmt)}
-        for name, stmt in reversed(list(computed.items())):
-            if name in names:
-                names |= set(_mentioned(stmt))
-        return tuple(definition(name, stmt) for name, stmt in computed.items() if name in names)
-
-    def definition(name: str, stmt: Assign | Reserve) -> Stmt:
-        trivia = BARE if name in told else stmt.trivia
-        told.add(name)
-        stmt = replace(stmt, trivia=trivia)
-        return replace(stmt, declares=types[name]) if isinstance(stmt, Assign) else stmt
-
-    def change(stmt: Stmt) -> Block:
-        if not isinstance(stmt, EachThread):
-            return () if isinstance(stmt, Reserve) and stmt.array in kept else (map_blocks(stmt, change_all),)
-        rest = tuple(
-            stmt
-            for stmt in stmt.body
-            if _assigned(stmt) not in computed and not (isinstance(stmt, Reserve) and stmt.array in kept)
-        )
-        if all(isinstance(stmt, Remark) for stmt in rest):
-            return rest
-        leaves = sum(1 for _ in takewhile(_is_mask, rest))
-        return (replace(stmt, body=(*rest[:leaves], *needed(rest), *rest[leaves:])),)
-
-    def change_all(block: Block) -> Block:
-        return tuple(done for stmt in block for done in change(stmt))
-
-    return change_all(body)
-
-
-def _is_mask(stmt: Stmt) -> bool:
-    match stmt:
-        case If(test=Unary(op="not", operand=Name()), body=(Return(),), orelse=()):
-            return True
-        case _:
-            return False
+    used = set(mentioned_by(stmt))
+    return any(assigned_by(other) in used or assigned_by(stmt) in set(mentioned_by(other)) for other in others)
