@@ -39,6 +39,7 @@ def measured(*, lecture: bool) -> Iterator[Row]:
     on_gpu = torch.cuda.is_available()
     yield from startup.rows(lecture=lecture, device="cuda" if on_gpu else "cpu")
     yield from cpu.rows()
+    yield from cpu.rows_of_tiles()
     yield from simulator.rows()
     if on_gpu:
         yield from gpu.rows()

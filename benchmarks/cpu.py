@@ -1,4 +1,4 @@
-"""The kernel on the CPU beside the same loop in numba, on as many threads."""
+"""The kernel on the CPU beside the same loop in numba, on as many threads; and threads that work together."""
 
 from __future__ import annotations
 
@@ -54,6 +54,33 @@ def rows() -> Iterator[Row]:
         # Doubles round elsewhere, which moves a pixel in thousands by one.
         assert int((ours.short() - theirs.short()).abs().max()) <= 1, "the timed calls do not do the work"
     yield from in_rows(turns, f"grayscale 3×4096×4096 u8, CPU, {threads} threads")
+
+
+def rows_of_tiles() -> Iterator[Row]:
+    """The matrix product by tiles, whose threads wait for each other, beside the one that only loops."""
+    import torch
+
+    from benchmarks.kernels import matmul_by_index, matmul_by_tiles
+
+    threads = len(os.sched_getaffinity(0))
+    torch.set_num_threads(threads)
+    m, n, tiled, plain = (torch.randn(1024, 1024) for _ in range(4))
+
+    def by_tiles() -> None:
+        matmul_by_tiles(m, n, out=tiled)
+
+    def by_index() -> None:
+        matmul_by_index(m, n, out=plain)
+
+    calls = (by_tiles, by_index)
+    for call in calls:
+        call()
+    torch.testing.assert_close(tiled, plain)
+    turns = [tuple(once(call) for call in calls) for _ in range(5)]
+    mine, theirs = (min(side) for side in zip(*turns, strict=True))
+    ratio = mine / theirs
+    what = f"matrix product 1024³ f32 by 16×16 tiles, CPU, {threads} threads"
+    yield Row(what, table.seconds(mine), f"without tiles {table.seconds(theirs)}", ratio, "ratio ≤ 6", ratio <= 6)
 
 
 def in_rows(turns: list[tuple[float, ...]], what: str) -> Iterator[Row]:

@@ -5,7 +5,7 @@ import math
 from jaxtyping import Float32, UInt8
 from torch import Tensor
 
-from py2cu import Index, kernel
+from py2cu import Index, blockIdx, kernel, shared, syncthreads, threadIdx
 
 
 @kernel
@@ -49,3 +49,34 @@ def matmul(
     for i in range(k):
         o += m[r, i] * n[i, c]
     out[r, c] = o
+
+
+@kernel
+def matmul_by_index(
+    r: Index["h"], c: Index["w"], m: Float32[Tensor, "h k"], n: Float32[Tensor, "k w"], out: Float32[Tensor, "h w"]
+):
+    o = 0.0
+    for i in range(m.shape[1]):
+        o += m[r, i] * n[i, c]
+    out[r, c] = o
+
+
+@kernel(size=("w", "h"), block=(16, 16))
+def matmul_by_tiles(
+    m: Float32[Tensor, "h k"], n: Float32[Tensor, "k w"], out: Float32[Tensor, "h w"], h: int, w: int, k: int
+):
+    ms = shared((16, 16), "float32")
+    ns = shared((16, 16), "float32")
+    tr, tc = threadIdx.y, threadIdx.x
+    r = blockIdx.y * 16 + tr
+    c = blockIdx.x * 16 + tc
+    o = 0.0
+    for start in range(0, k, 16):
+        ms[tr, tc] = m[r, start + tc] if r < h and start + tc < k else 0.0
+        ns[tr, tc] = n[start + tr, c] if start + tr < k and c < w else 0.0
+        syncthreads()
+        for i in range(16):
+            o += ms[tr, i] * ns[i, tc]
+        syncthreads()
+    if r < h and c < w:
+        out[r, c] = o

@@ -22,7 +22,7 @@ from py2cu.ir.printer import print_type
 from py2cu.ir.signature import signature_of
 from py2cu.ir.statements import Buffer, Family, Kernel, Space
 from py2cu.ir.verify import verify
-from py2cu.ir.visit import changed, needs_block
+from py2cu.ir.visit import changed
 from py2cu.nearest import did_you_mean
 from py2cu.options import NO_VALUES, KernelOptions, Values
 from py2cu.passes.add_guards import add_guards
@@ -38,6 +38,7 @@ from py2cu.passes.find_roles import find_roles
 from py2cu.passes.flatten_subscripts import flatten_subscripts
 from py2cu.passes.infer_types import infer_types
 from py2cu.passes.lay_out_shared import lay_out_shared
+from py2cu.passes.lift_waiting_calls import CannotSplit, runs_in_blocks
 from py2cu.passes.lower_loops import lower_loops
 from py2cu.passes.lower_semantics import lower_semantics
 from py2cu.passes.narrow_floats import narrow_floats
@@ -47,6 +48,7 @@ from py2cu.passes.place_declarations import place_declarations
 from py2cu.passes.rename import rename, spell_identifier
 from py2cu.passes.resolve_extents import resolve_extents
 from py2cu.passes.separate_dims import separate_dims
+from py2cu.passes.split_at_barriers import split_at_barriers
 from py2cu.passes.split_tuples import split_tuples
 from py2cu.passes.widen_halves import widen_halves
 from py2cu.render import render
@@ -93,10 +95,9 @@ LOWERINGS: Final[tuple[Pass, ...]] = (
     everywhere(widen_halves),
     everywhere(lower_semantics),
     narrow_floats,
-    everywhere(place_declarations),
-    everywhere(bind_results),
-    everywhere(rename),
 )
+# What a target spells: where the CPU's threads work together, they are taken one after the other before.
+FINISHES: Final[tuple[Pass, ...]] = (everywhere(place_declarations), everywhere(bind_results), everywhere(rename))
 
 
 @contextlib.contextmanager
@@ -169,20 +170,53 @@ def _translate(
     )
     if reporter.failed:
         raise TranslationError(reporter.sorted)
-    families = _with_unique_structs(_with_unique_tables(_with_unique_names(families)))
+    finished = _finish(families, reporter)
     name = spell_identifier(name)
     source_name = PurePath(reporter.file.name).name
     return Translation(
         name=name,
         python_file=reporter.file.name,
-        signatures=tuple(signature_of(family) for family in families),
+        signatures=tuple(signature_of(family) for family in finished),
         notes=reporter.sorted,
         texts={
-            target: render(name, source_name, families, target)
+            target: render(name, source_name, found, target)
             for target in targets
-            if target is TargetName.CUDA or not any(map(needs_block, chain.from_iterable(families)))
+            if (found := finished if target is TargetName.CUDA else _for_cpu(families, finished, reporter)) is not None
         },
     )
+
+
+def _for_cpu(
+    families: tuple[Family, ...], finished: tuple[Family, ...], reporter: Reporter
+) -> tuple[Family, ...] | None:
+    """What the CPU target spells; None where it has no text for a kernel whose threads work together."""
+    if not any(map(runs_in_blocks, chain.from_iterable(families))):
+        return finished
+    try:
+        return _finish(
+            tuple(
+                tuple(split_at_barriers(kernel, reporter) if runs_in_blocks(kernel) else kernel for kernel in family)
+                for family in families
+            ),
+            reporter,
+        )
+    except CannotSplit:
+        return None
+
+
+def _finish(families: tuple[Family, ...], reporter: Reporter) -> tuple[Family, ...]:
+    """Lowered kernels as a target spells them: with declarations, and with names that no two share."""
+    done = []
+    for family in families:
+        members = []
+        for kernel in family:
+            for finish in FINISHES:
+                kernel = finish(kernel, reporter)
+            for each in (kernel, *kernel.functions):
+                verify(each)
+            members.append(kernel)
+        done.append(tuple(members))
+    return _with_unique_structs(_with_unique_tables(_with_unique_names(tuple(done))))
 
 
 def _with_unique_names(families: tuple[Family, ...]) -> tuple[Family, ...]:
@@ -275,8 +309,6 @@ def _lower(kernel: Kernel, local: Reporter, notes: bool) -> tuple[Kernel, Report
             kernel = note(kernel, local)
         for lower in LOWERINGS:
             kernel = lower(kernel, local)
-        for each in (kernel, *kernel.functions):
-            verify(each)
     return kernel, local
 
 

@@ -20,7 +20,7 @@ from jinja2.bccache import Bucket
 from py2cu.builtins import ROWS
 from py2cu.folders import location
 from py2cu.ir.statements import Family
-from py2cu.targets import binding, cpu, cuda
+from py2cu.targets import binding, cpu, cpu_helpers, cuda
 from py2cu.targets.arguments import wrapped
 from py2cu.targets.helpers import helper_text
 from py2cu.targets.overloads import with_own_overloads
@@ -39,6 +39,8 @@ _MATH: Final = {c for row in ROWS.values() for c in row.spelling.values()} - {"m
     "sqrt",
 }
 _INCLUDES: Final = {
+    "atomic": r"std::(atomic_thread_fence|memory_order_)",
+    "vector": r"std::vector<",
     "algorithm": r"std::(max|min)\b",
     "cassert": r"\bassert\(",
     "cmath": rf"\b(INFINITY|NAN)\b|\b({'|'.join(sorted(_MATH))})\(",
@@ -51,7 +53,7 @@ _INCLUDES: Final = {
     "cuda_fp16.h": r"\b__half\b",
     "torch/headeronly/util/BFloat16.h": r"\bc10::BFloat16\b",
     "torch/headeronly/util/Half.h": r"\bc10::Half\b",
-    "type_traits": r"std::(make_unsigned_t|conditional_t|is_(integral|signed|floating_point)_v)",
+    "type_traits": r"std::(make_unsigned_t|conditional_t|is_(integral|signed|floating_point|same)_v)",
 }
 
 
@@ -104,10 +106,11 @@ def _render_cuda(name: str, source: str, families: tuple[Family, ...]) -> Artifa
     groups = tuple(group(family, cuda.view, cuda.DIALECT) for family in families)
     views = tuple(chain.from_iterable(groups))
     common: dict[str, object] = {"name": name, "source": source, "kernels": views, "header": f"{name}.h"}
+    shared = _shared(views, "__device__ inline", "__constant__ const", {})
     return Artifacts(
         name,
         TargetName.CUDA,
-        _text(f"{name}.cu", "cuda/kernel.cu.j2", common | _shared(views, "__device__ inline", "__constant__ const")),
+        _text(f"{name}.cu", "cuda/kernel.cu.j2", common | shared),
         _text(f"{name}.h", "cuda/launcher.h.j2", common),
         _binding_text(f"{name}.cpp", common, families, groups, is_cuda=True),
     )
@@ -118,23 +121,31 @@ def _render_cpu(name: str, source: str, families: tuple[Family, ...]) -> Artifac
     groups = tuple(group(family, cpu.view, cpu.DIALECT) for family in families)
     views = tuple(chain.from_iterable(groups))
     common: dict[str, object] = {"name": name, "source": source, "kernels": views, "header": f"{name}_cpu.h"}
+    shared = _shared(views, "static inline", "const", cpu_helpers.HELPERS)
     return Artifacts(
         name,
         TargetName.CPU,
-        _text(f"{name}_cpu.cpp", "cpu/kernel.cpp.j2", common | _shared(views, "static inline", "const")),
+        _text(
+            f"{name}_cpu.cpp",
+            "cpu/kernel.cpp.j2",
+            common | shared,
+        ),
         _text(f"{name}_cpu.h", "cpu/launcher.h.j2", common),
         _binding_text(f"{name}_cpu_binding.cpp", common, families, groups, is_cuda=False),
     )
 
 
-def _shared(views: tuple[KernelView, ...], function: str, table: str) -> dict[str, object]:
-    """What the kernels of a file call and look up, each once; `function` and `table` go before declarations."""
+def _shared(views: tuple[KernelView, ...], function: str, table: str, own: Mapping[str, str]) -> dict[str, object]:
+    """What the kernels of a file call and look up, each once; `function` and `table` go before declarations.
+
+    `own` are helpers of the target.
+    """
     helpers = dict.fromkeys(name for view in views for name in view.helpers)
     tables = dict.fromkeys(text for view in views for text in view.tables)
     functions = dict.fromkeys(function for view in views for function in view.functions)
     structs = dict.fromkeys(called.struct for called in functions if called.struct is not None)
     return {
-        "helpers": [helper_text(name, function) for name in helpers],
+        "helpers": [helper_text(name, function, own) for name in helpers],
         "tables": ["\n".join(wrap_line(f"{table} {text};")) for text in tables],
         "structs": list(structs),
         "functions": list(functions),

@@ -60,10 +60,10 @@ class Translation:
         """The texts for `target`.
 
         Raises:
-            EnvironmentLacks: there are none, since threads of these kernels share memory or wait for each other.
+            EnvironmentLacks: there are none, since threads of these kernels wait for each other where the CPU's cannot.
         """
         if target not in self.texts:
-            what = f"{self.name} has kernels whose threads share memory or wait for each other, which run on CUDA alone"
+            what = f"{self.name} has kernels whose threads wait in functions that return early, which run on CUDA alone"
             raise EnvironmentLacks(what, "use a CUDA device, or `simulate`")
         return self.texts[target]
 

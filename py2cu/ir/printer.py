@@ -33,6 +33,7 @@ from py2cu.ir.statements import (
     Continue,
     Declare,
     Delete,
+    EachThread,
     Evaluate,
     For,
     If,
@@ -91,6 +92,9 @@ def _print_statement(stmt: Stmt) -> Iterator[str]:
             yield print_expr(call, typed=True)
         case Sync(function=function, args=args):
             yield f"{function}({', '.join(map(print_expr, args))})"
+        case EachThread(body=body):
+            yield "each thread:"
+            yield from _print_branches(body, ())
         case Break() | Continue() | Return():
             yield type(stmt).__name__.lower()
         case Delete(name=name):

@@ -166,6 +166,19 @@ class Sync:
 
 
 @dataclass(frozen=True, slots=True)
+class EachThread:
+    """What every thread of a block runs between two barriers; made by `split_at_barriers`.
+
+    `in_turn`: a thread may notice what those before it did, as where they count together.
+    """
+
+    body: Block
+    in_turn: bool = False
+    span: Span = place()
+    trivia: Trivia = _trivia()
+
+
+@dataclass(frozen=True, slots=True)
 class Delete:
     """`del name`: nothing in C++, where `check_assigned` has found that nothing reads it any more."""
 
@@ -229,6 +242,7 @@ Stmt = (
     | Return
     | Evaluate
     | Sync
+    | EachThread
     | Delete
     | Print
     | Assert
@@ -349,6 +363,7 @@ class Kernel:
     returned: tuple[Range, ...] = ()  # and what it returns: a number, or each item of a tuple
     renamed: tuple[tuple[str, str], ...] = ()  # set by resolve_names: what a name is called in C
     block_parameters: tuple[BlockParameter, ...] = ()  # the lecture's `shared` and `syncb`
+    per_thread: tuple[str, ...] = ()  # set by split_at_barriers: locals that live from one `EachThread` to another
 
     @property
     def arrays(self) -> tuple[Parameter, ...]:

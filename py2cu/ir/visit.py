@@ -33,6 +33,7 @@ from py2cu.ir.statements import (
     Continue,
     Declare,
     Delete,
+    EachThread,
     Evaluate,
     For,
     If,
@@ -188,7 +189,7 @@ def expressions(stmt: Stmt) -> tuple[Expr, ...]:
             return args
         case Reserve(start=start):
             return () if start is None else (start,)
-        case Declare() | Break() | Continue() | Delete() | Remark():
+        case EachThread() | Declare() | Break() | Continue() | Delete() | Remark():
             return ()
         case _:
             assert_never(stmt)
@@ -199,6 +200,8 @@ def blocks(stmt: Stmt) -> tuple[Block, ...]:
     match stmt:
         case If(body=body, orelse=orelse) | For(body=body, orelse=orelse) | While(body=body, orelse=orelse):
             return (body, orelse)
+        case EachThread(body=body):
+            return (body,)
         case (
             Assign()
             | Declare()
@@ -225,6 +228,31 @@ def map_blocks(stmt: Stmt, change: Callable[[Block], Block]) -> Stmt:
     match stmt:
         case If(body=body, orelse=orelse) | For(body=body, orelse=orelse) | While(body=body, orelse=orelse):
             return changed(stmt, body=change(body), orelse=change(orelse))
+        case EachThread(body=body):
+            return changed(stmt, body=change(body))
+        case _:
+            return stmt
+
+
+def map_expressions(stmt: Stmt, change: Callable[[Expr], Expr]) -> Stmt:
+    """`stmt`, which has no blocks, with `change` applied to each of its expressions as a whole."""
+    match stmt:
+        case Assign(value=value) | Bind(value=value):
+            return changed(stmt, value=change(value))
+        case Store(indices=indices, value=value):
+            return changed(stmt, indices=map_all(indices, change), value=change(value))
+        case Print(values=values):
+            return changed(stmt, values=map_all(values, change))
+        case Assert(test=test):
+            return changed(stmt, test=change(test))
+        case Return(value=value) if value is not None:
+            return changed(stmt, value=change(value))
+        case Evaluate(call=call):
+            return changed(stmt, call=map_children(call, change))
+        case Sync(args=args):
+            return changed(stmt, args=map_all(args, change))
+        case Reserve(start=start) if start is not None:
+            return changed(stmt, start=change(start))
         case _:
             return stmt
 
@@ -362,6 +390,8 @@ def _rebuild_statement(stmt: Stmt, change: Callable[[Expr], Expr], change_stmt: 
             return changed(stmt, start=start, stop=stop, step=step, body=inside(body), orelse=inside(orelse))
         case While(test=test, body=body, orelse=orelse):
             return changed(stmt, test=rebuild(test, change), body=inside(body), orelse=inside(orelse))
+        case EachThread(body=body):
+            return changed(stmt, body=inside(body))
         case Return(value=value):
             return stmt if value is None else changed(stmt, value=rebuild(value, change))
         case Evaluate(call=call):

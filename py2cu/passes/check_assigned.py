@@ -21,6 +21,7 @@ from py2cu.ir.statements import (
     Continue,
     Declare,
     Delete,
+    EachThread,
     Evaluate,
     For,
     If,
@@ -126,7 +127,7 @@ class _Flow:
                 self.check_read(name, stmt.span, bound)
                 self.gaps[name] = Related(f"`{name}` is deleted here", stmt.span)
                 return bound - {name}
-            case Declare() | Bind() | Evaluate() | Sync() | Print() | Assert() | Remark():
+            case EachThread() | Declare() | Bind() | Evaluate() | Sync() | Print() | Assert() | Remark():
                 return bound
             case _:
                 assert_never(stmt)

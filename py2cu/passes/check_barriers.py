@@ -10,7 +10,7 @@ loop, reaches no barrier behind.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeGuard
 
@@ -102,10 +102,16 @@ class _Varying:
                 return True
             case Call(function=function) if function in BLOCK_VOTES:
                 return False
-            case Call(function=function) if ROWS[function].rule in _OF_LANES:
+            case Call(function=function) if function in ROWS and ROWS[function].rule in _OF_LANES:
                 return True
             case _:
                 return any(self.of(child, functions) for child in children(expr))
+
+
+def find_varying(kernel: Kernel) -> tuple[frozenset[str], Callable[[Expr], bool]]:
+    """The names that threads of a block may disagree about, and whether they may about an expression."""
+    varying = _find_varying(kernel, {function.key: function for function in kernel.functions})
+    return frozenset(varying[""].names), lambda expr: varying[""].of(expr, varying)
 
 
 def _find_varying(kernel: Kernel, functions: Mapping[str, Kernel]) -> dict[str, _Varying]:

@@ -20,9 +20,9 @@ from py2cu.ir.visit import blocks, expressions, names_in, statements
 
 def place_declarations(kernel: Kernel, reporter: Reporter) -> Kernel:
     """The kernel with every local declared once, as deep as C allows."""
-    assigned = {stmt.name for stmt in statements(kernel.body) if isinstance(stmt, Assign)}
+    assigned = {stmt.name for stmt in statements(kernel.body) if isinstance(stmt, Assign) and stmt.declares is None}
     # A name that is never assigned is a loop's own variable: `for (int i = …` declares it.
-    locals_ = {name: type_ for name, type_ in kernel.locals if name in assigned}
+    locals_ = {name: type_ for name, type_ in kernel.locals if name in assigned.difference(kernel.per_thread)}
     return replace(kernel, body=_declare(kernel.body, locals_))
 
 

@@ -10,11 +10,14 @@ from typing import Final
 from py2cu.dtypes import C64, C128
 from py2cu.ir.extents import IndexParameter
 from py2cu.ir.nodes import LaunchIndex
-from py2cu.ir.statements import Kernel
+from py2cu.ir.statements import EachThread, Kernel
 from py2cu.ir.types import Width
-from py2cu.ir.visit import all_expressions
+from py2cu.ir.visit import all_expressions, statements
 from py2cu.targets.arguments import kernel_arguments, launch_arguments
+from py2cu.targets.cpu_helpers import HELPERS, helpers_of_threads
 from py2cu.targets.device_functions import spell_functions
+from py2cu.targets.shared_memory import bytes_text
+from py2cu.targets.spell_blocks import BlockSpeller
 from py2cu.targets.spell_expressions import Dialect
 from py2cu.targets.spell_statements import Speller, doc_lines
 from py2cu.targets.view import (
@@ -32,6 +35,8 @@ DIALECT: Final = Dialect(
         name: f"std::{name}" for name in ("abs", "min", "max", "isnan", "isinf", "isfinite", "signbit", "printf")
     },
     overloads="std::",
+    fence="std::atomic_thread_fence(std::memory_order_seq_cst)",
+    own_atomics=True,
     types={
         "__half": "c10::Half",
         "__nv_bfloat16": "c10::BFloat16",
@@ -44,24 +49,33 @@ DIALECT: Final = Dialect(
 def view(kernel: Kernel) -> KernelView:
     """`kernel` for the CPU templates."""
     functions, callees = spell_functions(kernel, DIALECT)
-    speller = Speller(kernel, DIALECT, callees)
+    is_whole = any(isinstance(stmt, EachThread) for stmt in statements(kernel.body))
+    speller = BlockSpeller(kernel, DIALECT, callees) if is_whole else Speller(kernel, DIALECT, callees)
     return KernelView(
         name=kernel.symbol,
         doc=doc_lines(kernel.doc),
         is_index=bool(kernel.indices),
         is_template=False,
-        helpers=helpers_of(kernel),
+        helpers=_helpers(kernel),
         functions=functions,
         tables=tables_of(kernel, DIALECT),
         kernel_arguments=kernel_arguments(kernel, DIALECT),
         launch_arguments=launch_arguments(kernel, DIALECT),
         indices=tuple(_loop(kernel, speller, index) for index in kernel.indices),
-        launch=_used_launch_objects(kernel),
+        launch=_used_launch_objects(kernel, is_whole),
         threads=tuple(extent_text(extent, kernel) for extent in kernel.size or ()),
         block=tuple(extent_text(extent, kernel) for extent in kernel.block),
         fits="",
-        body=tuple(speller.block(kernel.body)),
+        body=tuple(speller.body()),
+        shared_bytes=bytes_text(kernel, DIALECT),
+        is_whole=is_whole,
     )
+
+
+def _helpers(kernel: Kernel) -> tuple[str, ...]:
+    """What the text calls; what threads do together is spelled in the CPU's own way."""
+    common = (name for name in helpers_of(kernel) if name not in HELPERS and name != "lane_id")
+    return (*common, *helpers_of_threads(kernel))
 
 
 def _loop(kernel: Kernel, speller: Speller, index: IndexParameter) -> IndexLoop:
@@ -73,6 +87,9 @@ def _loop(kernel: Kernel, speller: Speller, index: IndexParameter) -> IndexLoop:
     return IndexLoop(name, extent_text(index.extent, kernel), end, index.axis)
 
 
-def _used_launch_objects(kernel: Kernel) -> tuple[str, ...]:
+def _used_launch_objects(kernel: Kernel, is_whole: bool) -> tuple[str, ...]:
+    """What the kernel is told of the launch; one that runs whole blocks goes through their threads by itself."""
     used = {node.object for node in all_expressions(kernel.body) if isinstance(node, LaunchIndex)}
+    if is_whole:
+        used = used - {"threadIdx"} | {"blockDim"}
     return tuple(name for name in ("blockIdx", "threadIdx", "blockDim", "gridDim") if name in used)

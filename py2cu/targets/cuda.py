@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from typing import Final
 
-from py2cu.dtypes import C64, C128, Kind
-from py2cu.ir.extents import Binary, IndexParameter
-from py2cu.ir.nodes import Convert, Expr, LaunchIndex
-from py2cu.ir.statements import Assign, Block, Bound, Kernel
-from py2cu.ir.types import ArrayType, PythonType, Type, Width
-from py2cu.ir.visit import has_barrier, names_in, rebuild
-from py2cu.passes.add_guards import guard_statement
+from py2cu.dtypes import C64, C128
+from py2cu.ir.statements import Bound, Kernel
+from py2cu.ir.types import ArrayType, Type, Width
+from py2cu.ir.visit import names_in
+from py2cu.passes.add_index_arithmetic import add_index_arithmetic
 from py2cu.targets.arguments import kernel_arguments, launch_arguments
 from py2cu.targets.device_functions import spell_functions
 from py2cu.targets.shared_memory import asks, bytes_text
@@ -30,8 +27,6 @@ DIALECT: Final = Dialect(
     launch_type="unsigned",
     types={C64.c: "complex<float>", C128.c: "complex<double>"},  # behind `using cuda::std::complex`
 )
-_INT: Final = PythonType(Kind.INT, Width.INT)
-_INDEX: Final = PythonType(Kind.INT, Width.INDEX)
 
 
 def view(kernel: Kernel) -> KernelView:
@@ -61,36 +56,6 @@ def view(kernel: Kernel) -> KernelView:
         shared_bytes=bytes_text(kernel, DIALECT),
         shared_asks=asks(kernel),
     )
-
-
-def add_index_arithmetic(kernel: Kernel) -> Kernel:
-    """An index kernel's indices as statements, and the guard behind them.
-
-    def add(i: Index["n"], …)    →    i = blockIdx.x * index_t(blockDim.x) + threadIdx.x
-                                      if i >= n: return
-    """
-    if not kernel.indices:
-        return kernel
-    lead: Block = tuple(_index_assignment(index) for index in kernel.indices)
-    if kernel.guards and not has_barrier(kernel):
-        guards = (replace(guard, extent=rebuild(guard.extent, _as_c)) for guard in kernel.guards)
-        lead += (guard_statement(tuple(guards)),)
-    return replace(kernel, body=lead + kernel.body)
-
-
-def _as_c(extent: Expr) -> Expr:
-    """Extents are not negative, so C divides them as Python does."""
-    return replace(extent, op="/") if isinstance(extent, Binary) and extent.op == "//" else extent
-
-
-def _index_assignment(index: IndexParameter) -> Assign:
-    def launch(name: str) -> Expr:
-        return LaunchIndex(name, index.axis, index.span, _INT)
-
-    block = Convert(launch("blockDim"), _INDEX, index.span)
-    product = Binary("*", launch("blockIdx"), block, index.span, _INDEX)
-    value = Binary("+", product, launch("threadIdx"), index.span, _INDEX)
-    return Assign(index.name, value, index.span, declares=_INDEX)
 
 
 def _fits(kernel: Kernel) -> str:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 _WRAPPING = """\
@@ -384,6 +385,7 @@ def takes_one_type(name: str) -> bool:
     return name not in ("to_uint64", "widened", "complex_pow", "lane_id")
 
 
-def helper_text(name: str, prefix: str) -> str:
-    """The definition of helper `name` for a target."""
-    return HELPERS[name].format(prefix=prefix)
+def helper_text(name: str, prefix: str, own: Mapping[str, str]) -> str:
+    """The definition of helper `name` for a target, which may have its `own`."""
+    text = own[name] if name in own else HELPERS[name]
+    return text.format(prefix=prefix)

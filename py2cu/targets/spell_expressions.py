@@ -62,6 +62,8 @@ class Dialect:
     functions: Mapping[str, str] = field(default_factory=dict)
     types: Mapping[str, str] = field(default_factory=dict)  # where a C type has another name
     overloads: str = ""  # before the functions of `math` that take floats and doubles
+    fence: str = ""  # what all fences are; CUDA's are functions of their names
+    own_atomics: bool = False  # all atomic operations are helpers
     names_variables: bool = True  # an instance of a generic kernel is spelled with `T`, not with its dtype
 
     def spell(self, dtype: DType) -> str:
@@ -358,7 +360,8 @@ class ExpressionSpeller:
         dtype = self.kernel.array_type(expr.array).dtype
         values = (self.exactly(value, expr.type) for value in expr.values)
         place = f"&{self.element(expr.array, expr.indices)}"
-        return Spelled(f"{atomic_function(expr.op, dtype)}({', '.join((place, *values))})", PRIMARY, dtype.c)
+        name = f"atomic_{expr.op.rstrip('_')}" if self.dialect.own_atomics else atomic_function(expr.op, dtype)
+        return Spelled(f"{name}({', '.join((place, *values))})", PRIMARY, dtype.c)
 
     def invoke(self, expr: Invoke) -> Spelled:
         """A call of a device function; numbers come as the types of its parameters, which tell overloads apart."""

@@ -18,6 +18,7 @@ from py2cu.ir.statements import (
     Continue,
     Declare,
     Delete,
+    EachThread,
     Evaluate,
     For,
     If,
@@ -52,6 +53,10 @@ class Line:
 
 class Speller(ExpressionSpeller):
     """Spells one kernel's body."""
+
+    def body(self) -> Iterator[Line]:
+        """The kernel's body."""
+        yield from self.block(self.kernel.body)
 
     def block(self, block: Block, depth: int = 1) -> Iterator[Line]:
         """The statements of a block, indented; blank lines between them survive, those at its start do not."""
@@ -90,6 +95,8 @@ class Speller(ExpressionSpeller):
             case Reserve(array=array, start=start):
                 for declared in self.reservation(array, start):
                     yield Line(f"{pad}{declared};")
+            case Sync() if self.dialect.fence:
+                yield Line(f"{pad}{self.dialect.fence};")
             case Sync(function=function, args=args):
                 yield Line(f"{pad}__{function}({', '.join(self.expr(arg).text for arg in args)});")
             case If():
@@ -112,6 +119,8 @@ class Speller(ExpressionSpeller):
             case Assert(test=test, message=message):
                 said = self.junction("and", self.expr(test), string_literal(message)) if message else self.expr(test)
                 yield Line(f"{pad}assert({said.text});")
+            case EachThread():
+                raise AssertionError(f"{stmt} is the CPU's")
             case Delete() | Remark():
                 return
             case _:

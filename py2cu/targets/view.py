@@ -56,6 +56,7 @@ class KernelView:
     fits: str  # the condition for 32-bit indices; empty where there is nothing to choose
     body: tuple[Line, ...]
     shared_bytes: str = ""  # of a block's dynamic shared memory; empty where it has none
+    is_whole: bool = False  # on the CPU: it is called once a block, and goes through the threads by itself
     shared_asks: str = ""  # the condition under which the launcher asks for them; empty where it always does
     constexprs: tuple[Argument, ...] = ()  # template arguments of the user's: first, since no call can deduce them
     types: tuple[str, ...] = ()  # type parameters of a generic kernel: "T"
@@ -108,13 +109,15 @@ class KernelView:
 
     @property
     def launch_parameters(self) -> tuple[str, ...]:
-        return tuple(f"Dim3 {name}" for name in self.launch)
+        memory = ("unsigned char* shared_memory",) if self.is_whole and self.shared_bytes else ()
+        return (*memory, *(f"Dim3 {name}" for name in self.launch))
 
     @property
     def launch_values(self) -> str:
         """What the CPU's launcher passes for them; it calls its own parameters `grid` and `block`."""
         own = {"blockDim": "block", "gridDim": "grid"}
-        return "".join(f", {own.get(name, name)}" for name in self.launch)
+        memory = ", shared_memory.data()" if self.is_whole and self.shared_bytes else ""
+        return memory + "".join(f", {own.get(name, name)}" for name in self.launch)
 
     @property
     def kernel_call(self) -> str:

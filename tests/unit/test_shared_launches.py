@@ -66,8 +66,10 @@ def test_extents_that_a_local_hides_keep_their_meaning() -> None:
     assert "shared_bytes = n * sizeof(float);" in launcher("m: int", restated)
 
 
-def test_there_is_no_text_for_the_cpu() -> None:
-    head = '@kernel\ndef f(x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):\n    a = shared(4, np.float32)\n'
-    translation = translate_file(SourceFile("f.py", HEAD + head + BODY))
+def test_there_is_no_text_for_the_cpu_where_functions_wait_and_return_early() -> None:
+    wait = "def wait(v, n):\n    if n > 3:\n        return v\n    syncthreads()\n    return v + 1\n\n\n"
+    head = '@kernel\ndef f(x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):\n    v = wait(x[0], len(x))\n'
+    lines = "    i = blockIdx.x * blockDim.x + threadIdx.x\n    if i < len(x):\n        out[i] = v\n"
+    translation = translate_file(SourceFile("f.py", HEAD + wait + head + lines))
     with pytest.raises(EnvironmentLacks, match="run on CUDA alone"):
         translation.artifacts(TargetName.CPU)

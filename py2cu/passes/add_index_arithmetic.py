@@ -1,0 +1,57 @@
+"""An index kernel as the threads of a grid run it: its indices are computed from the launch, and guarded.
+
+def add(i: Index["n"], …)    →    i = blockIdx.x * index_t(blockDim.x) + threadIdx.x
+                                  if i >= n: return
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from py2cu.dtypes import Kind
+from py2cu.ir.extents import Binary, IndexParameter
+from py2cu.ir.nodes import Convert, Expr, LaunchIndex
+from py2cu.ir.statements import Assign, Block, Kernel
+from py2cu.ir.types import PythonType, Width
+from py2cu.ir.visit import has_barrier, rebuild
+from py2cu.passes.add_guards import guard_statement
+
+_INT: Final = PythonType(Kind.INT, Width.INT)
+_INDEX: Final = PythonType(Kind.INT, Width.INDEX)
+
+
+def add_index_arithmetic(kernel: Kernel) -> Kernel:
+    """The kernel with its indices as statements, and the guard behind them."""
+    if not kernel.indices:
+        return kernel
+    lead: Block = tuple(_index_assignment(index) for index in kernel.indices)
+    if kernel.guards and not has_barrier(kernel):
+        guards = (replace(guard, extent=rebuild(guard.extent, _as_c)) for guard in kernel.guards)
+        lead += (guard_statement(tuple(guards)),)
+    return replace(kernel, body=lead + kernel.body)
+
+
+def _as_c(extent: Expr) -> Expr:
+    """Extents are not negative, so C divides them as Python does."""
+    return replace(extent, op="/") if isinstance(extent, Binary) and extent.op == "//" else extent
+
+
+def without_indices(kernel: Kernel) -> Kernel:
+    """An index kernel as a block kernel, before its locals are declared."""
+    if not kernel.indices:
+        return kernel
+    whole = add_index_arithmetic(kernel)
+    body = tuple(replace(stmt, declares=None) if isinstance(stmt, Assign) else stmt for stmt in whole.body)
+    indices = tuple((index.name, _INDEX) for index in kernel.indices)
+    return replace(whole, body=body, indices=(), locals=indices + kernel.locals)
+
+
+def _index_assignment(index: IndexParameter) -> Assign:
+    def launch(name: str) -> Expr:
+        return LaunchIndex(name, index.axis, index.span, _INT)
+
+    block = Convert(launch("blockDim"), _INDEX, index.span)
+    product = Binary("*", launch("blockIdx"), block, index.span, _INDEX)
+    value = Binary("+", product, launch("threadIdx"), index.span, _INDEX)
+    return Assign(index.name, value, index.span, declares=_INDEX)
