@@ -459,8 +459,8 @@ MUTATIONS: Final = (
             "tests/test_calls.py",
         ),
         (
-            "raise TranslationError(reporter.sorted)\n    families",
-            "pass\n    families",
+            "raise TranslationError(reporter.sorted)\n    finished",
+            "pass\n    finished",
             "tests/test_calls.py",
         ),
     ),
