@@ -13,7 +13,7 @@ import pytest
 from py2cu.pipeline import translate_file
 from py2cu.source import SourceFile
 from py2cu.translation import TargetName, Translation
-from tests.compilers import GXX_STRICT, NVCC_STRICT, gxx, nvcc
+from tests.compilers import GXX_STRICT, NVCC_STRICT, gxx, nvcc, torch_headers
 
 HERE = Path(__file__).parent
 EXAMPLES = sorted((HERE.parent / "examples").glob("*.py"))
@@ -66,7 +66,9 @@ def test_cpu_text_compiles_without_warnings(path, tmp_path):
     artifacts = texts[TargetName.CPU]
     for text in (artifacts.kernel, artifacts.header):
         (tmp_path / text.name).write_text(text.text, encoding="utf-8")
-    compile_quietly([gxx(), *GXX_STRICT, "-O1", "-c", tmp_path / artifacts.kernel.name, "-o", tmp_path / "kernel.o"])
+    headers = torch_headers() if "<torch/" in artifacts.header.text else ()
+    source, made = tmp_path / artifacts.kernel.name, tmp_path / "kernel.o"
+    compile_quietly([gxx(), *GXX_STRICT, *headers, "-O1", "-c", source, "-o", made])
 
 
 def compile_quietly(command: list[str | Path]) -> None:
