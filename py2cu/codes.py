@@ -421,7 +421,7 @@ _PERFORMANCE: Final = {
         "more instructions. Let a loop count it, or bound it with `min` or `%`.",
         _file(
             '@kernel\ndef f(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"], n: int):\n'
-            "    at = 0\n    s = 0.\n    while at < n:\n        s += x[at]\n        at += 3\n    out[i] = s"
+            "    at = 0\n    s = 0.\n    while s < 100:\n        s += x[at]\n        at += 3\n    out[i] = s"
         ),
         _file(
             '@kernel\ndef f(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"], n: int):\n'
