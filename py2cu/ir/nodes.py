@@ -136,6 +136,11 @@ class Convert:
     explicit: bool = False
 
 
+def unconverted(operand: Expr) -> Expr:
+    """An operand as it was before promotion."""
+    return operand.value if isinstance(operand, Convert) and not operand.explicit else operand
+
+
 @dataclass(frozen=True, slots=True)
 class Tuple:
     """`items` together: returned, or assigned to a local."""

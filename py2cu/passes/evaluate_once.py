@@ -3,7 +3,7 @@
     y = 0.1 < exp(x) < 2             value = exp(x)
                               →      y = 0.1 < value and value < 2
     y = exp(x) or 1                  value = exp(x)
-                                     y = value or 1                   (`value ? value : 1` later on)
+                                     y = value if value else 1
 
 Only where the statement surely evaluates it: not behind `and`, `or` and `if` of an expression, whose operands may have
 to stay unevaluated, and not in the test of a loop or an `elif`. There the text stands twice, and as it has no effects
@@ -16,10 +16,11 @@ import itertools
 from dataclasses import dataclass, field, replace
 
 from py2cu.diagnostics import Reporter
-from py2cu.ir.extents import Binary, Name
-from py2cu.ir.nodes import BoolOp, Compare, Convert, Expr, Select
+from py2cu.dtypes import Kind
+from py2cu.ir.extents import Binary, Constant, Name
+from py2cu.ir.nodes import BoolOp, Compare, Convert, Expr, Select, unconverted
 from py2cu.ir.statements import Assert, Assign, Block, If, Kernel, Print, Return, Stmt, Store, Trivia
-from py2cu.ir.types import PY_BOOL, PY_INT, ElementType, PythonType, ScalarType
+from py2cu.ir.types import PY_INT, ElementType, PythonType, ScalarType, kind_of
 from py2cu.ir.visit import changed, is_cheap, map_all, map_children, rebuild_block
 
 
@@ -28,7 +29,7 @@ def evaluate_once(kernel: Kernel, reporter: Reporter) -> Kernel:
     taken = {name for name, _ in kernel.locals} | {p.name for p in kernel.parameters} | set(kernel.dims)
     lifting = _Lifting(taken | {index.name for index in kernel.indices})
     body = rebuild_block(kernel.body, lambda expr: expr, lifting.statement)
-    return changed(kernel, body=body, locals=kernel.locals + tuple(lifting.locals))
+    return changed(kernel, body=rebuild_block(body, _choosing), locals=kernel.locals + tuple(lifting.locals))
 
 
 @dataclass(slots=True)
@@ -59,9 +60,10 @@ class _Lifting:
     def lift(self, expr: Expr) -> Expr:
         """`expr` with what it evaluates in any case, and needs twice, in locals."""
         match expr:
-            case BoolOp(left=left) if expr.type != PY_BOOL:
+            case BoolOp(left=left) if _is_choice(expr):
                 left = self.lift(left)
-                return replace(expr, left=left if is_cheap(left) else self.local(left))
+                value = unconverted(left)
+                return replace(expr, left=left if is_cheap(value) else _with_core(left, self.local(value)))
             case BoolOp():
                 return self.lift_test(expr)
             case Select(test=test):
@@ -82,7 +84,7 @@ class _Lifting:
     def chain(self, expr: BoolOp, first: Compare, second: Compare) -> Expr:
         """`a < b < c`, which is `a < b and b < c` by now."""
         first = replace(first, left=self.lift(first.left), right=self.lift(first.right))
-        middle = _core(first.right)
+        middle = unconverted(first.right)
         if is_cheap(middle) or _is_index_sum(middle):
             return replace(expr, left=first)
         local = self.local(middle)
@@ -103,6 +105,22 @@ class _Lifting:
         return Name(name, value.span, value.type)
 
 
+def _is_choice(expr: BoolOp) -> bool:
+    """True where the value of an operand is wanted, not only its truth."""
+    return isinstance(expr.type, ElementType | PythonType) and kind_of(expr.type) is not Kind.BOOL
+
+
+def _choosing(expr: Expr) -> Expr:
+    """`a or b` as `a if a else b`: what is tested is `a` itself, before it met the type of `b`."""
+    if not (isinstance(expr, BoolOp) and _is_choice(expr)):
+        return expr
+    then, orelse = (expr.right, expr.left) if expr.op == "and" else (expr.left, expr.right)
+    test = unconverted(expr.left)
+    if isinstance(test, Constant):
+        return then if test.value else orelse
+    return Select(test, then, orelse, expr.span, expr.type)
+
+
 def _is_index_sum(expr: Expr) -> bool:
     """True for `r + y - 1` of Python integers, which readers want to see as what it is."""
     match expr:
@@ -110,11 +128,6 @@ def _is_index_sum(expr: Expr) -> bool:
             return _is_index_sum(left) and _is_index_sum(right)
         case _:
             return is_cheap(expr)
-
-
-def _core(operand: Expr) -> Expr:
-    """An operand before it was made to meet the other one."""
-    return operand.value if isinstance(operand, Convert) and not operand.explicit else operand
 
 
 def _with_core(operand: Expr, core: Expr) -> Expr:

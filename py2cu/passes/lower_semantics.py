@@ -4,7 +4,6 @@
     a // b              floor_div(a, b)          elsewhere
     x[i] + y[i]         wrapping_add(x, y)       int32 and int64 elements, where the sum may overflow
     max(a, b)           python_max(a, b)         floats: CUDA's fmax drops NaN
-    a or b              a ? a : b                where the value is wanted
     int(v)              static_cast<int64_t>(v)
 
 A helper is a small named function that the target writes above the kernel; `helpers` lists those in use.
@@ -23,7 +22,7 @@ from py2cu.dtypes import I16, I32, U64, DType, Kind, promote
 from py2cu.ir.complex_numbers import of_real
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.intervals import Range
-from py2cu.ir.nodes import Atomic, BoolOp, Call, Compare, Convert, Expr, LaunchIndex, Load, Select, Unary
+from py2cu.ir.nodes import Atomic, Call, Compare, Convert, Expr, LaunchIndex, Load, Select, Unary, unconverted
 from py2cu.ir.statements import Assign, Block, Break, Continue, For, If, Kernel, Remark, Return, Stmt, Store, Trivia
 from py2cu.ir.types import (
     PY_BOOL,
@@ -91,14 +90,9 @@ class _Lowering:
                 return self.invert(replace(expr, operand=self.signed(expr.operand)))
             case Compare(left=left, right=right):
                 return self.compare(expr, left, right)
-            case BoolOp(op=op, left=left, right=right, type=ElementType() | PythonType() as type_) if (
-                kind_of(type_) is not Kind.BOOL
-            ):
-                then, orelse = (right, left) if op == "and" else (left, right)
-                test = nonzero(left) if is_complex(left.type) else left
-                return Select(test, then, orelse, expr.span, expr.type)
-            case Select(then=then, orelse=orelse):
-                return replace(expr, then=self.signed(then), orelse=self.signed(orelse))
+            case Select(test=test, then=then, orelse=orelse):
+                test = nonzero(test) if is_complex(test.type) else test
+                return replace(expr, test=test, then=self.signed(then), orelse=self.signed(orelse))
             case Call():
                 return self.call(expr)
             case Atomic(op=op, array=array):
@@ -146,8 +140,7 @@ class _Lowering:
         """C++ leaves a shift of a negative number undefined, and one beyond the sign bit. Python integers do not reach
         that bit; narrow unsigned elements are shifted as `int`.
         """
-        if isinstance(expr.right, Convert) and not expr.right.explicit:
-            expr = replace(expr, right=expr.right.value)  # by how much fits any type
+        expr = replace(expr, right=unconverted(expr.right))  # by how much fits any type
         if not isinstance(expr.type, ElementType):
             return expr if a.is_natural else self.helper("wrapping_shift", expr)
         dtype = expr.type.dtype
@@ -167,12 +160,11 @@ class _Lowering:
             return self.helper((ELEMENTWISE if dtype.variable.is_mixed else WRAPPING)[expr.op], expr)
         if is_wide_unsigned(dtype):
             return expr
-        if dtype.bits < 32 and not self.may_overflow(expr, I32):
-            small = replace(expr, left=self.chained(expr.left), right=self.chained(expr.right))
-            if not self.may_overflow(small, dtype):
-                return small
-            return self.helper("wrapping_sub", expr) if dtype is I16 and expr.op == "-" else wrapping(small)
-        return self.helper(WRAPPING[expr.op], expr) if self.may_overflow(expr, dtype) else expr
+        if not self.may_overflow(expr, dtype):
+            return expr
+        if dtype.bits == 64 or self.may_overflow(expr, I32) or (dtype is I16 and expr.op == "-"):
+            return self.helper(WRAPPING[expr.op], expr)
+        return wrapping(replace(expr, left=self.chained(expr.left), right=self.chained(expr.right)))
 
     def chained(self, operand: Expr) -> Expr:
         """A wrapped operand of a sum need not wrap before it, as long as `int` holds it."""

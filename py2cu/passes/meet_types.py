@@ -16,7 +16,7 @@ from py2cu.diagnostics import Related, Reporter
 from py2cu.dtypes import DType, Kind
 from py2cu.ir.complex_numbers import is_made, of_real
 from py2cu.ir.extents import Binary, Constant, Name
-from py2cu.ir.nodes import BoolOp, Call, Compare, Convert, Expr, Load, Select, Unary
+from py2cu.ir.nodes import BoolOp, Call, Compare, Convert, Expr, Load, Select, Unary, unconverted
 from py2cu.ir.statements import Kernel
 from py2cu.ir.types import (
     PY_BOOL,
@@ -174,7 +174,7 @@ class Meeting:
         """Where each operand's type came from: a parameter's annotation, or a local's first assignment."""
         found = []
         for value in values:
-            match value.value if isinstance(value, Convert) and not value.explicit else value:
+            match unconverted(value):
                 case Name(id=name) if name in self.places:
                     found.append(Related(f"`{name}` is {self.types[name]}", self.places[name]))
                 case Load(array=name):

@@ -347,8 +347,24 @@ def _steps(cls: type[FloatElement]) -> dict[str, Method]:
 
         return operate
 
+    def remainder(a: FloatElement, b: FloatElement) -> FloatElement:
+        value = narrow(modulo(float(a), float(b)))
+        error = _remainder_error(a, b) + unit * abs(value) if a.error or b.error else 0.0
+        return cls.make(value, settle(a, b, error) if math.isnan(value) else error)  # type: ignore[no-any-return]
+
     power = _python_power if cls.weak else power_ieee
-    return {"floordiv": measured(floor_divide, 1), "mod": measured(modulo, 1), "pow": measured(power, 8)}
+    return {"floordiv": measured(floor_divide, 1), "mod": remainder, "pow": measured(power, 8)}
+
+
+def _remainder_error(a: FloatElement, b: FloatElement) -> float:
+    """What the errors of `a` and `b` make of `a % b`, which any multiple of `b` between them turns into another one."""
+    low, high = float(a) - a.error, float(a) + a.error
+    if not (abs(low) < INF and abs(high) < INF and b.error < abs(float(b))):
+        return INF
+    quotients = {end // divisor for end in (low, high) for divisor in (float(b) - b.error, float(b) + b.error)}
+    if len(quotients) > 1:
+        return abs(float(b)) + b.error
+    return a.error + abs(quotients.pop()) * b.error
 
 
 def _python_power(a: float, b: float) -> float:

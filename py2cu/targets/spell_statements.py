@@ -8,7 +8,7 @@ from typing import Final, assert_never
 
 from py2cu.ir.complex_numbers import is_made
 from py2cu.ir.extents import Binary, Constant, Name
-from py2cu.ir.nodes import BoolOp, Compare, Convert, Expr, Load, Select, Tuple, Unary
+from py2cu.ir.nodes import BoolOp, Compare, Convert, Expr, Load, Select, Tuple, Unary, unconverted
 from py2cu.ir.statements import (
     Assert,
     Assign,
@@ -167,7 +167,7 @@ class Speller(ExpressionSpeller):
 
     def assign(self, target: str, place: Expr, value: Expr, c_type: str, augmented: bool) -> str:
         """`target = value;`, or `target op= operand;` where that is what the user wrote and C means the same."""
-        inner = value.value if isinstance(value, Convert) and not value.explicit else value
+        inner = unconverted(value)
         if augmented and isinstance(inner, Binary):
             left = inner.left.value if isinstance(inner.left, Convert) else inner.left
             if _same_place(left, place):

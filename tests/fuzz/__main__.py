@@ -32,6 +32,8 @@ from tests.fuzz.shrink import generate, shrink
 RESULTS: Final = Path(__file__).parent / "results"
 BATCH: Final = 64
 SHRINK_SECONDS: Final = 240.0
+START_SECONDS: Final = 60.0
+KERNEL_SECONDS: Final = 3.0
 PROGRESS_SECONDS: Final = 15.0
 _FORK: Final = multiprocessing.get_context("fork")
 
@@ -49,8 +51,13 @@ class Batch:
         sources = seconds.measure("generate", lambda: [generate(self.seed, number) for number in self.numbers])
         return judge(sources, setting, seconds), seconds
 
-    def crashed(self) -> list[Batch]:
-        """What to judge again where the process ended, to find the kernel at fault."""
+    @property
+    def seconds(self) -> float:
+        """How long it may take on a slow and busy machine."""
+        return START_SECONDS + KERNEL_SECONDS * len(self.numbers)
+
+    def singly(self) -> list[Batch]:
+        """What to judge again where the process ended or hung, to find the kernel at fault."""
         return [Batch(self.seed, self.numbers[at : at + 1]) for at in range(len(self.numbers))]
 
 
@@ -117,9 +124,10 @@ def _start(work: Callable[[], object]) -> tuple[Any, Connection]:
 
 
 def in_child(work: Callable[[], Any]) -> Any:
-    """The result of `work` in a process of its own; None where that ends without one."""
+    """The result of `work` in a process of its own; None where that ends without one, or hangs."""
     process, receiver = _start(work)
-    result = _received(receiver)
+    result = _received(receiver) if receiver.poll(START_SECONDS) else None
+    process.kill()
     process.join()
     return result
 
@@ -135,20 +143,25 @@ def _received(receiver: Any) -> Any:
 def run(batches: list[Batch], setting: Setting, jobs: int) -> Iterator[tuple[Batch, Any]]:
     """Every batch with its verdicts, as they come."""
     waiting = batches[::-1]
-    running: dict[Any, tuple[Batch, Any]] = {}
+    running: dict[Any, tuple[Batch, Any, float]] = {}
     while waiting or running:
         while waiting and len(running) < jobs:
             batch = waiting.pop()
             process, receiver = _start(partial(batch.judge, setting))
-            running[receiver] = batch, process
-        for ready in wait(list(running)):
-            batch, process = running.pop(ready)
-            result = _received(ready)
+            running[receiver] = batch, process, time.monotonic() + batch.seconds
+        ready = wait(list(running), timeout=1.0)
+        late = [receiver for receiver, (_, _, deadline) in running.items() if deadline < time.monotonic()]
+        for receiver in {*ready, *late}:
+            batch, process, _ = running.pop(receiver)
+            result = _received(receiver) if receiver in ready else None
+            process.kill()
             process.join()
             if result is None and len(batch.numbers) > 1:
-                waiting += batch.crashed()
+                waiting += batch.singly()
             else:
-                yield batch, result or ([Verdict(Outcome.CRASHED, f"exit code {process.exitcode}")], Seconds())
+                hung = Verdict(Outcome.HANGS, f"no verdict in {batch.seconds:.0f} seconds")
+                ended = Verdict(Outcome.CRASHED, f"exit code {process.exitcode}")
+                yield batch, result or ([ended if receiver in ready else hung], Seconds())
 
 
 # --- faults -------------------------------------------------------------------------------------------------------

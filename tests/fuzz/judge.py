@@ -38,6 +38,7 @@ class Outcome(enum.StrEnum):
     BREAKS = "the translator broke"
     UNCOMPILED = "does not compile"
     CRASHED = "crashed"
+    HANGS = "hangs"
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,9 +92,14 @@ MUTATIONS: Final = (
             "cpu:number_types.integers",
         ),
         (
-            "return self.helper(WRAPPING[expr.op], expr) if self.may_overflow(expr, dtype) else expr",
-            "return expr",
+            "if not self.may_overflow(expr, dtype):\n            return expr",
+            "if dtype.bits >= 32:\n            return expr",
             "sanitized:integer_wrap sanitized:bits",
+        ),
+        (
+            "if not self.may_overflow(expr, dtype):",
+            "if not self.may_overflow(replace(expr, left=self.chained(expr.left), right=self.chained(expr.right)), dtype):",
+            "cpu:integer_wrap.plus_nothing",
         ),
         ('return expr if fits else self.helper("wrapping_shift", expr)', "return expr", "tests/test_undefined.py"),
     ),
@@ -163,12 +168,13 @@ MUTATIONS: Final = (
     *_rule(
         "and, or, chains: short-circuit, once, value-returning",
         ('{"and": "&&", "or": "||"}', '{"and": "&", "or": "|"}', "cpu:boolean_operators"),
-        ("kind_of(type_) is not Kind.BOOL\n            ):\n", "False\n            ):\n", "cpu:boolean_operators"),
+        ("if not (isinstance(expr, BoolOp) and _is_choice(expr)):", "if True:", "cpu:boolean_operators"),
         (
-            'then, orelse = (right, left) if op == "and" else (left, right)',
-            "then, orelse = left, right",
+            'then, orelse = (expr.right, expr.left) if expr.op == "and" else (expr.left, expr.right)',
+            "then, orelse = expr.left, expr.right",
             "cpu:boolean_operators",
         ),
+        ("test = unconverted(expr.left)", "test = expr.left", "cpu:boolean_operators.before_it_meets"),
         (
             'result = link if result is None else BoolOp("and", result, link, span)',
             "result = link",
@@ -176,7 +182,7 @@ MUTATIONS: Final = (
         ),
         ("if is_cheap(middle) or _is_index_sum(middle):", "if True:", "kept:evaluated_once"),
         (
-            "return replace(expr, left=left if is_cheap(left) else self.local(left))",
+            "return replace(expr, left=left if is_cheap(value) else _with_core(left, self.local(value)))",
             "return replace(expr, left=left)",
             "kept:evaluated_once",
         ),
