@@ -179,7 +179,7 @@ def signature_of(family: Family) -> Signature:
 
 
 def _signature(kernel: Kernel) -> Signature:
-    from py2cu.ir.visit import has_barrier  # which a cached kernel never needs
+    from py2cu.ir.waiting import has_barrier  # which a cached kernel never needs
 
     functions = (kernel, *kernel.functions)
     return Signature(

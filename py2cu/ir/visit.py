@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final, TypeVar, assert_never
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar, assert_never
 
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.nodes import (
@@ -42,7 +42,6 @@ from py2cu.ir.statements import (
     Remark,
     Reserve,
     Return,
-    Space,
     Stmt,
     Store,
     Sync,
@@ -279,87 +278,6 @@ def all_expressions(block: Block) -> Iterator[Expr]:
     for stmt in statements(block):
         for expr in expressions(stmt):
             yield from walk(expr)
-
-
-def called_functions(block: Block) -> tuple[str, ...]:
-    """The keys of the device functions that `block` calls, each once."""
-    return tuple(dict.fromkeys(node.function for node in all_expressions(block) if isinstance(node, Invoke)))
-
-
-def reached_functions(kernel: Kernel) -> tuple[Kernel, ...]:
-    """The device functions that a run of `kernel` may come to: what only code that was left out called is none."""
-    functions = {function.key: function for function in kernel.functions}
-    reached: set[str] = set()
-    waiting = [*called_functions(kernel.body)]
-    while waiting:
-        key = waiting.pop()
-        if key not in reached:
-            reached.add(key)
-            waiting += called_functions(functions[key].body)
-    return tuple(function for function in kernel.functions if function.key in reached)
-
-
-BARRIERS: Final = frozenset(["syncthreads"])
-"""What all threads of a block wait at; none of them may leave before the others are there."""
-BLOCK_VOTES: Final = frozenset(f"py2cu.syncthreads_{how}" for how in ("count", "and", "or"))
-"""Calls that are such barriers, too: all threads get the same from them."""
-WARP_CALLS: Final = frozenset(
-    f"py2cu.{name}_sync" for name in ("shfl", "shfl_up", "shfl_down", "shfl_xor", "ballot", "any", "all", "match_any")
-)
-"""Calls that the lanes of a warp make together."""
-_WAITING_CALLS: Final = BLOCK_VOTES | WARP_CALLS
-
-
-def is_barrier(stmt: Stmt) -> bool:
-    """True for a statement at which the threads of a block wait for each other."""
-    return isinstance(stmt, Sync) and stmt.function in BARRIERS
-
-
-def is_waiting_call(expr: Expr) -> bool:
-    """True for a call that threads make together."""
-    return isinstance(expr, Call) and expr.function in _WAITING_CALLS
-
-
-def waits(block: Block) -> bool:
-    """True where threads wait for each other under `block`, be it for those of their warp alone."""
-    syncs = (stmt.function for stmt in statements(block) if isinstance(stmt, Sync))
-    return any(f in BARRIERS or f == "syncwarp" for f in syncs) or any(map(is_waiting_call, all_expressions(block)))
-
-
-def waiting_functions(kernel: Kernel) -> frozenset[str]:
-    """The keys of the device functions in which threads wait, by themselves or in others that they call."""
-    found = {function.key for function in kernel.functions if waits(function.body)}
-    while True:
-        more = {f.key for f in kernel.functions if not found.isdisjoint(called_functions(f.body))}
-        if more <= found:
-            return frozenset(found)
-        found |= more
-
-
-def has_barrier(kernel: Kernel) -> bool:
-    """True where the threads of a kernel wait for each other, in its device functions too: none may stop early."""
-    return any(waits(each.body) for each in (kernel, *kernel.functions))
-
-
-def needs_block(kernel: Kernel) -> bool:
-    """True for a kernel whose threads share memory or wait for each other: no thread of it runs alone."""
-    each = (kernel, *kernel.functions)
-    shares = any(buffer.space is Space.SHARED for caller in each for buffer in caller.buffers)
-    return shares or has_barrier(kernel)
-
-
-def in_rings(functions: Iterable[Kernel], *, itself: bool = True) -> set[str]:
-    """The keys of functions that call each other, so that no order has each before its callers.
-
-    `itself`: one that only calls itself is a ring, too.
-    """
-    calls = {f.key: set(called_functions(f.body)) - (set() if itself else {f.key}) for f in functions}
-    reached = calls
-    while True:
-        further = {key: found.union(*(calls[other] for other in found)) for key, found in reached.items()}
-        if further == reached:
-            return {key for key, found in reached.items() if key in found}
-        reached = further
 
 
 def rebuild_block(

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from py2cu.diagnostics import Reporter
+from py2cu.ir.calls import called_functions
 from py2cu.ir.extents import Binary, Guard, IndexParameter, Name, constant_extent
 from py2cu.ir.nodes import Atomic, BoolOp, Compare, Expr, Invoke, LaunchIndex
 from py2cu.ir.printer import print_expr
@@ -33,15 +34,8 @@ from py2cu.ir.statements import (
     Store,
 )
 from py2cu.ir.types import PY_INT, ElementType
-from py2cu.ir.visit import (
-    all_expressions,
-    assigned_names,
-    called_functions,
-    has_barrier,
-    names_in,
-    statements,
-    waiting_functions,
-)
+from py2cu.ir.visit import all_expressions, assigned_names, names_in, statements
+from py2cu.ir.waiting import has_barrier, waiting_functions
 from py2cu.options import DEFAULT_BLOCKS
 from py2cu.passes.accesses import Access, Limit, find_accesses
 from py2cu.passes.guard_accesses import as_limit, depending, find_acting, guard_accesses

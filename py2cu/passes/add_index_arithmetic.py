@@ -14,7 +14,8 @@ from py2cu.ir.extents import Binary, IndexParameter
 from py2cu.ir.nodes import Convert, Expr, LaunchIndex
 from py2cu.ir.statements import Assign, Block, Kernel
 from py2cu.ir.types import PythonType, Width
-from py2cu.ir.visit import has_barrier, rebuild
+from py2cu.ir.visit import rebuild
+from py2cu.ir.waiting import has_barrier
 from py2cu.passes.add_guards import guard_statement
 
 _INT: Final = PythonType(Kind.INT, Width.INT)

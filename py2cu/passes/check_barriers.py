@@ -16,6 +16,7 @@ from typing import Final, TypeGuard
 
 from py2cu.builtins import ROWS, Rule
 from py2cu.diagnostics import Related, Reporter
+from py2cu.ir.calls import functions_that
 from py2cu.ir.extents import Name, Role
 from py2cu.ir.nodes import ArrayName, Atomic, BoolOp, Call, Expr, Invoke, LaunchIndex, Load, Select
 from py2cu.ir.statements import (
@@ -33,7 +34,8 @@ from py2cu.ir.statements import (
     Sync,
     While,
 )
-from py2cu.ir.visit import BLOCK_VOTES, all_expressions, children, expressions, is_barrier, statements
+from py2cu.ir.visit import all_expressions, children, expressions, statements
+from py2cu.ir.waiting import BLOCK_VOTES, is_barrier
 from py2cu.source import Span
 
 _OF_LANES: Final = (Rule.SHUFFLE, Rule.VOTE, Rule.MATCH)
@@ -42,8 +44,8 @@ _OF_LANES: Final = (Rule.SHUFFLE, Rule.VOTE, Rule.MATCH)
 def check_barriers(kernel: Kernel, reporter: Reporter) -> Kernel:
     """Report barriers under conditions that vary by thread; the kernel is unchanged."""
     functions = {function.key: function for function in kernel.functions}
-    waiting = _waiting(functions)
-    if not any(_has_barrier(each.body) for each in (kernel, *kernel.functions)):
+    waiting = functions_that(kernel, _has_barrier)
+    if not (waiting or _has_barrier(kernel)):
         return kernel
     varying = _find_varying(kernel, functions)
     for each in (kernel, *kernel.functions):
@@ -52,26 +54,13 @@ def check_barriers(kernel: Kernel, reporter: Reporter) -> Kernel:
     return kernel
 
 
-def _waiting(functions: Mapping[str, Kernel]) -> frozenset[str]:
-    """The device functions in which threads wait for each other, by themselves or in others that they call."""
-    found = {key for key, function in functions.items() if _has_barrier(function.body)}
-    while True:
-        more = {key for key, function in functions.items() if not found.isdisjoint(_called(function.body))}
-        if more <= found:
-            return frozenset(found)
-        found |= more
-
-
-def _has_barrier(block: Block) -> bool:
-    return any(map(is_barrier, statements(block))) or any(map(_is_vote, all_expressions(block)))
+def _has_barrier(function: Kernel) -> bool:
+    """True where the threads of a block wait for each other; those of a warp do not count."""
+    return any(map(is_barrier, statements(function.body))) or any(map(_is_vote, all_expressions(function.body)))
 
 
 def _is_vote(node: Expr) -> TypeGuard[Call]:
     return isinstance(node, Call) and node.function in BLOCK_VOTES
-
-
-def _called(block: Block) -> set[str]:
-    return {node.function for node in all_expressions(block) if isinstance(node, Invoke)}
 
 
 # --- what varies ------------------------------------------------------------------------------------------------------

@@ -11,15 +11,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from py2cu.diagnostics import Reporter
+from py2cu.ir.calls import functions_that
 from py2cu.ir.extents import Role
 from py2cu.ir.nodes import ArrayName, BoolOp, Expr, Invoke, Load, Select
 from py2cu.ir.statements import Assert, Evaluate, Kernel, Print, Store
-from py2cu.ir.visit import called_functions, children, expressions, statements, walk
+from py2cu.ir.visit import children, expressions, statements, walk
 
 
 def check_order(kernel: Kernel, reporter: Reporter) -> Kernel:
     """Report calls that do something beside what may notice it; the kernel is unchanged."""
-    acting = _acting(kernel)
+    acting = functions_that(kernel, _acts)
     if not acting:
         return kernel
     check = _Check(kernel, acting, reporter)
@@ -36,25 +37,16 @@ def check_order(kernel: Kernel, reporter: Reporter) -> Kernel:
     return kernel
 
 
-def _acting(kernel: Kernel) -> set[str]:
-    """The functions that write, print or assert, by themselves or through others."""
-    acting = {
-        function.key
-        for function in kernel.functions
-        if any(p.is_array and p.role is not Role.INPUT for p in function.parameters)
-        or any(isinstance(stmt, Print | Assert) for stmt in statements(function.body))
-    }
-    while True:
-        more = {f.key for f in kernel.functions if not acting.isdisjoint(called_functions(f.body))} - acting
-        if not more:
-            return acting
-        acting |= more
+def _acts(function: Kernel) -> bool:
+    """True for a function that writes, prints or asserts."""
+    writes = any(p.is_array and p.role is not Role.INPUT for p in function.parameters)
+    return writes or any(isinstance(stmt, Print | Assert) for stmt in statements(function.body))
 
 
 @dataclass(frozen=True, slots=True)
 class _Check:
     kernel: Kernel
-    acting: set[str]
+    acting: frozenset[str]
     reporter: Reporter
 
     def expression(self, expr: Expr) -> None:

@@ -18,12 +18,13 @@ from typing import Final
 
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import Kind
+from py2cu.ir.calls import in_rings, reached_functions
 from py2cu.ir.extents import Binary, Constant, Constexpr, Name
 from py2cu.ir.intervals import Range, Reach, times
 from py2cu.ir.nodes import ArrayName, Call, Convert, Expr, Invoke, Item, LaunchIndex, Load, Unary
 from py2cu.ir.statements import Assign, Block, Bound, For, Kernel, Return, Stmt
 from py2cu.ir.types import PY_INT, ArrayType, PythonType, ScalarType, TupleType, ValueType, Width
-from py2cu.ir.visit import all_expressions, changed, children, in_rings, reached_functions, rebuild_block, statements
+from py2cu.ir.visit import all_expressions, changed, children, rebuild_block, statements
 from py2cu.passes.lower_semantics import EXTREMA
 from py2cu.passes.ranges import INT_MAX, Ranges, of_type
 

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from py2cu.dtypes import Kind
+from py2cu.ir.calls import called_functions
 from py2cu.ir.complex_numbers import of_real
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.nodes import Atomic, BoolOp, Compare, Convert, Expr, Invoke, Load, Select
@@ -43,18 +44,15 @@ from py2cu.ir.visit import (
     all_expressions,
     assigned_names,
     blocks,
-    called_functions,
     changed,
     expressions,
-    is_waiting_call,
     map_all,
     map_blocks,
     map_children,
     statements,
-    waiting_functions,
-    waits,
     walk,
 )
+from py2cu.ir.waiting import is_waiting_call, waiting_functions, waits
 from py2cu.passes.accesses import Limit
 from py2cu.source import Span
 

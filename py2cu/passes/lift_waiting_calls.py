@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import chain, count
 
+from py2cu.ir.calls import functions_that, in_rings
 from py2cu.ir.extents import Constant, Name
 from py2cu.ir.nodes import ArrayName, Atomic, BoolOp, Call, Expr, Invoke, Load, Select, Unary
 from py2cu.ir.statements import (
@@ -38,19 +39,15 @@ from py2cu.ir.statements import (
 from py2cu.ir.types import PY_BOOL, ArrayType, ElementType, PythonType, TupleType, ValueType
 from py2cu.ir.visit import (
     all_expressions,
-    called_functions,
     changed,
     children,
-    in_rings,
-    is_waiting_call,
     map_children,
     map_expressions,
-    needs_block,
     rebuild_block,
     statements,
-    waits,
     walk,
 )
+from py2cu.ir.waiting import is_waiting_call, needs_block, waits
 
 ACTIVE_MASK = "py2cu.activemask"
 LANE = "lane_id"  # the helper
@@ -94,7 +91,7 @@ def lift_waiting_calls(kernel: Kernel) -> Kernel:
     Raises:
         CannotSplit: of such a function, one that returns early, returns a tuple or calls itself.
     """
-    needing = _functions_needing_block(kernel)
+    needing = functions_that(kernel, _needs_block)
     if needing & in_rings(kernel.functions):
         raise CannotSplit
     taken = {name for name, _ in kernel.locals} | {p.name for p in kernel.parameters} | {*kernel.dims}
@@ -115,18 +112,10 @@ def lift_waiting_calls(kernel: Kernel) -> Kernel:
     )
 
 
-def _functions_needing_block(kernel: Kernel) -> set[str]:
-    """The functions whose threads share arrays or wait for each other, and those that call them."""
-    found = {
-        f.key
-        for f in kernel.functions
-        if waits(f.body) or knows_its_place(f.body) or any(b.space is Space.SHARED for b in f.buffers)
-    }
-    while True:
-        more = {f.key for f in kernel.functions if not found.isdisjoint(called_functions(f.body))}
-        if more <= found:
-            return found
-        found |= more
+def _needs_block(function: Kernel) -> bool:
+    """True for a function whose threads share arrays, wait for each other or ask who is beside them."""
+    shares = any(buffer.space is Space.SHARED for buffer in function.buffers)
+    return shares or waits(function.body) or knows_its_place(function.body)
 
 
 @dataclass(slots=True)

@@ -43,17 +43,16 @@ from py2cu.ir.statements import (
 )
 from py2cu.ir.types import PY_BOOL, PY_INT, ArrayType, ScalarType, TupleType, UnknownType, ValueType
 from py2cu.ir.visit import (
-    BLOCK_VOTES,
     all_expressions,
     blocks,
     changed,
     expressions,
-    is_barrier,
     map_blocks,
     names_in,
     rebuild_block,
     statements,
 )
+from py2cu.ir.waiting import BLOCK_VOTES, is_barrier
 from py2cu.passes.add_index_arithmetic import without_indices
 from py2cu.passes.check_barriers import find_varying
 from py2cu.passes.lift_waiting_calls import ACTIVE_MASK, CannotSplit, free_name, is_cut, is_exchange, lift_waiting_calls

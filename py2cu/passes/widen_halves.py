@@ -17,7 +17,8 @@ from py2cu.ir.extents import Binary, Constant
 from py2cu.ir.nodes import Call, Convert, Expr, Unary
 from py2cu.ir.statements import Kernel
 from py2cu.ir.types import ElementType, Type
-from py2cu.ir.visit import WARP_CALLS, all_expressions, changed, rebuild_block
+from py2cu.ir.visit import all_expressions, changed, rebuild_block
+from py2cu.ir.waiting import WARP_CALLS
 from py2cu.passes.promotion import as_float
 
 _SINGLE = ElementType(F32)

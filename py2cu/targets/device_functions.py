@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
+from py2cu.ir.calls import in_rings
 from py2cu.ir.statements import Kernel
 from py2cu.ir.types import TupleType
-from py2cu.ir.visit import in_rings
 from py2cu.targets.arguments import Argument, kernel_type, template_head, typenames, wrapped
 from py2cu.targets.spell_expressions import Callee, Dialect
 from py2cu.targets.spell_statements import Line, Speller, doc_lines

@@ -1,0 +1,53 @@
+"""Where threads wait for each other."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from py2cu.ir.calls import functions_that
+from py2cu.ir.nodes import Call, Expr
+from py2cu.ir.statements import Block, Kernel, Space, Stmt, Sync
+from py2cu.ir.visit import all_expressions, statements
+
+BARRIERS: Final = frozenset(["syncthreads"])
+"""What all threads of a block wait at; none of them may leave before the others are there."""
+BLOCK_VOTES: Final = frozenset(f"py2cu.syncthreads_{how}" for how in ("count", "and", "or"))
+"""Calls that are such barriers, too: all threads get the same from them."""
+WARP_CALLS: Final = frozenset(
+    f"py2cu.{name}_sync" for name in ("shfl", "shfl_up", "shfl_down", "shfl_xor", "ballot", "any", "all", "match_any")
+)
+"""Calls that the lanes of a warp make together."""
+_WAITING_CALLS: Final = BLOCK_VOTES | WARP_CALLS
+
+
+def is_barrier(stmt: Stmt) -> bool:
+    """True for a statement at which the threads of a block wait for each other."""
+    return isinstance(stmt, Sync) and stmt.function in BARRIERS
+
+
+def is_waiting_call(expr: Expr) -> bool:
+    """True for a call that threads make together."""
+    return isinstance(expr, Call) and expr.function in _WAITING_CALLS
+
+
+def waits(block: Block) -> bool:
+    """True where threads wait for each other under `block`, be it for those of their warp alone."""
+    syncs = (stmt.function for stmt in statements(block) if isinstance(stmt, Sync))
+    return any(f in BARRIERS or f == "syncwarp" for f in syncs) or any(map(is_waiting_call, all_expressions(block)))
+
+
+def waiting_functions(kernel: Kernel) -> frozenset[str]:
+    """The keys of the device functions in which threads wait, by themselves or in others that they call."""
+    return functions_that(kernel, lambda function: waits(function.body))
+
+
+def has_barrier(kernel: Kernel) -> bool:
+    """True where the threads of a kernel wait for each other, in its device functions too: none may stop early."""
+    return any(waits(each.body) for each in (kernel, *kernel.functions))
+
+
+def needs_block(kernel: Kernel) -> bool:
+    """True for a kernel whose threads share memory or wait for each other: no thread of it runs alone."""
+    each = (kernel, *kernel.functions)
+    shares = any(buffer.space is Space.SHARED for caller in each for buffer in caller.buffers)
+    return shares or has_barrier(kernel)
