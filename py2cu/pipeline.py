@@ -18,9 +18,9 @@ from typing import Final
 from py2cu.diagnostics import Reporter, TranslationError
 from py2cu.frontend.kernels import read_kernel
 from py2cu.frontend.reader import KernelSource, Module, read_module
+from py2cu.ir.kernel import Buffer, Family, Kernel, Space
 from py2cu.ir.printer import print_type
 from py2cu.ir.signature import signature_of
-from py2cu.ir.statements import Buffer, Family, Kernel, Space
 from py2cu.ir.verify import verify
 from py2cu.ir.visit import changed
 from py2cu.nearest import did_you_mean

@@ -19,7 +19,7 @@ from jinja2.bccache import Bucket
 
 from py2cu.builtins import ROWS
 from py2cu.folders import location
-from py2cu.ir.statements import Family
+from py2cu.ir.kernel import Family
 from py2cu.targets import binding, cpu, cpu_helpers, cuda
 from py2cu.targets.arguments import wrapped
 from py2cu.targets.helpers import helper_text

@@ -19,8 +19,8 @@ from py2cu.dtypes import BOOL, F32, F64, I64, DType, find_dtype
 from py2cu.frontend.environment import Environment
 from py2cu.frontend.scope import assigned_names, is_named
 from py2cu.ir.extents import Binary, Constant, Name
+from py2cu.ir.kernel import Buffer, Space
 from py2cu.ir.nodes import Expr, LaunchIndex
-from py2cu.ir.statements import Buffer, Space
 from py2cu.ir.types import PY_INT, ArrayType
 from py2cu.ir.visit import walk
 from py2cu.source import Span

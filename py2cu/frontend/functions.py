@@ -25,7 +25,7 @@ from py2cu.frontend.scope import Scope, assigned_names
 from py2cu.frontend.siblings import DeviceFunction, Siblings
 from py2cu.frontend.statements import StatementReader
 from py2cu.ir.extents import Parameter
-from py2cu.ir.statements import Kernel
+from py2cu.ir.kernel import Kernel
 from py2cu.ir.types import PY_INT, ArrayType, PythonType
 from py2cu.source import Span
 

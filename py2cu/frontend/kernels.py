@@ -35,9 +35,10 @@ from py2cu.ir.extents import (
     constant_extent,
     is_constexpr_value,
 )
+from py2cu.ir.kernel import Buffer, Kernel, Space
 from py2cu.ir.nodes import Expr, LaunchIndex
 from py2cu.ir.signature import evaluate
-from py2cu.ir.statements import Buffer, Kernel, Reserve, Space
+from py2cu.ir.statements import Reserve
 from py2cu.ir.types import PY_BOOL, PY_INT, ArrayType, PythonType
 from py2cu.ir.visit import all_expressions, names_in
 from py2cu.nearest import did_you_mean

@@ -14,8 +14,8 @@ from py2cu.frontend.arguments import Given
 from py2cu.frontend.environment import Constants, Environment
 from py2cu.frontend.siblings import DeviceFunction
 from py2cu.ir.extents import FromEnd
+from py2cu.ir.kernel import Buffer
 from py2cu.ir.nodes import Expr
-from py2cu.ir.statements import Buffer
 from py2cu.ir.types import ArrayType
 from py2cu.nearest import did_you_mean
 from py2cu.source import Span

@@ -14,9 +14,9 @@ from py2cu.frontend.printing import read_message, read_print
 from py2cu.frontend.scope import Scope
 from py2cu.frontend.unpacking import Unpacker
 from py2cu.ir.extents import Binary, Constant, Name
+from py2cu.ir.kernel import Annotation
 from py2cu.ir.nodes import Expr, Item, Load
 from py2cu.ir.statements import (
-    Annotation,
     Assert,
     Assign,
     Block,

@@ -15,8 +15,8 @@ from py2cu.dtypes import BOOL, F64, I64
 from py2cu.frontend.environment import Constants, Real, numbers
 from py2cu.frontend.scope import Scope
 from py2cu.ir.extents import Constant, FromEnd
+from py2cu.ir.kernel import Buffer, Space
 from py2cu.ir.nodes import Expr, Load
-from py2cu.ir.statements import Buffer, Space
 from py2cu.ir.types import PY_INT, ArrayType
 from py2cu.source import Span
 

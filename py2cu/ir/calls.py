@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from py2cu.ir.kernel import Kernel
 from py2cu.ir.nodes import Invoke
-from py2cu.ir.statements import Block, Kernel
+from py2cu.ir.statements import Block
 from py2cu.ir.visit import all_expressions
 
 

@@ -26,8 +26,8 @@ from py2cu.ir.extents import (
 from py2cu.ir.types import PY_INT, ArrayType, PythonType
 
 if TYPE_CHECKING:
+    from py2cu.ir.kernel import Family, Kernel
     from py2cu.ir.nodes import Expr
-    from py2cu.ir.statements import Family, Kernel
 
 
 _OPERATORS: Final[dict[str, Callable[[int, int], int]]] = {

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from py2cu.diagnostics import InternalError
 from py2cu.ir.extents import Binary
+from py2cu.ir.kernel import Kernel
 from py2cu.ir.nodes import Atomic, Extent, Item, Load
-from py2cu.ir.statements import Assign, Evaluate, For, Kernel, Store, While
+from py2cu.ir.statements import Assign, Evaluate, For, Store, While
 from py2cu.ir.types import UNKNOWN
 from py2cu.ir.visit import all_expressions, statements
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar, assert_never
 
 from py2cu.ir.extents import Binary, Constant, Name
+from py2cu.ir.kernel import Kernel
 from py2cu.ir.nodes import (
     ArrayName,
     Atomic,
@@ -37,7 +38,6 @@ from py2cu.ir.statements import (
     Evaluate,
     For,
     If,
-    Kernel,
     Print,
     Remark,
     Reserve,

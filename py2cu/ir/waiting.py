@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from py2cu.ir.calls import functions_that
+from py2cu.ir.kernel import Kernel, Space
 from py2cu.ir.nodes import Call, Expr
-from py2cu.ir.statements import Block, Kernel, Space, Stmt, Sync
+from py2cu.ir.statements import Block, Stmt, Sync
 from py2cu.ir.visit import all_expressions, statements
 
 BARRIERS: Final = frozenset(["syncthreads"])

@@ -17,20 +17,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from py2cu.ir.extents import Binary, Constant, Name
+from py2cu.ir.kernel import Kernel
 from py2cu.ir.nodes import ArrayName, Atomic, BoolOp, Compare, Expr, Invoke, Load, Select, Unary
-from py2cu.ir.statements import (
-    Assert,
-    Block,
-    Break,
-    Continue,
-    For,
-    If,
-    Kernel,
-    Print,
-    Return,
-    Store,
-    While,
-)
+from py2cu.ir.statements import Assert, Block, Break, Continue, For, If, Print, Return, Store, While
 from py2cu.ir.visit import assigned_names, children, expressions, names_in, rebuild, walk
 from py2cu.source import Span
 

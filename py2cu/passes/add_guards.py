@@ -20,19 +20,10 @@ from dataclasses import dataclass, field, replace
 from py2cu.diagnostics import Reporter
 from py2cu.ir.calls import called_functions
 from py2cu.ir.extents import Binary, Guard, IndexParameter, Name, constant_extent
+from py2cu.ir.kernel import Kernel
 from py2cu.ir.nodes import Atomic, BoolOp, Compare, Expr, Invoke, LaunchIndex
 from py2cu.ir.printer import print_expr
-from py2cu.ir.statements import (
-    Assert,
-    Assign,
-    Block,
-    If,
-    Kernel,
-    Print,
-    Return,
-    Stmt,
-    Store,
-)
+from py2cu.ir.statements import Assert, Assign, Block, If, Print, Return, Stmt, Store
 from py2cu.ir.types import PY_INT, ElementType
 from py2cu.ir.visit import all_expressions, assigned_names, names_in, statements
 from py2cu.ir.waiting import has_barrier, waiting_functions

@@ -11,8 +11,9 @@ from typing import Final
 
 from py2cu.dtypes import Kind
 from py2cu.ir.extents import Binary, IndexParameter
+from py2cu.ir.kernel import Kernel
 from py2cu.ir.nodes import Convert, Expr, LaunchIndex
-from py2cu.ir.statements import Assign, Block, Kernel
+from py2cu.ir.statements import Assign, Block
 from py2cu.ir.types import PythonType, Width
 from py2cu.ir.visit import rebuild
 from py2cu.ir.waiting import has_barrier

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 from py2cu.diagnostics import Reporter
 from py2cu.ir.extents import Name
+from py2cu.ir.kernel import Kernel
 from py2cu.ir.nodes import Item
-from py2cu.ir.statements import BARE, Assign, Bind, Block, Declare, Kernel, Stmt
+from py2cu.ir.statements import BARE, Assign, Bind, Block, Declare, Stmt
 from py2cu.ir.types import PythonType, TupleType, Type, ValueType
 from py2cu.ir.visit import all_expressions, changed, map_blocks, statements
 

@@ -11,6 +11,7 @@ from typing import assert_never
 
 from py2cu.diagnostics import Related, Reporter
 from py2cu.ir.extents import Constant, Name
+from py2cu.ir.kernel import Kernel
 from py2cu.ir.nodes import ArrayName, Atomic, Load
 from py2cu.ir.statements import (
     Assert,
@@ -25,7 +26,6 @@ from py2cu.ir.statements import (
     Evaluate,
     For,
     If,
-    Kernel,
     Print,
     Remark,
     Reserve,

@@ -18,22 +18,9 @@ from py2cu.builtins import ROWS, Rule
 from py2cu.diagnostics import Related, Reporter
 from py2cu.ir.calls import functions_that
 from py2cu.ir.extents import Name, Role
+from py2cu.ir.kernel import Kernel, Space
 from py2cu.ir.nodes import ArrayName, Atomic, BoolOp, Call, Expr, Invoke, LaunchIndex, Load, Select
-from py2cu.ir.statements import (
-    Assign,
-    Block,
-    Break,
-    Continue,
-    For,
-    If,
-    Kernel,
-    Return,
-    Space,
-    Stmt,
-    Store,
-    Sync,
-    While,
-)
+from py2cu.ir.statements import Assign, Block, Break, Continue, For, If, Return, Stmt, Store, Sync, While
 from py2cu.ir.visit import all_expressions, children, expressions, statements
 from py2cu.ir.waiting import BLOCK_VOTES, is_barrier
 from py2cu.source import Span

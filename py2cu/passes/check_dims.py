@@ -6,8 +6,8 @@ def f(i: Index["m"], x: Float32[Tensor, "n"], …)     # P304: nothing says what
 from __future__ import annotations
 
 from py2cu.diagnostics import Reporter
+from py2cu.ir.kernel import Kernel
 from py2cu.ir.signature import find_dims
-from py2cu.ir.statements import Kernel
 from py2cu.ir.visit import names_in
 from py2cu.nearest import did_you_mean
 from py2cu.source import Span

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from py2cu.diagnostics import Reporter
 from py2cu.ir.calls import functions_that
 from py2cu.ir.extents import Role
+from py2cu.ir.kernel import Kernel
 from py2cu.ir.nodes import ArrayName, BoolOp, Expr, Invoke, Load, Select
-from py2cu.ir.statements import Assert, Evaluate, Kernel, Print, Store
+from py2cu.ir.statements import Assert, Evaluate, Print, Store
 from py2cu.ir.visit import children, expressions, statements, walk
 
 

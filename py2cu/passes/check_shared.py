@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import Kind
-from py2cu.ir.statements import Kernel, Space
+from py2cu.ir.kernel import Kernel, Space
 
 
 def check_shared(kernel: Kernel, reporter: Reporter) -> Kernel:

@@ -21,8 +21,9 @@ from py2cu.dtypes import Kind
 from py2cu.ir.calls import in_rings, reached_functions
 from py2cu.ir.extents import Binary, Constant, Constexpr, Name
 from py2cu.ir.intervals import Range, Reach, times
+from py2cu.ir.kernel import Bound, Kernel
 from py2cu.ir.nodes import ArrayName, Call, Convert, Expr, Invoke, Item, LaunchIndex, Load, Unary
-from py2cu.ir.statements import Assign, Block, Bound, For, Kernel, Return, Stmt
+from py2cu.ir.statements import Assign, Block, For, Return, Stmt
 from py2cu.ir.types import PY_INT, ArrayType, PythonType, ScalarType, TupleType, ValueType, Width
 from py2cu.ir.visit import all_expressions, changed, children, rebuild_block, statements
 from py2cu.passes.lower_semantics import EXTREMA

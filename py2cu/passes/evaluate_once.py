@@ -18,8 +18,9 @@ from dataclasses import dataclass, field, replace
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import Kind
 from py2cu.ir.extents import Binary, Constant, Name
+from py2cu.ir.kernel import Kernel
 from py2cu.ir.nodes import BoolOp, Compare, Convert, Expr, Select, unconverted
-from py2cu.ir.statements import Assert, Assign, Block, If, Kernel, Print, Return, Stmt, Store, Trivia
+from py2cu.ir.statements import Assert, Assign, Block, If, Print, Return, Stmt, Store, Trivia
 from py2cu.ir.types import PY_INT, ElementType, PythonType, ScalarType, kind_of
 from py2cu.ir.visit import changed, is_cheap, map_all, map_children, rebuild_block
 

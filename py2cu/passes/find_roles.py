@@ -11,8 +11,9 @@ from dataclasses import replace
 
 from py2cu.diagnostics import Reporter
 from py2cu.ir.extents import Parameter, Role
+from py2cu.ir.kernel import Kernel
 from py2cu.ir.nodes import ArrayName, Atomic, Invoke, Load
-from py2cu.ir.statements import Assert, Kernel, Print, Store
+from py2cu.ir.statements import Assert, Print, Store
 from py2cu.ir.types import PY_INT, ArrayType
 from py2cu.ir.visit import all_expressions, changed, names_in, statements
 

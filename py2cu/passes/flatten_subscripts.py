@@ -12,8 +12,9 @@ from __future__ import annotations
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import Kind
 from py2cu.ir.extents import Binary, Constant, FromEnd
+from py2cu.ir.kernel import Kernel
 from py2cu.ir.nodes import Atomic, Expr, Load
-from py2cu.ir.statements import Block, Kernel, Stmt, Store
+from py2cu.ir.statements import Block, Stmt, Store
 from py2cu.ir.types import PythonType, Width
 from py2cu.ir.visit import changed, rebuild, rebuild_block
 

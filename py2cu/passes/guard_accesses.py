@@ -21,6 +21,7 @@ from py2cu.dtypes import Kind
 from py2cu.ir.calls import called_functions
 from py2cu.ir.complex_numbers import of_real
 from py2cu.ir.extents import Binary, Constant, Name
+from py2cu.ir.kernel import Kernel
 from py2cu.ir.nodes import Atomic, BoolOp, Compare, Convert, Expr, Invoke, Load, Select
 from py2cu.ir.statements import (
     Assert,
@@ -32,7 +33,6 @@ from py2cu.ir.statements import (
     Evaluate,
     For,
     If,
-    Kernel,
     Print,
     Remark,
     Stmt,

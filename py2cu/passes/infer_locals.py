@@ -15,8 +15,9 @@ from py2cu.diagnostics import Related, Reporter
 from py2cu.dtypes import Kind
 from py2cu.ir.complex_numbers import is_literal
 from py2cu.ir.extents import Constant, Name
+from py2cu.ir.kernel import Kernel
 from py2cu.ir.nodes import Expr, Item, Tuple
-from py2cu.ir.statements import Assign, For, Kernel, Return
+from py2cu.ir.statements import Assign, For, Return
 from py2cu.ir.types import PY_INT, ElementType, PythonType, ScalarType, TupleType, ValueType
 from py2cu.ir.visit import statements
 from py2cu.passes.meet_types import Called

@@ -15,7 +15,8 @@ from dataclasses import replace
 
 from py2cu.diagnostics import Reporter
 from py2cu.ir.extents import Constant, Parameter
-from py2cu.ir.statements import Block, Break, Buffer, If, Kernel, Remark, Return, While
+from py2cu.ir.kernel import Buffer, Kernel
+from py2cu.ir.statements import Block, Break, If, Remark, Return, While
 from py2cu.ir.types import PY_INT, ArrayType, ElementType, PythonType, TupleType, Type, ValueType
 from py2cu.ir.visit import all_expressions, changed, statements
 from py2cu.passes.infer_locals import RETURN, find_places, given_types, infer_locals

@@ -12,8 +12,9 @@ from dataclasses import replace
 
 from py2cu.diagnostics import Reporter
 from py2cu.ir.extents import Binary
+from py2cu.ir.kernel import Buffer, Kernel
 from py2cu.ir.nodes import Expr
-from py2cu.ir.statements import BARE, Block, Buffer, Kernel, Remark, Reserve, Stmt
+from py2cu.ir.statements import BARE, Block, Remark, Reserve, Stmt
 from py2cu.ir.types import PY_INT
 from py2cu.ir.visit import changed, rebuild_block
 

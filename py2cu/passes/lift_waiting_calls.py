@@ -18,24 +18,9 @@ from itertools import chain, count
 
 from py2cu.ir.calls import functions_that, in_rings
 from py2cu.ir.extents import Constant, Name
+from py2cu.ir.kernel import Buffer, Kernel, Space
 from py2cu.ir.nodes import ArrayName, Atomic, BoolOp, Call, Expr, Invoke, Load, Select, Unary
-from py2cu.ir.statements import (
-    Assign,
-    Block,
-    Break,
-    Buffer,
-    Evaluate,
-    For,
-    If,
-    Kernel,
-    Remark,
-    Reserve,
-    Return,
-    Space,
-    Stmt,
-    Store,
-    While,
-)
+from py2cu.ir.statements import Assign, Block, Break, Evaluate, For, If, Remark, Reserve, Return, Stmt, Store, While
 from py2cu.ir.types import PY_BOOL, ArrayType, ElementType, PythonType, TupleType, ValueType
 from py2cu.ir.visit import (
     all_expressions,

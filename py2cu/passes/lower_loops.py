@@ -21,8 +21,9 @@ from dataclasses import replace
 
 from py2cu.diagnostics import Reporter
 from py2cu.ir.extents import Constant, Name
+from py2cu.ir.kernel import Kernel
 from py2cu.ir.nodes import ArrayName, Atomic, Expr, Load, Unary
-from py2cu.ir.statements import Assign, Block, Break, For, If, Kernel, Stmt, Store, Sync, Trivia, While
+from py2cu.ir.statements import Assign, Block, Break, For, If, Stmt, Store, Sync, Trivia, While
 from py2cu.ir.types import PY_BOOL, ScalarType
 from py2cu.ir.visit import (
     all_expressions,

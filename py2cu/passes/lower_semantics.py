@@ -22,8 +22,9 @@ from py2cu.dtypes import I16, I32, U64, DType, Kind, promote
 from py2cu.ir.complex_numbers import of_real
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.intervals import Range
+from py2cu.ir.kernel import Kernel
 from py2cu.ir.nodes import Atomic, Call, Compare, Convert, Expr, LaunchIndex, Load, Select, Unary, unconverted
-from py2cu.ir.statements import Assign, Block, Break, Continue, For, If, Kernel, Remark, Return, Stmt, Store, Trivia
+from py2cu.ir.statements import Assign, Block, Break, Continue, For, If, Remark, Return, Stmt, Store, Trivia
 from py2cu.ir.types import (
     PY_BOOL,
     PY_INT,

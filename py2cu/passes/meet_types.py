@@ -16,8 +16,8 @@ from py2cu.diagnostics import Related, Reporter
 from py2cu.dtypes import DType, Kind
 from py2cu.ir.complex_numbers import is_made, of_real
 from py2cu.ir.extents import Binary, Constant, Name
+from py2cu.ir.kernel import Kernel
 from py2cu.ir.nodes import BoolOp, Call, Compare, Convert, Expr, Load, Select, Unary, unconverted
-from py2cu.ir.statements import Kernel
 from py2cu.ir.types import (
     PY_BOOL,
     PY_FLOAT,

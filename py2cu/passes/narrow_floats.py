@@ -16,8 +16,9 @@ from typing import Final
 from py2cu.diagnostics import Reporter
 from py2cu.ir.complex_numbers import is_made
 from py2cu.ir.extents import Constant, Name
+from py2cu.ir.kernel import Kernel
 from py2cu.ir.nodes import Convert, Expr, Invoke, Load
-from py2cu.ir.statements import Assign, Block, Kernel, Stmt
+from py2cu.ir.statements import Assign, Block, Stmt
 from py2cu.ir.types import PY_COMPLEX, PY_FLOAT, ElementType, PythonType, Type
 from py2cu.ir.visit import all_expressions, changed, rebuild_block, statements
 

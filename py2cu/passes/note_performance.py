@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import F32, F64, Kind
 from py2cu.ir.extents import Binary, Constant, Name
+from py2cu.ir.kernel import Kernel
 from py2cu.ir.nodes import Call, Expr, LaunchIndex, Load
-from py2cu.ir.statements import Block, For, Kernel, Stmt, Store, While
+from py2cu.ir.statements import Block, For, Stmt, Store, While
 from py2cu.ir.types import PY_FLOAT, ArrayType, ElementType, PythonType, kind_of
 from py2cu.ir.visit import blocks, children, expressions, names_in, walk
 from py2cu.passes.add_guards import find_global_indices

@@ -12,8 +12,9 @@ from py2cu.diagnostics import Reporter
 from py2cu.dtypes import Kind
 from py2cu.ir.calls import in_rings
 from py2cu.ir.extents import Name, Parameter
+from py2cu.ir.kernel import Kernel
 from py2cu.ir.nodes import ArrayName, Atomic, Expr, Invoke, Load
-from py2cu.ir.statements import Kernel, Store
+from py2cu.ir.statements import Store
 from py2cu.ir.types import PythonType, Width
 from py2cu.ir.visit import all_expressions, assigned_names, rebuild, rebuild_block, statements
 

@@ -13,7 +13,8 @@ from collections import Counter
 from dataclasses import replace
 
 from py2cu.diagnostics import Reporter
-from py2cu.ir.statements import Assign, Block, Declare, Kernel, Stmt, Trivia
+from py2cu.ir.kernel import Kernel
+from py2cu.ir.statements import Assign, Block, Declare, Stmt, Trivia
 from py2cu.ir.types import TupleType, ValueType
 from py2cu.ir.visit import blocks, expressions, names_in, statements
 

@@ -16,6 +16,7 @@ from typing import Final, assert_never
 from py2cu.dtypes import Kind
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.intervals import ANYTHING, Range, Reach, constant, larger, natural, plus, times
+from py2cu.ir.kernel import Kernel
 from py2cu.ir.nodes import (
     ArrayName,
     Atomic,
@@ -33,7 +34,7 @@ from py2cu.ir.nodes import (
     Tuple,
     Unary,
 )
-from py2cu.ir.statements import Assign, Block, For, Kernel, Stmt, While
+from py2cu.ir.statements import Assign, Block, For, Stmt, While
 from py2cu.ir.types import PY_INT, ArrayType, ElementType, PythonType, TupleType, Type, kind_of
 from py2cu.ir.visit import assigned_names, blocks, names_in, statements
 

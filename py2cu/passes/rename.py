@@ -12,8 +12,8 @@ from typing import Final
 
 from py2cu.builtins import ROWS
 from py2cu.diagnostics import Reporter
+from py2cu.ir.kernel import Kernel
 from py2cu.ir.nodes import Call
-from py2cu.ir.statements import Kernel
 from py2cu.ir.visit import all_expressions
 
 _KEYWORDS: Final = """

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from py2cu.diagnostics import Reporter
+from py2cu.ir.kernel import Kernel
 from py2cu.ir.nodes import Expr, Extent
-from py2cu.ir.statements import Kernel
 from py2cu.ir.visit import changed, rebuild_block
 
 

@@ -14,8 +14,9 @@ from dataclasses import replace
 
 from py2cu.diagnostics import Reporter
 from py2cu.ir.extents import Name, Parameter
+from py2cu.ir.kernel import Kernel
 from py2cu.ir.nodes import Expr, Extent
-from py2cu.ir.statements import Assign, For, Kernel, Remark, Stmt
+from py2cu.ir.statements import Assign, For, Remark, Stmt
 from py2cu.ir.types import PY_INT, ArrayType
 from py2cu.ir.visit import rebuild, statements
 

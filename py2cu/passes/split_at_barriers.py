@@ -22,6 +22,7 @@ from functools import partial
 
 from py2cu.diagnostics import Reporter
 from py2cu.ir.extents import Binary, Constant, Name
+from py2cu.ir.kernel import Kernel, Space
 from py2cu.ir.nodes import Atomic, Call, Compare, Expr, Select, Unary
 from py2cu.ir.statements import (
     BARE,
@@ -32,11 +33,9 @@ from py2cu.ir.statements import (
     EachThread,
     For,
     If,
-    Kernel,
     Remark,
     Reserve,
     Return,
-    Space,
     Stmt,
     Sync,
     While,

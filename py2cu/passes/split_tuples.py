@@ -19,8 +19,9 @@ from typing import Final
 
 from py2cu.diagnostics import InternalError, Reporter
 from py2cu.ir.extents import Name
+from py2cu.ir.kernel import Kernel, Struct
 from py2cu.ir.nodes import Convert, Expr, Invoke, Item, Tuple
-from py2cu.ir.statements import BARE, Assign, Block, Kernel, Remark, Return, Stmt, Struct
+from py2cu.ir.statements import BARE, Assign, Block, Remark, Return, Stmt
 from py2cu.ir.types import TupleType, ValueType
 from py2cu.ir.visit import all_expressions, blocks, changed, names_in, rebuild_block, statements, walk
 from py2cu.passes.rename import ascii_identifier, spell_identifier

@@ -14,8 +14,8 @@ from dataclasses import replace
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import F32, F64, Kind
 from py2cu.ir.extents import Binary, Constant
+from py2cu.ir.kernel import Kernel
 from py2cu.ir.nodes import Call, Convert, Expr, Unary
-from py2cu.ir.statements import Kernel
 from py2cu.ir.types import ElementType, Type
 from py2cu.ir.visit import all_expressions, changed, rebuild_block
 from py2cu.ir.waiting import WARP_CALLS

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 from py2cu.dtypes import C128, Kind
 from py2cu.ir.extents import Name, Parameter, Role
+from py2cu.ir.kernel import Kernel
 from py2cu.ir.nodes import ArrayName, Atomic, Load
-from py2cu.ir.statements import Kernel, Store
+from py2cu.ir.statements import Store
 from py2cu.ir.types import ArrayType, ElementType, PythonType, Type, Width
 from py2cu.ir.visit import all_expressions, statements
 from py2cu.targets.spell_expressions import Dialect

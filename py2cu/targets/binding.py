@@ -11,10 +11,10 @@ from itertools import chain
 
 from py2cu.dtypes import C128, U64, DType, Kind, TypeVariable
 from py2cu.ir.extents import Constexpr, Name, Parameter, Role
+from py2cu.ir.kernel import Family, Kernel
 from py2cu.ir.nodes import Expr
 from py2cu.ir.printer import print_expr
 from py2cu.ir.signature import Dim, Signature, divisors, find_dims, signature_of
-from py2cu.ir.statements import Family, Kernel
 from py2cu.ir.types import PY_INT, ArrayType, ElementType, PythonType, is_complex
 from py2cu.ir.visit import rebuild
 from py2cu.targets.arguments import arguments

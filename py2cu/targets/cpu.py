@@ -9,8 +9,9 @@ from typing import Final
 
 from py2cu.dtypes import C64, C128
 from py2cu.ir.extents import IndexParameter
+from py2cu.ir.kernel import Kernel
 from py2cu.ir.nodes import LaunchIndex
-from py2cu.ir.statements import EachThread, Kernel
+from py2cu.ir.statements import EachThread
 from py2cu.ir.types import Width
 from py2cu.ir.visit import all_expressions, statements
 from py2cu.targets.arguments import kernel_arguments, launch_arguments

@@ -7,8 +7,8 @@ from __future__ import annotations
 from typing import Final
 
 from py2cu.builtins.threads import WARP_SIZE
+from py2cu.ir.kernel import Kernel
 from py2cu.ir.nodes import Atomic, Call
-from py2cu.ir.statements import Kernel
 from py2cu.ir.visit import all_expressions
 
 _UPDATE: Final = """\

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Final
 
 from py2cu.dtypes import C64, C128
-from py2cu.ir.statements import Bound, Kernel
+from py2cu.ir.kernel import Bound, Kernel
 from py2cu.ir.types import ArrayType, Type, Width
 from py2cu.ir.visit import names_in
 from py2cu.passes.add_index_arithmetic import add_index_arithmetic

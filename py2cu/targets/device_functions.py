@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 
 from py2cu.ir.calls import in_rings
-from py2cu.ir.statements import Kernel
+from py2cu.ir.kernel import Kernel
 from py2cu.ir.types import TupleType
 from py2cu.targets.arguments import Argument, kernel_type, template_head, typenames, wrapped
 from py2cu.targets.spell_expressions import Callee, Dialect

@@ -14,7 +14,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from py2cu.ir.statements import Family, Kernel
+from py2cu.ir.kernel import Family, Kernel
 from py2cu.targets.device_functions import FunctionView, spell_functions
 from py2cu.targets.spell_expressions import Dialect
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from py2cu.dtypes import Kind
 from py2cu.ir.extents import Parameter, Role
+from py2cu.ir.kernel import Kernel
 from py2cu.ir.signature import Signature
-from py2cu.ir.statements import Kernel
 from py2cu.ir.types import ArrayType, ElementType, PythonType, is_complex
 
 _SCHEMA_SCALARS = {Kind.BOOL: "bool", Kind.INT: "int", Kind.FLOAT: "float", Kind.COMPLEX: "float"}

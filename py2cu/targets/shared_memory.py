@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from py2cu.ir.extents import Binary
-from py2cu.ir.statements import Buffer, Kernel, Space
+from py2cu.ir.kernel import Buffer, Kernel, Space
 from py2cu.passes.lay_out_shared import size_of
 from py2cu.targets.spell_expressions import Dialect
 

@@ -17,8 +17,9 @@ from typing import Final
 from py2cu.builtins import Builtin, Rule
 from py2cu.builtins.threads import WARP_SIZE
 from py2cu.ir.extents import Name
+from py2cu.ir.kernel import Kernel, Space
 from py2cu.ir.nodes import Call, Expr
-from py2cu.ir.statements import Block, EachThread, Kernel, Space, Stmt
+from py2cu.ir.statements import Block, EachThread, Stmt
 from py2cu.passes.lift_waiting_calls import LANE
 from py2cu.targets.spell_expressions import Callee, Dialect
 from py2cu.targets.spell_statements import Line, Speller

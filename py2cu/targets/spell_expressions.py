@@ -15,6 +15,7 @@ from py2cu.builtins.atomics import atomic_function
 from py2cu.dtypes import C128, DType, Kind
 from py2cu.ir.complex_numbers import is_made
 from py2cu.ir.extents import Binary, Constant, Name
+from py2cu.ir.kernel import Kernel, Space
 from py2cu.ir.nodes import (
     ArrayName,
     Atomic,
@@ -32,7 +33,6 @@ from py2cu.ir.nodes import (
     Tuple,
     Unary,
 )
-from py2cu.ir.statements import Kernel, Space
 from py2cu.ir.types import PY_INT, UNKNOWN, ElementType, PythonType, TupleType, Type, Width, is_complex
 from py2cu.targets.c_types import (
     C_RANK,

@@ -8,6 +8,7 @@ from typing import Final, assert_never
 
 from py2cu.ir.complex_numbers import is_made
 from py2cu.ir.extents import Binary, Constant, Name
+from py2cu.ir.kernel import Space
 from py2cu.ir.nodes import BoolOp, Compare, Convert, Expr, Load, Select, Tuple, Unary, unconverted
 from py2cu.ir.statements import (
     Assert,
@@ -26,7 +27,6 @@ from py2cu.ir.statements import (
     Remark,
     Reserve,
     Return,
-    Space,
     Stmt,
     Store,
     Sync,

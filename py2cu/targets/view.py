@@ -8,8 +8,8 @@ from itertools import product
 
 from py2cu.dtypes import DType
 from py2cu.ir.extents import Binary, Constant, Name
+from py2cu.ir.kernel import Family, Kernel, Space
 from py2cu.ir.nodes import Expr, LaunchIndex, Unary
-from py2cu.ir.statements import Family, Kernel, Space
 from py2cu.ir.types import PY_BOOL, ArrayType, Width
 from py2cu.targets.arguments import Argument, launch_arguments, template_head, typenames, wrapped
 from py2cu.targets.c_types import qualified

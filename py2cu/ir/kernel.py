@@ -1,0 +1,214 @@
+"""The IR's root: a kernel, or a device function, with the arrays that it makes."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from py2cu.diagnostics import Elsewhere
+from py2cu.dtypes import DType, TypeVariable
+from py2cu.ir.extents import BlockParameter, Constexpr, FromEnd, Guard, IndexParameter, Name, Parameter, place
+from py2cu.ir.intervals import Range
+from py2cu.ir.nodes import ArrayName, Expr, Invoke
+from py2cu.ir.statements import Block
+from py2cu.ir.types import ArrayType, ElementType, ScalarType, ValueType
+from py2cu.source import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A value that 32-bit index arithmetic must reach: a sum of products of dimensions, scalars and grid sizes."""
+
+    terms: tuple[tuple[tuple[str, ...], int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Struct:
+    """What C returns a tuple in: its name, that of each item, and the key of the function that it is named after."""
+
+    name: str
+    fields: tuple[str, ...]
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation:
+    """`name: type` in a kernel's body: what the user says that a local is, which `infer_types` checks."""
+
+    name: str
+    type: ScalarType
+    span: Span = place()
+
+
+class Space(enum.Enum):
+    """Where a buffer lives, and who sees it."""
+
+    LOCAL = "local"  # a thread's own
+    SHARED = "shared"  # one for all threads of a block
+    CONSTANT = "constant"  # a table that all threads read
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """An array that is no argument: `acc = local((4, 4), np.float32)`, or a tuple of constants around the kernel.
+
+    Its extents are constants and its accesses keep all their indices, unless it `is_flat`: a shared array that the
+    launch sizes, or a view of another one. `values` are a table's, the last index fastest.
+    """
+
+    name: str
+    type: ArrayType
+    space: Space
+    values: tuple[bool | int | float, ...] = ()
+    like: str = ""  # the array whose dtype it takes: `local(4, x.dtype)`
+    span: Span = place()
+    base: str = ""  # what a view, `ms = buf[:n]`, shows a part of; of a dynamic array: the one before it
+    is_dynamic: bool = False  # it lies in the memory that a launch asks for
+    is_given: bool = False  # it is the parameter `shared`
+
+    @property
+    def is_made(self) -> bool:
+        """True where a line of the kernel makes it: it is no table, no parameter, and no view."""
+        is_view = bool(self.base) and not self.is_dynamic
+        return self.space is not Space.CONSTANT and not is_view and not self.is_given
+
+    @property
+    def is_extern(self) -> bool:
+        """True where C declares it as what the launch gives; instances of a template cannot, their types differ."""
+        return self.is_dynamic and not self.base and self.type.dtype.variable is None
+
+    @property
+    def is_flat(self) -> bool:
+        """True where C has a pointer, and one index an access."""
+        return self.is_dynamic or bool(self.base)
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """One kernel function, whole; or a device function, which nothing launches and which has a `key`.
+
+    `size` is how many threads are wanted in x, y, z (None where only an explicit launch can say), `block` the block.
+    `inits` maps an output to the value that an allocated one is filled with.
+    """
+
+    name: str
+    doc: str | None
+    indices: tuple[IndexParameter, ...]
+    launch: tuple[str, ...]  # the launch objects taken as leading parameters, by their CUDA names
+    parameters: tuple[Parameter, ...]
+    size: tuple[Expr, ...] | None
+    block: tuple[Expr, ...]
+    inits: tuple[tuple[str, int | float], ...]
+    strided: bool
+    body: Block
+    span: Span = place()
+    annotated: tuple[Annotation, ...] = ()
+    buffers: tuple[Buffer, ...] = ()
+    locals: tuple[tuple[str, ValueType], ...] = ()  # set by infer_types
+    guards: tuple[Guard, ...] = ()  # set by add_guards
+    guarded_lines: tuple[int, ...] = ()  # set by add_guards: where atomic operations past the end do nothing
+    from_end: tuple[FromEnd, ...] = ()  # of tables; flatten_subscripts adds those of the other arrays
+    bounds: tuple[Bound, ...] = ()  # set by choose_widths: all must fit an int for the 32-bit instantiation
+    narrowed: tuple[tuple[str, ElementType], ...] = ()  # set by narrow_floats
+    helpers: tuple[str, ...] = ()  # set by lower_semantics
+    symbol: str = ""  # set by rename: what the C++ functions and the op are named after
+    variables: tuple[TypeVariable, ...] = ()  # of a generic kernel
+    functions: tuple[Kernel, ...] = ()  # device functions that it calls, each before its callers
+    key: str = ""  # of a device function: what calls of it say
+    elsewhere: Elsewhere | None = None  # of a device function in another file than the kernel's
+    result: ValueType | None = None  # of a device function, set by infer_types: the type that it returns
+    struct: Struct | None = None  # of a device function that returns a tuple, set by split_tuples
+    given: tuple[tuple[str, Range], ...] = ()  # of a device function, set by choose_widths: what its parameters can be
+    returned: tuple[Range, ...] = ()  # and what it returns: a number, or each item of a tuple
+    renamed: tuple[tuple[str, str], ...] = ()  # set by resolve_names: what a name is called in C
+    block_parameters: tuple[BlockParameter, ...] = ()  # the lecture's `shared` and `syncb`
+    per_thread: tuple[str, ...] = ()  # set by split_at_barriers: locals that live from one `EachThread` to another
+
+    @property
+    def arrays(self) -> tuple[Parameter, ...]:
+        return tuple(p for p in self.parameters if isinstance(p.type, ArrayType))
+
+    @property
+    def constexprs(self) -> dict[str, Constexpr]:
+        """The parameters that are template arguments."""
+        return {p.name: p.constexpr for p in self.parameters if p.constexpr is not None}
+
+    def instance(self, dtypes: Mapping[str, DType]) -> Kernel:
+        """The kernel with these dtypes, by symbol, in the place of its type variables."""
+        if not self.variables:
+            return self
+
+        def change(parameter: Parameter) -> Parameter:
+            type_ = parameter.type
+            if not isinstance(type_, ArrayType) or type_.dtype.variable is None:
+                return parameter
+            dtype = replace(dtypes[type_.dtype.variable.symbol], variable=type_.dtype.variable)
+            return replace(parameter, type=replace(type_, dtype=dtype))
+
+        return replace(self, parameters=tuple(map(change, self.parameters)))
+
+    @property
+    def plain(self) -> Kernel:
+        """An instance of a generic kernel as if it were written for its dtypes alone."""
+        if not self.variables:
+            return self
+
+        def change(parameter: Parameter) -> Parameter:
+            type_ = parameter.type
+            if not isinstance(type_, ArrayType):
+                return parameter
+            return replace(parameter, type=replace(type_, dtype=type_.dtype.plain))
+
+        return replace(self, parameters=tuple(map(change, self.parameters)), variables=())
+
+    @property
+    def symbols(self) -> frozenset[str]:
+        """The type parameters that the parameters' dtypes stand for."""
+        dtypes = (p.type.dtype for p in self.parameters if isinstance(p.type, ArrayType | ElementType))
+        return frozenset(dtype.variable.symbol for dtype in dtypes if dtype.variable is not None)
+
+    def parameter(self, name: str) -> Parameter | None:
+        return next((p for p in self.parameters if p.name == name), None)
+
+    def buffer(self, name: str) -> Buffer | None:
+        return next((buffer for buffer in self.buffers if buffer.name == name), None)
+
+    def has_rank(self, name: str) -> bool:
+        """True for an array of which C knows all extents, so that its accesses keep their indices."""
+        buffer = self.buffer(name)
+        return buffer is not None and not buffer.is_flat
+
+    def array_type(self, name: str) -> ArrayType:
+        """The type of the array `name`, parameter or buffer; it must be one."""
+        found = self.buffer(name) or self.parameter(name)
+        assert found is not None and isinstance(found.type, ArrayType), name
+        return found.type
+
+    def bind(self, call: Invoke, function: Kernel) -> dict[str, Expr]:
+        """What a call in this kernel gives the names of a device function: its parameters, and its arrays' extents."""
+        given: dict[str, Expr] = {p.name: arg for p, arg in zip(function.parameters, call.args, strict=True)}
+        for parameter, arg in zip(function.parameters, call.args, strict=True):
+            if isinstance(parameter.type, ArrayType) and isinstance(arg, ArrayName):
+                for own, extent in zip(parameter.type.dims, self.array_type(arg.id).dims, strict=True):
+                    assert isinstance(own, Name), own
+                    given[own.id] = extent
+        return given
+
+    def c_name(self, name: str) -> str:
+        """`name` as the C++ text spells it: C++ keywords, macros and non-ASCII names are renamed."""
+        return next((spelled for old, spelled in self.renamed if old == name), name)
+
+    @property
+    def dims(self) -> tuple[str, ...]:
+        """Dimension names in order of first appearance in the parameters and indices."""
+        from py2cu.ir.visit import names_in  # which imports this module
+
+        sources = [index.extent for index in self.indices]
+        sources += [dim for p in self.parameters if isinstance(p.type, ArrayType) for dim in p.type.dims]
+        sources += self.size or ()
+        return tuple(dict.fromkeys(name for source in sources for name in names_in(source)))
+
+
+Family = tuple[Kernel, ...]
+"""One kernel of the user: itself alone, or the instances of a generic one."""
