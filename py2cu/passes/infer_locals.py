@@ -8,6 +8,7 @@ A join that would change a value is refused.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -67,10 +68,10 @@ def infer_locals(
     fixed = set(given) - {p.name for p in kernel.parameters}  # dimensions and indices
     found = _Locals({})
     places = find_places(kernel)
-    while True:
+    for round_ in itertools.count():
         before, paths = found.types, found.paths
         # Anew every round: a Python number that an earlier round saw may have become an element since.
-        found = _Locals(paths)
+        found = _Locals(paths) if round_ < 8 + len(before) else found.kept()  # values are handed on that often
         typer = ExpressionTyper(kernel, {**given, **before}, trial, Reporter(reporter.file), places)
         for stmt in statements(kernel.body):
             match stmt:
@@ -134,6 +135,11 @@ class _Locals:
         local = self.numbers.setdefault(name, _Local(type_, span))
         local.paths |= paths_of(value, self.before)
         _join_into(local, name, value, type_, span, is_given)
+
+    def kept(self) -> _Locals:
+        """What a round starts from that may only add: the types of a loop that swaps locals could go round for ever."""
+        numbers = {name: _Local(local.type, local.span, paths=local.paths) for name, local in self.numbers.items()}
+        return _Locals(self.paths, numbers, self.lengths)
 
     def check_lengths(self, reporter: Reporter) -> None:
         for name, lengths in self.lengths.items():
