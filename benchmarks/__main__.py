@@ -15,7 +15,7 @@ from pathlib import Path
 
 import torch
 
-from benchmarks import cpu, gpu, simulator, startup
+from benchmarks import blocks, cpu, gpu, simulator, startup
 from benchmarks.table import Row, render
 
 
@@ -43,6 +43,7 @@ def measured(*, lecture: bool) -> Iterator[Row]:
     yield from simulator.rows()
     if on_gpu:
         yield from gpu.rows()
+        yield from blocks.rows()
 
 
 def conditions() -> str:

@@ -95,3 +95,23 @@ __global__ void vector_add_block_kernel(
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) out[i] = a[i] + b[i];
 }
+
+__global__ void compare_pairs_kernel(float* __restrict__ x, int run, int distance, int n)
+{
+    int t = blockIdx.x * blockDim.x + threadIdx.x;
+    if (t >= n / 2) return;
+    int a = 2 * t - (t & (distance - 1));
+    int b = a + distance;
+    bool upward = (a & run) == 0;
+    if ((x[a] > x[b]) == upward) {
+        float swapped = x[a];
+        x[a] = x[b];
+        x[b] = swapped;
+    }
+}
+
+__global__ void add_totals_kernel(float* __restrict__ out, const float* __restrict__ totals, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (blockIdx.x > 0 && i < n) out[i] += totals[blockIdx.x - 1];
+}

@@ -19,7 +19,7 @@ def rows() -> Iterator[Row]:
 
     from benchmarks import kernels
 
-    hand = by_hand()
+    hand = compiled(lecture.KERNELS)
     picture = torch.randint(0, 256, (3, 16384 * 16384), dtype=torch.uint8, device="cuda")
     yield row("grayscale 3×16384×16384 u8", kernels.rgb2grey, hand.grey, [picture], 16384 * 16384, moved=4 * 16384**2)
     del picture
@@ -54,9 +54,7 @@ def row(
     for call in calls:
         call()
     torch.testing.assert_close(out, other)
-    repeats = max(3, min(200, int(0.1 / events(calls[1], 3))))
-    times = [[events(call, repeats) for call in calls] for _ in range(7)]
-    mine, theirs = (statistics.median(side) for side in zip(*times, strict=True))
+    mine, theirs = in_turns(*calls)
 
     def speed(time: float) -> str:
         if moved:
@@ -64,6 +62,13 @@ def row(
         return f"{flops / time / 1e12:.2f} TFLOP/s" if flops else f"{time * 1e6:.1f} us"
 
     return Row(what, speed(mine), f"by hand {speed(theirs)}", mine / theirs)
+
+
+def in_turns(*calls: Callable[[], object]) -> list[float]:
+    """Seconds of each call, the median of seven turns."""
+    repeats = max(3, min(200, int(0.1 / events(calls[-1], 3))))
+    times = [[events(call, repeats) for call in calls] for _ in range(7)]
+    return [statistics.median(side) for side in zip(*times, strict=True)]
 
 
 def events(call: Callable[[], object], repeats: int) -> float:
@@ -80,11 +85,12 @@ def events(call: Callable[[], object], repeats: int) -> float:
     return start.elapsed_time(end) / 1e3 / repeats
 
 
-def by_hand() -> ctypes.CDLL:
+def compiled(source: str) -> ctypes.CDLL:
+    """CUDA as a library for the GPU here."""
     from py2cu.runtime import toolchain
 
     place = Path(tempfile.mkdtemp())
-    (place / "hand.cu").write_text(lecture.KERNELS, encoding="utf-8")
+    (place / "hand.cu").write_text(source, encoding="utf-8")
     flags = ["-O3", "-arch=native", "-shared", "-Xcompiler=-fPIC"]
     subprocess.run([str(toolchain.find_nvcc()), *flags, "hand.cu", "-o", "hand.so"], cwd=place, check=True)
     return ctypes.CDLL(str(place / "hand.so"))
