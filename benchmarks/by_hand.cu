@@ -1,4 +1,5 @@
 // The kernels of examples/ as one writes them by hand, to hold the emitted ones against.
+#include <cassert>
 #include <cstdint>
 
 __global__ void box_blur_kernel(const float* __restrict__ x, int radius, float* __restrict__ out, int h, int w)
@@ -100,6 +101,7 @@ __global__ void compare_pairs_kernel(float* __restrict__ x, int run, int distanc
 {
     int t = blockIdx.x * blockDim.x + threadIdx.x;
     if (t >= n / 2) return;
+    assert(distance > 0 && (distance & (distance - 1)) == 0);
     int a = 2 * t - (t & (distance - 1));
     int b = a + distance;
     bool upward = (a & run) == 0;

@@ -50,6 +50,7 @@ def sort_rows(x: Float32[Tensor, "rows n"], out: Float32[Tensor, "rows n"], n: i
 @kernel
 def compare_pairs(t: Index["n // 2"], x: Float32[Tensor, "n"], run: int, distance: int):
     """One step over the whole array: pairs at `distance`, within runs of `run`."""
+    assert distance > 0 and distance & (distance - 1) == 0, "a power of two"
     a = 2 * t - (t & (distance - 1))
     b = a + distance
     upward = a & run == 0

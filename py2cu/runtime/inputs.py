@@ -25,7 +25,8 @@ from py2cu.runtime.arrays import OutOfRange
 from py2cu.runtime.fences import as_bits, poison
 from py2cu.runtime.simulate import bind_dims
 
-WORK_LIMIT: Final = 20_000  # product of all dimensions: what CPython runs in a fraction of a second
+WORK_LIMIT: Final = 20_000  # elements and threads: what CPython runs in a fraction of a second
+WAITING_WORK: Final = 8  # how much more a thread is that others wait for
 GROWTH_LIMIT: Final = 1 << 16  # elements along one dimension
 INNER_SIZES: Final = (3, 1, 5, 0, 7, 4)  # dimensions that no launch axis runs over
 FLOATS: Final = (0.5, -1.25, 2.0, 0.1, 3.75, 1e-3, 1.0)
@@ -153,6 +154,8 @@ def grow(signature: Signature, case: Case, error: BaseException | None, seed: in
     """
     if not isinstance(error, OutOfRange) or not 0 <= error.index < GROWTH_LIMIT:
         return None
+    if error.array not in {parameter.name for parameter in signature.arrays}:  # one that the kernel makes
+        return None
     type_ = signature.parameter(error.array).type
     assert isinstance(type_, ArrayType)
     dim = type_.dims[error.axis]
@@ -196,10 +199,12 @@ def choose_sizes(signature: Signature, place: int, number: int = 0) -> dict[str,
     shape = (*(evaluate(extent, known) for extent in signature.block), 1, 1)
     sizes: dict[str, int] = {}
     for ordinal, name in enumerate(name for name in dimension_names(signature) if name not in known):
-        block = shape[axes[name]] if name in axes else None
-        choices = INNER_SIZES if block is None else axis_sizes(block)
+        if name in axes:
+            choices = axis_sizes(shape[axes[name]])
+        else:  # threads that wait for each other go through it in steps of a block
+            choices = axis_sizes(shape[0]) if signature.has_barrier else INNER_SIZES
         sizes[name] = choices[(place + ordinal) % len(choices)]
-    return known | _shrink(sizes, axes)
+    return known | _shrink(signature, sizes, known)
 
 
 def choose_constexprs(signature: Signature, number: int) -> dict[str, int]:
@@ -240,13 +245,24 @@ def _axis_of(signature: Signature) -> dict[str, int]:
     return {name: axis for axis, extent in reversed(runs) for name in names_in(extent)}
 
 
-def _shrink(sizes: dict[str, int], axes: Mapping[str, int]) -> dict[str, int]:
+def _shrink(signature: Signature, sizes: dict[str, int], known: dict[str, int]) -> dict[str, int]:
     """Halve dimensions until CPython can run the case: inner ones first, for the block edges matter most."""
-    while math.prod(max(1, size) for size in sizes.values()) > WORK_LIMIT:
+    axes = _axis_of(signature)
+    while _work(signature, known | sizes) > WORK_LIMIT and any(size > 1 for size in sizes.values()):
         inner = [name for name in sizes if name not in axes and sizes[name] > 2]
         largest = max(inner or sizes, key=lambda name: sizes[name])
         sizes[largest] = sizes[largest] // 2 | 1
     return sizes
+
+
+def _work(signature: Signature, sizes: dict[str, int]) -> int:
+    """The elements of an array that had every dimension, or the threads that are wanted: whichever is more."""
+    elements = math.prod(max(1, size) for size in sizes.values())
+    try:
+        threads = math.prod([evaluate(extent, sizes) for extent in signature.size or ()])
+    except ValueError:  # the case will be left out
+        return elements
+    return max(elements, threads * (WAITING_WORK if signature.has_barrier else 1))
 
 
 # --- values -------------------------------------------------------------------------------------------------------

@@ -1,5 +1,7 @@
 // bitonic_sort: CUDA kernels and their launchers, translated from bitonic_sort.py by py2cu.
+#undef NDEBUG  // what the kernels assert is a part of them
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <cstdint>
 #include <cuda_runtime.h>
@@ -60,6 +62,7 @@ __global__ void compare_pairs_kernel(float* __restrict__ x, index_t run, index_t
 {
     index_t t = blockIdx.x * index_t(blockDim.x) + threadIdx.x;
     if (t >= n / 2) return;
+    assert(distance > 0 && (distance & (distance - 1)) == 0 && "a power of two");
     index_t a = 2 * t - (t & (distance - 1));
     index_t b = a + distance;
     bool upward = (a & run) == 0;
@@ -73,7 +76,7 @@ __global__ void compare_pairs_kernel(float* __restrict__ x, index_t run, index_t
 cudaError_t compare_pairs_launch(
     float* x, int64_t run, int64_t distance, int64_t n, dim3 grid, dim3 block, cudaStream_t stream)
 {
-    if (std::max({std::abs(distance) + 1, std::abs(distance) + 2 * n, 2 * n + std::abs(run),
+    if (std::max({2 * std::abs(distance) + 1, std::abs(distance) + 2 * n, 2 * n + std::abs(run),
                   int64_t(grid.x) * block.x}) <= INT32_MAX)
         compare_pairs_kernel<int><<<grid, block, 0, stream>>>(x, run, distance, n);
     else
