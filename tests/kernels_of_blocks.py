@@ -37,6 +37,15 @@ from py2cu import (
 FULL = 0xFFFFFFFF
 
 
+@kernel(size="n", block=32)
+def half_a_warp(x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):
+    t = threadIdx.x
+    v = x[t]
+    if laneid < 16:
+        v += shfl_down_sync(0xFFFF, v, 8)
+    out[t] = v
+
+
 @kernel(size=("w", "h"), block=(16, 16))
 def matmul(m: Float32[Tensor, "h k"], n: Float32[Tensor, "k w"], out: Float32[Tensor, "h w"], h: int, w: int, k: int):
     ms = shared((16, 16), np.float32)

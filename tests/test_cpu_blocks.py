@@ -122,3 +122,11 @@ def test_a_vote_decides_how_long_a_warp_goes_on():
         turns = -(-int(warp.max()) // by)
         hits = turns > 3 and bool((warp - by * turns == 0).any())
         assert out[i] == (-turns if hits else turns)
+
+
+def test_half_of_a_warp_shuffles():
+    x = torch.rand(32)
+    out = torch.zeros(32)
+    kernels.half_a_warp(x, out)
+    assert out[:8].tolist() == (x[:8] + x[8:16]).tolist()
+    assert out[16:].tolist() == x[16:].tolist()

@@ -13,14 +13,15 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+import py2cu  # noqa: E402
 from py2cu.kernels import Kernel  # noqa: E402
 from py2cu.runtime.simulate import SimulationError, simulate  # noqa: E402
 from tests.unit.kernels_by_annotations import signature_of  # noqa: E402
 
 CASES = sorted((Path(__file__).parent / "cases" / "races").glob("*.case"))
 PRELUDE = (
-    "import threading; import numpy as np; from jaxtyping import Float32, Int32, UInt32; from torch import Tensor; "
-    "from py2cu import *\n"
+    "import math; import threading; import numpy as np; from jaxtyping import Float32, Int32, UInt32; "
+    f"from torch import Tensor; from py2cu import {', '.join(py2cu.__all__)}\n"
 )
 SEEDS = (None, 1, 2)
 

@@ -1,7 +1,7 @@
 """What threads tell each other: shuffles and votes of a warp, votes of a block, and a thread's lane.
 
 CUDA's functions have the same names behind two underscores. All lanes of a mask call them together, and votes of a
-block are barriers (`ir/visit.py`).
+block are barriers (`ir/waiting.py`).
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from typing import Final
 from py2cu.builtins.registry import Builtin, Rule
 
 WARP_SIZE: Final = 32
+LANE: Final = "py2cu.laneid"
+LANE_HELPER: Final = "lane_id"
 CONSTANTS: Final = dict.fromkeys(("py2cu.warpSize", "py2cu.vocabulary.warpSize", "numba.cuda.warpsize"), WARP_SIZE)
 
 
@@ -29,6 +31,5 @@ ROWS: Final = (
     _row("syncthreads_and", Rule.VOTE, (1, 1), "bool"),
     _row("syncthreads_or", Rule.VOTE, (1, 1), "bool"),
     _row("activemask", Rule.VOTE, (0, 0), "int"),
-    _row("laneid", Rule.VOTE, (0, 0), "int", helper="lane_id"),
+    _row("laneid", Rule.VOTE, (0, 0), "int", helper=LANE_HELPER),
 )
-LANE: Final = "py2cu.laneid"

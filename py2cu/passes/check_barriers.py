@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Final, TypeGuard
 
 from py2cu.builtins import ROWS, Rule
+from py2cu.builtins.threads import LANE_HELPER
 from py2cu.diagnostics import Related, Reporter
 from py2cu.ir.calls import functions_that
 from py2cu.ir.extents import Name, Role
@@ -25,7 +26,10 @@ from py2cu.ir.visit import all_expressions, children, expressions, statements
 from py2cu.ir.waiting import BLOCK_VOTES, is_barrier
 from py2cu.source import Span
 
-_OF_LANES: Final = (Rule.SHUFFLE, Rule.VOTE, Rule.MATCH)
+# What lanes answer differently, and the helper that a lane's number is once it is lowered.
+_LANE_CALLS: Final = {
+    LANE_HELPER, *(name for name, row in ROWS.items() if row.rule in (Rule.SHUFFLE, Rule.VOTE, Rule.MATCH))
+}  # fmt: skip
 
 
 def check_barriers(kernel: Kernel, reporter: Reporter) -> Kernel:
@@ -78,7 +82,7 @@ class _Varying:
                 return True
             case Call(function=function) if function in BLOCK_VOTES:
                 return False
-            case Call(function=function) if function in ROWS and ROWS[function].rule in _OF_LANES:
+            case Call(function=function) if function in _LANE_CALLS:
                 return True
             case _:
                 return any(self.of(child, functions) for child in children(expr))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from py2cu.builtins.threads import LANE_HELPER
 from py2cu.dtypes import C64, C128
 from py2cu.ir.extents import IndexParameter
 from py2cu.ir.kernel import Kernel
@@ -75,7 +76,7 @@ def view(kernel: Kernel) -> KernelView:
 
 def _helpers(kernel: Kernel) -> tuple[str, ...]:
     """What the text calls; what threads do together is spelled in the CPU's own way."""
-    common = (name for name in helpers_of(kernel) if name not in HELPERS and name != "lane_id")
+    common = (name for name in helpers_of(kernel) if name not in HELPERS and name != LANE_HELPER)
     return (*common, *helpers_of_threads(kernel))
 
 

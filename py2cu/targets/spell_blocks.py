@@ -15,12 +15,11 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from py2cu.builtins import Builtin, Rule
-from py2cu.builtins.threads import WARP_SIZE
+from py2cu.builtins.threads import LANE_HELPER, WARP_SIZE
 from py2cu.ir.extents import Name
 from py2cu.ir.kernel import Kernel, Space
 from py2cu.ir.nodes import Call, Expr
 from py2cu.ir.statements import Block, EachThread, Stmt
-from py2cu.passes.lift_waiting_calls import LANE
 from py2cu.targets.spell_expressions import Callee, Dialect
 from py2cu.targets.spell_statements import Line, Speller
 from py2cu.targets.spelled import PRECEDENCE, PRIMARY, Spelled
@@ -68,7 +67,7 @@ class BlockSpeller(Speller):
                 yield from super().spell_statement(stmt, depth)
 
     def call(self, expr: Call) -> Spelled:
-        if expr.function == LANE:
+        if expr.function == LANE_HELPER:
             return Spelled(f"{self.number} % {WARP_SIZE}", PRECEDENCE["%"], "int64_t")
         return super().call(expr)
 
