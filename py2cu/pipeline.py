@@ -33,6 +33,7 @@ from py2cu.passes.check_dims import check_dims
 from py2cu.passes.check_order import check_order
 from py2cu.passes.check_shared import check_shared
 from py2cu.passes.choose_widths import choose_widths
+from py2cu.passes.divide_integers import divide_integers
 from py2cu.passes.evaluate_once import evaluate_once
 from py2cu.passes.find_roles import find_roles
 from py2cu.passes.flatten_subscripts import flatten_subscripts
@@ -89,6 +90,7 @@ LOWERINGS: Final[tuple[Pass, ...]] = (
     lay_out_shared,
     everywhere(lower_loops),
     everywhere(evaluate_once),
+    everywhere(divide_integers),
     choose_widths,
     everywhere(flatten_subscripts),
     pass_extents,

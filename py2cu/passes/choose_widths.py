@@ -209,7 +209,7 @@ def _widen_operands(expr: Expr) -> Expr:
                 return changed(expr, left=Convert(left, expr.type, left.span))
         case Unary(operand=operand, type=PythonType(width=width)) if _rank(operand) < _ORDER.index(width):
             return changed(expr, operand=Convert(operand, expr.type, operand.span))
-        case Call(function=function, args=args, type=PythonType() as type_) if function in EXTREMA:
+        case Call(function=function, args=args, type=PythonType() as type_) if function in (*EXTREMA, "ceil_div"):
             # The function is a template: all arguments have one type, the widest.
             widest = replace(type_, width=max((_width(arg) for arg in args), key=_ORDER.index))
             even = tuple(arg if _width(arg) is widest.width else Convert(arg, widest, arg.span) for arg in args)

@@ -272,6 +272,9 @@ class _Lowering:
     # --- functions and conversions ---
 
     def call(self, expr: Call) -> Expr:
+        if expr.function == "ceil_div":
+            self.need(expr.function)
+            return replace(expr, args=tuple(map(self.signed, expr.args)))
         row = ROWS.get(expr.function)
         if row is None or not isinstance(expr.type, ElementType | PythonType):
             return expr

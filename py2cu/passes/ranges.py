@@ -146,6 +146,11 @@ class Ranges:
         """True where every product of dimensions is within the size of an array, which the launcher looks at anyway."""
         return all(any(Counter(term) <= size for size in self.sizes) for term in reach if term)
 
+    def counts_elements(self, expr: Expr, times: int) -> bool:
+        """True for what is at most so many times the elements of an array."""
+        reach = self.of(expr).reach
+        return reach is not None and self._is_bounded(reach) and sum(map(abs, reach.values())) <= times
+
     def upper(self, expr: Expr) -> Reach | None:
         """What `expr` does not exceed where it is positive."""
         match expr:
@@ -304,6 +309,9 @@ class Ranges:
                 dividend, divisor = expr.args
                 operator = "//" if helper == "floor_div" else "%"
                 return self._binary(Binary(operator, dividend, divisor, type=expr.type))
+            case "ceil_div":
+                is_natural = args[0].is_natural and args[1].is_natural
+                return Range(0 if is_natural else -math.inf, args[0].high if is_natural else math.inf, args[0].reach)
             case "math.floor" | "math.ceil" | "math.trunc" if len(args) == 1:
                 return Range(0 if args[0].is_natural else -math.inf, math.inf, args[0].reach)
             case "py2cu.laneid" | "lane_id":

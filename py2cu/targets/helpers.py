@@ -182,6 +182,15 @@ template <typename T>
     return value < 0 ? static_cast<uint64_t>(static_cast<int64_t>(value)) : static_cast<uint64_t>(value);
 }}
 """,
+    "ceil_div": """\
+// Python's `math.ceil(a / b)` of whole numbers: rounds up, where C++ rounds toward zero.
+template <typename T>
+{prefix} T ceil_div(T a, T b)
+{{
+    const T quotient = a / b;
+    return a % b != 0 && (a < 0) == (b < 0) ? quotient + 1 : quotient;
+}}
+""",
     "floor_div": """\
 // Python's `a // b`: rounds down, where C++ rounds toward zero.
 template <typename T>

@@ -4,6 +4,14 @@
 #include <cstdint>
 #include <cuda_runtime.h>
 
+// Python's `math.ceil(a / b)` of whole numbers: rounds up, where C++ rounds toward zero.
+template <typename T>
+__device__ inline T ceil_div(T a, T b)
+{
+    const T quotient = a / b;
+    return a % b != 0 && (a < 0) == (b < 0) ? quotient + 1 : quotient;
+}
+
 // Lets a kernel have more dynamic shared memory than the 48 KB that all kernels may have.
 template <typename Kernel>
 static cudaError_t allow_shared(Kernel* kernel, size_t bytes)
@@ -74,7 +82,7 @@ __global__ void matmul_dynamic_kernel(
     float* ms = shared;
     float* ns = shared + sz;
     float p = 0.0f;
-    for (index_t ph = 0; ph < static_cast<index_t>(ceil(static_cast<double>(k) / tw)); ++ph) {
+    for (index_t ph = 0; ph < ceil_div(k, tw); ++ph) {
         index_t idx = ph * tw;
         ms[tr * tw + tc] = r < h && idx + tc < k ? m[r * k + (tc + idx)] : 0.0f;
         ns[tr * tw + tc] = c < w && idx + tr < k ? n[(tr + idx) * w + c] : 0.0f;

@@ -167,6 +167,20 @@ MUTATIONS: Final = (
         ("if (exponent % 2 != 0) result *= factor;", "result *= factor;", "cpu:powers"),
     ),
     *_rule(
+        "rounded quotients",
+        ("Constant(by - 1, b.span, PY_INT)", "Constant(by, b.span, PY_INT)", "cpu:rounded_quotients.constants"),
+        (
+            "return a % b != 0 && (a < 0) == (b < 0) ? quotient + 1",
+            "return a % b != 0 ? quotient + 1",
+            "cpu:rounded_quotients.arguments",
+        ),
+        (
+            "if not (a.type == b.type == PY_INT and ranges.counts_elements(a, _MANY)):",
+            "if False:",
+            "kept:rounded_quotients",
+        ),
+    ),
+    *_rule(
         "and, or, chains: short-circuit, once, value-returning",
         ('{"and": "&&", "or": "||"}', '{"and": "&", "or": "|"}', "cpu:boolean_operators"),
         ("if not (isinstance(expr, BoolOp) and _is_choice(expr)):", "if True:", "cpu:boolean_operators"),
