@@ -154,11 +154,21 @@ class CallReader:
         match node.func:
             case cst.Attribute(value=cst.Name(value=name), attr=cst.Name(value="wait")) if name in self.scope.barriers:
                 return "syncthreads"
-            case cst.Attribute(value=cst.Call(func=group, args=[]), attr=cst.Name(value="sync")):
-                return GRID_BARRIER if self.meaning(group) == "numba.cuda.cg.this_grid" else None
+            case cst.Attribute(value=group, attr=cst.Name(value="sync")) if self.is_grid(group):
+                return GRID_BARRIER
         library, _, function = (self.meaning(node.func) or "").rpartition(".")
         is_ours = library in _LIBRARIES and (library, function) != ("numba.cuda", GRID_BARRIER)
         return function if is_ours and function in SYNCS else None
+
+    def is_grid(self, node: cst.BaseExpression) -> bool:
+        """True for Numba's group of all threads, `cuda.cg.this_grid()`, and for a name of it."""
+        match node:
+            case cst.Name(value=name):
+                return name in self.scope.grids
+            case cst.Call(func=function, args=[]):
+                return self.meaning(function) == "numba.cuda.cg.this_grid"
+            case _:
+                return False
 
     def meaning(self, function: cst.BaseExpression) -> str | None:
         """The qualified name of what is called; None where it is a name of the kernel, or unknown."""

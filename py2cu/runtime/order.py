@@ -64,9 +64,7 @@ class Team:
             member.is_dirty = False
 
     def meet_grid(self, members: Iterable[Member]) -> None:
-        """All `members`, and those of the other blocks, are at the grid's barrier, which is a fence as well."""
-        for member in members:
-            member.is_dirty = False
+        """All `members`, and those of the other blocks, are at the grid's barrier."""
         self.end_epoch(members)
         self.seen = self.epoch
 

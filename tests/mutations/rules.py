@@ -510,6 +510,25 @@ MUTATIONS: Final = (
         ("self.check_expression(right, parted or self.condition(left))", "pass", "refused:votes"),
     ),
     *_rule(
+        "all threads of a grid reach its barriers",
+        ("for team in (_BLOCK, _GRID):", "for team in (_BLOCK,):", "refused:grid_barriers"),
+        ('frozenset(["threadIdx", "blockIdx"])', 'frozenset(["threadIdx"])', "refused:grid_barriers"),
+        ("return self.team is _GRID", "return False", "refused:grid_barriers"),
+    ),
+    *_rule(
+        "blocks wait for each other",
+        ("if all(runner.waiting.function == _GRID_BARRIER for", "if not all(True for", "tests/unit/test_threads.py"),
+        ("blocks[0].note_missing((*blocks, *done))", "pass", "tests/test_races.py"),
+        ("blocks[0].note_missing((*blocks, *done))", "blocks[0].note_missing(blocks)", "tests/test_races.py"),
+        ("for block in execution.in_order(blocks):", "for block in blocks:", "tests/unit/test_threads.py"),
+        ("and (is_input(parameter) or not syncs_grid(kernel))", "", "kept:grid_barriers"),
+        (
+            "if is_grid_barrier(stmt):\n                    yield stmt\n                elif",
+            "if",
+            "tests/test_cpu_blocks.py",
+        ),
+    ),
+    *_rule(
         "shared arrays lie apart and aligned",
         ("key=lambda buffer: -buffer.type.dtype.bits)", "key=lambda buffer: 0)", "kept:shared_dynamic"),
         ("start=size_of(before))", "start=None)", "kept:shared_dynamic"),
