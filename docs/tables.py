@@ -30,8 +30,8 @@ from jaxtyping import Complex64, Complex128
 from jaxtyping import BFloat16, Bool, Float, Float16, Float32, Float64, Int, Int8, Int16, Int32, Int64, Num
 from jaxtyping import UInt8, UInt16, UInt32, UInt64
 from torch import Tensor
-from py2cu import Constexpr, Index, atomic, blockDim, blockIdx, device, gridDim, kernel, local, shared, syncthreads
-from py2cu import threadIdx
+from py2cu import Constexpr, Index, atomic, blockDim, blockIdx, device, gridDim, kernel, local, shared, syncgrid
+from py2cu import syncthreads, threadIdx
 
 """
 PART: Final = re.compile(r"<!-- generated: (\w+) -->\n.*?<!-- end -->\n", re.DOTALL)

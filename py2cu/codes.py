@@ -363,11 +363,12 @@ _MEMORY: Final = {
 _BARRIERS: Final = {
     "P501": Code(
         "a barrier that not all threads reach",
-        "At `syncthreads()` the threads of a block wait for each other; where some never come, CUDA leaves open what "
-        "happens. So it cannot stand under a condition that varies by thread, behind a `return` of some of them, or in "
-        "a loop that they leave at different times. What varies is `threadIdx` and what is computed from it, what "
-        "is loaded from arrays that the kernel writes or by an index that varies, and what is assigned under such "
-        "conditions. Put the condition around the accesses and the barrier behind them.",
+        "At `syncthreads()` the threads of a block wait for each other, at `syncgrid()` those of the grid; where some "
+        "never come, CUDA leaves open what happens. So it cannot stand under a condition that varies by thread, behind "
+        "a `return` of some of them, or in a loop that they leave at different times. What varies is `threadIdx` and "
+        "what is computed from it, for `syncgrid()` also `blockIdx` and the votes of a block, what is loaded from "
+        "arrays that the kernel writes or by an index that varies, and what is assigned under such conditions. Put the "
+        "condition around the accesses and the barrier behind them.",
         _file(
             '@kernel(size="n")\ndef f(x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):\n'
             "    i = blockIdx.x * blockDim.x + threadIdx.x\n    s = shared(256, np.float32)\n    if i < len(x):\n"

@@ -41,6 +41,10 @@ _MATH: Final = {c for row in ROWS.values() for c in row.spelling.values()} - {"m
 _INCLUDES: Final = {
     "atomic": r"std::(atomic_thread_fence|memory_order_)",
     "vector": r"std::vector<",
+    "condition_variable": r"std::condition_variable\b",
+    "cooperative_groups.h": r"\bcooperative_groups::",
+    "mutex": r"std::mutex\b",
+    "thread": r"std::thread\b",
     "algorithm": r"std::(max|min)\b",
     "cassert": r"\bassert\(",
     "cmath": rf"\b(INFINITY|NAN)\b|\b({'|'.join(sorted(_MATH))})\(",

@@ -155,6 +155,11 @@ def syncthreads_or(predicate: object) -> bool:
     raise _outside("syncthreads_or")
 
 
+def syncgrid() -> None:
+    """Wait until every thread of the grid is here; what they wrote to global arrays before is seen by all after."""
+    raise _outside("syncgrid")
+
+
 def syncwarp(mask: int = FULL_MASK) -> None:
     """Wait until the lanes of the mask are here; what they wrote before is seen by them after."""
     raise _outside("syncwarp")

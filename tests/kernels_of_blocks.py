@@ -25,6 +25,7 @@ from py2cu import (
     shfl_sync,
     shfl_up_sync,
     shfl_xor_sync,
+    syncgrid,
     syncthreads,
     syncthreads_and,
     syncthreads_count,
@@ -309,3 +310,31 @@ def settle(x: Int32[Tensor, "n"], out: Int32[Tensor, "n"]):
     if turns > 3 and ballot_sync(FULL, v == 0) != 0:
         turns = -turns
     out[i] = turns
+
+
+@kernel(size="n", block=64)
+def cumulated(x: Float64[Tensor, "n"], sums: Float64[Tensor, "blocks"], out: Float64[Tensor, "n"]):
+    """Sums up to each element: what a block has before its barriers of the grid, it has behind them."""
+    part = shared(blockDim.x, np.float64)
+    t = threadIdx.x
+    i = blockIdx.x * blockDim.x + t
+    own = x[i] if i < len(x) else 0.0
+    part[t] = own
+    syncthreads()
+    before = 0.0
+    for k in range(t):
+        before += part[k]
+    if t == blockDim.x - 1:
+        sums[blockIdx.x] = before + own
+    syncgrid()
+    for k in range(blockIdx.x):
+        before += sums[k]
+    for k in range(3):
+        syncgrid()
+        if i < len(x):
+            if k == 0:
+                out[i] = before + own
+            elif k == 1:
+                part[t] = out[(i + 1) % len(x)]
+            else:
+                out[i] += part[t]

@@ -113,6 +113,25 @@ def test_a_block_is_no_larger_than_in_cuda():
         kernels.histogram[1, (33, 32)](torch.zeros(1, dtype=torch.int32), torch.zeros(16, dtype=torch.int32), 1)
 
 
+@pytest.mark.parametrize("n", [1, 64, 1000, 64 * 1024])
+def test_blocks_wait_for_the_whole_grid(n):
+    x = torch.rand(n, dtype=torch.float64)
+    out = torch.empty_like(x)
+    kernels.cumulated(x, torch.empty(-(-n // 64), dtype=torch.float64), out)
+    sums = x.cumsum(0)
+    torch.testing.assert_close(out, sums + sums.roll(-1))
+
+
+def test_blocks_that_wait_for_each_other_are_at_most_1024():
+    x, out = torch.zeros(2, 64 * 1024 + 1, dtype=torch.float64)
+    sums = torch.zeros(1025, dtype=torch.float64)
+    message = "cumulated: 1025 blocks wait for each other, and at most 1024 run at once on the CPU"
+    with pytest.raises(RuntimeError, match=message):
+        kernels.cumulated(x, sums, out)
+    with pytest.raises(RuntimeError, match=message):
+        kernels.cumulated[(25, 41), 64](x, sums, out)
+
+
 def test_a_vote_decides_how_long_a_warp_goes_on():
     x = torch.randint(0, 12, (128,), dtype=torch.int32)
     out = torch.zeros(128, dtype=torch.int32)

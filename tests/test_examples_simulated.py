@@ -73,6 +73,7 @@ def runs() -> list[Run]:
     q, k, v = rand(2, 5, 8), rand(2, 35, 8), rand(2, 35, 8)
     picture = rand(18, 21)
     stencil, convolution, dequantise = example("stencil"), example("convolution"), example("dequantise")
+    cooperative = example("cooperative")
     weights, column = torch.randn(2, 64), torch.randn(64)
     packed, scales, zeros_ = dequantise.quantise(weights)
     bytes_ = torch.randint(0, 7, (5000,), dtype=torch.uint8)
@@ -152,6 +153,18 @@ def runs() -> list[Run]:
             "matvec",
             {"packed": packed, "scales": scales, "zeros": zeros_, "x": column, "out": zeros(2)},
             {"out": dequantise.dequantise(packed, scales, zeros_) @ column},
+        ),
+        Run(
+            "cooperative",
+            "total",
+            {"x": x, "sums": zeros(3), "out": zeros(1)},
+            {"out": x.sum()[None]},
+        ),
+        Run(
+            "cooperative",
+            "relax",
+            {"x": x.clone(), "other": zeros(300), "steps": 4},
+            {"x": cooperative.relaxed(x, 4)},
         ),
         Run(
             "histogram",

@@ -19,9 +19,13 @@ from py2cu.frontend.tables import Read
 from py2cu.ir.extents import Constant
 from py2cu.ir.nodes import ArrayName, Atomic, Call, Expr, Extent, Invoke
 from py2cu.ir.statements import Sync
+from py2cu.ir.waiting import GRID_BARRIER
 from py2cu.nearest import nearest
 
-SYNCS: Final = {"syncthreads": 0, "syncwarp": 1, "threadfence": 0, "threadfence_block": 0, "threadfence_system": 0}
+SYNCS: Final = {
+    "syncthreads": 0, "syncgrid": 0, "syncwarp": 1,
+    "threadfence": 0, "threadfence_block": 0, "threadfence_system": 0,
+}  # fmt: skip
 """Barriers and fences, and how many arguments each takes at most."""
 _LIBRARIES: Final = frozenset(["py2cu", "py2cu.vocabulary", "numba.cuda"])
 _ATOMIC_LIBRARIES: Final = frozenset(["py2cu.atomic", "py2cu.vocabulary.atomic", "numba.cuda.atomic"])
@@ -144,12 +148,27 @@ class CallReader:
         return Sync(function, tuple(self.read(arg.value) for arg in node.args), self.scope.span_of(node))
 
     def _sync_function(self, node: cst.Call) -> str | None:
-        """The barrier or fence that is called; the barrier of the kernel's parameter is `syncthreads`."""
+        """The barrier or fence that is called: `syncthreads` for the one of the kernel's parameter, `syncgrid` for
+        Numba's `cuda.cg.this_grid().sync()`.
+        """
         match node.func:
             case cst.Attribute(value=cst.Name(value=name), attr=cst.Name(value="wait")) if name in self.scope.barriers:
                 return "syncthreads"
+            case cst.Attribute(value=group, attr=cst.Name(value="sync")) if self.is_grid(group):
+                return GRID_BARRIER
         library, _, function = (self.meaning(node.func) or "").rpartition(".")
-        return function if library in _LIBRARIES and function in SYNCS else None
+        is_ours = library in _LIBRARIES and (library, function) != ("numba.cuda", GRID_BARRIER)
+        return function if is_ours and function in SYNCS else None
+
+    def is_grid(self, node: cst.BaseExpression) -> bool:
+        """True for Numba's group of all threads, `cuda.cg.this_grid()`, and for a name of it."""
+        match node:
+            case cst.Name(value=name):
+                return name in self.scope.grids
+            case cst.Call(func=function, args=[]):
+                return self.meaning(function) == "numba.cuda.cg.this_grid"
+            case _:
+                return False
 
     def meaning(self, function: cst.BaseExpression) -> str | None:
         """The qualified name of what is called; None where it is a name of the kernel, or unknown."""

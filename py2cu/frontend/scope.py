@@ -72,6 +72,7 @@ class Scope:
     from_end: list[FromEnd] = field(default_factory=list, kw_only=True)  # constant indices of tables that do
     starts: dict[str, Expr] = field(default_factory=dict, kw_only=True)  # of views: where they begin
     barriers: frozenset[str] = field(default=frozenset(), kw_only=True)  # parameters that are the block's barrier
+    grids: set[str] = field(default_factory=set, kw_only=True)  # names of Numba's group of all threads
     broken: frozenset[str]  # parameters whose annotation was refused: what is done with them is not judged
 
     def launch_object(self, node: cst.BaseExpression) -> str | None:

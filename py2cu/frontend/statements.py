@@ -180,6 +180,12 @@ class StatementReader:
 
     def _read_assign(self, statement: cst.Assign) -> Block:
         """Targets from left to right, once the right side is read whole: `a, b = b, a`, `a = b = 0`."""
+        match statement:
+            case cst.Assign(targets=[cst.AssignTarget(cst.Name(value=name))], value=group) if (
+                self.expressions.calls.is_grid(group)
+            ):
+                self.scope.grids.add(name)
+                return ()
         unpacker = Unpacker(self.scope, self.expressions, self.temporaries, statement)
         pairs = unpacker.read()
         return (*unpacker.saved, *(stmt for target, value in pairs for stmt in self._assign(target, value, statement)))

@@ -10,7 +10,9 @@ from py2cu.ir.nodes import Call, Expr
 from py2cu.ir.statements import Block, Stmt, Sync
 from py2cu.ir.visit import all_expressions, statements
 
-BARRIERS: Final = frozenset(["syncthreads"])
+GRID_BARRIER: Final = "syncgrid"
+"""What all threads of the grid wait at: its blocks have to run at once."""
+BARRIERS: Final = frozenset(["syncthreads", GRID_BARRIER])
 """What all threads of a block wait at; none of them may leave before the others are there."""
 BLOCK_VOTES: Final = frozenset(f"py2cu.syncthreads_{how}" for how in ("count", "and", "or"))
 """Calls that are such barriers, too: all threads get the same from them."""
@@ -24,6 +26,16 @@ _WAITING_CALLS: Final = BLOCK_VOTES | WARP_CALLS
 def is_barrier(stmt: Stmt) -> bool:
     """True for a statement at which the threads of a block wait for each other."""
     return isinstance(stmt, Sync) and stmt.function in BARRIERS
+
+
+def is_grid_barrier(stmt: Stmt) -> bool:
+    """True for a statement at which the threads of the grid wait for each other."""
+    return isinstance(stmt, Sync) and stmt.function == GRID_BARRIER
+
+
+def syncs_grid(kernel: Kernel) -> bool:
+    """True where the blocks of a kernel wait for each other, in its device functions too."""
+    return any(is_grid_barrier(stmt) for each in (kernel, *kernel.functions) for stmt in statements(each.body))
 
 
 def is_waiting_call(expr: Expr) -> bool:

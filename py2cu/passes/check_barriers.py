@@ -1,11 +1,14 @@
-"""Refuses barriers that not all threads of a block reach: CUDA leaves open what happens there, up to waiting for ever.
+"""Refuses barriers that not all threads reach, of a block or of the grid: CUDA leaves open what happens there, up to
+waiting for ever.
 
     if threadIdx.x < 16:
         syncthreads()              P501: the condition varies by thread
+    if blockIdx.x < 16:
+        syncgrid()                 P501: the condition varies by thread or block
 
 What varies is `threadIdx` and element indices, what is computed from them, what is loaded where that varies or from
-arrays that the kernel writes, and what is assigned where threads have parted. A thread that has returned, or left a
-loop, reaches no barrier behind.
+arrays that the kernel writes, and what is assigned where threads have parted; in the grid also `blockIdx` and what a
+block votes. A thread that has returned, or left a loop, reaches no barrier behind.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ from py2cu.ir.kernel import Kernel, Space
 from py2cu.ir.nodes import ArrayName, Atomic, BoolOp, Call, Expr, Invoke, LaunchIndex, Load, Select
 from py2cu.ir.statements import Assign, Block, Break, Continue, For, If, Return, Stmt, Store, Sync, While
 from py2cu.ir.visit import all_expressions, children, expressions, statements
-from py2cu.ir.waiting import BLOCK_VOTES, is_barrier
+from py2cu.ir.waiting import BLOCK_VOTES, GRID_BARRIER
 from py2cu.source import Span
 
 # What lanes answer differently, and the helper that a lane's number is once it is lowered.
@@ -32,26 +35,46 @@ _LANE_CALLS: Final = {
 }  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True)
+class _Team:
+    """Threads that wait for each other: at which barrier, in which calls, and what each has of its own."""
+
+    barrier: str
+    votes: frozenset[str]
+    differ: str  # how a message says that they do
+    objects: frozenset[str]
+
+    def has_barrier(self, function: Kernel) -> bool:
+        """True where these threads wait for each other; those of a warp do not count."""
+        body = function.body
+        return any(map(self.is_barrier, statements(body))) or any(map(self.is_vote, all_expressions(body)))
+
+    def is_barrier(self, stmt: Stmt) -> TypeGuard[Sync]:
+        return isinstance(stmt, Sync) and stmt.function == self.barrier
+
+    def is_vote(self, node: Expr) -> TypeGuard[Call]:
+        return isinstance(node, Call) and node.function in self.votes
+
+
+_BLOCK: Final = _Team("syncthreads", BLOCK_VOTES, "varies by thread", frozenset(["threadIdx"]))
+_GRID: Final = _Team(GRID_BARRIER, frozenset(), "varies by thread or block", frozenset(["threadIdx", "blockIdx"]))
+
+
 def check_barriers(kernel: Kernel, reporter: Reporter) -> Kernel:
-    """Report barriers under conditions that vary by thread; the kernel is unchanged."""
-    functions = {function.key: function for function in kernel.functions}
-    waiting = functions_that(kernel, _has_barrier)
-    if not (waiting or _has_barrier(kernel)):
-        return kernel
-    varying = _find_varying(kernel, functions)
-    for each in (kernel, *kernel.functions):
-        local = reporter.within(each.elsewhere)
-        _Threads(each, varying[each.key], varying, waiting, local).block(each.body, None)
+    """Report barriers under conditions that vary among those who wait; the kernel is unchanged."""
+    for team in (_BLOCK, _GRID):
+        _check_barriers_of(team, kernel, reporter)
     return kernel
 
 
-def _has_barrier(function: Kernel) -> bool:
-    """True where the threads of a block wait for each other; those of a warp do not count."""
-    return any(map(is_barrier, statements(function.body))) or any(map(_is_vote, all_expressions(function.body)))
-
-
-def _is_vote(node: Expr) -> TypeGuard[Call]:
-    return isinstance(node, Call) and node.function in BLOCK_VOTES
+def _check_barriers_of(team: _Team, kernel: Kernel, reporter: Reporter) -> None:
+    waiting = functions_that(kernel, team.has_barrier)
+    if not (waiting or team.has_barrier(kernel)):
+        return
+    varying = _find_varying(team, kernel)
+    for each in (kernel, *kernel.functions):
+        local = reporter.within(each.elsewhere)
+        _Threads(team, each, varying[each.key], varying, waiting, local).block(each.body, None)
 
 
 # --- what varies ------------------------------------------------------------------------------------------------------
@@ -59,10 +82,11 @@ def _is_vote(node: Expr) -> TypeGuard[Call]:
 
 @dataclass(slots=True)
 class _Varying:
-    """The names of one function that threads of a block may disagree about, arrays included, and whether its result is
+    """The names of one function that threads of a team may disagree about, arrays included, and whether its result is
     one.
     """
 
+    team: _Team
     name: str
     names: set[str]
     result: bool = False
@@ -72,16 +96,18 @@ class _Varying:
         return len(self.names) + self.result
 
     def of(self, expr: Expr, functions: Mapping[str, _Varying]) -> bool:
-        """True where threads of a block may disagree about `expr`."""
+        """True where threads of the team may disagree about `expr`."""
         match expr:
-            case LaunchIndex(object="threadIdx") | Atomic():
+            case Atomic():
+                return True
+            case LaunchIndex(object=name) if name in self.team.objects:
                 return True
             case Name(id=name) | Load(array=name) | ArrayName(id=name) if name in self.names:
                 return True
             case Invoke(function=key) if functions[key].result:
                 return True
             case Call(function=function) if function in BLOCK_VOTES:
-                return False
+                return self.team is _GRID
             case Call(function=function) if function in _LANE_CALLS:
                 return True
             case _:
@@ -90,19 +116,20 @@ class _Varying:
 
 def find_varying(kernel: Kernel) -> tuple[frozenset[str], Callable[[Expr], bool]]:
     """The names that threads of a block may disagree about, and whether they may about an expression."""
-    varying = _find_varying(kernel, {function.key: function for function in kernel.functions})
+    varying = _find_varying(_BLOCK, kernel)
     return frozenset(varying[""].names), lambda expr: varying[""].of(expr, varying)
 
 
-def _find_varying(kernel: Kernel, functions: Mapping[str, Kernel]) -> dict[str, _Varying]:
+def _find_varying(team: _Team, kernel: Kernel) -> dict[str, _Varying]:
     """What varies in a kernel, whose key is empty, and in its functions: again until nothing more does."""
+    functions = {function.key: function for function in kernel.functions}
     callers = {"": kernel, **functions}
-    varying = {key: _Varying(caller.name, _written(caller)) for key, caller in callers.items()}
+    varying = {key: _Varying(team, caller.name, _written(caller)) for key, caller in callers.items()}
     varying[""].names |= {index.name for index in kernel.indices}
     while True:
         before = sum(found.size for found in varying.values())
         for key, caller in callers.items():
-            _Threads(caller, varying[key], varying, frozenset(), None).block(caller.body, None)
+            _Threads(team, caller, varying[key], varying, frozenset(), None).block(caller.body, None)
             for call in (node for node in all_expressions(caller.body) if isinstance(node, Invoke)):
                 _pass_on(call, functions[call.function], varying[key], varying)
         if before == sum(found.size for found in varying.values()):
@@ -151,8 +178,9 @@ _LEAVES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class _Threads:
-    """Follows the threads of a block through one function, and enters into `own` what varies; it reports if it can."""
+    """Follows the threads of a team through one function, and enters into `own` what varies; it reports if it can."""
 
+    team: _Team
     caller: Kernel
     own: _Varying
     functions: Mapping[str, _Varying]
@@ -194,7 +222,7 @@ class _Threads:
 
     def loop(self, loop: For | While, inside: _Parting | None, outside: _Parting | None) -> tuple[_Parting, ...]:
         """A loop, with what parts the threads inside and outside it: who leaves it is missing in later rounds."""
-        silent = _Threads(self.caller, self.own, self.functions, self.waiting, None)
+        silent = _Threads(self.team, self.caller, self.own, self.functions, self.waiting, None)
         early = next((each for each in silent.block(loop.body, inside) if each.leaves is not Continue), None)
         if early and isinstance(loop, For):
             self.own.names.add(loop.var)
@@ -213,15 +241,14 @@ class _Threads:
         """What `test` does to the threads, where they may disagree about it."""
         if not self.own.of(test, self.functions):
             return None
-        return _Parting(
-            "is under a condition that varies by thread", Related("this varies by thread", test.span), _MOVE
-        )
+        differ = self.team.differ
+        return _Parting(f"is under a condition that {differ}", Related(f"this {differ}", test.span), _MOVE)
 
     def check(self, stmt: Stmt, parted: _Parting | None) -> None:
         """Report a barrier in `stmt` that not all threads reach."""
         if self.reporter is None:
             return
-        if isinstance(stmt, Sync) and is_barrier(stmt) and parted is not None:
+        if parted is not None and self.team.is_barrier(stmt):
             self.report(f"`{stmt.function}()`", stmt.span, parted)
         for expr in expressions(stmt):
             self.check_expression(expr, parted)
@@ -243,7 +270,7 @@ class _Threads:
             case _:
                 for child in children(expr):
                     self.check_expression(child, parted)
-        if parted is not None and _is_vote(expr):
+        if parted is not None and self.team.is_vote(expr):
             self.report(f"`{expr.function.removeprefix('py2cu.')}(…)`", expr.span, parted)
         if parted is not None and isinstance(expr, Invoke) and expr.function in self.waiting:
             self.report(f"the barrier in `{self.functions[expr.function].name}`", expr.span, parted)

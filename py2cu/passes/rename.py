@@ -38,7 +38,10 @@ _TAKEN: Final = """
     atomic_cas atomic_and atomic_or atomic_xor atomic_inc atomic_dec
 """
 # What launchers and bindings call their own variables.
-_VARIABLES: Final = "grid block stream flat_block guard error blocks threads shared_bytes allow_shared"
+_VARIABLES: Final = (
+    "grid block stream flat_block guard error blocks threads shared_bytes allow_shared max_blocks launch_cooperatively "
+    "cooperative_groups GridBarrier grid_barrier running"
+)
 # Types of CUDA's headers, which variables may hide and functions may not be called after.
 _TYPES: Final = "half half2 nv_bfloat16 nv_bfloat162 uchar ushort uint ulong"
 RESERVED: Final = frozenset(f"{_KEYWORDS} {_TAKEN} {_VARIABLES}".split())

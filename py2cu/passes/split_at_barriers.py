@@ -51,7 +51,7 @@ from py2cu.ir.visit import (
     rebuild_block,
     statements,
 )
-from py2cu.ir.waiting import BLOCK_VOTES, is_barrier
+from py2cu.ir.waiting import BLOCK_VOTES, is_barrier, is_grid_barrier
 from py2cu.passes.add_index_arithmetic import without_indices
 from py2cu.passes.check_barriers import find_varying
 from py2cu.passes.lift_waiting_calls import ACTIVE_MASK, CannotSplit, free_name, is_cut, is_exchange, lift_waiting_calls
@@ -156,6 +156,7 @@ class _Cutting:
 
     def block(self, block: Block, masks: tuple[Name, ...], *, in_loop: bool) -> Iterator[Stmt]:
         """What the block does, one statement after the other, for the threads that all `masks` let take part.
+        At the grid's barrier the block waits.
 
         `in_loop`: it is in a loop of the block's.
         """
@@ -163,7 +164,9 @@ class _Cutting:
         for stmt in block:
             if isinstance(stmt, Sync) and (is_barrier(stmt) or stmt.function == "syncwarp"):
                 yield from self.piece(piece, masks)
-                if stmt.trivia != BARE:
+                if is_grid_barrier(stmt):
+                    yield stmt
+                elif stmt.trivia != BARE:
                     yield Remark(stmt.span, stmt.trivia)
             elif isinstance(stmt, Assign) and is_exchange(stmt.value):
                 yield from self.exchange(stmt, piece, masks)

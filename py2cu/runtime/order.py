@@ -2,7 +2,8 @@
 
 In: what orders threads as it happens, `Team` and `Member` methods called by the simulator. Out: `is_ordered`.
 
-A block has an epoch, which a barrier ends: what one epoch did is ordered before the next. A thread has a clock, which
+A block has an epoch, which a barrier ends: what one epoch did is ordered before the next, and where the barrier is the
+grid's, before whatever follows in any block. A thread has a clock, which
 ticks where it fences or meets lanes of its warp, so that part of an epoch can be ordered too. What a thread knows of
 others is a `Known`: up to which epoch of a block, or up to which clock of a thread, all is ordered before it. An atomic
 hands on what the thread's last fence covers, and takes over what earlier atomics on the same element handed on.
@@ -42,12 +43,13 @@ class Access(NamedTuple):
 class Team:
     """A block."""
 
-    __slots__ = ("clean", "epoch", "known", "number", "place")
+    __slots__ = ("clean", "epoch", "known", "number", "place", "seen")
 
     def __init__(self, number: int, place: tuple[int, int, int]) -> None:
         self.number, self.place = number, place
         self.epoch = 0
         self.clean = 0  # the epochs before it are fenced
+        self.seen = 0  # the epochs before it are ordered before what any block does now
         self.known: Known = {}
 
     def end_epoch(self, members: Iterable[Member]) -> None:
@@ -60,6 +62,11 @@ class Team:
                 _join(self.known, member.known)
                 member.known = {}
             member.is_dirty = False
+
+    def meet_grid(self, members: Iterable[Member]) -> None:
+        """All `members`, and those of the other blocks, are at the grid's barrier."""
+        self.end_epoch(members)
+        self.seen = self.epoch
 
 
 class Member:
@@ -117,7 +124,7 @@ def is_ordered(access: Access, now: Member) -> bool:
     if by is now:
         return True
     team = by.team
-    if team is now.team and access.epoch < team.epoch:
+    if access.epoch < team.seen or (team is now.team and access.epoch < team.epoch):
         return True
     return _knows(now.known, access, by) or _knows(now.team.known, access, by)
 

@@ -1,14 +1,17 @@
 """A launch whose threads wait for each other: every block's threads as greenlets, which take turns where they wait.
 
 One OS thread runs them all. A thread runs until it waits (`Block.wait`) or returns; when none of a block can go on,
-what they wait for is let go: first lanes that vote on who is here, then lanes of warps, then the barrier. What CUDA
-leaves undefined, lanes or threads that are missed, is a finding, and the others go on without them: nothing hangs.
+what they wait for is let go: first lanes that vote on who is here, then lanes of warps, then the barrier. Where that is
+the grid's, the other blocks run before. What CUDA leaves undefined, lanes, threads or blocks that are missed, is a
+finding, and the others go on without them: nothing hangs.
 """
 
 from __future__ import annotations
 
+import enum
 import sys
 from collections import Counter
+from collections.abc import Iterable
 from types import FrameType
 from typing import Any, Final
 
@@ -27,7 +30,18 @@ from py2cu.runtime.warps import exchange
 
 Meeting = tuple[int, str, int]  # a warp, the function that its lanes wait in, their mask
 PATIENCE: Final = 1000  # atomics of a thread in a row, after which it may be that it waits for others
+_GRID_BARRIER: Final = "syncgrid"
 _ANYWHERE: Final = -1  # the mask of `activemask`
+
+
+class Stand(enum.Enum):
+    """How far a block has come: to its end, to the grid's barrier, or to where it can go on, and better does after
+    others.
+    """
+
+    DONE = enum.auto()
+    MEETS = enum.auto()
+    READY = enum.auto()
 
 
 class ReturnLinesWanted(Exception):
@@ -89,23 +103,26 @@ class Block:
         for runner in self._runners:
             self._present[runner.warp] |= 1 << runner.lane
         self._ready = self._runners
+        self.stand = Stand.READY
 
     def __len__(self) -> int:
         return len(self._runners)
 
-    def advance(self) -> bool:
-        """Run the threads as far as they go. False: some spin on what another block is to do."""
+    def advance(self) -> Stand:
+        """Run the threads as far as they go."""
         self._execution.enter_block(self.team.place)
+        self.stand = Stand.DONE
         while self._ready:
             for runner in self._execution.in_order(self._ready):
                 self._resume(runner)
             self._ready, self._released = self._released, []
             if not self._ready and self._spinning:
                 self._ready, self._spinning = self._spinning, []
-                return False
+                self.stand = Stand.READY
+                return self.stand
             self._ready = self._ready or self._let_go()
         self._execution.doubtful.update(runner.place for runner in self._runners if runner.doubt)
-        return True
+        return self.stand
 
     def stop(self) -> None:
         """End threads that have not returned."""
@@ -206,8 +223,8 @@ class Block:
         THREAD.note_at(first.waiting.where, about, detail, is_bug=True)
 
     def _end_barrier(self) -> list[Runner]:
-        """All that have not returned are at a barrier, which ends."""
-        here = [runner for runner in self._runners if runner.is_waiting]
+        """All that have not returned are at a barrier, which ends; the grid's ends when the other blocks are there."""
+        here = self._waiting()
         if not here:
             return []
         first = here[0]
@@ -220,6 +237,9 @@ class Block:
             THREAD.place = first.place
             detail = f"thread {first.thread} waits here, {self._whereabouts(other)}"
             THREAD.note_at(first.waiting.where, about, detail, is_bug=True)
+        if all(runner.waiting.function == _GRID_BARRIER for runner in here):
+            self.stand = Stand.MEETS
+            return []
         holds = [bool(runner.waiting.value) for runner in here]
         results = {
             "syncthreads_count": Integer(sum(holds)),
@@ -232,6 +252,27 @@ class Block:
             runner.doubt |= in_doubt
         self.team.end_epoch(self._runners)
         return here
+
+    def pass_grid(self) -> None:
+        """All blocks are at the grid's barrier, which ends."""
+        self.team.meet_grid(self._runners)
+        self._ready = self._waiting()
+        self.stand = Stand.READY
+
+    def note_missing(self, blocks: Iterable[Block]) -> None:
+        """Report the first of `blocks` that is not at the grid's barrier where this one is."""
+        first, *_ = self._waiting()
+        about = f"`{_GRID_BARRIER}` is not reached by all blocks of the grid"
+        for block in blocks:
+            other = next(iter(block._waiting()), block._runners[0])
+            if not other.is_waiting or other.waiting.where != first.waiting.where:
+                THREAD.place = first.place
+                detail = f"block {self.team.place} waits here, in block {block.team.place} {block._whereabouts(other)}"
+                THREAD.note_at(first.waiting.where, about, detail, is_bug=True)
+                return
+
+    def _waiting(self) -> list[Runner]:
+        return [runner for runner in self._runners if runner.is_waiting]
 
     def _whereabouts(self, runner: Runner) -> str:
         if runner.is_waiting:
@@ -266,7 +307,8 @@ def _block_parameters(execution: Execution, memory: SharedMemory) -> dict[str, o
 
 
 def run_blocks(execution: Execution, *, notes_returns: bool) -> int:
-    """Run every block, one after the other unless one spins on what a later one does; how many threads ran.
+    """Run every block, one after the other unless one waits for a later one, or spins on what it does; how many threads
+    ran.
 
     Raises:
         ReturnLinesWanted: run it again, from the beginning, with `notes_returns`.
@@ -275,13 +317,21 @@ def run_blocks(execution: Execution, *, notes_returns: bool) -> int:
     blocks: list[Block] = []
     try:
         ran = 0
+        done: list[Block] = []  # the last that has come to its end, if any has
         for number, place in execution.blocks():
             blocks.append(Block(execution, Team(number, place), notes_returns=notes_returns))
             ran += len(blocks[-1])
-            if blocks[-1].advance():
-                blocks.pop()
+            if blocks[-1].advance() is Stand.DONE:
+                done = [blocks.pop()]
         while blocks:
-            blocks = [block for block in blocks if not block.advance()]
+            if all(block.stand is Stand.MEETS for block in blocks):
+                blocks[0].note_missing((*blocks, *done))
+                for block in blocks:
+                    block.pass_grid()
+            for block in execution.in_order(blocks):
+                if block.stand is Stand.READY and block.advance() is Stand.DONE:
+                    done = [block]
+            blocks = [block for block in blocks if block.stand is not Stand.DONE]
         return ran
     finally:
         for block in blocks:

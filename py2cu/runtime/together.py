@@ -36,6 +36,10 @@ def _syncthreads_or(predicate: Any) -> Any:
     return THREAD.runner.block.wait("syncthreads_or", predicate)
 
 
+def _syncgrid() -> None:
+    THREAD.runner.block.wait("syncgrid")
+
+
 def _syncwarp(mask: Any = FULL_MASK) -> None:
     THREAD.runner.block.meet("syncwarp", _bits(mask))
 
@@ -92,7 +96,8 @@ def _bits(mask: Any) -> int:
 ATOMIC: Final = SimulatedAtomics()
 WAITING: Final[dict[str, object]] = {
     "syncthreads": _syncthreads, "syncthreads_count": _syncthreads_count, "syncthreads_and": _syncthreads_and,
-    "syncthreads_or": _syncthreads_or, "syncwarp": _syncwarp, "shfl_sync": _shfl_sync, "shfl_up_sync": _shfl_up_sync,
+    "syncthreads_or": _syncthreads_or, "syncgrid": _syncgrid, "syncwarp": _syncwarp,
+    "shfl_sync": _shfl_sync, "shfl_up_sync": _shfl_up_sync,
     "shfl_down_sync": _shfl_down_sync, "shfl_xor_sync": _shfl_xor_sync, "ballot_sync": _ballot_sync,
     "any_sync": _any_sync, "all_sync": _all_sync, "match_any_sync": _match_any_sync, "activemask": _activemask,
 }  # fmt: skip
@@ -106,6 +111,7 @@ OWN: Final[dict[str, object]] = {
 NUMBAS: Final[dict[str, object]] = {
     **WAITING, **FENCES, "local": SimpleNamespace(array=make_local),
     "shared": SimpleNamespace(array=make_shared), "atomic": ATOMIC, "warpsize": Integer(WARP),
+    "cg": SimpleNamespace(this_grid=lambda: SimpleNamespace(sync=_syncgrid)),
 }  # fmt: skip
 MODULES: Final = {"py2cu": OWN, "py2cu.vocabulary": OWN, "numba.cuda": NUMBAS}
 _BY_OBJECT: Final = {id(getattr(vocabulary, name)): name for name in OWN}
@@ -127,6 +133,6 @@ def works_together(function: FunctionType) -> bool:
 
 def _mentions(function: FunctionType) -> bool:
     names = {*function.__code__.co_names, *function.__code__.co_freevars}
-    parts = {*WAITING, *FENCES, "shared"}
+    parts = {*WAITING, *FENCES, "shared", "this_grid"}
     live = (value for name, value in surroundings(function).items() if name in names)
     return bool(names & parts) or any(_BY_OBJECT.get(id(value)) in parts for value in live)

@@ -15,6 +15,7 @@ from py2cu.ir.nodes import ArrayName, Atomic, Load
 from py2cu.ir.statements import Store
 from py2cu.ir.types import ArrayType, ElementType, PythonType, Type, Width
 from py2cu.ir.visit import all_expressions, statements
+from py2cu.ir.waiting import syncs_grid
 from py2cu.targets.spell_expressions import Dialect
 
 MAX_WIDTH = 116
@@ -94,10 +95,11 @@ def kernel_arguments(kernel: Kernel, dialect: Dialect) -> tuple[Argument, ...]:
 def kernel_type(kernel: Kernel, dialect: Dialect, name: str, type_: Type, parameter: Parameter | None) -> str:
     """A kernel's pointers are `__restrict__`: the binding refuses arguments that overlap what is written.
 
-    A device function's are not, for its callers may pass it one array twice.
+    A device function's are not, for its callers may pass it one array twice; nor are those by which blocks that wait
+    for each other see what others write.
     """
     match type_:
-        case ArrayType() if not kernel.key:
+        case ArrayType() if not kernel.key and (is_input(parameter) or not syncs_grid(kernel)):
             return f"{launch_type(type_, parameter, dialect)} __restrict__"
         case PythonType(kind=Kind.FLOAT | Kind.COMPLEX) if (narrowed := dict(kernel.narrowed).get(name)) is not None:
             return dialect.spell(narrowed.dtype)
@@ -105,6 +107,11 @@ def kernel_type(kernel: Kernel, dialect: Dialect, name: str, type_: Type, parame
             return dialect.widths[width if parameter is not None else Width.INDEX]
         case _:
             return launch_type(type_, parameter, dialect)
+
+
+def is_input(parameter: Parameter | None) -> bool:
+    """True for an array that the kernel only reads."""
+    return parameter is not None and parameter.role is Role.INPUT
 
 
 def launch_arguments(kernel: Kernel, dialect: Dialect) -> tuple[Argument, ...]:
@@ -115,7 +122,7 @@ def launch_arguments(kernel: Kernel, dialect: Dialect) -> tuple[Argument, ...]:
 def launch_type(type_: Type, parameter: Parameter | None, dialect: Dialect) -> str:
     match type_:
         case ArrayType(dtype=dtype):
-            return f"{'const ' if parameter and parameter.role is Role.INPUT else ''}{dialect.spell(dtype)}*"
+            return f"{'const ' if is_input(parameter) else ''}{dialect.spell(dtype)}*"
         case ElementType(dtype=dtype):
             return dialect.spell(dtype)
         case PythonType(kind=kind):

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial, reduce
 from itertools import chain
 
 from py2cu.dtypes import C128, U64, DType, Kind, TypeVariable
-from py2cu.ir.extents import Constexpr, Name, Parameter, Role
+from py2cu.ir.extents import Binary, Constant, Constexpr, Name, Parameter, Role
 from py2cu.ir.kernel import Family, Kernel
 from py2cu.ir.nodes import Expr
 from py2cu.ir.printer import print_expr
 from py2cu.ir.signature import Dim, Signature, divisors, find_dims, signature_of
 from py2cu.ir.types import PY_INT, ArrayType, ElementType, PythonType, is_complex
 from py2cu.ir.visit import rebuild
+from py2cu.ir.waiting import syncs_grid
 from py2cu.targets.arguments import arguments
 from py2cu.targets.c_types import qualified
 from py2cu.targets.schemas import operators
@@ -116,6 +118,8 @@ class BindingView:
     returns: str
     first: str  # the array whose device is the call's
     first_user_name: str
+    syncs_grid: bool
+    blocks: str  # how many a launch without a grid has
 
     def op_parameters(self, parameters: tuple[str, ...], *more: str) -> tuple[str, ...]:
         """An op's own parameters; inputs of any layout come under another name, until they are made contiguous."""
@@ -186,7 +190,22 @@ def view(family: Family, groups: tuple[KernelView, ...], dialect: Dialect) -> Bi
         returns=_returns(len(made)),
         first=(given or made)[0].name,
         first_user_name=(given or made)[0].user_name,
+        syncs_grid=syncs_grid(kernel),
+        blocks=_blocks(kernel, dims) if kernel.size else "",
     )
+
+
+def _blocks(kernel: Kernel, dims: dict[str, Dim]) -> str:
+    """How many blocks a launch without a grid has: the least that have enough threads."""
+    quotients = (
+        Binary("//", Binary("-", Binary("+", extent, block), Constant(1)), block)
+        for extent, block in zip(kernel.size or (), kernel.block, strict=False)
+    )
+
+    def known(expr: Expr) -> Expr:
+        return Name(_value(kernel, dims, expr.id)) if isinstance(expr, Name) else expr
+
+    return extent_text(rebuild(reduce(partial(Binary, "*"), quotients), known), kernel)
 
 
 def _divisors(kernel: Kernel) -> Iterator[tuple[str, str]]:

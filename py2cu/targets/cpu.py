@@ -15,6 +15,7 @@ from py2cu.ir.nodes import LaunchIndex
 from py2cu.ir.statements import EachThread
 from py2cu.ir.types import Width
 from py2cu.ir.visit import all_expressions, statements
+from py2cu.ir.waiting import is_grid_barrier, syncs_grid
 from py2cu.targets.arguments import kernel_arguments, launch_arguments
 from py2cu.targets.cpu_helpers import HELPERS, helpers_of_threads
 from py2cu.targets.device_functions import spell_functions
@@ -38,6 +39,7 @@ DIALECT: Final = Dialect(
     },
     overloads="std::",
     fence="std::atomic_thread_fence(std::memory_order_seq_cst)",
+    grid_barrier="grid_barrier.wait()",
     own_atomics=True,
     types={
         "__half": "c10::Half",
@@ -51,7 +53,7 @@ DIALECT: Final = Dialect(
 def view(kernel: Kernel) -> KernelView:
     """`kernel` for the CPU templates."""
     functions, callees = spell_functions(kernel, DIALECT)
-    is_whole = any(isinstance(stmt, EachThread) for stmt in statements(kernel.body))
+    is_whole = any(isinstance(stmt, EachThread) or is_grid_barrier(stmt) for stmt in statements(kernel.body))
     speller = BlockSpeller(kernel, DIALECT, callees) if is_whole else Speller(kernel, DIALECT, callees)
     return KernelView(
         name=kernel.symbol,
@@ -71,6 +73,7 @@ def view(kernel: Kernel) -> KernelView:
         body=tuple(speller.body()),
         shared_bytes=bytes_text(kernel, DIALECT),
         is_whole=is_whole,
+        syncs_grid=syncs_grid(kernel),
     )
 
 

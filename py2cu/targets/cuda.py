@@ -9,6 +9,7 @@ from py2cu.dtypes import C64, C128
 from py2cu.ir.kernel import Bound, Kernel
 from py2cu.ir.types import ArrayType, Type, Width
 from py2cu.ir.visit import names_in
+from py2cu.ir.waiting import syncs_grid
 from py2cu.passes.add_index_arithmetic import add_index_arithmetic
 from py2cu.targets.arguments import kernel_arguments, launch_arguments
 from py2cu.targets.device_functions import spell_functions
@@ -55,6 +56,7 @@ def view(kernel: Kernel) -> KernelView:
         body=body,
         shared_bytes=bytes_text(kernel, DIALECT),
         shared_asks=asks(kernel),
+        syncs_grid=syncs_grid(kernel),
     )
 
 

@@ -63,6 +63,7 @@ class Dialect:
     types: Mapping[str, str] = field(default_factory=dict)  # where a C type has another name
     overloads: str = ""  # before the functions of `math` that take floats and doubles
     fence: str = ""  # what all fences are; CUDA's are functions of their names
+    grid_barrier: str = "cooperative_groups::this_grid().sync()"
     own_atomics: bool = False  # all atomic operations are helpers
     names_variables: bool = True  # an instance of a generic kernel is spelled with `T`, not with its dtype
 

@@ -35,6 +35,7 @@ from py2cu.ir.statements import (
 )
 from py2cu.ir.types import PY_BOOL, ElementType, TupleType, Type
 from py2cu.ir.visit import children, walk
+from py2cu.ir.waiting import is_grid_barrier
 from py2cu.targets.c_types import arithmetic_type, common_type
 from py2cu.targets.spell_expressions import ExpressionSpeller
 from py2cu.targets.spelled import PRECEDENCE, PRIMARY, TERNARY, Spelled
@@ -95,6 +96,8 @@ class Speller(ExpressionSpeller):
             case Reserve(array=array, start=start):
                 for declared in self.reservation(array, start):
                     yield Line(f"{pad}{declared};")
+            case Sync() if is_grid_barrier(stmt):
+                yield Line(f"{pad}{self.dialect.grid_barrier};")
             case Sync() if self.dialect.fence:
                 yield Line(f"{pad}{self.dialect.fence};")
             case Sync(function=function, args=args):

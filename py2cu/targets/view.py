@@ -57,6 +57,7 @@ class KernelView:
     body: tuple[Line, ...]
     shared_bytes: str = ""  # of a block's dynamic shared memory; empty where it has none
     is_whole: bool = False  # on the CPU: it is called once a block, and goes through the threads by itself
+    syncs_grid: bool = False  # its blocks wait for each other
     shared_asks: str = ""  # the condition under which the launcher asks for them; empty where it always does
     constexprs: tuple[Argument, ...] = ()  # template arguments of the user's: first, since no call can deduce them
     types: tuple[str, ...] = ()  # type parameters of a generic kernel: "T"
@@ -104,20 +105,27 @@ class KernelView:
         return tuple((index if self.is_template else (), test) for index in types)
 
     @property
+    def stream_parameters(self) -> tuple[str, ...]:
+        """What CUDA's launchers take last."""
+        return ("cudaStream_t stream", *(("int64_t* max_blocks",) if self.syncs_grid else ()))
+
+    @property
     def index_parameters(self) -> tuple[str, ...]:
         return tuple(f"int64_t {loop.name}" for loop in self.indices)
 
     @property
     def launch_parameters(self) -> tuple[str, ...]:
         memory = ("unsigned char* shared_memory",) if self.is_whole and self.shared_bytes else ()
-        return (*memory, *(f"Dim3 {name}" for name in self.launch))
+        barrier = ("GridBarrier& grid_barrier",) if self.syncs_grid else ()
+        return (*memory, *barrier, *(f"Dim3 {name}" for name in self.launch))
 
     @property
     def launch_values(self) -> str:
         """What the CPU's launcher passes for them; it calls its own parameters `grid` and `block`."""
         own = {"blockDim": "block", "gridDim": "grid"}
         memory = ", shared_memory.data()" if self.is_whole and self.shared_bytes else ""
-        return memory + "".join(f", {own.get(name, name)}" for name in self.launch)
+        barrier = ", grid_barrier" if self.syncs_grid else ""
+        return memory + barrier + "".join(f", {own.get(name, name)}" for name in self.launch)
 
     @property
     def kernel_call(self) -> str:

@@ -488,11 +488,13 @@ MUTATIONS: Final = (
     *_rule(
         "threads that work together are ordered by what they wait for",
         (
-            "if team is now.team and access.epoch < team.epoch:",
-            "if team is now.team:",
+            "or (team is now.team and access.epoch < team.epoch):",
+            "or team is now.team:",
             "tests/test_races.py",
         ),
-        ("if team is now.team and access.epoch < team.epoch:", "if False:", "tests/test_races.py"),
+        ("or (team is now.team and access.epoch < team.epoch):", "or False:", "tests/test_races.py"),
+        ("if access.epoch < team.seen or", "if", "tests/test_races.py"),
+        ("if access.epoch < team.seen or", "if team.seen or", "tests/test_races.py"),
         (" and not _same(last.value, access.value)", "", "tests/unit/test_threads.py"),
         ("if not in_block:\n            self.fenced", "if True:\n            self.fenced", "tests/test_races.py"),
         ("_join(published, self.fenced)", "_join(published, self._past())", "tests/test_races.py"),
@@ -520,6 +522,25 @@ MUTATIONS: Final = (
         ("left = self.block(loop.body, inside or early)", "left = self.block(loop.body, inside)", "refused:barriers"),
         ("if caller.of(arg, varying):", "if False:", "refused:barriers"),
         ("self.check_expression(right, parted or self.condition(left))", "pass", "refused:votes"),
+    ),
+    *_rule(
+        "all threads of a grid reach its barriers",
+        ("for team in (_BLOCK, _GRID):", "for team in (_BLOCK,):", "refused:grid_barriers"),
+        ('frozenset(["threadIdx", "blockIdx"])', 'frozenset(["threadIdx"])', "refused:grid_barriers"),
+        ("return self.team is _GRID", "return False", "refused:grid_barriers"),
+    ),
+    *_rule(
+        "blocks wait for each other",
+        ("if all(runner.waiting.function == _GRID_BARRIER for", "if not all(True for", "tests/unit/test_threads.py"),
+        ("blocks[0].note_missing((*blocks, *done))", "pass", "tests/test_races.py"),
+        ("blocks[0].note_missing((*blocks, *done))", "blocks[0].note_missing(blocks)", "tests/test_races.py"),
+        ("for block in execution.in_order(blocks):", "for block in blocks:", "tests/unit/test_threads.py"),
+        ("and (is_input(parameter) or not syncs_grid(kernel))", "", "kept:grid_barriers"),
+        (
+            "if is_grid_barrier(stmt):\n                    yield stmt\n                elif",
+            "if",
+            "tests/test_cpu_blocks.py",
+        ),
     ),
     *_rule(
         "shared arrays lie apart and aligned",

@@ -29,6 +29,7 @@ from py2cu import (
     shfl_sync,
     shfl_up_sync,
     shfl_xor_sync,
+    syncgrid,
     syncthreads,
     syncthreads_and,
     syncthreads_count,
@@ -173,7 +174,15 @@ def test_barriers_count_and_vote():
 
 
 def test_python_outside_of_a_kernel_is_told_so():
-    calls = [syncthreads, syncwarp, threadfence, activemask, lambda: atomic.add([0], 0, 1), lambda: shfl_sync(1, 2, 3)]
+    calls = [
+        syncgrid,
+        syncthreads,
+        syncwarp,
+        threadfence,
+        activemask,
+        lambda: atomic.add([0], 0, 1),
+        lambda: shfl_sync(1, 2, 3),
+    ]
     for call in calls:
         with pytest.raises(RuntimeError, match="in a running kernel only"):
             call()
@@ -463,6 +472,76 @@ def test_numba_kernels_work_together():
     quiet(kernel, block=32, x=x, total=total)
     assert x.tolist() == [31.0] * 32
     assert total.item() == sum(range(1, 32)) + 31
+
+
+def smooth(a: Int32[Tensor, "n"], b: Int32[Tensor, "n"]):
+    first, stride = blockIdx.x * blockDim.x + threadIdx.x, gridDim.x * blockDim.x
+    for step in range(4):
+        for i in range(first, len(a), stride):
+            if step % 2 == 0:
+                b[i] = a[(i + 1) % len(a)] + a[i]
+            else:
+                a[i] = b[(i + 1) % len(a)] + b[i]
+        syncgrid()
+
+
+@pytest.mark.parametrize("seed", [None, 1, 2])
+@pytest.mark.parametrize("grid", [1, 3, (2, 2)])
+def test_blocks_wait_for_the_whole_grid(grid, seed):
+    a, b = torch.arange(20, dtype=torch.int32), ints(20)
+    expected = a
+    for _ in range(4):
+        expected = expected + expected.roll(-1)
+    launched = {"grid": grid, "block": 4, "sanitize": True, "seed": seed}
+    assert not simulate(smooth, signature_of(smooth), {"a": a, "b": b}, **launched).findings
+    assert a.tolist() == expected.tolist()
+
+
+def test_a_block_may_spin_while_others_are_at_the_grids_barrier():
+    def kernel(flag: Int32[Tensor, "1"], out: Int32[Tensor, "2"]):
+        if blockIdx.x == 0:
+            while atomic.add(flag, 0, 0) == 0:
+                pass
+        else:
+            atomic.add(flag, 0, 1)
+        syncgrid()
+        out[blockIdx.x] = atomic.add(flag, 0, 0)
+
+    out = ints(2)
+    quiet(kernel, grid=2, block=1, flag=ints(1), out=out)
+    assert out.tolist() == [1, 1]
+
+
+def test_a_seed_permutes_blocks_after_every_barrier_of_the_grid():
+    def kernel(ticket: Int32[Tensor, "2"], out: Int32[Tensor, "2 n"]):
+        for k in range(2):
+            out[k, blockIdx.x] = atomic.add(ticket, k, 1)
+            syncgrid()
+
+    orders = set()
+    for seed in (None, 3):
+        out = torch.zeros(2, 8, dtype=torch.int32)
+        arguments = {"ticket": ints(2), "out": out}
+        simulate(kernel, signature_of(kernel), arguments, grid=8, block=1, seed=seed)
+        orders |= {tuple(row) for row in out.tolist()}
+    assert len(orders) == 3
+    assert tuple(range(8)) in orders
+
+
+def test_numbas_grid_waits_too():
+    cuda = pytest.importorskip("numba.cuda")
+
+    def kernel(x: Int32[Tensor, "n"], out: Int32[Tensor, "n"]):
+        everyone = cuda.cg.this_grid()
+        x[blockIdx.x] = blockIdx.x
+        everyone.sync()
+        out[blockIdx.x] = x[gridDim.x - 1 - blockIdx.x]
+        cuda.cg.this_grid().sync()
+        x[blockIdx.x] = 0
+
+    out = ints(3)
+    quiet(kernel, grid=3, block=1, x=ints(3), out=out)
+    assert out.tolist() == [2, 1, 0]
 
 
 def test_blocks_are_told_apart_by_grid():
