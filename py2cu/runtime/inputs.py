@@ -17,6 +17,7 @@ import torch
 
 from py2cu.dtypes import DType, Kind
 from py2cu.ir.extents import Name, Parameter, Role
+from py2cu.ir.nodes import Expr
 from py2cu.ir.signature import Signature, evaluate
 from py2cu.ir.types import ArrayType, ElementType, PythonType
 from py2cu.ir.visit import names_in
@@ -199,7 +200,20 @@ def choose_sizes(signature: Signature, place: int, number: int = 0) -> dict[str,
         block = shape[axes[name]] if name in axes else None
         choices = INNER_SIZES if block is None else axis_sizes(block)
         sizes[name] = choices[(place + ordinal) % len(choices)]
-    return known | _shrink(sizes, axes)
+    rows = _rows_of(signature)
+    return known | {name: size * rows.get(name, 1) for name, size in _shrink(sizes, axes).items()}
+
+
+def _rows_of(signature: Signature) -> dict[str, int]:
+    """What dimensions are multiples of, since arrays are viewed in rows."""
+    extents = [(name, row) for array, row in signature.rows for name in names_in(_extent(signature, array))]
+    return dict(sorted(extents, key=lambda extent: extent[1]))  # the longest, where there are several
+
+
+def _extent(signature: Signature, array: str) -> Expr:
+    type_ = signature.parameter(array).type
+    assert isinstance(type_, ArrayType)
+    return type_.dims[0]
 
 
 def choose_constexprs(signature: Signature, number: int) -> dict[str, int]:

@@ -34,6 +34,7 @@ from py2cu.ir.nodes import (
     Unary,
 )
 from py2cu.ir.types import PY_INT, UNKNOWN, ElementType, PythonType, TupleType, Type, Width, is_complex
+from py2cu.passes.split_tuples import row_struct
 from py2cu.targets.c_types import (
     C_RANK,
     COMPLEXES,
@@ -151,6 +152,9 @@ class ExpressionSpeller:
                 return Spelled(f"{a.within(inner)} {op} {b.within(inner)}", PRECEDENCE[op], "bool")
             case BoolOp(op=op, left=left, right=right):
                 return self.junction(op, self.expr(left), self.expr(right))
+            case Select(test=test, then=Load(array=array) as then, type=TupleType()):
+                zero = f"{self.row_text(array)}{{}}"
+                return Spelled(f"{self.expr(test).within(TERNARY + 1)} ? {self.expr(then).text} : {zero}", TERNARY, "")
             case Select(test=test, then=then, orelse=orelse, type=type_):
                 a, b = self.operands(then, orelse, self.c_type(type_))
                 text = f"{self.expr(test).within(TERNARY + 1)} ? {a.within(TERNARY + 1)} : {b.within(TERNARY + 1)}"
@@ -190,6 +194,10 @@ class ExpressionSpeller:
         values = [self.constant(Constant(value, buffer.span, type_)).text for value in buffer.values]
         shape = [int(extent.value) for extent in buffer.type.dims if isinstance(extent, Constant)]
         return f"{text} = {array_literal(values, shape)}"
+
+    def row_text(self, array: str) -> str:
+        """The type of a row of `array`: `Vector4<float>`."""
+        return f"{row_struct(self.kernel.row(array))}<{self.type_text(self.kernel.array_type(array).element)}>"
 
     def element(self, array: str, indices: tuple[Expr, ...]) -> str:
         """`acc[r][c]`."""
