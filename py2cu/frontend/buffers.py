@@ -181,6 +181,10 @@ class BufferReader:
                 if size % row:
                     self._refuse_rows(f"rows of {row} do not divide {size} elements", call, "choose another extent")
                 return Constant(size // row, span, PY_INT)
+            case Binary(op="*", left=Constant(value=int(factor)), right=rest) if factor == row:
+                return rest
+            case Binary(op="*", left=rest, right=Constant(value=int(factor))) if factor == row:
+                return rest
             case _:
                 return Binary("//", extent, Constant(row, span, PY_INT), span, PY_INT)
 

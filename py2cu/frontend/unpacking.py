@@ -148,10 +148,8 @@ class Unpacker:
         kept: list[Pair] = []
         assigned: set[str] = set()
         for target, value in pairs:
-            reads = {
-                *names_in(value),
-                *(self.scope.shown(node.array) for node in walk(value) if isinstance(node, Load)),
-            }
+            loaded = (node.array for node in walk(value) if isinstance(node, Load))
+            reads = {*names_in(value), *map(self.scope.shown, loaded)}
             if reads & assigned:
                 name = f"new_{target.value}" if isinstance(target, cst.Name) else "new_value"
                 value = self._save(value, name, self.span)

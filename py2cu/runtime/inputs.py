@@ -154,8 +154,9 @@ def grow(signature: Signature, case: Case, error: BaseException | None, seed: in
     """
     if not isinstance(error, OutOfRange) or not 0 <= error.index < GROWTH_LIMIT:
         return None
-    type_ = signature.parameter(error.array).type
-    assert isinstance(type_, ArrayType)
+    type_ = next((p.type for p in signature.arrays if p.name == error.array), None)
+    if not isinstance(type_, ArrayType):  # one that the kernel makes
+        return None
     dim = type_.dims[error.axis]
     if not isinstance(dim, Name) or dim.id in {**_axis_of(signature), **signature.constexprs}:
         return None
