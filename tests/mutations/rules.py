@@ -512,12 +512,11 @@ MUTATIONS: Final = (
     ),
     *_rule(
         "a row of a view is loaded and stored at once",
-        ("if kernel.row(array) and len(indices) == 1:", "if False:", "kept:views_in_rows"),
+        ("return kernel.shown(array) if kernel.row(array) else array,", "return array,", "kept:views_in_rows"),
         ("if self.fields(value) == row_fields(len(value.type.items)):", "if False:", "kept:views_in_rows"),
         ("and stmt.array not in accessed:", "and False:", "tests/unit/test_rows.py"),
         ("if buffer.row_bytes > MAX_BYTES:", "if False:", "refused:views_in_rows"),
         ("if value.type not in (row, UNKNOWN) and", "if False and", "refused:rows_of_views"),
-        ("row=kernel.rows.get(parameter.name, 0),", "row=0,", "tests/unit/test_rows.py"),
         ("is_aligned=parameter.name in _accessed_in_rows(family),", "is_aligned=False,", "tests/unit/test_rows.py"),
     ),
     *_rule(
