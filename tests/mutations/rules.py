@@ -517,6 +517,7 @@ MUTATIONS: Final = (
         ("and stmt.array not in accessed:", "and False:", "tests/unit/test_rows.py"),
         ("if buffer.row_bytes > MAX_BYTES:", "if False:", "refused:views_in_rows"),
         ("if value.type not in (row, UNKNOWN) and", "if False and", "refused:rows_of_views"),
+        ("row=kernel.rows.get(parameter.name, 0),", "row=0,", "tests/unit/test_rows.py"),
         ("is_aligned=parameter.name in _accessed_in_rows(family),", "is_aligned=False,", "tests/unit/test_rows.py"),
     ),
     *_rule(

@@ -54,6 +54,13 @@ def overtaken(i: Index["n // 2"], x: Float32[Tensor, "n"]):
     x2[i] = a, 1.0
 
 
+def test_the_binding_holds_arrays_against_their_rows():
+    """First, since what comes without these checks ends the process."""
+    for name in ("x", "out"):
+        assert f'check_rows("doubled", "{name}", {name}, 4);' in doubled.cpp_source
+        assert f'check_aligned("doubled", "{name}", {name}, 4);' in doubled.cpp_source
+
+
 def test_rows_are_tuples_of_elements():
     x, out = torch.randn(12), torch.zeros(12)
     doubled.simulate(x, out)
