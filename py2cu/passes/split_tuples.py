@@ -123,7 +123,7 @@ class _Splitter:
         """
         body = self.kernel.body
         match [stmt for stmt in statements(body) if isinstance(stmt, Assign) and stmt.name == name]:
-            case [Assign(value=value) as only] if value.type == type_:
+            case [Assign(value=Invoke() | Load() | Select() as value) as only] if value.type == type_:
                 block = next(block for block in _all_blocks(body) if any(stmt is only for stmt in block))
                 held = _reads(block, name) == _reads(body, name) and not self.waits(_from_to(block, only, name))
                 return self.fields(value) if held else ()
