@@ -358,6 +358,14 @@ _MEMORY: Final = {
             "    old = put(x, i)\n    out[i] = old + x[i]"
         ),
     ),
+    "P410": Code(
+        "a view in rows",
+        "`x4 = x.view(-1, 4)` shows a one-dimensional array parameter in rows of 2, 4, 8 or 16 elements, on a line of "
+        "its own outside loops and branches. `a, b, c, d = x4[i]` loads a row and `x4[i] = a, b, c, d` stores one, "
+        "each in one access of 16 bytes at most; `x4[i, j]` is an element. Device functions take the array itself.",
+        _index("x4 = x.view(-1, 3)\nout[i] = x4[i // 3, i % 3]"),
+        _index("x4 = x.view(-1, 4)\nout[i] = x4[i // 4, i % 4]"),
+    ),
 }
 
 _BARRIERS: Final = {

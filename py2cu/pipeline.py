@@ -31,6 +31,7 @@ from py2cu.passes.check_assigned import check_assigned
 from py2cu.passes.check_barriers import check_barriers
 from py2cu.passes.check_dims import check_dims
 from py2cu.passes.check_order import check_order
+from py2cu.passes.check_rows import check_rows
 from py2cu.passes.check_shared import check_shared
 from py2cu.passes.choose_widths import choose_widths
 from py2cu.passes.divide_integers import divide_integers
@@ -76,6 +77,7 @@ NAMES: Final[tuple[Pass, ...]] = (separate_dims, everywhere(resolve_extents), ev
 TYPES: Final[tuple[Pass, ...]] = (infer_types,)
 EFFECTS: Final[tuple[Pass, ...]] = (
     everywhere(check_shared),
+    check_rows,
     check_barriers,
     add_guards,
     find_roles,

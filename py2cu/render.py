@@ -172,6 +172,8 @@ def _binding_text(
         "device_text": "a CUDA device" if is_cuda else "the CPU",
         "dim_type": "dim3" if is_cuda else "Dim3",
         "is_generic": any(family[0].variables for family in families),
+        "uses_rows": any(array.row for view in views for array in (*view.given, *view.made)),
+        "uses_alignment": any(array.is_aligned for view in views for array in (*view.given, *view.made)),
         "uses_overlap": any(view.given_overlaps or view.made_overlaps for view in views),
     }
     return _text(file, "binding/binding.cpp.j2", {**common, **facts})

@@ -338,3 +338,53 @@ def cumulated(x: Float64[Tensor, "n"], sums: Float64[Tensor, "blocks"], out: Flo
                 part[t] = out[(i + 1) % len(x)]
             else:
                 out[i] += part[t]
+
+
+@kernel(size="n // 4", block=64)
+def rotated(x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):
+    """Rows shifted by one element within a block; the last block is not full, and past the end there are zeros."""
+    firsts = shared(64, np.float32)
+    x4, out4 = x.view(-1, 4), out.view(-1, 4)
+    i = blockIdx.x * blockDim.x + threadIdx.x
+    a, b, c, d = x4[i]
+    firsts[threadIdx.x] = a
+    syncthreads()
+    out4[i] = b, c, d, firsts[(threadIdx.x + 1) % 64]
+
+
+@kernel(size="n // 2", block=32, init={"out": 0})
+def paired(x: Int32[Tensor, "n"], out: Int32[Tensor, "n"]):
+    """A row that is kept while threads wait, and atomics on elements of another."""
+    sums = shared(32, np.int32)
+    x2, out2 = x.view(-1, 2), out.view(-1, 2)
+    i = blockIdx.x * blockDim.x + threadIdx.x
+    v = x2[i]
+    sums[threadIdx.x] = v[0] + v[1]
+    syncthreads()
+    atomic.add(out2, (i, 1), sums[31 - threadIdx.x] - v[0])
+
+
+def once_and_twice(x, i):
+    return x[i], 2 * x[i]
+
+
+@kernel(size="n", block=32)
+def kept(x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):
+    """What a function returned is kept while threads wait; past the end it is zeros."""
+    s = shared(32, np.float32)
+    i = blockIdx.x * blockDim.x + threadIdx.x
+    pair = once_and_twice(x, i)
+    s[threadIdx.x] = pair[0]
+    syncthreads()
+    out[i] = pair[1] + s[31 - threadIdx.x]
+
+
+@kernel(size="n", block=32)
+def overwritten(x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):
+    """The right side is read whole before a view of the same memory changes."""
+    s = shared(64, np.float32)
+    view = s[:32]
+    i = blockIdx.x * blockDim.x + threadIdx.x
+    view[threadIdx.x] = x[i]
+    view[threadIdx.x], before = 1.0, s[threadIdx.x]
+    out[i] = before

@@ -149,3 +149,31 @@ def test_half_of_a_warp_shuffles():
     kernels.half_a_warp(x, out)
     assert out[:8].tolist() == (x[:8] + x[8:16]).tolist()
     assert out[16:].tolist() == x[16:].tolist()
+
+
+@pytest.mark.parametrize("n", [0, 4, 256, 1000])
+def test_rows_are_loaded_and_stored_around_barriers(n):
+    x = torch.randn(n)
+    padded = torch.cat([x, torch.zeros(-n % 256)]).view(-1, 64, 4)
+    shifted = torch.cat([padded[..., 1:], padded[:, :, :1].roll(-1, 1)], dim=2)
+    assert torch.equal(kernels.rotated(x), shifted.reshape(-1)[:n])
+
+
+@pytest.mark.parametrize("n", [2, 64, 150])
+def test_a_row_is_kept_while_threads_wait(n):
+    x = torch.randint(-99, 99, (n,), dtype=torch.int32)
+    padded = torch.cat([x, torch.zeros(-n % 64, dtype=torch.int32)]).view(-1, 32, 2)
+    seconds = padded.sum(2, dtype=torch.int32).flip(1) - padded[..., 0]
+    expected = torch.stack([torch.zeros_like(seconds), seconds], dim=2)
+    assert torch.equal(kernels.paired(x), expected.reshape(-1)[:n])
+
+
+def test_a_tuple_is_kept_while_threads_wait():
+    x = torch.randn(50)
+    padded = torch.cat([x, torch.zeros(14)]).view(2, 32)
+    assert torch.equal(kernels.kept(x), (2 * padded + padded.flip(1)).reshape(-1)[:50])
+
+
+def test_what_a_view_overwrites_is_read_before():
+    x = torch.randn(50)
+    assert torch.equal(kernels.overwritten(x), x)

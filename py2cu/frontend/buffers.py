@@ -1,4 +1,5 @@
-"""The arrays of a kernel's own: `acc = local((4, 4), np.float32)`, `tile = shared((16, 16), x.dtype)`, `a = buf[:n]`.
+"""The arrays of a kernel's own: `acc = local((4, 4), np.float32)`, `tile = shared((16, 16), x.dtype)`, `a = buf[:n]`,
+`x4 = x.view(-1, 4)`.
 
 In: a function's body, what its names mean, and the arrays that it is given. Out: `Buffer`s. A buffer is reserved once,
 on a line of its own outside loops and branches, as a careful engineer would declare it in C.
@@ -9,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import libcst as cst
@@ -30,6 +31,8 @@ MAKERS: Final = {
     "py2cu.shared": Space.SHARED, "py2cu.vocabulary.shared": Space.SHARED, "numba.cuda.shared.array": Space.SHARED,
 }  # fmt: skip
 MAX_BYTES: Final = {Space.LOCAL: 512 * 1024, Space.SHARED: 227 * 1024}  # what CUDA gives a thread, and a block
+ROWS: Final = (2, 4, 8, 16)  # how many elements a row of a view may have
+_LISTED_ROWS: Final = "2, 4, 8 or 16"
 STATIC_BYTES: Final = 48 * 1024  # what a block has of shared memory unless its launch asks for more
 EXAMPLES: Final = {Space.LOCAL: "acc = local((4, 4), np.float32)", Space.SHARED: "tile = shared((16, 16), np.float32)"}
 _OPERATORS: Final[dict[type[cst.BaseBinaryOp], str]] = {
@@ -77,6 +80,10 @@ class BufferReader:
                     value=cst.Name(value=base), slice=[cst.SubscriptElement(slice=cst.Slice(step=None) as bounds)]
                 ) if base in self.found and self.found[base].space is Space.SHARED:
                     self._read_view(self.found[base], bounds, target)
+                case cst.Call(func=cst.Attribute(value=cst.Name(value=base), attr=cst.Name(value="view"))) if (
+                    base in self.arrays or base in self.found
+                ):
+                    self._read_rows(base, value, target)
         return self.found
 
     def _restated(self, body: Iterable[cst.CSTNode]) -> set[str]:
@@ -142,6 +149,47 @@ class BufferReader:
         type_ = ArrayType(base.type.dtype, (length,))
         self.found[target.value] = Buffer(target.value, type_, Space.SHARED, like=base.like, span=span, base=base.name)
         self.starts[target.value] = start or Constant(0, span)
+
+    def _read_rows(self, base: str, call: cst.Call, target: cst.Name) -> None:
+        """`x4 = x.view(-1, 4)`: a parameter's elements in rows, of which each is loaded and stored at once."""
+        span = self.span_of(target)
+        match [self.environment.constant(arg.value) for arg in call.args if arg.keyword is None and not arg.star]:
+            case [-1, int(row)] if len(call.args) == 2 and row in ROWS:
+                pass
+            case _:
+                self._refuse_rows(
+                    f"`{base}` is viewed in rows of {_LISTED_ROWS} elements", call, f"`{base}.view(-1, 4)`"
+                )
+                row = ROWS[0]
+        array = self.arrays.get(base)
+        if array is None or self.is_device:
+            what = "a device function makes no views" if self.is_device else f"`{base}` is an array of the kernel's own"
+            self._refuse_rows(f"{what}: only parameters of kernels are viewed in rows", call, "index its elements")
+        if array is None or len(array.dims) != 1:
+            if array is not None:
+                what = f"arrays of one dimension are viewed in rows, and `{base}` has {len(array.dims)}"
+                self._refuse_rows(what, call, 'annotate it flat: `Float32[Tensor, "n"]`')
+            array = ArrayType(F32, (Constant(row, span, PY_INT),))
+        type_ = replace(array, dims=(self._quotient(array.dims[0], row, call), Constant(row, span, PY_INT)))
+        self.found[target.value] = Buffer(target.value, type_, Space.GLOBAL, like=base, span=span, base=base)
+
+    def _quotient(self, extent: Expr, row: int, call: cst.Call) -> Expr:
+        """How many rows there are; a call is refused where elements would be left over."""
+        span = self.span_of(call)
+        match extent:
+            case Constant(value=int(size)):
+                if size % row:
+                    self._refuse_rows(f"rows of {row} do not divide {size} elements", call, "choose another extent")
+                return Constant(size // row, span, PY_INT)
+            case Binary(op="*", left=Constant(value=int(factor)), right=rest) if factor == row:
+                return rest
+            case Binary(op="*", left=rest, right=Constant(value=int(factor))) if factor == row:
+                return rest
+            case _:
+                return Binary("//", extent, Constant(row, span, PY_INT), span, PY_INT)
+
+    def _refuse_rows(self, message: str, call: cst.Call, hint: str) -> None:
+        self.reporter.error("P410", message, self.span_of(call), hint)
 
     def _read_bounds(self, base: Buffer, bounds: cst.Slice) -> tuple[Expr | None, Expr | None]:
         """Where a view begins and ends, None where `base` does; None too, and a diagnostic, for what is no bound."""

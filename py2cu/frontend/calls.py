@@ -78,6 +78,11 @@ class CallReader:
         values = self.scope.functions.arguments(node, function)
         if values is None:
             return None
+        for value in values:
+            if isinstance(value, cst.Name) and self.scope.has_rows(value.value):
+                what, base = f"`{value.value}` is a view in rows, which device functions do not take", value.value
+                self.scope.error("P410", what, value, f"pass `{self.scope.shown(base)}`, or what was loaded")
+                return None
         arrays = [self.scope.arrays.get(v.value) if isinstance(v, cst.Name) else None for v in values]
         key = self.scope.functions.key(node, function, arrays)
         if key is None:
@@ -196,6 +201,9 @@ class CallReader:
                 self.scope.error("P104", "`range` stands in a `for` only", node, "`for k in range(n):`")
             case cst.Name() if qualified is None:
                 self.scope.unknown_name(node.func)
+            case cst.Attribute(value=cst.Name(value=name), attr=cst.Name(value="view")) if name in self.scope.arrays:
+                hint = f"`x4 = {name}.view(-1, 4)` outside loops and branches, once"
+                self.scope.error("P410", "a view in rows is made on a line of its own", node, hint)
             case _ if (space := MAKERS.get(qualified or "")) is not None:
                 hint = f"`{EXAMPLES[space]}` outside loops and branches, once"
                 self.scope.error("P408", f"a {space.value} array is made on a line of its own", node, hint)

@@ -284,7 +284,7 @@ class ExpressionReader:
         match values:
             case [cst.Index(value=cst.Tuple(elements=elements))] if not any(map(is_starred, elements)):
                 values = [cst.Index(value=element.value) for element in elements]
-        if len(values) != rank:
+        if len(values) != rank and not (len(values) == 1 and self.scope.has_rows(name)):
             dimensions, s = ("dimension", "index") if rank == 1 else ("dimensions", "indices")
             what = f"`{name}` has {rank} {dimensions} and takes {rank} {s}, not {len(values)}"
             self.scope.error(

@@ -100,6 +100,15 @@ class Scope:
         buffer = self.buffers.get(target.value)
         return buffer is not None and buffer.span == self.span_of(target)
 
+    def has_rows(self, name: str) -> bool:
+        """True for a view in rows, which are accessed at once: `x4[i]`."""
+        return name in self.buffers and self.buffers[name].row > 0
+
+    def shown(self, name: str) -> str:
+        """The array that a view shows a part of; any other itself."""
+        base = self.buffers[name].base if name in self.buffers else ""
+        return self.shown(base) if base else name
+
     def table(self, node: cst.BaseExpression) -> Constants | None:
         """The tuple of constants from around the function that `node` names."""
         if not isinstance(node, cst.Name) or self.is_local(node):

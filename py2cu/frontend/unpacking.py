@@ -4,6 +4,7 @@ a, b = b, a               a ← b, b ← a                         with `new_b =
 h, w = x.shape            h ← x.shape[0], w ← x.shape[1]
 q, r = divmod(f(i), k)    q ← operand // k, r ← operand % k    with `operand = f(i)` before them
 a, b = f(x[i])            a ← a_b[0], b ← a_b[1]               with `a_b = f(x[i])` before them
+a, b = x2[i]              a ← a_b[0], b ← a_b[1]               with `a_b = x2[i]`, a row of a view, before them
 a = b = x[i]              a ← value, b ← value                 with `value = x[i]` before them
 """
 
@@ -35,7 +36,7 @@ class Unpacker:
     temporaries: set[str]
     statement: cst.Assign
     saved: list[Stmt] = field(default_factory=list)  # what has to stand before the assignment
-    results: dict[cst.Call, Name] = field(default_factory=dict)  # of device functions, by the calls that made them
+    results: dict[cst.BaseExpression, Name] = field(default_factory=dict)  # tuples, by the calls or rows that they are
 
     @property
     def span(self) -> Span:
@@ -47,9 +48,17 @@ class Unpacker:
         value = self.statement.value
         if any(isinstance(target, cst.Tuple | cst.List) for target in targets):
             return self._save_overwritten([pair for target in targets for pair in self._unpack(target, value)])
-        if all(isinstance(target, cst.Name) for target in targets):
+        if all(map(self._takes_tuples, targets)):
             return self._share(targets, self.expressions.read_whole(value))
         return self._share(targets, self.expressions.read(value))
+
+    def _takes_tuples(self, target: cst.BaseExpression) -> bool:
+        """True for a name, and for a row of a view."""
+        match target:
+            case cst.Subscript(value=cst.Name(value=name), slice=[cst.SubscriptElement(slice=cst.Index(value=index))]):
+                return self.scope.has_rows(name) and not isinstance(index, cst.Tuple)
+            case _:
+                return isinstance(target, cst.Name)
 
     def _share(self, targets: list[cst.BaseExpression], value: Expr) -> list[Pair]:
         """One value for all targets; they read it from the first one where that is surely of the value's own type."""
@@ -64,7 +73,7 @@ class Unpacker:
     def _unpack(self, target: cst.BaseExpression, value: cst.BaseExpression) -> list[Pair]:
         """What each name or element of `target` gets; nothing, and a diagnostic, where that does not match."""
         if not isinstance(target, cst.Tuple | cst.List):
-            return [(target, self._read(value, isinstance(target, cst.Name)))]
+            return [(target, self._read(value, self._takes_tuples(target)))]
         starred = [element for element in target.elements if is_starred(element)]
         for element in starred:
             self.scope.error("P103", "`*` has no meaning in a kernel", element, "write a name for each value")
@@ -86,6 +95,8 @@ class Unpacker:
                 values = [Binary(op, left, right, span) for op in ("//", "%")]
             case cst.Call() if self.expressions.calls.is_invoke(value):
                 values = self._items(self._result(value, targets), len(targets))
+            case cst.Subscript(value=cst.Name(value=name)) if self.scope.has_rows(name):
+                values = self._items(self._result(value, targets), len(targets))
             case cst.Name(value=name) if name in self.scope.values:
                 values = self._items(Name(name, self.scope.span_of(value)), len(targets))
             case _:
@@ -95,20 +106,20 @@ class Unpacker:
                 return []
         return list(zip(targets, values, strict=True)) if self._counts_match(len(values), targets, value) else []
 
-    def _read(self, value: cst.BaseExpression, is_named: bool) -> Expr:
+    def _read(self, value: cst.BaseExpression, takes_tuples: bool) -> Expr:
         """A value that goes to one target as it is; where others get it too, a function is called once for all."""
         if len(self.statement.targets) > 1 and isinstance(value, cst.Call) and self.expressions.calls.is_invoke(value):
             return self._result(value, ())
-        return self.expressions.read_whole(value) if is_named else self.expressions.read(value)
+        return self.expressions.read_whole(value) if takes_tuples else self.expressions.read(value)
 
-    def _result(self, call: cst.Call, targets: Sequence[cst.BaseExpression]) -> Name:
-        """What a device function returns, in a local called after the targets."""
-        if call not in self.results:
+    def _result(self, node: cst.BaseExpression, targets: Sequence[cst.BaseExpression]) -> Name:
+        """What a device function returns, or a row, in a local called after the targets."""
+        if node not in self.results:
             names = [target.value for target in targets if isinstance(target, cst.Name)]
             name = "_".join(names) if len(names) == len(targets) else ""
-            result = self.expressions.read(call)
-            self.results[call] = self._save(result, name.strip("_") or "result", self.scope.span_of(call))
-        return self.results[call]
+            result = self.expressions.read(node)
+            self.results[node] = self._save(result, name.strip("_") or "result", self.scope.span_of(node))
+        return self.results[node]
 
     @staticmethod
     def _items(whole: Name, count: int) -> list[Expr]:
@@ -137,11 +148,12 @@ class Unpacker:
         kept: list[Pair] = []
         assigned: set[str] = set()
         for target, value in pairs:
-            reads = {*names_in(value), *(node.array for node in walk(value) if isinstance(node, Load))}
+            loaded = (node.array for node in walk(value) if isinstance(node, Load))
+            reads = {*names_in(value), *map(self.scope.shown, loaded)}
             if reads & assigned:
                 name = f"new_{target.value}" if isinstance(target, cst.Name) else "new_value"
                 value = self._save(value, name, self.span)
             kept.append((target, value))
             base = target.value if isinstance(target, cst.Subscript) else target
-            assigned.add(base.value if isinstance(base, cst.Name) else "")
+            assigned.add(self.scope.shown(base.value) if isinstance(base, cst.Name) else "")
         return kept

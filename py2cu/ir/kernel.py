@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from py2cu.diagnostics import Elsewhere
 from py2cu.dtypes import DType, TypeVariable
-from py2cu.ir.extents import BlockParameter, Constexpr, FromEnd, Guard, IndexParameter, Name, Parameter, place
+from py2cu.ir.extents import BlockParameter, Constant, Constexpr, FromEnd, Guard, IndexParameter, Name, Parameter, place
 from py2cu.ir.intervals import Range
 from py2cu.ir.nodes import ArrayName, Expr, Invoke
 from py2cu.ir.statements import Block
@@ -47,6 +47,7 @@ class Space(enum.Enum):
     LOCAL = "local"  # a thread's own
     SHARED = "shared"  # one for all threads of a block
     CONSTANT = "constant"  # a table that all threads read
+    GLOBAL = "global"  # a caller's: `x4 = x.view(-1, 4)` shows an array parameter in rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,8 @@ class Buffer:
     """An array that is no argument: `acc = local((4, 4), np.float32)`, or a tuple of constants around the kernel.
 
     Its extents are constants and its accesses keep all their indices, unless it `is_flat`: a shared array that the
-    launch sizes, or a view of another one. `values` are a table's, the last index fastest.
+    launch sizes, or a view of another one. An access of a view in rows that has one index is of a whole row.
+    `values` are a table's, the last index fastest.
     """
 
     name: str
@@ -72,6 +74,20 @@ class Buffer:
         """True where a line of the kernel makes it: it is no table, no parameter, and no view."""
         is_view = bool(self.base) and not self.is_dynamic
         return self.space is not Space.CONSTANT and not is_view and not self.is_given
+
+    @property
+    def row(self) -> int:
+        """How many elements one access of a row loads or stores; 0 of an array that has no rows."""
+        if self.space is not Space.GLOBAL:
+            return 0
+        _, extent = self.type.dims
+        assert isinstance(extent, Constant), extent
+        return int(extent.value)
+
+    @property
+    def row_bytes(self) -> int:
+        """The size of such a row, to which its array is aligned."""
+        return self.row * max(self.type.dtype.bits, 8) // 8
 
     @property
     def is_extern(self) -> bool:
@@ -173,6 +189,31 @@ class Kernel:
 
     def buffer(self, name: str) -> Buffer | None:
         return next((buffer for buffer in self.buffers if buffer.name == name), None)
+
+    def row(self, name: str) -> int:
+        """How many elements a row of the array `name` has, which are accessed at once; 0 where it has no such rows."""
+        buffer = self.buffer(name)
+        return 0 if buffer is None else buffer.row
+
+    @property
+    def rows(self) -> dict[str, int]:
+        """The parameters that views show in rows, and how many elements the longest of these have."""
+        found: dict[str, int] = {}
+        for buffer in self.buffers:
+            if buffer.row:
+                found[buffer.base] = max(buffer.row, found.get(buffer.base, 0))
+        return found
+
+    def is_own(self, name: str) -> bool:
+        """True for an array of the kernel's own: neither a caller's nor a view of one."""
+        buffer = self.buffer(name)
+        return buffer is not None and buffer.space is not Space.GLOBAL
+
+    def shown(self, name: str) -> str:
+        """The array that `name` is a part of, or shows otherwise: itself, unless it is a view."""
+        buffer = self.buffer(name)
+        is_view = buffer is not None and bool(buffer.base) and not buffer.is_dynamic
+        return self.shown(buffer.base) if buffer is not None and is_view else name
 
     def has_rank(self, name: str) -> bool:
         """True for an array of which C knows all extents, so that its accesses keep their indices."""

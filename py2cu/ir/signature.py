@@ -71,6 +71,7 @@ class Signature:
     barrier: str | None = None  # the parameter that is the block's barrier
     has_barrier: bool = False  # so that no thread stops at a guard: past it, reads give zero, writes do nothing,
     guarded_lines: tuple[int, ...] = ()  # nor do atomic operations and calls in these lines
+    rows: tuple[tuple[str, int], ...] = ()  # arrays that are viewed in rows, and of how many elements at most
     instances: tuple[Signature, ...] = ()  # of a generic kernel: for every dtype that it takes
 
     def instance(self, arguments: Mapping[str, Any]) -> Signature:
@@ -201,6 +202,7 @@ def _signature(kernel: Kernel) -> Signature:
         barrier=next((p.name for p in kernel.block_parameters if p.type is None), None),
         has_barrier=has_barrier(kernel),
         guarded_lines=kernel.guarded_lines,
+        rows=tuple(sorted(kernel.rows.items())),
     )
 
 

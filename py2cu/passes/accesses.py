@@ -151,7 +151,7 @@ class _Finder:
             case _:
                 for child in children(expr):
                     yield from self.expression(child, limits)
-                if isinstance(expr, Atomic) and self.caller.buffer(expr.array) is not None:
+                if isinstance(expr, Atomic) and self.caller.is_own(expr.array):
                     yield Access(Place(), limits, expr.span)  # it counts who comes here
                 if isinstance(expr, Load | Atomic):
                     yield from self.element(expr.array, expr.indices, limits, expr.span)
@@ -172,12 +172,12 @@ class _Finder:
                 continue
             array = given[place.array]
             assert isinstance(array, ArrayName)
-            if self.caller.buffer(array.id) is None:
+            if not self.caller.is_own(array.id):
                 yield Access(Place(array.id, place.dim, said(place.index)), inner, call.span)
 
     def element(self, array: str, indices: tuple[Expr, ...], limits: Limits, span: Span) -> Iterator[Access]:
         """An access of an argument's element; what a thread does to its own arrays concerns nobody else."""
-        if self.caller.buffer(array) is not None:
+        if self.caller.is_own(array):
             return
         for dim, index in enumerate(indices):
             yield Access(Place(array, dim, index), limits, span)

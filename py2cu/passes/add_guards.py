@@ -156,10 +156,10 @@ def _effects(kernel: Kernel, block: Block) -> Iterator[str]:
     while waiting:
         caller, block = waiting.pop()
         for stmt in statements(block):
-            if type(stmt) in _EFFECTS and not (isinstance(stmt, Store) and caller.buffer(stmt.array)):
+            if type(stmt) in _EFFECTS and not (isinstance(stmt, Store) and caller.is_own(stmt.array)):
                 yield _EFFECTS[type(stmt)]
         for node in all_expressions(block):
-            if isinstance(node, Atomic) and not caller.buffer(node.array):
+            if isinstance(node, Atomic) and not caller.is_own(node.array):
                 yield _EFFECTS[Store]
         called = [functions.pop(key) for key in called_functions(block) if key in functions]
         waiting += [(function, function.body) for function in called]

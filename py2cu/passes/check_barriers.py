@@ -138,10 +138,11 @@ def _find_varying(team: _Team, kernel: Kernel) -> dict[str, _Varying]:
 
 def _written(caller: Kernel) -> set[str]:
     """Arrays whose elements may change while threads read them: what is written, and the function's own."""
-    own = {buffer.name for buffer in caller.buffers if buffer.space is not Space.CONSTANT}
-    stored = {node.array for node in all_expressions(caller.body) if isinstance(node, Atomic)}
-    stored |= {stmt.array for stmt in statements(caller.body) if isinstance(stmt, Store)}
-    return own | stored | {p.name for p in caller.parameters if p.is_array and p.role is not Role.INPUT}
+    own = {buffer.name for buffer in caller.buffers if buffer.space not in (Space.CONSTANT, Space.GLOBAL)}
+    stored = {caller.shown(node.array) for node in all_expressions(caller.body) if isinstance(node, Atomic)}
+    stored |= {caller.shown(stmt.array) for stmt in statements(caller.body) if isinstance(stmt, Store)}
+    stored |= {p.name for p in caller.parameters if p.is_array and p.role is not Role.INPUT}
+    return own | stored | {buffer.name for buffer in caller.buffers if caller.shown(buffer.name) in stored}
 
 
 def _pass_on(call: Invoke, function: Kernel, caller: _Varying, varying: Mapping[str, _Varying]) -> None:

@@ -66,12 +66,12 @@ def _with_roles(function: Kernel, stored: set[str]) -> Kernel:
 
 
 def _stored(caller: Kernel) -> set[str]:
-    changed_ = {node.array for node in all_expressions(caller.body) if isinstance(node, Atomic)}
-    return changed_ | {stmt.array for stmt in statements(caller.body) if isinstance(stmt, Store)}
+    changed_ = {caller.shown(node.array) for node in all_expressions(caller.body) if isinstance(node, Atomic)}
+    return changed_ | {caller.shown(stmt.array) for stmt in statements(caller.body) if isinstance(stmt, Store)}
 
 
 def _loaded(caller: Kernel) -> set[str]:
-    return {node.array for node in all_expressions(caller.body) if isinstance(node, Load | Atomic)}
+    return {caller.shown(node.array) for node in all_expressions(caller.body) if isinstance(node, Load | Atomic)}
 
 
 def _touched(kernel: Kernel, own: Callable[[Kernel], set[str]]) -> dict[str, set[str]]:

@@ -5,6 +5,10 @@ x[2, i]     # 3 n       →    x[2 * n + i]
 m[r, k - 1] # h w       →    m[r * w + k - 1]
 x[-1]       # n         →    x[n - 1]
 acc[-1, k]  # 4 4       →    acc[3, k]
+
+An element of a view in rows is one of the array that it shows; a row stays one of the view.
+
+x4[i, 3]    # n // 4 4  →    x[i * 4 + 3]
 """
 
 from __future__ import annotations
@@ -14,9 +18,10 @@ from py2cu.dtypes import Kind
 from py2cu.ir.extents import Binary, Constant, FromEnd
 from py2cu.ir.kernel import Kernel
 from py2cu.ir.nodes import Atomic, Expr, Load
-from py2cu.ir.statements import Block, Stmt, Store
+from py2cu.ir.statements import Block, Remark, Reserve, Stmt, Store
 from py2cu.ir.types import PythonType, Width
-from py2cu.ir.visit import changed, rebuild, rebuild_block
+from py2cu.ir.visit import all_expressions, changed, rebuild, rebuild_block, statements
+from py2cu.passes.split_tuples import row_struct
 
 _INT = PythonType(Kind.INT, Width.INT)
 _INDEX = PythonType(Kind.INT, Width.INDEX)
@@ -26,27 +31,46 @@ def flatten_subscripts(kernel: Kernel, reporter: Reporter) -> Kernel:
     """The kernel with one index an access; `from_end` lists the constant indices that counted from the end."""
     from_end = dict.fromkeys(kernel.from_end)
 
-    def flat(array: str, indices: tuple[Expr, ...], line: int) -> tuple[Expr, ...]:
+    def flat(array: str, indices: tuple[Expr, ...], line: int) -> tuple[str, tuple[Expr, ...]]:
         for axis, index in enumerate(indices):
             if isinstance(index, Constant) and index.value < 0:
                 from_end[FromEnd(line, axis, int(index.value))] = None
         dims = tuple(rebuild(dim, _as_index) for dim in kernel.array_type(array).dims)
         if kernel.has_rank(array):
-            return tuple(map(_from_start, indices, dims))
-        return (flat_index(indices, dims),)
+            return array, tuple(map(_from_start, indices, dims))
+        if kernel.row(array) and len(indices) == 1:
+            return array, (_from_start(indices[0], dims[0]),)
+        return kernel.shown(array) if kernel.row(array) else array, (flat_index(indices, dims),)
 
     def flatten(expr: Expr) -> Expr:
         if isinstance(expr, Load | Atomic):
-            return changed(expr, indices=flat(expr.array, expr.indices, expr.span.line))
+            array, indices = flat(expr.array, expr.indices, expr.span.line)
+            return changed(expr, array=array, indices=indices)
         return expr
 
     def flatten_store(stmt: Stmt) -> Block:
         if isinstance(stmt, Store):
-            return (changed(stmt, indices=flat(stmt.array, stmt.indices, stmt.span.line)),)
+            array, indices = flat(stmt.array, stmt.indices, stmt.span.line)
+            return (changed(stmt, array=array, indices=indices),)
         return (stmt,)
 
     body = rebuild_block(kernel.body, flatten, flatten_store)
-    return changed(kernel, body=body, from_end=tuple(from_end))
+    return _with_rows(changed(kernel, body=body, from_end=tuple(from_end)))
+
+
+def _with_rows(kernel: Kernel) -> Kernel:
+    """A flat kernel with the views of which rows are accessed, and the structs that these are."""
+    accessed = {node.array for node in all_expressions(kernel.body) if isinstance(node, Load)}
+    accessed |= {stmt.array for stmt in statements(kernel.body) if isinstance(stmt, Store)}
+
+    def keep(stmt: Stmt) -> Block:
+        if isinstance(stmt, Reserve) and kernel.row(stmt.array) and stmt.array not in accessed:
+            return (Remark(stmt.span, stmt.trivia),)
+        return (stmt,)
+
+    body = rebuild_block(kernel.body, lambda expr: expr, keep)
+    rows = sorted({kernel.row(name) for name in accessed} - {0})
+    return changed(kernel, body=body, helpers=(*kernel.helpers, *map(row_struct, rows)))
 
 
 def flat_index(indices: tuple[Expr, ...], dims: tuple[Expr, ...]) -> Expr:

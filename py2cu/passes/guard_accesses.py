@@ -22,7 +22,7 @@ from py2cu.ir.calls import called_functions
 from py2cu.ir.complex_numbers import of_real
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.kernel import Kernel
-from py2cu.ir.nodes import Atomic, BoolOp, Compare, Convert, Expr, Invoke, Load, Select
+from py2cu.ir.nodes import Atomic, BoolOp, Compare, Convert, Expr, Invoke, Load, Select, Tuple
 from py2cu.ir.statements import (
     Assert,
     Assign,
@@ -39,7 +39,7 @@ from py2cu.ir.statements import (
     Store,
     While,
 )
-from py2cu.ir.types import PY_BOOL, PY_INT, ElementType, PythonType, ScalarType, is_complex, kind_of, part_of
+from py2cu.ir.types import PY_BOOL, PY_INT, ElementType, PythonType, ScalarType, TupleType, is_complex, kind_of, part_of
 from py2cu.ir.visit import (
     all_expressions,
     assigned_names,
@@ -276,7 +276,9 @@ def _is_zero(expr: Expr) -> bool:
 
 
 def _zero(type_: object, span: Span) -> Expr:
-    """Zero of a number's type."""
+    """Zero of a number's type, or a row of them."""
+    if isinstance(type_, TupleType):
+        return Tuple(tuple(_zero(item, span) for item in type_.items), span, type_)
     assert isinstance(type_, ElementType | PythonType), type_
     if is_complex(type_):
         part: ScalarType = part_of(type_)

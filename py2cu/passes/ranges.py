@@ -249,7 +249,11 @@ class Ranges:
                 return self.results_of(self.tuples[name])
             case Invoke(function=function) if self.results.get(function):
                 return self.results[function]
-            case Name(type=TupleType(items=types)) | Invoke(type=TupleType(items=types)):
+            case (
+                Name(type=TupleType(items=types))
+                | Invoke(type=TupleType(items=types))
+                | Load(type=TupleType(items=types))
+            ):
                 return tuple(map(of_type, types))
             case Invoke():
                 return (of_type(value.type),)

@@ -35,7 +35,7 @@ _TAKEN: Final = """
     wrapping_add wrapping_sub wrapping_mul wrapping_abs add_elements subtract_elements
     multiply_elements widened to_uint64 floor_div floor_mod int_pow python_min python_max complex complex_mul
     complex_div complex_pow at c10 torch atomic_update atomic_add atomic_sub atomic_min atomic_max atomic_exch
-    atomic_cas atomic_and atomic_or atomic_xor atomic_inc atomic_dec
+    atomic_cas atomic_and atomic_or atomic_xor atomic_inc atomic_dec Vector2 Vector4 Vector8 Vector16
 """
 # What launchers and bindings call their own variables.
 _VARIABLES: Final = (

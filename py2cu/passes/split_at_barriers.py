@@ -224,7 +224,7 @@ class _Cutting:
                 return name in self.scalars
             case Reserve(array=name):
                 buffer = self.kernel.buffer(name)
-                return buffer is not None and buffer.space is Space.SHARED and name not in self.views
+                return buffer is not None and buffer.space is not Space.LOCAL and name not in self.views
             case _:
                 return False
 

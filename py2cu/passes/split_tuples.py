@@ -7,6 +7,9 @@
     t = f(x)                       t = f(x)                  a local that is assigned once, and read where C can see it
     return t[0] + t[1]      →      return t.lo + t.hi
 
+    a, b = x2[i]                   a_b = x2[i]               a row of a view, whose struct has fields x0, x1, …
+    x2[i] = b, a            →      a = a_b.x0; b = a_b.x1
+                                   x2[i] = (b, a)
 The struct's fields are called after the names that `f` returns, where all its returns agree on them.
 """
 
@@ -20,21 +23,34 @@ from typing import Final
 from py2cu.diagnostics import InternalError, Reporter
 from py2cu.ir.extents import Name
 from py2cu.ir.kernel import Kernel, Struct
-from py2cu.ir.nodes import Convert, Expr, Invoke, Item, Tuple
-from py2cu.ir.statements import BARE, Assign, Block, Remark, Return, Stmt
+from py2cu.ir.nodes import Convert, Expr, Invoke, Item, Load, Select, Tuple
+from py2cu.ir.statements import BARE, Assign, Block, Remark, Return, Stmt, Store
 from py2cu.ir.types import TupleType, ValueType
 from py2cu.ir.visit import all_expressions, blocks, changed, names_in, rebuild_block, statements, walk
+from py2cu.ir.waiting import waiting_functions, waits
 from py2cu.passes.rename import ascii_identifier, spell_identifier
 from py2cu.source import Span
 
+Fields = tuple[str, ...]
 _ORDINALS: Final = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 
 
 def split_tuples(kernel: Kernel, reporter: Reporter) -> Kernel:
     """The kernel, and its device functions, with tuples in results of functions alone."""
     structs = _find_structs(kernel.functions)
-    functions = tuple(_Splitter(function, structs).run() for function in kernel.functions)
-    return changed(_Splitter(kernel, structs).run(), functions=functions)
+    waiting = waiting_functions(kernel)
+    functions = tuple(_Splitter(function, structs, waiting).run() for function in kernel.functions)
+    return changed(_Splitter(kernel, structs, waiting).run(), functions=functions)
+
+
+def row_struct(count: int) -> str:
+    """The helper that is the type of a row."""
+    return f"Vector{count}"
+
+
+def row_fields(count: int) -> Fields:
+    """What C calls the elements of a row."""
+    return tuple(f"x{at}" for at in range(count))
 
 
 # --- results ----------------------------------------------------------------------------------------------------------
@@ -82,23 +98,42 @@ def _names(value: Expr | None) -> tuple[str, ...]:
 
 
 class _Splitter:
-    """Splits the tuples of one kernel or device function."""
+    """Splits the tuples of one kernel or device function; `waiting` are the functions in which threads wait."""
 
-    def __init__(self, kernel: Kernel, structs: Mapping[str, Struct]) -> None:
+    def __init__(self, kernel: Kernel, structs: Mapping[str, Struct], waiting: frozenset[str]) -> None:
         self.kernel = kernel
         self.structs = structs
+        self.waiting = waiting
         self.taken = {name for name, _ in kernel.locals} | {p.name for p in kernel.parameters} | set(kernel.dims)
         self.taken |= {index.name for index in kernel.indices}
         self.types: dict[str, ValueType] = {}
-        self.holders: dict[str, str] = {}  # locals that hold a result as it is, and the function that made it
+        self.holders: dict[str, Fields] = {}  # locals that hold a result or a row as it is, and its fields
         self.parts: dict[str, tuple[Name, ...]] = {}  # the others
         for name, type_ in kernel.locals:
             if not isinstance(type_, TupleType):
                 self.types[name] = type_
-            elif function := _held(kernel.body, name, type_):
-                self.types[name], self.holders[name] = type_, function
+            elif fields := self.held(name, type_):
+                self.types[name], self.holders[name] = type_, fields
             else:
                 self.parts[name] = tuple(self.local(f"{name}_{at}", item) for at, item in enumerate(type_.items))
+
+    def held(self, name: str, type_: TupleType) -> Fields:
+        """The fields of what the local `name` holds: assigned in one place, in the block where it is read, and before
+        threads wait for each other, since the CPU keeps only numbers for each thread.
+        """
+        body = self.kernel.body
+        match [stmt for stmt in statements(body) if isinstance(stmt, Assign) and stmt.name == name]:
+            case [Assign(value=Invoke() | Load() | Select() as value) as only] if value.type == type_:
+                block = next(block for block in _all_blocks(body) if any(stmt is only for stmt in block))
+                held = _reads(block, name) == _reads(body, name) and not self.waits(_from_to(block, only, name))
+                return self.fields(value) if held else ()
+            case _:
+                return ()
+
+    def waits(self, block: Block) -> bool:
+        """True where threads wait for each other in `block`, or in a function that it calls."""
+        calls = (node for node in all_expressions(block) if isinstance(node, Invoke))
+        return waits(block) or any(call.function in self.waiting for call in calls)
 
     def run(self) -> Kernel:
         body = self.without_unread(rebuild_block(self.kernel.body, self.expression, self.statement))
@@ -134,15 +169,24 @@ class _Splitter:
         match expr:
             case Item(value=Name(id=name), at=at) if name in self.parts:
                 return replace(self.parts[name][at], span=expr.span)
-            case Item(value=Name(id=name)) if name in self.holders:
-                return self.with_field(expr, self.holders[name])
-            case Item(value=Invoke(function=function)):
-                return self.with_field(expr, function)
+            case Item(value=value, at=at) if fields := self.fields(value):
+                return replace(expr, field=fields[at])
             case _:
                 return expr
 
-    def with_field(self, item: Item, function: str) -> Item:
-        return replace(item, field=self.structs[function].fields[item.at])
+    def fields(self, value: Expr) -> Fields:
+        """What C calls the items of `value`, which is in one struct; nothing where it is none."""
+        match value:
+            case Name(id=name):
+                return self.holders.get(name, ())
+            case Invoke(function=function, type=TupleType()):
+                return self.structs[function].fields
+            case Load(type=TupleType(items=items)):
+                return row_fields(len(items))
+            case Select(then=then, type=TupleType()):
+                return self.fields(then)
+            case _:
+                return ()
 
     def statement(self, stmt: Stmt) -> Block:
         before: list[Stmt] = []
@@ -151,6 +195,11 @@ class _Splitter:
                 done = [*self.assign(self.parts[name], self.items(value, before), before, stmt.span)]
             case Return(value=Invoke(function=function, type=TupleType() as type_)) if self.returns(function, type_):
                 return (stmt,)
+            case Store(value=value) if isinstance(value.type, TupleType):
+                if self.fields(value) == row_fields(len(value.type.items)):
+                    return (stmt,)
+                items = tuple(self.items(value, before))
+                done = [replace(stmt, value=Tuple(items, value.span, value.type), trivia=BARE)]
             case Return(value=value) if value is not None and isinstance(value.type, TupleType):
                 items = tuple(self.items(value, before))
                 done = [replace(stmt, value=Tuple(items, value.span, value.type), trivia=BARE)]
@@ -173,14 +222,16 @@ class _Splitter:
             case Convert(value=inner, type=TupleType(items=types)):
                 pairs = zip(self.items(inner, before), types, strict=True)
                 return [item if item.type == type_ else Convert(item, type_, value.span) for item, type_ in pairs]
-            case Invoke(function=function, type=TupleType() as type_):
+            case (
+                Invoke(type=TupleType() as type_) | Load(type=TupleType() as type_) | Select(type=TupleType() as type_)
+            ):
                 holder = self.local("result", type_)
-                self.holders[holder.id] = function
+                self.holders[holder.id] = self.fields(value)
                 before.append(Assign(holder.id, value, value.span))
                 return self.items(holder, before)
             case Name(id=name, type=TupleType(items=types)):
-                held = [Item(value, at, value.span, type_) for at, type_ in enumerate(types)]
-                return [self.with_field(item, self.holders[name]) for item in held]
+                fields = self.holders[name]
+                return [Item(value, at, value.span, type_, field=fields[at]) for at, type_ in enumerate(types)]
             case _:
                 raise InternalError("this is no tuple", value.span)
 
@@ -198,20 +249,17 @@ class _Splitter:
             yield Assign(part.id, item, span)
 
 
-def _held(body: Block, name: str, type_: TupleType) -> str | None:
-    """The function whose result the local `name` holds: assigned in one place, in the block where it is read."""
-    match [stmt for stmt in statements(body) if isinstance(stmt, Assign) and stmt.name == name]:
-        case [Assign(value=Invoke(function=function, type=found)) as only] if found == type_:
-            block = next(block for block in _all_blocks(body) if any(stmt is only for stmt in block))
-            return function if _reads(block, name) == _reads(body, name) else None
-        case _:
-            return None
-
-
 def _all_blocks(body: Block) -> Iterator[Block]:
     yield body
     for stmt in statements(body):
         yield from blocks(stmt)
+
+
+def _from_to(block: Block, first: Stmt, name: str) -> Block:
+    """`block` from `first`, exclusive, to the last statement that reads `name`."""
+    start = next(place for place, stmt in enumerate(block) if stmt is first) + 1
+    last = max((place for place, stmt in enumerate(block) if _reads((stmt,), name)), default=start)
+    return block[start : last + 1]
 
 
 def _reads(block: Block, name: str) -> int:

@@ -77,8 +77,10 @@ class ExpressionTyper(CallTyper):
             case LaunchIndex() | Extent():
                 return expr
             case Load(array=array, indices=indices):
-                element = self.kernel.array_type(array).element
-                return changed(expr, indices=self.indices(array, indices), type=element)
+                type_: ValueType = self.kernel.array_type(array).element
+                if len(indices) == 1 and (row := self.row_type(array)) is not None:
+                    type_ = row
+                return changed(expr, indices=self.indices(array, indices), type=type_)
             case Atomic():
                 return self.atomic(expr)
             case Unary():
@@ -114,12 +116,17 @@ class ExpressionTyper(CallTyper):
                 return expr
             case Tuple(items=items):
                 typed = tuple(map(self.expr, items))
-                type_ = TupleType(tuple(map(scalar, typed))) if all(map(known, typed)) else UNKNOWN
-                return changed(expr, items=typed, type=type_)
+                whole = TupleType(tuple(map(scalar, typed))) if all(map(known, typed)) else UNKNOWN
+                return changed(expr, items=typed, type=whole)
             case Item():
                 return self.item(expr)
             case _:
                 assert_never(expr)
+
+    def row_type(self, array: str) -> TupleType | None:
+        """The type of a row of `array`, where it is a view in rows."""
+        row = self.kernel.row(array)
+        return TupleType((self.kernel.array_type(array).element,) * row) if row else None
 
     def atomic(self, expr: Atomic) -> Expr:
         """An atomic operation, with values of the element's type."""
@@ -156,7 +163,7 @@ class ExpressionTyper(CallTyper):
 
     def indices(self, array: str, indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
         typed = tuple(self.integer(self.expr(index), "an index") for index in indices)
-        for axis, (index, extent) in enumerate(zip(typed, self.kernel.array_type(array).dims, strict=True)):
+        for axis, (index, extent) in enumerate(zip(typed, self.kernel.array_type(array).dims, strict=False)):
             match index, extent:
                 case Constant(value=at), Constant(value=size) if not -size <= at < size:
                     plural = "element" if size == 1 else "elements"

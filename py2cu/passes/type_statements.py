@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from py2cu.dtypes import Kind
-from py2cu.ir.nodes import Atomic, Expr
+from py2cu.ir.nodes import Atomic, Expr, Tuple
 from py2cu.ir.statements import (
     Assert,
     Assign,
@@ -24,7 +24,7 @@ from py2cu.ir.statements import (
     Sync,
     While,
 )
-from py2cu.ir.types import PY_FLOAT, PY_INT, ElementType, ScalarType, TupleType, is_complex, kind_of
+from py2cu.ir.types import PY_FLOAT, PY_INT, UNKNOWN, ElementType, ScalarType, TupleType, is_complex, kind_of
 from py2cu.ir.visit import blocks, changed
 from py2cu.passes.infer_locals import RETURN
 from py2cu.passes.meet_types import known, scalar
@@ -44,6 +44,8 @@ class StatementTyper(ExpressionTyper):
                 typed = self.whole(value)
                 # A local without a type is only assigned from names that were refused.
                 return changed(stmt, value=self.whole_as(typed, self.types[name])) if name in self.types else stmt
+            case Store(array=array, indices=(row,)) if (type_ := self.row_type(array)) is not None:
+                return changed(stmt, indices=self.indices(array, (row,)), value=self.stored_row(stmt, type_))
             case Store(array=array, indices=indices, value=value):
                 element = ElementType(self.kernel.array_type(array).dtype)
                 stored = self.stored(self.expr(value), element)
@@ -75,6 +77,19 @@ class StatementTyper(ExpressionTyper):
             case _:
                 assert not blocks(stmt)
                 return stmt
+
+    def stored_row(self, stmt: Store, row: TupleType) -> Expr:
+        """What is stored at once: as many numbers as a row has, each stored into an element, or another row like it."""
+        before = len(self.reporter.found)
+        value, count = self.whole(stmt.value), len(row.items)
+        element = ElementType(self.kernel.array_type(stmt.array).dtype)
+        if isinstance(value, Tuple) and len(value.items) == count:
+            return changed(value, items=tuple(self.stored(item, element) for item in value.items), type=row)
+        if value.type not in (row, UNKNOWN) and len(self.reporter.found) == before:
+            message = f"a row of `{stmt.array}` is {count} elements of {element}, and this is {value.type}"
+            hint = f"`{stmt.array}[i] = {', '.join('abcdefghijklmnop'[:count])}`, each of them a number"
+            self.error("P410", message, stmt.value.span, hint)
+        return value
 
     def counter(self, var: str) -> ScalarType:
         """The type of a loop's variable; one that is a tuple elsewhere was refused."""

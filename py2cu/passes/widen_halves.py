@@ -33,7 +33,7 @@ def widen_halves(kernel: Kernel, reporter: Reporter) -> Kernel:
     """
     body = rebuild_block(kernel.body, _widen)
     uses_helper = any(isinstance(node, Call) and node.function == WIDENED for node in all_expressions(body))
-    return changed(kernel, body=body, helpers=(WIDENED,) if uses_helper else ())
+    return changed(kernel, body=body, helpers=(*kernel.helpers, *((WIDENED,) if uses_helper else ())))
 
 
 def _widen(expr: Expr) -> Expr:

@@ -22,6 +22,8 @@ from py2cu.runtime.python_integers import Integer
 if TYPE_CHECKING:
     import torch
 
+    from py2cu.runtime.rows import Rows
+
 
 class Write(NamedTuple):
     """The last store to one element. `real` is the float that was stored into an integer array."""
@@ -90,6 +92,18 @@ class ArrayView:
 
     def __setitem__(self, index: Any, value: Any) -> None:
         self.store(self._position(index), value, sys._getframe(1))
+
+    def view(self, rows: int, row: int) -> Rows:
+        """`x.view(-1, 4)`: the elements of a one-dimensional array in rows.
+
+        Raises:
+            RuntimeError: elements would be left over.
+        """
+        from py2cu.runtime.rows import Rows  # which imports this module
+
+        if rows != -1 or not self._length == len(self):
+            raise TypeError(f"`{self.name}` of one dimension is viewed as `{self.name}.view(-1, {row})`")
+        return Rows(self, int(row))
 
     def locate(self, index: Any) -> tuple[ArrayView, int]:
         """The array and the flat position that `index` means."""

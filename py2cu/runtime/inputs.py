@@ -17,6 +17,7 @@ import torch
 
 from py2cu.dtypes import DType, Kind
 from py2cu.ir.extents import Name, Parameter, Role
+from py2cu.ir.nodes import Expr
 from py2cu.ir.signature import Signature, evaluate
 from py2cu.ir.types import ArrayType, ElementType, PythonType
 from py2cu.ir.visit import names_in
@@ -154,10 +155,9 @@ def grow(signature: Signature, case: Case, error: BaseException | None, seed: in
     """
     if not isinstance(error, OutOfRange) or not 0 <= error.index < GROWTH_LIMIT:
         return None
-    if error.array not in {parameter.name for parameter in signature.arrays}:  # one that the kernel makes
+    type_ = next((p.type for p in signature.arrays if p.name == error.array), None)
+    if not isinstance(type_, ArrayType):  # one that the kernel makes
         return None
-    type_ = signature.parameter(error.array).type
-    assert isinstance(type_, ArrayType)
     dim = type_.dims[error.axis]
     if not isinstance(dim, Name) or dim.id in {**_axis_of(signature), **signature.constexprs}:
         return None
@@ -204,7 +204,21 @@ def choose_sizes(signature: Signature, place: int, number: int = 0) -> dict[str,
         else:  # threads that wait for each other go through it in steps of a block
             choices = axis_sizes(shape[0]) if signature.has_barrier else INNER_SIZES
         sizes[name] = choices[(place + ordinal) % len(choices)]
-    return known | _shrink(signature, sizes, known)
+    sizes = _shrink(signature, sizes, known)
+    rows = _rows_of(signature)
+    return known | {name: size * rows.get(name, 1) for name, size in sizes.items()}
+
+
+def _rows_of(signature: Signature) -> dict[str, int]:
+    """What dimensions are multiples of, since arrays are viewed in rows."""
+    extents = [(name, row) for array, row in signature.rows for name in names_in(_extent(signature, array))]
+    return dict(sorted(extents, key=lambda extent: extent[1]))  # the longest, where there are several
+
+
+def _extent(signature: Signature, array: str) -> Expr:
+    type_ = signature.parameter(array).type
+    assert isinstance(type_, ArrayType)
+    return type_.dims[0]
 
 
 def choose_constexprs(signature: Signature, number: int) -> dict[str, int]:

@@ -68,9 +68,9 @@ def used_names(kernel: Kernel) -> set[str]:
 
 
 def used_arrays(kernel: Kernel) -> set[str]:
-    """The arrays that the body reads or writes."""
-    loaded = {node.array for node in all_expressions(kernel.body) if isinstance(node, Load | Atomic)}
-    return loaded | {stmt.array for stmt in statements(kernel.body) if isinstance(stmt, Store)}
+    """The arrays that the body reads or writes, by itself or through a view."""
+    loaded = {kernel.shown(node.array) for node in all_expressions(kernel.body) if isinstance(node, Load | Atomic)}
+    return loaded | {kernel.shown(stmt.array) for stmt in statements(kernel.body) if isinstance(stmt, Store)}
 
 
 def arguments(kernel: Kernel) -> tuple[tuple[str, Type, Parameter | None], ...]:

@@ -16,8 +16,9 @@ from py2cu.ir.kernel import Family, Kernel
 from py2cu.ir.nodes import Expr
 from py2cu.ir.printer import print_expr
 from py2cu.ir.signature import Dim, Signature, divisors, find_dims, signature_of
+from py2cu.ir.statements import Reserve
 from py2cu.ir.types import PY_INT, ArrayType, ElementType, PythonType, is_complex
-from py2cu.ir.visit import rebuild
+from py2cu.ir.visit import rebuild, statements
 from py2cu.ir.waiting import syncs_grid
 from py2cu.targets.arguments import arguments
 from py2cu.targets.c_types import qualified
@@ -50,6 +51,8 @@ class ArrayView:
     extents: tuple[tuple[int, str, str], ...]  # axis, the extent's C++ text, its annotation
     sizes: str  # every extent, for an allocation
     fill: str  # the value an allocated one starts with
+    row: int  # how many elements it has a multiple of; 0 where it may have any number
+    is_aligned: bool  # so many of them are loaded or stored at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,7 +316,15 @@ def _array(family: Family, parameter: Parameter, dims: dict[str, Dim], tellers: 
         extents=extents,
         sizes=", ".join(dim_text(dim, kernel) for dim in type_.dims),
         fill=str(dict(kernel.inits).get(parameter.name, "")),
+        row=kernel.rows.get(parameter.name, 0),
+        is_aligned=parameter.name in _accessed_in_rows(family),
     )
+
+
+def _accessed_in_rows(family: Family) -> set[str]:
+    """The arrays to whose rows a kernel has pointers."""
+    stmts = ((kernel, stmt) for kernel in family for stmt in statements(kernel.body) if isinstance(stmt, Reserve))
+    return {kernel.shown(stmt.array) for kernel, stmt in stmts if kernel.row(stmt.array)}
 
 
 def dim_text(dim: Expr, kernel: Kernel) -> str:

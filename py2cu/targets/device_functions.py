@@ -58,7 +58,8 @@ def spell_functions(kernel: Kernel, dialect: Dialect) -> tuple[tuple[FunctionVie
         before, views = dict(callees), []
         for function in kernel.functions:
             view = _spell_function(function, dialect, callees, is_ringed=function.key in ringed)
-            callees[function.key] = Callee(function, f"<{', '.join(view.template)}>" if view.template else "")
+            arguments = f"<{', '.join(view.template)}>" if view.template else ""
+            callees[function.key] = Callee(function, arguments, view.struct.type if view.struct else "")
             views.append(view)
         if callees == before:
             return tuple(views), callees

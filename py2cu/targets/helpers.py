@@ -62,9 +62,21 @@ def _atomic(name: str, what: str, next_: str, function: str = "", word: str = "u
     return text.replace("{next}", next_).replace("{function}", function).replace("{word}", word)
 
 
+def _vector(count: int) -> str:
+    """The struct of a row of so many elements."""
+    return f"""\
+// {count} neighbouring elements, which one instruction loads or stores.
+template <typename T>
+struct alignas({count} * sizeof(T)) Vector{count} {{{{
+    T {", ".join(f"x{at}" for at in range(count))};
+}}}};
+"""
+
+
 _OF_ONE_SIGN: Final = "std::conditional_t<std::is_signed_v<T>, long long, unsigned long long>"
 
 HELPERS: Final[dict[str, str]] = {
+    **{f"Vector{count}": _vector(count) for count in (2, 4, 8, 16)},
     "lane_id": """\
 // The number of this thread in its warp.
 {prefix} int lane_id()

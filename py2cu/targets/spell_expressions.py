@@ -34,6 +34,7 @@ from py2cu.ir.nodes import (
     Unary,
 )
 from py2cu.ir.types import PY_INT, UNKNOWN, ElementType, PythonType, TupleType, Type, Width, is_complex
+from py2cu.passes.split_tuples import row_struct
 from py2cu.targets.c_types import (
     C_RANK,
     COMPLEXES,
@@ -80,6 +81,7 @@ class Callee:
 
     function: Kernel
     template_arguments: str  # "<index_t>"
+    struct: str = ""  # the type of a tuple that it returns
 
 
 class ExpressionSpeller:
@@ -152,6 +154,9 @@ class ExpressionSpeller:
                 return Spelled(f"{a.within(inner)} {op} {b.within(inner)}", PRECEDENCE[op], "bool")
             case BoolOp(op=op, left=left, right=right):
                 return self.junction(op, self.expr(left), self.expr(right))
+            case Select(test=test, then=then, type=TupleType()):  # past the end, where threads wait
+                text = f"{self.expr(test).within(TERNARY + 1)} ? {self.expr(then).text} : {self.struct_text(then)}{{}}"
+                return Spelled(text, TERNARY, "")
             case Select(test=test, then=then, orelse=orelse, type=type_):
                 a, b = self.operands(then, orelse, self.c_type(type_))
                 text = f"{self.expr(test).within(TERNARY + 1)} ? {a.within(TERNARY + 1)} : {b.within(TERNARY + 1)}"
@@ -191,6 +196,20 @@ class ExpressionSpeller:
         values = [self.constant(Constant(value, buffer.span, type_)).text for value in buffer.values]
         shape = [int(extent.value) for extent in buffer.type.dims if isinstance(extent, Constant)]
         return f"{text} = {array_literal(values, shape)}"
+
+    def struct_text(self, value: Expr) -> str:
+        """The type of a tuple that is in one struct: a row, or what a function returns."""
+        match value:
+            case Load(array=array):
+                return self.row_text(array)
+            case Invoke(function=function):
+                return self.callees[function].struct
+            case _:
+                raise AssertionError(f"{value} is in no struct")
+
+    def row_text(self, array: str) -> str:
+        """The type of a row of `array`: `Vector4<float>`."""
+        return f"{row_struct(self.kernel.row(array))}<{self.type_text(self.kernel.array_type(array).element)}>"
 
     def element(self, array: str, indices: tuple[Expr, ...]) -> str:
         """`acc[r][c]`."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, assert_never
 
 from py2cu.ir.complex_numbers import is_made
-from py2cu.ir.extents import Binary, Constant, Name
+from py2cu.ir.extents import Binary, Constant, Name, Role
 from py2cu.ir.kernel import Space
 from py2cu.ir.nodes import BoolOp, Compare, Convert, Expr, Load, Select, Tuple, Unary, unconverted
 from py2cu.ir.statements import (
@@ -89,6 +89,12 @@ class Speller(ExpressionSpeller):
             case Bind(names=names, value=value, is_const=is_const):
                 declared = f"{'const ' if is_const else ''}auto [{', '.join(map(self.name, names))}]"
                 yield Line(f"{pad}{declared} = {self.expr(value).text};")
+            case Store(array=array, indices=indices, value=Tuple(items=items)):
+                element = self.kernel.array_type(array).element
+                braced = self.braced(items, (element,) * len(items))
+                yield Line(f"{pad}{self.element(array, indices)} = {braced};")
+            case Store(array=array, indices=indices, value=value) if isinstance(value.type, TupleType):
+                yield Line(f"{pad}{self.element(array, indices)} = {self.expr(value).text};")
             case Store(array=array, indices=indices, value=value, augmented=augmented):
                 c_type = self.kernel.array_type(array).dtype.c
                 load = Load(array, indices)
@@ -134,7 +140,12 @@ class Speller(ExpressionSpeller):
         buffer = self.kernel.buffer(name)
         assert buffer is not None, name
         element = self.type_text(buffer.type.element)
-        if start is not None:
+        if buffer.row:
+            parameter = self.kernel.parameter(buffer.base)
+            const = "const " if parameter is not None and parameter.role is Role.INPUT else ""
+            shown = f"reinterpret_cast<{const}{self.row_text(name)}*>({self.name(buffer.base)})"
+            yield f"{const}auto* {self.name(name)} = {shown}"
+        elif start is not None:
             place = self.name(buffer.base)
             if start != Constant(0, type=start.type):
                 place = f"{place} + {self.expr(start).within(PRECEDENCE['+'] + 1)}"

@@ -128,6 +128,28 @@ def local_array(w: Writer) -> None:
     return None
 
 
+@statement_of()
+def view_in_rows(w: Writer) -> None:
+    """Of an input of its own, whose row becomes locals, or of an output, where each thread has a row."""
+    if w.indent > 1 or w.is_function:
+        return new_local(w)
+    dtype = w.pick([dtype for dtype in DTYPES if dtype.bits <= 64])
+    row = w.pick([row for row in (2, 4, 8, 16) if row * max(dtype.bits, 8) <= 128])
+    (extent, index), array, view = w.axes[-1], w.fresh("x"), w.fresh("r")
+    found = Array(array, dtype, (f"{row}*{extent}",), (f"{row} * {index}",))
+    is_stored = w.rank == 1 and w.chance(2)
+    if is_stored:
+        w.output(dtype)  # the first one is as large as the launch
+    (w.outputs if is_stored else w.inputs).append(found)
+    w.add(f"{view} = {array}.view(-1, {row})")
+    if is_stored:
+        w.add(f"{view}[{index}] = {', '.join(convertible(w, dtype, 1).text for _ in range(row))}")
+    else:
+        w.add(f"{', '.join(w.declare(Value('', dtype)).text for _ in range(row))} = {view}[{index}]")
+        w.add(f"{w.declare(Value('', dtype)).text} = {view}[{index}, {w.pick(['-1', '0'])}]")
+    return None
+
+
 @statement_of(6)
 def new_local(w: Writer) -> None:
     """Annotated here and there, as what it is."""

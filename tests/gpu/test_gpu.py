@@ -104,6 +104,22 @@ def test_sigmoid_matches_torch(modules):
     torch.testing.assert_close(modules["sigmoid"].sigmoid(x), torch.sigmoid(x))
 
 
+@pytest.mark.parametrize("n", [0, 4, 1020, 1_000_004])
+def test_rows_of_views_match_torch(modules, n):
+    vectors = modules["vectors"]
+    x = torch.randn(n, device=CUDA)
+    assert torch.equal(vectors.scale(x, 3.0), 3 * x)
+    pixels = torch.randint(0, 256, (4 * n,), dtype=torch.uint8, device=CUDA)
+    assert torch.equal(vectors.rgba2grey(pixels).cpu(), vectors.rgba2grey(pixels.cpu()))
+
+
+def test_an_array_that_begins_between_rows_is_refused(modules):
+    x = torch.randn(1025, device=CUDA)
+    with pytest.raises(RuntimeError, match="`x` must begin at a multiple of 16 bytes"):
+        modules["vectors"].scale(x[1:], 3.0)
+    torch.cuda.synchronize()
+
+
 def test_cpu_and_gpu_agree(matmul):
     m, n = torch.randn(40, 30), torch.randn(30, 20)
     torch.testing.assert_close(matmul(m, n), matmul(m.cuda(), n.cuda()).cpu())

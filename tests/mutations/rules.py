@@ -230,11 +230,7 @@ MUTATIONS: Final = (
     *_rule(
         "tuples: the right side first",
         ("if reads & assigned:", "if False:", "cpu:tuples"),
-        (
-            "reads = {*names_in(value), *(node.array for node in walk(value) if isinstance(node, Load))}",
-            "reads = {*names_in(value)}",
-            "cpu:tuples",
-        ),
+        ("reads = {*names_in(value), *map(self.scope.shown, loaded)}", "reads = {*names_in(value)}", "cpu:tuples"),
     ),
     *_rule(
         "min, max, abs, round",
@@ -515,6 +511,7 @@ MUTATIONS: Final = (
         ("reached = acting.get(access.span) or access.place.index", "reached = access.place.index", "kept:atomics"),
         ("return all(own[name] == self.mentions[name] for", "return all(True for", "kept:guards_of_barriers"),
         ("if any(map(self.waits, expressions(stmt))):", "if False:", "kept:warps"),
+        ("and not self.waits(_from_to(block, only, name))", "", "tests/test_cpu_blocks.py"),
     ),
     *_rule(
         "all threads of a block reach its barriers",
@@ -547,5 +544,31 @@ MUTATIONS: Final = (
         ("key=lambda buffer: -buffer.type.dtype.bits)", "key=lambda buffer: 0)", "kept:shared_dynamic"),
         ("start=size_of(before))", "start=None)", "kept:shared_dynamic"),
         ("sum(bytes_of(b) or 0 for b in static)", "0", "tests/unit/test_shared_launches.py"),
+    ),
+    *_rule(
+        "a row of a view is loaded and stored at once",
+        ("return kernel.shown(array) if kernel.row(array) else array,", "return array,", "kept:views_in_rows"),
+        ("if self.fields(value) == row_fields(len(value.type.items)):", "if False:", "kept:views_in_rows"),
+        ("and stmt.array not in accessed:", "and False:", "tests/unit/test_rows.py"),
+        ("if buffer.row_bytes > MAX_BYTES:", "if False:", "refused:views_in_rows"),
+        ("if value.type not in (row, UNKNOWN) and", "if False and", "refused:rows_of_views"),
+        ("row=kernel.rows.get(parameter.name, 0),", "row=0,", "tests/unit/test_rows.py"),
+        ("is_aligned=parameter.name in _accessed_in_rows(family),", "is_aligned=False,", "tests/unit/test_rows.py"),
+    ),
+    *_rule(
+        "a view shows what it is a view of",
+        ("return self.shown(base) if base else name", "return name", "tests/test_cpu_blocks.py"),
+        (
+            "return changed_ | {caller.shown(stmt.array) for",
+            "return changed_ | {stmt.array for",
+            "tests/unit/test_rows.py",
+        ),
+        ("if self.caller.is_own(array):", "if self.caller.buffer(array) is not None:", "kept:views_in_rows"),
+        ("if length % row:", "if False:", "tests/unit/test_rows.py"),
+        (
+            "return PastEndRows(self._array.view(rows, row))",
+            "return self._array.view(rows, row)",
+            "tests/unit/test_rows.py",
+        ),
     ),
 )
