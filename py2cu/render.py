@@ -208,7 +208,8 @@ def _operand(extent: str) -> str:
 
 
 def _is_zero(extent: str) -> str:
-    return f"{extent} == 0" if re.fullmatch(r"[\w *]+", extent) else f"({extent}) == 0"
+    binds_weaker = re.search(r"[?&|^<>=]", extent)
+    return f"({extent}) == 0" if binds_weaker else f"{extent} == 0"
 
 
 def _wrapped_condition(condition: str) -> str:

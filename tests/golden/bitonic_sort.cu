@@ -86,7 +86,7 @@ cudaError_t compare_pairs_launch(
 
 cudaError_t compare_pairs_launch(float* x, int64_t run, int64_t distance, int64_t n, cudaStream_t stream)
 {
-    if ((n / 2) == 0) return cudaSuccess;
+    if (n / 2 == 0) return cudaSuccess;
     const dim3 block(256);
     const dim3 grid((n / 2 + block.x - 1) / block.x);
     return compare_pairs_launch(x, run, distance, n, grid, block, stream);

@@ -30,7 +30,7 @@ cudaError_t histogram_launch(
 
 cudaError_t histogram_launch(const uint8_t* x, int32_t* counts, int64_t n, cudaStream_t stream)
 {
-    if (((n + 15) / 16) == 0) return cudaSuccess;
+    if ((n + 15) / 16 == 0) return cudaSuccess;
     const dim3 block(256);
     const dim3 grid(((n + 15) / 16 + block.x - 1) / block.x);
     return histogram_launch(x, counts, n, grid, block, stream);

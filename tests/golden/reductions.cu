@@ -85,7 +85,7 @@ cudaError_t warp_sums_launch(const float* x, float* out, int64_t n, dim3 grid, d
 
 cudaError_t warp_sums_launch(const float* x, float* out, int64_t n, cudaStream_t stream)
 {
-    if (((n + 15) / 16) == 0) return cudaSuccess;
+    if ((n + 15) / 16 == 0) return cudaSuccess;
     const dim3 block(256);
     const dim3 grid(((n + 15) / 16 + block.x - 1) / block.x);
     return warp_sums_launch(x, out, n, grid, block, stream);

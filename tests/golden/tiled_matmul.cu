@@ -245,7 +245,7 @@ cudaError_t matmul_registers_launch(
 cudaError_t matmul_registers_launch(
     const float* m, const float* n, float* out, int64_t h, int64_t w, int64_t k, cudaStream_t stream)
 {
-    if (((h + 3) / 4) == 0 || ((w + 3) / 4) == 0) return cudaSuccess;
+    if ((h + 3) / 4 == 0 || (w + 3) / 4 == 0) return cudaSuccess;
     const dim3 block(16, 16);
     const dim3 grid(((w + 3) / 4 + block.x - 1) / block.x, ((h + 3) / 4 + block.y - 1) / block.y);
     return matmul_registers_launch(m, n, out, h, w, k, grid, block, stream);

@@ -49,7 +49,7 @@ template cudaError_t transpose_launch<__nv_bfloat16>(
 template <typename T>
 cudaError_t transpose_launch(const T* x, T* out, int64_t h, int64_t w, cudaStream_t stream)
 {
-    if (((h + 3) / 4) == 0 || w == 0) return cudaSuccess;
+    if ((h + 3) / 4 == 0 || w == 0) return cudaSuccess;
     const dim3 block(32, 8);
     const dim3 grid((w + block.x - 1) / block.x, ((h + 3) / 4 + block.y - 1) / block.y);
     return transpose_launch(x, out, h, w, grid, block, stream);

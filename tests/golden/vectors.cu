@@ -39,7 +39,7 @@ cudaError_t scale_launch(
 
 cudaError_t scale_launch(const float* x, double factor, float* out, int64_t n, cudaStream_t stream)
 {
-    if ((n / 4) == 0) return cudaSuccess;
+    if (n / 4 == 0) return cudaSuccess;
     const dim3 block(256);
     const dim3 grid((n / 4 + block.x - 1) / block.x);
     return scale_launch(x, factor, out, n, grid, block, stream);
@@ -68,7 +68,7 @@ cudaError_t halve_launch(__nv_bfloat16* x, int64_t n, dim3 grid, dim3 block, cud
 
 cudaError_t halve_launch(__nv_bfloat16* x, int64_t n, cudaStream_t stream)
 {
-    if ((n / 8) == 0) return cudaSuccess;
+    if (n / 8 == 0) return cudaSuccess;
     const dim3 block(256);
     const dim3 grid((n / 8 + block.x - 1) / block.x);
     return halve_launch(x, n, grid, block, stream);
