@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 
 import libcst as cst
 
+from py2cu.builtins.threads import LANE
 from py2cu.diagnostics import Reporter
 from py2cu.frontend.annotations import AnnotationReader, ConstexprAnnotation, IndexAnnotation
 from py2cu.frontend.buffers import BufferReader
@@ -36,7 +37,7 @@ from py2cu.ir.extents import (
     is_constexpr_value,
 )
 from py2cu.ir.kernel import Buffer, Kernel, Space
-from py2cu.ir.nodes import Expr, LaunchIndex
+from py2cu.ir.nodes import Atomic, Call, Expr, LaunchIndex
 from py2cu.ir.signature import evaluate
 from py2cu.ir.statements import Reserve
 from py2cu.ir.types import PY_BOOL, PY_INT, ArrayType, PythonType
@@ -90,10 +91,10 @@ class _KernelReader:
         block = given + reader.read_suite(function.body)
         size = self._size(options, parameters, annotations)
         bodies = (block, *(device_function.body for device_function in functions.found))
-        uses_launch = any(isinstance(node, LaunchIndex) for body in bodies for node in all_expressions(body))
+        sees_threads = any(_tells_threads_apart(node) for body in bodies for node in all_expressions(body))
         if function.asynchronous is not None:
             self._error("P103", "a kernel is a plain function, not `async`", function.name, "leave `async` out")
-        if not parameters.indices and not parameters.launch and not uses_launch and not parameters.broken:
+        if not parameters.indices and not parameters.launch and not sees_threads and not parameters.broken:
             self._error(
                 "P402", f"`{function.name.value}` sees no thread: all of them would do the same", function.name,
                 'make the first parameter an element index, `i: Index["n"]`, or import `blockIdx`, `blockDim`, '
@@ -359,3 +360,8 @@ def _subscripts(node: cst.CSTNode) -> Iterator[cst.Subscript]:
         yield node
     for child in node.children:
         yield from _subscripts(child)
+
+
+def _tells_threads_apart(node: Expr) -> bool:
+    """True for what is another number in each thread: its place, or what an atomic operation finds."""
+    return isinstance(node, LaunchIndex | Atomic) or (isinstance(node, Call) and node.function == LANE)
