@@ -123,7 +123,7 @@ def test_a_grid_that_does_not_fit_is_refused():
 
 
 def test_check_agrees():
-    x = torch.arange(1000, dtype=torch.int32)
+    x = torch.arange(1000, dtype=torch.int32, device=CUDA)
     report = shift.check(x, 2)
     assert report.device == "cuda"
     assert report.ok, str(report)
