@@ -308,7 +308,9 @@ class ExpressionSpeller:
             c_type == "int" and value.c_type == "int64_t" and self.dialect.launch_type == "int64_t"
         ):
             return value
-        if isinstance(type_, PythonType) and value.c_type not in FLOATS | COMPLEXES:
+        # Of a template argument, `T(int64_t(both))` looks like a function's type to gcc
+        is_plain = value.c_type not in FLOATS | COMPLEXES and value.text not in self.kernel.constexprs
+        if isinstance(type_, PythonType) and is_plain:
             return Spelled(functional_cast(value.text, c_type), PRIMARY, c_type)
         return Spelled(f"static_cast<{self.type_text(type_)}>({value.text})", PRIMARY, c_type)
 
