@@ -277,6 +277,36 @@ def match_any_sync(mask: int, value: Any) -> int:
     raise _outside("match_any_sync")
 
 
+def reduce_add_sync(mask: int, value: Any) -> Any:
+    """The sum of the lanes' values, int32 or uint32; it wraps."""
+    raise _outside("reduce_add_sync")
+
+
+def reduce_min_sync(mask: int, value: Any) -> Any:
+    """The least of the lanes' values, int32 or uint32."""
+    raise _outside("reduce_min_sync")
+
+
+def reduce_max_sync(mask: int, value: Any) -> Any:
+    """The greatest of the lanes' values, int32 or uint32."""
+    raise _outside("reduce_max_sync")
+
+
+def reduce_and_sync(mask: int, value: Any) -> Any:
+    """The bits that all values of the lanes have, int32 or uint32."""
+    raise _outside("reduce_and_sync")
+
+
+def reduce_or_sync(mask: int, value: Any) -> Any:
+    """The bits that some value of the lanes has, int32 or uint32."""
+    raise _outside("reduce_or_sync")
+
+
+def reduce_xor_sync(mask: int, value: Any) -> Any:
+    """The bits that an odd number of the lanes' values have, int32 or uint32."""
+    raise _outside("reduce_xor_sync")
+
+
 def activemask() -> int:
     """A bit for each lane that runs with this one."""
     raise _outside("activemask")

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Final, TypeGuard
 
 from py2cu.builtins import ROWS, Rule
+from py2cu.builtins.threads import LANE_HELPER
 from py2cu.diagnostics import Related, Reporter
 from py2cu.ir.calls import functions_that
 from py2cu.ir.extents import Name, Role
@@ -25,7 +26,7 @@ from py2cu.ir.visit import all_expressions, children, expressions, statements
 from py2cu.ir.waiting import BLOCK_VOTES, is_barrier
 from py2cu.source import Span
 
-_OF_LANES: Final = (Rule.SHUFFLE, Rule.VOTE, Rule.MATCH)
+_OF_LANES: Final = (Rule.SHUFFLE, Rule.VOTE, Rule.MATCH, Rule.REDUCE)
 
 
 def check_barriers(kernel: Kernel, reporter: Reporter) -> Kernel:
@@ -78,6 +79,8 @@ class _Varying:
                 return True
             case Call(function=function) if function in BLOCK_VOTES:
                 return False
+            case Call(function=function) if function == LANE_HELPER:
+                return True
             case Call(function=function) if function in ROWS and ROWS[function].rule in _OF_LANES:
                 return True
             case _:

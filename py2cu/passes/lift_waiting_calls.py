@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import chain, count
 
+from py2cu.builtins.threads import LANE_HELPER
 from py2cu.ir.calls import functions_that, in_rings
 from py2cu.ir.extents import Constant, Name
 from py2cu.ir.kernel import Buffer, Kernel, Space
@@ -35,7 +36,6 @@ from py2cu.ir.visit import (
 from py2cu.ir.waiting import is_waiting_call, needs_block, waits
 
 ACTIVE_MASK = "py2cu.activemask"
-LANE = "lane_id"  # the helper
 
 
 class CannotSplit(Exception):
@@ -67,7 +67,9 @@ def runs_in_blocks(kernel: Kernel) -> bool:
 
 def knows_its_place(block: Block) -> bool:
     """True where a thread asks which lane it is, or which others are active."""
-    return any(isinstance(node, Call) and node.function in (LANE, ACTIVE_MASK) for node in all_expressions(block))
+    return any(
+        isinstance(node, Call) and node.function in (LANE_HELPER, ACTIVE_MASK) for node in all_expressions(block)
+    )
 
 
 def lift_waiting_calls(kernel: Kernel) -> Kernel:

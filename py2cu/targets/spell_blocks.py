@@ -15,12 +15,11 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from py2cu.builtins import Builtin, Rule
-from py2cu.builtins.threads import WARP_SIZE
+from py2cu.builtins.threads import LANE_HELPER, WARP_SIZE
 from py2cu.ir.extents import Name
 from py2cu.ir.kernel import Kernel, Space
 from py2cu.ir.nodes import Call, Expr
 from py2cu.ir.statements import Block, EachThread, Stmt
-from py2cu.passes.lift_waiting_calls import LANE
 from py2cu.targets.spell_expressions import Callee, Dialect
 from py2cu.targets.spell_statements import Line, Speller
 from py2cu.targets.spelled import PRECEDENCE, PRIMARY, Spelled
@@ -68,18 +67,19 @@ class BlockSpeller(Speller):
                 yield from super().spell_statement(stmt, depth)
 
     def call(self, expr: Call) -> Spelled:
-        if expr.function == LANE:
+        if expr.function == LANE_HELPER:
             return Spelled(f"{self.number} % {WARP_SIZE}", PRECEDENCE["%"], "int64_t")
         return super().call(expr)
 
     def together(self, expr: Call, row: Builtin) -> Spelled:
-        """`shfl_down_sync(said, thread, blockDim, 16)`: votes and shuffles look up what other threads have said."""
+        """`shfl_down_sync(said, thread, blockDim, 16)`: each looks up what other threads have said."""
         mask, said, *rest = expr.args
         assert isinstance(said, Name), said
         others = [self.expr(each).text for each in rest] if row.rule is Rule.SHUFFLE else [self.mask(mask)]
         name = row.key.rpartition(".")[2]
         args = [super().name(said.id), self.number, "blockDim", *others]
-        c_type = self.c_type(said.type) if row.rule is Rule.SHUFFLE else "bool" if row.result == "bool" else "uint32_t"
+        tells_values = row.rule in (Rule.SHUFFLE, Rule.REDUCE)
+        c_type = self.c_type(said.type) if tells_values else "bool" if row.result == "bool" else "uint32_t"
         return Spelled(f"{name}({', '.join(args)})", PRIMARY, c_type)
 
     def each_thread(self, stmt: EachThread, body: Block, depth: int) -> Iterator[Line]:

@@ -49,7 +49,7 @@ from py2cu.targets.helpers import takes_one_type
 from py2cu.targets.literals import array_literal, float_literal, generic_literal, integer_literal, is_whole_literal
 from py2cu.targets.spelled import PRECEDENCE, PRIMARY, TERNARY, UNARY, Spelled, functional_cast
 
-_TOGETHER: Final = (Rule.SHUFFLE, Rule.VOTE, Rule.MATCH)
+_TOGETHER: Final = (Rule.SHUFFLE, Rule.VOTE, Rule.MATCH, Rule.REDUCE)
 _JUNCTION: Final = {"and": "&&", "or": "||"}
 
 
@@ -326,6 +326,8 @@ class ExpressionSpeller:
 
     def together(self, expr: Call, row: Builtin) -> Spelled:
         """`__shfl_down_sync(0xFFFFFFFF, v, 16)`; masks are unsigned, votes are ints."""
+        if row.rule is Rule.REDUCE:
+            return self.reduction(expr, row)
         args = [
             self.mask(arg) if place == 0 and len(expr.args) > 1 else self.expr(arg).text
             for place, arg in enumerate(expr.args)
@@ -334,6 +336,12 @@ class ExpressionSpeller:
         c_type = "int" if row.result == "bool" else "unsigned"
         c_type = c_type if value is None else arithmetic_type(self.expr(value).c_type)
         return Spelled(f"__{row.key.rpartition('.')[2]}({', '.join(args)})", PRIMARY, c_type)
+
+    def reduction(self, expr: Call, row: Builtin) -> Spelled:
+        """`reduce_add_sync(0xFFFFFFFF, v)`: a helper, and so a template of the value's type."""
+        mask, value = expr.args
+        text = f"{row.helper}({self.mask(mask)}, {self.exactly(value, expr.type)})"
+        return Spelled(text, PRIMARY, self.c_type(expr.type))
 
     def mask(self, mask: Expr) -> str:
         """A constant mask in the digits that show its lanes."""

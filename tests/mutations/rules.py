@@ -508,6 +508,14 @@ MUTATIONS: Final = (
         ("self.check_expression(right, parted or self.condition(left))", "pass", "refused:votes"),
     ),
     *_rule(
+        "a warp's reductions are CUDA's",
+        ("if value.type not in (ElementType(I32), ElementType(U32)):", "if False:", "refused:warp_reductions"),
+        ("if (mask >> lane & 1 && warp.first + lane != thread)", "if (mask >> lane & 1)", "cpu:warp_reductions"),
+        ("if function == LANE_HELPER:", "if False:", "cpu:warp_reductions"),
+        ("if row.rule is Rule.REDUCE:  # which", "if False:  # which", "kept:warp_reductions"),
+        ("unsigned lanes = __ballot_sync(mask, true);", "unsigned lanes = mask;", "kept:warp_reductions"),
+    ),
+    *_rule(
         "shared arrays lie apart and aligned",
         ("key=lambda buffer: -buffer.type.dtype.bits)", "key=lambda buffer: 0)", "kept:shared_dynamic"),
         ("start=size_of(before))", "start=None)", "kept:shared_dynamic"),
