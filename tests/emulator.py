@@ -17,6 +17,7 @@ from py2cu.translation import Artifacts, TargetName, Text, Translation
 WORDS = """
 #include <functional>
 #define __global__ static
+#define __launch_bounds__(...)
 #define __device__ static
 #define __constant__ static
 namespace emulated {

@@ -103,6 +103,7 @@ class Kernel:
     strided: bool
     body: Block
     span: Span = place()
+    launch_bounds: tuple[int, ...] = ()  # the most threads of a block, the least blocks of a multiprocessor
     annotated: tuple[Annotation, ...] = ()
     buffers: tuple[Buffer, ...] = ()
     locals: tuple[tuple[str, ValueType], ...] = ()  # set by infer_types

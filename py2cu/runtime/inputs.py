@@ -20,7 +20,7 @@ from py2cu.ir.extents import Name, Parameter, Role
 from py2cu.ir.signature import Signature, evaluate
 from py2cu.ir.types import ArrayType, ElementType, PythonType
 from py2cu.ir.visit import names_in
-from py2cu.options import Values, is_launchable
+from py2cu.options import MAX_THREADS, Values, is_launchable
 from py2cu.runtime.arrays import OutOfRange
 from py2cu.runtime.fences import as_bits, poison
 from py2cu.runtime.simulate import bind_dims
@@ -219,7 +219,8 @@ def small_values(signature: Signature) -> Values:
 
     def is_fine(value: int) -> bool:
         sizes = most | dict.fromkeys(lacking, value)
-        return is_launchable(tuple(evaluate(extent, sizes) for extent in signature.block))
+        shape = tuple(evaluate(extent, sizes) for extent in signature.block)
+        return is_launchable(shape) and math.prod(shape) <= min((MAX_THREADS, *signature.launch_bounds[:1]))
 
     # Instances are compiled for every combination: of many, few values each.
     return {name: tuple(value for value in SMALL_VALUES[:: len(lacking)] if is_fine(value)) for name in lacking}

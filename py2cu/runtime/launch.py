@@ -6,6 +6,7 @@ In: a `Signature` and the values of its dimensions, or an explicit grid and bloc
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -36,9 +37,17 @@ def plan_launch(
     grid: int | tuple[int, ...] | None = None,
     block: int | tuple[int, ...] | None = None,
 ) -> Launch:
-    """Grid and block of a call: as given, else the ceiling of size by block; a size of 0 gives an empty grid."""
+    """Grid and block of a call: as given, else the ceiling of size by block; a size of 0 gives an empty grid.
+
+    Raises:
+        ValueError: nothing says how large the grid is, or the block is larger than the kernel's launch bounds.
+    """
     own = tuple(evaluate(extent, dims) for extent in signature.block)
     shape = _triple(own if block is None else block)
+    threads = math.prod(shape)
+    if signature.launch_bounds and threads > signature.launch_bounds[0]:
+        most = signature.launch_bounds[0]
+        raise ValueError(f"`{signature.name}` is for blocks of at most {most} threads, got {threads}")
     if grid is not None:
         return Launch(_triple(grid), shape)
     sizes = _sizes(signature, dims)

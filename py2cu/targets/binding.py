@@ -17,6 +17,7 @@ from py2cu.ir.printer import print_expr
 from py2cu.ir.signature import Dim, Signature, divisors, find_dims, signature_of
 from py2cu.ir.types import PY_INT, ArrayType, ElementType, PythonType, is_complex
 from py2cu.ir.visit import rebuild
+from py2cu.options import MAX_THREADS
 from py2cu.targets.arguments import arguments
 from py2cu.targets.c_types import qualified
 from py2cu.targets.schemas import operators
@@ -116,6 +117,12 @@ class BindingView:
     returns: str
     first: str  # the array whose device is the call's
     first_user_name: str
+    launch_bounds: tuple[int, ...]
+
+    @property
+    def most_threads(self) -> int:
+        """How many threads a block may have."""
+        return self.launch_bounds[0] if self.launch_bounds else MAX_THREADS
 
     def op_parameters(self, parameters: tuple[str, ...], *more: str) -> tuple[str, ...]:
         """An op's own parameters; inputs of any layout come under another name, until they are made contiguous."""
@@ -186,6 +193,7 @@ def view(family: Family, groups: tuple[KernelView, ...], dialect: Dialect) -> Bi
         returns=_returns(len(made)),
         first=(given or made)[0].name,
         first_user_name=(given or made)[0].user_name,
+        launch_bounds=kernel.launch_bounds,
     )
 
 

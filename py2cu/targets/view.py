@@ -55,6 +55,7 @@ class KernelView:
     block: tuple[str, ...]
     fits: str  # the condition for 32-bit indices; empty where there is nothing to choose
     body: tuple[Line, ...]
+    launch_bounds: tuple[int, ...] = ()
     shared_bytes: str = ""  # of a block's dynamic shared memory; empty where it has none
     is_whole: bool = False  # on the CPU: it is called once a block, and goes through the threads by itself
     shared_asks: str = ""  # the condition under which the launcher asks for them; empty where it always does
@@ -102,6 +103,11 @@ class KernelView:
         types = (("int",), ("int64_t",)) if self.fits else (("int",),)
         test = f"{self.shared_asks} && " if self.shared_asks else ""
         return tuple((index if self.is_template else (), test) for index in types)
+
+    @property
+    def bounds(self) -> str:
+        """`__launch_bounds__(256, 2) `, before the kernel's name; empty where there are none."""
+        return f"__launch_bounds__({', '.join(map(str, self.launch_bounds))}) " if self.launch_bounds else ""
 
     @property
     def index_parameters(self) -> tuple[str, ...]:

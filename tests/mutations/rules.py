@@ -516,6 +516,14 @@ MUTATIONS: Final = (
         ("unsigned lanes = __ballot_sync(mask, true);", "unsigned lanes = mask;", "kept:warp_reductions"),
     ),
     *_rule(
+        "no block is larger than the launch bounds",
+        ("elif math.prod(shape) > most:", "elif False:", "refused:launch_bounds"),
+        ("type(n) is int and 1 <= n <= most", "1 <= n <= most", "refused:launch_bounds"),
+        ("if signature.launch_bounds and threads > signature", "if threads > signature", "tests/unit/test_threads.py"),
+        ("return self.launch_bounds[0] if self", "return MAX_THREADS if self", "tests/unit/test_launch_bounds.py"),
+        ("and math.prod(shape) <= min((MAX_THREADS", "and 0 <= min((MAX_THREADS", "tests/unit/test_launch_bounds.py"),
+    ),
+    *_rule(
         "shared arrays lie apart and aligned",
         ("key=lambda buffer: -buffer.type.dtype.bits)", "key=lambda buffer: 0)", "kept:shared_dynamic"),
         ("start=size_of(before))", "start=None)", "kept:shared_dynamic"),
