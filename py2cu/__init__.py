@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         threadfence_block,
         threadfence_system,
         threadIdx,
+        unroll,
         warpSize,
     )
 
@@ -90,6 +91,7 @@ __all__ = [
     "threadfence",
     "threadfence_block",
     "threadfence_system",
+    "unroll",
     "warpSize",
 ]
 
@@ -131,6 +133,7 @@ _HOMES = {
         "threadfence",
         "threadfence_block",
         "threadfence_system",
+        "unroll",
         "warpSize",
     ),
 }

@@ -78,7 +78,8 @@ _SYNTAX: Final = {
     "P104": Code(
         "a loop that is not over `range`",
         "A kernel's `for` counts one name through `range(stop)`, `range(start, stop)` or `range(start, stop, step)`. "
-        "To visit the elements of an array, count through its indices.",
+        "To visit the elements of an array, count through its indices. `unroll(range(8))` asks for all rounds in a "
+        "row, `unroll(range(n), 4)` for four at a time, a constant.",
         _index("s = 0.\nfor v in x:\n    s += v\nout[i] = s"),
         _index("s = 0.\nfor j in range(len(x)):\n    s += x[j]\nout[i] = s"),
     ),

@@ -62,6 +62,18 @@ def _tensor(shape: int | tuple[int, ...], dtype: object) -> Any:
     return torch.empty(shape, dtype=getattr(torch, name.removeprefix("torch.")))
 
 
+def unroll(counts: range, by: int | None = None) -> range:
+    """`counts` itself; in C++ the loop over it is to be unrolled: all of it, or `by` rounds at a time.
+
+        for k in unroll(range(n), 4): ...
+
+    Args:
+        counts: a `range`.
+        by: a constant.
+    """
+    return counts
+
+
 class Index:
     """`i: Index["n"]` annotates an element index of extent n; `Index["h * w"]` one over a product of dimensions."""
 

@@ -99,6 +99,10 @@ class CallReader:
         values = {name: self.read(arg.value) for name, arg in given.items()}
         return expand(formula, values, self.scope.span_of(node))
 
+    def is_unroll(self, node: cst.Call) -> bool:
+        """True for a call of `unroll`."""
+        return self.scope.environment.qualify(node.func) in ("py2cu.unroll", "py2cu.vocabulary.unroll")
+
     def is_atomic(self, node: cst.Call) -> bool:
         """True for a call of `atomic.add` or its kin."""
         return self._atomic_operation(node) is not None
@@ -173,6 +177,8 @@ class CallReader:
                 what = "an array" if name in self.scope.arrays else "a number"
                 hint = f"index it: `{name}[i]`" if name in self.scope.arrays else f"`{name} * (…)` multiplies"
                 self.scope.error("P105", f"`{name}` is {what} here, no function", node.func, hint)
+            case _ if self.is_unroll(node):
+                self.scope.error("P104", "`unroll` stands in a `for` only", node, "`for k in unroll(range(n)):`")
             case cst.Name(value="range"):
                 self.scope.error("P104", "`range` stands in a `for` only", node, "`for k in range(n):`")
             case cst.Name() if qualified is None:

@@ -37,6 +37,8 @@ DIALECT: Final = Dialect(
     },
     overloads="std::",
     fence="std::atomic_thread_fence(std::memory_order_seq_cst)",
+    unroll="#pragma GCC unroll",
+    unrolls_wholly=False,
     own_atomics=True,
     types={
         "__half": "c10::Half",

@@ -63,6 +63,8 @@ class Dialect:
     types: Mapping[str, str] = field(default_factory=dict)  # where a C type has another name
     overloads: str = ""  # before the functions of `math` that take floats and doubles
     fence: str = ""  # what all fences are; CUDA's are functions of their names
+    unroll: str = "#pragma unroll"  # above a loop that is to be unrolled, by the number behind it
+    unrolls_wholly: bool = True  # where no number is
     own_atomics: bool = False  # all atomic operations are helpers
     names_variables: bool = True  # an instance of a generic kernel is spelled with `T`, not with its dtype
 

@@ -524,6 +524,13 @@ MUTATIONS: Final = (
         ("and math.prod(shape) <= min((MAX_THREADS", "and 0 <= min((MAX_THREADS", "tests/unit/test_launch_bounds.py"),
     ),
     *_rule(
+        "loops are unrolled where it is asked for",
+        ("return counts, number", "return counts, 0", "kept:unroll"),
+        ("type(number) is int and 1 <= number <= MAX_UNROLL", "True", "refused:unroll"),
+        ("if by or self.dialect.unrolls_wholly:", "if by:", "kept:unroll"),
+        ("if by or self.dialect.unrolls_wholly:", "if True:", "cpu:unroll"),
+    ),
+    *_rule(
         "shared arrays lie apart and aligned",
         ("key=lambda buffer: -buffer.type.dtype.bits)", "key=lambda buffer: 0)", "kept:shared_dynamic"),
         ("start=size_of(before))", "start=None)", "kept:shared_dynamic"),
