@@ -211,10 +211,6 @@ class ExpressionReader:
         return self._read_outer(node, source_text(node))
 
     def _read_launch(self, node: cst.Name | cst.Attribute, launched: str, axis: str) -> Expr:
-        """A component of a launch object, which kernels see and device functions do not."""
-        if self.scope.returns:
-            message = f"`{launched}` is the kernel's: a device function sees its arguments alone"
-            self.scope.error("P202", message, node, "pass the index as an argument")
         return LaunchIndex(launched, axis, self.scope.span_of(node))
 
     def _read_comparison(self, node: cst.Comparison) -> Expr:

@@ -62,6 +62,7 @@ class Dialect:
     functions: Mapping[str, str] = field(default_factory=dict)
     types: Mapping[str, str] = field(default_factory=dict)  # where a C type has another name
     overloads: str = ""  # before the functions of `math` that take floats and doubles
+    launch_struct: str = ""  # in which functions are given the launch objects that they see; CUDA's need not be
     fence: str = ""  # what all fences are; CUDA's are functions of their names
     unroll: str = "#pragma unroll"  # above a loop that is to be unrolled, by the number behind it
     unrolls_wholly: bool = True  # where no number is
@@ -81,6 +82,7 @@ class Callee:
 
     function: Kernel
     template_arguments: str  # "<index_t>"
+    launch: tuple[str, ...] = ()  # the launch objects that it is given
 
 
 class ExpressionSpeller:
@@ -380,6 +382,7 @@ class ExpressionSpeller:
             self.expr(arg).text if isinstance(arg, ArrayName) else self.exactly(arg, parameter.type)
             for parameter, arg in zip(callee.function.parameters, expr.args, strict=True)
         ]
+        args += callee.launch
         name = f"{callee.function.symbol}{callee.template_arguments}"
         return Spelled(f"{name}({', '.join(args)})", PRIMARY, "" if expr.type is UNKNOWN else self.c_type(expr.type))
 

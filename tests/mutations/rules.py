@@ -531,6 +531,14 @@ MUTATIONS: Final = (
         ("if by or self.dialect.unrolls_wholly:", "if True:", "cpu:unroll"),
     ),
     *_rule(
+        "device functions see the launch",
+        ("args += callee.launch", "pass", "cpu:launch_in_functions"),
+        ("if kernel.indices and launched_in(kernel)", "if False and (kernel)", "cpu:launch_in_functions.of_elements"),
+        ('used = launched_in(kernel)[""]', "used = frozenset(('blockDim',))", "cpu:launch_in_functions"),
+        ("union(*map(seen.__getitem__, called_functions(c.body)))", "union()", "cpu:launch_in_functions"),
+        ("value = returned[stmt.value.function] if", "value = None if", "kept:launch_in_functions"),
+    ),
+    *_rule(
         "shared arrays lie apart and aligned",
         ("key=lambda buffer: -buffer.type.dtype.bits)", "key=lambda buffer: 0)", "kept:shared_dynamic"),
         ("start=size_of(before))", "start=None)", "kept:shared_dynamic"),
