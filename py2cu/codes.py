@@ -381,13 +381,14 @@ _BARRIERS: Final = {
         ),
     ),
     "P502": Code(
-        "an atomic operation inside an expression",
-        "It changes an element and gives what was there before, so it counts when and how often it happens, and C++ "
-        "leaves the order of operands open: it stands on a line of its own, or is all that a name is assigned. `add`, "
-        "`sub`, `min` and `max` are for whole numbers and floats, `and_`, `or_` and `xor` for whole numbers and bools, "
-        "`inc` and `dec` for unsigned ones, `exch` and `cas` for all of these.",
-        _index("if atomic.add(out, i, 1.0) < x[i]:\n    out[i] = 0.0"),
-        _index("old = atomic.add(out, i, 1.0)\nif old < x[i]:\n    out[i] = 0.0"),
+        "an atomic operation that may not happen",
+        "It changes an element and gives what was there before, so it counts when and how often it happens. In an "
+        "expression it becomes a statement before it; behind `and` and `or`, in a branch of a conditional expression "
+        "and in the test of a `while` it may happen never or often, and an `if` has to say so. `add`, `sub`, `min` and "
+        "`max` are for whole numbers and floats, `and_`, `or_` and `xor` for whole numbers and bools, `inc` and `dec` "
+        "for unsigned ones, `exch` and `cas` for all of these.",
+        _index("if x[i] > 0.0 and atomic.add(out, i, 1.0) < x[i]:\n    out[i] = 0.0"),
+        _index("if x[i] > 0.0:\n    if atomic.add(out, i, 1.0) < x[i]:\n        out[i] = 0.0"),
     ),
 }
 

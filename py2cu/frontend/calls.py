@@ -42,6 +42,8 @@ class CallReader:
             return self._read_len(node)
         if self.is_invoke(node):
             return self.read_invoke(node) or Constant(0, span)
+        if self.is_atomic(node):
+            return self.read_atomic(node) or Constant(0, span)
         match node:
             case cst.Call(func=cst.Attribute(z, cst.Name("conjugate")), args=[]) if self.scope.is_number(z):
                 return Call("complex.conjugate", (self.read(z),), span)
@@ -186,9 +188,6 @@ class CallReader:
             case _ if (space := MAKERS.get(qualified or "")) is not None:
                 hint = f"`{EXAMPLES[space]}` outside loops and branches, once"
                 self.scope.error("P408", f"a {space.value} array is made on a line of its own", node, hint)
-            case _ if self.is_atomic(node):
-                what = "an atomic operation stands on a line of its own, or is all that a name is assigned"
-                self.scope.error("P502", what, node, "`old = atomic.add(x, i, v)`, then compute with `old`")
             case _ if (function := self._sync_function(node)) is not None:
                 self.scope.error("P103", f"`{function}` has no value", node, "call it on a line of its own")
             case _ if ways := builtins.ways_to_call(qualified or ""):

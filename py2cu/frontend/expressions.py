@@ -113,8 +113,6 @@ class ExpressionReader:
     def read_whole(self, node: cst.BaseExpression) -> Expr:
         """What is returned, or assigned to a name: a number, or a tuple of numbers."""
         match node:
-            case cst.Call() if self.calls.is_atomic(node):
-                return self.calls.read_atomic(node) or Constant(0, self.scope.span_of(node))
             case cst.Tuple(elements=[_, *_] as elements) if not any(map(is_starred, elements)):
                 return Tuple(tuple(self.read(element.value) for element in elements), self.scope.span_of(node))
             case _:

@@ -18,7 +18,7 @@ import libcst as cst
 from py2cu.frontend.expressions import ExpressionReader, is_starred
 from py2cu.frontend.scope import Scope
 from py2cu.ir.extents import Binary, Constant, Name
-from py2cu.ir.nodes import Expr, Extent, Item, Load
+from py2cu.ir.nodes import Atomic, Expr, Extent, Invoke, Item, Load
 from py2cu.ir.statements import Assign, Stmt
 from py2cu.ir.visit import is_cheap, names_in, walk
 from py2cu.source import Span
@@ -35,7 +35,7 @@ class Unpacker:
     temporaries: set[str]
     statement: cst.Assign
     saved: list[Stmt] = field(default_factory=list)  # what has to stand before the assignment
-    results: dict[cst.Call, Name] = field(default_factory=dict)  # of device functions, by the calls that made them
+    results: dict[cst.BaseExpression, Name] = field(default_factory=dict)  # of calls, for all targets
 
     @property
     def span(self) -> Span:
@@ -96,12 +96,12 @@ class Unpacker:
         return list(zip(targets, values, strict=True)) if self._counts_match(len(values), targets, value) else []
 
     def _read(self, value: cst.BaseExpression, is_named: bool) -> Expr:
-        """A value that goes to one target as it is; where others get it too, a function is called once for all."""
-        if len(self.statement.targets) > 1 and isinstance(value, cst.Call) and self.expressions.calls.is_invoke(value):
-            return self._result(value, ())
-        return self.expressions.read_whole(value) if is_named else self.expressions.read(value)
+        """A value that goes to one target as it is; where others get it too, what it does happens once for all."""
+        made = self.expressions.read_whole(value) if is_named else self.expressions.read(value)
+        acts = any(isinstance(node, Invoke | Atomic) for node in walk(made))
+        return self._result(value, ()) if acts and len(self.statement.targets) > 1 else made
 
-    def _result(self, call: cst.Call, targets: Sequence[cst.BaseExpression]) -> Name:
+    def _result(self, call: cst.BaseExpression, targets: Sequence[cst.BaseExpression]) -> Name:
         """What a device function returns, in a local called after the targets."""
         if call not in self.results:
             names = [target.value for target in targets if isinstance(target, cst.Name)]
@@ -137,7 +137,7 @@ class Unpacker:
         kept: list[Pair] = []
         assigned: set[str] = set()
         for target, value in pairs:
-            reads = {*names_in(value), *(node.array for node in walk(value) if isinstance(node, Load))}
+            reads = {*names_in(value), *(node.array for node in walk(value) if isinstance(node, Load | Atomic))}
             if reads & assigned:
                 name = f"new_{target.value}" if isinstance(target, cst.Name) else "new_value"
                 value = self._save(value, name, self.span)

@@ -217,7 +217,7 @@ MUTATIONS: Final = (
         "tuples: the right side first",
         ("if reads & assigned:", "if False:", "cpu:tuples"),
         (
-            "reads = {*names_in(value), *(node.array for node in walk(value) if isinstance(node, Load))}",
+            "reads = {*names_in(value), *(node.array for node in walk(value) if isinstance(node, Load | Atomic))}",
             "reads = {*names_in(value)}",
             "cpu:tuples",
         ),
@@ -537,6 +537,20 @@ MUTATIONS: Final = (
         ('used = launched_in(kernel)[""]', "used = frozenset(('blockDim',))", "cpu:launch_in_functions"),
         ("union(*map(seen.__getitem__, called_functions(c.body)))", "union()", "cpu:launch_in_functions"),
         ("value = returned[stmt.value.function] if", "value = None if", "kept:launch_in_functions"),
+    ),
+    *_rule(
+        "atomic operations inside expressions happen once and in order",
+        ("case Atomic(span=span) if span in self.done:", "case Atomic() if False:", "kept:atomics_inside"),
+        (
+            "self.settled(operand) if place < last else",
+            "self.lifted(operand) if place < last else",
+            "cpu:atomics_inside",
+        ),
+        ("return node.array not in self.only_read", "return False", "cpu:atomics_inside.alone"),
+        ("places = tuple(self.settled(index) for", "places = tuple(self.lifted(index) for", "kept:atomics_inside"),
+        ("if isinstance(node, Load | Atomic))}", "if isinstance(node, Load))}", "cpu:atomics_inside.alone"),
+        ("if acts and len(self.statement.targets) > 1", "if False", "cpu:atomics_inside.alone"),
+        ("test=self.lifted(test), chained=False)", "test=self.lifted(test))", "cpu:atomics_inside.alone"),
     ),
     *_rule(
         "shared arrays lie apart and aligned",
