@@ -275,7 +275,7 @@ _MEMORY: Final = {
         "an option of the decorator",
         "`@kernel` takes size, block, init, name, strided, coarsen and launch_bounds, by keyword. Their values are "
         "literals, or names of literals, because the file is read and not run. A block has one to three extents, "
-        "numbers or names of `Constexpr[int]` parameters, and at most 1024 threads, or what `launch_bounds` says.",
+        "made of numbers, dimensions and whole parameters, and at most 1024 threads, or what `launch_bounds` says.",
         _file(
             '@kernel(block=2048)\ndef f(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):\n'
             "    out[i] = x[i]"

@@ -286,8 +286,7 @@ def kernel(
 
     Args:
         size: threads wanted in x, y, z, as extents: `"n"`, `("w", "h")`.
-        block: threads of a block in x, y, z, numbers or names of `Constexpr[int]` parameters; 256, 16×16 or 8×8×8 by
-            default.
+        block: threads of a block in x, y, z, extents as in `size`; 256, 16×16 or 8×8×8 by default.
         init: what an allocated output is filled with first, by name.
         name: what the kernel is called in C++ and as an op; the function's name by default.
         strided: take inputs of any memory layout, else an input that is not contiguous is an error.

@@ -30,6 +30,7 @@ GROWTH_LIMIT: Final = 1 << 16  # elements along one dimension
 INNER_SIZES: Final = (3, 1, 5, 0, 7, 4)  # dimensions that no launch axis runs over
 FLOATS: Final = (0.5, -1.25, 2.0, 0.1, 3.75, 1e-3, 1.0)
 INTEGERS: Final = (1, 2, 3, 1, 4, 2, 0)
+BLOCK_VALUES: Final = (8, 1, 16, 3, 32, 4)
 SMALL_VALUES: Final = (1, 2, 4, 8, 16)
 TAME: Final = "tame"  # whole numbers are indices of every array
 SMALL: Final = "small"  # and shifts of every type
@@ -193,6 +194,7 @@ def choose_sizes(signature: Signature, place: int, number: int = 0) -> dict[str,
     """
     axes = _axis_of(signature)
     known = choose_constexprs(signature, number)
+    known |= choose_block(signature, known, place)
     shape = (*(evaluate(extent, known) for extent in signature.block), 1, 1)
     sizes: dict[str, int] = {}
     for ordinal, name in enumerate(name for name in dimension_names(signature) if name not in known):
@@ -211,6 +213,19 @@ def choose_constexprs(signature: Signature, number: int) -> dict[str, int]:
     return chosen
 
 
+def choose_block(signature: Signature, known: dict[str, int], place: int) -> dict[str, int]:
+    """A value for every name that the block is made of and only a call tells, such that it can be launched."""
+    names = {name for extent in signature.block for name in names_in(extent)} - known.keys()
+    fine = [value for value in BLOCK_VALUES if _is_launched(signature, known | dict.fromkeys(names, value))]
+    return dict.fromkeys(names, fine[place % len(fine)] if fine else 1)
+
+
+def _is_launched(signature: Signature, sizes: dict[str, int]) -> bool:
+    """True where these sizes make a block that the kernel is for."""
+    shape = tuple(evaluate(extent, sizes) for extent in signature.block)
+    return is_launchable(shape) and math.prod(shape) <= min((MAX_THREADS, *signature.launch_bounds[:1]))
+
+
 def small_values(signature: Signature) -> Values:
     """Numbers for the template arguments that have no instance, such that every block of them can be launched."""
     ints = signature.constexpr_ints
@@ -219,8 +234,7 @@ def small_values(signature: Signature) -> Values:
 
     def is_fine(value: int) -> bool:
         sizes = most | dict.fromkeys(lacking, value)
-        shape = tuple(evaluate(extent, sizes) for extent in signature.block)
-        return is_launchable(shape) and math.prod(shape) <= min((MAX_THREADS, *signature.launch_bounds[:1]))
+        return _is_launched(signature, sizes)
 
     # Instances are compiled for every combination: of many, few values each.
     return {name: tuple(value for value in SMALL_VALUES[:: len(lacking)] if is_fine(value)) for name in lacking}
@@ -231,6 +245,7 @@ def dimension_names(signature: Signature) -> tuple[str, ...]:
     extents = [dim for p in signature.arrays if isinstance(p.type, ArrayType) for dim in p.type.dims]
     extents += [index.extent for index in signature.indices]
     extents += signature.size or ()
+    extents += signature.block
     return tuple(dict.fromkeys(itertools.chain.from_iterable(map(names_in, extents))))
 
 

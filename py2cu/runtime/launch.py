@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from py2cu.ir.signature import Signature, evaluate
+from py2cu.options import is_launchable
 
 Triple = tuple[int, int, int]
 AXES: Final = "xyz"
@@ -40,10 +41,14 @@ def plan_launch(
     """Grid and block of a call: as given, else the ceiling of size by block; a size of 0 gives an empty grid.
 
     Raises:
-        ValueError: nothing says how large the grid is, or the block is larger than the kernel's launch bounds.
+        ValueError: nothing says how large the grid is, or the block is larger than the kernel's launch bounds, or one
+            that no GPU launches.
     """
     own = tuple(evaluate(extent, dims) for extent in signature.block)
     shape = _triple(own if block is None else block)
+    if block is None and not is_launchable(own):
+        listed = " × ".join(map(str, own))
+        raise ValueError(f"`{signature.name}`: no GPU launches blocks of {listed} threads")
     threads = math.prod(shape)
     if signature.launch_bounds and threads > signature.launch_bounds[0]:
         most = signature.launch_bounds[0]

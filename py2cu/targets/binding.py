@@ -118,6 +118,7 @@ class BindingView:
     first: str  # the array whose device is the call's
     first_user_name: str
     launch_bounds: tuple[int, ...]
+    open_block: str  # its extents, where only a call tells them
 
     @property
     def most_threads(self) -> int:
@@ -194,13 +195,14 @@ def view(family: Family, groups: tuple[KernelView, ...], dialect: Dialect) -> Bi
         first=(given or made)[0].name,
         first_user_name=(given or made)[0].user_name,
         launch_bounds=kernel.launch_bounds,
+        open_block=", ".join(dim_text(extent, kernel) for extent in kernel.block) if kernel.has_open_block else "",
     )
 
 
 def _divisors(kernel: Kernel) -> Iterator[tuple[str, str]]:
     """What the extents of a call are divided by: C++ ends the process where that is zero."""
     extents = [dim for p in kernel.arrays if isinstance(p.type, ArrayType) for dim in p.type.dims]
-    for divisor in chain.from_iterable(map(divisors, (*extents, *(kernel.size or ())))):
+    for divisor in chain.from_iterable(map(divisors, (*extents, *(kernel.size or ()), *kernel.block))):
         text = dim_text(divisor, kernel)
         yield f"{text} == 0" if isinstance(divisor, Name) else f"({text}) == 0", print_expr(divisor)
 

@@ -54,6 +54,7 @@ def view(kernel: Kernel) -> KernelView:
         fits=_fits(kernel) if is_template else "",
         body=body,
         launch_bounds=kernel.launch_bounds,
+        has_open_block=kernel.has_open_block,
         shared_bytes=bytes_text(kernel, DIALECT),
         shared_asks=asks(kernel),
     )

@@ -56,6 +56,7 @@ class KernelView:
     fits: str  # the condition for 32-bit indices; empty where there is nothing to choose
     body: tuple[Line, ...]
     launch_bounds: tuple[int, ...] = ()
+    has_open_block: bool = False  # only a call tells the block's extents
     shared_bytes: str = ""  # of a block's dynamic shared memory; empty where it has none
     is_whole: bool = False  # on the CPU: it is called once a block, and goes through the threads by itself
     shared_asks: str = ""  # the condition under which the launcher asks for them; empty where it always does

@@ -550,7 +550,14 @@ MUTATIONS: Final = (
         ("places = tuple(self.settled(index) for", "places = tuple(self.lifted(index) for", "kept:atomics_inside"),
         ("if isinstance(node, Load | Atomic))}", "if isinstance(node, Load))}", "cpu:atomics_inside.alone"),
         ("if acts and len(self.statement.targets) > 1", "if False", "cpu:atomics_inside.alone"),
-        ("test=self.lifted(test), chained=False)", "test=self.lifted(test))", "cpu:atomics_inside.alone"),
+    ),
+    *_rule(
+        "a block that a call tells is one that can be launched",
+        ("if block is None and not is_launchable(own):", "if False:", "tests/unit/test_launch_bounds.py"),
+        ("if kernel.has_open_block else", "if False else", "tests/unit/test_launch_bounds.py"),
+        ("sources += (extent for extent in self.block if", "sources += (extent for extent in () if", "refused:block"),
+        ("block=tuple(map(change, kernel.block)),", "", "cpu:block_of_call"),
+        ("known |= choose_block(signature, known, place)", "", "cpu:block_of_call"),
     ),
     *_rule(
         "shared arrays lie apart and aligned",

@@ -39,3 +39,26 @@ def test_a_larger_block_is_refused():
 
 def test_a_template_is_tried_with_blocks_that_can_be_launched():
     assert max(small_values(tiled.signature)["tile"]) <= 8
+
+
+@kernel(size="n", block="wide", launch_bounds=64)
+def told(x: Float32[Tensor, "n"], out: Float32[Tensor, "n"], n: int, wide: int):
+    i = blockIdx.x * wide + threadIdx.x
+    if i < n:
+        out[i] = 2 * x[i]
+
+
+@pytest.mark.parametrize("wide", [1, 48, 64])
+def test_a_call_tells_the_block(wide):
+    x = torch.arange(100.0)
+    assert torch.equal(told(x, wide=wide), 2 * x)
+    assert torch.equal(told.simulate(x, wide=wide), 2 * x)
+
+
+@pytest.mark.parametrize("wide", [0, -3, 65, 2000])
+def test_a_block_that_cannot_be_launched_is_refused(wide):
+    x = torch.arange(100.0)
+    with pytest.raises(RuntimeError, match=f"told: blocks of {wide} x 1 x 1 threads; there may be 1 to 64"):
+        told(x, wide=wide)
+    with pytest.raises(ValueError, match=f"{wide} threads|at most 64 threads, got {wide}"):
+        told.simulate(x, wide=wide)
