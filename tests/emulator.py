@@ -65,6 +65,14 @@ NUMBER = re.compile(r"(?:int64_t|bool) (\w+)")
 INSTANTIATION = re.compile(r"^template void [^;]*;", re.MULTILINE)
 
 
+TOGETHER = re.compile(r"__(sync\w+|shared__|shfl\w*|ballot_sync|\w+_sync)\b|\batomic[A-Z]\w+\(|%%laneid")
+
+
+def is_within_reach(translation: Translation) -> bool:
+    """True where no thread of the CUDA text needs another."""
+    return TOGETHER.search(translation.cuda.kernel.text) is None
+
+
 def emulate(translation: Translation) -> Translation:
     """`translation` with the CUDA text in place of the CPU's."""
     return translation.with_texts(_artifacts(*(translation.texts[target] for target in TargetName)))

@@ -557,7 +557,6 @@ MUTATIONS: Final = (
         ("if kernel.has_open_block else", "if False else", "tests/unit/test_launch_bounds.py"),
         ("sources += (extent for extent in self.block if", "sources += (extent for extent in () if", "refused:block"),
         ("block=tuple(map(change, kernel.block)),", "", "cpu:block_of_call"),
-        ("known |= choose_block(signature, known, place)", "", "cpu:block_of_call"),
     ),
     *_rule(
         "shared arrays lie apart and aligned",
