@@ -78,7 +78,8 @@ _SYNTAX: Final = {
     "P104": Code(
         "a loop that is not over `range`",
         "A kernel's `for` counts one name through `range(stop)`, `range(start, stop)` or `range(start, stop, step)`. "
-        "To visit the elements of an array, count through its indices.",
+        "To visit the elements of an array, count through its indices. `unroll(range(8))` asks for all rounds in a "
+        "row, `unroll(range(n), 4)` for four at a time, a constant.",
         _index("s = 0.\nfor v in x:\n    s += v\nout[i] = s"),
         _index("s = 0.\nfor j in range(len(x)):\n    s += x[j]\nout[i] = s"),
     ),
@@ -272,9 +273,9 @@ _MEMORY: Final = {
     ),
     "P403": Code(
         "an option of the decorator",
-        "`@kernel` takes size, block, init, name, strided and coarsen, by keyword. Their values are literals, or names "
-        "of literals, because the file is read and not run. A block has one to three extents, numbers or names of "
-        "`Constexpr[int]` parameters, and at most 1024 threads.",
+        "`@kernel` takes size, block, init, name, strided, coarsen and launch_bounds, by keyword. Their values are "
+        "literals, or names of literals, because the file is read and not run. A block has one to three extents, "
+        "made of numbers, dimensions and whole parameters, and at most 1024 threads, or what `launch_bounds` says.",
         _file(
             '@kernel(block=2048)\ndef f(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):\n'
             "    out[i] = x[i]"
@@ -389,13 +390,14 @@ _BARRIERS: Final = {
         ),
     ),
     "P502": Code(
-        "an atomic operation inside an expression",
-        "It changes an element and gives what was there before, so it counts when and how often it happens, and C++ "
-        "leaves the order of operands open: it stands on a line of its own, or is all that a name is assigned. `add`, "
-        "`sub`, `min` and `max` are for whole numbers and floats, `and_`, `or_` and `xor` for whole numbers and bools, "
-        "`inc` and `dec` for unsigned ones, `exch` and `cas` for all of these.",
-        _index("if atomic.add(out, i, 1.0) < x[i]:\n    out[i] = 0.0"),
-        _index("old = atomic.add(out, i, 1.0)\nif old < x[i]:\n    out[i] = 0.0"),
+        "an atomic operation that may not happen",
+        "It changes an element and gives what was there before, so it counts when and how often it happens. In an "
+        "expression it becomes a statement before it; behind `and` and `or`, in a branch of a conditional expression "
+        "and in the test of a `while` it may happen never or often, and an `if` has to say so. `add`, `sub`, `min` and "
+        "`max` are for whole numbers and floats, `and_`, `or_` and `xor` for whole numbers and bools, `inc` and `dec` "
+        "for unsigned ones, `exch` and `cas` for all of these.",
+        _index("if x[i] > 0.0 and atomic.add(out, i, 1.0) < x[i]:\n    out[i] = 0.0"),
+        _index("if x[i] > 0.0:\n    if atomic.add(out, i, 1.0) < x[i]:\n        out[i] = 0.0"),
     ),
 }
 

@@ -267,6 +267,7 @@ def kernel(
     name: str | None = ...,
     strided: bool = ...,
     coarsen: int | None = ...,
+    launch_bounds: int | tuple[int, int] | None = ...,
 ) -> Callable[[Callable[..., Any]], Kernel]: ...
 
 
@@ -279,22 +280,26 @@ def kernel(
     name: str | None = None,
     strided: bool = False,
     coarsen: int | None = None,
+    launch_bounds: int | tuple[int, int] | None = None,
 ) -> Kernel | Callable[[Callable[..., Any]], Kernel]:
     """Make a kernel of a function: `@kernel`, `@kernel(size=…, block=…)` or `kernel(f)`.
 
     Args:
         size: threads wanted in x, y, z, as extents: `"n"`, `("w", "h")`.
-        block: threads of a block in x, y, z, numbers or names of `Constexpr[int]` parameters; 256, 16×16 or 8×8×8 by
-            default.
+        block: threads of a block in x, y, z, extents as in `size`; 256, 16×16 or 8×8×8 by default.
         init: what an allocated output is filled with first, by name.
         name: what the kernel is called in C++ and as an op; the function's name by default.
         strided: take inputs of any memory layout, else an input that is not contiguous is an error.
         coarsen: elements a thread; 1 is what every kernel has.
+        launch_bounds: the most threads that a block may have, or a pair of that and the least blocks that are to fit a
+            multiprocessor: CUDA's `__launch_bounds__`, by which its compiler portions out registers.
 
     Raises:
         TypeError: `function` is no plain Python function.
     """
-    options = KernelOptions(_as_tuple(size), _as_tuple(block), dict(init or {}), name, strided, coarsen)
+    options = KernelOptions(
+        _as_tuple(size), _as_tuple(block), dict(init or {}), name, strided, coarsen, _as_tuple(launch_bounds)
+    )
 
     def make(function: Callable[..., Any]) -> Kernel:
         if not isinstance(function, FunctionType):

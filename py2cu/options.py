@@ -21,6 +21,7 @@ NO_VALUES: Final[Values] = MappingProxyType({})
 DEFAULT_BLOCKS = {1: (256,), 2: (16, 16), 3: (8, 8, 8)}
 MAX_BLOCK = (1024, 1024, 64)  # CUDA's limits in x, y, z
 MAX_THREADS = 1024
+MAX_BLOCKS = 32  # that a multiprocessor holds
 
 
 def is_launchable(block: tuple[int, ...]) -> bool:
@@ -39,6 +40,14 @@ class KernelOptions:
     name: str | None = None
     strided: bool = False
     coarsen: int | None = None
+    launch_bounds: int | tuple[int, ...] | None = None
+
+    @property
+    def bounds(self) -> tuple[int, ...]:
+        """`launch_bounds` as a tuple, which is empty where there are none."""
+        given = self.launch_bounds
+        return () if given is None else given if isinstance(given, tuple) else (given,)
 
     def __hash__(self) -> int:
-        return hash((self.size, self.block, tuple(self.init.items()), self.name, self.strided, self.coarsen))
+        plain = (self.size, self.block, self.name, self.strided, self.coarsen, self.launch_bounds)
+        return hash((*plain, tuple(self.init.items())))

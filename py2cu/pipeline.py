@@ -40,6 +40,7 @@ from py2cu.passes.find_roles import find_roles
 from py2cu.passes.flatten_subscripts import flatten_subscripts
 from py2cu.passes.infer_types import infer_types
 from py2cu.passes.lay_out_shared import lay_out_shared
+from py2cu.passes.lift_atomics import lift_atomics
 from py2cu.passes.lift_waiting_calls import CannotSplit, runs_in_blocks
 from py2cu.passes.lower_loops import lower_loops
 from py2cu.passes.lower_semantics import lower_semantics
@@ -73,7 +74,12 @@ def everywhere(run: Pass) -> Pass:
 
 # What the Python says: these report errors. Names are judged even where something could not be read, types where all
 # could, the rest where nothing was wrong, so that one run shows as much as can be trusted.
-NAMES: Final[tuple[Pass, ...]] = (separate_dims, everywhere(resolve_extents), everywhere(check_assigned))
+NAMES: Final[tuple[Pass, ...]] = (
+    everywhere(lift_atomics),
+    separate_dims,
+    everywhere(resolve_extents),
+    everywhere(check_assigned),
+)
 TYPES: Final[tuple[Pass, ...]] = (infer_types,)
 EFFECTS: Final[tuple[Pass, ...]] = (
     everywhere(check_shared),

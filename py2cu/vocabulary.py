@@ -62,6 +62,18 @@ def _tensor(shape: int | tuple[int, ...], dtype: object) -> Any:
     return torch.empty(shape, dtype=getattr(torch, name.removeprefix("torch.")))
 
 
+def unroll(counts: range, by: int | None = None) -> range:
+    """`counts` itself; in C++ the loop over it is to be unrolled: all of it, or `by` rounds at a time.
+
+        for k in unroll(range(n), 4): ...
+
+    Args:
+        counts: a `range`.
+        by: a constant.
+    """
+    return counts
+
+
 class Index:
     """`i: Index["n"]` annotates an element index of extent n; `Index["h * w"]` one over a product of dimensions."""
 
@@ -280,6 +292,36 @@ def all_sync(mask: int, predicate: object) -> bool:
 def match_any_sync(mask: int, value: Any) -> int:
     """A bit for each lane of the mask whose value equals this lane's."""
     raise _outside("match_any_sync")
+
+
+def reduce_add_sync(mask: int, value: Any) -> Any:
+    """The sum of the lanes' values, int32 or uint32; it wraps."""
+    raise _outside("reduce_add_sync")
+
+
+def reduce_min_sync(mask: int, value: Any) -> Any:
+    """The least of the lanes' values, int32 or uint32."""
+    raise _outside("reduce_min_sync")
+
+
+def reduce_max_sync(mask: int, value: Any) -> Any:
+    """The greatest of the lanes' values, int32 or uint32."""
+    raise _outside("reduce_max_sync")
+
+
+def reduce_and_sync(mask: int, value: Any) -> Any:
+    """The bits that all values of the lanes have, int32 or uint32."""
+    raise _outside("reduce_and_sync")
+
+
+def reduce_or_sync(mask: int, value: Any) -> Any:
+    """The bits that some value of the lanes has, int32 or uint32."""
+    raise _outside("reduce_or_sync")
+
+
+def reduce_xor_sync(mask: int, value: Any) -> Any:
+    """The bits that an odd number of the lanes' values have, int32 or uint32."""
+    raise _outside("reduce_xor_sync")
 
 
 def activemask() -> int:

@@ -17,6 +17,7 @@ from py2cu.translation import Artifacts, TargetName, Text, Translation
 WORDS = """
 #include <functional>
 #define __global__ static
+#define __launch_bounds__(...)
 #define __device__ static
 #define __constant__ static
 namespace emulated {
@@ -62,6 +63,14 @@ static void launch(dim3 grid, dim3 block, Body body)
 LAUNCHER = re.compile(r"^(template <[^\n]*>\n)?void (\w+)\(\s*([^;]*?)\);", re.MULTILINE | re.DOTALL)
 NUMBER = re.compile(r"(?:int64_t|bool) (\w+)")
 INSTANTIATION = re.compile(r"^template void [^;]*;", re.MULTILINE)
+
+
+TOGETHER = re.compile(r"__(sync\w+|shared__|shfl\w*|ballot_sync|\w+_sync)\b|\batomic[A-Z]\w+\(|%%laneid")
+
+
+def is_within_reach(translation: Translation) -> bool:
+    """True where no thread of the CUDA text needs another."""
+    return TOGETHER.search(translation.cuda.kernel.text) is None
 
 
 def emulate(translation: Translation) -> Translation:

@@ -29,6 +29,7 @@ class Rule(enum.Enum):
     SHUFFLE = "a mask, a number and a lane in, the number of another lane out"
     VOTE = "what a thread says in, `result` for all of them out"
     MATCH = "a mask and a number in, `result` out"
+    REDUCE = "a mask and an int32 or uint32 in, the same out"
     CAST = "one number in, `result` out"
 
 

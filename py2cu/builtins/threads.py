@@ -12,8 +12,9 @@ from py2cu.builtins.registry import Builtin, Rule
 
 WARP_SIZE: Final = 32
 LANE: Final = "py2cu.laneid"
-LANE_HELPER: Final = "lane_id"
+LANE_HELPER: Final = "lane_id"  # what is called for it in C++
 CONSTANTS: Final = dict.fromkeys(("py2cu.warpSize", "py2cu.vocabulary.warpSize", "numba.cuda.warpsize"), WARP_SIZE)
+_REDUCTIONS: Final = tuple(f"reduce_{op}_sync" for op in ("add", "min", "max", "and", "or", "xor"))
 
 
 def _row(name: str, rule: Rule, arity: tuple[int, int], result: str | None = None, helper: str = "") -> Builtin:
@@ -27,6 +28,7 @@ ROWS: Final = (
     _row("any_sync", Rule.VOTE, (2, 2), "bool"),
     _row("all_sync", Rule.VOTE, (2, 2), "bool"),
     _row("match_any_sync", Rule.MATCH, (2, 2), "int"),
+    *(_row(name, Rule.REDUCE, (2, 2), helper=name) for name in _REDUCTIONS),
     _row("syncthreads_count", Rule.VOTE, (1, 1), "int"),
     _row("syncthreads_and", Rule.VOTE, (1, 1), "bool"),
     _row("syncthreads_or", Rule.VOTE, (1, 1), "bool"),

@@ -46,6 +46,8 @@ class CallReader:
             return self._read_len(node)
         if self.is_invoke(node):
             return self.read_invoke(node) or Constant(0, span)
+        if self.is_atomic(node):
+            return self.read_atomic(node) or Constant(0, span)
         match node:
             case cst.Call(func=cst.Attribute(z, cst.Name("conjugate")), args=[]) if self.scope.is_number(z):
                 return Call("complex.conjugate", (self.read(z),), span)
@@ -107,6 +109,10 @@ class CallReader:
         given = dict(zip(formula.parameters, places, strict=False)) | named
         values = {name: self.read(arg.value) for name, arg in given.items()}
         return expand(formula, values, self.scope.span_of(node))
+
+    def is_unroll(self, node: cst.Call) -> bool:
+        """True for a call of `unroll`."""
+        return self.scope.environment.qualify(node.func) in ("py2cu.unroll", "py2cu.vocabulary.unroll")
 
     def is_atomic(self, node: cst.Call) -> bool:
         """True for a call of `atomic.add` or its kin."""
@@ -197,6 +203,8 @@ class CallReader:
                 what = "an array" if name in self.scope.arrays else "a number"
                 hint = f"index it: `{name}[i]`" if name in self.scope.arrays else f"`{name} * (…)` multiplies"
                 self.scope.error("P105", f"`{name}` is {what} here, no function", node.func, hint)
+            case _ if self.is_unroll(node):
+                self.scope.error("P104", "`unroll` stands in a `for` only", node, "`for k in unroll(range(n)):`")
             case cst.Name(value="range"):
                 self.scope.error("P104", "`range` stands in a `for` only", node, "`for k in range(n):`")
             case cst.Name() if qualified is None:
@@ -207,9 +215,6 @@ class CallReader:
             case _ if (space := MAKERS.get(qualified or "")) is not None:
                 hint = f"`{EXAMPLES[space]}` outside loops and branches, once"
                 self.scope.error("P408", f"a {space.value} array is made on a line of its own", node, hint)
-            case _ if self.is_atomic(node):
-                what = "an atomic operation stands on a line of its own, or is all that a name is assigned"
-                self.scope.error("P502", what, node, "`old = atomic.add(x, i, v)`, then compute with `old`")
             case _ if (function := self._sync_function(node)) is not None:
                 self.scope.error("P103", f"`{function}` has no value", node, "call it on a line of its own")
             case _ if ways := builtins.ways_to_call(qualified or ""):

@@ -12,7 +12,7 @@ from py2cu.diagnostics import Reporter
 from py2cu.dtypes import DType
 from py2cu.frontend.reader import KernelSource, Module
 from py2cu.nearest import did_you_mean
-from py2cu.options import MAX_THREADS, KernelOptions, is_launchable
+from py2cu.options import MAX_BLOCKS, MAX_THREADS, KernelOptions, is_launchable
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +76,11 @@ def find_problems(options: KernelOptions, arrays: Mapping[str, DType], is_index_
         yield "`strided` is True or False"
     if options.coarsen not in (None, 1):
         yield "`coarsen` is 1: one element a thread"
+    if options.launch_bounds is not None and not _are_bounds(options.bounds):
+        yield (
+            f"`launch_bounds` is the most threads of a block, 1 to {MAX_THREADS}, or a pair of them and the least "
+            f"blocks of a multiprocessor, 1 to {MAX_BLOCKS}"
+        )
     yield from _init_problems(options.init, arrays)
 
 
@@ -93,6 +98,11 @@ def _init_problems(init: object, arrays: Mapping[str, DType]) -> Iterator[str]:
 def _all_in(value: object, kinds: object) -> bool:
     items = value if isinstance(value, tuple) else (value,)
     return 1 <= len(items) <= 3 and all(isinstance(i, kinds) and not isinstance(i, bool) for i in items)  # type: ignore[arg-type]
+
+
+def _are_bounds(bounds: tuple[object, ...]) -> bool:
+    limits = (MAX_THREADS, MAX_BLOCKS)
+    return 1 <= len(bounds) <= 2 and all(type(n) is int and 1 <= n <= most for n, most in zip(bounds, limits))  # noqa: B905
 
 
 def _is_block(block: object) -> bool:

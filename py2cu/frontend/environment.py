@@ -29,7 +29,7 @@ KNOWN = frozenset(
         f"py2cu.{name}"
         for name in ("kernel", "device", "local", "Constexpr", "Index", "blockIdx", "threadIdx", "blockDim", "gridDim")
     ]
-    + [f"py2cu.{name}" for name in ("shared", "atomic", "syncthreads", "syncgrid", "syncwarp")]
+    + [f"py2cu.{name}" for name in ("shared", "atomic", "syncthreads", "syncgrid", "syncwarp", "unroll")]
     + [f"py2cu.threadfence{scope}" for scope in ("", "_block", "_system")]
     + [f"jaxtyping.{name}" for name in (*BY_JAXTYPING, *GENERIC)]
     + ["torch.Tensor"]

@@ -113,8 +113,6 @@ class ExpressionReader:
     def read_whole(self, node: cst.BaseExpression) -> Expr:
         """What is returned, or assigned to a name: a number, or a tuple of numbers."""
         match node:
-            case cst.Call() if self.calls.is_atomic(node):
-                return self.calls.read_atomic(node) or Constant(0, self.scope.span_of(node))
             case cst.Tuple(elements=[_, *_] as elements) if not any(map(is_starred, elements)):
                 return Tuple(tuple(self.read(element.value) for element in elements), self.scope.span_of(node))
             case _:
@@ -211,10 +209,6 @@ class ExpressionReader:
         return self._read_outer(node, source_text(node))
 
     def _read_launch(self, node: cst.Name | cst.Attribute, launched: str, axis: str) -> Expr:
-        """A component of a launch object, which kernels see and device functions do not."""
-        if self.scope.returns:
-            message = f"`{launched}` is the kernel's: a device function sees its arguments alone"
-            self.scope.error("P202", message, node, "pass the index as an argument")
         return LaunchIndex(launched, axis, self.scope.span_of(node))
 
     def _read_comparison(self, node: cst.Comparison) -> Expr:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -31,7 +32,6 @@ from py2cu.ir.extents import (
     BlockParameter,
     Constexpr,
     IndexParameter,
-    Name,
     Parameter,
     constant_extent,
     is_constexpr_value,
@@ -42,8 +42,7 @@ from py2cu.ir.signature import evaluate
 from py2cu.ir.statements import Reserve
 from py2cu.ir.types import PY_BOOL, PY_INT, ArrayType, PythonType
 from py2cu.ir.visit import all_expressions, names_in
-from py2cu.nearest import did_you_mean
-from py2cu.options import DEFAULT_BLOCKS, MAX_THREADS, Block, KernelOptions, Values, is_launchable
+from py2cu.options import DEFAULT_BLOCKS, MAX_THREADS, KernelOptions, Values, is_launchable
 from py2cu.source import Span
 
 
@@ -108,7 +107,8 @@ class _KernelReader:
             launch=tuple(parameters.launch.values()),
             parameters=tuple(parameters.arguments),
             size=size,
-            block=self._block(options.block, rank, parameters),
+            block=self._block(options, rank, parameters, annotations),
+            launch_bounds=options.bounds,
             inits=tuple(options.init.items()),
             strided=options.strided,
             body=block,
@@ -260,32 +260,40 @@ class _KernelReader:
         extents = [annotations.read_extent(str(item), self._decorator_span()) for item in items]
         return tuple(extent for extent in extents if extent is not None) or None
 
-    def _block(self, block: Block | None, rank: int, found: _Parameters) -> tuple[Expr, ...]:
-        """Threads of a block in x, y, z: numbers, or names of template arguments."""
+    def _block(
+        self, options: KernelOptions, rank: int, found: _Parameters, annotations: AnnotationReader
+    ) -> tuple[Expr, ...]:
+        """Threads of a block in x, y, z: extents, as a size is made of."""
+        block = options.block
         items = block if isinstance(block, tuple) else (DEFAULT_BLOCKS[rank] if block is None else (block,))
         span = self._decorator_span()
-        extents = tuple(Name(e, span, PY_INT) if isinstance(e, str) else constant_extent(e) for e in items)
-        self._check_block(extents, found)
+        read = [constant_extent(e) if isinstance(e, int) else annotations.read_extent(e, span) for e in items]
+        extents = tuple(constant_extent(1) if extent is None else extent for extent in read)
+        self._check_block(extents, found, options.bounds[0] if options.bounds else MAX_THREADS)
         return extents + (constant_extent(1),) * (rank - len(extents))
 
-    def _check_block(self, block: tuple[Expr, ...], found: _Parameters) -> None:
-        """Blocks of every value that their names stand for must be ones that a GPU can launch."""
-        names = [extent.id for extent in block if isinstance(extent, Name)]
+    def _check_block(self, block: tuple[Expr, ...], found: _Parameters, most: int) -> None:
+        """Blocks of every value that template arguments have must be ones that a GPU can launch, of `most` threads.
+
+        What only a call tells is judged then.
+        """
+        names = [name for extent in block for name in names_in(extent)]
         known = {p.name: p.constexpr.values for p in found.arguments if p.constexpr is not None and p.type == PY_INT}
-        for name in names:
-            if name not in known:
-                message = f"`block` names `{name}`, which is no `Constexpr[int]` parameter"
-                hint = did_you_mean(name, known, "a block is made of numbers and template arguments")
-                self.reporter.error("P403", message, self._decorator_span(), hint)
-                return
+        if not known.keys() >= set(names):
+            return
         for values in itertools.product(*(known[name] for name in dict.fromkeys(names))):
             chosen = dict(zip(dict.fromkeys(names), values, strict=True))
-            if names and not is_launchable(tuple(evaluate(extent, chosen) for extent in block)):
-                what = ", ".join(f"`{name}` = {value}" for name, value in chosen.items())
+            shape = tuple(evaluate(extent, chosen) for extent in block)
+            what = " with " + ", ".join(f"`{name}` = {value}" for name, value in chosen.items()) if names else ""
+            if names and not is_launchable(shape):
                 self.reporter.error(
-                    "P403", f"no block can be launched with {what}", self._decorator_span(),
+                    "P403", f"no block can be launched{what}", self._decorator_span(),
                     f"a block has at least one thread, at most {MAX_THREADS}, and 64 in z",
                 )  # fmt: skip
+            elif math.prod(shape) > most:
+                message = f"a block has {math.prod(shape)} threads{what}, and `launch_bounds` allows {most}"
+                hint = "give a smaller `block`, or let `launch_bounds` allow for it"
+                self.reporter.error("P403", message, self._decorator_span(), hint)
 
     def _decorator_span(self) -> Span:
         node = self.source.decorator or self.source.function.name

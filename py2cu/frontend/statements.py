@@ -49,6 +49,8 @@ _INSTEAD: Final[dict[type[cst.CSTNode], str]] = {
     cst.Import: "import at the top of the file", cst.ImportFrom: "import at the top of the file",
 }  # fmt: skip
 
+MAX_UNROLL: Final = 65534  # which GCC sets
+
 
 @dataclass(slots=True)
 class StatementReader:
@@ -314,7 +316,8 @@ class StatementReader:
     def _read_for(self, statement: cst.For) -> Block:
         if statement.asynchronous is not None:
             return self._refuse(statement)
-        bounds = self._read_range(statement.iter)
+        counts, unroll = self._read_unroll(statement.iter)
+        bounds = self._read_range(counts)
         body, orelse = self.read_suite(statement.body), self._read_else(statement.orelse)
         if not isinstance(statement.target, cst.Name):
             self.scope.error("P104", "a loop counts in one name", statement.target, "`for k in range(n):`")
@@ -324,7 +327,26 @@ class StatementReader:
         trivia = Trivia(_above(statement.leading_lines), _head_comment(statement.body))
         start, stop, step = bounds
         span = self._span(statement.iter)
-        return (For(statement.target.value, start, stop, step, body, span, trivia, orelse=orelse),)
+        return (For(statement.target.value, start, stop, step, body, span, trivia, orelse=orelse, unroll=unroll),)
+
+    def _read_unroll(self, node: cst.BaseExpression) -> tuple[cst.BaseExpression, int | None]:
+        """What a loop runs over, and how it is to be unrolled: `unroll(range(n))`, `unroll(range(n), 4)`."""
+        if not isinstance(node, cst.Call) or not self.expressions.calls.is_unroll(node):
+            return node, None
+        match node.args:
+            case [cst.Arg(value=counts, keyword=None, star="")]:
+                return counts, 0
+            case [cst.Arg(value=counts, keyword=None, star=""), cst.Arg(value=by, keyword=None, star="")]:
+                number = self.scope.environment.constant(by)
+                if type(number) is int and 1 <= number <= MAX_UNROLL:
+                    return counts, number
+                what = f"a loop is unrolled by a constant from 1 to {MAX_UNROLL}"
+                self.scope.error("P104", what, by, "`unroll(range(n), 4)`, or `unroll(range(8))` for all rounds")
+                return counts, None
+            case _:
+                what = "`unroll` takes a `range`, and by how much to unroll"
+                self.scope.error("P104", what, node, "`unroll(range(n), 4)`, or `unroll(range(8))` for all rounds")
+                return (node.args[0].value if node.args else node), None
 
     def _read_range(self, node: cst.BaseExpression) -> tuple[Expr, Expr, Expr] | None:
         match node:

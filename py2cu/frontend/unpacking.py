@@ -19,7 +19,7 @@ import libcst as cst
 from py2cu.frontend.expressions import ExpressionReader, is_starred
 from py2cu.frontend.scope import Scope
 from py2cu.ir.extents import Binary, Constant, Name
-from py2cu.ir.nodes import Expr, Extent, Item, Load
+from py2cu.ir.nodes import Atomic, Expr, Extent, Invoke, Item, Load
 from py2cu.ir.statements import Assign, Stmt
 from py2cu.ir.visit import is_cheap, names_in, walk
 from py2cu.source import Span
@@ -107,10 +107,10 @@ class Unpacker:
         return list(zip(targets, values, strict=True)) if self._counts_match(len(values), targets, value) else []
 
     def _read(self, value: cst.BaseExpression, takes_tuples: bool) -> Expr:
-        """A value that goes to one target as it is; where others get it too, a function is called once for all."""
-        if len(self.statement.targets) > 1 and isinstance(value, cst.Call) and self.expressions.calls.is_invoke(value):
-            return self._result(value, ())
-        return self.expressions.read_whole(value) if takes_tuples else self.expressions.read(value)
+        """A value that goes to one target as it is; where others get it too, what it does happens once for all."""
+        made = self.expressions.read_whole(value) if takes_tuples else self.expressions.read(value)
+        acts = any(isinstance(node, Invoke | Atomic) for node in walk(made))
+        return self._result(value, ()) if acts and len(self.statement.targets) > 1 else made
 
     def _result(self, node: cst.BaseExpression, targets: Sequence[cst.BaseExpression]) -> Name:
         """What a device function returns, or a row, in a local called after the targets."""
@@ -148,8 +148,8 @@ class Unpacker:
         kept: list[Pair] = []
         assigned: set[str] = set()
         for target, value in pairs:
-            loaded = (node.array for node in walk(value) if isinstance(node, Load))
-            reads = {*names_in(value), *map(self.scope.shown, loaded)}
+            arrays = (node.array for node in walk(value) if isinstance(node, Load | Atomic))
+            reads = {*names_in(value), *map(self.scope.shown, arrays)}
             if reads & assigned:
                 name = f"new_{target.value}" if isinstance(target, cst.Name) else "new_value"
                 value = self._save(value, name, self.span)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from py2cu.ir.kernel import Kernel
-from py2cu.ir.nodes import Invoke
+from py2cu.ir.nodes import Invoke, LaunchIndex
 from py2cu.ir.statements import Block
 from py2cu.ir.visit import all_expressions
 
@@ -26,6 +26,21 @@ def reached_functions(kernel: Kernel) -> tuple[Kernel, ...]:
             reached.add(key)
             waiting += called_functions(functions[key].body)
     return tuple(function for function in kernel.functions if function.key in reached)
+
+
+def launched_in(kernel: Kernel) -> dict[str, frozenset[str]]:
+    """The launch objects that `kernel` and each of its device functions see, by key: what they call sees is theirs."""
+    callers = (kernel, *kernel.functions)
+    seen = {each.key: _launch_objects(each.body) for each in callers}
+    while True:
+        further = {c.key: seen[c.key].union(*map(seen.__getitem__, called_functions(c.body))) for c in callers}
+        if further == seen:
+            return seen
+        seen = further
+
+
+def _launch_objects(block: Block) -> frozenset[str]:
+    return frozenset(node.object for node in all_expressions(block) if isinstance(node, LaunchIndex))
 
 
 def functions_that(kernel: Kernel, does: Callable[[Kernel], bool]) -> frozenset[str]:

@@ -119,6 +119,7 @@ class Kernel:
     strided: bool
     body: Block
     span: Span = place()
+    launch_bounds: tuple[int, ...] = ()  # the most threads of a block, the least blocks of a multiprocessor
     annotated: tuple[Annotation, ...] = ()
     buffers: tuple[Buffer, ...] = ()
     locals: tuple[tuple[str, ValueType], ...] = ()  # set by infer_types
@@ -241,6 +242,13 @@ class Kernel:
         return next((spelled for old, spelled in self.renamed if old == name), name)
 
     @property
+    def has_open_block(self) -> bool:
+        """True where only a call tells the block: it names more than template arguments."""
+        from py2cu.ir.visit import names_in  # which imports this module
+
+        return not self.constexprs.keys() >= {name for extent in self.block for name in names_in(extent)}
+
+    @property
     def dims(self) -> tuple[str, ...]:
         """Dimension names in order of first appearance in the parameters and indices."""
         from py2cu.ir.visit import names_in  # which imports this module
@@ -248,6 +256,7 @@ class Kernel:
         sources = [index.extent for index in self.indices]
         sources += [dim for p in self.parameters if isinstance(p.type, ArrayType) for dim in p.type.dims]
         sources += self.size or ()
+        sources += (extent for extent in self.block if not self.constexprs.keys() >= set(names_in(extent)))
         return tuple(dict.fromkeys(name for source in sources for name in names_in(source)))
 
 

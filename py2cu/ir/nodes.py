@@ -116,7 +116,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Atomic:
-    """`atomic.add(array, indices, value)`: its value is the element before. A statement, or all that one assigns."""
+    """`atomic.add(array, indices, value)`: its value is the element before. From `lift_atomics` on it stands alone."""
 
     op: str  # the key of its row in `py2cu/builtins/atomics.py`
     array: str

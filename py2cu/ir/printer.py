@@ -80,7 +80,9 @@ def _print_statement(stmt: Stmt) -> Iterator[str]:
         case If(test=test, body=body, orelse=orelse):
             yield f"if {print_expr(test, typed=True)}:"
             yield from _print_branches(body, orelse)
-        case For(var=var, start=start, stop=stop, step=step, body=body, orelse=orelse):
+        case For(var=var, start=start, stop=stop, step=step, body=body, orelse=orelse, unroll=unroll):
+            if unroll is not None:
+                yield f"unroll {unroll or 'wholly'}:"
             yield f"for {var} in range({print_expr(start)}, {print_expr(stop)}, {print_expr(step)}):"
             yield from _print_branches(body, orelse)
         case While(test=test, body=body, orelse=orelse):

@@ -65,6 +65,7 @@ class Signature:
     guards: tuple[Guard, ...]
     inits: tuple[tuple[str, int | float], ...]
     strided: bool
+    launch_bounds: tuple[int, ...] = ()  # the first of them is the most threads that a block may have
     from_end: tuple[FromEnd, ...] = ()  # negative constant indices: compiled code counts no others from the end
     reserved: tuple[tuple[int, str], ...] = ()  # the lines that make arrays of a thread's own, and their names
     shared: Parameter | None = None  # the block's dynamic shared memory, which no call is given
@@ -196,6 +197,7 @@ def _signature(kernel: Kernel) -> Signature:
         guards=kernel.guards,
         inits=kernel.inits,
         strided=kernel.strided,
+        launch_bounds=kernel.launch_bounds,
         from_end=tuple(sorted({at for each in functions for at in each.from_end}, key=astuple)),
         reserved=tuple((b.span.line, b.name) for each in functions for b in each.buffers if b.is_made),
         shared=next((Parameter(p.name, p.type) for p in kernel.block_parameters if p.type is not None), None),

@@ -95,7 +95,10 @@ class If:
 
 @dataclass(frozen=True, slots=True)
 class For:
-    """`for var in range(start, stop, step)`; `orelse` runs unless the loop is left by `break`, until `lower_loops`."""
+    """`for var in range(start, stop, step)`; `orelse` runs unless the loop is left by `break`, until `lower_loops`.
+
+    `unroll`: how many rounds are to become one, 0 for all of them; None leaves it to the compiler.
+    """
 
     var: str
     start: Expr
@@ -107,6 +110,7 @@ class For:
     type: ScalarType = PY_INT
     direction: int = 0  # set by lower_semantics: the sign of `step` where it is known
     orelse: Block = ()
+    unroll: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

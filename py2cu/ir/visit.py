@@ -108,7 +108,7 @@ def is_cheap(expr: Expr) -> bool:
 
 def is_cheap_index(index: Expr) -> bool:
     """True for an index without loads and calls: compilers see that it is the same one."""
-    return not any(isinstance(node, Load | Call | Select | BoolOp) for node in walk(index))
+    return not any(isinstance(node, Load | Call | Select | BoolOp | Atomic | Invoke) for node in walk(index))
 
 
 def rebuild(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:

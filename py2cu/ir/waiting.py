@@ -16,9 +16,10 @@ BARRIERS: Final = frozenset(["syncthreads", GRID_BARRIER])
 """What all threads of a block wait at; none of them may leave before the others are there."""
 BLOCK_VOTES: Final = frozenset(f"py2cu.syncthreads_{how}" for how in ("count", "and", "or"))
 """Calls that are such barriers, too: all threads get the same from them."""
-WARP_CALLS: Final = frozenset(
-    f"py2cu.{name}_sync" for name in ("shfl", "shfl_up", "shfl_down", "shfl_xor", "ballot", "any", "all", "match_any")
-)
+_SHUFFLES: Final = ("shfl", "shfl_up", "shfl_down", "shfl_xor")
+_VOTES: Final = ("ballot", "any", "all", "match_any")
+_REDUCTIONS: Final = tuple(f"reduce_{op}" for op in ("add", "min", "max", "and", "or", "xor"))
+WARP_CALLS: Final = frozenset(f"py2cu.{name}_sync" for name in (*_SHUFFLES, *_VOTES, *_REDUCTIONS))
 """Calls that the lanes of a warp make together."""
 _WAITING_CALLS: Final = BLOCK_VOTES | WARP_CALLS
 

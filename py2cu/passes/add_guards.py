@@ -23,7 +23,7 @@ from py2cu.ir.extents import Binary, Guard, IndexParameter, Name, constant_exten
 from py2cu.ir.kernel import Kernel
 from py2cu.ir.nodes import Atomic, BoolOp, Compare, Expr, Invoke, LaunchIndex
 from py2cu.ir.printer import print_expr
-from py2cu.ir.statements import Assert, Assign, Block, If, Print, Return, Stmt, Store
+from py2cu.ir.statements import Assert, Assign, Block, If, Print, Remark, Return, Stmt, Store
 from py2cu.ir.types import PY_INT, ElementType
 from py2cu.ir.visit import all_expressions, assigned_names, names_in, statements
 from py2cu.ir.waiting import has_barrier, waiting_functions
@@ -169,16 +169,28 @@ def _effects(kernel: Kernel, block: Block) -> Iterator[str]:
 
 
 def find_global_indices(kernel: Kernel) -> dict[str, str]:
-    """Locals that are a thread's place in the whole grid, with their axis."""
+    """Locals that are a thread's place in the whole grid, with their axis: computed here, or by a function."""
+    returned = {function.key: _returned(function.body) for function in kernel.functions}
     assigned = Counter(assigned_names(kernel.body))
     found = {}
     for stmt in kernel.body:
-        if isinstance(stmt, Assign) and assigned[stmt.name] == 1 and (axis := global_axis(stmt.value)):
-            found[stmt.name] = axis
+        if isinstance(stmt, Assign) and assigned[stmt.name] == 1:
+            value = returned[stmt.value.function] if isinstance(stmt.value, Invoke) else stmt.value
+            if axis := global_axis(value):
+                found[stmt.name] = axis
     return found
 
 
-def global_axis(expr: Expr) -> str | None:
+def _returned(body: Block) -> Expr | None:
+    """What a function returns that does nothing else."""
+    match [stmt for stmt in body if not isinstance(stmt, Remark)]:
+        case [Return(value=value)]:
+            return value
+        case _:
+            return None
+
+
+def global_axis(expr: Expr | None) -> str | None:
     """The axis of `blockIdx.a * blockDim.a + threadIdx.a`, in any order of terms and factors."""
     match expr:
         case Binary(op="+", left=LaunchIndex(object="threadIdx", axis=axis), right=product):

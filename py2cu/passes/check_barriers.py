@@ -31,7 +31,7 @@ from py2cu.source import Span
 
 # What lanes answer differently, and the helper that a lane's number is once it is lowered.
 _LANE_CALLS: Final = {
-    LANE_HELPER, *(name for name, row in ROWS.items() if row.rule in (Rule.SHUFFLE, Rule.VOTE, Rule.MATCH))
+    LANE_HELPER, *(name for name, row in ROWS.items() if row.rule in (Rule.SHUFFLE, Rule.VOTE, Rule.MATCH, Rule.REDUCE))
 }  # fmt: skip
 
 

@@ -29,7 +29,7 @@ def _place(kernel: Kernel, name: str) -> Span:
     for index in kernel.indices:
         if name in names_in(index.extent):
             return index.extent.span
-    for dim in kernel.size or ():
+    for dim in (*(kernel.size or ()), *kernel.block):
         if name in names_in(dim):
             return dim.span
     return kernel.span

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, count
 
 from py2cu.builtins.threads import LANE_HELPER
-from py2cu.ir.calls import functions_that, in_rings
+from py2cu.ir.calls import functions_that, in_rings, launched_in
 from py2cu.ir.extents import Constant, Name
 from py2cu.ir.kernel import Buffer, Kernel, Space
 from py2cu.ir.nodes import ArrayName, Atomic, BoolOp, Call, Expr, Invoke, Load, Select, Unary
@@ -61,7 +61,9 @@ def is_cut(block: Block) -> bool:
 
 
 def runs_in_blocks(kernel: Kernel) -> bool:
-    """True for a kernel that the CPU runs block by block: its threads work together, or ask who is beside them."""
+    """True for a kernel that the CPU runs block by block: its threads work together, or ask where in it they are."""
+    if kernel.indices and launched_in(kernel)[""]:
+        return True
     return needs_block(kernel) or any(knows_its_place(each.body) for each in (kernel, *kernel.functions))
 
 

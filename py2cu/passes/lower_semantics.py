@@ -285,6 +285,8 @@ class _Lowering:
         helper = "round_decimals" if row.rule is Rule.INTEGRAL and len(expr.args) == 2 else row.helper
         if helper:
             self.need(helper)
+            if row.rule is Rule.REDUCE:  # which the targets know as a call that waits
+                return expr
             return Call(helper, tuple(map(self.signed, expr.args)), expr.span, expr.type)
         if row.rule is Rule.INTEGRAL:
             source = expr.args[0].type

@@ -94,4 +94,5 @@ def _rename_dims(kernel: Kernel, renamed: dict[str, str]) -> Kernel:
         parameters=tuple(map(change_parameter, kernel.parameters)),
         indices=tuple(replace(index, extent=change(index.extent)) for index in kernel.indices),
         size=None if kernel.size is None else tuple(map(change, kernel.size)),
+        block=tuple(map(change, kernel.block)),
     )

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from py2cu.builtins import ROWS, Rule
-from py2cu.dtypes import BOOL, DEFAULT_FLOAT, F32, DType, Kind
+from py2cu.dtypes import BOOL, DEFAULT_FLOAT, F32, I32, U32, DType, Kind
 from py2cu.ir.complex_numbers import CONJUGATE, REAL, is_literal, is_made, literal
 from py2cu.ir.extents import Constant
 from py2cu.ir.nodes import Call, Convert, Expr
@@ -83,6 +83,8 @@ class CallTyper(Meeting):
                     hint = "widen it first: `np.float32(…)`"
                     self.error("P307", f"CUDA matches no {args[1].type}", args[1].span, hint)
                 return changed(expr, args=(self.mask(args[0]), self.counted(args[1])), type=PY_INT)
+            case Rule.REDUCE:
+                return self.reduction(expr, self.mask(args[0]), args[1])
             case Rule.VOTE:
                 said = tuple(self.convert(arg, PY_BOOL) for arg in args[-1:])
                 type_ = PY_BOOL if row.result == "bool" else PY_INT
@@ -97,6 +99,14 @@ class CallTyper(Meeting):
     def mask(self, value: Expr) -> Expr:
         """The lanes that take part, a bit for each."""
         return self.integer(value, "a mask of lanes")
+
+    def reduction(self, expr: Call, mask: Expr, value: Expr) -> Expr:
+        """A reduction over a warp, which CUDA has for 32 bits alone."""
+        if value.type not in (ElementType(I32), ElementType(U32)):
+            what = f"`{expr.function.rpartition('.')[2]}` is for int32 and uint32, not for {value.type}"
+            hint = "`np.int32(…)` of a number that fits; other types with `shfl_xor_sync`, in five steps"
+            self.error("P307", what, value.span, hint, self.origins(value))
+        return changed(expr, args=(mask, value), type=value.type)
 
     def part(self, expr: Call, value: Expr) -> Expr:
         """`.real` or `.imag`; a real number is its own real part."""

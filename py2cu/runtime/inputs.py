@@ -21,7 +21,7 @@ from py2cu.ir.nodes import Expr
 from py2cu.ir.signature import Signature, evaluate
 from py2cu.ir.types import ArrayType, ElementType, PythonType
 from py2cu.ir.visit import names_in
-from py2cu.options import Values, is_launchable
+from py2cu.options import MAX_THREADS, Values, is_launchable
 from py2cu.runtime.arrays import OutOfRange
 from py2cu.runtime.fences import as_bits, poison
 from py2cu.runtime.simulate import bind_dims
@@ -32,6 +32,7 @@ GROWTH_LIMIT: Final = 1 << 16  # elements along one dimension
 INNER_SIZES: Final = (3, 1, 5, 0, 7, 4)  # dimensions that no launch axis runs over
 FLOATS: Final = (0.5, -1.25, 2.0, 0.1, 3.75, 1e-3, 1.0)
 INTEGERS: Final = (1, 2, 3, 1, 4, 2, 0)
+BLOCK_VALUES: Final = (8, 1, 16, 3, 32, 4)
 SMALL_VALUES: Final = (1, 2, 4, 8, 16)
 TAME: Final = "tame"  # whole numbers are indices of every array
 SMALL: Final = "small"  # and shifts of every type
@@ -196,6 +197,7 @@ def choose_sizes(signature: Signature, place: int, number: int = 0) -> dict[str,
     """
     axes = _axis_of(signature)
     known = choose_constexprs(signature, number)
+    known |= choose_block(signature, known, place)
     shape = (*(evaluate(extent, known) for extent in signature.block), 1, 1)
     sizes: dict[str, int] = {}
     for ordinal, name in enumerate(name for name in dimension_names(signature) if name not in known):
@@ -230,6 +232,19 @@ def choose_constexprs(signature: Signature, number: int) -> dict[str, int]:
     return chosen
 
 
+def choose_block(signature: Signature, known: dict[str, int], place: int) -> dict[str, int]:
+    """A value for every name that the block is made of and only a call tells, such that it can be launched."""
+    names = {name for extent in signature.block for name in names_in(extent)} - known.keys()
+    fine = [value for value in BLOCK_VALUES if _is_launched(signature, known | dict.fromkeys(names, value))]
+    return dict.fromkeys(names, fine[place % len(fine)] if fine else 1)
+
+
+def _is_launched(signature: Signature, sizes: dict[str, int]) -> bool:
+    """True where these sizes make a block that the kernel is for."""
+    shape = tuple(evaluate(extent, sizes) for extent in signature.block)
+    return is_launchable(shape) and math.prod(shape) <= min((MAX_THREADS, *signature.launch_bounds[:1]))
+
+
 def small_values(signature: Signature) -> Values:
     """Numbers for the template arguments that have no instance, such that every block of them can be launched."""
     ints = signature.constexpr_ints
@@ -238,7 +253,7 @@ def small_values(signature: Signature) -> Values:
 
     def is_fine(value: int) -> bool:
         sizes = most | dict.fromkeys(lacking, value)
-        return is_launchable(tuple(evaluate(extent, sizes) for extent in signature.block))
+        return _is_launched(signature, sizes)
 
     # Instances are compiled for every combination: of many, few values each.
     return {name: tuple(value for value in SMALL_VALUES[:: len(lacking)] if is_fine(value)) for name in lacking}
@@ -249,6 +264,7 @@ def dimension_names(signature: Signature) -> tuple[str, ...]:
     extents = [dim for p in signature.arrays if isinstance(p.type, ArrayType) for dim in p.type.dims]
     extents += [index.extent for index in signature.indices]
     extents += signature.size or ()
+    extents += signature.block
     return tuple(dict.fromkeys(itertools.chain.from_iterable(map(names_in, extents))))
 
 

@@ -6,11 +6,13 @@ In: a `Signature` and the values of its dimensions, or an explicit grid and bloc
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from py2cu.ir.signature import Signature, evaluate
+from py2cu.options import is_launchable
 
 Triple = tuple[int, int, int]
 AXES: Final = "xyz"
@@ -36,9 +38,21 @@ def plan_launch(
     grid: int | tuple[int, ...] | None = None,
     block: int | tuple[int, ...] | None = None,
 ) -> Launch:
-    """Grid and block of a call: as given, else the ceiling of size by block; a size of 0 gives an empty grid."""
+    """Grid and block of a call: as given, else the ceiling of size by block; a size of 0 gives an empty grid.
+
+    Raises:
+        ValueError: nothing says how large the grid is, or the block is larger than the kernel's launch bounds, or one
+            that no GPU launches.
+    """
     own = tuple(evaluate(extent, dims) for extent in signature.block)
     shape = _triple(own if block is None else block)
+    if block is None and not is_launchable(own):
+        listed = " × ".join(map(str, own))
+        raise ValueError(f"`{signature.name}`: no GPU launches blocks of {listed} threads")
+    threads = math.prod(shape)
+    if signature.launch_bounds and threads > signature.launch_bounds[0]:
+        most = signature.launch_bounds[0]
+        raise ValueError(f"`{signature.name}` is for blocks of at most {most} threads, got {threads}")
     if grid is not None:
         return Launch(_triple(grid), shape)
     sizes = _sizes(signature, dims)

@@ -84,6 +84,30 @@ def _match_any_sync(mask: Any, value: Any) -> Any:
     return THREAD.runner.block.meet("match_any_sync", _bits(mask), value)
 
 
+def _reduce_add_sync(mask: Any, value: Any) -> Any:
+    return THREAD.runner.block.meet("reduce_add_sync", _bits(mask), value)
+
+
+def _reduce_min_sync(mask: Any, value: Any) -> Any:
+    return THREAD.runner.block.meet("reduce_min_sync", _bits(mask), value)
+
+
+def _reduce_max_sync(mask: Any, value: Any) -> Any:
+    return THREAD.runner.block.meet("reduce_max_sync", _bits(mask), value)
+
+
+def _reduce_and_sync(mask: Any, value: Any) -> Any:
+    return THREAD.runner.block.meet("reduce_and_sync", _bits(mask), value)
+
+
+def _reduce_or_sync(mask: Any, value: Any) -> Any:
+    return THREAD.runner.block.meet("reduce_or_sync", _bits(mask), value)
+
+
+def _reduce_xor_sync(mask: Any, value: Any) -> Any:
+    return THREAD.runner.block.meet("reduce_xor_sync", _bits(mask), value)
+
+
 def _activemask() -> Any:
     return THREAD.runner.block.meet_active()
 
@@ -100,6 +124,8 @@ WAITING: Final[dict[str, object]] = {
     "shfl_sync": _shfl_sync, "shfl_up_sync": _shfl_up_sync,
     "shfl_down_sync": _shfl_down_sync, "shfl_xor_sync": _shfl_xor_sync, "ballot_sync": _ballot_sync,
     "any_sync": _any_sync, "all_sync": _all_sync, "match_any_sync": _match_any_sync, "activemask": _activemask,
+    "reduce_add_sync": _reduce_add_sync, "reduce_min_sync": _reduce_min_sync, "reduce_max_sync": _reduce_max_sync,
+    "reduce_and_sync": _reduce_and_sync, "reduce_or_sync": _reduce_or_sync, "reduce_xor_sync": _reduce_xor_sync,
 }  # fmt: skip
 FENCES: Final[dict[str, object]] = {
     "threadfence": _fence, "threadfence_system": _fence, "threadfence_block": _fence_block,

@@ -1,4 +1,4 @@
-"""What lanes of a warp that meet give each other: shuffles, votes, matches.
+"""What lanes of a warp that meet give each other: shuffles, votes, matches, reductions.
 
 In: the lanes that met in one function, each with what it brought. Out: `exchange`, each lane's result. Values pass as
 they are, with their dtype. Who reads a lane that did not come keeps its own value, in doubt, and a finding says so.
@@ -6,7 +6,9 @@ they are, with their dtype. Who reads a lane that did not come keeps its own val
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping
+from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
 
 from py2cu.runtime.journal import THREAD
@@ -32,7 +34,7 @@ def exchange(function: str, lanes: Lanes) -> None:
             mine = runner.waiting.value
             runner.waiting.result = _bits(lane for lane, value in brought.items() if value == mine)
     else:
-        result = _VOTES[function](brought)
+        result = _VOTES[function](brought) if function in _VOTES else reduce(_REDUCTIONS[function], brought.values())
         for runner in lanes.values():
             runner.waiting.result = result
     if any(runner.doubt for runner in lanes.values()):
@@ -50,6 +52,12 @@ _VOTES: Final[dict[str, Callable[[Mapping[int, Any]], object]]] = {
     "any_sync": lambda brought: any(map(bool, brought.values())),
     "all_sync": lambda brought: all(map(bool, brought.values())),
 }
+
+
+_REDUCTIONS: Final[dict[str, Callable[[Any, Any], object]]] = {
+    "reduce_add_sync": operator.add, "reduce_min_sync": min, "reduce_max_sync": max,
+    "reduce_and_sync": operator.and_, "reduce_or_sync": operator.or_, "reduce_xor_sync": operator.xor,
+}  # fmt: skip
 
 
 def _shuffle(function: str, lanes: Lanes) -> None:

@@ -20,6 +20,7 @@ from py2cu.ir.statements import Reserve
 from py2cu.ir.types import PY_INT, ArrayType, ElementType, PythonType, is_complex
 from py2cu.ir.visit import rebuild, statements
 from py2cu.ir.waiting import syncs_grid
+from py2cu.options import MAX_THREADS
 from py2cu.targets.arguments import arguments
 from py2cu.targets.c_types import qualified
 from py2cu.targets.schemas import operators
@@ -123,6 +124,13 @@ class BindingView:
     first_user_name: str
     syncs_grid: bool
     blocks: str  # how many a launch without a grid has
+    launch_bounds: tuple[int, ...]
+    open_block: str  # its extents, where only a call tells them
+
+    @property
+    def most_threads(self) -> int:
+        """How many threads a block may have."""
+        return self.launch_bounds[0] if self.launch_bounds else MAX_THREADS
 
     def op_parameters(self, parameters: tuple[str, ...], *more: str) -> tuple[str, ...]:
         """An op's own parameters; inputs of any layout come under another name, until they are made contiguous."""
@@ -195,6 +203,8 @@ def view(family: Family, groups: tuple[KernelView, ...], dialect: Dialect) -> Bi
         first_user_name=(given or made)[0].user_name,
         syncs_grid=syncs_grid(kernel),
         blocks=_blocks(kernel, dims) if kernel.size else "",
+        launch_bounds=kernel.launch_bounds,
+        open_block=", ".join(dim_text(extent, kernel) for extent in kernel.block) if kernel.has_open_block else "",
     )
 
 
@@ -214,7 +224,7 @@ def _blocks(kernel: Kernel, dims: dict[str, Dim]) -> str:
 def _divisors(kernel: Kernel) -> Iterator[tuple[str, str]]:
     """What the extents of a call are divided by: C++ ends the process where that is zero."""
     extents = [dim for p in kernel.arrays if isinstance(p.type, ArrayType) for dim in p.type.dims]
-    for divisor in chain.from_iterable(map(divisors, (*extents, *(kernel.size or ())))):
+    for divisor in chain.from_iterable(map(divisors, (*extents, *(kernel.size or ()), *kernel.block))):
         text = dim_text(divisor, kernel)
         yield f"{text} == 0" if isinstance(divisor, Name) else f"({text}) == 0", print_expr(divisor)
 

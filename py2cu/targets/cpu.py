@@ -9,16 +9,16 @@ from typing import Final
 
 from py2cu.builtins.threads import LANE_HELPER
 from py2cu.dtypes import C64, C128
+from py2cu.ir.calls import launched_in
 from py2cu.ir.extents import IndexParameter
 from py2cu.ir.kernel import Kernel
-from py2cu.ir.nodes import LaunchIndex
 from py2cu.ir.statements import EachThread
 from py2cu.ir.types import Width
-from py2cu.ir.visit import all_expressions, statements
+from py2cu.ir.visit import statements
 from py2cu.ir.waiting import is_grid_barrier, syncs_grid
 from py2cu.targets.arguments import kernel_arguments, launch_arguments
 from py2cu.targets.cpu_helpers import HELPERS, helpers_of_threads
-from py2cu.targets.device_functions import spell_functions
+from py2cu.targets.device_functions import in_order, spell_functions
 from py2cu.targets.shared_memory import bytes_text
 from py2cu.targets.spell_blocks import BlockSpeller
 from py2cu.targets.spell_expressions import Dialect
@@ -38,8 +38,11 @@ DIALECT: Final = Dialect(
         name: f"std::{name}" for name in ("abs", "min", "max", "isnan", "isinf", "isfinite", "signbit", "printf")
     },
     overloads="std::",
+    launch_struct="Dim3",
     fence="std::atomic_thread_fence(std::memory_order_seq_cst)",
     grid_barrier="grid_barrier.wait()",
+    unroll="#pragma GCC unroll",
+    unrolls_wholly=False,
     own_atomics=True,
     types={
         "__half": "c10::Half",
@@ -94,7 +97,7 @@ def _loop(kernel: Kernel, speller: Speller, index: IndexParameter) -> IndexLoop:
 
 def _used_launch_objects(kernel: Kernel, is_whole: bool) -> tuple[str, ...]:
     """What the kernel is told of the launch; one that runs whole blocks goes through their threads by itself."""
-    used = {node.object for node in all_expressions(kernel.body) if isinstance(node, LaunchIndex)}
+    used = launched_in(kernel)[""]
     if is_whole:
         used = used - {"threadIdx"} | {"blockDim"}
-    return tuple(name for name in ("blockIdx", "threadIdx", "blockDim", "gridDim") if name in used)
+    return in_order(used)

@@ -72,6 +72,26 @@ template <typename T>
 """
 
 
+_REDUCTION: Final = """\
+// {what} over the lanes of `mask`.
+template <typename T>
+{prefix} T {name}(const T* said, int64_t thread, Dim3 block, int64_t mask)
+{{
+    const Warp warp(thread, block);
+    T result = said[thread];
+    for (int64_t lane = 0; lane < warp.size; ++lane) {{
+        const T value = said[warp.first + lane];
+        if (mask >> lane & 1 && warp.first + lane != thread) result = {next};
+    }}
+    return result;
+}}
+"""
+
+
+def _reduction(name: str, what: str, next_: str) -> str:
+    return _REDUCTION.replace("{name}", name).replace("{what}", what).replace("{next}", next_)
+
+
 def _shuffle(name: str, which: str, argument: str, source: str) -> str:
     text = _SHUFFLE.replace("{name}", name).replace("{which}", which).replace("{argument}", argument)
     return text.replace("{source}", source).replace("{warp}", str(WARP_SIZE))
@@ -143,6 +163,12 @@ template <typename T>
         f"{_SAID} == said[thread]",
         _ENTER,
     ),
+    "reduce_add_sync": _reduction("reduce_add_sync", "The sum", "static_cast<T>(uint32_t(result) + uint32_t(value))"),
+    "reduce_min_sync": _reduction("reduce_min_sync", "The least value", "value < result ? value : result"),
+    "reduce_max_sync": _reduction("reduce_max_sync", "The greatest value", "value > result ? value : result"),
+    "reduce_and_sync": _reduction("reduce_and_sync", "The bits that all have,", "result & value"),
+    "reduce_or_sync": _reduction("reduce_or_sync", "The bits that one has,", "result | value"),
+    "reduce_xor_sync": _reduction("reduce_xor_sync", "The bits that an odd number has,", "result ^ value"),
 }
 
 

@@ -54,6 +54,8 @@ def view(kernel: Kernel) -> KernelView:
         block=tuple(extent_text(extent, kernel) for extent in kernel.block),
         fits=_fits(kernel) if is_template else "",
         body=body,
+        launch_bounds=kernel.launch_bounds,
+        has_open_block=kernel.has_open_block,
         shared_bytes=bytes_text(kernel, DIALECT),
         shared_asks=asks(kernel),
         syncs_grid=syncs_grid(kernel),

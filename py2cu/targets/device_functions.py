@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from py2cu.ir.calls import in_rings
+from py2cu.ir.calls import in_rings, launched_in
 from py2cu.ir.kernel import Kernel
 from py2cu.ir.types import TupleType
 from py2cu.targets.arguments import Argument, kernel_type, template_head, typenames, wrapped
@@ -50,16 +51,25 @@ class FunctionView:
         return wrapped(f"{prefix} {self.head}", (argument.declaration for argument in self.arguments))
 
 
+def in_order(launched: Collection[str]) -> tuple[str, ...]:
+    """Launch objects in the order in which functions take them."""
+    return tuple(name for name in ("blockIdx", "threadIdx", "blockDim", "gridDim") if name in launched)
+
+
 def spell_functions(kernel: Kernel, dialect: Dialect) -> tuple[tuple[FunctionView, ...], dict[str, Callee]]:
     """The device functions of `kernel`, and what their callers need to know of them."""
-    callees = {function.key: Callee(function, "") for function in kernel.functions}
+    launched = launched_in(kernel) if dialect.launch_struct else {}
+    callees = {
+        function.key: Callee(function, "", in_order(launched.get(function.key, ()))) for function in kernel.functions
+    }
     ringed = in_rings(kernel.functions, itself=False)
     while True:  # what a function is a template over, it is for what it calls as well
         before, views = dict(callees), []
         for function in kernel.functions:
             view = _spell_function(function, dialect, callees, is_ringed=function.key in ringed)
             arguments = f"<{', '.join(view.template)}>" if view.template else ""
-            callees[function.key] = Callee(function, arguments, view.struct.type if view.struct else "")
+            struct = view.struct.type if view.struct else ""
+            callees[function.key] = replace(callees[function.key], template_arguments=arguments, struct=struct)
             views.append(view)
         if callees == before:
             return tuple(views), callees
@@ -73,6 +83,7 @@ def _spell_function(function: Kernel, dialect: Dialect, callees: dict[str, Calle
         Argument(function.c_name(p.name), kernel_type(function, dialect, p.name, p.type, p))
         for p in function.parameters
     )
+    arguments += tuple(Argument(name, dialect.launch_struct) for name in callees[function.key].launch)
     body = tuple(speller.block(function.body))
     if function.elsewhere is not None:
         body = tuple(replace(line, origin=0) for line in body)  # lines of the kernel's own file are what is kept

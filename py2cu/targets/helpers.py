@@ -73,6 +73,33 @@ struct alignas({count} * sizeof(T)) Vector{count} {{{{
 """
 
 
+_REDUCTION: Final = """\
+// {what} over the lanes of a mask; sm_80 and later have an instruction for it.
+template <typename T>
+{prefix} T {name}(unsigned mask, T value)
+{{
+#if __CUDA_ARCH__ >= 800
+    return __{name}(mask, {argument});
+#else
+    unsigned lanes = __ballot_sync(mask, true);  // those that there are
+    T result = __shfl_sync(mask, value, __ffs(lanes) - 1);
+    while (lanes &= lanes - 1) {{
+        const T other = __shfl_sync(mask, value, __ffs(lanes) - 1);
+        result = {next};
+    }}
+    return result;
+#endif
+}}
+"""
+
+
+def _reduction(name: str, what: str, next_: str, argument: str = "value") -> str:
+    """The helper for one reduction over a warp; `argument` is the value as CUDA's function takes it."""
+    text = _REDUCTION.replace("{name}", f"reduce_{name}_sync").replace("{what}", what)
+    return text.replace("{next}", next_).replace("{argument}", argument)
+
+
+_BITS: Final = "static_cast<unsigned>(value)"  # CUDA's functions on bits are for unsigned numbers
 _OF_ONE_SIGN: Final = "std::conditional_t<std::is_signed_v<T>, long long, unsigned long long>"
 
 HELPERS: Final[dict[str, str]] = {
@@ -86,6 +113,12 @@ HELPERS: Final[dict[str, str]] = {
     return lane;
 }}
 """,
+    "reduce_add_sync": _reduction("add", "The sum", "static_cast<T>(unsigned(result) + unsigned(other))"),
+    "reduce_min_sync": _reduction("min", "The least value", "min(result, other)"),
+    "reduce_max_sync": _reduction("max", "The greatest value", "max(result, other)"),
+    "reduce_and_sync": _reduction("and", "The bits that all have,", "result & other", _BITS),
+    "reduce_or_sync": _reduction("or", "The bits that one has,", "result | other", _BITS),
+    "reduce_xor_sync": _reduction("xor", "The bits that an odd number has,", "result ^ other", _BITS),
     "atomic_update": """\
 // Replaces an element by what `change` makes of it, in one step; the element before.
 template <typename T, typename Change>

@@ -72,13 +72,14 @@ class BlockSpeller(Speller):
         return super().call(expr)
 
     def together(self, expr: Call, row: Builtin) -> Spelled:
-        """`shfl_down_sync(said, thread, blockDim, 16)`: votes and shuffles look up what other threads have said."""
+        """`shfl_down_sync(said, thread, blockDim, 16)`: each looks up what other threads have said."""
         mask, said, *rest = expr.args
         assert isinstance(said, Name), said
         others = [self.expr(each).text for each in rest] if row.rule is Rule.SHUFFLE else [self.mask(mask)]
         name = row.key.rpartition(".")[2]
         args = [super().name(said.id), self.number, "blockDim", *others]
-        c_type = self.c_type(said.type) if row.rule is Rule.SHUFFLE else "bool" if row.result == "bool" else "uint32_t"
+        tells_values = row.rule in (Rule.SHUFFLE, Rule.REDUCE)
+        c_type = self.c_type(said.type) if tells_values else "bool" if row.result == "bool" else "uint32_t"
         return Spelled(f"{name}({', '.join(args)})", PRIMARY, c_type)
 
     def each_thread(self, stmt: EachThread, body: Block, depth: int) -> Iterator[Line]:

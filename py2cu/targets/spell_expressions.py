@@ -50,7 +50,7 @@ from py2cu.targets.helpers import takes_one_type
 from py2cu.targets.literals import array_literal, float_literal, generic_literal, integer_literal, is_whole_literal
 from py2cu.targets.spelled import PRECEDENCE, PRIMARY, TERNARY, UNARY, Spelled, functional_cast
 
-_TOGETHER: Final = (Rule.SHUFFLE, Rule.VOTE, Rule.MATCH)
+_TOGETHER: Final = (Rule.SHUFFLE, Rule.VOTE, Rule.MATCH, Rule.REDUCE)
 _JUNCTION: Final = {"and": "&&", "or": "||"}
 
 
@@ -63,8 +63,11 @@ class Dialect:
     functions: Mapping[str, str] = field(default_factory=dict)
     types: Mapping[str, str] = field(default_factory=dict)  # where a C type has another name
     overloads: str = ""  # before the functions of `math` that take floats and doubles
+    launch_struct: str = ""  # in which functions are given the launch objects that they see; CUDA's need not be
     fence: str = ""  # what all fences are; CUDA's are functions of their names
     grid_barrier: str = "cooperative_groups::this_grid().sync()"
+    unroll: str = "#pragma unroll"  # above a loop that is to be unrolled, by the number behind it
+    unrolls_wholly: bool = True  # where no number is
     own_atomics: bool = False  # all atomic operations are helpers
     names_variables: bool = True  # an instance of a generic kernel is spelled with `T`, not with its dtype
 
@@ -81,6 +84,7 @@ class Callee:
 
     function: Kernel
     template_arguments: str  # "<index_t>"
+    launch: tuple[str, ...] = ()  # the launch objects that it is given
     struct: str = ""  # the type of a tuple that it returns
 
 
@@ -348,6 +352,8 @@ class ExpressionSpeller:
 
     def together(self, expr: Call, row: Builtin) -> Spelled:
         """`__shfl_down_sync(0xFFFFFFFF, v, 16)`; masks are unsigned, votes are ints."""
+        if row.rule is Rule.REDUCE:
+            return self.reduction(expr, row)
         args = [
             self.mask(arg) if place == 0 and len(expr.args) > 1 else self.expr(arg).text
             for place, arg in enumerate(expr.args)
@@ -356,6 +362,12 @@ class ExpressionSpeller:
         c_type = "int" if row.result == "bool" else "unsigned"
         c_type = c_type if value is None else arithmetic_type(self.expr(value).c_type)
         return Spelled(f"__{row.key.rpartition('.')[2]}({', '.join(args)})", PRIMARY, c_type)
+
+    def reduction(self, expr: Call, row: Builtin) -> Spelled:
+        """`reduce_add_sync(0xFFFFFFFF, v)`: a helper, and so a template of the value's type."""
+        mask, value = expr.args
+        text = f"{row.helper}({self.mask(mask)}, {self.exactly(value, expr.type)})"
+        return Spelled(text, PRIMARY, self.c_type(expr.type))
 
     def mask(self, mask: Expr) -> str:
         """A constant mask in the digits that show its lanes."""
@@ -392,6 +404,7 @@ class ExpressionSpeller:
             self.expr(arg).text if isinstance(arg, ArrayName) else self.exactly(arg, parameter.type)
             for parameter, arg in zip(callee.function.parameters, expr.args, strict=True)
         ]
+        args += callee.launch
         name = f"{callee.function.symbol}{callee.template_arguments}"
         return Spelled(f"{name}({', '.join(args)})", PRIMARY, "" if expr.type is UNKNOWN else self.c_type(expr.type))
 

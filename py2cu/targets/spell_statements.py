@@ -72,6 +72,8 @@ class Speller(ExpressionSpeller):
     def statement(self, stmt: Stmt, depth: int) -> Iterator[Line]:
         pad = _INDENT * depth
         yield from _comments(stmt.trivia, pad)
+        if isinstance(stmt, For) and stmt.unroll is not None:
+            yield from self.unrolling(stmt.unroll, Line(pad, stmt.span.line))
         lines = [Line(text, line.origin) for line in self.spell_statement(stmt, depth) for text in wrap_line(line.text)]
         beside = f"  // {comment_text(stmt.trivia.beside)}" if stmt.trivia.beside else ""
         for place, line in enumerate(lines):
@@ -271,6 +273,11 @@ class Speller(ExpressionSpeller):
         return isinstance(body[0], If | For | While | Delete | Remark | Declare | Bind) or (
             isinstance(body[0], Assign) and body[0].declares is not None
         )
+
+    def unrolling(self, by: int, line: Line) -> Iterator[Line]:
+        """`#pragma unroll 4`, which stands above a loop."""
+        if by or self.dialect.unrolls_wholly:
+            yield Line(f"{line.text}{self.dialect.unroll}{f' {by}' if by else ''}", line.origin)
 
     def loop_head(self, loop: For) -> str:
         """`for (int k = 0; k < n; ++k)`."""

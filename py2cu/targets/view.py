@@ -55,6 +55,8 @@ class KernelView:
     block: tuple[str, ...]
     fits: str  # the condition for 32-bit indices; empty where there is nothing to choose
     body: tuple[Line, ...]
+    launch_bounds: tuple[int, ...] = ()
+    has_open_block: bool = False  # only a call tells the block's extents
     shared_bytes: str = ""  # of a block's dynamic shared memory; empty where it has none
     is_whole: bool = False  # on the CPU: it is called once a block, and goes through the threads by itself
     syncs_grid: bool = False  # its blocks wait for each other
@@ -108,6 +110,11 @@ class KernelView:
     def stream_parameters(self) -> tuple[str, ...]:
         """What CUDA's launchers take last."""
         return ("cudaStream_t stream", *(("int64_t* max_blocks",) if self.syncs_grid else ()))
+
+    @property
+    def bounds(self) -> str:
+        """`__launch_bounds__(256, 2) `, before the kernel's name; empty where there are none."""
+        return f"__launch_bounds__({', '.join(map(str, self.launch_bounds))}) " if self.launch_bounds else ""
 
     @property
     def index_parameters(self) -> tuple[str, ...]:

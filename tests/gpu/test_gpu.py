@@ -185,6 +185,15 @@ def test_explicit_grid_in_two_dimensions(matmul):
     torch.testing.assert_close(out, m @ n, rtol=1e-4, atol=1e-4)
 
 
+def test_a_block_beyond_the_launch_bounds():
+    from tests.unit.test_launch_bounds import double
+
+    x = torch.ones(100, device="cuda")
+    assert double(x).tolist() == [2.0] * 100
+    with pytest.raises(RuntimeError, match="a block has at most 64 threads, got 96"):
+        double[2, 96](x, torch.empty_like(x))
+
+
 def test_a_block_that_no_gpu_takes(add):
     a, b = torch.randn(2, 10, device=CUDA)
     with pytest.raises(RuntimeError, match="launch failed"):
