@@ -256,7 +256,8 @@ class Kernel:
         sources = [index.extent for index in self.indices]
         sources += [dim for p in self.parameters if isinstance(p.type, ArrayType) for dim in p.type.dims]
         sources += self.size or ()
-        sources += (extent for extent in self.block if not self.constexprs.keys() >= set(names_in(extent)))
+        constexprs = self.constexprs.keys()
+        sources += (extent for extent in self.block if not constexprs >= set(names_in(extent)))
         return tuple(dict.fromkeys(name for source in sources for name in names_in(source)))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar, assert_never
+from typing import Any, Final, TypeVar, assert_never
 
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.kernel import Kernel
@@ -51,6 +51,9 @@ from py2cu.ir.statements import (
 Node = TypeVar("Node", bound=Expr | Stmt | Kernel)
 
 
+_LEAVES: Final = frozenset([Constant, Name, LaunchIndex, Extent, ArrayName])
+
+
 def children(expr: Expr) -> tuple[Expr, ...]:
     """The operands of `expr`, in evaluation order."""
     match expr:
@@ -82,8 +85,8 @@ def walk(expr: Expr) -> Iterator[Expr]:
     while waiting:
         node = waiting.pop()
         yield node
-        if operands := children(node):
-            waiting += reversed(operands)
+        if node.__class__ not in _LEAVES:
+            waiting += reversed(children(node))
 
 
 def names_in(expr: Expr) -> tuple[str, ...]:
@@ -113,6 +116,8 @@ def is_cheap_index(index: Expr) -> bool:
 
 def rebuild(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
     """`expr` with `change` applied to every node, operands first; what nothing changes stays the same object."""
+    if expr.__class__ in _LEAVES:
+        return change(expr)
     return change(map_children(expr, lambda child: rebuild(child, change)))
 
 
@@ -273,11 +278,19 @@ def assigned_names(block: Block) -> Iterator[str]:
             yield stmt.var
 
 
+_RECENT: Final[dict[int, tuple[Block, tuple[Expr, ...]]]] = {}
+_RECENT_LIMIT: Final = 64
+
+
 def all_expressions(block: Block) -> Iterator[Expr]:
-    """Every expression node under `block`."""
-    for stmt in statements(block):
-        for expr in expressions(stmt):
-            yield from walk(expr)
+    """Every expression node under `block`; kept for the latest blocks, since passes in a row ask about the same one."""
+    kept = _RECENT.get(id(block))
+    if kept is None or kept[0] is not block:
+        if len(_RECENT) >= _RECENT_LIMIT:
+            _RECENT.clear()
+        found = (node for stmt in statements(block) for expr in expressions(stmt) for node in walk(expr))
+        kept = _RECENT[id(block)] = block, tuple(found)
+    return iter(kept[1])
 
 
 def rebuild_block(
@@ -289,6 +302,14 @@ def rebuild_block(
     done: list[Stmt] = []
     for stmt in block:
         done += change_stmt(_rebuild_statement(stmt, change, change_stmt))
+    return block if len(block) == len(done) and all(map(operator.is_, block, done)) else tuple(done)
+
+
+def rebuild_statements(block: Block, change: Callable[[Stmt], Block]) -> Block:
+    """`block` with `change` applied to every statement, nested ones first."""
+    done: list[Stmt] = []
+    for stmt in block:
+        done += change(map_blocks(stmt, lambda inner: rebuild_statements(inner, change)))
     return block if len(block) == len(done) and all(map(operator.is_, block, done)) else tuple(done)
 
 

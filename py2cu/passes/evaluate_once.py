@@ -22,15 +22,17 @@ from py2cu.ir.kernel import Kernel
 from py2cu.ir.nodes import BoolOp, Compare, Convert, Expr, Select, unconverted
 from py2cu.ir.statements import Assert, Assign, Block, If, Print, Return, Stmt, Store, Trivia
 from py2cu.ir.types import PY_INT, ElementType, PythonType, ScalarType, kind_of
-from py2cu.ir.visit import changed, is_cheap, map_all, map_children, rebuild_block
+from py2cu.ir.visit import all_expressions, changed, is_cheap, map_all, map_children, rebuild_block, rebuild_statements
 
 
 def evaluate_once(kernel: Kernel, reporter: Reporter) -> Kernel:
     """The kernel with such operands in locals of their own."""
     taken = {name for name, _ in kernel.locals} | {p.name for p in kernel.parameters} | set(kernel.dims)
     lifting = _Lifting(taken | {index.name for index in kernel.indices})
-    body = rebuild_block(kernel.body, lambda expr: expr, lifting.statement)
-    return changed(kernel, body=rebuild_block(body, _choosing), locals=kernel.locals + tuple(lifting.locals))
+    body = rebuild_statements(kernel.body, lifting.statement)
+    if any(isinstance(expr, BoolOp) for expr in all_expressions(body)):
+        body = rebuild_block(body, _choosing)
+    return changed(kernel, body=body, locals=kernel.locals + tuple(lifting.locals))
 
 
 @dataclass(slots=True)

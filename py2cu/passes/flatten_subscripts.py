@@ -20,7 +20,7 @@ from py2cu.ir.kernel import Kernel
 from py2cu.ir.nodes import Atomic, Expr, Load
 from py2cu.ir.statements import Block, Remark, Reserve, Stmt, Store
 from py2cu.ir.types import PythonType, Width
-from py2cu.ir.visit import all_expressions, changed, rebuild, rebuild_block, statements
+from py2cu.ir.visit import all_expressions, changed, rebuild, rebuild_block, rebuild_statements, statements
 from py2cu.passes.split_tuples import row_struct
 
 _INT = PythonType(Kind.INT, Width.INT)
@@ -60,6 +60,8 @@ def flatten_subscripts(kernel: Kernel, reporter: Reporter) -> Kernel:
 
 def _with_rows(kernel: Kernel) -> Kernel:
     """A flat kernel with the views of which rows are accessed, and the structs that these are."""
+    if not kernel.rows:
+        return kernel
     accessed = {node.array for node in all_expressions(kernel.body) if isinstance(node, Load)}
     accessed |= {stmt.array for stmt in statements(kernel.body) if isinstance(stmt, Store)}
 
@@ -68,7 +70,7 @@ def _with_rows(kernel: Kernel) -> Kernel:
             return (Remark(stmt.span, stmt.trivia),)
         return (stmt,)
 
-    body = rebuild_block(kernel.body, lambda expr: expr, keep)
+    body = rebuild_statements(kernel.body, keep)
     rows = sorted({kernel.row(name) for name in accessed} - {0})
     return changed(kernel, body=body, helpers=(*kernel.helpers, *map(row_struct, rows)))
 

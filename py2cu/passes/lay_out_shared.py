@@ -16,7 +16,7 @@ from py2cu.ir.kernel import Buffer, Kernel
 from py2cu.ir.nodes import Expr
 from py2cu.ir.statements import BARE, Block, Remark, Reserve, Stmt
 from py2cu.ir.types import PY_INT
-from py2cu.ir.visit import changed, rebuild_block
+from py2cu.ir.visit import changed, rebuild_statements
 
 
 def lay_out_shared(kernel: Kernel, reporter: Reporter) -> Kernel:
@@ -37,7 +37,7 @@ def lay_out_shared(kernel: Kernel, reporter: Reporter) -> Kernel:
             return (replace(here[0], trivia=stmt.trivia), *here[1:])
         return () if stmt.trivia == BARE else (Remark(stmt.span, stmt.trivia),)
 
-    body = rebuild_block(kernel.body, lambda expr: expr, move)
+    body = rebuild_statements(kernel.body, move)
     buffers = tuple(placed.get(buffer.name, buffer) for buffer in kernel.buffers)
     return changed(kernel, body=body, buffers=buffers)
 

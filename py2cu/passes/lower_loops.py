@@ -31,7 +31,7 @@ from py2cu.ir.visit import (
     changed,
     expressions,
     names_in,
-    rebuild_block,
+    rebuild_statements,
     statements,
     walk,
 )
@@ -40,7 +40,7 @@ from py2cu.ir.visit import (
 def lower_loops(kernel: Kernel, reporter: Reporter) -> Kernel:
     """The kernel in loops that C's `for` runs as Python's does; bounds that the body changes are taken once."""
     lowering = _Lowering(kernel)
-    body = rebuild_block(kernel.body, lambda expr: expr, lowering.statement)
+    body = rebuild_statements(kernel.body, lowering.statement)
     left = set(assigned_names(body))  # less what an `else` that is never reached had of its own
     return changed(kernel, body=body, locals=tuple(item for item in lowering.types.items() if item[0] in left))
 

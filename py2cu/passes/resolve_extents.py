@@ -11,11 +11,13 @@ from dataclasses import replace
 from py2cu.diagnostics import Reporter
 from py2cu.ir.kernel import Kernel
 from py2cu.ir.nodes import Expr, Extent
-from py2cu.ir.visit import changed, rebuild_block
+from py2cu.ir.visit import all_expressions, changed, rebuild_block
 
 
 def resolve_extents(kernel: Kernel, reporter: Reporter) -> Kernel:
     """Replace every `Extent` by its dimension's expression, placed where the extent stood."""
+    if not any(isinstance(expr, Extent) for expr in all_expressions(kernel.body)):
+        return kernel
 
     def resolve(expr: Expr) -> Expr:
         if isinstance(expr, Extent):

@@ -49,6 +49,7 @@ from py2cu.ir.visit import (
     map_blocks,
     names_in,
     rebuild_block,
+    rebuild_statements,
     statements,
 )
 from py2cu.ir.waiting import BLOCK_VOTES, is_barrier, is_grid_barrier
@@ -151,7 +152,7 @@ class _Cutting:
             return (*most, last)
         self.stays = self.local("stays")
         everyone = Assign(self.stays.id, Constant(True, type=PY_BOOL))
-        body = rebuild_block(self.kernel.body, lambda expr: expr, self.returned)
+        body = rebuild_statements(self.kernel.body, self.returned)
         return (EachThread((everyone,)), *self.block(body, (self.stays,), in_loop=False))
 
     def block(self, block: Block, masks: tuple[Name, ...], *, in_loop: bool) -> Iterator[Stmt]:

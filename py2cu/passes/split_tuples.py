@@ -26,7 +26,16 @@ from py2cu.ir.kernel import Kernel, Struct
 from py2cu.ir.nodes import Convert, Expr, Invoke, Item, Load, Select, Tuple
 from py2cu.ir.statements import BARE, Assign, Block, Remark, Return, Stmt, Store
 from py2cu.ir.types import TupleType, ValueType
-from py2cu.ir.visit import all_expressions, blocks, changed, names_in, rebuild_block, statements, walk
+from py2cu.ir.visit import (
+    all_expressions,
+    blocks,
+    changed,
+    names_in,
+    rebuild_block,
+    rebuild_statements,
+    statements,
+    walk,
+)
 from py2cu.ir.waiting import waiting_functions, waits
 from py2cu.passes.rename import ascii_identifier, spell_identifier
 from py2cu.source import Span
@@ -155,7 +164,7 @@ class _Splitter:
                 return (stmt,)
             return () if stmt.trivia == BARE else (Remark(stmt.span, stmt.trivia),)
 
-        return rebuild_block(body, lambda expr: expr, keep)
+        return rebuild_statements(body, keep)
 
     def local(self, name: str, type_: ValueType) -> Name:
         """A new local, called like that if nothing else is."""

@@ -31,6 +31,8 @@ def widen_halves(kernel: Kernel, reporter: Reporter) -> Kernel:
 
     In a generic kernel that halves may call, every instance is written alike, with `widened(x[i])`.
     """
+    if not any(_is_rounded(expr.type) for expr in all_expressions(kernel.body)):
+        return kernel
     body = rebuild_block(kernel.body, _widen)
     uses_helper = any(isinstance(node, Call) and node.function == WIDENED for node in all_expressions(body))
     return changed(kernel, body=body, helpers=(*kernel.helpers, *((WIDENED,) if uses_helper else ())))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Set
 from typing import Final
 
 from py2cu.dtypes import C64, C128
@@ -77,9 +78,10 @@ def _bound_text(bound: Bound, kernel: Kernel) -> tuple[str, bool]:
     Products that no array's size stands for are taken as doubles, which do not overflow.
     """
     sizes = [_monomial(array.type) for array in kernel.arrays]
+    naturals = {*kernel.dims, *kernel.constexprs}
     terms, is_whole = [], True
     for names, factor in sorted(bound.terms, key=lambda term: not term[0]):  # the constant last
-        factors = [_symbol(name, kernel) for name in names] or ["1"]
+        factors = [_symbol(name, kernel, naturals) for name in names] or ["1"]
         if names and all(name in kernel.constexprs for name in names):
             factors[0] = f"int64_t({factors[0]})"
         is_grid = len(names) == 2 and all(name.startswith(("grid", "block")) for name in names)
@@ -102,11 +104,10 @@ def _monomial(type_: Type) -> Counter[str]:
     return Counter(name for dim in type_.dims for name in names_in(dim))
 
 
-def _symbol(name: str, kernel: Kernel) -> str:
+def _symbol(name: str, kernel: Kernel, naturals: Set[str]) -> str:
     match name.partition("."):
         case ("gridDim", _, axis):
             return f"grid.{axis}"
         case ("blockDim", _, axis):
             return f"block.{axis}"
-    is_natural = name in kernel.dims or name in kernel.constexprs
-    return kernel.c_name(name) if is_natural else f"std::abs({kernel.c_name(name)})"
+    return kernel.c_name(name) if name in naturals else f"std::abs({kernel.c_name(name)})"
