@@ -24,6 +24,7 @@ from typing import Any, Final
 import torch
 
 from py2cu import Kernel, TranslationError
+from py2cu.diagnostics import Severity
 from tests.test_races import CASES, PRELUDE, sections
 
 TOOLS: Final = ("memcheck", "racecheck", "synccheck", "initcheck")
@@ -61,7 +62,7 @@ def refusal(path: Path, folder: Path) -> str:
     try:
         kernel_of(path, "wrong", folder).cuda_source  # noqa: B018
     except TranslationError as error:
-        return error.diagnostics[0].code
+        return next(found.code for found in error.diagnostics if found.severity is Severity.ERROR)
     return ""
 
 

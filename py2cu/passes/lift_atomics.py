@@ -5,8 +5,8 @@
                                                    s = value + old + y[i]
 
 What Python evaluates before an operation, and could be something else after it, is taken into a local as well: not the
-elements of arrays that a kernel only reads. An operation that may stay unevaluated, or is in the test of a loop, is
-refused.
+elements of arrays that a kernel only reads. One operation may stand in the test of a loop, `while atomic.cas(lock, 0, 0,
+1) != 0: pass`; more are refused there, and what may stay unevaluated.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from itertools import chain, count
 from py2cu.diagnostics import Reporter
 from py2cu.ir.extents import Binary, Name
 from py2cu.ir.kernel import Kernel
-from py2cu.ir.nodes import ArrayName, Atomic, BoolOp, Expr, Invoke, Load, Select
+from py2cu.ir.nodes import ArrayName, Atomic, BoolOp, Compare, Expr, Invoke, Load, Select, Unary
 from py2cu.ir.statements import (
     Assert,
     Assign,
@@ -111,9 +111,11 @@ class _Lifting:
             case For(start=start, stop=stop, step=step):
                 start, stop, step = self.operands((start, stop, step))
                 return changed(stmt, start=start, stop=stop, step=step)
+            case While(test=test) if self.acts_once(test):
+                return stmt
             case While(test=test):
                 hint = "move it into the loop: `while True:`, then `if …: break`"
-                self.refuse(test, "cannot be in the test of a loop", hint)
+                self.refuse(test, "must be alone in the test of a loop", hint)
                 return stmt
             case Sync(args=args):
                 return changed(stmt, args=self.operands(args))
@@ -123,6 +125,19 @@ class _Lifting:
                 return changed(stmt, test=self.lifted(test))
             case _:
                 raise AssertionError(f"an atomic operation in {stmt}")
+
+    def acts_once(self, test: Expr) -> bool:
+        """True for a test that may stand as it is: one operation, always evaluated, beside what nothing changes."""
+        match test:
+            case Atomic():
+                return not any(map(_has_atomic, children(test)))
+            case Compare(left=left, right=right) | Binary(left=left, right=right):
+                acting, other = (left, right) if _has_atomic(left) else (right, left)
+                return self.acts_once(acting) and not (_has_atomic(other) or any(map(self.may_change, walk(other))))
+            case Unary(operand=operand):
+                return self.acts_once(operand)
+            case _:
+                return False
 
     def augmented(self, stmt: Store) -> Stmt:
         """`x[i] += v`: Python looks `x[i]` up, index first, before it evaluates `v`."""
