@@ -392,7 +392,7 @@ _BARRIERS: Final = {
     "P502": Code(
         "an atomic operation that may not happen",
         "It changes an element and gives what was there before, so it counts when and how often it happens. In an "
-        "expression it becomes a statement before it; behind `and` and `or` and in a branch of a conditional expression "
+        "expression it becomes a statement before it; behind `and` and `or`, and in a branch of a conditional, "
         "it may never happen, and an `if` has to say so. In the test of a `while` it stands alone or beside constants "
         "and names: `while atomic.cas(lock, 0, 0, 1) != 0`. `add`, `sub`, `min` and `max` are for whole numbers and "
         "floats, `and_`, `or_` and `xor` for whole numbers and bools, `inc` and `dec` for unsigned ones, `exch` and "

@@ -5,8 +5,8 @@
                                                    s = value + old + y[i]
 
 What Python evaluates before an operation, and could be something else after it, is taken into a local as well: not the
-elements of arrays that a kernel only reads. One operation may stand in the test of a loop, `while atomic.cas(lock, 0, 0,
-1) != 0: pass`; more are refused there, and what may stay unevaluated.
+elements of arrays that a kernel only reads. The test of a loop may have one, `while atomic.cas(lock, 0, 0, 1)
+!= 0: pass`; more are refused there, and what may stay unevaluated.
 """
 
 from __future__ import annotations
