@@ -101,8 +101,11 @@ def _is_wide(dtype: DType) -> bool:
 
 
 def _constant_differs(op: str, value: Number, type_: ElementType, others: tuple[Expr, ...]) -> bool:
-    if any(isinstance(other.type, ElementType) for other in others) or op == "compare":
-        return False  # the constant becomes an element there too
+    if op == "compare":
+        return False  # in the type of the element that it meets
+    if any(isinstance(other.type, ElementType) for other in others):
+        kind = Kind.BOOL if isinstance(value, bool) else Kind.INT if isinstance(value, int) else Kind.FLOAT
+        return _met(PythonType(kind), others) != _met(type_, others)  # where it becomes an element, of which type
     dtype = type_.dtype
     if kind_of(type_) is Kind.COMPLEX or dtype.kind is Kind.BOOL:
         return False

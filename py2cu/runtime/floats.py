@@ -226,7 +226,8 @@ def define_float(dtype: DType, name: str, *, weak: bool = False) -> type[FloatEl
     def cast(value: Number | IntElement) -> Any:
         if isinstance(value, FloatElement):
             rounded = narrow(float(value))
-            return make(rounded, value.error and value.error + unit * abs(rounded))
+            own = unit * abs(rounded)
+            return make(rounded, value.error and value.error + (own if own < INF else 0.0))
         if isinstance(value, IntElement):
             return exact(narrow(from_integer(value.value)))
         return exact(narrow(value if isinstance(value, float) else from_integer(value)))

@@ -418,3 +418,16 @@ def test_doubt_is_raised_where_a_branch_hangs_on_a_rounding_error():
 def test_beside_an_infinite_part_the_other_keeps_its_error():
     result = CMATH["log10"](Complex64(complex(math.inf, math.inf)))
     assert math.isinf(result.real) and 0 < result.imag.error < 1e-5
+
+
+def test_an_open_error_stays_open_when_a_value_is_cast():
+    infinite, unknown = Float32.make(math.inf, math.inf), Float32.make(math.nan, math.inf)
+    assert (Double.cast(infinite).error, Double.cast(unknown).error) == (math.inf, math.inf)
+
+
+def test_a_remainder_of_many_is_any_remainder():
+    by = Float32.make(0.3, 1e-7)
+    assert (Float32(0.5) % by).error < 1e-6
+    assert (Float32(1e30) % by).error >= 0.3
+    assert (Float32(1e30) % Float32(0.3)).error == 0
+    assert (Float32(1.0) % Float32.make(0.0, 1e-9)).error == math.inf
