@@ -21,6 +21,8 @@ _VOTES: Final = ("ballot", "any", "all", "match_any")
 _REDUCTIONS: Final = tuple(f"reduce_{op}" for op in ("add", "min", "max", "and", "or", "xor"))
 WARP_CALLS: Final = frozenset(f"py2cu.{name}_sync" for name in (*_SHUFFLES, *_VOTES, *_REDUCTIONS))
 """Calls that the lanes of a warp make together."""
+ACTIVE_MASK: Final = "py2cu.activemask"
+"""Which lanes of a warp come together; none of them waits for it."""
 _WAITING_CALLS: Final = BLOCK_VOTES | WARP_CALLS
 
 
@@ -42,6 +44,11 @@ def syncs_grid(kernel: Kernel) -> bool:
 def is_waiting_call(expr: Expr) -> bool:
     """True for a call that threads make together."""
     return isinstance(expr, Call) and expr.function in _WAITING_CALLS
+
+
+def is_exchange(expr: Expr) -> bool:
+    """True for a call that answers with what other threads say."""
+    return is_waiting_call(expr) or (isinstance(expr, Call) and expr.function == ACTIVE_MASK)
 
 
 def waits(block: Block) -> bool:

@@ -52,7 +52,7 @@ from py2cu.ir.visit import (
     statements,
     walk,
 )
-from py2cu.ir.waiting import is_waiting_call, waiting_functions, waits
+from py2cu.ir.waiting import is_exchange, waiting_functions, waits
 from py2cu.passes.accesses import Limit
 from py2cu.source import Span
 
@@ -129,9 +129,9 @@ class _Guarding:
     # --- what threads wait for ---
 
     def waits(self, expr: Expr) -> bool:
-        """True where threads wait for each other to evaluate `expr`."""
+        """True where `expr` takes other threads, past the end or not."""
         return any(
-            node.function in self.waiting if isinstance(node, Invoke) else is_waiting_call(node) for node in walk(expr)
+            node.function in self.waiting if isinstance(node, Invoke) else is_exchange(node) for node in walk(expr)
         )
 
     def lifted(self, stmt: Stmt, known: frozenset[Limit]) -> Block:

@@ -33,9 +33,7 @@ from py2cu.ir.visit import (
     statements,
     walk,
 )
-from py2cu.ir.waiting import is_waiting_call, needs_block, waits
-
-ACTIVE_MASK = "py2cu.activemask"
+from py2cu.ir.waiting import ACTIVE_MASK, is_exchange, needs_block, waits
 
 
 class CannotSplit(Exception):
@@ -48,11 +46,6 @@ def free_name(name: str, taken: set[str]) -> str:
     found = next(each for each in chain([name], numbered) if each not in taken)
     taken.add(found)
     return found
-
-
-def is_exchange(expr: Expr) -> bool:
-    """True for a call that answers with what other threads say."""
-    return is_waiting_call(expr) or (isinstance(expr, Call) and expr.function == ACTIVE_MASK)
 
 
 def is_cut(block: Block) -> bool:

@@ -52,10 +52,10 @@ from py2cu.ir.visit import (
     rebuild_statements,
     statements,
 )
-from py2cu.ir.waiting import BLOCK_VOTES, is_barrier, is_grid_barrier
+from py2cu.ir.waiting import ACTIVE_MASK, BLOCK_VOTES, is_barrier, is_exchange, is_grid_barrier
 from py2cu.passes.add_index_arithmetic import without_indices
 from py2cu.passes.check_barriers import find_varying
-from py2cu.passes.lift_waiting_calls import ACTIVE_MASK, CannotSplit, free_name, is_cut, is_exchange, lift_waiting_calls
+from py2cu.passes.lift_waiting_calls import CannotSplit, free_name, is_cut, lift_waiting_calls
 from py2cu.passes.piece_locals import Uses, assigned_by, mentioned_by, place_computed
 
 
