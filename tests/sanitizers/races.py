@@ -1,4 +1,4 @@
-"""The planted races on a GPU: `python -m tests.planted_races [--save]`.
+"""The planted races under each tool: `python -m tests.sanitizers.races [--save]`.
 
 What `compute-sanitizer` says of each wrong kernel of `tests/cases/races`, tool by tool, beside what the simulator says,
 which `test_races.py` holds; and that it says nothing of the right ones. Needs a GPU. Each wrong kernel gets a process
@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import datetime
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -25,12 +23,11 @@ import torch
 
 from py2cu import Kernel, TranslationError
 from py2cu.diagnostics import Severity
+from tests.sanitizers import TOOLS, Outcome, page, save, watch
 from tests.test_races import CASES, PRELUDE, sections
 
-TOOLS: Final = ("memcheck", "racecheck", "synccheck", "initcheck")
-RESULTS: Final = Path(__file__).parent / "cases" / "races" / "results"
 PATIENCE: Final = 60  # seconds, of which a kernel takes one
-FOUND, NOTHING, HANGS, FAILS = "found", "–", "hangs", "fails"
+OWN: Final = ("-m", "tests.sanitizers.races", "--launch")
 
 
 # --- one kernel -------------------------------------------------------------------------------------------------------
@@ -69,29 +66,17 @@ def refusal(path: Path, folder: Path) -> str:
 # --- all of them ------------------------------------------------------------------------------------------------------
 
 
-def verdict(tool: str, which: str, names: list[str]) -> str:
-    """What one tool says of a process that launches these kernels."""
-    own = [sys.executable, "-m", "tests.planted_races", "--launch", which, *names]
-    command = ["compute-sanitizer", "--tool", tool, "--error-exitcode", "99", *own]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE * max(1, len(names) // 8))
-    except subprocess.TimeoutExpired:
-        return HANGS
-    if re.search(r"SUMMARY: [1-9]\d* (error|hazard)", done.stdout) or (
-        "RACECHECK SUMMARY: 0" not in done.stdout and (done.returncode == 99)
-    ):
-        return FOUND
-    return NOTHING if done.returncode == 0 else FAILS
-
-
 def table(jobs: int) -> Iterator[str]:
     with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(jobs) as pool:
         codes = dict(zip(CASES, pool.map(lambda path: refusal(path, Path(name)), CASES), strict=True))
         taken = [path.stem for path, code in codes.items() if not code]
-        everything = [("right", [path.stem]) for path in CASES] + [("wrong", [stem]) for stem in taken]
-        list(pool.map(lambda job: build(*job), everything))
-        wrong = {(stem, tool): pool.submit(verdict, tool, "wrong", [stem]) for stem in taken for tool in TOOLS}
-        right = {tool: pool.submit(verdict, tool, "right", [path.stem for path in CASES]) for tool in TOOLS}
+        list(pool.map(build, (["right", path.stem] for path in CASES)))
+        list(pool.map(build, (["wrong", stem] for stem in taken)))
+        wrong = {
+            (stem, tool): pool.submit(watch, tool, (*OWN, "wrong", stem), PATIENCE) for stem in taken for tool in TOOLS
+        }
+        everything = (*OWN, "right", *(path.stem for path in CASES))
+        right = {tool: pool.submit(watch, tool, everything, 10 * PATIENCE) for tool in TOOLS}
         counts: Counter[str] = Counter()
         yield f"| wrong kernel | the simulator | translator | {' | '.join(TOOLS)} |"
         yield "|---" * (3 + len(TOOLS)) + "|"
@@ -99,8 +84,8 @@ def table(jobs: int) -> Iterator[str]:
             said = sections(path)[1]["found"].splitlines()[0]
             line = said.partition(":")[0]
             cells = [wrong[path.stem, tool].result() if not code else "" for tool in TOOLS]
-            counts.update(tool for tool, cell in zip(TOOLS, cells, strict=True) if cell == FOUND)
-            counts["any"] += FOUND in cells
+            counts.update(tool for tool, cell in zip(TOOLS, cells, strict=True) if cell is Outcome.FOUND)
+            counts["any"] += Outcome.FOUND in cells
             counts["refused"] += bool(code)
             yield f"| {path.stem} | {line} | {f'refused, {code}' if code else ''} | {' | '.join(cells)} |"
         totals = " | ".join(str(counts[tool]) for tool in TOOLS)
@@ -109,18 +94,17 @@ def table(jobs: int) -> Iterator[str]:
         yield f"\nBy one of the four tools at least: {counts['any']}. Of all {len(CASES)} right twins: {silent}."
 
 
-def build(which: str, names: list[str]) -> None:
-    """Launch them without a tool, so that the tools find them built; wrong ones may end or hang their process."""
-    own = [sys.executable, "-m", "tests.planted_races", "--launch", which, *names]
+def build(launched: list[str]) -> None:
+    """Launch one under no tool, so that the tools find it built; a wrong one may end or hang its process."""
     with contextlib.suppress(subprocess.TimeoutExpired):
-        subprocess.run(own, capture_output=True, timeout=PATIENCE)
+        subprocess.run([sys.executable, *OWN, *launched], capture_output=True, timeout=PATIENCE)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m tests.planted_races", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.sanitizers.races", description=__doc__)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes at a time")
     parser.add_argument("--device", default="cuda", help="where --launch runs")
-    parser.add_argument("--save", action="store_true", help=f"keep the table in {RESULTS.name}/")
+    parser.add_argument("--save", action="store_true", help="keep the table in results/")
     parser.add_argument("--launch", nargs="+", metavar="NAME", help="`wrong` or `right`, and the cases to launch")
     options = parser.parse_args()
     if options.launch:
@@ -130,14 +114,10 @@ def main() -> None:
                 if path.stem in names:
                     launch(path, which, Path(folder), options.device)
         return
-    version = subprocess.run(["compute-sanitizer", "--version"], capture_output=True, text=True, check=True).stdout
-    today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
-    head = f"{today}: {torch.cuda.get_device_name()}, torch {torch.__version__}, {version.split('Version')[-1].strip()}"
-    text = "\n".join([head, "", *table(options.jobs)]) + "\n"
+    text = page([*table(options.jobs)])
     print(text)
     if options.save:
-        RESULTS.mkdir(exist_ok=True)
-        (RESULTS / f"{today}.md").write_text(text, encoding="utf-8")
+        save(text, "races")
 
 
 if __name__ == "__main__":
