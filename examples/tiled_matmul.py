@@ -48,7 +48,7 @@ def matmul_static(
         out[r, c] = o
 
 
-@kernel(size=("w", "h"), block=(TILE, TILE))
+@kernel(size=("w", "h"), block=("tw", "tw"))
 def matmul_dynamic(
     blockIdx, threadIdx, blockDim, shared: Float32[Tensor, "2*tw*tw"], syncb: threading.Barrier,
     m: Float32[Tensor, "h k"], n: Float32[Tensor, "k w"], out: Float32[Tensor, "h w"],
@@ -134,14 +134,6 @@ def matmul_registers(
                 out[r + i * TILE, c + j * TILE] = sums[i, j]
 
 
-def by_tiles_of(tw: int, m: Tensor, n: Tensor) -> Tensor:
-    """`matmul_dynamic` launched by hand: the grid, then the block."""
-    (h, k), w = m.shape, n.shape[1]
-    out = m.new_empty(h, w)
-    matmul_dynamic[(math.ceil(w / tw), math.ceil(h / tw)), (tw, tw)](m, n, out, h, w, k, tw)
-    return out
-
-
 def main() -> None:
     device = "cuda" if torch.cuda.is_available() else "cpu"
     m = torch.randn(200, 130, device=device)
@@ -149,7 +141,7 @@ def main() -> None:
 
     results = {
         "tiles of a constant size": matmul_static(m, n),
-        "tiles that the launch sizes": by_tiles_of(8, m, n),
+        "tiles that the launch sizes": matmul_dynamic(m, n, tw=8),
         "a template on the width": matmul_template(m, n, tile=8),
         "4 x 4 results a thread": matmul_registers(m, n),
     }
@@ -157,7 +149,7 @@ def main() -> None:
         torch.testing.assert_close(out, m @ n, rtol=1e-4, atol=1e-4)
         print(f"Matrix product on {device}, {form}: as torch's")
     print(matmul_static.check())
-    print(matmul_dynamic.check(m, n, tw=TILE))
+    print(matmul_dynamic.check())
     print(matmul_template.check())
     print(matmul_registers.check())
 

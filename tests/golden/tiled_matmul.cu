@@ -105,10 +105,8 @@ cudaError_t matmul_dynamic_launch(
     if (shared_bytes > 48 * 1024 && allow_shared(matmul_dynamic_kernel<int64_t>, shared_bytes) != cudaSuccess)
         return cudaGetLastError();
     if (std::max({int64_t(grid.y) * block.y, int64_t(grid.x) * block.x, h * k, k * w, h * w}) <= INT32_MAX &&
-        int64_t(block.x) + 1.0 * block.y * std::abs(tw) <= INT32_MAX &&
-        int64_t(block.x) + 1.0 * k * std::abs(tw) <= INT32_MAX &&
-        int64_t(block.y) + 1.0 * k * std::abs(tw) <= INT32_MAX &&
-        int64_t(block.x) + 1.0 * std::abs(tw) * std::abs(tw) <= INT32_MAX)
+        int64_t(block.x) + 1.0 * block.y * tw <= INT32_MAX && int64_t(block.x) + 1.0 * k * tw <= INT32_MAX &&
+        int64_t(block.y) + 1.0 * k * tw <= INT32_MAX && int64_t(block.x) + 1.0 * tw * tw <= INT32_MAX)
         matmul_dynamic_kernel<int><<<grid, block, shared_bytes, stream>>>(m, n, out, h, w, k, tw);
     else
         matmul_dynamic_kernel<int64_t><<<grid, block, shared_bytes, stream>>>(m, n, out, h, w, k, tw);
@@ -119,7 +117,8 @@ cudaError_t matmul_dynamic_launch(
     const float* m, const float* n, float* out, int64_t h, int64_t w, int64_t k, int64_t tw, cudaStream_t stream)
 {
     if (h == 0 || w == 0) return cudaSuccess;
-    const dim3 block(16, 16);
+    const dim3 block(tw, tw);
+    if (block.x == 0 || block.y == 0 || block.z == 0) return cudaErrorInvalidConfiguration;
     const dim3 grid((w + block.x - 1) / block.x, (h + block.y - 1) / block.y);
     return matmul_dynamic_launch(m, n, out, h, w, k, tw, grid, block, stream);
 }
