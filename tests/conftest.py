@@ -9,7 +9,15 @@ from importlib.util import find_spec
 pytest_plugins = [] if entry_points(group="pytest11", name="py2cu") else ["py2cu.testing"]
 
 TOPICS = (
-    "compare", "elements", "findings", "functions", "launch_bounds", "rows", "simulate", "template_arguments", "threads",
-)  # fmt: skip
+    "compare",
+    "elements",
+    "findings",
+    "functions",
+    "launch_bounds",
+    "rows",
+    "simulate",
+    "template_arguments",
+    "threads",
+)
 NEED_TORCH = [f"unit/test_{name}.py" for name in TOPICS]
 collect_ignore = NEED_TORCH if find_spec("torch") is None else []
