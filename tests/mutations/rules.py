@@ -99,7 +99,8 @@ MUTATIONS: Final = (
         (
             "if not self.may_overflow(expr, dtype):",
             "small = replace(expr, left=self.chained(expr.left), right=self.chained(expr.right))\n"
-            "        if not self.may_overflow(small, dtype):",
+            "        if not self.may_overflow(small, dtype):\n            return small\n"
+            "        if not self.may_overflow(expr, dtype):",
             "cpu:integer_wrap.plus_nothing",
         ),
         ('return expr if fits else self.helper("wrapping_shift", expr)', "return expr", "tests/test_undefined.py"),
