@@ -63,7 +63,7 @@ class Translation:
             EnvironmentLacks: there are none, since threads of these kernels wait for each other where the CPU's cannot.
         """
         if target not in self.texts:
-            what = f"{self.name} has kernels whose threads wait in functions that return early, which run on CUDA alone"
+            what = f"{self.name} has kernels whose threads wait where a CPU's cannot, so that they run on CUDA alone"
             raise EnvironmentLacks(what, "use a CUDA device, or `simulate`")
         return self.texts[target]
 

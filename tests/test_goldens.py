@@ -60,10 +60,7 @@ def test_cuda_compiles_without_warnings(path, tmp_path):
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_cpu_text_compiles_without_warnings(path, tmp_path):
-    texts = translate(path).texts
-    if TargetName.CPU not in texts:
-        pytest.skip("threads that work together")
-    artifacts = texts[TargetName.CPU]
+    artifacts = translate(path).artifacts(TargetName.CPU)
     for text in (artifacts.kernel, artifacts.header):
         (tmp_path / text.name).write_text(text.text, encoding="utf-8")
     headers = torch_headers() if "<torch/" in artifacts.header.text else ()

@@ -6,6 +6,7 @@ to be run by blocks because its threads wait for each other or share memory.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import FunctionType, SimpleNamespace
 from typing import Any, Final
 
@@ -17,6 +18,7 @@ from py2cu.runtime.journal import THREAD
 from py2cu.runtime.order import WARP
 from py2cu.runtime.python_integers import Integer
 from py2cu.runtime.shared import make_shared
+from py2cu.runtime.warps import REDUCTIONS
 from py2cu.vocabulary import FULL_MASK
 
 
@@ -80,32 +82,13 @@ def _all_sync(mask: Any, predicate: Any) -> Any:
     return THREAD.runner.block.meet("all_sync", _bits(mask), predicate)
 
 
-def _match_any_sync(mask: Any, value: Any) -> Any:
-    return THREAD.runner.block.meet("match_any_sync", _bits(mask), value)
+def _of_values(name: str) -> Callable[[Any, Any], Any]:
+    """What the lanes of a mask make of their values together."""
 
+    def exchange(mask: Any, value: Any) -> Any:
+        return THREAD.runner.block.meet(name, _bits(mask), value)
 
-def _reduce_add_sync(mask: Any, value: Any) -> Any:
-    return THREAD.runner.block.meet("reduce_add_sync", _bits(mask), value)
-
-
-def _reduce_min_sync(mask: Any, value: Any) -> Any:
-    return THREAD.runner.block.meet("reduce_min_sync", _bits(mask), value)
-
-
-def _reduce_max_sync(mask: Any, value: Any) -> Any:
-    return THREAD.runner.block.meet("reduce_max_sync", _bits(mask), value)
-
-
-def _reduce_and_sync(mask: Any, value: Any) -> Any:
-    return THREAD.runner.block.meet("reduce_and_sync", _bits(mask), value)
-
-
-def _reduce_or_sync(mask: Any, value: Any) -> Any:
-    return THREAD.runner.block.meet("reduce_or_sync", _bits(mask), value)
-
-
-def _reduce_xor_sync(mask: Any, value: Any) -> Any:
-    return THREAD.runner.block.meet("reduce_xor_sync", _bits(mask), value)
+    return exchange
 
 
 def _activemask() -> Any:
@@ -123,9 +106,8 @@ WAITING: Final[dict[str, object]] = {
     "syncthreads_or": _syncthreads_or, "syncgrid": _syncgrid, "syncwarp": _syncwarp,
     "shfl_sync": _shfl_sync, "shfl_up_sync": _shfl_up_sync,
     "shfl_down_sync": _shfl_down_sync, "shfl_xor_sync": _shfl_xor_sync, "ballot_sync": _ballot_sync,
-    "any_sync": _any_sync, "all_sync": _all_sync, "match_any_sync": _match_any_sync, "activemask": _activemask,
-    "reduce_add_sync": _reduce_add_sync, "reduce_min_sync": _reduce_min_sync, "reduce_max_sync": _reduce_max_sync,
-    "reduce_and_sync": _reduce_and_sync, "reduce_or_sync": _reduce_or_sync, "reduce_xor_sync": _reduce_xor_sync,
+    "any_sync": _any_sync, "all_sync": _all_sync, "activemask": _activemask,
+    **{name: _of_values(name) for name in ("match_any_sync", *REDUCTIONS)},
 }  # fmt: skip
 FENCES: Final[dict[str, object]] = {
     "threadfence": _fence, "threadfence_system": _fence, "threadfence_block": _fence_block,

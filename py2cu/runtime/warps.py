@@ -34,7 +34,7 @@ def exchange(function: str, lanes: Lanes) -> None:
             mine = runner.waiting.value
             runner.waiting.result = _bits(lane for lane, value in brought.items() if value == mine)
     else:
-        result = _VOTES[function](brought) if function in _VOTES else reduce(_REDUCTIONS[function], brought.values())
+        result = _VOTES[function](brought) if function in _VOTES else reduce(REDUCTIONS[function], brought.values())
         for runner in lanes.values():
             runner.waiting.result = result
     if any(runner.doubt for runner in lanes.values()):
@@ -54,7 +54,7 @@ _VOTES: Final[dict[str, Callable[[Mapping[int, Any]], object]]] = {
 }
 
 
-_REDUCTIONS: Final[dict[str, Callable[[Any, Any], object]]] = {
+REDUCTIONS: Final[dict[str, Callable[[Any, Any], object]]] = {
     "reduce_add_sync": operator.add, "reduce_min_sync": min, "reduce_max_sync": max,
     "reduce_and_sync": operator.and_, "reduce_or_sync": operator.or_, "reduce_xor_sync": operator.xor,
 }  # fmt: skip

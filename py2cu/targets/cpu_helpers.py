@@ -160,7 +160,7 @@ template <typename T>
         "The lanes that say the same, a bit each.",
         "uint32_t",
         "0",
-        f"{_SAID} == said[thread]",
+        _SAME,
         _ENTER,
     ),
     "reduce_add_sync": _reduction("reduce_add_sync", "The sum", "static_cast<T>(uint32_t(result) + uint32_t(value))"),
