@@ -1,6 +1,7 @@
 // The kernels of examples/ as one writes them by hand, to hold the emitted ones against.
 #include <cassert>
 #include <cstdint>
+#include <cuda_bf16.h>
 
 __global__ void box_blur_kernel(const float* __restrict__ x, int radius, float* __restrict__ out, int h, int w)
 {
@@ -116,4 +117,30 @@ __global__ void add_totals_kernel(float* __restrict__ out, const float* __restri
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (blockIdx.x > 0 && i < n) out[i] += totals[blockIdx.x - 1];
+}
+
+__global__ void scale_kernel(const float* __restrict__ x, float factor, float* __restrict__ out, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n / 4) return;
+    float4 four = reinterpret_cast<const float4*>(x)[i];
+    reinterpret_cast<float4*>(out)[i] = {factor * four.x, factor * four.y, factor * four.z, factor * four.w};
+}
+
+__global__ void halve_kernel(__nv_bfloat16* __restrict__ x, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n / 8) return;
+    uint4 eight = reinterpret_cast<uint4*>(x)[i];
+    auto* pairs = reinterpret_cast<__nv_bfloat162*>(&eight);
+    for (int k = 0; k < 4; ++k) pairs[k] = pairs[k] * __nv_bfloat162(0.5f, 0.5f);
+    reinterpret_cast<uint4*>(x)[i] = eight;
+}
+
+__global__ void rgba2grey_kernel(const uint8_t* __restrict__ rgba, uint8_t* __restrict__ out, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    uchar4 pixel = reinterpret_cast<const uchar4*>(rgba)[i];
+    out[i] = 0.2989f * pixel.x + 0.5870f * pixel.y + 0.1140f * pixel.z;
 }
