@@ -46,6 +46,7 @@ from py2cu.passes.lower_loops import lower_loops
 from py2cu.passes.lower_semantics import lower_semantics
 from py2cu.passes.narrow_floats import narrow_floats
 from py2cu.passes.note_performance import note_performance
+from py2cu.passes.part_signs import part_signs
 from py2cu.passes.pass_extents import pass_extents
 from py2cu.passes.place_declarations import place_declarations
 from py2cu.passes.rename import rename, spell_identifier
@@ -105,6 +106,7 @@ LOWERINGS: Final[tuple[Pass, ...]] = (
     everywhere(widen_halves),
     everywhere(lower_semantics),
     narrow_floats,
+    part_signs,
 )
 # What a target spells: where the CPU's threads work together, they are taken one after the other before.
 FINISHES: Final[tuple[Pass, ...]] = (everywhere(place_declarations), everywhere(bind_results), everywhere(rename))

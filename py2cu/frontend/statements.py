@@ -201,7 +201,9 @@ class StatementReader:
                 return (Assign(name, value, span, augmented=augmented),) if self._is_local(target) else ()
             case cst.Subscript(value=cst.Name(value=name)) if name in self.scope.arrays:
                 indices = self.expressions.read_indices(target, name)
-                return (Store(name, indices, value, span, augmented=augmented),) if indices is not None else ()
+                if indices is None:
+                    return ()
+                return (Store(name, indices, value, self._span(target), augmented=augmented),)
             case cst.Subscript(value=base) if self.scope.table(base) is not None:
                 self.scope.error("P203", "a tuple of constants cannot be changed", target, "use an array parameter")
             case cst.Subscript():

@@ -10,7 +10,7 @@ import enum
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeGuard
 
-from py2cu.ir.types import PY_INT, UNKNOWN, ArrayType, ElementType, PythonType, Type
+from py2cu.ir.types import PY_INT, UNKNOWN, ArrayType, ElementType, PythonType, Type, ValueType
 from py2cu.source import NOWHERE, Span
 
 if TYPE_CHECKING:
@@ -138,6 +138,19 @@ class Guard:
     index: str
     extent: Expr
     axis: str
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """What threads past the end do not, where none may stop: the access or call whose text ends here.
+
+    Reads and calls give zero, of a call's `result` type.
+    """
+
+    line: int
+    column: int
+    guards: tuple[Guard, ...]
+    result: ValueType | None = None
 
 
 @dataclass(frozen=True, slots=True)

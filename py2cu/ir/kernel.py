@@ -8,7 +8,18 @@ from dataclasses import dataclass, replace
 
 from py2cu.diagnostics import Elsewhere
 from py2cu.dtypes import DType, TypeVariable
-from py2cu.ir.extents import BlockParameter, Constant, Constexpr, FromEnd, Guard, IndexParameter, Name, Parameter, place
+from py2cu.ir.extents import (
+    BlockParameter,
+    Constant,
+    Constexpr,
+    FromEnd,
+    Guard,
+    IndexParameter,
+    LeftOut,
+    Name,
+    Parameter,
+    place,
+)
 from py2cu.ir.intervals import Range
 from py2cu.ir.nodes import ArrayName, Expr, Invoke
 from py2cu.ir.statements import Block
@@ -124,7 +135,7 @@ class Kernel:
     buffers: tuple[Buffer, ...] = ()
     locals: tuple[tuple[str, ValueType], ...] = ()  # set by infer_types
     guards: tuple[Guard, ...] = ()  # set by add_guards
-    guarded_lines: tuple[int, ...] = ()  # set by add_guards: where atomic operations past the end do nothing
+    left_out: tuple[LeftOut, ...] = ()  # set by add_guards, past the end where there are barriers
     from_end: tuple[FromEnd, ...] = ()  # of tables; flatten_subscripts adds those of the other arrays
     bounds: tuple[Bound, ...] = ()  # set by choose_widths: all must fit an int for the 32-bit instantiation
     narrowed: tuple[tuple[str, ElementType], ...] = ()  # set by narrow_floats

@@ -19,6 +19,7 @@ from py2cu.ir.extents import (
     FromEnd,
     Guard,
     IndexParameter,
+    LeftOut,
     Name,
     Parameter,
     Role,
@@ -70,8 +71,8 @@ class Signature:
     reserved: tuple[tuple[int, str], ...] = ()  # the lines that make arrays of a thread's own, and their names
     shared: Parameter | None = None  # the block's dynamic shared memory, which no call is given
     barrier: str | None = None  # the parameter that is the block's barrier
-    has_barrier: bool = False  # so that no thread stops at a guard: past it, reads give zero, writes do nothing,
-    guarded_lines: tuple[int, ...] = ()  # nor do atomic operations and calls in these lines
+    has_barrier: bool = False  # so that no thread stops at a guard,
+    left_out: tuple[LeftOut, ...] = ()  # and each leaves out what would pass the end
     rows: tuple[tuple[str, int], ...] = ()  # arrays that are viewed in rows, and of how many elements at most
     instances: tuple[Signature, ...] = ()  # of a generic kernel: for every dtype that it takes
 
@@ -203,7 +204,7 @@ def _signature(kernel: Kernel) -> Signature:
         shared=next((Parameter(p.name, p.type) for p in kernel.block_parameters if p.type is not None), None),
         barrier=next((p.name for p in kernel.block_parameters if p.type is None), None),
         has_barrier=has_barrier(kernel),
-        guarded_lines=kernel.guarded_lines,
+        left_out=kernel.left_out,
         rows=tuple(sorted(kernel.rows.items())),
     )
 

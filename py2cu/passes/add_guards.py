@@ -118,15 +118,26 @@ def _guard_elements(kernel: Kernel, accesses: tuple[Access, ...], reporter: Repo
 def _but_waiting(
     kernel: Kernel, needed: dict[Span, tuple[Limit, ...]], reporter: Reporter
 ) -> dict[Span, tuple[Limit, ...]]:
-    """`needed` without calls of functions in which threads wait, which no guard may hold; they are refused."""
+    """`needed` without calls that cannot be left out, which are refused: of functions in which threads wait, and of
+    functions within the kernel, which the simulator has no hold of.
+    """
     waiting = waiting_functions(kernel)
-    names = {function.key: function.name for function in kernel.functions}
-    calls = (node for node in all_expressions(kernel.body) if isinstance(node, Invoke) and node.function in waiting)
-    for call in calls:
-        if needed.pop(call.span, ()):
-            message = f"threads wait in `{names[call.function]}`, so those past the end call it too"
-            reporter.error("P405", message, call.span, "compare the index inside of it before each access")
+    functions = {function.key: function for function in kernel.functions}
+    for call in (node for node in all_expressions(kernel.body) if isinstance(node, Invoke)):
+        name, is_inside = functions[call.function].name, _is_inside(kernel, call, functions[call.function])
+        if (call.function in waiting or is_inside) and needed.pop(call.span, ()):
+            message = f"threads wait in `{name}`, so those past the end call it too"
+            hint = "compare the index inside of it before each access"
+            if is_inside:
+                message = f"`{name}` is called with an index that may pass the end"
+                hint = f"compare the index before the call, or move `{name}` out of the kernel"
+            reporter.error("P405", message, call.span, hint)
     return needed
+
+
+def _is_inside(kernel: Kernel, call: Invoke, function: Kernel) -> bool:
+    """True where the kernel's text holds that of `function`, which it calls."""
+    return function.elsewhere is None and kernel.span.line < function.span.line < call.span.line
 
 
 def _guard_each(kernel: Kernel, accesses: tuple[Access, ...], missing: list[_Missing], reporter: Reporter) -> Kernel:

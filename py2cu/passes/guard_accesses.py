@@ -20,9 +20,10 @@ from dataclasses import dataclass, field, replace
 from py2cu.dtypes import Kind
 from py2cu.ir.calls import called_functions
 from py2cu.ir.complex_numbers import of_real
-from py2cu.ir.extents import Binary, Constant, Name
+from py2cu.ir.extents import Binary, Constant, LeftOut, Name
 from py2cu.ir.kernel import Kernel
 from py2cu.ir.nodes import Atomic, BoolOp, Compare, Convert, Expr, Invoke, Load, Select, Tuple
+from py2cu.ir.printer import print_expr
 from py2cu.ir.statements import (
     Assert,
     Assign,
@@ -67,10 +68,23 @@ def guard_accesses(kernel: Kernel, needed: Needed) -> Kernel:
     taken = {name for name, _ in kernel.locals} | {p.name for p in kernel.parameters} | set(kernel.dims)
     taken |= {index.name for index in kernel.indices} | {buffer.name for buffer in kernel.buffers}
     guarding = _Guarding(complete, _mentions(kernel.body), waiting_functions(kernel), taken)
-    lines = {span.line for span in acting if complete[span]}
     body = guarding.block(kernel.body, frozenset())
     locals_ = (*kernel.locals, *guarding.locals)
-    return changed(kernel, body=body, locals=locals_, guarded_lines=tuple(sorted(lines)))
+    return changed(kernel, body=body, locals=locals_, left_out=_left_out(kernel, complete))
+
+
+def _left_out(kernel: Kernel, needed: Needed) -> tuple[LeftOut, ...]:
+    """What the guards hold back, as the simulator is told."""
+    guards = {(guard.index, guard.extent): guard for guard in kernel.guards}
+    calls = {node.span: node for node in all_expressions(kernel.body) if isinstance(node, Invoke)}
+    found = []
+    for span, limits in needed.items():
+        past = tuple(guards[print_expr(limit.index), limit.bound] for limit in limits if limit.bound)
+        type_ = calls[span].type if span in calls else None
+        result = type_ if isinstance(type_, ElementType | PythonType | TupleType) else None
+        if past:
+            found.append(LeftOut(span.end_line, span.end_column, past, result))
+    return tuple(found)
 
 
 def find_acting(kernel: Kernel) -> dict[Span, Atomic | Invoke]:

@@ -20,11 +20,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from py2cu.diagnostics import Reporter
+from py2cu.ir.complex_numbers import of_real
 from py2cu.ir.extents import Constant, Name
 from py2cu.ir.kernel import Kernel
-from py2cu.ir.nodes import ArrayName, Atomic, Expr, Load, Unary
+from py2cu.ir.nodes import ArrayName, Atomic, Convert, Expr, Load, Unary
 from py2cu.ir.statements import Assign, Block, Break, For, If, Stmt, Store, Sync, Trivia, While
-from py2cu.ir.types import PY_BOOL, ScalarType
+from py2cu.ir.types import PY_BOOL, PY_INT, ScalarType, is_complex, part_of
 from py2cu.ir.visit import (
     all_expressions,
     assigned_names,
@@ -71,10 +72,10 @@ class _Lowering:
         if before:
             before[0] = replace(before[0], trivia=replace(loop.trivia, beside=""))
             loop = replace(loop, trivia=replace(loop.trivia, above=()))
-        if loop.var in self.shared:
-            counter = self.fresh(f"{loop.var}_count", loop.type)
-            copy = Assign(loop.var, Name(counter, loop.span, loop.type), loop.span)
-            loop = replace(loop, var=counter, body=(copy, *loop.body))
+        if loop.var in self.shared or loop.type != PY_INT:
+            counter = Name(self.fresh(f"{loop.var}_count", PY_INT), loop.span, PY_INT)
+            copy = Assign(loop.var, _as_type(counter, loop.type), loop.span)
+            loop = replace(loop, var=counter.id, type=PY_INT, body=(copy, *loop.body))
         return tuple(before), loop
 
     def once(self, loop: For, what: str, before: list[Stmt]) -> Expr:
@@ -82,9 +83,9 @@ class _Lowering:
         value = loop.stop if what == "stop" else loop.step
         if loop.var not in names_in(value) and not _changes(value, loop.body):
             return value
-        name = self.fresh(f"{loop.var}_{what}", loop.type)
+        name = self.fresh(f"{loop.var}_{what}", PY_INT)
         before.append(Assign(name, value, loop.span))
-        return Name(name, loop.span, value.type)
+        return Name(name, loop.span, PY_INT)
 
     def leave(self, before: Block, loop: For | While) -> Block:
         """The loop, and behind it what its `else` holds."""
@@ -107,6 +108,15 @@ class _Lowering:
         self.taken.add(name)
         self.types[name] = type_
         return name
+
+
+def _as_type(counter: Name, type_: ScalarType) -> Expr:
+    """The number of the round as the loop's variable has it, which holds something else elsewhere."""
+    if type_ == PY_INT:
+        return counter
+    if is_complex(type_):
+        return of_real(Convert(counter, part_of(type_), counter.span), type_)
+    return Convert(counter, type_, counter.span)
 
 
 def _breaks(body: Block) -> bool:

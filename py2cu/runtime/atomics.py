@@ -8,10 +8,10 @@ from __future__ import annotations
 import operator
 import sys
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
-from py2cu.runtime.journal import THREAD, kernel_line
-from py2cu.runtime.past_end import nowhere
+from py2cu.runtime.past_end import is_left_out, nowhere
 
 Change = Callable[[Any, Any], Any]  # the old element and the value, both of the array's dtype: the new element
 
@@ -20,12 +20,14 @@ class SimulatedAtomics:
     """What stands in for `py2cu.atomic` and `numba.cuda.atomic`."""
 
     def add(self, array: Any, index: Any, value: Any) -> Any:
-        at, position = _place(array, index)
-        return at.add(position, at.convert(value), sys._getframe(1))
+        frame = sys._getframe(1)
+        at, position = _place(array, index, frame)
+        return at.add(position, at.convert(value), frame)
 
     def sub(self, array: Any, index: Any, value: Any) -> Any:
-        at, position = _place(array, index)
-        return at.add(position, -at.convert(value), sys._getframe(1))
+        frame = sys._getframe(1)
+        at, position = _place(array, index, frame)
+        return at.add(position, -at.convert(value), frame)
 
     def min(self, array: Any, index: Any, value: Any) -> Any:
         return _update(array, index, value, lambda old, new: new if new < old else old)
@@ -59,21 +61,21 @@ class SimulatedAtomics:
         return _update(array, index, value, operator.xor)
 
 
-def _place(array: Any, index: Any) -> tuple[Any, int]:
-    """The array and the flat position that `index` means; none that others see where a guard covers the line."""
-    if THREAD.is_past_end and kernel_line() in THREAD.guarded_lines:
-        return nowhere(array)
-    found: tuple[Any, int] = array.locate(index)
+def _place(array: Any, index: Any, frame: FrameType) -> tuple[Any, int]:
+    """The array and the flat position that `index` means; none that others see where the thread leaves it out."""
+    found: tuple[Any, int] = nowhere(array) if is_left_out(frame) else array.locate(index)
     return found
 
 
 def _swap(array: Any, index: Any, compare: Any, value: Any) -> Any:
-    at, position = _place(array, index)
+    frame = sys._getframe(2)
+    at, position = _place(array, index, frame)
     expected, new = at.convert(compare), at.convert(value)
-    return at.update(position, lambda old: new if old == expected else old, sys._getframe(2))
+    return at.update(position, lambda old: new if old == expected else old, frame)
 
 
 def _update(array: Any, index: Any, value: Any, change: Change) -> Any:
-    at, position = _place(array, index)
+    frame = sys._getframe(2)
+    at, position = _place(array, index, frame)
     converted = at.convert(value) if value.__class__ is not at.dtype else value
-    return at.update(position, lambda old: change(old, converted), sys._getframe(2))
+    return at.update(position, lambda old: change(old, converted), frame)

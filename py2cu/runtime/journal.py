@@ -19,6 +19,7 @@ from py2cu.ir.extents import FromEnd
 
 if TYPE_CHECKING:
     from py2cu.runtime.order import Member
+    from py2cu.runtime.past_end import LeftOutHere
     from py2cu.runtime.run_blocks import Runner
 
 Place = tuple[tuple[int, int, int], tuple[int, int, int]]  # blockIdx and threadIdx, each x, y, z
@@ -56,9 +57,8 @@ class Journal:
         "_reserved",
         "contracts",
         "doubt",
-        "guarded_lines",
         "home",
-        "is_past_end",
+        "left_out",
         "member",
         "patience",
         "place",
@@ -76,8 +76,7 @@ class Journal:
         self.place = NOWHERE
         self.patience = math.inf  # how many atomics more until others have their turn
         self.updates = False  # an atomic has run: the order of threads may show
-        self.is_past_end = False  # the thread is, where none may stop
-        self.guarded_lines: frozenset[int] = frozenset()  # where it then updates nothing
+        self.left_out: LeftOutHere = {}  # by the thread, which is past the end
         self._findings: dict[tuple[str, str, int], Finding] = {}
         self._from_end: frozenset[FromEnd] = frozenset()
         self._reserved: dict[int, list[str]] = {}
@@ -87,14 +86,13 @@ class Journal:
         home: str = "",
         from_end: Iterable[FromEnd] = (),
         reserved: Iterable[tuple[int, str]] = (),
-        guarded_lines: Iterable[int] = (),
         *,
         contracts: bool = True,
     ) -> None:
         """A launch of a kernel of the file `home` begins."""
         self.home, self.doubt, self.contracts, self.place, self._findings = home, False, contracts, NOWHERE, {}
         self.updates, self.patience = False, math.inf
-        self.is_past_end, self.guarded_lines = False, frozenset(guarded_lines)
+        self.left_out = {}
         self._from_end, self._reserved = frozenset(from_end), {}
         for line, name in reserved:
             self._reserved.setdefault(line, []).append(name)

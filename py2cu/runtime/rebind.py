@@ -18,6 +18,7 @@ from py2cu.live import called_functions, is_library
 from py2cu.runtime.buffers import as_table
 from py2cu.runtime.elements import DoubleComplex
 from py2cu.runtime.functions import BUILTINS
+from py2cu.runtime.past_end import unless_left_out
 from py2cu.runtime.python_integers import Integer
 from py2cu.runtime.stand_ins import members, typed
 from py2cu.runtime.together import MODULES, stand_in
@@ -50,13 +51,16 @@ class ModuleStandIn(SimpleNamespace):
 
 
 class Rebound:
-    """A kernel ready to be called thread by thread; the plain functions that it calls are rebound with it."""
+    """A kernel ready to be called thread by thread; the plain functions that it calls are rebound with it.
 
-    def __init__(self, function: FunctionType, *, stops: bool = True) -> None:
+    `leaves_out`: threads past the end may leave calls of them out.
+    """
+
+    def __init__(self, function: FunctionType, *, stops: bool = True, leaves_out: bool = False) -> None:
         self._launch: dict[str, Any] = {}
         self._slots: dict[str, list[Callable[[Integer], None]]] = {name: [] for name in LAUNCH_OBJECTS}  # who has it
         self._modules: dict[str, ModuleStandIn] = {}
-        self._stops = stops
+        self._stops, self._leaves_out = stops, leaves_out
         self._home = function.__globals__
         self._called = frozenset(called_functions(function))
         self._namespaces: dict[int, dict[str, Any]] = {}  # stand-ins for the globals of each module
@@ -111,7 +115,8 @@ class Rebound:
         if type(value).__module__.startswith("py2cu."):  # a device function behind its decorator
             value = getattr(value, "python", value)
         if isinstance(value, FunctionType) and (value.__globals__ is self._home or value in self._called):
-            return self._rebuild(value)
+            rebuilt = self._rebuild(value)
+            return unless_left_out(rebuilt) if self._leaves_out else rebuilt
         replacement = typed(value)
         return value if replacement is None else replacement
 

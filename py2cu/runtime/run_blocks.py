@@ -22,7 +22,7 @@ from py2cu.ir.types import ArrayType
 from py2cu.runtime.journal import THREAD, kernel_place
 from py2cu.runtime.launch import Triple
 from py2cu.runtime.order import Member, Team
-from py2cu.runtime.past_end import as_past_end
+from py2cu.runtime.past_end import LeftOutHere, as_past_end
 from py2cu.runtime.python_integers import Integer
 from py2cu.runtime.run_threads import Execution, Slot
 from py2cu.runtime.shared import SharedMemory
@@ -61,13 +61,13 @@ class Waiting:
 class Runner(Member):
     """A thread that runs in turns."""
 
-    __slots__ = ("block", "doubt", "greenlet", "index", "is_past_end", "is_waiting", "left_in", "slot", "waiting")
+    __slots__ = ("block", "doubt", "greenlet", "index", "is_waiting", "left_in", "left_out", "slot", "waiting")
 
     waiting: Waiting  # the last that it waited for
 
-    def __init__(self, block: Block, slot: Slot, index: Triple, *, is_past_end: bool) -> None:
+    def __init__(self, block: Block, slot: Slot, index: Triple, left_out: LeftOutHere) -> None:
         super().__init__(block.team, slot.number, slot.thread)
-        self.block, self.slot, self.index, self.is_past_end = block, slot, index, is_past_end
+        self.block, self.slot, self.index, self.left_out = block, slot, index, left_out
         self.doubt = self.is_waiting = False
         self.left_in = 0  # the line in which it returned, where that is noted
         self.greenlet = greenlet(block.start)
@@ -86,18 +86,18 @@ class Block:
         self._execution = execution
         self._notes_returns = notes_returns
         own = _block_parameters(execution, self.memory)
-        past_end = {name: as_past_end(value) for name, value in execution.bound.items()}
-        self._arguments = execution.split(execution.bound | own), execution.split(past_end | own)
+        bound = execution.bound | own
+        past_end = {name: as_past_end(value) for name, value in bound.items()}
+        self._arguments = execution.split(bound), execution.split(past_end)
         self._meetings: dict[Meeting, dict[int, Runner]] = {}
         self._released: list[Runner] = []  # can go on, having met
         self._spinning: list[Runner] = []  # can go on, and better do after others
         self._hub = getcurrent()
         self._runners = [
-            Runner(self, slot, index, is_past_end=is_past_end)
+            Runner(self, slot, index, execution.left_out.of(index))
             for slot in execution.slots
             for index in [execution.index(team.place, slot.thread)]
-            for is_past_end in [execution.is_past_end(index)]
-            if execution.signature.has_barrier or not is_past_end
+            if execution.signature.has_barrier or not execution.is_past_end(index)
         ]
         self._present: Counter[int] = Counter()  # of each warp, the lanes that the block has, as bits
         for runner in self._runners:
@@ -136,7 +136,7 @@ class Block:
         self._execution.heed(runner.place)
         if self._notes_returns:
             sys.setprofile(self._note_return)
-        self._execution.call(runner.index, runner.slot, self._arguments[runner.is_past_end])
+        self._execution.call(runner.index, runner.slot, self._arguments[bool(runner.left_out)])
 
     def _note_return(self, frame: FrameType, event: str, _: object) -> None:
         if event == "return" and frame.f_code is self._execution.rebound.code:
@@ -145,7 +145,7 @@ class Block:
     def _resume(self, runner: Runner) -> None:
         self._execution.enter(runner.place, runner.slot)
         THREAD.member = THREAD.runner = runner
-        THREAD.doubt, THREAD.patience, THREAD.is_past_end = runner.doubt, PATIENCE, runner.is_past_end
+        THREAD.doubt, THREAD.patience, THREAD.left_out = runner.doubt, PATIENCE, runner.left_out
         runner.greenlet.switch(runner)
         runner.doubt = THREAD.doubt
 

@@ -14,6 +14,7 @@ from py2cu.runtime.debuggers import Debugger
 from py2cu.runtime.journal import THREAD, Place
 from py2cu.runtime.launch import AXES, Launch, Triple, find_limits
 from py2cu.runtime.order import WARP, Member, Team
+from py2cu.runtime.past_end import WhatIsLeftOut
 from py2cu.runtime.python_integers import Integer
 from py2cu.runtime.rebind import Coordinate, Rebound
 
@@ -66,6 +67,7 @@ class Execution:
         self._debugger = Debugger(rebound.codes)
         self._axes = [AXES.index(index.axis) for index in signature.indices]
         self._limits = find_limits(signature, dims)
+        self.left_out = WhatIsLeftOut(signature, dims)
         self.slots = [
             Slot(number, at, {"threadIdx": Coordinate(*at), "laneid": Integer(number % WARP)})
             for number, at in enumerate(launch.threads())

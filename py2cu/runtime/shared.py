@@ -15,7 +15,6 @@ from typing import Any, Final
 
 from py2cu.dtypes import DType
 from py2cu.runtime.arrays import ArrayView, OutOfRange, UnwrittenArray
-from py2cu.runtime.buffers import said_dtype, said_shape
 from py2cu.runtime.journal import THREAD
 from py2cu.runtime.python_integers import Integer
 from py2cu.runtime.races import WatchedArray
@@ -137,8 +136,3 @@ class SharedMemory:
     def make(self, name: str, extents: Extents, dtype: DType) -> SharedArray:
         """An array of the block's."""
         return self._kind(name, extents, dtype, [0] * math.prod(extents))
-
-
-def make_shared(shape: Any, dtype: Any) -> SharedArray:
-    """`shared(shape, dtype)` in a simulated kernel."""
-    return THREAD.runner.block.memory.at(sys._getframe(1), said_shape(shape), said_dtype(dtype))

@@ -92,12 +92,12 @@ def simulate(
     focus = None if break_at is None else (_from_zero(break_at[0]), _from_zero(break_at[1]))
 
     def attempt(*, notes_returns: bool) -> SimulationReport:
-        home, lines = function.__code__.co_filename, signature.guarded_lines
-        THREAD.start(home, signature.from_end, signature.reserved, lines, contracts=contracts)
+        home = function.__code__.co_filename
+        THREAD.start(home, signature.from_end, signature.reserved, contracts=contracts)
         views = _make_views(signature, arguments, watched=sanitize)
         try:
             bound = _bind(signature, arguments, dims, views)
-            rebound = Rebound(function, stops=stops)
+            rebound = Rebound(function, stops=stops, leaves_out=signature.has_barrier)
             execution = Execution(
                 rebound, signature, launch, dims, bound, watched=sanitize, seed=seed, focus=focus, stops=stops
             )

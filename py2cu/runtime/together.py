@@ -6,6 +6,7 @@ to be run by blocks because its threads wait for each other or share memory.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from types import FunctionType, SimpleNamespace
 from typing import Any, Final
@@ -13,11 +14,11 @@ from typing import Any, Final
 from py2cu import vocabulary
 from py2cu.live import called_functions, surroundings
 from py2cu.runtime.atomics import SimulatedAtomics
-from py2cu.runtime.buffers import make_local
+from py2cu.runtime.buffers import make_local, said_dtype, said_shape
 from py2cu.runtime.journal import THREAD
 from py2cu.runtime.order import WARP
+from py2cu.runtime.past_end import as_past_end
 from py2cu.runtime.python_integers import Integer
-from py2cu.runtime.shared import make_shared
 from py2cu.runtime.warps import REDUCTIONS
 from py2cu.vocabulary import FULL_MASK
 
@@ -100,6 +101,20 @@ def _bits(mask: Any) -> int:
     return int(mask) & FULL_MASK
 
 
+def _shared(shape: Any, dtype: Any) -> Any:
+    memory = THREAD.runner.block.memory
+    return _as_seen(memory.at(sys._getframe(1), said_shape(shape), said_dtype(dtype)))
+
+
+def _local(shape: Any, dtype: Any) -> Any:
+    return _as_seen(make_local(shape, dtype))
+
+
+def _as_seen(array: object) -> object:
+    """An array that the running thread makes, as it has it."""
+    return as_past_end(array) if THREAD.left_out else array
+
+
 ATOMIC: Final = SimulatedAtomics()
 WAITING: Final[dict[str, object]] = {
     "syncthreads": _syncthreads, "syncthreads_count": _syncthreads_count, "syncthreads_and": _syncthreads_and,
@@ -113,12 +128,12 @@ FENCES: Final[dict[str, object]] = {
     "threadfence": _fence, "threadfence_system": _fence, "threadfence_block": _fence_block,
 }  # fmt: skip
 OWN: Final[dict[str, object]] = {
-    **WAITING, **FENCES, "local": make_local, "shared": make_shared, "atomic": ATOMIC,
+    **WAITING, **FENCES, "local": _local, "shared": _shared, "atomic": ATOMIC,
     "warpSize": Integer(WARP),
 }  # fmt: skip
 NUMBAS: Final[dict[str, object]] = {
-    **WAITING, **FENCES, "local": SimpleNamespace(array=make_local),
-    "shared": SimpleNamespace(array=make_shared), "atomic": ATOMIC, "warpsize": Integer(WARP),
+    **WAITING, **FENCES, "local": SimpleNamespace(array=_local),
+    "shared": SimpleNamespace(array=_shared), "atomic": ATOMIC, "warpsize": Integer(WARP),
     "cg": SimpleNamespace(this_grid=lambda: SimpleNamespace(sync=_syncgrid)),
 }  # fmt: skip
 MODULES: Final = {"py2cu": OWN, "py2cu.vocabulary": OWN, "numba.cuda": NUMBAS}

@@ -220,6 +220,17 @@ template <typename T>
     return static_cast<T>(std::is_signed_v<T> && negated < same ? negated : same);
 }}
 """,
+    "negated": """\
+// `-a`, which wraps around, its sign bit apart: ptxas (13.0) forgets the minus where an extreme of three is sought.
+template <typename T>
+{prefix} T negated(T a)
+{{
+    using Unsigned = std::make_unsigned_t<decltype(-a)>;
+    constexpr Unsigned sign = Unsigned(1) << (8 * sizeof(T) - 1);
+    const auto x = static_cast<Unsigned>(a);
+    return static_cast<T>((sign - (x & (sign - 1))) ^ (~x & sign));
+}}
+""",
     "to_uint64": """\
 // A float as uint64: one below zero wraps around, where C++ leaves it undefined.
 {prefix} uint64_t to_uint64(double value)

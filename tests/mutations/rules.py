@@ -205,11 +205,18 @@ MUTATIONS: Final = (
     ),
     *_rule(
         "range",
-        ("if loop.var in self.shared:", "if False:", "cpu:range_variable"),
+        ("if loop.var in self.shared or loop.type", "if loop.type", "cpu:range_variable"),
+        ("var=counter.id, type=PY_INT, body", "var=counter.id, body", "cpu:range_variable"),
         ("direction=1 if step.low > 0 else -1 if step.high < 0 else 0", "direction=1", "cpu:range_variable"),
         ("if loop.var not in names_in(value) and not _changes(value, loop.body):", "if True:", "cpu:range_variable"),
         ("shared = set(loops) & assigned", "shared = set()", "cpu:range_variable"),
         ("if _reads(body, var) > inside or bounds or any", "if bounds or any", "cpu:range_variable"),
+    ),
+    *_rule(
+        "ptxas forgets no minus",
+        ("if not any(map(_seeks_extreme, bodies)) or", "if True or", "kept:negated"),
+        ("if function in _EXTREMA and _is_whole(type_):", "if function in _EXTREMA:", "kept:negated"),
+        ("if then in _compared(test) or orelse in _compared(test):", "if False:", "kept:negated"),
     ),
     *_rule(
         "a local of two types is joined or refused",
@@ -512,6 +519,9 @@ MUTATIONS: Final = (
         ("reached = acting.get(access.span) or access.place.index", "reached = access.place.index", "kept:atomics"),
         ("return all(own[name] == self.mentions[name] for", "return all(True for", "kept:guards_of_barriers"),
         ("if any(map(self.waits, expressions(stmt))):", "if False:", "kept:warps"),
+        ("return bool(THREAD.left_out) and", "return False and", "cpu:guards_of_barriers"),
+        ("unless_left_out(rebuilt) if self._leaves_out else rebuilt", "rebuilt", "cpu:guards_of_barriers"),
+        ("if not past.isdisjoint(item.guards))", "if True)", "cpu:guards_of_barriers"),
         ("and not self.waits(_from_to(block, only, name))", "", "tests/test_cpu_blocks.py"),
     ),
     *_rule(

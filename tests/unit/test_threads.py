@@ -1,6 +1,8 @@
 """Threads that work together, in the simulator: barriers, shared memory, atomics, warps, and who waits for whom."""
 
+import importlib.util
 import math
+import textwrap
 import threading
 from dataclasses import replace
 
@@ -653,3 +655,29 @@ def test_past_the_end_a_thread_reads_zero_and_writes_nothing():
     assert report.threads == 16 and not report.findings
     assert out.tolist() == [1.5 * x[:8].sum().item(), 1.5 * x[8:].sum().item()]
     assert count.item() == 11
+
+
+def test_columns_behind_other_letters_than_ascii_are_found(tmp_path):
+    """What a thread past the end leaves out is told by characters, which CPython counts in bytes."""
+    file = tmp_path / "letters.py"
+    file.write_text(
+        textwrap.dedent("""
+            import numpy as np
+            from jaxtyping import Float32
+            from torch import Tensor
+            from py2cu import Index, kernel, shared, syncthreads, threadIdx
+
+            @kernel(block=8)
+            def f(i: Index["n"], größe: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):
+                s = shared(8, np.float32)
+                s[threadIdx.x] = größe[i] + größe[i // 2] + 1
+                syncthreads()
+                out[i] = s[7 - threadIdx.x]
+        """),
+        encoding="utf-8",
+    )
+    spec = importlib.util.spec_from_file_location("letters", file)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    out = module.f.simulate(torch.tensor([1.0, 2.0, 3.0]))
+    assert out.tolist() == [1.0, 1.0, 1.0]
