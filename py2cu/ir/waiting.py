@@ -6,7 +6,7 @@ from typing import Final
 
 from py2cu.ir.calls import functions_that
 from py2cu.ir.kernel import Kernel, Space
-from py2cu.ir.nodes import Call, Expr
+from py2cu.ir.nodes import Atomic, Call, Expr
 from py2cu.ir.statements import Block, Stmt, Sync
 from py2cu.ir.visit import all_expressions, statements
 
@@ -65,6 +65,14 @@ def waiting_functions(kernel: Kernel) -> frozenset[str]:
 def has_barrier(kernel: Kernel) -> bool:
     """True where the threads of a kernel wait for each other, in its device functions too: none may stop early."""
     return any(waits(each.body) for each in (kernel, *kernel.functions))
+
+
+def meets_others(kernel: Kernel) -> bool:
+    """True where threads of a kernel are ordered by what others do: they wait, fence, or update atomically."""
+    bodies = [each.body for each in (kernel, *kernel.functions)]
+    calls = (expr for body in bodies for expr in all_expressions(body))
+    syncs = any(isinstance(stmt, Sync) for body in bodies for stmt in statements(body))
+    return syncs or any(isinstance(expr, Atomic) or is_exchange(expr) for expr in calls)
 
 
 def needs_block(kernel: Kernel) -> bool:

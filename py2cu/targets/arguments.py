@@ -15,7 +15,7 @@ from py2cu.ir.nodes import ArrayName, Atomic, Load
 from py2cu.ir.statements import Store
 from py2cu.ir.types import ArrayType, ElementType, PythonType, Type, Width
 from py2cu.ir.visit import all_expressions, statements
-from py2cu.ir.waiting import syncs_grid
+from py2cu.ir.waiting import meets_others
 from py2cu.targets.spell_expressions import Dialect
 
 MAX_WIDTH = 116
@@ -95,11 +95,11 @@ def kernel_arguments(kernel: Kernel, dialect: Dialect) -> tuple[Argument, ...]:
 def kernel_type(kernel: Kernel, dialect: Dialect, name: str, type_: Type, parameter: Parameter | None) -> str:
     """A kernel's pointers are `__restrict__`: the binding refuses arguments that overlap what is written.
 
-    A device function's are not, for its callers may pass it one array twice; nor are those by which blocks that wait
-    for each other see what others write.
+    A device function's are not, for its callers may pass it one array twice; nor are those in which threads that meet
+    read what others wrote.
     """
     match type_:
-        case ArrayType() if not kernel.key and (is_input(parameter) or not syncs_grid(kernel)):
+        case ArrayType() if not kernel.key and (is_input(parameter) or not shows_others(kernel, name)):
             return f"{launch_type(type_, parameter, dialect)} __restrict__"
         case PythonType(kind=Kind.FLOAT | Kind.COMPLEX) if (narrowed := dict(kernel.narrowed).get(name)) is not None:
             return dialect.spell(narrowed.dtype)
@@ -107,6 +107,13 @@ def kernel_type(kernel: Kernel, dialect: Dialect, name: str, type_: Type, parame
             return dialect.widths[width if parameter is not None else Width.INDEX]
         case _:
             return launch_type(type_, parameter, dialect)
+
+
+def shows_others(kernel: Kernel, array: str) -> bool:
+    """True where a thread may read in `array`, which is written, what others have written since it last did."""
+    nodes = [*all_expressions(kernel.body)]
+    read = {kernel.shown(node.array) for node in nodes if isinstance(node, Load)}
+    return array in read | {node.id for node in nodes if isinstance(node, ArrayName)} and meets_others(kernel)
 
 
 def is_input(parameter: Parameter | None) -> bool:

@@ -46,7 +46,7 @@ static cudaError_t launch_cooperatively(
 
 // The sum of all, in the same order every time.
 template <typename index_t>  // int, or int64_t where an extent needs it
-__global__ void total_kernel(const float* __restrict__ x, float* sums, float* out, index_t n)
+__global__ void total_kernel(const float* __restrict__ x, float* sums, float* __restrict__ out, index_t n)
 {
     __shared__ float part[256];
     int t = threadIdx.x;

@@ -532,6 +532,12 @@ MUTATIONS: Final = (
         ("self.check_expression(right, parted or self.condition(left))", "pass", "refused:votes"),
     ),
     *_rule(
+        "threads that meet see what others wrote",
+        ("return array in read |", "return array in set() |", "kept:grid_barriers"),
+        ("syncs = any(isinstance(stmt, Sync)", "syncs = any(False", "kept:guards_of_barriers"),
+        ("return syncs or any(isinstance(expr, Atomic)", "return syncs or any(False", "kept:atomics_inside"),
+    ),
+    *_rule(
         "all threads of a grid reach its barriers",
         ("for team in (_BLOCK, _GRID):", "for team in (_BLOCK,):", "refused:grid_barriers"),
         ('frozenset(["threadIdx", "blockIdx"])', 'frozenset(["threadIdx"])', "refused:grid_barriers"),
@@ -543,7 +549,6 @@ MUTATIONS: Final = (
         ("blocks[0].note_missing((*blocks, *done))", "pass", "tests/test_races.py"),
         ("blocks[0].note_missing((*blocks, *done))", "blocks[0].note_missing(blocks)", "tests/test_races.py"),
         ("for block in execution.in_order(blocks):", "for block in blocks:", "tests/unit/test_threads.py"),
-        ("and (is_input(parameter) or not syncs_grid(kernel))", "", "kept:grid_barriers"),
         (
             "if is_grid_barrier(stmt):\n                    yield stmt\n                elif",
             "if",
