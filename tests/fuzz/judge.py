@@ -23,6 +23,7 @@ from py2cu.runtime.inputs import TAME, Case, choose_constexprs, make_case
 from py2cu.runtime.simulate import bind_dims
 from py2cu.source import SourceFile
 from py2cu.translation import Translation
+from tests.emulator import is_within_reach
 from tests.fuzz.kernels import NAME, PRELUDE, VALUES
 from tests.fuzz.libraries import CompileFailure, Device, Run, Setting, build
 
@@ -113,6 +114,8 @@ def translate(source: str, device: Device) -> Translation | Verdict:
         return Verdict(Outcome.REFUSED, f"{' '.join(codes)}: {error.diagnostics[0].message}")
     except Exception:
         return Verdict(Outcome.BREAKS, traceback.format_exc())
+    if device is Device.EMULATED and not is_within_reach(first):
+        return Verdict(Outcome.REFUSED, "emulated: threads meet")
     return first if first == second else Verdict(Outcome.CHANGES)
 
 

@@ -11,9 +11,10 @@ from typing import Any, Final
 from hypothesis import strategies
 
 import tests.fuzz.functions  # noqa: F401 - the production that calls them
-from tests.fuzz.expressions import CONSTANTS, TABLES, value
+from py2cu.dtypes import Kind
+from tests.fuzz.expressions import CONSTANTS, TABLES, convertible, value
 from tests.fuzz.statements import body
-from tests.fuzz.writer import AXES, DTYPES, SYMBOLS, TILES, Writer
+from tests.fuzz.writer import AXES, DTYPES, SYMBOLS, TILES, Value, Writer
 
 BLOCKS: Final = {1: (4,), 2: (4, 2), 3: (4, 2, 2)}
 NAME: Final = "f"  # of every kernel
@@ -26,7 +27,7 @@ PRELUDE: Final = "\n".join([
     "import torch",
     f"from jaxtyping import {', '.join(row.jaxtyping for row in (*DTYPES, *SYMBOLS))}",
     "from torch import Tensor",
-    "from py2cu import Constexpr, Index, blockDim, blockIdx, kernel, local, threadIdx",
+    "from py2cu import Constexpr, Index, blockDim, blockIdx, kernel, local, shared, syncthreads, threadIdx",
     *(f"{name} = {text}" for name, (_, text) in CONSTANTS.items()),
     *(f"{name} = {table}" for name, table in TABLES.items()),
     "",
@@ -41,13 +42,30 @@ def kernels(draw: Callable[[Any], Any]) -> str:
     w.rank = w.pick([1, 1, 2, 3])
     is_index = not w.chance(3)
     w.symbol = w.pick([None, None, None, None, *SYMBOLS])
+    meets = is_index and w.chance(5)
+    if meets:
+        exchange(w)
     body(w, most=7)
+    if meets and not any(line.strip() == "return" for line in w.lines):
+        exchange(w)
     for array in w.outputs or [w.output(w.pick(w.dtypes))]:
         if w.chance(2) or len(w.outputs) == 1:
             w.add(f"{array.element} = {value(w, array.dtype, 2).text}")
     functions = [line for function in w.functions for line in (*function.lines, "")]
     before, within = ([], ["    " * bool(line) + line for line in functions]) if w.chance(4) else (functions, [])
     return "\n".join([*before, *_head(w, is_index), *within, *(() if is_index else _indices(w)), *w.lines, ""])
+
+
+def exchange(w: Writer) -> None:
+    """Every thread of a block tells another one a number. Those past the end, who come too, read zeros before."""
+    dtype, name = w.pick([dtype for dtype in DTYPES if dtype.kind is not Kind.COMPLEX]), w.fresh("shared")
+    sizes = [(f"threadIdx.{axis}", size) for axis, size in zip("xyz", BLOCKS[w.rank], strict=False)][::-1]
+    w.add(f"{name} = shared({tuple(size for _, size in sizes)}, {dtype.name!r})")
+    w.add(f"{name}[{', '.join(at for at, _ in sizes)}] = {convertible(w, dtype, 3).text}")
+    w.add("syncthreads()")
+    told = w.declare(Value("", dtype)).text
+    w.add(f"{told} = {name}[{', '.join(f'{size - 1} - {at}' for at, size in sizes)}]")
+    w.add(f"{w.output(dtype).element} = {told}")
 
 
 def _head(w: Writer, is_index: bool) -> list[str]:
