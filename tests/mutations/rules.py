@@ -318,7 +318,7 @@ MUTATIONS: Final = (
             "cpu:number_types.floats",
         ),
         (
-            'for name in COMPARISONS:\n        compares(cls, name, _doubtful(getattr(float, f"__{name}__")))',
+            "for name in COMPARISONS:\n        compares(cls, name, _doubtful(cls, name), is_whole=True)",
             "",
             "tests/unit/test_elements.py",
         ),
@@ -365,8 +365,8 @@ MUTATIONS: Final = (
         ),
         ("if cls.weak:\n        raise division_by_zero(a, symbol, b)", "", "tests/unit/test_findings.py"),
         (
-            "value = narrow(over(a, b)) if float.__bool__(b) else _divide_by_zero",
-            "value = narrow(over(a, b)) if True else _divide_by_zero",
+            "rounded[0] = a.value / b.value if b.value else _divide_by_zero",
+            "rounded[0] = a.value / b.value if True else _divide_by_zero",
             "tests/unit/test_elements.py",
         ),
     ),
