@@ -72,6 +72,9 @@ class Signature:
     barrier: str | None = None  # the parameter that is the block's barrier
     has_barrier: bool = False  # so that no thread stops at a guard: past it, reads give zero, writes do nothing,
     guarded_lines: tuple[int, ...] = ()  # nor do atomic operations and calls in these lines
+    # What reaches as far as any Python integer of the kernel: sums of products of dimensions, integers, grid and block.
+    # None where the kernel does not say how far that is.
+    bounds: tuple[tuple[tuple[tuple[str, ...], int], ...], ...] | None = None
     rows: tuple[tuple[str, int], ...] = ()  # arrays that are viewed in rows, and of how many elements at most
     instances: tuple[Signature, ...] = ()  # of a generic kernel: for every dtype that it takes
 
@@ -204,6 +207,7 @@ def _signature(kernel: Kernel) -> Signature:
         barrier=next((p.name for p in kernel.block_parameters if p.type is None), None),
         has_barrier=has_barrier(kernel),
         guarded_lines=kernel.guarded_lines,
+        bounds=tuple(bound.terms for bound in kernel.bounds) if kernel.is_bounded else None,
         rows=tuple(sorted(kernel.rows.items())),
     )
 

@@ -58,6 +58,7 @@ class Journal:
         "doubt",
         "guarded_lines",
         "home",
+        "integer",
         "is_past_end",
         "member",
         "patience",
@@ -73,6 +74,7 @@ class Journal:
         self.home = ""  # the kernel's file
         self.doubt = False  # what the thread stores from here on may be anything
         self.contracts = True  # a multiply-add may be rounded once
+        self.integer: type[int] = int  # what the kernel's Python integers are
         self.place = NOWHERE
         self.patience = math.inf  # how many atomics more until others have their turn
         self.updates = False  # an atomic has run: the order of threads may show

@@ -18,6 +18,8 @@ from py2cu.live import called_functions, is_library
 from py2cu.runtime.buffers import as_table
 from py2cu.runtime.elements import DoubleComplex
 from py2cu.runtime.functions import BUILTINS
+from py2cu.runtime.journal import THREAD
+from py2cu.runtime.launch import Triple
 from py2cu.runtime.python_integers import Integer
 from py2cu.runtime.stand_ins import members, typed
 from py2cu.runtime.together import MODULES, stand_in
@@ -25,17 +27,25 @@ from py2cu.runtime.together import MODULES, stand_in
 LAUNCH_OBJECTS: Final = ("blockIdx", "threadIdx", "blockDim", "gridDim", "laneid")
 
 
-class Coordinate(Integer):
+class Coordinate(int):
     """A launch object of one thread: `.x`, `.y`, `.z` are integers; bare, it is its x."""
 
-    x: Integer
-    y: Integer
-    z: Integer
+    x: int
+    y: int
+    z: int
 
     def __new__(cls, x: int, y: int = 1, z: int = 1) -> Self:
         made = super().__new__(cls, x)
-        made.x, made.y, made.z = Integer(x), Integer(y), Integer(z)
+        made.x, made.y, made.z = map(THREAD.integer, (x, y, z))
         return made
+
+
+class CheckedCoordinate(Coordinate, Integer):
+    """The same where integers are to tell of themselves."""
+
+
+def coordinate(place: Triple) -> Coordinate:
+    return (Coordinate if THREAD.integer is int else CheckedCoordinate)(*place)
 
 
 class ModuleStandIn(SimpleNamespace):
@@ -54,7 +64,7 @@ class Rebound:
 
     def __init__(self, function: FunctionType, *, stops: bool = True) -> None:
         self._launch: dict[str, Any] = {}
-        self._slots: dict[str, list[Callable[[Integer], None]]] = {name: [] for name in LAUNCH_OBJECTS}  # who has it
+        self._slots: dict[str, list[Callable[[int], None]]] = {name: [] for name in LAUNCH_OBJECTS}  # who has it
         self._modules: dict[str, ModuleStandIn] = {}
         self._stops = stops
         self._home = function.__globals__
@@ -64,7 +74,7 @@ class Rebound:
         self.codes = {function.__code__ for function in self._called}
         self.call: Callable[..., object] = self._rebuild(function)
 
-    def place(self, launch: Mapping[str, Integer]) -> None:
+    def place(self, launch: Mapping[str, int]) -> None:
         """Set launch objects, until they are set again."""
         self._launch.update(launch)
         for name, value in launch.items():
@@ -100,7 +110,7 @@ class Rebound:
         if isinstance(value, ModuleType):
             return self._module(value)
         if value.__class__ is int:
-            return Integer(value)
+            return THREAD.integer(value)
         if value.__class__ is complex:
             return DoubleComplex(value)
         if value.__class__ is tuple:

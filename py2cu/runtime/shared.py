@@ -135,8 +135,8 @@ class Window(Readable):
         return self._array.name
 
     @property
-    def shape(self) -> tuple[Integer]:
-        return (Integer(self._extent),)
+    def shape(self) -> tuple[int]:
+        return (THREAD.integer(self._extent),)
 
     def __len__(self) -> int:
         return self._extent
