@@ -113,7 +113,7 @@ class ArrayView:
         """The element that the user's frame reads."""
         return self._values[position]
 
-    def store(self, position: int, value: Any, frame: FrameType) -> None:
+    def store(self, position: int, value: Any, frame: FrameType, /) -> None:
         """Store what the user's `frame` assigns."""
         real: float | None = None
         if value.__class__ is not self._cls:

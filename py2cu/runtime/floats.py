@@ -169,13 +169,15 @@ def define_float(dtype: DType, name: str, *, weak: bool = False) -> type[FloatEl
         return made
 
     def cast(value: Number | IntElement) -> Any:
+        if value.__class__ is float:
+            return exact(narrow(value))
         if isinstance(value, FloatElement):
             rounded = narrow(float(value))
             own = unit * abs(rounded)
             return make(rounded, value.error and value.error + (own if own < INF else 0.0))
         if isinstance(value, IntElement):
             return exact(narrow(as_double(value.value)))
-        return exact(narrow(value if isinstance(value, float) else as_double(value)))
+        return exact(narrow(float(value) if isinstance(value, float) else as_double(value)))
 
     def of(value: Number | IntElement) -> Any:
         if value.__class__ is not float:

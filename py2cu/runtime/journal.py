@@ -140,11 +140,17 @@ def kernel_line() -> int:
 
 
 def kernel_place() -> tuple[str, int]:
-    """File and line of the user's code that runs: the innermost outside the simulator."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_RUNTIME):
+    """File and line of the user's code that runs."""
+    frame = kernel_frame()
+    return frame.f_code.co_filename, frame.f_lineno
+
+
+def kernel_frame() -> FrameType:
+    """The user's code that runs: the innermost outside the simulator."""
+    frame = sys._getframe(1)
+    while frame.f_code.co_filename.startswith(_RUNTIME) and frame.f_back is not None:
         frame = frame.f_back
-    return (frame.f_code.co_filename, frame.f_lineno) if frame is not None else ("", 0)
+    return frame
 
 
 THREAD: Final = Journal()

@@ -15,14 +15,17 @@ from types import CodeType, FrameType
 from typing import Any, Final
 
 from py2cu.dtypes import DType
-from py2cu.runtime.arrays import ArrayView, OutOfRange, UnwrittenArray
+from py2cu.runtime.arrays import ArrayView, OutOfRange, UnwrittenArray, Write
 from py2cu.runtime.buffers import said_dtype, said_shape
-from py2cu.runtime.journal import THREAD
+from py2cu.runtime.journal import NOWHERE, THREAD
 from py2cu.runtime.python_integers import Integer
 from py2cu.runtime.races import WatchedArray
 
 Extents = tuple[int, ...]
 Cell = list[Any]  # of one element
+# What is kept of a write that no report shows
+CERTAIN: Final = Write(NOWHERE, 0, 0.0)
+DOUBTFUL: Final = Write(NOWHERE, 0, math.inf)
 
 
 class Readable:
@@ -60,7 +63,7 @@ class SharedArray(Readable, UnwrittenArray):
             return self.window(0, len(self))[index]
         position = self._position(index)
         if index == self._index(position):
-            self._cells[index] = self._in_order[position]
+            self._cells[index] = self.cell(position)
         return self.load(position, frame)
 
     def _index(self, position: int) -> int | tuple[int, ...]:
@@ -81,19 +84,20 @@ class SharedArray(Readable, UnwrittenArray):
             THREAD.doubt = True
         return self._values[position]
 
-    def store(self, position: int, value: Any, frame: FrameType) -> None:
-        super().store(position, value, frame)
-        self._publish(position)
+    def store(self, position: int, value: Any, _: FrameType, /) -> None:
+        error = getattr(value, "error", 0.0)
+        if value.__class__ is not self._cls:
+            value = self.convert(value)
+        is_certain = error < math.inf and not THREAD.doubt
+        self._values[position] = value
+        self._in_order[position][0] = value if is_certain else None
+        self.writes[position] = CERTAIN if is_certain else DOUBTFUL
 
     def update(self, position: int, change: Callable[[Any], Any], frame: FrameType) -> Any:
         old = super().update(position, change, frame)
-        self._publish(position)
-        return old
-
-    def _publish(self, position: int) -> None:
-        """What was written may be read at once, unless it puts its readers in doubt."""
         is_certain = self.writes[position].error < math.inf
         self._in_order[position][0] = self._values[position] if is_certain else None
+        return old
 
     def window(self, start: int, extent: int) -> Window:
         """A view, the same for all threads."""
@@ -102,7 +106,8 @@ class SharedArray(Readable, UnwrittenArray):
             self._windows[key] = Window(self, start, extent)
         return self._windows[key]
 
-    def cell(self, position: int) -> Cell:
+    def cell(self, position: int, /) -> Cell:
+        """What readers of `position` may look at."""
         return self._in_order[position]
 
 
@@ -113,8 +118,8 @@ class WatchedShared(WatchedArray, SharedArray):
     is_shared = True
     __getitem__ = SharedArray.__getitem__
 
-    def _publish(self, position: int) -> None:
-        pass
+    def cell(self, _: int, /) -> Cell:
+        return [None]
 
 
 class Window(Readable):
