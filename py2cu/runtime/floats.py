@@ -21,6 +21,7 @@ from py2cu.runtime.rounding import ROUNDING, as_float, cell, from_integer
 
 INF: Final = math.inf
 INFINITE: Final = (INF, -INF)
+_LITERALS: Final = 256  # of a class, that are kept
 
 # --- the class ----------------------------------------------------------------------------------------------------
 
@@ -179,15 +180,19 @@ def define_float(dtype: DType, name: str, *, weak: bool = False) -> type[FloatEl
             return exact(narrow(as_double(value.value)))
         return exact(narrow(float(value) if isinstance(value, float) else as_double(value)))
 
+    literals: dict[float, Any] = {}  # not zero, of which there are two
+
     def of(value: Number | IntElement) -> Any:
         if value.__class__ is not float:
             return value if value.__class__ is cls else _of_others(value)
+        if value in literals:
+            return literals[value]
         rounded = narrow(value)
         if rounded in INFINITE and value not in INFINITE:
             raise ElementRangeError(f"{value!r} does not fit {dtype}")
-        made: Any = new(cls, rounded)
-        made.value = rounded
-        made.error = 0.0
+        made = exact(rounded)
+        if value and len(literals) < _LITERALS:
+            literals[value] = made
         return made
 
     def _of_others(value: Number | IntElement) -> Any:
@@ -254,7 +259,9 @@ def _arithmetic(cls: type[FloatElement]) -> dict[str, Method]:
         value = rounded[0]
         error = 0.0
         if THREAD.contracts:
-            error = unit * abs(value) if is_double else abs(product - value)
+            error = unit * value if is_double else product - value
+            if error < 0.0:
+                error = -error
         if a.error or b.error:
             error += abs(a.value) * b.error + abs(b.value) * a.error + a.error * b.error + unit * abs(value)
         if not error < INF:

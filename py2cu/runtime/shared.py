@@ -18,7 +18,6 @@ from py2cu.dtypes import DType
 from py2cu.runtime.arrays import ArrayView, OutOfRange, UnwrittenArray, Write
 from py2cu.runtime.buffers import said_dtype, said_shape
 from py2cu.runtime.journal import NOWHERE, THREAD
-from py2cu.runtime.python_integers import Integer
 from py2cu.runtime.races import WatchedArray
 
 Extents = tuple[int, ...]
@@ -85,8 +84,10 @@ class SharedArray(Readable, UnwrittenArray):
         return self._values[position]
 
     def store(self, position: int, value: Any, _: FrameType, /) -> None:
-        error = getattr(value, "error", 0.0)
-        if value.__class__ is not self._cls:
+        if value.__class__ is self._cls:
+            error = value.error
+        else:
+            error = getattr(value, "error", 0.0)
             value = self.convert(value)
         is_certain = error < math.inf and not THREAD.doubt
         self._values[position] = value
@@ -167,7 +168,9 @@ class Window(Readable):
         return self._array, self._position(index)
 
     def _position(self, index: Any) -> int:
-        at = int(index) if index.__class__ is Integer else int(operator.index(index))
+        if index.__class__ is int and 0 <= index < self._extent:
+            return self._start + index
+        at = int(operator.index(index))
         if not 0 <= at < self._extent:
             at = self._from_end(at)
         return self._start + at
