@@ -229,13 +229,13 @@ def _arithmetic(cls: type[FloatElement]) -> dict[str, Method]:
     unit, new, rounded = cls.dtype.epsilon, float.__new__, cell(cls.dtype)
     is_double = cls.narrow is float
 
-    def additive(name: str) -> Method:
-        compute, meet = getattr(operator, name), meeting(cls, name)
+    def additive(name: str, sign: float) -> Method:
+        meet = meeting(cls, name)
 
         def operate(a: Any, b: Any) -> Any:
             if b.__class__ is not cls:
                 return meet(a, b)
-            rounded[0] = compute(a.value, b.value)
+            rounded[0] = a.value + sign * b.value
             value = rounded[0]
             error = a.error + b.error
             if error:
@@ -258,14 +258,13 @@ def _arithmetic(cls: type[FloatElement]) -> dict[str, Method]:
         rounded[0] = product
         value = rounded[0]
         error = 0.0
-        if THREAD.contracts:
-            error = unit * value if is_double else product - value
-            if error < 0.0:
-                error = -error
-        if a.error or b.error:
-            error += abs(a.value) * b.error + abs(b.value) * a.error + a.error * b.error + unit * abs(value)
-        if not error < INF:
-            error = settle(a, b, error)
+        if THREAD.contracts or a.error or b.error:
+            if THREAD.contracts:
+                error = abs(unit * value if is_double else product - value)
+            if a.error or b.error:
+                error += abs(a.value) * b.error + abs(b.value) * a.error + a.error * b.error + unit * abs(value)
+            if not error < INF:
+                error = settle(a, b, error)
         made: Any = new(cls, value)
         made.value = value
         made.error = error
@@ -287,7 +286,7 @@ def _arithmetic(cls: type[FloatElement]) -> dict[str, Method]:
         made.error = error
         return made
 
-    return {"add": additive("add"), "sub": additive("sub"), "mul": multiply, "truediv": divide}
+    return {"add": additive("add", 1.0), "sub": additive("sub", -1.0), "mul": multiply, "truediv": divide}
 
 
 def _divide_by_zero(cls: type[FloatElement], a: float, symbol: str, b: float) -> float:

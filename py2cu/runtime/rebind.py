@@ -73,12 +73,10 @@ class Rebound:
         self.code = function.__code__
         self.codes = {function.__code__ for function in self._called}
         self.call: Callable[..., object] = self._rebuild(function)
-        self._is_asked = any(self._slots.values())  # else the launch is in parameters alone
+        self.is_asked = any(self._slots.values())  # else the launch is in parameters alone
 
     def place(self, launch: Mapping[str, int]) -> None:
         """Set launch objects, until they are set again."""
-        if not self._is_asked:
-            return
         self._launch |= launch
         for name, value in launch.items():
             for put in self._slots[name]:

@@ -69,7 +69,7 @@ class Waiting:
 
     def is_at(self, other: Waiting) -> bool:
         """Whether both wait for the same."""
-        return self.function == other.function and (self.place == other.place or self.where == other.where)
+        return self is other or (self.function == other.function and self.where == other.where)
 
 
 class Runner(Member):
@@ -102,6 +102,7 @@ class Block:
         own = _block_parameters(execution, self.memory)
         past_end = {name: as_past_end(value) for name, value in execution.bound.items()}
         self._arguments = execution.split(execution.bound | own), execution.split(past_end | own)
+        self._barriers: dict[tuple[CodeType, int], Waiting] = {}  # what all bring nothing to is the same for all
         self._meetings: dict[Meeting, dict[int, Runner]] = {}
         self._released: list[Runner] = []  # can go on, having met
         self._spinning: list[Runner] = []  # can go on, and better do after others
@@ -166,7 +167,13 @@ class Block:
     def wait(self, function: str, value: Any = None) -> Any:
         """The running thread waits in a barrier, which the user's line calls by one function of the simulator."""
         frame = sys._getframe(2)
-        return self._pause(Waiting(function, 0, value, (frame.f_code, frame.f_lasti)))
+        place = frame.f_code, frame.f_lasti
+        if value is not None:
+            return self._pause(Waiting(function, 0, value, place))
+        waiting = self._barriers.get(place)
+        if waiting is None or waiting.function != function:
+            waiting = self._barriers[place] = Waiting(function, 0, None, place)
+        return self._pause(waiting)
 
     def meet(self, function: str, mask: int, value: Any = None) -> Any:
         """The running thread waits in a warp function for the lanes of `mask`."""
@@ -203,7 +210,8 @@ class Block:
         me = THREAD.runner
         me.waiting, me.is_waiting = waiting, True
         self._hub.switch()
-        self._execution.heed(me.place)
+        if self._execution.has_focus:
+            self._execution.heed(me.place)
         me.is_waiting = False
         return waiting.result
 
@@ -241,22 +249,28 @@ class Block:
         here = self._waiting()
         if not here:
             return []
-        first = here[0]
-        at = first.waiting
-        other = next((r for r in self._runners if not (r.is_waiting and r.waiting.is_at(at))), None)
-        if other is not None:
-            about = f"`{first.waiting.function}` is not reached by all threads of its block"
-            THREAD.place = first.place
-            detail = f"thread {first.thread} waits here, {self._whereabouts(other)}"
-            THREAD.note_at(first.waiting.where, about, detail, is_bug=True)
-        functions = {runner.waiting.function for runner in here}
+        awaited = {runner.waiting for runner in here}
+        if len(awaited) > 1 or len(here) < len(self._runners):
+            self._note_elsewhere(here[0])
+        functions = {waiting.function for waiting in awaited}
         if functions == {_GRID_BARRIER}:
             self.stand = Stand.MEETS
             return []
         if not functions.isdisjoint(_VOTES):
             _vote(here)
-        self.team.end_epoch(self._runners)
+        if self._execution.watched:
+            self.team.end_epoch(self._runners)
         return here
+
+    def _note_elsewhere(self, first: Runner) -> None:
+        """Report the first thread that does not wait where `first` does, if there is one."""
+        at = first.waiting
+        other = next((r for r in self._runners if not (r.is_waiting and r.waiting.is_at(at))), None)
+        if other is not None:
+            about = f"`{at.function}` is not reached by all threads of its block"
+            THREAD.place = first.place
+            detail = f"thread {first.thread} waits here, {self._whereabouts(other)}"
+            THREAD.note_at(at.where, about, detail, is_bug=True)
 
     def pass_grid(self) -> None:
         """All blocks are at the grid's barrier, which ends."""

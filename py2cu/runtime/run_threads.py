@@ -65,7 +65,7 @@ class Execution:
         self.watched = watched
         self.doubtful: set[Place] = set()
         self._random = None if seed is None else Random(seed)
-        self._focus, self._stops = focus, stops
+        self._focus, self.has_focus, self._stops = focus, focus is not None, stops
         self._debugger = Debugger(rebound.codes)
         self._axes = [AXES.index(index.axis) for index in signature.indices]
         self._limits = find_limits(signature, dims)
@@ -113,18 +113,19 @@ class Execution:
     def enter(self, place: Place, slot: Slot) -> None:
         """The thread at `place` runs next."""
         THREAD.place = place
-        self.rebound.place(slot.objects)
+        if self.rebound.is_asked:
+            self.rebound.place(slot.objects)
 
     def heed(self, place: Place) -> None:
         """A debugger traces on in the chosen thread alone, where one is chosen."""
-        if self._focus is not None:
+        if self.has_focus:
             is_chosen = place == self._focus
             self.rebound.let_stop(self._stops and is_chosen)
             self._debugger.listen(is_chosen)
 
     def leave(self) -> None:
         """The launch is over."""
-        if self._focus is not None:
+        if self.has_focus:
             self._debugger.listen(True)
 
     def split(self, bound: dict[str, object]) -> Arguments:
