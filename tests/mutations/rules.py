@@ -290,7 +290,7 @@ MUTATIONS: Final = (
     *_rule(
         "multiply-add may be contracted",
         (
-            "error = unit * abs(value) if is_double else abs(product - value)",
+            "error = abs(unit * value if is_double else product - value)",
             "error = 0.0",
             "tests/unit/test_elements.py tests/unit/test_compare.py",
         ),
