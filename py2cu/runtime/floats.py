@@ -15,7 +15,16 @@ from typing import Any, ClassVar, Final, Self, SupportsIndex
 from py2cu.dtypes import DType
 from py2cu.runtime.integers import IntElement
 from py2cu.runtime.journal import THREAD
-from py2cu.runtime.meeting import COMPARISONS, ElementRangeError, Method, Number, Partners, both_ways, compares, meeting
+from py2cu.runtime.meeting import (
+    COMPARISONS,
+    ElementRangeError,
+    Method,
+    Number,
+    Partners,
+    both_ways,
+    compares,
+    elsewhere,
+)
 from py2cu.runtime.python_integers import LONG_HIGH, LONG_LOW, division_by_zero
 from py2cu.runtime.rounding import ROUNDING, as_float, cell, from_integer
 
@@ -180,26 +189,25 @@ def define_float(dtype: DType, name: str, *, weak: bool = False) -> type[FloatEl
             return exact(narrow(as_double(value.value)))
         return exact(narrow(float(value) if isinstance(value, float) else as_double(value)))
 
-    literals: dict[float, Any] = {}  # not zero, of which there are two
+    known: dict[Number, Any] = {}
 
-    def of(value: Number | IntElement) -> Any:
-        if value.__class__ is not float:
-            return value if value.__class__ is cls else _of_others(value)
-        if value in literals:
-            return literals[value]
-        rounded = narrow(value)
-        if rounded in INFINITE and value not in INFINITE:
-            raise ElementRangeError(f"{value!r} does not fit {dtype}")
-        made = exact(rounded)
-        if value and len(literals) < _LITERALS:
-            literals[value] = made
+    def of(value: Any) -> Any:
+        kind = value.__class__
+        if kind is cls:
+            return value
+        if kind is float and not value:
+            return exact(value)  # of two signs that are one key
+        is_literal = kind is int or kind is float
+        if is_literal and value in known:
+            return known[value]
+        made = in_range(value)
+        if is_literal and len(known) < _LITERALS:
+            known[value] = made
         return made
 
-    def _of_others(value: Number | IntElement) -> Any:
-        if isinstance(value, IntElement):
-            return exact(narrow(as_double(value.value)))
+    def in_range(value: Number | IntElement) -> Any:
         made = cast(value)
-        if isinstance(value, int) and float(made) in INFINITE:
+        if made.value in INFINITE and (value.__class__ is float or isinstance(value, int)) and value not in INFINITE:
             raise ElementRangeError(f"{value!r} does not fit {dtype}")
         return made
 
@@ -227,14 +235,17 @@ def _arithmetic(cls: type[FloatElement]) -> dict[str, Method]:
     a product may stay unrounded inside a multiply-add, so its rounding is its error.
     """
     unit, new, rounded = cls.dtype.epsilon, float.__new__, cell(cls.dtype)
+    partners, of = cls.partners, cls.of
     is_double = cls.narrow is float
 
     def additive(name: str, sign: float) -> Method:
-        meet = meeting(cls, name)
+        leave = elsewhere(cls, name)
 
         def operate(a: Any, b: Any) -> Any:
             if b.__class__ is not cls:
-                return meet(a, b)
+                if partners[b.__class__] is not cls:
+                    return leave(a, b)
+                b = of(b)
             rounded[0] = a.value + sign * b.value
             value = rounded[0]
             error = a.error + b.error
@@ -249,11 +260,13 @@ def _arithmetic(cls: type[FloatElement]) -> dict[str, Method]:
 
         return operate
 
-    meet_factor, meet_divisor = meeting(cls, "mul"), meeting(cls, "truediv")
+    leave_factor, leave_divisor = elsewhere(cls, "mul"), elsewhere(cls, "truediv")
 
     def multiply(a: Any, b: Any) -> Any:
         if b.__class__ is not cls:
-            return meet_factor(a, b)
+            if partners[b.__class__] is not cls:
+                return leave_factor(a, b)
+            b = of(b)
         product = a.value * b.value  # of narrow floats: exact
         rounded[0] = product
         value = rounded[0]
@@ -272,7 +285,9 @@ def _arithmetic(cls: type[FloatElement]) -> dict[str, Method]:
 
     def divide(a: Any, b: Any) -> Any:
         if b.__class__ is not cls:
-            return meet_divisor(a, b)
+            if partners[b.__class__] is not cls:
+                return leave_divisor(a, b)
+            b = of(b)
         rounded[0] = a.value / b.value if b.value else _divide_by_zero(cls, a, "/", b)
         value = rounded[0]
         error = 0.0
@@ -359,11 +374,14 @@ def power_ieee(a: float, b: float) -> float:
 
 def _doubtful(cls: type[FloatElement], name: str) -> Method:
     """The comparison `name`, in doubt where the operands' errors could turn it."""
-    compare, meet = getattr(operator, name), meeting(cls, name)
+    compare, leave = getattr(operator, name), elsewhere(cls, name)
+    partners, of = cls.partners, cls.of
 
     def operate(a: Any, b: Any) -> Any:
         if b.__class__ is not cls:
-            return meet(a, b)
+            if partners[b.__class__] is not cls:
+                return leave(a, b)
+            b = of(b)
         error = a.error + b.error
         if error and abs(a.value - b.value) <= error:
             THREAD.doubt = True

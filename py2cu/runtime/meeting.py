@@ -2,7 +2,7 @@
 
 In: classes of elements. Out: `both_ways` and `compares`, which equip a class with an operator whose fast path is two
 values of that very class; its `partners`, filled by `elements.py`, decide all other pairs. An operator that kernels
-spend their time in is one function: it asks for the class of its second operand itself, and leaves others to `meeting`.
+spend their time in is one function, which asks for the class of its second operand itself, and of `elsewhere`.
 """
 
 from __future__ import annotations
@@ -34,15 +34,10 @@ def _meet(name: str, common: Any, a: object, b: object) -> Any:
     return NotImplemented if common is None else _COMPUTE[common, name](common.of(a), common.of(b))
 
 
-def meeting(cls: Any, name: str) -> Method:
-    """What the operator `name` of `cls` does with a second operand of another class."""
-    of, partners = cls.of, cls.partners
-
-    def meet(a: Any, b: Any) -> Any:
-        common = partners[b.__class__]
-        return _COMPUTE[cls, name](a, of(b)) if common is cls else _meet(name, common, a, b)
-
-    return meet
+def elsewhere(cls: Any, name: str) -> Method:
+    """What the operator `name` of `cls` does with a second operand with which it does not meet in `cls`."""
+    partners = cls.partners
+    return lambda a, b: _meet(name, partners[b.__class__], a, b)
 
 
 def compares(cls: Any, name: str, compute: Method, *, is_whole: bool = False) -> None:

@@ -528,6 +528,33 @@ MUTATIONS: Final = (
         ("return self.team is _GRID", "return False", "refused:grid_barriers"),
     ),
     *_rule(
+        "Python integers that may leave 64 bits are looked at",
+        (
+            "return int if max(reached, default=0) <= SMALL else Integer",
+            "return int",
+            "tests/unit/test_small_integers.py",
+        ),
+        ("self.is_bounded &= width is not Width.LONG", "pass", "tests/unit/test_small_integers.py"),
+        (
+            "self.is_bounded = False  # its count may be too large",
+            "pass  # its count may be too large",
+            "tests/unit/test_small_integers.py",
+        ),
+        (
+            "isinstance(error, ZeroDivisionError) and THREAD.integer is int",
+            "False",
+            "tests/unit/test_small_integers.py",
+        ),
+    ),
+    *_rule(
+        "what a thread in doubt writes to shared memory puts its readers in doubt",
+        (
+            "self._in_order[position][0] = value if is_certain else None",
+            "self._in_order[position][0] = value",
+            "tests/unit/test_threads.py",
+        ),
+    ),
+    *_rule(
         "blocks wait for each other",
         ("if functions == {_GRID_BARRIER}:", "if not functions:", "tests/unit/test_threads.py"),
         ("blocks[0].note_missing((*blocks, *done))", "pass", "tests/test_races.py"),
