@@ -553,6 +553,7 @@ MUTATIONS: Final = (
             "self._in_order[position][0] = value",
             "tests/unit/test_threads.py",
         ),
+        ("= CERTAIN if is_certain else DOUBTFUL", "= CERTAIN", "tests/unit/test_threads.py"),
     ),
     *_rule(
         "blocks wait for each other",
