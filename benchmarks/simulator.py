@@ -21,8 +21,6 @@ from benchmarks import table
 from benchmarks.kernels import matmul, rgb2grey, sigmoid
 from benchmarks.table import Row
 from py2cu import Index, kernel
-from py2cu.runtime.simulate import simulate
-from tests.unit.kernels_by_annotations import signature_of
 
 TARGET = 300e3  # operations a second
 THREADS_TARGET = 20.0  # times the speed of OS threads
@@ -63,6 +61,7 @@ def rows() -> Iterator[Row]:
     yield row("stable sigmoid f32", lambda: sigmoid.simulate(numbers), count_sigmoid(numbers))
 
 
+@kernel
 def tiled(
     blockIdx, threadIdx, blockDim, gridDim, shared: Float32[Tensor, "512"], syncb: threading.Barrier,
     m: Float32[Tensor, "h k"], n: Float32[Tensor, "k w"], out: Float32[Tensor, "h w"], h: int, w: int, k: int, tw: int,
@@ -84,12 +83,10 @@ def tiled(
 
 def against_os_threads() -> Iterator[Row]:
     m, n, out = torch.rand(4, 256), torch.rand(256, 4), torch.zeros(4, 4)
-    given = {"m": m, "n": n, "out": out, "h": 4, "w": 4, "k": 256, "tw": TILE}
+    given = m, n, out, 4, 4, 256, TILE
     alone = elapsed(lambda: os_threads(given))
     for sanitize in (False, True):
-        call = lambda sanitize=sanitize: simulate(  # noqa: E731
-            tiled, signature_of(tiled), given, grid=1, block=(TILE, TILE), sanitize=sanitize
-        )
+        call = lambda sanitize=sanitize: tiled.simulate[1, (TILE, TILE)](*given, sanitize=sanitize)  # noqa: E731
         call()
         ratio = alone / table.median(lambda call=call: elapsed(call), 3)
         what = "simulate tiled matmul 4×256×4, times as fast as OS threads"
@@ -99,13 +96,13 @@ def against_os_threads() -> Iterator[Row]:
             yield Row(what, f"{ratio:.1f}×", target=f"≥ {THREADS_TARGET:.0f}×", met=ratio >= THREADS_TARGET)
 
 
-def os_threads(given: dict[str, object]) -> None:
+def os_threads(given: tuple[object, ...]) -> None:
     """One block, as the lecture runs it."""
     shared, barrier = torch.zeros(2 * TILE * TILE), threading.Barrier(TILE * TILE)
     here, size = SimpleNamespace(x=0, y=0), SimpleNamespace(x=TILE, y=TILE)
     places = [SimpleNamespace(x=x, y=y) for y in range(TILE) for x in range(TILE)]
-    arguments = [(here, at, size, here, shared, barrier, *given.values()) for at in places]
-    threads = [threading.Thread(target=tiled, args=each) for each in arguments]
+    arguments = [(here, at, size, here, shared, barrier, *given) for at in places]
+    threads = [threading.Thread(target=tiled.python, args=each) for each in arguments]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -138,6 +138,7 @@ class Kernel:
     left_out: tuple[LeftOut, ...] = ()  # set by add_guards, past the end where there are barriers
     from_end: tuple[FromEnd, ...] = ()  # of tables; flatten_subscripts adds those of the other arrays
     bounds: tuple[Bound, ...] = ()  # set by choose_widths: all must fit an int for the 32-bit instantiation
+    is_bounded: bool = False  # set by choose_widths: where they do, all of its Python integers fit
     narrowed: tuple[tuple[str, ElementType], ...] = ()  # set by narrow_floats
     helpers: tuple[str, ...] = ()  # set by lower_semantics
     symbol: str = ""  # set by rename: what the C++ functions and the op are named after

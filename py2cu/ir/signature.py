@@ -73,6 +73,9 @@ class Signature:
     barrier: str | None = None  # the parameter that is the block's barrier
     has_barrier: bool = False  # so that no thread stops at a guard,
     left_out: tuple[LeftOut, ...] = ()  # and each leaves out what would pass the end
+    # What reaches as far as any Python integer of the kernel: sums of products of dimensions, integers, grid and block.
+    # None where the kernel does not say how far that is.
+    bounds: tuple[tuple[tuple[tuple[str, ...], int], ...], ...] | None = None
     rows: tuple[tuple[str, int], ...] = ()  # arrays that are viewed in rows, and of how many elements at most
     instances: tuple[Signature, ...] = ()  # of a generic kernel: for every dtype that it takes
 
@@ -205,6 +208,7 @@ def _signature(kernel: Kernel) -> Signature:
         barrier=next((p.name for p in kernel.block_parameters if p.type is None), None),
         has_barrier=has_barrier(kernel),
         left_out=kernel.left_out,
+        bounds=tuple(bound.terms for bound in kernel.bounds) if kernel.is_bounded else None,
         rows=tuple(sorted(kernel.rows.items())),
     )
 

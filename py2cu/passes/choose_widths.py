@@ -48,7 +48,9 @@ def choose_widths(kernel: Kernel, reporter: Reporter) -> Kernel:
         inner = _Chooser(replace(function, functions=kernel.functions), kernel.constexprs)
         functions.append(replace(inner.run(), functions=()))
         chooser.bounds += inner.bounds
-    return replace(typed, functions=tuple(functions), bounds=prune(chooser.bounds, _nonzero(kernel)))
+        chooser.is_bounded &= inner.is_bounded
+    bounds = prune(chooser.bounds, _nonzero(kernel))
+    return replace(typed, functions=tuple(functions), bounds=bounds, is_bounded=chooser.is_bounded)
 
 
 _ROUNDS = 4
@@ -110,6 +112,7 @@ class _Chooser:
         self.constexprs = constexprs
         self.ranges = Ranges(kernel)
         self.bounds: list[Reach] = []
+        self.is_bounded = True
         self.index_names = {*kernel.dims, *(index.name for index in kernel.indices)} - constexprs.keys()
 
     def run(self) -> Kernel:
@@ -155,6 +158,11 @@ class _Chooser:
 
     def width(self, found: Range) -> Width:
         """The narrowest type for values of this range; a bound that only the launch can judge is recorded."""
+        width = self._width(found)
+        self.is_bounded &= width is not Width.LONG
+        return width
+
+    def _width(self, found: Range) -> Width:
         if found.reach is None:
             return Width.LONG
         if found.low >= -_FAR and found.high <= _FAR:
@@ -188,6 +196,8 @@ class _Chooser:
         # Never narrower than its operands: what is computed from them is computed in their type.
         operands = (_width(child) for child in children(expr) if not isinstance(expr, Load | Convert | Invoke | Item))
         width = max(self.width(self.ranges.of(expr)), *operands, Width.INT, key=_ORDER.index)
+        if isinstance(expr, Binary) and expr.op in ("<<", ">>") and not isinstance(expr.right, Constant):
+            self.is_bounded = False  # its count may be too large, whatever it gives
         typed = changed(expr, type=_INTEGERS[width])
         return _widen_operands(typed)
 

@@ -73,8 +73,8 @@ class ArrayView:
         return self._cls
 
     @property
-    def shape(self) -> tuple[Integer, ...]:
-        return tuple(map(Integer, self._extents))
+    def shape(self) -> tuple[int, ...]:
+        return tuple(map(THREAD.integer, self._extents))
 
     def __repr__(self) -> str:
         return f"<{self._dtype} array `{self.name}` of shape {self._extents}>"
@@ -113,7 +113,7 @@ class ArrayView:
         """The element that the user's frame reads."""
         return self._values[position]
 
-    def store(self, position: int, value: Any, frame: FrameType) -> None:
+    def store(self, position: int, value: Any, frame: FrameType, /) -> None:
         """Store what the user's `frame` assigns."""
         real: float | None = None
         if value.__class__ is not self._cls:
@@ -174,9 +174,10 @@ class ArrayView:
 
     def _position(self, index: Any) -> int:
         """Where the element at `index` lies in the flat array."""
-        if index.__class__ is Integer and 0 <= index < self._length:
-            return index
-        indices = index if index.__class__ is tuple else (index,)
+        kind = index.__class__
+        if (kind is int or kind is Integer) and 0 <= index < self._length:
+            return index  # type: ignore[no-any-return]
+        indices = index if kind is tuple else (index,)
         if len(indices) != len(self._extents):
             rank = len(self._extents)
             raise IndexError(f"`{self.name}` has {rank} dimensions and is given {len(indices)} indices")

@@ -7,94 +7,47 @@ them; an exact operation on exact operands adds nothing.
 
 from __future__ import annotations
 
-import array
 import math
 import operator
-import struct
 from collections.abc import Callable
 from typing import Any, ClassVar, Final, Self, SupportsIndex
 
 from py2cu.dtypes import DType
 from py2cu.runtime.integers import IntElement
 from py2cu.runtime.journal import THREAD
-from py2cu.runtime.meeting import COMPARISONS, ElementRangeError, Method, Number, Partners, both_ways, compares
+from py2cu.runtime.meeting import (
+    COMPARISONS,
+    ElementRangeError,
+    Method,
+    Number,
+    Partners,
+    both_ways,
+    compares,
+    elsewhere,
+)
 from py2cu.runtime.python_integers import LONG_HIGH, LONG_LOW, division_by_zero
+from py2cu.runtime.rounding import ROUNDING, as_float, cell, from_integer
 
 INF: Final = math.inf
 INFINITE: Final = (INF, -INF)
-_EXACT: Final = 1 << 53  # every integer up to it is a double
-
-# --- rounding -----------------------------------------------------------------------------------------------------
-
-_single: Final = array.array("f", [0.0])
-_HALF: Final = struct.Struct("e")
-_WORD: Final = struct.Struct("f")
-_BITS: Final = struct.Struct("I")
-
-
-def round_single(value: float) -> float:
-    """`value` as the nearest float32; too large is infinite."""
-    _single[0] = value
-    return _single[0]
-
-
-def round_half(value: float) -> float:
-    """`value` as a float16, by way of float32 as torch goes."""
-    single = round_single(value)
-    try:
-        return _HALF.unpack(_HALF.pack(single))[0]  # type: ignore[no-any-return]
-    except OverflowError:
-        return math.copysign(INF, single)
-
-
-def round_brain(value: float) -> float:
-    """`value` as a bfloat16, by way of float32: its upper half, to nearest even."""
-    if math.isnan(value):
-        return value
-    (bits,) = _BITS.unpack(_WORD.pack(round_single(value)))
-    kept = (bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000
-    return _WORD.unpack(_BITS.pack(kept))[0]  # type: ignore[no-any-return]
-
-
-ROUNDING: Final[dict[str, Callable[[float], float]]] = {
-    "float16": round_half,
-    "bfloat16": round_brain,
-    "float32": round_single,
-    "float64": float,
-}
-
-
-def _from_integer(whole: int) -> float:
-    """An integer as a double, whose rounding to a narrower float is that of the integer itself.
-
-    Beyond 53 bits the last one kept is set where any is dropped ("round to odd"), or two roundings would be made.
-    """
-    if -_EXACT <= whole <= _EXACT:
-        return float(whole)
-    drop = abs(whole).bit_length() - 53
-    kept = abs(whole) >> drop
-    return math.copysign(_as_float((kept | (kept << drop != abs(whole))) << drop), whole)
-
-
-def _as_float(whole: int) -> float:
-    try:
-        return float(whole)
-    except OverflowError:  # an integer beyond double
-        return math.copysign(INF, whole)
-
+_LITERALS: Final = 256  # of a class, that are kept
 
 # --- the class ----------------------------------------------------------------------------------------------------
 
 
 class FloatElement(float):
-    """A float of one dtype with its error bound."""
+    """A float of one dtype with its error bound.
 
-    __slots__ = ("error",)
+    Its `value` is itself as a plain float, with which Python computes at once.
+    """
+
+    __slots__ = ("error", "value")
     dtype: ClassVar[DType]
     weak: ClassVar[bool]  # Python's own float
     narrow: ClassVar[Callable[[float], float]]  # rounds at the dtype
     partners: ClassVar[Partners]
     error: float
+    value: float
     of: ClassVar[Method]  # converts an operand; a Python number out of range is refused
     cast: ClassVar[Method]  # converts as an explicit cast or a store does
     make: ClassVar[Method]  # from a value that is rounded already, and its error
@@ -134,20 +87,20 @@ class FloatElement(float):
         return self
 
     def __neg__(self) -> FloatElement:
-        negative: FloatElement = self.make(float.__neg__(self), self.error)
+        negative: FloatElement = self.make(-self.value, self.error)
         return negative
 
     def __pos__(self) -> FloatElement:
         return self
 
     def __abs__(self) -> FloatElement:
-        magnitude: FloatElement = self.make(float.__abs__(self), self.error)
+        magnitude: FloatElement = self.make(abs(self.value), self.error)
         return magnitude
 
     def __bool__(self) -> bool:
-        if self.error and float.__abs__(self) <= self.error:
+        if self.error and abs(self.value) <= self.error:
             THREAD.doubt = True
-        return float.__bool__(self)
+        return self.value != 0.0
 
     def __int__(self) -> int:
         return integral(self, float.__trunc__)
@@ -209,44 +162,52 @@ def measure(function: Method, arguments: tuple[float, ...], value: float, own: f
 def define_float(dtype: DType, name: str, *, weak: bool = False) -> type[FloatElement]:
     """The class of floats of `dtype`; `weak` for Python's own, which raise where Python does."""
     narrow, unit = ROUNDING[dtype.name], dtype.epsilon
-    from_integer = _as_float if narrow is float else _from_integer
+    as_double = as_float if narrow is float else from_integer
     cls: Any = type(name, (FloatElement,), {"__slots__": (), "dtype": dtype, "weak": weak, "partners": Partners()})
     new = float.__new__
 
     def make(value: float, error: float) -> Any:
         made: Any = new(cls, value)
+        made.value = value
         made.error = error
         return made
 
     def exact(value: float) -> Any:
         made: Any = new(cls, value)
+        made.value = float(value)  # a shared array is zero, whatever its dtype
         made.error = 0.0
         return made
 
     def cast(value: Number | IntElement) -> Any:
+        if value.__class__ is float:
+            return exact(narrow(value))
         if isinstance(value, FloatElement):
             rounded = narrow(float(value))
             own = unit * abs(rounded)
             return make(rounded, value.error and value.error + (own if own < INF else 0.0))
         if isinstance(value, IntElement):
-            return exact(narrow(from_integer(value.value)))
-        return exact(narrow(value if isinstance(value, float) else from_integer(value)))
+            return exact(narrow(as_double(value.value)))
+        return exact(narrow(float(value) if isinstance(value, float) else as_double(value)))
 
-    def of(value: Number | IntElement) -> Any:
-        if value.__class__ is not float:
-            return value if value.__class__ is cls else _of_others(value)
-        rounded = narrow(value)
-        if rounded in INFINITE and value not in INFINITE:
-            raise ElementRangeError(f"{value!r} does not fit {dtype}")
-        made: Any = new(cls, rounded)
-        made.error = 0.0
+    known: dict[Number, Any] = {}
+
+    def of(value: Any) -> Any:
+        kind = value.__class__
+        if kind is cls:
+            return value
+        if kind is float and not value:
+            return exact(value)  # of two signs that are one key
+        is_literal = kind is int or kind is float
+        if is_literal and value in known:
+            return known[value]
+        made = in_range(value)
+        if is_literal and len(known) < _LITERALS:
+            known[value] = made
         return made
 
-    def _of_others(value: Number | IntElement) -> Any:
-        if isinstance(value, IntElement):
-            return exact(narrow(from_integer(value.value)))
+    def in_range(value: Number | IntElement) -> Any:
         made = cast(value)
-        if isinstance(value, int) and float(made) in INFINITE:
+        if made.value in INFINITE and (value.__class__ is float or isinstance(value, int)) and value not in INFINITE:
             raise ElementRangeError(f"{value!r} does not fit {dtype}")
         return made
 
@@ -261,62 +222,86 @@ def define_float(dtype: DType, name: str, *, weak: bool = False) -> type[FloatEl
 
 def _equip(cls: type[FloatElement]) -> None:
     """Give `cls` its operators."""
-    for name, compute in (_arithmetic(cls) | _steps(cls)).items():
+    for name, compute in _arithmetic(cls).items():
+        both_ways(cls, name, compute, is_whole=True)
+    for name, compute in _steps(cls).items():
         both_ways(cls, name, compute)
     for name in COMPARISONS:
-        compares(cls, name, _doubtful(getattr(float, f"__{name}__")))
+        compares(cls, name, _doubtful(cls, name), is_whole=True)
 
 
 def _arithmetic(cls: type[FloatElement]) -> dict[str, Method]:
     """The four operators that kernels spend their time in. Sums and quotients of exact operands round alike everywhere;
     a product may stay unrounded inside a multiply-add, so its rounding is its error.
     """
-    narrow, unit = cls.narrow, cls.dtype.epsilon
-    new, magnitude = float.__new__, float.__abs__
-    plus, minus, times, over = float.__add__, float.__sub__, float.__mul__, float.__truediv__
-    is_double = narrow is float
+    unit, new, rounded = cls.dtype.epsilon, float.__new__, cell(cls.dtype)
+    partners, of = cls.partners, cls.of
+    is_double = cls.narrow is float
 
-    def additive(compute: Method) -> Method:
-        def operate(a: FloatElement, b: FloatElement) -> FloatElement:
-            value = narrow(compute(a, b))
+    def additive(name: str, sign: float) -> Method:
+        leave = elsewhere(cls, name)
+
+        def operate(a: Any, b: Any) -> Any:
+            if b.__class__ is not cls:
+                if partners[b.__class__] is not cls:
+                    return leave(a, b)
+                b = of(b)
+            rounded[0] = a.value + sign * b.value
+            value = rounded[0]
             error = a.error + b.error
             if error:
                 error += unit * abs(value)
                 if not error < INF:
                     error = settle(a, b, error)
-            made = new(cls, value)
+            made: Any = new(cls, value)
+            made.value = value
             made.error = error
             return made
 
         return operate
 
-    def multiply(a: FloatElement, b: FloatElement) -> FloatElement:
-        product = times(a, b)  # of narrow floats: exact
-        value = narrow(product)
+    leave_factor, leave_divisor = elsewhere(cls, "mul"), elsewhere(cls, "truediv")
+
+    def multiply(a: Any, b: Any) -> Any:
+        if b.__class__ is not cls:
+            if partners[b.__class__] is not cls:
+                return leave_factor(a, b)
+            b = of(b)
+        product = a.value * b.value  # of narrow floats: exact
+        rounded[0] = product
+        value = rounded[0]
         error = 0.0
-        if THREAD.contracts:
-            error = unit * abs(value) if is_double else abs(product - value)
-        if a.error or b.error:
-            error += magnitude(a) * b.error + magnitude(b) * a.error + a.error * b.error + unit * abs(value)
-        if not error < INF:
-            error = settle(a, b, error)
-        made = new(cls, value)
+        if THREAD.contracts or a.error or b.error:
+            if THREAD.contracts:
+                error = abs(unit * value if is_double else product - value)
+            if a.error or b.error:
+                error += abs(a.value) * b.error + abs(b.value) * a.error + a.error * b.error + unit * abs(value)
+            if not error < INF:
+                error = settle(a, b, error)
+        made: Any = new(cls, value)
+        made.value = value
         made.error = error
         return made
 
-    def divide(a: FloatElement, b: FloatElement) -> FloatElement:
-        value = narrow(over(a, b)) if float.__bool__(b) else _divide_by_zero(cls, a, "/", b)
+    def divide(a: Any, b: Any) -> Any:
+        if b.__class__ is not cls:
+            if partners[b.__class__] is not cls:
+                return leave_divisor(a, b)
+            b = of(b)
+        rounded[0] = a.value / b.value if b.value else _divide_by_zero(cls, a, "/", b)
+        value = rounded[0]
         error = 0.0
         if a.error or b.error:
-            room = magnitude(b) - b.error
+            room = abs(b.value) - b.error
             error = (a.error + abs(value) * b.error) / room + unit * abs(value) if room > 0 else INF
             if not error < INF:
                 error = settle(a, b, error)
-        made = new(cls, value)
+        made: Any = new(cls, value)
+        made.value = value
         made.error = error
         return made
 
-    return {"add": additive(plus), "sub": additive(minus), "mul": multiply, "truediv": divide}
+    return {"add": additive("add", 1.0), "sub": additive("sub", -1.0), "mul": multiply, "truediv": divide}
 
 
 def _divide_by_zero(cls: type[FloatElement], a: float, symbol: str, b: float) -> float:
@@ -387,13 +372,19 @@ def power_ieee(a: float, b: float) -> float:
         return math.copysign(INF, a) if b % 2 == 1 else INF
 
 
-def _doubtful(compare: Method) -> Method:
-    minus = float.__sub__
+def _doubtful(cls: type[FloatElement], name: str) -> Method:
+    """The comparison `name`, in doubt where the operands' errors could turn it."""
+    compare, leave = getattr(operator, name), elsewhere(cls, name)
+    partners, of = cls.partners, cls.of
 
-    def compute(a: FloatElement, b: FloatElement) -> bool:
+    def operate(a: Any, b: Any) -> Any:
+        if b.__class__ is not cls:
+            if partners[b.__class__] is not cls:
+                return leave(a, b)
+            b = of(b)
         error = a.error + b.error
-        if error and abs(minus(a, b)) <= error:
+        if error and abs(a.value - b.value) <= error:
             THREAD.doubt = True
-        return compare(a, b)  # type: ignore[no-any-return]
+        return compare(a.value, b.value)
 
-    return compute
+    return operate

@@ -274,7 +274,7 @@ def _integer_from(function: Function) -> Function:
 
     def call(*arguments: Any) -> Any:
         value = function(*arguments)
-        return Integer(value) if value.__class__ is int else value
+        return THREAD.integer(value) if value.__class__ is int else value
 
     return call
 

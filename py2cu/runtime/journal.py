@@ -58,6 +58,7 @@ class Journal:
         "contracts",
         "doubt",
         "home",
+        "integer",
         "left_out",
         "member",
         "patience",
@@ -73,6 +74,7 @@ class Journal:
         self.home = ""  # the kernel's file
         self.doubt = False  # what the thread stores from here on may be anything
         self.contracts = True  # a multiply-add may be rounded once
+        self.integer: type[int] = int  # what the kernel's Python integers are
         self.place = NOWHERE
         self.patience = math.inf  # how many atomics more until others have their turn
         self.updates = False  # an atomic has run: the order of threads may show
@@ -136,11 +138,17 @@ def kernel_line() -> int:
 
 
 def kernel_place() -> tuple[str, int]:
-    """File and line of the user's code that runs: the innermost outside the simulator."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_RUNTIME):
+    """File and line of the user's code that runs."""
+    frame = kernel_frame()
+    return frame.f_code.co_filename, frame.f_lineno
+
+
+def kernel_frame() -> FrameType:
+    """The user's code that runs: the innermost outside the simulator."""
+    frame = sys._getframe(1)
+    while frame.f_code.co_filename.startswith(_RUNTIME) and frame.f_back is not None:
         frame = frame.f_back
-    return (frame.f_code.co_filename, frame.f_lineno) if frame is not None else ("", 0)
+    return frame
 
 
 THREAD: Final = Journal()

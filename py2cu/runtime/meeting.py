@@ -1,7 +1,8 @@
 """Where two numbers of a simulated kernel meet: the class they compute in, and the operators that send them there.
 
 In: classes of elements. Out: `both_ways` and `compares`, which equip a class with an operator whose fast path is two
-values of that very class; its `partners`, filled by `elements.py`, decide all other pairs.
+values of that very class; its `partners`, filled by `elements.py`, decide all other pairs. An operator that kernels
+spend their time in is one function, which asks for the class of its second operand itself, and of `elsewhere`.
 """
 
 from __future__ import annotations
@@ -33,8 +34,14 @@ def _meet(name: str, common: Any, a: object, b: object) -> Any:
     return NotImplemented if common is None else _COMPUTE[common, name](common.of(a), common.of(b))
 
 
-def compares(cls: Any, name: str, compute: Method) -> None:
-    """Give `cls` the operator `name`; `compute` takes two values of exactly `cls`."""
+def elsewhere(cls: Any, name: str) -> Method:
+    """What the operator `name` of `cls` does with a second operand with which it does not meet in `cls`."""
+    partners = cls.partners
+    return lambda a, b: _meet(name, partners[b.__class__], a, b)
+
+
+def compares(cls: Any, name: str, compute: Method, *, is_whole: bool = False) -> None:
+    """Give `cls` the operator `name`; `compute` takes two values of `cls`; where it `is_whole`, any second one."""
     _COMPUTE[cls, name] = compute
     of, partners = cls.of, cls.partners
 
@@ -44,12 +51,12 @@ def compares(cls: Any, name: str, compute: Method) -> None:
         common = partners[b.__class__]
         return compute(a, of(b)) if common is cls else _meet(name, common, a, b)
 
-    setattr(cls, f"__{name}__", forward)
+    setattr(cls, f"__{name}__", compute if is_whole else forward)
 
 
-def both_ways(cls: Any, name: str, compute: Method) -> None:
+def both_ways(cls: Any, name: str, compute: Method, *, is_whole: bool = False) -> None:
     """Give `cls` the operator `name` and its reflection; Python reflects comparisons by itself."""
-    compares(cls, name, compute)
+    compares(cls, name, compute, is_whole=is_whole)
     of, partners = cls.of, cls.partners
 
     def reflected(b: Any, a: Any) -> Any:

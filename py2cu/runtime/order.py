@@ -36,8 +36,13 @@ class Access(NamedTuple):
     @property
     def line(self) -> int:
         """The user's line."""
-        inside = (line for start, end, line in self.code.co_lines() if start <= self.instruction < end)
-        return next(inside) or self.code.co_firstlineno
+        return line_of(self.code, self.instruction)
+
+
+def line_of(code: CodeType, instruction: int) -> int:
+    """The line of an instruction, given as an offset: a frame takes its time to say its own."""
+    inside = (line for start, end, line in code.co_lines() if start <= instruction < end)
+    return next(inside) or code.co_firstlineno
 
 
 class Team:

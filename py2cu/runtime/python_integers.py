@@ -2,12 +2,13 @@
 
 In: indices, extents, `int` parameters, what `range`, `len`, `int` and `round` give. Out: `Integer`, an `int` whose
 arithmetic notes a result beyond 64 bits and a shift by 64 or more, and says of a division by zero what was divided.
+Where `small_integers.py` finds that all of a launch's surely fit, they are Python's own.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any, Final, SupportsIndex
 
 from py2cu.runtime.journal import THREAD
@@ -104,6 +105,7 @@ def _equip() -> None:
 _equip()
 
 
-def counted(*bounds: SupportsIndex) -> Iterator[Integer]:
+def counted(*bounds: SupportsIndex) -> Iterable[int]:
     """`range`."""
-    return map(Integer, range(*map(operator.index, bounds)))
+    numbers = range(*map(operator.index, bounds))
+    return numbers if THREAD.integer is int else map(THREAD.integer, numbers)

@@ -53,7 +53,7 @@ class WatchedArray(ArrayView):
         _enter(self._readers, position, access)
         return value
 
-    def store(self, position: int, value: Any, frame: FrameType) -> None:
+    def store(self, position: int, value: Any, frame: FrameType, /) -> None:
         super().store(position, value, frame)
         access = _access(frame, self._values[position], WRITE)
         access.by.is_dirty |= not self.is_shared

@@ -18,6 +18,8 @@ from py2cu.live import called_functions, is_library
 from py2cu.runtime.buffers import as_table
 from py2cu.runtime.elements import DoubleComplex
 from py2cu.runtime.functions import BUILTINS
+from py2cu.runtime.journal import THREAD
+from py2cu.runtime.launch import Triple
 from py2cu.runtime.past_end import unless_left_out
 from py2cu.runtime.python_integers import Integer
 from py2cu.runtime.stand_ins import members, typed
@@ -26,17 +28,25 @@ from py2cu.runtime.together import MODULES, stand_in
 LAUNCH_OBJECTS: Final = ("blockIdx", "threadIdx", "blockDim", "gridDim", "laneid")
 
 
-class Coordinate(Integer):
+class Coordinate(int):
     """A launch object of one thread: `.x`, `.y`, `.z` are integers; bare, it is its x."""
 
-    x: Integer
-    y: Integer
-    z: Integer
+    x: int
+    y: int
+    z: int
 
     def __new__(cls, x: int, y: int = 1, z: int = 1) -> Self:
         made = super().__new__(cls, x)
-        made.x, made.y, made.z = Integer(x), Integer(y), Integer(z)
+        made.x, made.y, made.z = map(THREAD.integer, (x, y, z))
         return made
+
+
+class CheckedCoordinate(Coordinate, Integer):
+    """The same where integers are to tell of themselves."""
+
+
+def coordinate(place: Triple) -> Coordinate:
+    return (Coordinate if THREAD.integer is int else CheckedCoordinate)(*place)
 
 
 class ModuleStandIn(SimpleNamespace):
@@ -58,7 +68,7 @@ class Rebound:
 
     def __init__(self, function: FunctionType, *, stops: bool = True, leaves_out: bool = False) -> None:
         self._launch: dict[str, Any] = {}
-        self._slots: dict[str, list[Callable[[Integer], None]]] = {name: [] for name in LAUNCH_OBJECTS}  # who has it
+        self._slots: dict[str, list[Callable[[int], None]]] = {name: [] for name in LAUNCH_OBJECTS}  # who has it
         self._modules: dict[str, ModuleStandIn] = {}
         self._stops, self._leaves_out = stops, leaves_out
         self._home = function.__globals__
@@ -67,10 +77,11 @@ class Rebound:
         self.code = function.__code__
         self.codes = {function.__code__ for function in self._called}
         self.call: Callable[..., object] = self._rebuild(function)
+        self.is_asked = any(self._slots.values())  # else the launch is in parameters alone
 
-    def place(self, launch: Mapping[str, Integer]) -> None:
+    def place(self, launch: Mapping[str, int]) -> None:
         """Set launch objects, until they are set again."""
-        self._launch.update(launch)
+        self._launch |= launch
         for name, value in launch.items():
             for put in self._slots[name]:
                 put(value)
@@ -104,7 +115,7 @@ class Rebound:
         if isinstance(value, ModuleType):
             return self._module(value)
         if value.__class__ is int:
-            return Integer(value)
+            return THREAD.integer(value)
         if value.__class__ is complex:
             return DoubleComplex(value)
         if value.__class__ is tuple:

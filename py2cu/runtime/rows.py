@@ -12,7 +12,6 @@ from typing import Any
 
 from py2cu.runtime.arrays import ArrayView, OutOfRange
 from py2cu.runtime.journal import THREAD
-from py2cu.runtime.python_integers import Integer
 
 
 class Rows:
@@ -32,9 +31,9 @@ class Rows:
         return self._array.dtype
 
     @property
-    def shape(self) -> tuple[Integer, Integer]:
+    def shape(self) -> tuple[int, int]:
         rows, row = self._extents
-        return Integer(rows), Integer(row)
+        return THREAD.integer(rows), THREAD.integer(row)
 
     def __len__(self) -> int:
         return self._extents[0]

@@ -11,17 +11,17 @@ from __future__ import annotations
 import enum
 import sys
 from collections import Counter
-from collections.abc import Iterable
-from types import FrameType
+from collections.abc import Callable, Iterable
+from types import CodeType, FrameType
 from typing import Any, Final
 
 from greenlet import getcurrent, greenlet
 
 from py2cu.ir.signature import Signature, evaluate
 from py2cu.ir.types import ArrayType
-from py2cu.runtime.journal import THREAD, kernel_place
+from py2cu.runtime.journal import THREAD, kernel_frame
 from py2cu.runtime.launch import Triple
-from py2cu.runtime.order import Member, Team
+from py2cu.runtime.order import Member, Team, line_of
 from py2cu.runtime.past_end import LeftOutHere, as_past_end
 from py2cu.runtime.python_integers import Integer
 from py2cu.runtime.run_threads import Execution, Slot
@@ -32,6 +32,9 @@ Meeting = tuple[int, str, int]  # a warp, the function that its lanes wait in, t
 PATIENCE: Final = 1000  # atomics of a thread in a row, after which it may be that it waits for others
 _GRID_BARRIER: Final = "syncgrid"
 _ANYWHERE: Final = -1  # the mask of `activemask`
+_VOTES: Final[dict[str, Callable[[list[bool]], object]]] = {
+    "syncthreads_count": lambda holds: Integer(sum(holds)), "syncthreads_and": all, "syncthreads_or": any,
+}  # fmt: skip
 
 
 class Stand(enum.Enum):
@@ -51,11 +54,22 @@ class ReturnLinesWanted(Exception):
 class Waiting:
     """What a thread waits for, what it brings, and what it gets."""
 
-    __slots__ = ("function", "mask", "result", "value", "where")
+    __slots__ = ("function", "mask", "place", "result", "value")
 
-    def __init__(self, function: str, mask: int, value: Any, where: tuple[str, int]) -> None:
-        self.function, self.mask, self.value, self.where = function, mask, value, where
+    def __init__(self, function: str, mask: int, value: Any, place: tuple[CodeType, int]) -> None:
+        self.function, self.mask, self.value = function, mask, value
+        self.place = place  # code, and where in it
         self.result: Any = None
+
+    @property
+    def where(self) -> tuple[str, int]:
+        """File and line."""
+        code, instruction = self.place
+        return code.co_filename, line_of(code, instruction)
+
+    def is_at(self, other: Waiting) -> bool:
+        """Whether both wait for the same."""
+        return self is other or (self.function == other.function and self.where == other.where)
 
 
 class Runner(Member):
@@ -89,6 +103,7 @@ class Block:
         bound = execution.bound | own
         past_end = {name: as_past_end(value) for name, value in bound.items()}
         self._arguments = execution.split(bound), execution.split(past_end)
+        self._barriers: dict[tuple[CodeType, int], Waiting] = {}  # what all bring nothing to is the same for all
         self._meetings: dict[Meeting, dict[int, Runner]] = {}
         self._released: list[Runner] = []  # can go on, having met
         self._spinning: list[Runner] = []  # can go on, and better do after others
@@ -150,22 +165,30 @@ class Block:
         runner.doubt = THREAD.doubt
 
     def wait(self, function: str, value: Any = None) -> Any:
-        """The running thread waits in a barrier."""
-        return self._pause(Waiting(function, 0, value, kernel_place()))
+        """The running thread waits in a barrier, which the user's line calls by one function of the simulator."""
+        frame = sys._getframe(2)
+        place = frame.f_code, frame.f_lasti
+        if value is not None:
+            return self._pause(Waiting(function, 0, value, place))
+        waiting = self._barriers.get(place)
+        if waiting is None or waiting.function != function:
+            waiting = self._barriers[place] = Waiting(function, 0, None, place)
+        return self._pause(waiting)
 
     def meet(self, function: str, mask: int, value: Any = None) -> Any:
         """The running thread waits in a warp function for the lanes of `mask`."""
         me = THREAD.runner
-        where = kernel_place()
+        frame = kernel_frame()
         if mask != _ANYWHERE and not mask >> me.lane & 1:
             about = f"the mask of `{function}` lacks the lane that calls it"
+            where = frame.f_code.co_filename, frame.f_lineno
             THREAD.note_at(where, about, f"lane {me.lane}, mask {mask:#x}", is_bug=True)
             mask = 1 << me.lane
         # Lanes vote on who is here line by line.
-        key = me.warp, function, mask if mask != _ANYWHERE else -where[1]
+        key = me.warp, function, mask if mask != _ANYWHERE else -frame.f_lineno
         lanes = self._meetings.setdefault(key, {})
         lanes[me.lane] = me
-        me.waiting = Waiting(function, mask, value, where)
+        me.waiting = Waiting(function, mask, value, (frame.f_code, frame.f_lasti))
         if len(lanes) == (mask & self._present[me.warp]).bit_count():
             me.doubt = THREAD.doubt
             self._released += self._exchange(key)
@@ -178,20 +201,19 @@ class Block:
 
     def let_others(self) -> None:
         """The running thread goes on when others have had their turn: it may spin on what they are to do."""
-        self._spinning.append(THREAD.runner)
-        self._switch()
+        me = THREAD.runner
+        self._spinning.append(me)
+        self._hub.switch()
+        self._execution.heed(me.place)
 
     def _pause(self, waiting: Waiting) -> Any:
         me = THREAD.runner
         me.waiting, me.is_waiting = waiting, True
-        self._switch()
+        self._hub.switch()
+        if self._execution.has_focus:
+            self._execution.heed(me.place)
         me.is_waiting = False
         return waiting.result
-
-    def _switch(self) -> None:
-        me = THREAD.runner
-        self._hub.switch()
-        self._execution.heed(me.place)
 
     # --- what they wait for ---
 
@@ -227,31 +249,28 @@ class Block:
         here = self._waiting()
         if not here:
             return []
-        first = here[0]
-        where = first.waiting.function, first.waiting.where
-        other = next(
-            (r for r in self._runners if not r.is_waiting or (r.waiting.function, r.waiting.where) != where), None
-        )
-        if other is not None:
-            about = f"`{first.waiting.function}` is not reached by all threads of its block"
-            THREAD.place = first.place
-            detail = f"thread {first.thread} waits here, {self._whereabouts(other)}"
-            THREAD.note_at(first.waiting.where, about, detail, is_bug=True)
-        if all(runner.waiting.function == _GRID_BARRIER for runner in here):
+        awaited = {runner.waiting for runner in here}
+        if len(awaited) > 1 or len(here) < len(self._runners):
+            self._note_elsewhere(here[0])
+        functions = {waiting.function for waiting in awaited}
+        if functions == {_GRID_BARRIER}:
             self.stand = Stand.MEETS
             return []
-        holds = [bool(runner.waiting.value) for runner in here]
-        results = {
-            "syncthreads_count": Integer(sum(holds)),
-            "syncthreads_and": all(holds),
-            "syncthreads_or": any(holds),
-        }
-        in_doubt = any(runner.doubt for runner in here if runner.waiting.function in results)
-        for runner in here:
-            runner.waiting.result = results.get(runner.waiting.function)
-            runner.doubt |= in_doubt
-        self.team.end_epoch(self._runners)
+        if not functions.isdisjoint(_VOTES):
+            _vote(here)
+        if self._execution.watched:
+            self.team.end_epoch(self._runners)
         return here
+
+    def _note_elsewhere(self, first: Runner) -> None:
+        """Report the first thread that does not wait where `first` does, if there is one."""
+        at = first.waiting
+        other = next((r for r in self._runners if not (r.is_waiting and r.waiting.is_at(at))), None)
+        if other is not None:
+            about = f"`{at.function}` is not reached by all threads of its block"
+            THREAD.place = first.place
+            detail = f"thread {first.thread} waits here, {self._whereabouts(other)}"
+            THREAD.note_at(at.where, about, detail, is_bug=True)
 
     def pass_grid(self) -> None:
         """All blocks are at the grid's barrier, which ends."""
@@ -282,14 +301,24 @@ class Block:
         return f"thread {runner.thread} has returned in line {runner.left_in}"
 
 
+def _vote(here: list[Runner]) -> None:
+    """Those that wait in a function that counts get its result."""
+    holds = [bool(runner.waiting.value) for runner in here]
+    results = {function: count(holds) for function, count in _VOTES.items()}
+    in_doubt = any(runner.doubt for runner in here if runner.waiting.function in results)
+    for runner in here:
+        runner.waiting.result = results.get(runner.waiting.function)
+        runner.doubt |= in_doubt
+
+
 class BlockBarrier:
     """What a parameter annotated as `threading.Barrier` is: the block's."""
 
     def __init__(self, name: str) -> None:
-        self._name = name
+        self._function = f"{name}.wait"
 
     def wait(self) -> None:
-        THREAD.runner.block.wait(f"{self._name}.wait")
+        THREAD.runner.block.wait(self._function)
 
 
 def _block_parameters(execution: Execution, memory: SharedMemory) -> dict[str, object]:

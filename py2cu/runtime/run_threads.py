@@ -15,8 +15,7 @@ from py2cu.runtime.journal import THREAD, Place
 from py2cu.runtime.launch import AXES, Launch, Triple, find_limits
 from py2cu.runtime.order import WARP, Member, Team
 from py2cu.runtime.past_end import WhatIsLeftOut
-from py2cu.runtime.python_integers import Integer
-from py2cu.runtime.rebind import Coordinate, Rebound
+from py2cu.runtime.rebind import Rebound, coordinate
 
 T = TypeVar("T")
 Arguments = tuple[list[object], dict[str, object]]  # by place, by name
@@ -34,13 +33,17 @@ class SimulationError(Py2cuError):
         return type(self), (self.kernel, self.message, self.place, self.line)
 
 
+class OperandsWanted(Exception):
+    """An error is to say what was divided, which Python's own integers do not."""
+
+
 @dataclass(frozen=True, slots=True)
 class Slot:
     """A thread of every block: where it is in its block, and what the kernel's globals say in it."""
 
     number: int
     thread: Triple
-    objects: dict[str, Integer]
+    objects: dict[str, int]
 
 
 class Execution:
@@ -63,21 +66,21 @@ class Execution:
         self.watched = watched
         self.doubtful: set[Place] = set()
         self._random = None if seed is None else Random(seed)
-        self._focus, self._stops = focus, stops
+        self._focus, self.has_focus, self._stops = focus, focus is not None, stops
         self._debugger = Debugger(rebound.codes)
         self._axes = [AXES.index(index.axis) for index in signature.indices]
         self._limits = find_limits(signature, dims)
         self.left_out = WhatIsLeftOut(signature, dims)
         self.slots = [
-            Slot(number, at, {"threadIdx": Coordinate(*at), "laneid": Integer(number % WARP)})
+            Slot(number, at, {"threadIdx": coordinate(at), "laneid": THREAD.integer(number % WARP)})
             for number, at in enumerate(launch.threads())
         ]
         leading = len(self._axes) + len(signature.launch)
         code = rebound.code
         self._places = code.co_varnames[leading : code.co_argcount]
-        sizes = {"blockDim": Coordinate(*launch.block), "gridDim": Coordinate(*launch.grid)}
+        sizes = {"blockDim": coordinate(launch.block), "gridDim": coordinate(launch.grid)}
         rebound.place(sizes)
-        self._objects: dict[str, Integer] = dict(sizes)
+        self._objects: dict[str, int] = dict(sizes)
 
     def blocks(self) -> Iterator[tuple[int, Triple]]:
         """Each block's number and place; the launch objects are set to it."""
@@ -87,7 +90,7 @@ class Execution:
 
     def enter_block(self, block: Triple) -> None:
         """Threads of `block` run next."""
-        here = {"blockIdx": Coordinate(*block)}
+        here = {"blockIdx": coordinate(block)}
         self.rebound.place(here)
         self._objects |= here
 
@@ -112,18 +115,19 @@ class Execution:
     def enter(self, place: Place, slot: Slot) -> None:
         """The thread at `place` runs next."""
         THREAD.place = place
-        self.rebound.place(slot.objects)
+        if self.rebound.is_asked:
+            self.rebound.place(slot.objects)
 
     def heed(self, place: Place) -> None:
         """A debugger traces on in the chosen thread alone, where one is chosen."""
-        if self._focus is not None:
+        if self.has_focus:
             is_chosen = place == self._focus
             self.rebound.let_stop(self._stops and is_chosen)
             self._debugger.listen(is_chosen)
 
     def leave(self) -> None:
         """The launch is over."""
-        if self._focus is not None:
+        if self.has_focus:
             self._debugger.listen(True)
 
     def split(self, bound: dict[str, object]) -> Arguments:
@@ -136,13 +140,16 @@ class Execution:
 
         Raises:
             SimulationError: it raised.
+            OperandsWanted: run it again, from the beginning, with integers that tell of themselves.
         """
         positional, named = arguments
-        indices = [Integer(index[axis]) for axis in self._axes]
+        indices = [THREAD.integer(index[axis]) for axis in self._axes]
         here = [slot.objects[name] if name in slot.objects else self._objects[name] for name in self.signature.launch]
         try:
             self.rebound.call(*indices, *here, *positional, **named)
         except Exception as error:
+            if isinstance(error, ZeroDivisionError) and THREAD.integer is int:
+                raise OperandsWanted from error
             message = str(error) if isinstance(error, IndexError) else f"{type(error).__name__}: {error}"
             line = _kernel_line(error.__traceback__, self.rebound.code)
             raise SimulationError(self.signature.name, message, THREAD.place, line) from error

@@ -10,27 +10,69 @@ import math
 import operator
 import sys
 from collections import Counter
+from collections.abc import Callable, Iterable
 from types import CodeType, FrameType
 from typing import Any, Final
 
 from py2cu.dtypes import DType
-from py2cu.runtime.arrays import ArrayView, OutOfRange, UnwrittenArray
-from py2cu.runtime.journal import THREAD
-from py2cu.runtime.python_integers import Integer
+from py2cu.runtime.arrays import ArrayView, OutOfRange, UnwrittenArray, Write
+from py2cu.runtime.journal import NOWHERE, THREAD
 from py2cu.runtime.races import WatchedArray
 
 Extents = tuple[int, ...]
+Cell = list[Any]  # of one element
+# What is kept of a write that no report shows
+CERTAIN: Final = Write(NOWHERE, 0, 0.0)
+DOUBTFUL: Final = Write(NOWHERE, 0, math.inf)
 
 
-class SharedArray(UnwrittenArray):
-    """An array of a block's. What a thread in doubt has written puts its readers in doubt."""
+class Readable:
+    """What is read by an index: at once where nothing has to be said of it, as most of a block's reads are.
+
+    A cell holds an element, or None where its readers are to be told of something. It stands under the indices that it
+    was found by.
+    """
 
     __slots__ = ()
+    _cells: dict[Any, Cell]
 
     def __getitem__(self, index: Any) -> Any:
+        try:
+            element = self._cells[index][0]
+        except (KeyError, TypeError):  # a slice
+            element = None
+        return self._look_up(index, sys._getframe(1)) if element is None else element
+
+    def _look_up(self, index: Any, frame: FrameType) -> Any:
+        raise NotImplementedError
+
+
+class SharedArray(Readable, UnwrittenArray):
+    """An array of a block's. What a thread in doubt has written puts its readers in doubt."""
+
+    def __init__(self, name: str, shape: Iterable[int], dtype: DType, values: Iterable[float | bool]) -> None:
+        super().__init__(name, shape, dtype, values)
+        self._in_order: list[Cell] = [[None] for _ in self._values]
+        self._cells: dict[Any, Cell] = {}
+        self._windows: dict[tuple[int, int], Window] = {}
+
+    def _look_up(self, index: Any, frame: FrameType) -> Any:
         if index.__class__ is slice:
-            return Window(self, 0, len(self))[index]
-        return self.load(self._position(index), sys._getframe(1))
+            return self.window(0, len(self))[index]
+        position = self._position(index)
+        if index == self._index(position):
+            self._cells[index] = self.cell(position)
+        return self.load(position, frame)
+
+    def _index(self, position: int) -> int | tuple[int, ...]:
+        """The index from zero at which `position` is."""
+        if len(self._extents) == 1:
+            return position
+        index: list[int] = []
+        for extent in reversed(self._extents):
+            position, at = divmod(position, extent)
+            index.append(at)
+        return (*reversed(index),)
 
     def load(self, position: int, _: FrameType, /) -> Any:
         write = self.writes.get(position)
@@ -40,22 +82,54 @@ class SharedArray(UnwrittenArray):
             THREAD.doubt = True
         return self._values[position]
 
+    def store(self, position: int, value: Any, _: FrameType, /) -> None:
+        if value.__class__ is self._cls:
+            error = value.error
+        else:
+            error = getattr(value, "error", 0.0)
+            value = self.convert(value)
+        is_certain = error < math.inf and not THREAD.doubt
+        self._values[position] = value
+        self._in_order[position][0] = value if is_certain else None
+        self.writes[position] = CERTAIN if is_certain else DOUBTFUL
+
+    def update(self, position: int, change: Callable[[Any], Any], frame: FrameType) -> Any:
+        old = super().update(position, change, frame)
+        is_certain = self.writes[position].error < math.inf
+        self._in_order[position][0] = self._values[position] if is_certain else None
+        return old
+
+    def window(self, start: int, extent: int) -> Window:
+        """A view, the same for all threads."""
+        key = start, extent
+        if key not in self._windows:
+            self._windows[key] = Window(self, start, extent)
+        return self._windows[key]
+
+    def cell(self, position: int, /) -> Cell:
+        """What readers of `position` may look at."""
+        return self._in_order[position]
+
 
 class WatchedShared(WatchedArray, SharedArray):
-    """The same, held against other threads."""
+    """The same, held against other threads, for which every read counts."""
 
     __slots__ = ()
     is_shared = True
     __getitem__ = SharedArray.__getitem__
 
+    def cell(self, _: int, /) -> Cell:
+        return [None]
 
-class Window:
+
+class Window(Readable):
     """Neighbouring elements of a one-dimensional shared array."""
 
-    __slots__ = ("_array", "_extent", "_start")
+    __slots__ = ("_array", "_cells", "_extent", "_start")
 
     def __init__(self, array: SharedArray, start: int, extent: int) -> None:
         self._array, self._start, self._extent = array, start, extent
+        self._cells: dict[Any, Cell] = {}
 
     @property
     def dtype(self) -> Any:
@@ -66,8 +140,8 @@ class Window:
         return self._array.name
 
     @property
-    def shape(self) -> tuple[Integer]:
-        return (Integer(self._extent),)
+    def shape(self) -> tuple[int]:
+        return (THREAD.integer(self._extent),)
 
     def __len__(self) -> int:
         return self._extent
@@ -78,10 +152,13 @@ class Window:
     def __repr__(self) -> str:
         return f"<elements {self._start} to {self._start + self._extent} of {self._array!r}>"
 
-    def __getitem__(self, index: Any) -> Any:
+    def _look_up(self, index: Any, frame: FrameType) -> Any:
         if index.__class__ is slice:
             return self._slice(index)
-        return self._array.load(self._position(index), sys._getframe(1))
+        position = self._position(index)
+        if index == position - self._start:
+            self._cells[index] = self._array.cell(position)
+        return self._array.load(position, frame)
 
     def __setitem__(self, index: Any, value: Any) -> None:
         self._array.store(self._position(index), value, sys._getframe(1))
@@ -90,7 +167,9 @@ class Window:
         return self._array, self._position(index)
 
     def _position(self, index: Any) -> int:
-        at = int(index) if index.__class__ is Integer else int(operator.index(index))
+        if index.__class__ is int and 0 <= index < self._extent:
+            return self._start + index
+        at = int(operator.index(index))
         if not 0 <= at < self._extent:
             at = self._from_end(at)
         return self._start + at
@@ -104,7 +183,7 @@ class Window:
         start, stop, step = part.indices(self._extent)
         if step != 1:
             raise IndexError(f"a view of `{self.name}` takes neighbouring elements: `[a:b]`")
-        return Window(self._array, self._start + start, max(0, stop - start))
+        return self._array.window(self._start + start, max(0, stop - start))
 
 
 class SharedMemory:

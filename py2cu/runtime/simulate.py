@@ -26,7 +26,8 @@ from py2cu.runtime.python_integers import Integer
 from py2cu.runtime.races import WatchedArray, WatchedUnwritten
 from py2cu.runtime.rebind import Rebound
 from py2cu.runtime.run_blocks import ReturnLinesWanted, run_blocks
-from py2cu.runtime.run_threads import Execution, SimulationError, run_threads
+from py2cu.runtime.run_threads import Execution, OperandsWanted, SimulationError, run_threads
+from py2cu.runtime.small_integers import choose_integer
 from py2cu.runtime.together import works_together
 
 Index = int | tuple[int, ...]
@@ -91,9 +92,10 @@ def simulate(
         raise ValueError(f"`{signature.name}` is to be given its outputs: {', '.join(missing)}")
     focus = None if break_at is None else (_from_zero(break_at[0]), _from_zero(break_at[1]))
 
-    def attempt(*, notes_returns: bool) -> SimulationReport:
+    def attempt(*, notes_returns: bool, tells: bool) -> SimulationReport:
         home = function.__code__.co_filename
         THREAD.start(home, signature.from_end, signature.reserved, contracts=contracts)
+        THREAD.integer = Integer if tells else choose_integer(signature, dims, launch)
         views = _make_views(signature, arguments, watched=sanitize)
         try:
             bound = _bind(signature, arguments, dims, views)
@@ -106,7 +108,7 @@ def simulate(
                     threads = _run(function, execution, notes_returns=notes_returns)
                 finally:
                     execution.leave()
-        except ReturnLinesWanted:
+        except (ReturnLinesWanted, OperandsWanted):
             views.clear()  # nothing of this attempt is to be seen
             raise
         except TooLong as error:  # between two threads
@@ -120,10 +122,14 @@ def simulate(
         found, in_doubt = THREAD.findings, bool(doubtful)
         return SimulationReport(signature.name, launch, threads, writes, found, in_doubt, THREAD.updates)
 
-    try:
-        return attempt(notes_returns=False)
-    except ReturnLinesWanted:
-        return attempt(notes_returns=True)
+    notes_returns = tells = False
+    while True:
+        try:
+            return attempt(notes_returns=notes_returns, tells=tells)
+        except ReturnLinesWanted:
+            notes_returns = True
+        except OperandsWanted:
+            tells = True
 
 
 def _run(function: FunctionType, execution: Execution, *, notes_returns: bool) -> int:
@@ -200,7 +206,7 @@ def _make_views(signature: Signature, arguments: Mapping[str, Any], *, watched: 
 
 _PYTHON_NUMBERS: Final[dict[Kind, Callable[[Any], object]]] = {
     Kind.BOOL: bool,
-    Kind.INT: Integer,
+    Kind.INT: lambda value: THREAD.integer(value),
     Kind.FLOAT: Double.cast,
     Kind.COMPLEX: DoubleComplex.cast,
 }

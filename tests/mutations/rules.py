@@ -297,7 +297,7 @@ MUTATIONS: Final = (
     *_rule(
         "multiply-add may be contracted",
         (
-            "error = unit * abs(value) if is_double else abs(product - value)",
+            "error = abs(unit * value if is_double else product - value)",
             "error = 0.0",
             "tests/unit/test_elements.py tests/unit/test_compare.py",
         ),
@@ -325,7 +325,7 @@ MUTATIONS: Final = (
             "cpu:number_types.floats",
         ),
         (
-            'for name in COMPARISONS:\n        compares(cls, name, _doubtful(getattr(float, f"__{name}__")))',
+            "for name in COMPARISONS:\n        compares(cls, name, _doubtful(cls, name), is_whole=True)",
             "",
             "tests/unit/test_elements.py",
         ),
@@ -372,8 +372,8 @@ MUTATIONS: Final = (
         ),
         ("if cls.weak:\n        raise division_by_zero(a, symbol, b)", "", "tests/unit/test_findings.py"),
         (
-            "value = narrow(over(a, b)) if float.__bool__(b) else _divide_by_zero",
-            "value = narrow(over(a, b)) if True else _divide_by_zero",
+            "rounded[0] = a.value / b.value if b.value else _divide_by_zero",
+            "rounded[0] = a.value / b.value if True else _divide_by_zero",
             "tests/unit/test_elements.py",
         ),
     ),
@@ -544,8 +544,36 @@ MUTATIONS: Final = (
         ("return self.team is _GRID", "return False", "refused:grid_barriers"),
     ),
     *_rule(
+        "Python integers that may leave 64 bits are looked at",
+        (
+            "return int if max(reached, default=0) <= SMALL else Integer",
+            "return int",
+            "tests/unit/test_small_integers.py",
+        ),
+        ("self.is_bounded &= width is not Width.LONG", "pass", "tests/unit/test_small_integers.py"),
+        (
+            "self.is_bounded = False  # its count may be too large",
+            "pass  # its count may be too large",
+            "tests/unit/test_small_integers.py",
+        ),
+        (
+            "isinstance(error, ZeroDivisionError) and THREAD.integer is int",
+            "False",
+            "tests/unit/test_small_integers.py",
+        ),
+    ),
+    *_rule(
+        "what a thread in doubt writes to shared memory puts its readers in doubt",
+        (
+            "self._in_order[position][0] = value if is_certain else None",
+            "self._in_order[position][0] = value",
+            "tests/unit/test_threads.py",
+        ),
+        ("= CERTAIN if is_certain else DOUBTFUL", "= CERTAIN", "tests/unit/test_threads.py"),
+    ),
+    *_rule(
         "blocks wait for each other",
-        ("if all(runner.waiting.function == _GRID_BARRIER for", "if not all(True for", "tests/unit/test_threads.py"),
+        ("if functions == {_GRID_BARRIER}:", "if not functions:", "tests/unit/test_threads.py"),
         ("blocks[0].note_missing((*blocks, *done))", "pass", "tests/test_races.py"),
         ("blocks[0].note_missing((*blocks, *done))", "blocks[0].note_missing(blocks)", "tests/test_races.py"),
         ("for block in execution.in_order(blocks):", "for block in blocks:", "tests/unit/test_threads.py"),

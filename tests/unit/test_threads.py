@@ -431,7 +431,8 @@ def test_a_loop_without_end_is_stopped():
         simulate(kernel, signature_of(kernel), {"x": torch.zeros(1)}, grid=1, block=2, seconds=0.2)
 
 
-def test_doubt_goes_with_what_is_shared():
+@pytest.mark.parametrize("sanitize", [False, True])
+def test_doubt_goes_with_what_is_shared(sanitize):
     def kernel(x: Float32[Tensor, "n"], out: Int32[Tensor, "n"]):
         s = shared(2, np.int32)
         t = threadIdx.x
@@ -439,7 +440,7 @@ def test_doubt_goes_with_what_is_shared():
         syncthreads()
         out[t] = s[0]
 
-    report = run(kernel, block=2, x=torch.tensor([1e38, 1.0]), out=ints(2))
+    report = run(kernel, block=2, x=torch.tensor([1e38, 1.0]), out=ints(2), sanitize=sanitize)
     assert "a float that int32 cannot hold" in report.findings[0].message
     assert report.writes["out"][1].error == math.inf
 
