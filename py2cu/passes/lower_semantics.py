@@ -115,7 +115,7 @@ class _Lowering:
             return self.complex_binary(expr)
         if kind_of(type_) is Kind.FLOAT:
             return self.float_binary(expr)
-        if isinstance(type_, ElementType) and type_.dtype is I16 and (operand := negated(expr)):
+        if isinstance(type_, ElementType) and may_be_int16(type_.dtype) and (operand := negated(expr)):
             return self.negate(Unary("-", operand, expr.span, type_))
         a, b = self.ranges.of(expr.left), self.ranges.of(expr.right)
         match expr.op:
@@ -394,6 +394,11 @@ def settled(stmt: If, holds: bool) -> Block:
     if any(isinstance(inner, Return | Break | Continue) for inner in branch):
         return (stmt,)
     return (Remark(stmt.span, stmt.trivia), *branch) if stmt.trivia != Trivia() else branch
+
+
+def may_be_int16(dtype: DType) -> bool:
+    """True where C negates in 32 bits what holds 16: see the helper `wrapping_sub`."""
+    return dtype is I16 or (dtype.variable is not None and dtype.kind is Kind.INT and not dtype.variable.is_mixed)
 
 
 def negated(expr: Binary) -> Expr | None:

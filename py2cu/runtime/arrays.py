@@ -54,13 +54,14 @@ class ArrayView:
     """One array argument; indices count in every dimension, as the contract asks."""
 
     __slots__ = (
-        "_cls", "_dtype", "_extents", "_is_float", "_length", "_sums", "_values", "name", "writes",
+        "_cls", "_dtype", "_extents", "_is_float", "_length", "_sums", "_unsettled", "_values", "name", "writes",
     )  # fmt: skip
 
     def __init__(self, name: str, shape: Iterable[int], dtype: DType, values: Iterable[float | bool]) -> None:
         self.name = name
         self.writes: dict[int, Write] = {}
         self._sums: dict[int, Sum] = {}
+        self._unsettled: set[int] = set()  # where whole numbers may be others in the translation
         self._extents = tuple(map(int, shape))
         self._length = self._extents[0] if len(self._extents) == 1 else 0  # below it, an index is the position
         self._dtype = dtype
@@ -88,7 +89,10 @@ class ArrayView:
         raise TypeError(f"`{self.name}` cannot be iterated over; index it")
 
     def __getitem__(self, index: Any) -> Any:
-        return self._values[self._position(index)]
+        position = self._position(index)
+        if self._unsettled and position in self._unsettled:
+            THREAD.doubt = True
+        return self._values[position]
 
     def __setitem__(self, index: Any, value: Any) -> None:
         self.store(self._position(index), value, sys._getframe(1))
@@ -111,6 +115,8 @@ class ArrayView:
 
     def load(self, position: int, _: FrameType, /) -> Any:
         """The element that the user's frame reads."""
+        if self._unsettled and position in self._unsettled:
+            THREAD.doubt = True
         return self._values[position]
 
     def store(self, position: int, value: Any, frame: FrameType, /) -> None:
@@ -122,6 +128,17 @@ class ArrayView:
         error = value.error if real is None else getattr(real, "error", 0.0)
         self._values[position] = value
         self.writes[position] = Write(THREAD.place, frame.f_lineno, math.inf if THREAD.doubt else error, real)
+        if self._is_settled(real, error):
+            self._unsettled.discard(position)
+        else:
+            self._unsettled.add(position)
+
+    def _is_settled(self, real: float | None, error: float) -> bool:
+        """False where a float became a whole number that may be another one in the translation."""
+        if real is None or not error:
+            return True
+        truncate, value = self._cls.truncate, float(real)
+        return bool(error < math.inf and truncate(value - error) == truncate(value + error) == truncate(value))
 
     def update(self, position: int, change: Callable[[Any], Any], frame: FrameType) -> Any:
         """Let `change` make a new element of the old one, which is returned; no thread comes between."""
@@ -233,10 +250,10 @@ class UnwrittenArray(ArrayView):
     def __getitem__(self, index: Any) -> Any:
         return self.load(self._position(index), sys._getframe(1))
 
-    def load(self, position: int, _: FrameType, /) -> Any:
+    def load(self, position: int, frame: FrameType, /) -> Any:
         if position not in self.writes:
             self._note_unwritten(position)
-        return self._values[position]
+        return super().load(position, frame)
 
     def update(self, position: int, change: Callable[[Any], Any], frame: FrameType) -> Any:
         if position not in self.writes:

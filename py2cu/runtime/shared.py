@@ -84,11 +84,12 @@ class SharedArray(Readable, UnwrittenArray):
 
     def store(self, position: int, value: Any, _: FrameType, /) -> None:
         if value.__class__ is self._cls:
-            error = value.error
+            error, is_settled = value.error, True
         else:
-            error = getattr(value, "error", 0.0)
+            error, real = getattr(value, "error", 0.0), value
             value = self.convert(value)
-        is_certain = error < math.inf and not THREAD.doubt
+            is_settled = self._is_float or not error or self._is_settled(real, error)
+        is_certain = is_settled and error < math.inf and not THREAD.doubt
         self._values[position] = value
         self._in_order[position][0] = value if is_certain else None
         self.writes[position] = CERTAIN if is_certain else DOUBTFUL

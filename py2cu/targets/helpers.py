@@ -261,7 +261,9 @@ template <typename T>
         const T whole = floor(quotient);
         return quotient - whole > T(0.5) ? whole + 1 : whole;
     }} else {{
-        if (std::is_signed_v<T> && b == T(-1)) return static_cast<T>(0 - static_cast<std::make_unsigned_t<T>>(a));
+        using Unsigned = std::make_unsigned_t<T>;
+        constexpr Unsigned sign = Unsigned(1) << (8 * sizeof(T) - 1);  // kept apart, as ptxas (13.0) loses it
+        if (std::is_signed_v<T> && b == T(-1)) return static_cast<T>((sign - (a & (sign - 1))) ^ (~a & sign));
         const T quotient = a / b;
         return a % b != 0 && (a < 0) != (b < 0) ? quotient - 1 : quotient;
     }}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Final, assert_never
@@ -33,7 +34,7 @@ from py2cu.ir.statements import (
     Trivia,
     While,
 )
-from py2cu.ir.types import PY_BOOL, ElementType, TupleType, Type
+from py2cu.ir.types import PY_BOOL, ElementType, TupleType, Type, is_complex
 from py2cu.ir.visit import children, walk
 from py2cu.ir.waiting import is_grid_barrier
 from py2cu.targets.c_types import arithmetic_type, common_type
@@ -304,11 +305,11 @@ def is_known_to_compilers(test: Expr, constexprs: Collection[str]) -> bool:
     """Whether `test` is a bool made of template arguments, and a C++ constant whatever they are."""
 
     def is_constant(expr: Expr) -> bool:
+        if is_complex(expr.type) or (isinstance(expr.type, ElementType) and not expr.type.dtype.is_native):
+            return False
         match expr:
-            case Constant(type=ElementType(dtype=dtype)):
-                return dtype.is_native
-            case Constant():
-                return True
+            case Constant(value=value):
+                return math.isfinite(value)
             case Name(id=name):
                 return name in constexprs
             case Binary(op="+" | "-" | "*", left=left, right=right):

@@ -682,3 +682,26 @@ def test_columns_behind_other_letters_than_ascii_are_found(tmp_path):
     spec.loader.exec_module(module)
     out = module.f.simulate(torch.tensor([1.0, 2.0, 3.0]))
     assert out.tolist() == [1.0, 1.0, 1.0]
+
+
+@kernel(block=4)
+def roots_backward(i: Index["n"], x: Float32[Tensor, "n"], out: Int32[Tensor, "n"]):
+    roots = shared(4, np.int32)
+    roots[threadIdx.x] = x[i] ** 0.5
+    syncthreads()
+    out[i] = roots[3 - threadIdx.x]
+
+
+@kernel
+def twice_the_root(i: Index["n"], x: Float32[Tensor, "n"], out: Int32[Tensor, "n"]):
+    out[i] = x[i] ** 0.5
+    out[i] = out[i] * 2
+
+
+@pytest.mark.parametrize(("of", "in_doubt"), [(roots_backward, [1, 3]), (twice_the_root, [0, 2])])
+@pytest.mark.parametrize("sanitize", [False, True])
+def test_a_whole_number_that_may_be_another_puts_its_readers_in_doubt(of, in_doubt, sanitize):
+    """The root of 4 is 2 here, and a little less elsewhere."""
+    given = {"x": torch.tensor([4.0, 5.0, 4.0, 7.0]), "out": torch.zeros(4, dtype=torch.int32), "n": 4}
+    writes = simulate(of.python, of.signature, given, sanitize=sanitize).writes["out"]
+    assert [at for at in range(4) if writes[at].error == math.inf] == in_doubt
