@@ -346,6 +346,8 @@ class ExpressionSpeller:
                 is_overloaded, name = True, f"{self.dialect.overloads}{row.spelling['double']}"
             as_it_is = is_overloaded and argument != "double"  # which has to be one, or another overload is called
             args = [self.expr(arg).text if as_it_is else self.argument(arg, argument) for arg in expr.args]
+            if expr.function == "builtins.abs" and expr.type == PY_INT:
+                c_type = self.expr(expr.args[0]).c_type
             c_type = c_type if c_type == "bool" else arithmetic_type(c_type)  # C's `abs` of a narrow number is an int
         name = self.dialect.functions.get(name, name)
         return Spelled(f"{name}({', '.join(args)})", PRIMARY, c_type)
