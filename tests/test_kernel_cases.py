@@ -82,8 +82,8 @@ def said(translation: Translation) -> str:
     )
 
 
-def translate(case: Case) -> Translation:
-    return translate_file(SourceFile(f"{case.path.stem}.py", case.python), values=values_of(case))
+def translate(case: Case, **values: tuple[int, ...]) -> Translation:
+    return translate_file(SourceFile(f"{case.path.stem}.py", case.python), values={**values_of(case), **values})
 
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
