@@ -1,29 +1,47 @@
-"""The CUDA text of every case against its Python, on the CPU: see `tests/emulator.py`."""
+"""The CUDA text of every case against its Python, on the CPU: see `tests/emulator.py`.
+
+Some cases at a time are one library, without torch's binding, which `tests/test_kernel_cases.py` builds for each.
+"""
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 
-from py2cu.testing import assert_matches_python
-from tests.emulator import emulate, is_within_reach
-from tests.test_kernel_cases import CASES, import_kernels, read_case, signature_of, translate
+from py2cu.translation import Translation
+from tests.compilers import gxx
+from tests.emulator import is_within_reach
+from tests.test_kernel_cases import CASES, Case, import_kernels, read_case, signature_of, translate
 
 pytest.importorskip("torch")
 
+from py2cu.runtime.check import check_kernel
+from py2cu.runtime.inputs import small_values
+from tests.libraries import Checked, Device, Setting, build
+
+TOGETHER = 8
+CHECKED = [path for path in CASES if "unchecked" not in read_case(path).sections]
+PARTS = [CHECKED[at : at + TOGETHER] for at in range(0, len(CHECKED), TOGETHER)]
+
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
-def test_cuda_text_matches_python(path, tmp_path, monkeypatch):
-    case = read_case(path)
-    if "unchecked" in case.sections:
-        pytest.skip(case.sections["unchecked"].strip())
-    monkeypatch.setattr("torch.cuda.is_available", lambda: False)  # a CPU build, wherever this runs
+@pytest.mark.parametrize("paths", PARTS, ids=lambda paths: f"{paths[0].stem}-{paths[-1].stem}")
+def test_cuda_text_matches_python(paths, tmp_path):
+    gxx()
+    translated = [(case, instantiated(case)) for case in map(read_case, paths)]
+    translated = [(case, translation) for case, translation in translated if is_within_reach(translation)]
+    libraries = build([translation for _, translation in translated], Setting(Device.EMULATED))
+    wrong = []
+    for (case, translation), runs in zip(translated, libraries, strict=True):
+        for kernel in import_kernels(case, tmp_path):
+            signature = signature_of(kernel, translation)
+            checked = Checked(kernel.python, signature, runs[signature.op])
+            report = check_kernel(checked, device="cpu", contracts=False)
+            wrong += [] if report.ok else [f"{case.path.stem}: {report}"]
+    assert not wrong, "\n".join(wrong)
+
+
+def instantiated(case: Case) -> Translation:
+    """The translation, with instances of templates that have none, as `Kernel.check` asks for them."""
     translation = translate(case)
-    if not is_within_reach(translation):
-        pytest.skip("its threads work together")
-    emulated = emulate(translation)
-    for kernel in import_kernels(case, tmp_path):
-        signature = signature_of(kernel, emulated)
-        assert_matches_python(kernel.with_translation(dataclasses.replace(emulated, signatures=(signature,))))
+    lacking = {name: values for each in translation.signatures for name, values in small_values(each).items()}
+    return translate(case, **lacking) if lacking else translation

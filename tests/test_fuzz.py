@@ -14,8 +14,8 @@ pytest.importorskip("hypothesis")
 from py2cu.targets.helpers import HELPERS
 from tests.compilers import gxx
 from tests.fuzz.judge import Outcome, Seconds, judge
-from tests.fuzz.libraries import Device, Setting
 from tests.fuzz.shrink import generate, shrink
+from tests.libraries import Device, Setting
 
 SEED = 0
 NUMBERS = {Device.CPU: range(36), Device.EMULATED: range(36, 60)}
@@ -50,7 +50,7 @@ def test_kernels_shrink(piece):
 def test_translation_does_not_depend_on_hashes():
     program = (
         "from tests.fuzz.shrink import generate; from tests.fuzz.judge import translate; "
-        "from tests.fuzz.libraries import Device; "
+        "from tests.libraries import Device; "
         f"print([translate(generate({SEED}, n), Device.EMULATED) for n in range(5)])"
     )
     outputs = {

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from py2cu.ir.printer import print_expr
 from py2cu.ir.signature import Signature
 from py2cu.kernels import Kernel
 from py2cu.pipeline import translate_file
@@ -82,8 +83,8 @@ def said(translation: Translation) -> str:
     )
 
 
-def translate(case: Case) -> Translation:
-    return translate_file(SourceFile(f"{case.path.stem}.py", case.python), values=values_of(case))
+def translate(case: Case, **values: tuple[int, ...]) -> Translation:
+    return translate_file(SourceFile(f"{case.path.stem}.py", case.python), values={**values_of(case), **values})
 
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
@@ -98,6 +99,13 @@ def test_translation_is_as_kept(path, request):
         write_case(dataclasses.replace(case, sections={**rest, **{k: v for k, v in emitted.items() if v}}))
         return
     assert emitted == {"cuda": case.sections["cuda"], "notes": case.sections.get("notes", "")}
+
+
+def test_of_two_limits_it_is_always_the_same_that_gives_the_size():
+    case = read_case(CASES[0].with_name("generic.case"))
+    (signature,) = (signature for signature in translate(case).signatures if signature.name == "copied")
+    assert signature.size is not None
+    assert [*map(print_expr, signature.size)] == ["x_size"]
 
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)

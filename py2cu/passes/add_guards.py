@@ -264,7 +264,7 @@ def _infer_size(kernel: Kernel, globals_: dict[str, str], accesses: tuple[Access
     for place in (access.place for access in accesses):
         if axis := _axis(place.index, globals_):
             extents.setdefault(axis, kernel.array_type(place.array).dims[place.dim])
-    for limit in (limit for access in accesses for limit in access.limits):
+    for limit in (limit for access in accesses for limit in sorted(access.limits, key=repr)):  # a set has no order
         if (axis := _axis(limit.index, globals_)) and limit.bound and _is_extent(kernel, limit.bound):
             extents[axis] = limit.bound
     axes = AXES[: max((AXES.index(axis) for axis in (*extents, *globals_.values())), default=-1) + 1]

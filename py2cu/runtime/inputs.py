@@ -206,9 +206,7 @@ def choose_sizes(signature: Signature, place: int, number: int = 0) -> dict[str,
         else:  # threads that wait for each other go through it in steps of a block
             choices = axis_sizes(shape[0]) if signature.has_barrier else INNER_SIZES
         sizes[name] = choices[(place + ordinal) % len(choices)]
-    sizes = _shrink(signature, sizes, known)
-    rows = _rows_of(signature)
-    return known | {name: size * rows.get(name, 1) for name, size in sizes.items()}
+    return known | _shrink(signature, sizes, known)
 
 
 def _rows_of(signature: Signature) -> dict[str, int]:
@@ -276,13 +274,20 @@ def _axis_of(signature: Signature) -> dict[str, int]:
 
 
 def _shrink(signature: Signature, sizes: dict[str, int], known: dict[str, int]) -> dict[str, int]:
-    """Halve dimensions until CPython can run the case: inner ones first, for the block edges matter most."""
-    axes = _axis_of(signature)
-    while _work(signature, known | sizes) > WORK_LIMIT and any(size > 1 for size in sizes.values()):
+    """Halve dimensions until CPython can run the case: inner ones first, for the block edges matter most.
+
+    Those of arrays that are viewed in rows are counted in rows till then.
+    """
+    axes, rows = _axis_of(signature), _rows_of(signature)
+
+    def elements() -> dict[str, int]:
+        return {name: size * rows.get(name, 1) for name, size in sizes.items()}
+
+    while _work(signature, known | elements()) > WORK_LIMIT and any(size > 1 for size in sizes.values()):
         inner = [name for name in sizes if name not in axes and sizes[name] > 2]
         largest = max(inner or sizes, key=lambda name: sizes[name])
         sizes[largest] = sizes[largest] // 2 | 1
-    return sizes
+    return elements()
 
 
 def _work(signature: Signature, sizes: dict[str, int]) -> int:

@@ -2,6 +2,6 @@
 
 `writer.py` holds what a kernel under construction knows, `expressions.py` and `statements.py` the grammar (a table of
 productions each: a new construct is one entry), `functions.py` the device functions, `kernels.py` the strategy.
-`libraries.py` compiles many kernels at once, `judge.py` compares, `shrink.py` finds the least kernel that fails,
+`judge.py` compiles many at once (`tests/libraries.py`) and compares, `shrink.py` finds the least kernel that fails,
 `__main__.py` is the long run.
 """

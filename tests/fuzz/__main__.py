@@ -26,8 +26,8 @@ import torch
 
 from py2cu.runtime import toolchain
 from tests.fuzz.judge import Outcome, Seconds, Verdict, judge
-from tests.fuzz.libraries import Device, Setting
 from tests.fuzz.shrink import generate, shrink
+from tests.libraries import STOPS, Device, Setting
 
 RESULTS: Final = Path(__file__).parent / "results"
 BATCH: Final = 64
@@ -184,7 +184,7 @@ def least(seed: int, number: int, verdict: Verdict, setting: Setting) -> tuple[s
 def main() -> int:
     options = _parser().parse_args()
     torch.set_num_threads(1)  # before processes are forked
-    setting = Setting(Device(options.device), options.sanitize, options.fma)
+    setting = Setting(Device(options.device), STOPS if options.sanitize else (), options.fma)
     tally, shown = Tally(), time.monotonic()
     first, last = options.first, options.first + options.kernels
     batches = [

@@ -11,7 +11,6 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from types import FunctionType
 from typing import Any, Final
 
 from py2cu.diagnostics import TranslationError
@@ -20,12 +19,11 @@ from py2cu.kernels import Kernel
 from py2cu.pipeline import translate_file
 from py2cu.runtime.check import check_kernel
 from py2cu.runtime.inputs import TAME, Case, choose_constexprs, make_case
-from py2cu.runtime.simulate import bind_dims
 from py2cu.source import SourceFile
 from py2cu.translation import Translation
 from tests.emulator import is_within_reach
 from tests.fuzz.kernels import NAME, PRELUDE, VALUES
-from tests.fuzz.libraries import CompileFailure, Device, Run, Setting, build
+from tests.libraries import Checked, CompileFailure, Device, Run, Setting, build
 
 
 class Outcome(enum.StrEnum):
@@ -69,18 +67,6 @@ class Seconds:
             return work()
         finally:
             self.spent[what] = self.spent.get(what, 0.0) + time.perf_counter() - start
-
-
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """What `check_kernel` asks for: Python, signature, and a way to run the compiled code."""
-
-    python: FunctionType
-    signature: Signature
-    launch: Run
-
-    def run(self, target_device: str, arguments: Mapping[str, Any]) -> None:
-        self.launch({**bind_dims(self.signature, arguments), **arguments})
 
 
 def judge(sources: Sequence[str], setting: Setting, seconds: Seconds) -> list[Verdict]:
@@ -135,7 +121,8 @@ def _compile(translations: Mapping[int, Translation], setting: Setting) -> Itera
         for part in (rest[:half], rest[half:]):
             yield from _compile({number: translations[number] for number in part}, setting)
     else:
-        yield from zip(numbers, runs, strict=True)
+        for number, (run,) in zip(numbers, map(dict.values, runs), strict=True):
+            yield number, run
 
 
 def _checked(source: str, translation: Translation, run: Run) -> Checked:

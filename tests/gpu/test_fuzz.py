@@ -10,8 +10,8 @@ if not torch.cuda.is_available():
     pytest.skip("no GPU here", allow_module_level=True)
 
 from tests.fuzz.judge import Seconds, judge  # noqa: E402
-from tests.fuzz.libraries import Device, Setting  # noqa: E402
 from tests.fuzz.shrink import generate  # noqa: E402
+from tests.libraries import Device, Setting  # noqa: E402
 
 pytestmark = pytest.mark.gpu
 

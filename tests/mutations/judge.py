@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 from tests.mutations.rules import FOLDERS
 from tests.test_error_cases import said_about, sections
 from tests.test_kernel_cases import device_functions, import_kernels, read_case, translate
 
-Run = Callable[[Mapping[str, Any]], None]
 ROOT = Path(__file__).parents[1] / "cases"
 
 
@@ -45,8 +42,7 @@ def compare(path: Path, only: str, where: str, sanitize: bool = False) -> str | 
     from py2cu.pipeline import translate_file
     from py2cu.runtime.check import check_kernel
     from py2cu.source import SourceFile
-    from tests.fuzz.judge import Checked
-    from tests.fuzz.libraries import CompileFailure, Device, Setting, build
+    from tests.libraries import STOPS, Checked, CompileFailure, Device, Setting, build
 
     case, device = read_case(path), Device(where)
     file = SourceFile(path.name, case.python)
@@ -54,22 +50,16 @@ def compare(path: Path, only: str, where: str, sanitize: bool = False) -> str | 
         kernels = [kernel for kernel in import_kernels(case, Path(folder)) if only in ("", kernel.__name__)]
         try:
             translations = [translate_file(file, kernel.__name__, device.targets) for kernel in kernels]
-            runs = build(translations, Setting(device, sanitize))
+            runs = build(translations, Setting(device, STOPS if sanitize else ()))
         except TranslationError as refused:
             return f"is refused: {refused.diagnostics[0].code}"
         except CompileFailure:
             return "does not compile"
-        for kernel, translation, run in zip(kernels, translations, runs, strict=True):
-            checked = Checked(kernel.python, translation.signatures[0], renaming(run))
-            report = check_kernel(checked, device="cpu")
+        for kernel, translation, (run,) in zip(kernels, translations, map(dict.values, runs), strict=True):
+            report = check_kernel(Checked(kernel.python, translation.signatures[0], run), device="cpu")
             if not report.ok:
                 return f"{kernel.__name__}: {report.failures[0].kind if report.failures else 'is not proven'}"
     return None
-
-
-def renaming(run: Run) -> Run:
-    """`run`, which goes by C++'s names: a word of its own has an underscore there."""
-    return lambda arguments: run({**{f"{name}_": value for name, value in arguments.items()}, **arguments})
 
 
 if __name__ == "__main__":

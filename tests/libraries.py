@@ -1,0 +1,257 @@
+"""Many kernels in one shared library, without torch's binding: what makes tens of thousands of them affordable.
+
+In: translations and where they run. Out: what runs each of their kernels: its own launcher, reached through a C
+function that takes the addresses of all arguments. The texts are those that a user gets, a namespace each.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import enum
+import re
+import subprocess
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import FunctionType
+from typing import Any, Final
+
+import torch
+
+from py2cu.dtypes import C64, C128, DTYPES
+from py2cu.ir.signature import Signature
+from py2cu.runtime import toolchain
+from py2cu.runtime.simulate import bind_dims
+from py2cu.targets.cpu import DIALECT
+from py2cu.translation import Artifacts, TargetName, Translation
+from tests.compilers import torch_headers
+from tests.emulator import emulate
+
+
+class Device(enum.StrEnum):
+    """Where kernels run: the CPU's text, CUDA's on a GPU, CUDA's on the CPU (`tests/emulator.py`)."""
+
+    CPU = "cpu"
+    CUDA = "cuda"
+    EMULATED = "emulated"
+
+    @property
+    def targets(self) -> tuple[TargetName, ...]:
+        """The texts that it needs."""
+        return {Device.CPU: (TargetName.CPU,), Device.CUDA: (TargetName.CUDA,)}.get(self, tuple(TargetName))
+
+    @property
+    def memory(self) -> str:
+        return "cuda" if self is Device.CUDA else "cpu"
+
+
+class CompileFailure(Exception):
+    """The compiler refused the text; `errors` holds the first for each translation that it names, by its place."""
+
+    def __init__(self, log: str) -> None:
+        super().__init__(log)
+        found = re.findall(r"^kernel_(\d+)\W.*?(error.*)", log, flags=re.MULTILINE)
+        self.errors = {int(place): error for place, error in reversed(found)}
+
+
+# Undefined behaviour is told of in lines on stderr, or ends the process; then shifts of negative numbers are left to
+# compilers, which agree with C++20 about them.
+REPORTS: Final = ("-fsanitize=undefined",)
+STOPS: Final = (*REPORTS, "-fno-sanitize=shift-base", "-fno-sanitize-recover=all")
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """How kernels are built. `checks`: `REPORTS` or `STOPS`, on a CPU.
+
+    `fma`: multiply-adds are rounded once, and results compared within what that changes.
+    """
+
+    device: Device
+    checks: tuple[str, ...] = ()
+    fma: bool = False
+
+
+Run = Callable[[Mapping[str, Any]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What `check_kernel` asks for: Python, signature, and a way to run the compiled code."""
+
+    python: FunctionType
+    signature: Signature
+    launch: Run
+
+    def run(self, target_device: str, arguments: Mapping[str, Any]) -> None:
+        self.launch(arguments)
+
+
+def _half(dtype: torch.dtype) -> Callable[[float], ctypes.c_int16]:
+    """Its bits, since C has no such type to pass."""
+    return lambda value: ctypes.c_int16(torch.tensor(value, dtype=dtype).view(torch.int16).item())
+
+
+def _parts(part: Callable[[float], Any]) -> Callable[[complex], Any]:
+    """A complex number, for which C++ has the two of its parts."""
+    return lambda value: (part * 2)(value.real, value.imag)
+
+
+_C: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "__half": _half(torch.float16), "c10::Half": _half(torch.float16),
+    "__nv_bfloat16": _half(torch.bfloat16), "c10::BFloat16": _half(torch.bfloat16),
+    "bool": ctypes.c_bool, "int": ctypes.c_int, "int64_t": ctypes.c_int64, "int32_t": ctypes.c_int32,
+    "int16_t": ctypes.c_int16, "int8_t": ctypes.c_int8, "uint8_t": ctypes.c_uint8, "uint16_t": ctypes.c_uint16,
+    "uint32_t": ctypes.c_uint32, "uint64_t": ctypes.c_uint64, "float": ctypes.c_float, "double": ctypes.c_double,
+    C64.c: _parts(ctypes.c_float), DIALECT.spell(C64): _parts(ctypes.c_float),
+    C128.c: _parts(ctypes.c_double), DIALECT.spell(C128): _parts(ctypes.c_double),
+}  # fmt: skip
+_SPELLINGS: Final = {getattr(torch, row.name): (row.c, DIALECT.spell(row)) for row in DTYPES}
+_DTYPE: Final = f"(?:{'|'.join(row.name for row in DTYPES)})"
+_LAUNCHER: Final = r"(void|cudaError_t) (\w+)_launch(|<[^(]*>)\(\s*([^;]*?)\);"  # result, name, instance, parameters
+_DECLARED: Final = re.compile(rf"(?<!>\n)^{_LAUNCHER}", re.MULTILINE | re.DOTALL)  # no template
+_INSTANTIATED: Final = re.compile(f"^template {_LAUNCHER}", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Launcher:
+    """A kernel's launcher: its name without the `_launch`, a template's arguments in brackets, parameters' C types."""
+
+    name: str
+    instance: str
+    types: tuple[str, ...]
+
+    @classmethod
+    def all_of(cls, texts: Artifacts, is_cuda: bool) -> tuple[Launcher, ...]:
+        """The launchers that choose their own grid: of a template, those that it is instantiated for."""
+        found = _DECLARED.findall(texts.header.text) + _INSTANTIATED.findall(texts.kernel.text)
+        result = "cudaError_t" if is_cuda else "void"  # an emulated text has both
+        return tuple(
+            cls(name, instance, _types(text))
+            for returned, name, instance, text in found
+            if returned == result and "dim3 grid" not in text.lower()
+        )
+
+    def bridge(self, function: str, is_cuda: bool) -> str:
+        """The C function in front of it."""
+        values = [f"*static_cast<{type_}*>(a[{place}])" for place, type_ in enumerate(self.types)]
+        call = f"{self.name}_launch{self.instance}({', '.join([*values, 'nullptr'] if is_cuda else values)})"
+        body = f"return {call};" if is_cuda else f"try {{ {call}; return 0; }} catch (...) {{ return 1; }}"
+        return f'extern "C" __attribute__((visibility("default"))) int {function}(void** a) {{ {body} }}'
+
+    def is_of(self, op: str) -> bool:
+        """Whether it launches the kernel of this op; a further text of a generic one has dtypes behind its name."""
+        return self.name == op or bool(self.instance and re.fullmatch(f"{op}(_{_DTYPE})+", self.name))
+
+    def takes(self, values: Sequence[Any], constexprs: Sequence[int]) -> bool:
+        """Whether it is for the dtypes of `values` and for the template arguments `constexprs`."""
+        instance = self.instance.strip("<>").split(", ")
+        if any(str(value).lower() != text for value, text in zip(constexprs, instance, strict=False)):
+            return False
+        pointers = ((type_, value) for type_, value in zip(self.types, values, strict=True) if "*" in type_)
+        return all(type_.removeprefix("const ").rstrip("* ") in _SPELLINGS[value.dtype] for type_, value in pointers)
+
+    def pack(self, values: Sequence[Any]) -> list[Any]:
+        """`values` as C has them."""
+        return [
+            ctypes.c_void_p(value.data_ptr()) if "*" in type_ else _C[type_](value)
+            for type_, value in zip(self.types, values, strict=True)
+        ]
+
+
+def _types(text: str) -> tuple[str, ...]:
+    text = re.sub(r"(?<![:\w])complex<", "cuda::std::complex<", text)  # as it is called outside the text
+    split = (parameter.strip().rsplit(" ", 1) for parameter in text.split(","))
+    return tuple(type_ for type_, name in split if name != "stream")
+
+
+def build(translations: Sequence[Translation], setting: Setting) -> list[dict[str, Run]]:
+    """What runs the kernels of each of `translations`, by their ops; all are compiled together.
+
+    Kernels that only a call says the grid of are left out.
+
+    Raises:
+        CompileFailure: one of them, at least, is refused.
+    """
+    is_cuda = setting.device is Device.CUDA
+    texts = [_artifacts(translation, setting.device) for translation in translations]
+    launchers = [Launcher.all_of(text, is_cuda) for text in texts]
+    with tempfile.TemporaryDirectory(prefix="py2cu-") as folder:
+        source, library = Path(folder, "kernels.cu"), Path(folder, "kernels.so")
+        source.write_text(_one_text(texts, launchers, is_cuda), encoding="utf-8")
+        command = [*_compiler(setting), str(source), "-o", str(library)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise CompileFailure(done.stderr or done.stdout)
+        loaded = ctypes.CDLL(str(library))
+    runs: list[dict[str, Run]] = []
+    for number, translation in enumerate(translations):
+        functions = {launcher: loaded[_bridge(number, place)] for place, launcher in enumerate(launchers[number])}
+        runs.append(
+            {
+                signature.op: _runner(signature, functions, is_cuda)
+                for signature in translation.signatures
+                if any(launcher.is_of(signature.op) for launcher in functions)
+            }
+        )
+    return runs
+
+
+def _bridge(number: int, place: int) -> str:
+    """The name of the C function for one launcher of one translation."""
+    return f"run_{number}_{place}"
+
+
+def _artifacts(translation: Translation, device: Device) -> Artifacts:
+    whole = emulate(translation) if device is Device.EMULATED else translation
+    return whole.texts[TargetName.CUDA if device is Device.CUDA else TargetName.CPU]
+
+
+def _one_text(texts: Sequence[Artifacts], launchers: Sequence[tuple[Launcher, ...]], is_cuda: bool) -> str:
+    """The includes first, then each translation in a namespace of its own, its bridges with it."""
+    includes: dict[str, None] = {}
+    bodies: list[str] = []
+    for number, text in enumerate(texts):
+        bodies.append(f'#line 1 "kernel_{number}.{text.name}"\nnamespace kernel_{number} {{')
+        for line in [*text.header.text.splitlines(), *text.kernel.text.splitlines()]:
+            if line.startswith("#include <"):
+                includes[line] = None
+            elif not line.startswith(('#include "', "#pragma once")):
+                bodies.append(line)
+        for place, launcher in enumerate(launchers[number]):
+            bodies.append(launcher.bridge(_bridge(number, place), is_cuda))
+        bodies.append("}")
+    return "\n".join([*includes, *bodies, ""])
+
+
+def _compiler(setting: Setting) -> list[str]:
+    """`-O1` halves the time."""
+    if setting.device is Device.CUDA:
+        flags = [*toolchain.gencode_flags(toolchain.gpu_architectures()), f"--fmad={str(setting.fma).lower()}"]
+        return [str(toolchain.find_nvcc()), "-std=c++17", "-O1", *flags, "-shared", "-Xcompiler=-fPIC", "-w"]
+    contraction = ["-march=native", "-ffp-contract=fast"] if setting.fma else ["-ffp-contract=off"]
+    flags = ["-std=c++17", "-O1", *contraction, "-fvisibility=hidden", "-w", "-shared", "-fPIC"]
+    return [str(toolchain.find_cxx()), *torch_headers(), "-x", "c++", *flags, *setting.checks]
+
+
+def _runner(signature: Signature, functions: Mapping[Launcher, Any], is_cuda: bool) -> Run:
+    """What finds the launcher for some arguments, and calls it. An input with gaps is copied, as the binding does."""
+    own = {launcher: function for launcher, function in functions.items() if launcher.is_of(signature.op)}
+    names = [parameter.name for parameter in signature.parameters]
+    taken = [name for name in names if name not in signature.constexprs]
+    taken += [dim.name for dim in signature.dims if dim.name not in names]
+
+    def run(arguments: Mapping[str, Any]) -> None:
+        known = {**bind_dims(signature, arguments), **arguments}
+        values = [known[name].contiguous() if isinstance(known[name], torch.Tensor) else known[name] for name in taken]
+        constexprs = [known[name] for name in signature.constexprs]
+        launcher, function = next(row for row in own.items() if row[0].takes(values, constexprs))
+        packed = launcher.pack(values)
+        error = function((ctypes.c_void_p * len(packed))(*(ctypes.addressof(value) for value in packed)))
+        if error:
+            raise RuntimeError(f"the launch failed: error {error}")
+        if is_cuda:
+            torch.cuda.synchronize()
+
+    return run
