@@ -130,6 +130,7 @@ class Kernel:
     strided: bool
     body: Block
     span: Span = place()
+    spelled_out: tuple[Expr, ...] = ()  # the extents of indices that have become arithmetic
     launch_bounds: tuple[int, ...] = ()  # the most threads of a block, the least blocks of a multiprocessor
     annotated: tuple[Annotation, ...] = ()
     buffers: tuple[Buffer, ...] = ()
@@ -265,7 +266,7 @@ class Kernel:
         """Dimension names in order of first appearance in the parameters and indices."""
         from py2cu.ir.visit import names_in  # which imports this module
 
-        sources = [index.extent for index in self.indices]
+        sources = [*self.spelled_out, *(index.extent for index in self.indices)]
         sources += [dim for p in self.parameters if isinstance(p.type, ArrayType) for dim in p.type.dims]
         sources += self.size or ()
         constexprs = self.constexprs.keys()

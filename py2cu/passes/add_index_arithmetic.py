@@ -46,7 +46,8 @@ def without_indices(kernel: Kernel) -> Kernel:
     whole = add_index_arithmetic(kernel)
     body = tuple(replace(stmt, declares=None) if isinstance(stmt, Assign) else stmt for stmt in whole.body)
     indices = tuple((index.name, _INDEX) for index in kernel.indices)
-    return replace(whole, body=body, indices=(), locals=indices + kernel.locals)
+    extents = tuple(index.extent for index in kernel.indices)
+    return replace(whole, body=body, indices=(), spelled_out=extents, locals=indices + kernel.locals)
 
 
 def _index_assignment(index: IndexParameter) -> Assign:
