@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import assert_never
 
 from py2cu.diagnostics import Related, Reporter
-from py2cu.ir.extents import Constant, Name
+from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.kernel import Kernel
-from py2cu.ir.nodes import ArrayName, Atomic, Load
+from py2cu.ir.nodes import ArrayName, Atomic, Expr, Load
 from py2cu.ir.statements import (
     Assert,
     Assign,
@@ -178,8 +178,19 @@ class _Flow:
 
 def runs(loop: For) -> bool:
     """True where the loop's constant bounds make it run at least once."""
-    match loop:
-        case For(start=Constant(value=start), stop=Constant(value=stop), step=Constant(value=step)):
-            return start < stop if step > 0 else start > stop
+    start, stop, step = map(_whole, (loop.start, loop.stop, loop.step))
+    if start is None or stop is None or not step:
+        return False
+    return start < stop if step > 0 else start > stop
+
+
+def _whole(bound: Expr) -> int | None:
+    """The value of a bound that is made of whole constants."""
+    match bound:
+        case Constant(value=value) if isinstance(value, int):
+            return value
+        case Binary(op="+" | "-" | "*" as op, left=left, right=right):
+            a, b = _whole(left), _whole(right)
+            return None if a is None or b is None else {"+": a + b, "-": a - b, "*": a * b}[op]
         case _:
-            return False
+            return None
