@@ -16,6 +16,7 @@ TOPICS = (
     "launch_bounds",
     "rows",
     "simulate",
+    "small_integers",
     "template_arguments",
     "threads",
 )
