@@ -38,6 +38,7 @@ from py2cu.ir.types import (
     part_of,
 )
 from py2cu.ir.visit import changed, rebuild_block, walk
+from py2cu.passes.part_signs import negative_of
 from py2cu.passes.ranges import Ranges
 from py2cu.source import Span
 
@@ -115,7 +116,7 @@ class _Lowering:
             return self.complex_binary(expr)
         if kind_of(type_) is Kind.FLOAT:
             return self.float_binary(expr)
-        if isinstance(type_, ElementType) and may_be_int16(type_.dtype) and (operand := negated(expr)):
+        if isinstance(type_, ElementType) and may_be_int16(type_.dtype) and (operand := negative_of(expr)):
             return self.negate(Unary("-", operand, expr.span, type_))
         a, b = self.ranges.of(expr.left), self.ranges.of(expr.right)
         match expr.op:
@@ -399,17 +400,6 @@ def settled(stmt: If, holds: bool) -> Block:
 def may_be_int16(dtype: DType) -> bool:
     """True where C negates in 32 bits what holds 16: see the helper `wrapping_sub`."""
     return dtype is I16 or (dtype.variable is not None and dtype.kind is Kind.INT and not dtype.variable.is_mixed)
-
-
-def negated(expr: Binary) -> Expr | None:
-    """What `expr` is the negative of, as compilers see it; None where it is none."""
-    match expr:
-        case Binary("-", Constant(0), operand) | Binary("*" | "//", operand, Constant(-1)):
-            return operand
-        case Binary("*", Constant(-1), operand):
-            return operand
-        case _:
-            return None
 
 
 def wrapping(expr: Binary | Unary | Call) -> Convert:

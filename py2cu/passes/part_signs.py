@@ -60,19 +60,23 @@ def _negations(body: Block) -> list[Expr]:
     return [expr for expr in all_expressions(body) if _operand(expr) is not None]
 
 
-def _operand(expr: Expr) -> Expr | None:
-    """What `expr` is the negative of, as compilers see it; None where it is none, or no whole number."""
-    if not _is_whole(expr.type):
-        return None
+def negative_of(expr: Expr) -> Expr | None:
+    """What `expr` is the negative of, as compilers see it; None where it is none."""
     match expr:
-        case Unary("-", operand) | Call("wrapping_sub", (Constant(0), operand)) | Binary("-", Constant(0), operand):
-            return None if isinstance(operand, Constant) else operand
-        case Binary("*", operand, Constant(-1)) | Binary("*", Constant(-1), operand):
+        case Unary("-", operand) | Binary("-", Constant(0), operand) | Call("wrapping_sub", (Constant(0), operand)):
+            return operand
+        case Binary("*" | "//", operand, Constant(-1)) | Binary("*", Constant(-1), operand):
             return operand
         case Call("wrapping_mul", (operand, Constant(-1)) | (Constant(-1), operand)):
             return operand
         case _:
             return None
+
+
+def _operand(expr: Expr) -> Expr | None:
+    """The number of which `expr` is the negative; None where it is none, or no whole number that the kernel has."""
+    operand = negative_of(expr) if _is_whole(expr.type) else None
+    return None if isinstance(operand, Constant) else operand
 
 
 def _is_whole(type_: object) -> bool:
