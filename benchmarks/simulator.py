@@ -11,6 +11,7 @@ thread for each of a block's 256 and a `threading.Barrier`, in the lecture's sma
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from types import SimpleNamespace
 
 import torch
@@ -86,9 +87,9 @@ def against_os_threads() -> Iterator[Row]:
     given = m, n, out, 4, 4, 256, TILE
     alone = elapsed(lambda: os_threads(given))
     for sanitize in (False, True):
-        call = lambda sanitize=sanitize: tiled.simulate[1, (TILE, TILE)](*given, sanitize=sanitize)  # noqa: E731
+        call = partial(tiled.simulate[1, (TILE, TILE)], *given, sanitize=sanitize)
         call()
-        ratio = alone / table.median(lambda call=call: elapsed(call), 3)
+        ratio = alone / table.median(partial(elapsed, call), 3)
         what = "simulate tiled matmul 4×256×4, times as fast as OS threads"
         if sanitize:
             yield Row(f"{what}, sanitized", f"{ratio:.1f}×")

@@ -124,13 +124,16 @@ def _but_waiting(
     waiting = waiting_functions(kernel)
     functions = {function.key: function for function in kernel.functions}
     for call in (node for node in all_expressions(kernel.body) if isinstance(node, Invoke)):
-        name, is_inside = functions[call.function].name, _is_inside(kernel, call, functions[call.function])
-        if (call.function in waiting or is_inside) and needed.pop(call.span, ()):
-            message = f"threads wait in `{name}`, so those past the end call it too"
+        function = functions[call.function]
+        if _is_inside(kernel, call, function):
+            message = f"`{function.name}` is called with an index that may pass the end"
+            hint = f"compare the index before the call, or move `{function.name}` out of the kernel"
+        elif call.function in waiting:
+            message = f"threads wait in `{function.name}`, so those past the end call it too"
             hint = "compare the index inside of it before each access"
-            if is_inside:
-                message = f"`{name}` is called with an index that may pass the end"
-                hint = f"compare the index before the call, or move `{name}` out of the kernel"
+        else:
+            continue
+        if needed.pop(call.span, ()):
             reporter.error("P405", message, call.span, hint)
     return needed
 

@@ -113,7 +113,8 @@ def shows_others(kernel: Kernel, array: str) -> bool:
     """True where a thread may read in `array`, which is written, what others have written since it last did."""
     nodes = [*all_expressions(kernel.body)]
     read = {kernel.shown(node.array) for node in nodes if isinstance(node, Load)}
-    return array in read | {node.id for node in nodes if isinstance(node, ArrayName)} and meets_others(kernel)
+    told = {kernel.shown(node.id) for node in nodes if isinstance(node, ArrayName)}  # to functions
+    return array in read | told and meets_others(kernel)
 
 
 def is_input(parameter: Parameter | None) -> bool:
