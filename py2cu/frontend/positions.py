@@ -29,7 +29,7 @@ class Positions:
 
     def span(self, node: cst.CSTNode) -> Span:
         """Where `node`, of the tree, stands."""
-        first, last = self._between[node]
+        first, last = self._between[id(node)]
         return Span(*self._places[first], *self._places[last])
 
 
@@ -50,7 +50,7 @@ class _Writer(CodegenState):
 
     def __init__(self, indent: str, newline: str) -> None:
         super().__init__(indent, newline)
-        self.between: dict[cst.CSTNode, tuple[int, int]] = {}
+        self.between: dict[int, tuple[int, int]] = {}  # by identity, which is what LibCST hashes by, in Python
         self._starts: list[int] = []
         self._open: list[tuple[cst.CSTNode, int, cst.CSTNode | None, cst.CSTNode | None]] = []
 
@@ -61,7 +61,9 @@ class _Writer(CodegenState):
         self._starts.append(len(self.tokens))
 
     def after_codegen(self, node: cst.CSTNode) -> None:
-        self.between.setdefault(node, (self._starts.pop(), len(self.tokens)))
+        start = self._starts.pop()
+        if id(node) not in self.between:
+            self.between[id(node)] = start, len(self.tokens)
 
     def record_syntactic_position(  # type: ignore[override]  # LibCST's is made of a generator
         self, node: cst.CSTNode, *, start_node: cst.CSTNode | None = None, end_node: cst.CSTNode | None = None
@@ -74,6 +76,6 @@ class _Writer(CodegenState):
 
     def __exit__(self, *_: object) -> None:
         node, start, start_node, end_node = self._open.pop()
-        first = start if start_node is None else self.between[start_node][0]
-        last = len(self.tokens) if end_node is None else self.between[end_node][1]
-        self.between[node] = first, last
+        first = start if start_node is None else self.between[id(start_node)][0]
+        last = len(self.tokens) if end_node is None else self.between[id(end_node)][1]
+        self.between[id(node)] = first, last

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from py2cu.diagnostics import Elsewhere
 from py2cu.dtypes import DType, TypeVariable
@@ -111,7 +112,7 @@ class Buffer:
         return self.is_dynamic or bool(self.base)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Kernel:
     """One kernel function, whole; or a device function, which nothing launches and which has a `key`.
 
@@ -261,7 +262,7 @@ class Kernel:
 
         return not self.constexprs.keys() >= {name for extent in self.block for name in names_in(extent)}
 
-    @property
+    @cached_property
     def dims(self) -> tuple[str, ...]:
         """Dimension names in order of first appearance in the parameters and indices."""
         from py2cu.ir.visit import names_in  # which imports this module

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeVar, assert_never
@@ -49,6 +50,9 @@ from py2cu.ir.statements import (
 )
 
 Node = TypeVar("Node", bound=Expr | Stmt | Kernel)
+Found = TypeVar("Found")
+
+_KEPT_LIMIT: Final = 64
 
 
 _LEAVES: Final = frozenset([Constant, Name, LaunchIndex, Extent, ArrayName])
@@ -261,6 +265,23 @@ def map_expressions(stmt: Stmt, change: Callable[[Expr], Expr]) -> Stmt:
             return stmt
 
 
+def _kept(find: Callable[[Block], Iterator[Found]]) -> Callable[[Block], Iterator[Found]]:
+    """`find`, and what it found under the latest blocks is kept: passes in a row ask about the same ones."""
+    latest: dict[int, tuple[Block, tuple[Found, ...]]] = {}
+
+    @functools.wraps(find)
+    def found(block: Block) -> Iterator[Found]:
+        kept = latest.get(id(block))
+        if kept is None or kept[0] is not block:
+            if len(latest) >= _KEPT_LIMIT:
+                latest.clear()
+            kept = latest[id(block)] = block, tuple(find(block))
+        return iter(kept[1])
+
+    return found
+
+
+@_kept
 def statements(block: Block) -> Iterator[Stmt]:
     """Every statement of `block`, nested ones after the one that holds them."""
     for stmt in block:
@@ -278,19 +299,10 @@ def assigned_names(block: Block) -> Iterator[str]:
             yield stmt.var
 
 
-_RECENT: Final[dict[int, tuple[Block, tuple[Expr, ...]]]] = {}
-_RECENT_LIMIT: Final = 64
-
-
+@_kept
 def all_expressions(block: Block) -> Iterator[Expr]:
-    """Every expression node under `block`; kept for the latest blocks, since passes in a row ask about the same one."""
-    kept = _RECENT.get(id(block))
-    if kept is None or kept[0] is not block:
-        if len(_RECENT) >= _RECENT_LIMIT:
-            _RECENT.clear()
-        found = (node for stmt in statements(block) for expr in expressions(stmt) for node in walk(expr))
-        kept = _RECENT[id(block)] = block, tuple(found)
-    return iter(kept[1])
+    """Every expression node under `block`."""
+    return (node for stmt in statements(block) for expr in expressions(stmt) for node in walk(expr))
 
 
 def rebuild_block(

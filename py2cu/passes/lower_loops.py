@@ -30,7 +30,6 @@ from py2cu.ir.visit import (
     all_expressions,
     assigned_names,
     changed,
-    expressions,
     names_in,
     rebuild_statements,
     statements,
@@ -169,12 +168,7 @@ def _rebinds(body: Block, var: str) -> bool:
 
 
 def _reads(body: Block, var: str) -> int:
-    return sum(
-        isinstance(node, Name) and node.id == var
-        for stmt in statements(body)
-        for expr in expressions(stmt)
-        for node in walk(expr)
-    )
+    return sum(isinstance(node, Name) and node.id == var for node in all_expressions(body))
 
 
 def _changes(bound: Expr, body: Block) -> bool:
