@@ -210,7 +210,7 @@ def builtins() -> str:
     rows = [
         [codes(map(spelled, row.names)), *(in_c(called(row), type_) for type_ in columns)]
         for row in ROWS.values()
-        if row.rule is not Rule.CAST
+        if row.rule is not Rule.CAST and not row.is_part
     ]
     return table(["Python", "float32", "Python float", "int32", "Python int", "complex64"], rows)
 

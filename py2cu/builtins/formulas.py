@@ -1,7 +1,7 @@
 """Functions that are a short formula of others: NumPy's and torch's operators by name, and what C has no function for.
 
 A row's text is Python over its parameters. The front end puts the arguments into it, the simulator evaluates it: both
-mean the same by construction. `maximum` and `minimum` are torch's.
+mean the same by construction. `maximum`, `minimum` and `trunc` are torch's, `part` has the numbers that `SPLITS` makes.
 """
 
 from __future__ import annotations
@@ -17,6 +17,16 @@ class Formula:
     names: tuple[str, ...]
     parameters: tuple[str, ...]
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A function that makes two numbers, here called `made`, which are unpacked on its line: a formula for each."""
+
+    names: tuple[str, ...]
+    parameters: tuple[str, ...]
+    made: str
+    texts: tuple[str, str]
 
 
 def _both(text: str, *names: str, parameters: tuple[str, ...] = ("a", "b")) -> Formula:
@@ -47,8 +57,13 @@ ROWS: Final = (
     _both("a ^ b", "bitwise_xor"),
     _both("a << b", "bitwise_left_shift"),
     _both("a >> b", "bitwise_right_shift"),
+    Formula(("numpy.left_shift",), ("a", "b"), "a << b"),
+    Formula(("numpy.right_shift",), ("a", "b"), "a >> b"),
     _one("~a", "bitwise_not"),
+    Formula(("numpy.invert",), ("a",), "~a"),
     _one("-a", "negative"),
+    Formula(("torch.neg",), ("a",), "-a"),
+    _one("+a", "positive"),
     _both("bool(a) and bool(b)", "logical_and"),
     _both("bool(a) or bool(b)", "logical_or"),
     _both("bool(a) != bool(b)", "logical_xor"),
@@ -57,8 +72,12 @@ ROWS: Final = (
     _both("a <= b", "less_equal"),
     _both("a > b", "greater"),
     _both("a >= b", "greater_equal"),
+    Formula(("torch.lt",), ("a", "b"), "a < b"),
+    Formula(("torch.le",), ("a", "b"), "a <= b"),
+    Formula(("torch.gt",), ("a", "b"), "a > b"),
+    Formula(("torch.ge",), ("a", "b"), "a >= b"),
     Formula(("numpy.equal", "torch.eq"), ("a", "b"), "a == b"),
-    Formula(("numpy.not_equal", "torch.ne"), ("a", "b"), "a != b"),
+    Formula(("numpy.not_equal", "torch.ne", "torch.not_equal"), ("a", "b"), "a != b"),
     _both("b if a else c", "where", parameters=("a", "b", "c")),
     _one("a ** 2", "square"),
     _one("1 / a", "reciprocal"),
@@ -66,6 +85,15 @@ ROWS: Final = (
     _one("a * 0.017453292519943295", "deg2rad"),
     Formula(("numpy.degrees", "math.degrees"), ("a",), "a * 57.29577951308232"),
     Formula(("numpy.radians", "math.radians"), ("a",), "a * 0.017453292519943295"),
+    _one("1 if a == 0 else math.sin(math.pi * a) / (math.pi * a)", "sinc"),
+    _one("math.isinf(a) and a > 0", "isposinf"),
+    _one("math.isinf(a) and a < 0", "isneginf"),
+    _both("a if a >= b or b != b else b", "fmax"),
+    _both("a if a <= b or b != b else b", "fmin"),
+    _both(
+        "a if math.isinf(a) and a == b else maximum(a, b) + math.log1p(math.exp(-math.fabs(a - b)))",
+        "logaddexp",
+    ),
     Formula(("math.log",), ("a", "base"), "math.log(a) / math.log(base)"),
     Formula(("cmath.log",), ("a", "base"), "cmath.log(a) / cmath.log(base)"),
     Formula(("cmath.phase", "numpy.angle"), ("a",), "math.atan2(a.imag, a.real)"),
@@ -76,11 +104,42 @@ ROWS: Final = (
     Formula(("torch.rsqrt",), ("a",), "1 / math.sqrt(a)"),
     Formula(("torch.sigmoid", "torch.nn.functional.sigmoid", "torch.special.expit"), ("a",), "1 / (1 + math.exp(-a))"),
     Formula(("torch.relu", "torch.nn.functional.relu"), ("a",), "maximum(a, 0)"),
+    Formula(("torch.frac",), ("a",), "a - trunc(a)"),
+    Formula(("torch.logit", "torch.special.logit"), ("a",), "math.log(a / (1 - a))"),
+    Formula(("torch.xlogy", "torch.special.xlogy"), ("a", "b"), "a if a == 0 and b == b else a * math.log(b)"),
+    Formula(("torch.nn.functional.silu",), ("a",), "a / (1 + math.exp(-a))"),
+    Formula(("torch.nn.functional.gelu",), ("a",), "0.5 * a * (1 + math.erf(a * 0.7071067811865476))"),
+    Formula(("torch.nn.functional.softplus",), ("a",), "a if a > 20 else math.log1p(math.exp(a))"),
+    Formula(("torch.nn.functional.logsigmoid",), ("a",), "minimum(a, 0) - math.log1p(math.exp(-math.fabs(a)))"),
+    Formula(("torch.nn.functional.relu6",), ("a",), "minimum(maximum(a, 0), 6)"),
+    Formula(("torch.nn.functional.elu",), ("a",), "a if a > 0 else math.expm1(a)"),
+    Formula(("torch.nn.functional.elu",), ("a", "alpha"), "a if a > 0 else alpha * math.expm1(a)"),
+    Formula(("torch.nn.functional.leaky_relu",), ("a",), "a if a > 0 else 0.01 * a"),
+    Formula(("torch.nn.functional.leaky_relu",), ("a", "negative_slope"), "a if a > 0 else negative_slope * a"),
+    Formula(("torch.clamp_min",), ("a", "min"), "maximum(a, min)"),
+    Formula(("torch.clamp_max",), ("a", "max"), "minimum(a, max)"),
     Formula(("torch.clamp", "torch.clip"), ("a", "min", "max"), "minimum(maximum(a, min), max)"),
     Formula(("torch.clamp", "torch.clip"), ("a", "min"), "maximum(a, min)"),
     Formula(("torch.clamp", "torch.clip"), ("a", "max"), "minimum(a, max)"),
     Formula(("numpy.clip",), ("a", "a_min", "a_max"), "minimum(maximum(a, a_min), a_max)"),
 )
+
+SPLITS: Final = (
+    Split(("builtins.divmod", "numpy.divmod"), ("a", "b"), "q, r", ("a // b", "a % b")),
+    Split(("math.modf", "numpy.modf"), ("a",), "part, whole", ("part.fraction(a)", "part.whole(a)")),
+    Split(("math.frexp",), ("a",), "mantissa, exponent", ("part.mantissa(a)", "part.exponent(a)")),
+)
+
+
+def find_split(qualified: str | None, places: int) -> Split | None:
+    """The row called so, for that many arguments."""
+    return next((row for row in SPLITS if qualified in row.names and len(row.parameters) == places), None)
+
+
+def way_to_unpack(qualified: str) -> str | None:
+    """How the two numbers that `qualified` makes are taken; None for what makes one."""
+    calls = (f"`{row.made} = {qualified}({', '.join(row.parameters)})`" for row in SPLITS if qualified in row.names)
+    return next(calls, None)
 
 
 def find_formula(qualified: str, places: int, keywords: frozenset[str] = frozenset()) -> Formula | None:
@@ -112,9 +171,6 @@ REFUSED: Final = {
     "math.perm": "write a loop",
     "math.isclose": "compare the distance: `abs(a - b) <= tolerance`",
     "math.ulp": "`math.nextafter(x, math.inf) - x`",
-    "math.frexp": "`math.log2` and `math.floor` tell the exponent",
-    "math.ldexp": "multiply: `x * 2.0 ** k`",
-    "math.modf": "`math.trunc(x)` is the whole part, `math.fmod(x, 1.0)` the rest",
     **{
         f"cmath.{name}": "CUDA's is far off for large numbers: write its formula out, or keep to real numbers"
         for name in ("asin", "acos", "atan", "asinh", "acosh", "atanh")
@@ -125,7 +181,6 @@ REFUSED: Final = {
     "cmath.isclose": "compare the distance: `abs(a - b) <= tolerance`",
     "numpy.fmod": "use `math.fmod` for floats",
     "torch.fmod": "use `math.fmod` for floats",
-    "builtins.divmod": "unpack it on a line of its own: `q, r = divmod(a, b)`",
     "builtins.sum": "add in a loop",
     "builtins.print": "`print` stands on a line of its own",
 }

@@ -91,6 +91,7 @@ ROWS: Final = (
     _row("copysign", arity=2),
     _row("nextafter", arity=2),
     _row("fma", arity=3),
+    Builtin(("math.ldexp", "numpy.ldexp"), Rule.SCALED, (2, 2), {"float": "ldexpf", "double": "ldexp"}),
     _row("fabs"),
     _row("erf"),
     _row("erfc"),
@@ -116,6 +117,10 @@ ROWS: Final = (
     Builtin(("math.lcm",), Rule.WHOLE, (2, 2), helper="lcm"),
     Builtin(("math.isqrt",), Rule.WHOLE, helper="isqrt"),
     Builtin(("math.factorial",), Rule.WHOLE, helper="factorial"),
+    Builtin(("part.fraction",), Rule.FLOAT, helper="fraction"),
+    Builtin(("part.whole",), Rule.FLOAT, (1, 1), {"float": "truncf", "double": "trunc"}),
+    Builtin(("part.mantissa",), Rule.FLOAT, helper="mantissa"),
+    Builtin(("part.exponent",), Rule.INTEGRAL, helper="exponent"),
 )
 
 CONSTANTS: Final = {

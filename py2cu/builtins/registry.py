@@ -21,6 +21,7 @@ class Rule(enum.Enum):
     ANALYTIC = "floats or complex numbers in, the same out; integer elements count as float32"
     COMPLEX = "numbers in, a complex number out"
     PART = "a complex number in, its real or imaginary part out"
+    SCALED = "a float and a whole number in, the same float out; an integer element counts as float32"
     INTEGRAL = "a float in, a Python integer out"
     ROUNDED = "a float in, the same float out; whole numbers stay as they are"
     WHOLE = "whole numbers in, a Python integer out"
@@ -53,6 +54,13 @@ class Builtin:
     def key(self) -> str:
         return self.names[0]
 
+    @property
+    def is_part(self) -> bool:
+        """True for one of the numbers of `formulas.SPLITS`, for which alone Python has no function."""
+        return self.key.startswith(PART)
+
+
+PART: Final = "part."
 
 ROWS: Final[dict[str, Builtin]] = {}
 _BY_NAME: Final[dict[str, Builtin]] = {}

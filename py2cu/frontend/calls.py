@@ -108,7 +108,7 @@ class CallReader:
             return None
         given = dict(zip(formula.parameters, places, strict=False)) | named
         values = {name: self.read(arg.value) for name, arg in given.items()}
-        return expand(formula, values, self.scope.span_of(node))
+        return expand(formula.text, values, self.scope.span_of(node))
 
     def is_unroll(self, node: cst.Call) -> bool:
         """True for a call of `unroll`."""
@@ -217,6 +217,10 @@ class CallReader:
                 self.scope.error("P408", f"a {space.value} array is made on a line of its own", node, hint)
             case _ if (function := self._sync_function(node)) is not None:
                 self.scope.error("P103", f"`{function}` has no value", node, "call it on a line of its own")
+            case _ if (way := builtins.way_to_unpack(qualified or "")) is not None:
+                what = f"`{source_text(node.func)}` makes two numbers"
+                hint = f"unpack them on a line of their own: {way.replace('builtins.', '')}"
+                self.scope.error("P105", what, node, hint)
             case _ if ways := builtins.ways_to_call(qualified or ""):
                 hint = f"as in {ways[0].replace('builtins.', '')}"
                 self.scope.error("P105", f"`{source_text(node.func)}` takes other arguments", node, hint)

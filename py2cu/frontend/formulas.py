@@ -1,4 +1,4 @@
-"""A builtin that is a formula → the expression that it stands for, its parameters replaced by the arguments."""
+"""A builtin that is a formula → the expression that its text stands for, its parameters replaced by the arguments."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from py2cu.builtins import Formula
+from py2cu.builtins import CONSTANTS
 from py2cu.ir.extents import Binary, Constant
 from py2cu.ir.nodes import BoolOp, Call, Compare, Expr, Select, Unary
 from py2cu.source import Span
@@ -16,17 +16,18 @@ from py2cu.source import Span
 _OPERATORS: Final[dict[type[ast.AST], str]] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
     ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>",
-    ast.USub: "-", ast.Invert: "~", ast.Not: "not", ast.And: "and", ast.Or: "or",
+    ast.USub: "-", ast.UAdd: "+", ast.Invert: "~", ast.Not: "not", ast.And: "and", ast.Or: "or",
     ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
 }  # fmt: skip
 _FUNCTIONS: Final = {
-    "maximum": "torch.maximum", "minimum": "torch.minimum", "bool": "builtins.bool", "complex": "builtins.complex",
+    "maximum": "torch.maximum", "minimum": "torch.minimum", "trunc": "numpy.trunc", "bool": "builtins.bool",
+    "complex": "builtins.complex",
 }  # fmt: skip
 
 
-def expand(formula: Formula, arguments: Mapping[str, Expr], span: Span) -> Expr:
-    """`formula` with its parameters replaced; all of it stands at `span`."""
-    return _Expansion(arguments, span).read(_parsed(formula.text))
+def expand(text: str, arguments: Mapping[str, Expr], span: Span) -> Expr:
+    """The formula `text` with its parameters replaced; all of it stands at `span`."""
+    return _Expansion(arguments, span).read(_parsed(text))
 
 
 @functools.cache
@@ -45,6 +46,8 @@ class _Expansion:
                 return self.arguments[name]
             case ast.Constant(value=int() | float() as value):
                 return Constant(value, self.span, text=repr(value))
+            case ast.Attribute(value=ast.Name(id="math"), attr=name):
+                return Constant(CONSTANTS[f"math.{name}"], self.span)
             case ast.Attribute(value=value, attr="real" | "imag" as part):
                 return Call(f"complex.{part}", (self.read(value),), self.span)
             case ast.UnaryOp(op=op, operand=operand):

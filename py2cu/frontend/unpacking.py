@@ -16,9 +16,11 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
+from py2cu.builtins import find_split
 from py2cu.frontend.expressions import ExpressionReader, is_starred
+from py2cu.frontend.formulas import expand
 from py2cu.frontend.scope import Scope
-from py2cu.ir.extents import Binary, Constant, Name
+from py2cu.ir.extents import Constant, Name
 from py2cu.ir.nodes import Atomic, Expr, Extent, Invoke, Item, Load
 from py2cu.ir.statements import Assign, Stmt
 from py2cu.ir.visit import is_cheap, names_in, walk
@@ -89,10 +91,12 @@ class Unpacker:
             case cst.Attribute(value=cst.Name(value=name), attr=cst.Name(value="shape")) if name in self.scope.arrays:
                 rank = len(self.scope.arrays[name].dims)
                 values: list[Expr] = [Extent(name, axis, self.scope.span_of(value)) for axis in range(rank)]
-            case cst.Call(func=func, args=[a, b]) if self.scope.environment.qualify(func) == "builtins.divmod":
-                span = self.scope.span_of(value)
-                left, right = (self._once(arg.value, "operand") for arg in (a, b))
-                values = [Binary(op, left, right, span) for op in ("//", "%")]
+            case cst.Call(func=func, args=args) if (
+                split := find_split(self.expressions.calls.meaning(func), len(args))
+            ) is not None and not any(arg.keyword or arg.star for arg in args):
+                operands = [self._once(arg.value, "operand") for arg in args]
+                given = dict(zip(split.parameters, operands, strict=True))
+                values = [expand(text, given, self.scope.span_of(value)) for text in split.texts]
             case cst.Call() if self.expressions.calls.is_invoke(value):
                 values = self._items(self._result(value, targets), len(targets))
             case cst.Subscript(value=cst.Name(value=name)) if self.scope.has_rows(name):

@@ -17,7 +17,7 @@ from functools import reduce
 from typing import Final
 
 from py2cu.diagnostics import Reporter
-from py2cu.dtypes import Kind
+from py2cu.dtypes import I32, Kind
 from py2cu.ir.calls import in_rings, reached_functions
 from py2cu.ir.extents import Binary, Constant, Constexpr, Name
 from py2cu.ir.intervals import Range, Reach, times
@@ -196,8 +196,10 @@ class _Chooser:
         # Never narrower than its operands: what is computed from them is computed in their type.
         operands = (_width(child) for child in children(expr) if not isinstance(expr, Load | Convert | Invoke | Item))
         width = max(self.width(self.ranges.of(expr)), *operands, Width.INT, key=_ORDER.index)
-        if isinstance(expr, Binary) and expr.op in ("<<", ">>") and not isinstance(expr.right, Constant):
-            self.is_bounded = False  # its count may be too large, whatever it gives
+        if isinstance(expr, Binary) and expr.op in ("<<", ">>") and self.ranges.of(expr.right).high >= I32.bits:
+            width = Width.LONG  # C leaves a shift of an int by so much undefined, whatever it gives
+            if not isinstance(expr.right, Constant):
+                self.is_bounded = False  # its count may be too large even so
         typed = changed(expr, type=_INTEGERS[width])
         return _widen_operands(typed)
 

@@ -63,14 +63,12 @@ Needed = Mapping[Span, tuple[Limit, ...]]
 
 def guard_accesses(kernel: Kernel, needed: Needed) -> Kernel:
     """The kernel with these accesses under these limits."""
-    acting = find_acting(kernel)
-    complete = {**needed, **{span: _all_limits(node, needed) for span, node in acting.items()}}
     taken = {name for name, _ in kernel.locals} | {p.name for p in kernel.parameters} | set(kernel.dims)
     taken |= {index.name for index in kernel.indices} | {buffer.name for buffer in kernel.buffers}
-    guarding = _Guarding(complete, _mentions(kernel.body), waiting_functions(kernel), taken)
+    guarding = _Guarding(needed, _mentions(kernel.body), waiting_functions(kernel), taken)
     body = guarding.block(kernel.body, frozenset())
     locals_ = (*kernel.locals, *guarding.locals)
-    return changed(kernel, body=body, locals=locals_, left_out=_left_out(kernel, complete))
+    return changed(kernel, body=body, locals=locals_, left_out=_left_out(kernel, needed))
 
 
 def _left_out(kernel: Kernel, needed: Needed) -> tuple[LeftOut, ...]:
@@ -102,16 +100,18 @@ def _acts(function: Kernel, functions: Mapping[str, Kernel]) -> bool:
     reached = [function]
     for each in reached:
         reached += [functions[key] for key in called_functions(each.body) if functions[key] not in reached]
-    bodies = [each.body for each in reached]
-    does = any(isinstance(stmt, Store | Print | Assert) for body in bodies for stmt in statements(body))
-    does = does or any(isinstance(node, Atomic) for body in bodies for node in all_expressions(body))
-    return does and not any(map(waits, bodies))
+    does = any(_is_seen(each, stmt) for each in reached for stmt in statements(each.body))
+    does = does or any(isinstance(node, Atomic) for each in reached for node in all_expressions(each.body))
+    return does and not any(waits(each.body) for each in reached)
 
 
-def _all_limits(node: Expr, needed: Needed) -> tuple[Limit, ...]:
-    """The limits that `node`, or an access in it, lacks."""
-    inner = (inner.span for inner in walk(node) if isinstance(inner, Load | Atomic | Invoke))
-    return tuple(dict.fromkeys(limit for span in inner for limit in needed.get(span, ())))
+def _is_seen(function: Kernel, stmt: Stmt) -> bool:
+    """True for what others notice: a write to an array of the function's own is none."""
+    match stmt:
+        case Store(array=array):
+            return not function.is_own(array)
+        case _:
+            return isinstance(stmt, Print | Assert)
 
 
 @dataclass(frozen=True, slots=True)

@@ -289,6 +289,8 @@ class _Lowering:
             if row.rule is Rule.REDUCE:  # which the targets know as a call that waits
                 return expr
             return Call(helper, tuple(map(self.signed, expr.args)), expr.span, expr.type)
+        if row.rule is Rule.SCALED:
+            return self.scaled(expr)
         if row.rule is Rule.INTEGRAL:
             source = expr.args[0].type
             return Convert(replace(expr, type=source), expr.type, expr.span, explicit=True)
@@ -302,6 +304,15 @@ class _Lowering:
         if expr.function == "builtins.abs" and isinstance(expr.type, ElementType) and expr.type.dtype.kind is Kind.INT:
             return self.magnitude(expr, expr.type)
         return expr
+
+    def scaled(self, expr: Call) -> Expr:
+        """`ldexp` takes an int, where Python takes any whole number."""
+        value, power = expr.args
+        found = self.ranges.of(power)
+        if I32.low <= found.low and found.high <= I32.high:
+            return replace(expr, args=(value, unconverted(power)))
+        self.need("ldexp_by_any")
+        return Call("ldexp_by_any", expr.args, expr.span, expr.type)
 
     def magnitude(self, expr: Call, type_: ElementType) -> Expr:
         """The least value of a signed type has no counterpart: its `abs` wraps around to itself."""

@@ -318,6 +318,8 @@ class Ranges:
                 return Range(0 if is_natural else -math.inf, args[0].high if is_natural else math.inf, args[0].reach)
             case "math.floor" | "math.ceil" | "math.trunc" if len(args) == 1:
                 return Range(0 if args[0].is_natural else -math.inf, math.inf, args[0].reach)
+            case "part.exponent":
+                return Range(-1073, 1024, {(): 1073})
             case "py2cu.laneid" | "lane_id":
                 return Range(0, 31, {(): 31})
             case "py2cu.ballot_sync" | "py2cu.match_any_sync" | "py2cu.activemask":

@@ -48,6 +48,12 @@ class CallTyper(Meeting):
                     hint = "widen it first: `np.float32(…)`"
                     self.error("P307", f"`nextafter` steps in float32 or float64, not in {type_}", expr.span, hint)
                 return changed(expr, args=tuple(self.convert(arg, type_) for arg in args), type=type_)
+            case Rule.SCALED:
+                type_ = self.float_type(args[:1])
+                power = self.integer(args[1], f"the power of `{expr.function}`")
+                return changed(expr, args=(self.convert(args[0], type_), power), type=type_)
+            case Rule.INTEGRAL if row.helper:
+                return changed(expr, args=(self.convert(args[0], self.float_type(args)),), type=PY_INT)
             case Rule.INTEGRAL if len(args) == 2:
                 return self.rounded(expr, args[0], args[1])
             case Rule.INTEGRAL | Rule.ROUNDED:

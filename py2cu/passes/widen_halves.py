@@ -44,7 +44,7 @@ def _widen(expr: Expr) -> Expr:
             wide = replace(expr, left=_wide(left), right=_wide(right), type=_wide_type(type_))
             return Convert(wide, type_, wide.span)
         case Call(args=args, type=type_) if _takes_halves(expr):
-            call = replace(expr, args=tuple(map(_wide, args)))
+            call = replace(expr, args=tuple(_wide(arg) if _is_rounded(arg.type) else arg for arg in args))
             return Convert(replace(call, type=_wide_type(type_)), type_, call.span) if _is_rounded(type_) else call
         case Unary(op="+", operand=operand, type=type_) if _is_rounded(type_):
             return operand  # C++ would make a float of some halves

@@ -15,10 +15,12 @@ from types import SimpleNamespace
 from typing import Any, Final
 
 from py2cu.builtins.formulas import ROWS as FORMULAS
-from py2cu.builtins.formulas import Formula, find_formula
+from py2cu.builtins.formulas import SPLITS, Formula, find_formula
 from py2cu.dtypes import DEFAULT_FLOAT
+from py2cu.runtime import float_parts
 from py2cu.runtime.complexes import ComplexElement, complex_function
 from py2cu.runtime.elements import Double, DoubleComplex, Element, common_class, element_class
+from py2cu.runtime.float_parts import float_of
 from py2cu.runtime.floats import FloatElement, integral, measure, power_ieee
 from py2cu.runtime.integers import IntElement
 from py2cu.runtime.journal import THREAD
@@ -93,6 +95,8 @@ def _own_error(name: str) -> Callable[[Any, float], float]:
         if name == "gamma" and value != value:
             return math.inf  # of a large negative number, all of which are poles, CUDA's may be anything
         error: float = ulps * cls.dtype.epsilon * (abs(value) + near_zero)
+        if error and math.isfinite(value) and abs(value) + error > cls.dtype.high:
+            return math.inf  # a last bit more, and it overflows
         return error if error < math.inf else 0.0
 
     return own
@@ -101,13 +105,9 @@ def _own_error(name: str) -> Callable[[Any, float], float]:
 def _of_one(name: str) -> Function:
     """`math.name`: of an element computed as C does, and rounded at its type; of a Python number as Python does."""
     function, total, own = getattr(math, name), _total(name), _own_error(name)
-    single: Any = element_class(DEFAULT_FLOAT)
 
     def call(argument: Any) -> Any:
-        if isinstance(argument, IntElement):
-            argument = single.of(argument)
-        elif not isinstance(argument, FloatElement):
-            argument = Double.of(argument)
+        argument = float_of(argument)
         cls: Any = argument.__class__
         compute = function if cls.weak else total
         value = cls.narrow(compute(float(argument)))
@@ -184,6 +184,7 @@ MATH: Final[dict[str, Function]] = {
     **{name: _typed_math(name) for name in (*TWO, *THREE) if hasattr(math, name)},
     "copysign": _copy_sign,
     "nextafter": _next_after,
+    "ldexp": float_parts.load_exponent,
     **{name: _typed_predicate(name) for name in PREDICATES},
     **{name: _typed_step(name) for name in ("floor", "ceil", "trunc")},
 }
@@ -336,7 +337,8 @@ PROPAGATING: Final = {"minimum": _propagates("min"), "maximum": _propagates("max
 @cache
 def _compiled(formula: Formula) -> Function:
     names = {
-        "math": SimpleNamespace(**MATH), "cmath": SimpleNamespace(**CMATH), "complex": _python_complex, **PROPAGATING,
+        "math": SimpleNamespace(**MATH, pi=math.pi), "cmath": SimpleNamespace(**CMATH), "complex": _python_complex,
+        "part": float_parts, "trunc": _rounding("trunc"), **PROPAGATING,
     }  # fmt: skip
     function: Function = eval(f"lambda {', '.join(formula.parameters)}: {formula.text}", names)
     return function
@@ -362,7 +364,14 @@ def _formulas(*modules: str) -> dict[str, Function]:
     return {name: _formula(f"{module}.{name}", plain.get(name)) for module, _, name in split if module in modules}
 
 
+def _splits(module: str) -> dict[str, Function]:
+    rows = [Formula(row.names, row.parameters, f"({', '.join(row.texts)})") for row in SPLITS]
+    split = [(row, *name.rpartition(".")) for row in rows for name in row.names]
+    return {name: _compiled(row) for row, library, _, name in split if library == module}
+
+
 MATH.update(_formulas("math"))
+MATH.update(_splits("math"))
 CMATH.update(_formulas("cmath"))
 
 _COMMON: Final[dict[str, Function]] = {
@@ -381,5 +390,8 @@ LIBRARY: Final[dict[str, dict[str, Function]]] = {
         **_COMMON, "sign": _sign(0.0), "sgn": _sign(0.0),
         **_formulas("torch", "torch.nn.functional", "torch.special"),
     },
-    "numpy": {**_COMMON, "sign": _sign(math.nan), **_formulas("numpy")},
+    "numpy": {
+        **_COMMON, "sign": _sign(math.nan), "ldexp": float_parts.load_exponent,
+        **_formulas("numpy"), **_splits("numpy"),
+    },
 }  # fmt: skip

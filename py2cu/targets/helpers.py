@@ -414,6 +414,41 @@ template <typename T>
     return static_cast<T>(product);
 }}
 """,
+    "fraction": """\
+// What Python's `math.modf` splits off first: the digits behind the point, with the sign of `a`.
+template <typename T>
+{prefix} T fraction(T a)
+{{
+    return copysign(a == trunc(a) ? T(0) : a - trunc(a), a);
+}}
+""",
+    "mantissa": """\
+// What Python's `math.frexp` splits off first: `a` times a power of two, so that it is between a half and one.
+template <typename T>
+{prefix} T mantissa(T a)
+{{
+    int exponent;
+    return frexp(a, &exponent);
+}}
+""",
+    "exponent": """\
+// What Python's `math.frexp` splits off last: the power of two that the mantissa lacks.
+template <typename T>
+{prefix} int exponent(T a)
+{{
+    int result = 0;
+    frexp(a, &result);
+    return a - a == 0 ? result : 0;
+}}
+""",
+    "ldexp_by_any": """\
+// `a` times two to the `power`, whatever that is: far ones make 0 or an infinity.
+template <typename T>
+{prefix} T ldexp_by_any(T a, int64_t power)
+{{
+    return ldexp(a, static_cast<int>(power < -5000 ? -5000 : power > 5000 ? 5000 : power));
+}}
+""",
     "round_decimals": """\
 // Python's `round(a, digits)`, `power` being 10 to the digits: what lies half way is told by the product's lost bits.
 template <typename T>
@@ -449,7 +484,7 @@ template <typename T>
 
 def takes_one_type(name: str) -> bool:
     """True where all arguments of the helper have the type of its result."""
-    return name not in ("to_uint64", "widened", "complex_pow", "lane_id")
+    return name not in ("to_uint64", "widened", "complex_pow", "lane_id", "exponent", "ldexp_by_any")
 
 
 def helper_text(name: str, prefix: str, own: Mapping[str, str]) -> str:

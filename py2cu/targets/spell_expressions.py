@@ -345,7 +345,10 @@ class ExpressionSpeller:
             if self.kernel.symbols and argument in FLOATS:
                 is_overloaded, name = True, f"{self.dialect.overloads}{row.spelling['double']}"
             as_it_is = is_overloaded and argument != "double"  # which has to be one, or another overload is called
-            args = [self.expr(arg).text if as_it_is else self.argument(arg, argument) for arg in expr.args]
+            args = [
+                self.expr(arg).text if as_it_is or (place and row.rule is Rule.SCALED) else self.argument(arg, argument)
+                for place, arg in enumerate(expr.args)
+            ]
             if expr.function == "builtins.abs" and expr.type == PY_INT:
                 c_type = self.expr(expr.args[0]).c_type
             c_type = c_type if c_type == "bool" else arithmetic_type(c_type)  # C's `abs` of a narrow number is an int

@@ -597,6 +597,13 @@ def function(w: Writer, type_: Type, depth: int) -> Value:
     return Value(f"{row.key}({', '.join(texts)})", type_)
 
 
+@makes(FLOATS)
+def scaled(w: Writer, type_: Type, depth: int) -> Value:
+    """An element times a power of two, which may be far off."""
+    number = value(w, w.pick([type_, *SOCIAL_INTS] if type_ is DEFAULT_FLOAT else [type_]), depth - 1)
+    return Value(f"math.ldexp({number.text}, {value(w, w.pick(WHOLE), depth - 1).text})", type_)
+
+
 @makes(of_kinds(Kind.FLOAT, Kind.COMPLEX))
 def analytic_function(w: Writer, type_: Type, depth: int) -> Value:
     """NumPy's or torch's, which take complex numbers too."""

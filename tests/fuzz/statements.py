@@ -213,6 +213,14 @@ def quotient_and_rest(w: Writer) -> None:
     _unpack(w, [a, a], f"divmod({a.text}, {divisor})")
 
 
+@statement_of()
+def parts_of_a_float(w: Writer) -> None:
+    number = assignable(w, w.pick([*FLOAT_DTYPES, Kind.FLOAT]))
+    if w.chance(2):
+        return _unpack(w, [number, number], f"math.modf({number.text})")
+    return _unpack(w, [number, Value("", Kind.INT, -1073, 1024)], f"math.frexp({number.text})")
+
+
 @statement_of(2)
 def tuple_local(w: Writer) -> None:
     """Kept whole, reversed where its items are of one type, and unpacked or indexed."""

@@ -123,6 +123,7 @@ MUTATIONS: Final = (
             "kept:launch_parameters",
         ),
         ("self.bounds.append(found.reach)\n", "pass\n", "tests/test_goldens.py"),
+        ("and self.ranges.of(expr.right).high >= I32.bits:", "and False:", "kept:shifts"),
         ("and [*assigned_names(body)].count(stmt.name) == 1", "and True", "kept:while_bounds"),
         ("reach = bound.reach if known.is_natural and", "reach = bound.reach if", "kept:while_bounds"),
         (
@@ -292,7 +293,17 @@ MUTATIONS: Final = (
             "return 0.0",
             "cpu:math_f32.exponentials cpu:math_f32.whole",
         ),
+        ("if error and math.isfinite(value) and", "if False and", "tests/unit/test_functions.py"),
         ("SLACK_ULPS: Final = 8 ", "SLACK_ULPS: Final = 2**20 ", "tests/unit/test_compare.py"),
+    ),
+    *_rule(
+        "a float's parts",
+        ("if I32.low <= found.low and found.high <= I32.high:", "if True:", "cpu:float_parts.scaled"),
+        ("copysign(a == trunc(a) ? T(0) : a - trunc(a), a)", "a - trunc(a)", "cpu:float_parts.parts"),
+        ("_wide(arg) if _is_rounded(arg.type) else arg for arg", "_wide(arg) for arg", "kept:float_parts"),
+        ("or (place and row.rule is Rule.SCALED)", "", "kept:float_parts"),
+        ("return Range(-1073, 1024, {(): 1073})", "return of_type(expr.type)", "kept:float_parts"),
+        ("_wide(arg) if _is_rounded", "_wide(arg) if not _is_rounded", "cpu:float_parts.halves"),
     ),
     *_rule(
         "multiply-add may be contracted",
@@ -519,6 +530,11 @@ MUTATIONS: Final = (
         ("reached = acting.get(access.span) or access.place.index", "reached = access.place.index", "kept:atomics"),
         ("return all(own[name] == self.mentions[name] for", "return all(True for", "kept:guards_of_barriers"),
         ("if any(map(self.waits, expressions(stmt))):", "if False:", "kept:warps"),
+        (
+            "return not function.is_own(array)",
+            "return True",
+            "tests/test_kernel_cases.py::test_translation_is_as_kept[guards_of_barriers]",
+        ),
         ("return bool(THREAD.left_out) and", "return False and", "cpu:guards_of_barriers"),
         ("unless_left_out(rebuilt) if self._leaves_out else rebuilt", "rebuilt", "cpu:guards_of_barriers"),
         ("if not past.isdisjoint(item.guards))", "if True)", "cpu:guards_of_barriers"),

@@ -17,16 +17,25 @@ from py2cu.runtime.stand_ins import members
 
 FLOATS = (0.0, -0.0, 0.5, -0.5, 1.5, 2.5, -3.25, 1e30, -1e30, 1e-30, math.inf, -math.inf, math.nan)
 INTEGERS = (0, 1, -1, 7, -13, 2**30)
-OF_INTEGERS = ("bitwise_", "invert")
+OF_INTEGERS = ("bitwise_", "invert", "left_shift", "right_shift")
+
+
+def tensor(value: float, dtype: str) -> torch.Tensor:
+    return torch.tensor(value, dtype=getattr(torch, dtype))
+
+
 LIBRARIES = {
-    "torch": (torch, lambda value, dtype: torch.tensor(value, dtype=getattr(torch, dtype))),
+    "torch": (torch, tensor),
+    "torch.nn.functional": (torch.nn.functional, tensor),
+    "torch.special": (torch.special, tensor),
     "numpy": (np, lambda value, dtype: getattr(np, dtype)(value)),
 }
 
 
 def functions() -> list[tuple[str, int]]:
     """Every function of torch and NumPy that kernels have, with a number of arguments."""
-    rows = [(name, row.arity[0]) for row in ROWS.values() if row.rule is not Rule.CAST for name in row.names]
+    rules = (Rule.CAST, Rule.SCALED)
+    rows = [(name, row.arity[0]) for row in ROWS.values() if row.rule not in rules for name in row.names]
     formulas = [(name, len(row.parameters)) for row in FORMULAS for name in row.names]
     return sorted({(n, count) for n, count in rows + formulas if n.rpartition(".")[0] in LIBRARIES and count < 3})
 
@@ -50,7 +59,39 @@ def test_stand_in_is_the_function(name, count):
         values = (0, 1, 7, 30)
     if function in ("pow", "power"):
         values = tuple(value for value in values if not math.isinf(value))  # NumPy's root of -inf is NaN, C's is inf
+    if function in ("elu", "leaky_relu"):
+        values = tuple(value for value in values if 0 <= value < math.inf)  # what torch takes for a slope
     for arguments in itertools.product(values, repeat=count):
         ours = stand_in(*map(element, arguments))
         theirs = real(*(make(value, dtype) for value in arguments))
         assert same(ours, theirs), f"{name}{arguments}: {ours}, the function itself says {theirs}"
+
+
+@pytest.mark.parametrize("value", FLOATS)
+@np.errstate(all="ignore")
+def test_parts_of_floats_are_those_of_numpy(value):
+    own, element, single = members("math"), element_class(F32)(value), np.float32(value)
+    for power in (0, 1, -1, 7, -140, 300, -(2**40), 2**40):
+        expected = np.ldexp(single, max(-5000, min(5000, power)))
+        assert same(own["ldexp"](element, power), expected)
+    for name in ("modf", "frexp"):
+        assert [float(part).hex() for part in own[name](element)] == [
+            float(part).hex() for part in getattr(np, name)(single)
+        ]
+
+
+def test_parts_in_doubt_may_be_any():
+    own, cls = members("math"), element_class(F32)
+    fraction, whole = own["modf"](cls.make(3.0, 1e-6))
+    mantissa, _ = own["frexp"](cls.make(4.0, 1e-6))
+    assert (fraction.error, whole.error, mantissa.error) == (2.0, 1.0, 2.0)
+    fraction, whole = own["modf"](cls.make(3.5, 1e-6))
+    mantissa, _ = own["frexp"](cls.make(3.5, 1e-6))
+    assert (fraction.error, whole.error, mantissa.error) == (1e-6, 0.0, 1e-6 / 4)
+
+
+def test_what_may_overflow_may_be_anything():
+    largest = float(np.finfo(np.float32).max)
+    single = element_class(F32)
+    assert members("math")["hypot"](single(largest), single(1)).error == math.inf
+    assert members("math")["hypot"](single(largest / 2), single(1)).error < largest
