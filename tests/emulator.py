@@ -26,9 +26,9 @@ using std::atan2; using std::atanh; using std::cbrt; using std::ceil; using std:
 using std::cosh; using std::erf; using std::erfc; using std::exp; using std::exp2; using std::expm1;
 using std::fabs; using std::floor; using std::fma; using std::fmod; using std::frexp; using std::hypot;
 using std::isfinite; using std::isinf; using std::isnan; using std::ldexp; using std::lgamma; using std::log;
-using std::log10; using std::log1p; using std::log2; using std::max; using std::min; using std::nextafter; using std::pow; using std::remainder;
-using std::rint; using std::signbit; using std::sin; using std::sinh; using std::sqrt; using std::tan;
-using std::tanh; using std::tgamma; using std::trunc;
+using std::log10; using std::log1p; using std::log2; using std::max; using std::min; using std::nextafter;
+using std::pow; using std::remainder; using std::rint; using std::signbit; using std::sin; using std::sinh;
+using std::sqrt; using std::tan; using std::tanh; using std::tgamma; using std::trunc;
 struct uint3 { unsigned x, y, z; };
 struct dim3 {
     unsigned x, y, z;

@@ -65,6 +65,7 @@ class Environment:
     stars: list[str] = field(default_factory=list)
     live: Mapping[str, object] = field(default_factory=dict)
     unread: frozenset[str] = frozenset()  # bound by statements that were left out: for messages alone
+    told: Mapping[str, str] = field(default_factory=dict)  # what calls of functions around tell, and which
     _values: dict[str, Number | str | Constants | None] = field(default_factory=dict)  # of the definitions asked for
 
     @property
@@ -99,8 +100,9 @@ class Environment:
     def inner(self, function: cst.FunctionDef) -> Environment:
         """The environment inside `function`: its parameters hide outer names, its statements bind more."""
         scope = Environment(
-            dict(self.imports), dict(self.definitions), dict(self.functions), list(self.stars), self.live, self.unread
-        )
+            dict(self.imports), dict(self.definitions), dict(self.functions), list(self.stars), self.live, self.unread,
+            {**self.told, **{each.name.value: function.name.value for each in all_parameters(function)}},
+        )  # fmt: skip
         for parameter in all_parameters(function):
             scope._forget(parameter.name.value)
         scope.read(function.body.body)

@@ -80,6 +80,12 @@ class _PrintReader:
             case cst.FormattedString(parts=parts):
                 for part in parts:
                     self.part(part, node)
+            case (
+                cst.BinaryOperation(left=cst.SimpleString(), operator=cst.Modulo())
+                | cst.Call(func=cst.Attribute(value=cst.SimpleString(), attr=cst.Name(value="format")))
+            ):
+                what = "a kernel formats what it prints in f-strings alone"
+                self.expressions.scope.error("P103", what, node, '`print(f"{i}: {x[i]:.3f}")`')
             case _:
                 self.value(node, "", node)
 

@@ -127,6 +127,10 @@ class Scope:
 
     def unknown_name(self, node: cst.Name) -> None:
         """Report a name that nothing defines, with the nearest one that something does."""
+        if (function := self.environment.told.get(node.value)) is not None:
+            what = f"`{node.value}` is what `{function}` is called with, which its text does not tell"
+            self.error("P202", what, node, "make it a parameter; under the decorator, its value is known")
+            return
         known = [*self.values, *self.arrays, *self.launch, *self.environment.names, *_PYTHON]
         hint = did_you_mean(node.value, known, "assign to it first, import it, or make it a parameter")
         if node.value in self.dims:
