@@ -99,16 +99,20 @@ def refusal(python: str) -> str:
 def in_c(expression: str, types: str | Sequence[str]) -> str:
     """What becomes of an expression of `a`, `b` and `c`, parameters of these types; the code where it is refused."""
     each = [types] * len(ARGUMENTS) if isinstance(types, str) else types
-    given = ", ".join(f"{name}: {PARAMETERS[type_]}" for name, type_ in zip(ARGUMENTS, each, strict=False))
-    result = "Complex128" if "complex64" in each else "Float64"
-    head = f'@kernel\ndef f(i: Index["n"], {given}, x: Float32[Tensor, "h w"], out: {result}[Tensor, "n"]):\n'
     try:
-        text = device_text(f"{head}    result = {expression}\n    out[i] = result\n")
+        text = device_text(f"{head(each)}    result = {expression}\n    out[i] = result\n")
     except TranslationError as refused:
         return refused.diagnostics[0].code
     found = re.search(r"^ *[\w<>]+ result = (.*);$", text, re.MULTILINE)
     assert found is not None, text
     return code(found[1])
+
+
+def head(types: Sequence[str]) -> str:
+    """The first lines of a kernel with parameters `a`, `b` and `c` of these types."""
+    given = ", ".join(f"{name}: {PARAMETERS[type_]}" for name, type_ in zip(ARGUMENTS, types, strict=False))
+    result = "Complex128" if "complex64" in types else "Float64"
+    return f'@kernel\ndef f(i: Index["n"], {given}, x: Float32[Tensor, "h w"], out: {result}[Tensor, "n"]):\n'
 
 
 # --- tables ---
@@ -208,7 +212,7 @@ def builtins() -> str:
     """Every function but the casts: its names, and what it becomes."""
     columns = ("float32", "float", "int32", "int", "complex64")
     rows = [
-        [codes(map(spelled, row.names)), *(in_c(called(row), type_) for type_ in columns)]
+        [codes(map(spelled, row.names)), *(in_c(called(row), arguments(row, type_)) for type_ in columns)]
         for row in ROWS.values()
         if row.rule is not Rule.CAST and not row.is_part
     ]
@@ -219,6 +223,11 @@ def called(row: Builtin) -> str:
     """A call with as few arguments as it takes."""
     name = next(name for name in row.names if not name.startswith("complex."))  # methods are called as functions
     return f"{spelled(name)}({', '.join(ARGUMENTS[: row.arity[0]])})"
+
+
+def arguments(row: Builtin, type_: str) -> Sequence[str]:
+    """The types of what it is called with, `type_` wherever any number may stand."""
+    return [type_, "int"] if row.rule is Rule.SCALED else [type_] * len(ARGUMENTS)
 
 
 def spelled(qualified: str) -> str:
@@ -232,6 +241,20 @@ def formula_rows() -> str:
         for row in formulas.ROWS
     ]
     return table(["Python", "means"], rows)
+
+
+def split_rows() -> str:
+    """Every function that makes two numbers, and what each of them becomes."""
+
+    def row_of(row: formulas.Split, name: str) -> list[str]:
+        text = f"{row.made} = {spelled(name)}({', '.join(row.parameters)})"
+        first, second = row.made.split(", ")
+        cuda = device_text(f"{head(['float32', 'float32'])}    {text}\n    out[i] = {first} + {second}\n")
+        found = (re.search(rf"\b{each}_? = (.*);$", cuda, re.MULTILINE) for each in (first, second))
+        return [code(text), *(code(each[1]) for each in found if each is not None)]
+
+    rows = [row_of(row, name) for row in formulas.SPLITS for name in row.names]
+    return table(["Python", "the first, of float32", "the second"], rows)
 
 
 def constants() -> str:
@@ -316,6 +339,7 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "casts": casts,
     "builtins": builtins,
     "formulas": formula_rows,
+    "splits": split_rows,
     "constants": constants,
     "refused_functions": refused_functions,
     "refused_syntax": refused_syntax,

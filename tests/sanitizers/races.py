@@ -8,10 +8,7 @@ of its own, since some of them end it and others never end.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import os
-import subprocess
-import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
@@ -23,10 +20,12 @@ import torch
 
 from py2cu import Kernel, TranslationError
 from py2cu.diagnostics import Severity
+from py2cu.runtime.build import library
+from py2cu.translation import TargetName
 from tests.sanitizers import TOOLS, Outcome, page, save, watch
 from tests.test_races import CASES, PRELUDE, sections
 
-PATIENCE: Final = 60  # seconds, of which a kernel takes one
+PATIENCE: Final = 30  # seconds, of which a kernel takes one
 OWN: Final = ("-m", "tests.sanitizers.races", "--launch")
 
 
@@ -54,10 +53,10 @@ def launch(path: Path, which: str, folder: Path, device: str) -> None:
         torch.cuda.synchronize()
 
 
-def refusal(path: Path, folder: Path) -> str:
-    """The code by which the translator refuses the wrong kernel; empty where it takes it."""
+def build(path: Path, which: str, folder: Path) -> str:
+    """Build a kernel, so that the tools find it built; the code by which the translator refuses it, or nothing."""
     try:
-        kernel_of(path, "wrong", folder).cuda_source  # noqa: B018
+        library(kernel_of(path, which, folder).translation.artifacts(TargetName.CUDA))
     except TranslationError as error:
         return next(found.code for found in error.diagnostics if found.severity is Severity.ERROR)
     return ""
@@ -68,10 +67,11 @@ def refusal(path: Path, folder: Path) -> str:
 
 def table(jobs: int) -> Iterator[str]:
     with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(jobs) as pool:
-        codes = dict(zip(CASES, pool.map(lambda path: refusal(path, Path(name)), CASES), strict=True))
+        folder = Path(name)
+        rights = [pool.submit(build, path, "right", folder) for path in CASES]
+        codes = dict(zip(CASES, pool.map(lambda path: build(path, "wrong", folder), CASES), strict=True))
         taken = [path.stem for path, code in codes.items() if not code]
-        list(pool.map(build, (["right", path.stem] for path in CASES)))
-        list(pool.map(build, (["wrong", stem] for stem in taken)))
+        assert not any(each.result() for each in rights), "a right kernel is refused"
         wrong = {
             (stem, tool): pool.submit(watch, tool, (*OWN, "wrong", stem), PATIENCE) for stem in taken for tool in TOOLS
         }
@@ -92,12 +92,6 @@ def table(jobs: int) -> Iterator[str]:
         yield f"| **found of {len(CASES)}** | {len(CASES)} | {counts['refused']} | {totals} |"
         silent = ", ".join(f"{tool}: {found.result()}" for tool, found in right.items())
         yield f"\nBy one of the four tools at least: {counts['any']}. Of all {len(CASES)} right twins: {silent}."
-
-
-def build(launched: list[str]) -> None:
-    """Launch one under no tool, so that the tools find it built; a wrong one may end or hang its process."""
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        subprocess.run([sys.executable, *OWN, *launched], capture_output=True, timeout=PATIENCE)
 
 
 def main() -> None:
