@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final, Self
 from py2cu.dtypes import BOOL, DType
 from py2cu.runtime.journal import THREAD
 from py2cu.runtime.meeting import COMPARISONS, ElementRangeError, Method, Number, Partners, both_ways, compares
-from py2cu.runtime.python_integers import LONG_BITS, LONG_LOW, SYMBOLS, division_by_zero, shift_noted
+from py2cu.runtime.python_integers import BEYOND, LONG_BITS, LONG_HIGH, LONG_LOW, SYMBOLS, division_by_zero, shift_noted
 
 
 class IntElement:
@@ -34,6 +34,8 @@ class IntElement:
         return cls.cast(value)  # type: ignore[no-any-return]
 
     def __index__(self) -> int:
+        if self.value > LONG_HIGH:  # a uint64, where Python's integer is wanted
+            THREAD.note(BEYOND, f"{self!r}", is_open=True)
         return self.value
 
     __int__ = __trunc__ = __floor__ = __ceil__ = __index__
@@ -142,7 +144,7 @@ def define_int(dtype: DType, name: str) -> type[IntElement]:
 
     def cast(value: Any) -> Any:
         if not isinstance(value, float):
-            return make(int(value))
+            return make(value.value if isinstance(value, IntElement) else int(value))
         whole, is_specified = truncate(value)
         error = getattr(value, "error", 0.0)
         if not is_specified or (error and truncate(float(value) - error) != truncate(float(value) + error)):

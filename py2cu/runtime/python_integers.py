@@ -16,6 +16,7 @@ from py2cu.runtime.journal import THREAD
 LONG_LOW: Final = -(1 << 63)
 LONG_HIGH: Final = (1 << 63) - 1
 LONG_BITS: Final = 64
+BEYOND: Final = "a Python integer leaves 64 bits"
 
 SYMBOLS: Final = {
     "add": "+", "sub": "-", "mul": "*", "floordiv": "//", "mod": "%", "pow": "**", "lshift": "<<", "rshift": ">>",
@@ -55,7 +56,7 @@ def _within(value: int, *operation: object) -> Integer:
     """`value` as an `Integer`, noted where 64 bits do not hold it."""
     if not LONG_LOW <= value <= LONG_HIGH:
         spelled = " ".join(map(str, operation))
-        THREAD.note("a Python integer leaves 64 bits", f"{spelled} is {value}", is_open=True)
+        THREAD.note(BEYOND, f"{spelled} is {value}", is_open=True)
     return Integer(value)
 
 

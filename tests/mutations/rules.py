@@ -561,6 +561,7 @@ MUTATIONS: Final = (
     ),
     *_rule(
         "Python integers that may leave 64 bits are looked at",
+        ("if self.value > LONG_HIGH:", "if False:", "tests/unit/test_findings.py"),
         (
             "return int if max(reached, default=0) <= SMALL else Integer",
             "return int",

@@ -1,14 +1,18 @@
 """What Python allows or raises and the compiled kernel does not promise is reported: thread, line and value."""
 
+import contextlib
 import math
+import operator
 
 import numpy as np
 import pytest
 import torch
 
-from py2cu.dtypes import Kind
+from py2cu.dtypes import F32, I32, U64, Kind
 from py2cu.ir.extents import Role
 from py2cu.runtime.check import check_kernel
+from py2cu.runtime.elements import element_class
+from py2cu.runtime.functions import MATH
 from py2cu.runtime.journal import THREAD
 from py2cu.runtime.python_integers import LONG_HIGH, Integer
 from py2cu.runtime.simulate import SimulationError, simulate
@@ -144,6 +148,20 @@ def test_a_python_integer_that_leaves_64_bits():
     assert only_finding(square, f"a Python integer leaves 64 bits: {big} * 2 is {2 * big}", k=1 << 31, x=(0, 0))
     assert only_finding(power, f"a Python integer leaves 64 bits: 3 ** 41 is {3**41}", x=(0, 0)).is_open
     assert only_finding(sum_of_literals, f"a Python integer leaves 64 bits: {big} * 2 is {2 * big}", x=(0, 0))
+
+
+@pytest.mark.parametrize("use", [int, range, operator.index, lambda v: math.gcd(v, 3), lambda v: MATH["ldexp"](1.0, v)])
+def test_a_uint64_that_no_python_integer_of_a_kernel_holds(use):
+    cls = element_class(U64)
+    THREAD.start()
+    use(cls(7))
+    assert element_class(F32).cast(cls(2**63)) == 2.0**63
+    assert element_class(I32).cast(cls(2**64 - 1)) == -1
+    assert not THREAD.findings
+    with contextlib.suppress(OverflowError):  # of a float, by `ldexp`
+        use(cls(2**63))
+    assert THREAD.findings[0].message == f"a Python integer leaves 64 bits: uint64({2**63})"
+    assert THREAD.findings[0].is_open
 
 
 @pytest.mark.parametrize("operation", [lambda v: v + 1, lambda v: 1 + v, lambda v: -(-v - 2), lambda v: v << 1])
