@@ -32,7 +32,6 @@ from py2cu.passes.check_barriers import check_barriers
 from py2cu.passes.check_dims import check_dims
 from py2cu.passes.check_order import check_order
 from py2cu.passes.check_rows import check_rows
-from py2cu.passes.check_shared import check_shared
 from py2cu.passes.choose_widths import choose_widths
 from py2cu.passes.divide_integers import divide_integers
 from py2cu.passes.evaluate_once import evaluate_once
@@ -83,7 +82,6 @@ NAMES: Final[tuple[Pass, ...]] = (
 )
 TYPES: Final[tuple[Pass, ...]] = (infer_types,)
 EFFECTS: Final[tuple[Pass, ...]] = (
-    everywhere(check_shared),
     check_rows,
     check_barriers,
     add_guards,

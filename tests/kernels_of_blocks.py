@@ -1,9 +1,10 @@
 """Kernels whose threads work together, free of races: `test_cpu_blocks.py` says what each computes."""
 
+import cmath
 import math
 
 import numpy as np
-from jaxtyping import Float32, Float64, Int32
+from jaxtyping import Complex128, Float32, Float64, Int32
 from torch import Tensor
 
 from py2cu import (
@@ -388,3 +389,17 @@ def overwritten(x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):
     view[threadIdx.x] = x[i]
     view[threadIdx.x], before = 1.0, s[threadIdx.x]
     out[i] = before
+
+
+@kernel(block=32)
+def spectrum(i: Index["n"], x: Complex128[Tensor, "n"], out: Complex128[Tensor, "n"]):
+    """The discrete Fourier transform of each block, whose last one ends in zeros."""
+    values, turns = shared(32, np.complex128), shared(blockDim.x, np.complex64)
+    t = threadIdx.x
+    values[t] = x[i]
+    turns[t] = cmath.exp(-2j * math.pi * (t / 32))
+    syncthreads()
+    total = 0j
+    for k in range(32):
+        total += values[k] * turns[k * t % 32]
+    out[i] = total

@@ -177,3 +177,10 @@ def test_a_tuple_is_kept_while_threads_wait():
 def test_what_a_view_overwrites_is_read_before():
     x = torch.randn(50)
     assert torch.equal(kernels.overwritten(x), x)
+
+
+@pytest.mark.parametrize("n", [32, 50])
+def test_complex_numbers_are_shared(n):
+    x = torch.randn(n, dtype=torch.complex128)
+    whole = torch.cat([x, x.new_zeros(-n % 32)]).view(-1, 32)
+    torch.testing.assert_close(kernels.spectrum(x), torch.fft.fft(whole).view(-1)[:n], rtol=1e-5, atol=1e-4)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from py2cu.diagnostics import Elsewhere
-from py2cu.dtypes import DType, TypeVariable
+from py2cu.dtypes import DType, Kind, TypeVariable
 from py2cu.ir.extents import (
     BlockParameter,
     Constant,
@@ -104,7 +104,14 @@ class Buffer:
     @property
     def is_extern(self) -> bool:
         """True where C declares it as what the launch gives; instances of a template cannot, their types differ."""
-        return self.is_dynamic and not self.base and self.type.dtype.variable is None
+        return self.is_dynamic and not self.base and self.type.dtype.variable is None and not self.is_constructed
+
+    @property
+    def is_constructed(self) -> bool:
+        """True for elements that C++ may have to construct: in shared memory, where it cannot, they are bytes."""
+        dtype = self.type.dtype
+        admitted = (dtype,) if dtype.variable is None else dtype.variable.admits
+        return self.space is Space.SHARED and any(row.kind is Kind.COMPLEX for row in admitted)
 
     @property
     def is_flat(self) -> bool:

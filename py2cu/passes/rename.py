@@ -12,7 +12,7 @@ from typing import Final
 
 from py2cu.builtins import ROWS
 from py2cu.diagnostics import Reporter
-from py2cu.ir.kernel import Kernel
+from py2cu.ir.kernel import Kernel, Space
 from py2cu.ir.nodes import Call
 from py2cu.ir.visit import all_expressions
 
@@ -57,6 +57,7 @@ def rename(kernel: Kernel, reporter: Reporter) -> Kernel:
     names += [*kernel.dims, *(name for name, _ in kernel.locals)]
     taken = set(names)
     called = _called_functions(kernel) | {variable.symbol for variable in kernel.variables}
+    called |= {f"{buffer.name}_bytes" for buffer in kernel.buffers if buffer.space is Space.SHARED}
     renamed: dict[str, str] = {}
     for name in dict.fromkeys(names):
         spelled = f"{name}_" if name in called else spell_identifier(name)

@@ -15,7 +15,7 @@ from py2cu.builtins.atomics import atomic_function
 from py2cu.dtypes import C128, DType, Kind
 from py2cu.ir.complex_numbers import is_made
 from py2cu.ir.extents import Binary, Constant, Name
-from py2cu.ir.kernel import Kernel, Space
+from py2cu.ir.kernel import Buffer, Kernel, Space
 from py2cu.ir.nodes import (
     ArrayName,
     Atomic,
@@ -193,13 +193,17 @@ class ExpressionSpeller:
         if type_ == PY_INT:
             fits = all(-(2**31) <= value < 2**31 for value in buffer.values)
             type_ = replace(PY_INT, width=Width.INT if fits else Width.LONG)
-        extents = "".join(f"[{self.expr(extent).text}]" for extent in buffer.type.dims)
+        extents = self.extents(buffer)
         text = f"{self.type_text(type_)} {self.name(name)}{extents}"
         if buffer.space is not Space.CONSTANT:
             return text
         values = [self.constant(Constant(value, buffer.span, type_)).text for value in buffer.values]
         shape = [int(extent.value) for extent in buffer.type.dims if isinstance(extent, Constant)]
         return f"{text} = {array_literal(values, shape)}"
+
+    def extents(self, buffer: Buffer) -> str:
+        """`[4][4]`."""
+        return "".join(f"[{self.expr(extent).text}]" for extent in buffer.type.dims)
 
     def struct_text(self, value: Expr) -> str:
         """The type of a tuple that is in one struct: a row, or what a function returns."""

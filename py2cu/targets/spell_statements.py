@@ -160,6 +160,10 @@ class Speller(ExpressionSpeller):
         elif buffer.is_dynamic:
             yield f"extern __shared__ __align__(16) unsigned char {self.name(name)}_bytes[]"
             yield f"{element}* {self.name(name)} = reinterpret_cast<{element}*>({self.name(name)}_bytes)"
+        elif buffer.is_constructed:
+            extents = self.extents(buffer)
+            yield f"__shared__ __align__(16) unsigned char {self.name(name)}_bytes[sizeof({element}{extents})]"
+            yield f"auto& {self.name(name)} = reinterpret_cast<{element}(&){extents}>({self.name(name)}_bytes)"
         elif buffer.space is Space.SHARED:
             yield f"__shared__ {self.buffer(name)}"
         else:

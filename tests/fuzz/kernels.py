@@ -11,7 +11,6 @@ from typing import Any, Final
 from hypothesis import strategies
 
 import tests.fuzz.functions  # noqa: F401 - the production that calls them
-from py2cu.dtypes import Kind
 from tests.fuzz.expressions import CONSTANTS, TABLES, convertible, value
 from tests.fuzz.statements import body
 from tests.fuzz.writer import AXES, DTYPES, SYMBOLS, TILES, Value, Writer
@@ -58,7 +57,7 @@ def kernels(draw: Callable[[Any], Any]) -> str:
 
 def exchange(w: Writer) -> None:
     """Every thread of a block tells another one a number. Those past the end, who come too, read zeros before."""
-    dtype, name = w.pick([dtype for dtype in DTYPES if dtype.kind is not Kind.COMPLEX]), w.fresh("shared")
+    dtype, name = w.pick(DTYPES), w.fresh("shared")
     sizes = [(f"threadIdx.{axis}", size) for axis, size in zip("xyz", BLOCKS[w.rank], strict=False)][::-1]
     w.add(f"{name} = shared({tuple(size for _, size in sizes)}, {dtype.name!r})")
     w.add(f"{name}[{', '.join(at for at, _ in sizes)}] = {convertible(w, dtype, 3).text}")

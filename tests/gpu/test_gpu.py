@@ -13,6 +13,7 @@ if not torch.cuda.is_available():
     pytest.skip("no GPU here", allow_module_level=True)
 
 from py2cu import Kernel  # noqa: E402
+from tests import kernels_of_blocks  # noqa: E402
 
 pytestmark = pytest.mark.gpu
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
@@ -77,6 +78,15 @@ def test_kernels_of_the_examples_match_python(modules, name):
             report = kernel.check()
             assert report.device == "cuda"
             assert report.ok, str(report)
+
+
+@pytest.mark.parametrize("n", [32, 50, 10_000])
+def test_complex_numbers_are_shared(n):
+    x = torch.randn(n, dtype=torch.complex128, device=CUDA)
+    whole = torch.cat([x, x.new_zeros(-n % 32)]).view(-1, 32)
+    expected = torch.fft.fft(whole).view(-1)[:n]
+    torch.testing.assert_close(kernels_of_blocks.spectrum(x), expected, rtol=1e-5, atol=1e-4)
+    assert kernels_of_blocks.spectrum.check().ok
 
 
 @pytest.mark.parametrize("n", [0, 1, 255, 256, 257, 1_000_003])
