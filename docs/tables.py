@@ -18,7 +18,7 @@ from py2cu.diagnostics import TranslationError, render
 from py2cu.dtypes import ALIASES, DTYPES, GENERIC, promote, promote_weak
 from py2cu.pipeline import translate_file
 from py2cu.source import SourceFile
-from py2cu.targets.helpers import HELPERS
+from py2cu.targets import cuda_helpers, helpers
 from py2cu.translation import TargetName, Translation
 
 IMPORTS: Final = """\
@@ -34,6 +34,7 @@ from py2cu import Constexpr, Index, atomic, blockDim, blockIdx, device, gridDim,
 from py2cu import syncthreads, threadIdx
 
 """
+HELPERS: Final = helpers.HELPERS | cuda_helpers.HELPERS
 PART: Final = re.compile(r"<!-- generated: (\w+) -->\n.*?<!-- end -->\n", re.DOTALL)
 BLOCK: Final = re.compile(r"^```python\n(.*?)^```\n", re.DOTALL | re.MULTILINE)
 PARAMETERS: Final = {
@@ -266,7 +267,7 @@ def refused_functions() -> str:
     return table(["Python", "instead"], rows)
 
 
-def helpers() -> str:
+def helper_rows() -> str:
     def comment(text: str) -> str:
         return re.match(r"// (.*)", text)[1]  # type: ignore[index]
 
@@ -343,7 +344,7 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "constants": constants,
     "refused_functions": refused_functions,
     "refused_syntax": refused_syntax,
-    "helpers": helpers,
+    "helpers": helper_rows,
     "notes": notes,
     "codes": code_rows,
 }

@@ -20,7 +20,7 @@ from jinja2.bccache import Bucket
 from py2cu.builtins import ROWS
 from py2cu.folders import location
 from py2cu.ir.kernel import Family
-from py2cu.targets import binding, cpu, cpu_helpers, cuda
+from py2cu.targets import binding, cpu, cpu_helpers, cuda, cuda_helpers
 from py2cu.targets.arguments import wrapped
 from py2cu.targets.helpers import helper_text
 from py2cu.targets.overloads import with_own_overloads
@@ -110,7 +110,7 @@ def _render_cuda(name: str, source: str, families: tuple[Family, ...]) -> Artifa
     groups = tuple(group(family, cuda.view, cuda.DIALECT) for family in families)
     views = tuple(chain.from_iterable(groups))
     common: dict[str, object] = {"name": name, "source": source, "kernels": views, "header": f"{name}.h"}
-    shared = _shared(views, "__device__ inline", "__constant__ const", {})
+    shared = _shared(views, "__device__ inline", "__constant__ const", cuda_helpers.HELPERS)
     return Artifacts(
         name,
         TargetName.CUDA,
