@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from py2cu.builtins import ROWS, Rule
+from py2cu.builtins import ROWS, Builtin, Rule
 from py2cu.dtypes import BOOL, DEFAULT_FLOAT, F32, I32, U32, DType, Kind
 from py2cu.ir.complex_numbers import CONJUGATE, REAL, is_literal, is_made, literal
 from py2cu.ir.extents import Constant
@@ -42,65 +42,75 @@ class CallTyper(Meeting):
                 return changed(expr, args=(value,), type=value.type)
             case Rule.PART:
                 return self.part(expr, args[0])
-            case Rule.FLOAT:
-                type_ = self.float_type(args)
-                if expr.function == "math.nextafter" and isinstance(type_, ElementType) and type_.dtype.is_half:
-                    hint = "widen it first: `np.float32(…)`"
-                    self.error("P307", f"`nextafter` steps in float32 or float64, not in {type_}", expr.span, hint)
-                return changed(expr, args=tuple(self.convert(arg, type_) for arg in args), type=type_)
-            case Rule.SCALED:
-                type_ = self.float_type(args[:1])
-                power = self.integer(args[1], f"the power of `{expr.function}`")
-                return changed(expr, args=(self.convert(args[0], type_), power), type=type_)
-            case Rule.INTEGRAL if row.helper:
-                return changed(expr, args=(self.convert(args[0], self.float_type(args)),), type=PY_INT)
-            case Rule.INTEGRAL if len(args) == 2:
-                return self.rounded(expr, args[0], args[1])
+            case Rule.FLOAT | Rule.SCALED | Rule.PREDICATE:
+                return self.of_floats(expr, row, args)
             case Rule.INTEGRAL | Rule.ROUNDED:
-                if row.rule is Rule.ROUNDED and kind_of(scalar(args[0])) is not Kind.FLOAT:
-                    return args[0]
-                if row.rule is Rule.ROUNDED:
-                    return changed(expr, args=tuple(args), type=args[0].type)
-                if kind_of(scalar(args[0])) is not Kind.FLOAT:
-                    return self.convert(args[0], PY_INT)
-                return changed(expr, args=tuple(args), type=PY_INT)
+                return self.to_whole(expr, row, args)
             case Rule.WHOLE:
                 whole = tuple(self.integer(arg, f"an argument of `{expr.function}`") for arg in args)
                 return changed(expr, args=whole, type=PY_INT)
-            case Rule.PREDICATE:
-                return changed(expr, args=(self.convert(args[0], self.float_type(args)),), type=PY_BOOL)
-            case Rule.SAME if is_complex(args[0].type):
-                type_ = scalar(args[0])
-                return changed(expr, args=(args[0],), type=type_ if expr.function == CONJUGATE else part_of(type_))
-            case Rule.SAME if expr.function == CONJUGATE:
-                return self.counted(args[0])
             case Rule.SAME:
-                counted = [self.counted(arg) for arg in args]
-                self.check_paths("call", *counted)
-                met = self.meet_all(counted)
-                return changed(expr, args=tuple(met), type=met[0].type)
-            case Rule.SHUFFLE:
-                mask, value, *lanes = args
-                value = self.counted(value)
-                at = (self.integer(lane, f"a lane of `{expr.function}`") for lane in lanes)
-                return changed(expr, args=(self.mask(mask), value, *at), type=value.type)
-            case Rule.MATCH:
-                if isinstance(args[1].type, ElementType) and args[1].type.dtype.is_half:
-                    hint = "widen it first: `np.float32(…)`"
-                    self.error("P307", f"CUDA matches no {args[1].type}", args[1].span, hint)
-                return changed(expr, args=(self.mask(args[0]), self.counted(args[1])), type=PY_INT)
-            case Rule.REDUCE:
-                return self.reduction(expr, self.mask(args[0]), args[1])
-            case Rule.VOTE:
-                said = tuple(self.convert(arg, PY_BOOL) for arg in args[-1:])
-                type_ = PY_BOOL if row.result == "bool" else PY_INT
-                return changed(expr, args=(*map(self.mask, args[:-1]), *said), type=type_)
+                return self.same(expr, args)
+            case Rule.SHUFFLE | Rule.MATCH | Rule.REDUCE | Rule.VOTE:
+                return self.of_lanes(expr, row, args)
             case Rule.CAST if row.result == "complex":
                 return self.complex(expr, args)
             case Rule.CAST:
                 return self.cast(args[0], row.result, expr.span)
             case _:
                 assert_never(row.rule)
+
+    def of_floats(self, expr: Call, row: Builtin, args: Sequence[Expr]) -> Expr:
+        """A function of floats, which have one type; a power to scale by is none of them."""
+        floats, rest = (args[:1], args[1:]) if row.rule is Rule.SCALED else (args, ())
+        type_ = self.float_type(floats)
+        if expr.function == "math.nextafter" and isinstance(type_, ElementType) and type_.dtype.is_half:
+            hint = "widen it first: `np.float32(…)`"
+            self.error("P307", f"`nextafter` steps in float32 or float64, not in {type_}", expr.span, hint)
+        powers = (self.integer(power, f"the power of `{expr.function}`") for power in rest)
+        made = (*(self.convert(arg, type_) for arg in floats), *powers)
+        return changed(expr, args=made, type=PY_BOOL if row.rule is Rule.PREDICATE else type_)
+
+    def to_whole(self, expr: Call, row: Builtin, args: Sequence[Expr]) -> Expr:
+        """`math.floor` and its like make a Python integer, NumPy's and torch's keep the type."""
+        is_float = kind_of(scalar(args[0])) is Kind.FLOAT
+        if row.helper:
+            return changed(expr, args=(self.convert(args[0], self.float_type(args)),), type=PY_INT)
+        if len(args) == 2:
+            return self.rounded(expr, args[0], args[1])
+        if row.rule is Rule.ROUNDED:
+            return changed(expr, args=tuple(args), type=args[0].type) if is_float else args[0]
+        return changed(expr, args=tuple(args), type=PY_INT) if is_float else self.convert(args[0], PY_INT)
+
+    def same(self, expr: Call, args: Sequence[Expr]) -> Expr:
+        """A function of numbers in their common type."""
+        if is_complex(args[0].type):
+            type_ = scalar(args[0])
+            return changed(expr, args=(args[0],), type=type_ if expr.function == CONJUGATE else part_of(type_))
+        if expr.function == CONJUGATE:
+            return self.counted(args[0])
+        counted = [self.counted(arg) for arg in args]
+        self.check_paths("call", *counted)
+        met = self.meet_all(counted)
+        return changed(expr, args=tuple(met), type=met[0].type)
+
+    def of_lanes(self, expr: Call, row: Builtin, args: Sequence[Expr]) -> Expr:
+        """What the lanes of a warp, or the threads of a block, tell each other."""
+        if row.rule is Rule.VOTE:
+            said = tuple(self.convert(arg, PY_BOOL) for arg in args[-1:])
+            type_ = PY_BOOL if row.result == "bool" else PY_INT
+            return changed(expr, args=(*map(self.mask, args[:-1]), *said), type=type_)
+        mask, value, *lanes = args
+        if row.rule is Rule.REDUCE:
+            return self.reduction(expr, self.mask(mask), value)
+        value = self.counted(value)
+        if row.rule is Rule.SHUFFLE:
+            at = (self.integer(lane, f"a lane of `{expr.function}`") for lane in lanes)
+            return changed(expr, args=(self.mask(mask), value, *at), type=value.type)
+        if isinstance(value.type, ElementType) and value.type.dtype.is_half:
+            hint = "widen it first: `np.float32(…)`"
+            self.error("P307", f"CUDA matches no {value.type}", value.span, hint)
+        return changed(expr, args=(self.mask(mask), value), type=PY_INT)
 
     def mask(self, value: Expr) -> Expr:
         """The lanes that take part, a bit for each."""
