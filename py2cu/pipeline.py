@@ -226,11 +226,24 @@ def _finish(families: tuple[Family, ...], reporter: Reporter) -> tuple[Family, .
                 verify(each)
             members.append(kernel)
         done.append(tuple(members))
-    return _with_unique_structs(_with_unique_tables(_with_unique_names(tuple(done))))
+    kernels = [kernel for family in done for kernel in family]
+    helpers = {name for kernel in kernels for each in (kernel, *kernel.functions) for name in each.helpers}
+    named = _with_unique_names(tuple(done), helpers)
+    return _with_unique_structs(_with_unique_tables(named, helpers))
 
 
-def _with_unique_names(families: tuple[Family, ...]) -> tuple[Family, ...]:
-    """Kernels of one file get C++ names of their own, also where two Python names come out alike."""
+def _with_unique_names(families: tuple[Family, ...], helpers: set[str]) -> tuple[Family, ...]:
+    """Kernels of one file get C++ names of their own, also where two Python names come out alike; functions that are
+    called like a helper which the file needs get another one.
+    """
+    functions = {function.symbol for family in families for kernel in family for function in kernel.functions}
+
+    def apart(function: Kernel) -> Kernel:
+        symbol = function.symbol
+        while symbol in helpers or (symbol != function.symbol and symbol in functions):
+            symbol += "_"
+        return changed(function, symbol=symbol)
+
     taken: set[str] = set()
     done = []
     for family in families:
@@ -238,13 +251,15 @@ def _with_unique_names(families: tuple[Family, ...]) -> tuple[Family, ...]:
         while name in taken:
             name += "_"
         taken.add(name)
-        done.append(tuple(changed(kernel, symbol=name) for kernel in family))
+        done.append(
+            tuple(changed(kernel, symbol=name, functions=tuple(map(apart, kernel.functions))) for kernel in family)
+        )
     return tuple(done)
 
 
-def _with_unique_tables(families: tuple[Family, ...]) -> tuple[Family, ...]:
+def _with_unique_tables(families: tuple[Family, ...], helpers: set[str]) -> tuple[Family, ...]:
     """Tables that have the same name, but differ, get names of their own; so do shared arrays that the launch sizes."""
-    taken: dict[str, Buffer | str] = {}
+    taken: dict[str, Buffer | str] = dict.fromkeys(helpers, "")
 
     def with_own_names(kernel: Kernel) -> Kernel:
         renamed = dict(kernel.renamed)

@@ -44,14 +44,11 @@ _VARIABLES: Final = (
 )
 # Types of CUDA's headers, which variables may hide and functions may not be called after.
 _TYPES: Final = "half half2 nv_bfloat16 nv_bfloat162 uchar ushort uint ulong"
-# Helpers that are called like functions which users write, too: a function or a table of theirs gets another name.
-_HELPERS: Final = """
-    Warp activemask all_sync any_sync ballot_sync ceil_div exponent factorial fraction gcd isqrt lane_id lcm
-    ldexp_by_any mantissa match_any_sync nan_max nan_min reduce_add_sync reduce_and_sync reduce_max_sync
-    reduce_min_sync reduce_or_sync reduce_xor_sync round_decimals shfl_down_sync shfl_sync shfl_up_sync shfl_xor_sync
-    sign sign_or_nan wrapping_shift
+# What texts call what threads do together: functions of the user's get another name.
+_TOGETHER: Final = """
+    Warp activemask all_sync any_sync ballot_sync lane_id match_any_sync reduce_add_sync reduce_and_sync reduce_max_sync
+    reduce_min_sync reduce_or_sync reduce_xor_sync shfl_down_sync shfl_sync shfl_up_sync shfl_xor_sync
 """
-HELPERS: Final = frozenset(_HELPERS.split())
 RESERVED: Final = frozenset(f"{_KEYWORDS} {_TAKEN} {_VARIABLES}".split())
 
 
@@ -65,7 +62,6 @@ def rename(kernel: Kernel, reporter: Reporter) -> Kernel:
     names += [*kernel.dims, *(name for name, _ in kernel.locals)]
     taken = set(names)
     called = _called_functions(kernel) | {variable.symbol for variable in kernel.variables}
-    called |= HELPERS.intersection(buffer.name for buffer in kernel.buffers if buffer.space is Space.CONSTANT)
     called |= {f"{buffer.name}_bytes" for buffer in kernel.buffers if buffer.space is Space.SHARED}
     renamed: dict[str, str] = {}
     for name in dict.fromkeys(names):
@@ -81,10 +77,10 @@ def rename(kernel: Kernel, reporter: Reporter) -> Kernel:
 def _symbol(kernel: Kernel) -> str:
     if not kernel.key:
         return ascii_identifier(kernel.name)
-    spelled = {name for row in ROWS.values() for name in row.spelling.values()}
     if kernel.name in _VARIABLES.split():
         return kernel.name
-    return f"{kernel.name}_" if kernel.name in spelled | HELPERS | {*_TYPES.split()} else spell_identifier(kernel.name)
+    taken = {name for row in ROWS.values() for name in row.spelling.values()} | {*_TYPES.split(), *_TOGETHER.split()}
+    return f"{kernel.name}_" if kernel.name in taken else spell_identifier(kernel.name)
 
 
 def _called_functions(kernel: Kernel) -> set[str]:

@@ -371,7 +371,7 @@ MUTATIONS: Final = (
             "return changed(expr, args=tuple(args), type=args[0].type)",
             "cpu:number_types.integers",
         ),
-        ("case Rule.INTEGRAL if len(args) == 2:", "case Rule.INTEGRAL if False:", "cpu:math_more"),
+        ("if len(args) == 2:\n            return self.rounded(expr, args[0], args[1])", "", "cpu:math_more"),
     ),
     *_rule(
         "division by zero",
@@ -445,6 +445,7 @@ MUTATIONS: Final = (
     ),
     *_rule(
         "device functions take arrays, write to them, recurse",
+        ("while symbol in helpers or (symbol", "while (symbol", "cpu:names_of_functions"),
         (
             "touched[key] |= {arg.id for p, arg in pairs if isinstance(arg, ArrayName) and p.name in inner}",
             "pass",

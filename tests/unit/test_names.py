@@ -2,10 +2,28 @@
 
 from __future__ import annotations
 
-from py2cu.passes.rename import HELPERS, RESERVED
-from py2cu.targets import cpu_helpers, cuda_helpers, helpers
+import pytest
+
+from py2cu.pipeline import translate_file
+from py2cu.source import SourceFile
+from py2cu.targets import cpu_helpers, cuda_helpers
+
+TEXT = """
+from jaxtyping import Float32
+from torch import Tensor
+from py2cu import Index, kernel
+
+def {name}(v):
+    return v + 1
+
+@kernel
+def f(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):
+    out[i] = {name}(x[i])
+"""
 
 
-def test_no_function_of_the_user_hides_a_helper():
-    taken = helpers.HELPERS.keys() | cuda_helpers.HELPERS.keys() | cpu_helpers.HELPERS.keys()
-    assert taken - RESERVED == HELPERS
+@pytest.mark.parametrize("name", sorted(cuda_helpers.HELPERS.keys() | cpu_helpers.HELPERS.keys()))
+def test_no_function_of_the_user_is_called_like_what_threads_do_together(name):
+    for artifacts in translate_file(SourceFile("names.py", TEXT.format(name=name))).texts.values():
+        assert f"float {name}(" not in artifacts.kernel.text
+        assert f"float {name}_(" in artifacts.kernel.text
