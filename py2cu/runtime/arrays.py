@@ -231,7 +231,9 @@ class ArrayView:
             return
         positions = list(self.writes)
         convert = {Kind.FLOAT: float, Kind.COMPLEX: complex}.get(self._dtype.kind, int)
-        stored = torch.tensor([convert(self._values[at]) for at in positions], dtype=tensor.dtype)
+        values = (self._values[at] for at in positions)
+        plain = [value.value if isinstance(value, IntElement) else convert(value) for value in values]
+        stored = torch.tensor(plain, dtype=tensor.dtype)
         flat = tensor.detach().cpu().flatten().clone()
         as_bits(flat)[torch.tensor(positions)] = as_bits(stored)
         tensor.copy_(flat.reshape(self._extents))

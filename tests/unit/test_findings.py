@@ -164,6 +164,17 @@ def test_a_uint64_that_no_python_integer_of_a_kernel_holds(use):
     assert THREAD.findings[0].is_open
 
 
+def test_a_uint64_is_loaded_and_stored_whatever_it_is():
+    wide = signature([array("x", "uint64", "n"), array("out", "uint64", "n", Role.OUTPUT)], indices="i=n")
+    x, out = torch.tensor([2**64 - 2], dtype=torch.uint64), torch.zeros(1, dtype=torch.uint64)
+
+    def copied(i, x, out):
+        out[i] = x[i] + 1
+
+    assert not simulate(copied, wide, {"x": x, "out": out}).findings
+    assert out.tolist() == [2**64 - 1]
+
+
 @pytest.mark.parametrize("operation", [lambda v: v + 1, lambda v: 1 + v, lambda v: -(-v - 2), lambda v: v << 1])
 def test_integers_at_the_edge(operation):
     THREAD.start()
