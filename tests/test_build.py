@@ -207,8 +207,7 @@ def test_threads_build_different_kernels_at_once(empty_cache: Path) -> None:
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_after_a_build_that_was_ended_the_next_one_works(empty_cache: Path, number: signal.Signals) -> None:
     process = start("try: build.library(CPU)\nexcept KeyboardInterrupt: pass", empty_cache)
-    _wait_for(lambda: any(empty_cache.glob("builds/*/build-*/build.ninja")))
-    time.sleep(0.15)
+    _wait_for(lambda: _processes_in(empty_cache))
     process.send_signal(number)
     process.communicate(timeout=30)
     assert list(empty_cache.glob("builds/*/*.so")) == []
