@@ -104,6 +104,7 @@ def has_gpu() -> bool:
     return torch.cuda.is_available()
 
 
+@pytest.mark.compiles
 def test_compiles_and_links(program):
     assert program.exists()
 
