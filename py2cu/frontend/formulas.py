@@ -54,8 +54,14 @@ class _Expansion:
                 return Unary(_OPERATORS[type(op)], self.read(operand), self.span)
             case ast.BinOp(left=left, op=op, right=right):
                 return Binary(_OPERATORS[type(op)], self.read(left), self.read(right), self.span)
+            case ast.Compare(left=ast.Name(id=name), ops=[ast.NotEq()], comparators=[ast.Name(id=same)]) if (
+                name == same and self.is_written_out(name)
+            ):
+                return Constant(False, self.span)
             case ast.Compare(left=left, ops=[op], comparators=[right]):
                 return Compare(_OPERATORS[type(op)], self.read(left), self.read(right), self.span)
+            case ast.BoolOp(op=ast.Or(), values=[left, right]) if self.read(right) == Constant(False, self.span):
+                return self.read(left)
             case ast.BoolOp(op=op, values=[left, right]):
                 return BoolOp(_OPERATORS[type(op)], self.read(left), self.read(right), self.span)
             case ast.IfExp(test=test, body=body, orelse=orelse):
@@ -65,3 +71,8 @@ class _Expansion:
                 return Call(_FUNCTIONS.get(name, name), tuple(map(self.read, args)), self.span)
             case _:
                 raise AssertionError(ast.unparse(node))
+
+    def is_written_out(self, parameter: str) -> bool:
+        """True where the argument is a number of the text, and so no NaN."""
+        argument = self.arguments[parameter]
+        return isinstance(argument, Constant) and argument.value == argument.value

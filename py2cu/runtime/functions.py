@@ -15,7 +15,7 @@ from types import SimpleNamespace
 from typing import Any, Final
 
 from py2cu.builtins.formulas import ROWS as FORMULAS
-from py2cu.builtins.formulas import SPLITS, Formula, find_formula
+from py2cu.builtins.formulas import SPLITS, find_formula
 from py2cu.dtypes import DEFAULT_FLOAT
 from py2cu.runtime import float_parts
 from py2cu.runtime.complexes import ComplexElement, complex_function
@@ -335,12 +335,12 @@ PROPAGATING: Final = {"minimum": _propagates("min"), "maximum": _propagates("max
 
 
 @cache
-def _compiled(formula: Formula) -> Function:
+def _compiled(parameters: tuple[str, ...], text: str) -> Function:
     names = {
-        "math": SimpleNamespace(**MATH, pi=math.pi), "cmath": SimpleNamespace(**CMATH), "complex": _python_complex,
-        "part": float_parts, "trunc": _rounding("trunc"), **PROPAGATING,
+        "math": SimpleNamespace(**{**vars(math), **MATH}), "cmath": SimpleNamespace(**CMATH), "part": float_parts,
+        "complex": _python_complex, "trunc": _rounding("trunc"), **PROPAGATING,
     }  # fmt: skip
-    function: Function = eval(f"lambda {', '.join(formula.parameters)}: {formula.text}", names)
+    function: Function = eval(f"lambda {', '.join(parameters)}: ({text})", names)
     return function
 
 
@@ -350,7 +350,7 @@ def _formula(qualified: str, otherwise: Function | None = None) -> Function:
     def call(*places: Any, **named: Any) -> Any:
         row = find_formula(qualified, len(places), frozenset(named))
         if row is not None:
-            return _compiled(row)(*places, **named)
+            return _compiled(row.parameters, row.text)(*places, **named)
         if otherwise is None:
             raise TypeError(f"{qualified} takes other arguments")
         return otherwise(*places, **named)
@@ -365,9 +365,10 @@ def _formulas(*modules: str) -> dict[str, Function]:
 
 
 def _splits(module: str) -> dict[str, Function]:
-    rows = [Formula(row.names, row.parameters, f"({', '.join(row.texts)})") for row in SPLITS]
-    split = [(row, *name.rpartition(".")) for row in rows for name in row.names]
-    return {name: _compiled(row) for row, library, _, name in split if library == module}
+    split = [(row, *name.rpartition(".")) for row in SPLITS for name in row.names]
+    return {
+        name: _compiled(row.parameters, ", ".join(row.texts)) for row, library, _, name in split if library == module
+    }
 
 
 MATH.update(_formulas("math"))

@@ -10,15 +10,8 @@ from py2cu.builtins.threads import WARP_SIZE
 from py2cu.ir.kernel import Kernel
 from py2cu.ir.nodes import Atomic, Call
 from py2cu.ir.visit import all_expressions
+from py2cu.targets.helpers import atomic
 
-_UPDATE: Final = """\
-// {what}, in one step; the element before.
-template <typename T>
-{prefix} T atomic_{name}(T* at, T value)
-{{
-    return atomic_update(at, [=](T old) {{ return static_cast<T>({next}); }});
-}}
-"""
 _FETCH: Final = """\
 // {what}, in one step; the element before.
 template <typename T>
@@ -30,10 +23,6 @@ template <typename T>
         return atomic_update(at, [=](T old) {{ return static_cast<T>({next}); }});
 }}
 """
-
-
-def _atomic(name: str, what: str, next_: str, text: str = _UPDATE) -> str:
-    return text.replace("{what}", what).replace("{name}", name).replace("{next}", next_)
 
 
 _LANES: Final = f"""\
@@ -121,10 +110,10 @@ template <typename T, typename Change>
     return old;
 }}
 """,
-    "atomic_add": _atomic("add", "Adds to an element", "old + value", _FETCH),
-    "atomic_sub": _atomic("sub", "Subtracts from an element", "old - value", _FETCH),
-    "atomic_min": _atomic("min", "Leaves the lesser of both", "value < old ? value : old"),
-    "atomic_max": _atomic("max", "Leaves the greater of both", "value > old ? value : old"),
+    "atomic_add": atomic("add", "Adds to an element", "old + value", _FETCH),
+    "atomic_sub": atomic("sub", "Subtracts from an element", "old - value", _FETCH),
+    "atomic_min": atomic("min", "Leaves the lesser of both", "value < old ? value : old"),
+    "atomic_max": atomic("max", "Leaves the greater of both", "value > old ? value : old"),
     "atomic_exch": """\
 // Replaces an element, in one step; the element before.
 template <typename T>
@@ -133,11 +122,11 @@ template <typename T>
     return atomic_update(at, [=](T) {{ return value; }});
 }}
 """,
-    "atomic_and": _atomic("and", "Keeps the bits that both have", "old & value"),
-    "atomic_or": _atomic("or", "Keeps the bits that one of both has", "old | value"),
-    "atomic_xor": _atomic("xor", "Keeps the bits in which both differ", "old ^ value"),
-    "atomic_inc": _atomic("inc", "Counts up, and from `value` to 0", "old >= value ? 0 : old + 1"),
-    "atomic_dec": _atomic("dec", "Counts down, and from 0 to `value`", "old == 0 || old > value ? value : old - 1"),
+    "atomic_and": atomic("and", "Keeps the bits that both have", "old & value"),
+    "atomic_or": atomic("or", "Keeps the bits that one of both has", "old | value"),
+    "atomic_xor": atomic("xor", "Keeps the bits in which both differ", "old ^ value"),
+    "atomic_inc": atomic("inc", "Counts up, and from `value` to 0", "old >= value ? 0 : old + 1"),
+    "atomic_dec": atomic("dec", "Counts down, and from 0 to `value`", "old == 0 || old > value ? value : old - 1"),
     "atomic_cas": """\
 // Replaces an element where it equals `compare`, in one step; the element before.
 template <typename T>

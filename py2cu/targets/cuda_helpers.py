@@ -6,14 +6,7 @@ from __future__ import annotations
 
 from typing import Final
 
-_ATOMIC: Final = """\
-// {what}, in one step; the element before.
-template <typename T>
-{prefix} T atomic_{name}(T* at, T value)
-{{
-    return atomic_update(at, [=](T old) {{ return static_cast<T>({next}); }});
-}}
-"""
+from py2cu.targets.helpers import atomic
 
 _ATOMIC_64: Final = """\
 // {what}, in one step; the element before.
@@ -32,8 +25,8 @@ template <typename T>
 
 def _atomic(name: str, what: str, next_: str, function: str = "", word: str = "unsigned long long") -> str:
     """The helper for one atomic operation; `function` is CUDA's for 64 bits."""
-    text = (_ATOMIC_64 if function else _ATOMIC).replace("{name}", name).replace("{what}", what)
-    return text.replace("{next}", next_).replace("{function}", function).replace("{word}", word)
+    text = atomic(name, what, next_, _ATOMIC_64) if function else atomic(name, what, next_)
+    return text.replace("{function}", function).replace("{word}", word)
 
 
 _REDUCTION: Final = """\

@@ -33,6 +33,21 @@ template <typename T>
 """
 
 
+_UPDATE: Final = """\
+// {what}, in one step; the element before.
+template <typename T>
+{prefix} T atomic_{name}(T* at, T value)
+{{
+    return atomic_update(at, [=](T old) {{ return static_cast<T>({next}); }});
+}}
+"""
+
+
+def atomic(name: str, what: str, next_: str, text: str = _UPDATE) -> str:
+    """The helper for one atomic operation, by `atomic_update`, which each target has in its own way, or by `text`."""
+    return text.replace("{what}", what).replace("{name}", name).replace("{next}", next_)
+
+
 def _vector(count: int) -> str:
     """The struct of a row of so many elements."""
     return f"""\
