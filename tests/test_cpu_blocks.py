@@ -184,3 +184,4 @@ def test_complex_numbers_are_shared(n):
     x = torch.randn(n, dtype=torch.complex128)
     whole = torch.cat([x, x.new_zeros(-n % 32)]).view(-1, 32)
     torch.testing.assert_close(kernels.spectrum(x), torch.fft.fft(whole).view(-1)[:n], rtol=1e-5, atol=1e-4)
+    assert kernels.spectrum.check().ok

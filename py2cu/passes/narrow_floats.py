@@ -17,10 +17,11 @@ from py2cu.diagnostics import Reporter
 from py2cu.ir.complex_numbers import is_made
 from py2cu.ir.extents import Constant, Name
 from py2cu.ir.kernel import Kernel
-from py2cu.ir.nodes import Convert, Expr, Invoke, Load
+from py2cu.ir.nodes import Call, Convert, Expr, Invoke, Load
 from py2cu.ir.statements import Assign, Block, Stmt
-from py2cu.ir.types import PY_COMPLEX, PY_FLOAT, ElementType, PythonType, Type
+from py2cu.ir.types import PY_COMPLEX, PY_FLOAT, ElementType, Type
 from py2cu.ir.visit import all_expressions, changed, rebuild_block, statements
+from py2cu.passes.widen_halves import NARROWED, made_generic, may_be_half
 
 _WEAK: Final = (PY_FLOAT, PY_COMPLEX)
 
@@ -55,6 +56,13 @@ def _converting(caller: Kernel, done: dict[str, Kernel]) -> Kernel:
 
 
 def _narrow(kernel: Kernel) -> Kernel:
+    done = _narrow_names(kernel)
+    calls = any(isinstance(node, Call) and node.function == NARROWED for node in all_expressions(done.body))
+    is_launched = any(may_be_half(type_) for _, type_ in done.narrowed)
+    return replace(done, helpers=(*done.helpers, NARROWED)) if calls or is_launched else done
+
+
+def _narrow_names(kernel: Kernel) -> Kernel:
     assigned = {stmt.name for stmt in statements(kernel.body) if isinstance(stmt, Assign)}
     parameters = [p.name for p in kernel.parameters if p.type in _WEAK and p.name not in assigned]
     locals_ = [name for name, type_ in kernel.locals if type_ in _WEAK]
@@ -63,11 +71,10 @@ def _narrow(kernel: Kernel) -> Kernel:
     found = {name: only[name] for name in (*parameters, *locals_, *tables) if name in only}
 
     def narrow(expr: Expr) -> Expr:
-        match expr:
-            case Convert(value=Name(id=name, type=PythonType()) | Load(array=name, type=PythonType())) if name in found:
-                return replace(expr.value, type=found[name])
-            case _:
-                return expr
+        value = _converted(expr)
+        if value is not None and value.type in _WEAK and _read(value) in found:
+            return replace(value, type=found[_read(value)])
+        return expr
 
     def narrow_assignment(stmt: Stmt) -> Block:
         if isinstance(stmt, Assign) and stmt.name in found:
@@ -92,7 +99,18 @@ def _rounded(value: Expr, type_: ElementType) -> Expr:
     if is_made(value):
         part = ElementType(type_.dtype.part)
         return replace(value, args=tuple(_rounded(arg, part) for arg in value.args), type=type_)
-    return Convert(value, type_, value.span)
+    return made_generic(value, type_)
+
+
+def _converted(expr: Expr) -> Expr | None:
+    """What `expr` converts to its type; None where it is no conversion."""
+    match expr:
+        case Convert(value=value):
+            return value
+        case Call(args=(value,)) if expr.function == NARROWED:
+            return value
+        case _:
+            return None
 
 
 def _read(expr: Expr) -> str:
@@ -110,9 +128,9 @@ def _only_types(kernel: Kernel) -> dict[str, ElementType]:
     uses = Counter(_read(node) for node in nodes)
     types: dict[str, list[Type]] = {}
     for node in nodes:
-        match node:
-            case Convert(value=Name() | Load() as value, type=type_) if value.type in _WEAK:
-                types.setdefault(_read(value), []).append(type_)
+        value = _converted(node)
+        if value is not None and value.type in _WEAK and _read(value):
+            types.setdefault(_read(value), []).append(node.type)
     return {
         name: found[0]
         for name, found in types.items()

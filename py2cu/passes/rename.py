@@ -33,7 +33,7 @@ _TAKEN: Final = """
     int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t size_t ptrdiff_t index_t std
     blockIdx threadIdx blockDim gridDim warpSize dim3 Dim3 cudaStream_t cudaError_t min max abs
     wrapping_add wrapping_sub wrapping_mul wrapping_abs negated add_elements subtract_elements
-    multiply_elements widened to_uint64 floor_div floor_mod int_pow python_min python_max complex complex_mul
+    multiply_elements narrowed widened to_uint64 floor_div floor_mod int_pow python_min python_max complex complex_mul
     complex_div complex_pow at c10 torch atomic_update atomic_add atomic_sub atomic_min atomic_max atomic_exch
     atomic_cas atomic_and atomic_or atomic_xor atomic_inc atomic_dec Vector2 Vector4 Vector8 Vector16
 """

@@ -5,31 +5,36 @@ would be less exact than torch's, the operation runs in float32.
     math.exp(x[i])      float16(exp(float32(x[i])))
     x[i] // y[i]        float16(float32(x[i]) // float32(y[i]))
     int(x[i])           int(float32(x[i]))
+    float16(d[i])       float16(float32(d[i]))            of a double or a wide integer, too; C++ would round once
+
+In a generic kernel that halves may call, every instance is written alike, with `widened(x[i])` and `narrowed<T>(d[i])`.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import F32, F64, Kind
 from py2cu.ir.extents import Binary, Constant
 from py2cu.ir.kernel import Kernel
 from py2cu.ir.nodes import Call, Convert, Expr, Unary
-from py2cu.ir.types import ElementType, Type
+from py2cu.ir.types import PY_BOOL, ElementType, Type
 from py2cu.ir.visit import all_expressions, changed, rebuild_block
 from py2cu.ir.waiting import WARP_CALLS
 from py2cu.passes.promotion import as_float
 
 _SINGLE = ElementType(F32)
 _COMPARING = ("builtins.min", "builtins.max")  # these only choose
-WIDENED = "widened"
+WIDENED: Final = "widened"
+NARROWED: Final = "narrowed"
 
 
 def widen_halves(kernel: Kernel, reporter: Reporter) -> Kernel:
     """The kernel with halves only where `+ - * /`, signs, comparisons, loads and stores meet them.
 
-    In a generic kernel that halves may call, every instance is written alike, with `widened(x[i])`.
+    `narrow_floats`, which spares some calls of `narrowed`, asks for that helper.
     """
     if not any(_is_rounded(expr.type) for expr in all_expressions(kernel.body)):
         return kernel
@@ -48,10 +53,31 @@ def _widen(expr: Expr) -> Expr:
             return Convert(replace(call, type=_wide_type(type_)), type_, call.span) if _is_rounded(type_) else call
         case Unary(op="+", operand=operand, type=type_) if _is_rounded(type_):
             return operand  # C++ would make a float of some halves
+        case Convert(value=value, type=type_) if _is_half(type_) and may_be_half(value.type):
+            return replace(expr, value=Convert(value, _SINGLE, value.span))
+        case Convert(value=value, type=type_) if may_be_half(type_) and not _is_half(value.type):
+            return made_generic(value, type_)
         case Convert(value=value, type=type_) if _is_half(type_) or _is_half(value.type):
             return expr if _SINGLE in (value.type, type_) else replace(expr, value=_wide(value))
         case _:
             return expr
+
+
+def made_generic(value: Expr, type_: Type) -> Expr:
+    """`value` as what a type variable stands for: by way of float32 where that is a half and loses digits otherwise."""
+    loses = may_be_half(type_) and not _fits_float32(value.type)
+    return Call(NARROWED, (value,), value.span, type_) if loses else Convert(value, type_, value.span)
+
+
+def _fits_float32(type_: Type) -> bool:
+    """True where every value is a float32, whatever a type variable stands for."""
+    match type_:
+        case ElementType(dtype=dtype) if dtype.variable is not None:
+            return False
+        case ElementType(dtype=dtype):
+            return dtype.bits <= 16 or (dtype.kind is Kind.FLOAT and dtype.bits == 32)
+        case _:
+            return type_ == PY_BOOL
 
 
 def _takes_halves(call: Call) -> bool:
@@ -71,6 +97,11 @@ def _is_rounded(type_: Type) -> bool:
     return variable.admits_halves if variable else type_.dtype.is_half
 
 
+def may_be_half(type_: Type) -> bool:
+    """What a half may stand for as well."""
+    return _is_rounded(type_) and not _is_half(type_)
+
+
 def _wide_type(type_: Type) -> ElementType:
     assert isinstance(type_, ElementType)
     return ElementType(F64) if type_.dtype.plain is F64 else _SINGLE
@@ -83,7 +114,7 @@ def _wide(value: Expr) -> Expr:
         case Constant(value=number, type=ElementType(dtype=dtype)) if _is_half(value.type):
             held = as_float(dtype, number)  # which the digits in the source need not say
             return replace(value, value=held, type=_SINGLE, text=value.text if held.is_integer() else "")
-        case _ if _is_rounded(value.type) and not _is_half(value.type):
+        case _ if may_be_half(value.type):
             return Call(WIDENED, (value,), value.span, _wide_type(value.type))
         case _:
             return value if value.type == _SINGLE else Convert(value, _SINGLE, value.span)

@@ -54,7 +54,7 @@ class ArrayView:
     """One array argument; indices count in every dimension, as the contract asks."""
 
     __slots__ = (
-        "_cls", "_dtype", "_extents", "_is_float", "_length", "_sums", "_unsettled", "_values", "name", "writes",
+        "_cls", "_dtype", "_extents", "_is_whole", "_length", "_sums", "_unsettled", "_values", "name", "writes",
     )  # fmt: skip
 
     def __init__(self, name: str, shape: Iterable[int], dtype: DType, values: Iterable[float | bool]) -> None:
@@ -65,7 +65,7 @@ class ArrayView:
         self._extents = tuple(map(int, shape))
         self._length = self._extents[0] if len(self._extents) == 1 else 0  # below it, an index is the position
         self._dtype = dtype
-        self._is_float = dtype.kind is Kind.FLOAT
+        self._is_whole = dtype.kind in (Kind.BOOL, Kind.INT)
         self._cls: Any = element_class(dtype)
         self._values = list(map(self._cls.exact, values))
 
@@ -123,7 +123,7 @@ class ArrayView:
         """Store what the user's `frame` assigns."""
         real: float | None = None
         if value.__class__ is not self._cls:
-            real = value if isinstance(value, float) and not self._is_float else None
+            real = value if isinstance(value, float) and self._is_whole else None
             value = self.convert(value)
         error = value.error if real is None else getattr(real, "error", 0.0)
         self._values[position] = value
@@ -150,7 +150,7 @@ class ArrayView:
 
     def add(self, position: int, value: Any, frame: FrameType) -> Any:
         """Add to an element, as `update`. Others may come in any order, which the sum's error covers."""
-        if not self._is_float:
+        if self._is_whole:
             return self.update(position, lambda old: old + value, frame)
         before = self._sums.get(position) or Sum(0, *_size(self._values[position]))
         magnitude, error = _size(value)
@@ -172,7 +172,7 @@ class ArrayView:
             return self._cls.cast(value)
         if not isinstance(value, float):
             return self._convert_integer(value)
-        if self._is_float:
+        if not self._is_whole:
             return self._cls.cast(value)
         whole, is_specified = self._cls.truncate(value)
         if not is_specified:

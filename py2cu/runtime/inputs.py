@@ -32,6 +32,7 @@ GROWTH_LIMIT: Final = 1 << 16  # elements along one dimension
 INNER_SIZES: Final = (3, 1, 5, 0, 7, 4)  # dimensions that no launch axis runs over
 FLOATS: Final = (0.5, -1.25, 2.0, 0.1, 3.75, 1e-3, 1.0)
 INTEGERS: Final = (1, 2, 3, 1, 4, 2, 0)
+BETWEEN_HALVES: Final = (1 + 2**-11 + 2**-40, 1 + 2**-8 + 2**-40)  # a double nearer to one than float32 can tell
 BLOCK_VALUES: Final = (8, 1, 16, 3, 32, 4)
 SMALL_VALUES: Final = (1, 2, 4, 8, 16)
 TAME: Final = "tame"  # whole numbers are indices of every array
@@ -349,5 +350,5 @@ class Draw:
         if dtype.kind is not Kind.FLOAT:
             return [dtype.low, dtype.high, 0, 1] + ([-1] if dtype.signed else [])
         tiny = torch.finfo(getattr(torch, dtype.name)).smallest_normal
-        finite = [0.0, -0.0, 1.0, -1.0, dtype.high, dtype.low, tiny, -tiny, tiny / 4]
+        finite = [0.0, -0.0, 1.0, -1.0, dtype.high, dtype.low, tiny, -tiny, tiny / 4, *BETWEEN_HALVES]
         return finite if self._values == "extreme" else [*finite, math.inf, -math.inf, math.nan]

@@ -88,7 +88,7 @@ class SharedArray(Readable, UnwrittenArray):
         else:
             error, real = getattr(value, "error", 0.0), value
             value = self.convert(value)
-            is_settled = self._is_float or not error or self._is_settled(real, error)
+            is_settled = not self._is_whole or not error or self._is_settled(real, error)
         is_certain = is_settled and error < math.inf and not THREAD.doubt
         self._values[position] = value
         self._in_order[position][0] = value if is_certain else None

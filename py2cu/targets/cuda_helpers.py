@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from py2cu.targets.helpers import HELPERS as COMMON
 from py2cu.targets.helpers import atomic
 
 _ATOMIC_64: Final = """\
@@ -59,6 +60,7 @@ _BITS: Final = "static_cast<unsigned>(value)"  # CUDA's functions on bits are fo
 _OF_ONE_SIGN: Final = "std::conditional_t<std::is_signed_v<T>, long long, unsigned long long>"
 
 HELPERS: Final[dict[str, str]] = {
+    "narrowed": COMMON["narrowed"].replace("{prefix}", "__host__ {prefix}"),  # launchers call it, too
     "lane_id": """\
 // The number of this thread in its warp.
 {prefix} int lane_id()

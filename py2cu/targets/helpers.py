@@ -72,6 +72,14 @@ template <typename T>
     return static_cast<std::conditional_t<sizeof(T) == 2, float, T>>(value);
 }}
 """,
+    "narrowed": """\
+// As T; a half by way of float, as torch makes it.
+template <typename T, typename Value>
+{prefix} T narrowed(Value value)
+{{
+    return static_cast<T>(static_cast<std::conditional_t<sizeof(T) == 2, float, Value>>(value));
+}}
+""",
     "wrapping_add": _WRAPPING.replace("{what}", "Adds").replace("{name}", "add").replace("{op}", "+"),
     "wrapping_sub": """\
 // Subtracts as Python elements do: wraps around, where C++ leaves signed overflow undefined. Of int16 the sign bit is

@@ -35,6 +35,7 @@ from py2cu.ir.nodes import (
 )
 from py2cu.ir.types import PY_INT, UNKNOWN, ElementType, PythonType, TupleType, Type, Width, is_complex
 from py2cu.passes.split_tuples import row_struct
+from py2cu.passes.widen_halves import NARROWED
 from py2cu.targets.c_types import (
     C_RANK,
     COMPLEXES,
@@ -333,6 +334,8 @@ class ExpressionSpeller:
             return Spelled(f"{self.expr(expr.args[0]).within(PRIMARY)}.{method}()", PRIMARY, c_type)
         if row is not None and row.rule in _TOGETHER:
             return self.together(expr, row)
+        if expr.function == NARROWED:
+            return Spelled(f"{NARROWED}<{self.type_text(expr.type)}>({self.expr(expr.args[0]).text})", PRIMARY, c_type)
         if row is None and not takes_one_type(expr.function):
             name, args = expr.function, [self.expr(arg).text for arg in expr.args]
         elif row is None or expr.function in ("builtins.min", "builtins.max"):

@@ -11,6 +11,7 @@ from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.kernel import Family, Kernel, Space
 from py2cu.ir.nodes import Expr, LaunchIndex, Unary
 from py2cu.ir.types import PY_BOOL, ArrayType, Width
+from py2cu.passes.widen_halves import NARROWED
 from py2cu.targets.arguments import Argument, launch_arguments, template_head, typenames, wrapped
 from py2cu.targets.c_types import qualified
 from py2cu.targets.device_functions import FunctionView
@@ -138,12 +139,20 @@ class KernelView:
     def kernel_call(self) -> str:
         given = {argument.name: argument.type for argument in self.launch_arguments}
         return ", ".join(
-            _passed(argument, given.get(argument.name, argument.type)) for argument in self.kernel_arguments
+            self._passed(argument, given.get(argument.name, argument.type)) for argument in self.kernel_arguments
         )
 
     @property
     def launch_call(self) -> str:
         return ", ".join(argument.name for argument in self.launch_arguments)
+
+    def _passed(self, argument: Argument, given: str) -> str:
+        """An argument of the launcher as its kernel takes it: C++ narrows a double by itself, not to halves."""
+        if given != argument.type and "complex<" in given and "*" not in given:
+            return f"{argument.type}({argument.name})"
+        if given == "double" and argument.type in self.types and NARROWED in self.helpers:
+            return f"{NARROWED}<{argument.type}>({argument.name})"
+        return argument.name
 
     def kernel_signature(self, head: str, *extra: str) -> str:
         return wrapped(head, (*(a.declaration for a in self.kernel_arguments), *extra))
@@ -166,12 +175,6 @@ class KernelView:
             )
             for instance in self.instances
         )
-
-
-def _passed(argument: Argument, given: str) -> str:
-    """An argument of the launcher as its kernel takes it: C++ narrows a double by itself, and no complex number."""
-    is_narrowed = given != argument.type and "complex<" in given and "*" not in given
-    return f"{argument.type}({argument.name})" if is_narrowed else argument.name
 
 
 def listed(words: Iterable[str]) -> str:

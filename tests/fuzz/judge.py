@@ -6,6 +6,7 @@ In: sources of kernels. Out: a `Verdict` each, in order.
 from __future__ import annotations
 
 import enum
+import re
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,6 +26,8 @@ from tests.emulator import is_within_reach
 from tests.fuzz.kernels import NAME, PRELUDE, VALUES
 from tests.libraries import Checked, CompileFailure, Device, Run, Setting, build
 
+_BROKEN: Final = re.compile(r"\b(Attribute|Key|Name|NotImplemented|Runtime|Type)Error: ")  # none that kernels raise
+
 
 class Outcome(enum.StrEnum):
     """What came of a kernel."""
@@ -33,6 +36,7 @@ class Outcome(enum.StrEnum):
     REFUSED = "refused"  # with a diagnostic
     UNPROVEN = "unproven"  # its Python raised on every input
     DIFFERS = "differs"
+    STUMBLES = "the simulator broke"
     CHANGES = "two translations differ"
     BREAKS = "the translator broke"
     UNCOMPILED = "does not compile"
@@ -138,7 +142,11 @@ def compare(checked: Checked, setting: Setting) -> Verdict:
     inputs = cases(checked.signature)
     report = check_kernel(checked, inputs, device=setting.device.memory, contracts=setting.fma)
     outcome = Outcome.AGREES if report.ok else Outcome.DIFFERS if report.failures else Outcome.UNPROVEN
-    return Verdict(outcome, "" if report.ok else str(report), report.cases, len(report.skipped), report.elements)
+    message = "" if report.ok else str(report)
+    broken = next(filter(_BROKEN.search, report.skipped), None)
+    if broken is not None:
+        outcome, message = Outcome.STUMBLES, broken
+    return Verdict(outcome, message, report.cases, len(report.skipped), report.elements)
 
 
 # --- inputs -------------------------------------------------------------------------------------------------------

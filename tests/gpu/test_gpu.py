@@ -71,6 +71,29 @@ def test_multiply_adds_round_twice_where_that_is_asked_for(tmp_path, monkeypatch
     assert f.without_fma().check().ok
 
 
+def test_halves_are_made_by_way_of_float32(tmp_path, monkeypatch):
+    """Numbers between two halves, nearer to one of them than a float32 can tell."""
+    (tmp_path / "rounded.py").write_text(
+        "from jaxtyping import BFloat16, Float, Float16, Float64, Int64\nfrom torch import Tensor\n"
+        'from py2cu import Index, kernel\n\n\n@kernel\ndef f(i: Index["n"], a: float, x: Float64[Tensor, "n"], '
+        'k: Int64[Tensor, "n"], y: Float[Tensor, "n"], half: Float16[Tensor, "n"], brain: BFloat16[Tensor, "n"], '
+        'elements: Float[Tensor, "n"], integers: Float[Tensor, "n"], numbers: Float[Tensor, "n"]):\n'
+        "    half[i], brain[i], elements[i], integers[i], numbers[i] = y[i], y[i], x[i], k[i], a\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    f = importlib.import_module("rounded").f
+    k = torch.tensor([2**40 + 2**32 + 1])
+    for value in (1 + 2**-11 + 2**-40, 1 + 2**-8 + 2**-40):
+        x = torch.tensor([value], dtype=torch.float64)
+        for dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
+            y = x.to(dtype)
+            expected = [y.half(), y.bfloat16(), y, k.to(dtype), y]
+            outputs = [torch.empty_like(tensor, device=CUDA) for tensor in expected]
+            f(value, x.cuda(), k.cuda(), y.cuda(), *outputs)
+            assert all(map(torch.equal, map(torch.Tensor.cpu, outputs), expected)), (value, dtype)
+    assert f.check().ok
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_kernels_of_the_examples_match_python(modules, name):
     for kernel in vars(modules[name]).values():
