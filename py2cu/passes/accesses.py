@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.kernel import Kernel
 from py2cu.ir.nodes import ArrayName, Atomic, BoolOp, Compare, Expr, Invoke, Load, Select, Unary
-from py2cu.ir.statements import Assert, Block, Break, Continue, For, If, Print, Return, Store, While
-from py2cu.ir.visit import assigned_names, children, expressions, names_in, rebuild, walk
+from py2cu.ir.statements import Assert, Assign, Block, Break, Continue, For, If, Print, Return, Store, While
+from py2cu.ir.visit import assigned_names, blocks, children, expressions, names_in, rebuild, walk
 from py2cu.source import Span
 
 
@@ -109,13 +109,14 @@ def _can_be_global(index: Expr, fixed: set[str]) -> bool:
     return set(names_in(index)) <= fixed
 
 
-@dataclass(frozen=True, slots=True)
 class _Finder:
     """Finds the accesses of a kernel or a device function, `caller`, of which some are in the summaries."""
 
-    caller: Kernel
-    functions: Mapping[str, Kernel]
-    summaries: Mapping[str, Summary]
+    def __init__(self, caller: Kernel, functions: Mapping[str, Kernel], summaries: Mapping[str, Summary]) -> None:
+        self.caller = caller
+        self.functions = functions
+        self.summaries = summaries
+        self.told = told_by_locals(caller.body)
 
     def block(self, block: Block, limits: Limits) -> Iterator[Access]:
         """Every access of `block`, in order. A test limits what stands under it; one that leaves, what follows."""
@@ -128,12 +129,12 @@ class _Finder:
                 case Print(span=span) | Assert(span=span):
                     yield Access(Place(), limits, span)  # threads past the end have no effect
                 case If(test=test, body=body, orelse=orelse):
-                    yield from self.block(body, limits | limits_where(test, True))
-                    yield from self.block(orelse, limits | limits_where(test, False))
+                    yield from self.block(body, limits | self.limits_where(test, True))
+                    yield from self.block(orelse, limits | self.limits_where(test, False))
                     if body and isinstance(body[-1], Return | Continue | Break):
-                        limits |= limits_where(test, False)
+                        limits |= self.limits_where(test, False)
                 case While(test=test, body=body, orelse=orelse):
-                    yield from self.block(body, limits | limits_where(test, True))
+                    yield from self.block(body, limits | self.limits_where(test, True))
                     yield from self.block(orelse, limits)
                 case For(body=body, orelse=orelse):
                     yield from self.block(body, limits)
@@ -143,11 +144,11 @@ class _Finder:
         match expr:
             case BoolOp(op=op, left=left, right=right):
                 yield from self.expression(left, limits)
-                yield from self.expression(right, limits | limits_where(left, op == "and"))
+                yield from self.expression(right, limits | self.limits_where(left, op == "and"))
             case Select(test=test, then=then, orelse=orelse):
                 yield from self.expression(test, limits)
-                yield from self.expression(then, limits | limits_where(test, True))
-                yield from self.expression(orelse, limits | limits_where(test, False))
+                yield from self.expression(then, limits | self.limits_where(test, True))
+                yield from self.expression(orelse, limits | self.limits_where(test, False))
             case _:
                 for child in children(expr):
                     yield from self.expression(child, limits)
@@ -157,6 +158,10 @@ class _Finder:
                     yield from self.element(expr.array, expr.indices, limits, expr.span)
                 if isinstance(expr, Invoke):
                     yield from self.call(expr, limits)
+
+    def limits_where(self, test: Expr, holds: bool) -> Limits:
+        """What follows from a test; one of a local in which the user keeps a comparison is a guard of the user's."""
+        return limits_where(test, holds).union(*(self.told.get(name, ()) for name in names_in(test)))
 
     def call(self, call: Invoke, limits: Limits) -> Iterator[Access]:
         """What the function reaches, in the caller's terms."""
@@ -183,6 +188,51 @@ class _Finder:
             yield Access(Place(array, dim, index), limits, span)
         if not indices:
             yield Access(Place(), limits, span)
+
+
+# --- locals -------------------------------------------------------------------------------------------------------
+
+
+def told_by_locals(body: Block) -> dict[str, Limits]:
+    """The indices whose comparison with an end decides what a local is: `valid = i < n`, and what is made of it."""
+    told: dict[str, Limits] = {}
+    while True:
+        before = dict(told)
+        _tell(body, frozenset(), told)
+        if told == before:
+            return {name: limits for name, limits in told.items() if limits}
+
+
+def _tell(block: Block, known: Limits, told: dict[str, Limits]) -> None:
+    """Enter what `block` assigns; `known` is what decides whether it runs."""
+    for stmt in block:
+        match stmt:
+            case Assign(name=name, value=value):
+                told[name] = told.get(name, frozenset()) | known | _compared_in(value, told)
+            case If(test=test) | While(test=test):
+                for inner in blocks(stmt):
+                    _tell(inner, known | _compared_in(test, told), told)
+            case _:
+                for inner in blocks(stmt):
+                    _tell(inner, known, told)
+
+
+def _compared_in(expr: Expr, told: Mapping[str, Limits]) -> Limits:
+    found = set().union(*(told.get(name, ()) for name in names_in(expr)))
+    for node in walk(expr):
+        if isinstance(node, Compare) and node.op in ("<", "<=", ">", ">="):
+            found |= {Limit(side, None) for side, end in _sides(node) if not _is_start(end)}
+    return frozenset(found)
+
+
+def _sides(test: Compare) -> tuple[tuple[Expr, Expr], tuple[Expr, Expr]]:
+    """Each side of a comparison, with the other one."""
+    return (test.left, test.right), (test.right, test.left)
+
+
+def _is_start(end: Expr) -> bool:
+    """`0 < i`, `i >= 1`: where arrays begin."""
+    return isinstance(end, Constant) and end.value <= 1
 
 
 # --- limits -------------------------------------------------------------------------------------------------------

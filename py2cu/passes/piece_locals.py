@@ -205,18 +205,17 @@ def place_computed(
         )
         if all(isinstance(stmt, Remark) for stmt in rest):
             return rest
-        leaves = sum(1 for _ in takewhile(_is_mask, rest))
+        leaves = sum(1 for _ in takewhile(is_mask, rest))
         return (replace(stmt, body=(*rest[:leaves], *needed(rest), *rest[leaves:])),)
+
+    def is_mask(stmt: Stmt) -> bool:
+        match stmt:
+            case If(test=Unary(op="not", operand=Name(id=name)), body=(Return(),), orelse=()):
+                return name not in computed
+            case _:
+                return False
 
     def change_all(block: Block) -> Block:
         return tuple(done for stmt in block for done in change(stmt))
 
     return change_all(body)
-
-
-def _is_mask(stmt: Stmt) -> bool:
-    match stmt:
-        case If(test=Unary(op="not", operand=Name()), body=(Return(),), orelse=()):
-            return True
-        case _:
-            return False
