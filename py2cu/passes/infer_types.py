@@ -17,8 +17,9 @@ from py2cu.diagnostics import Reporter
 from py2cu.ir.extents import Constant, Parameter
 from py2cu.ir.kernel import Buffer, Kernel
 from py2cu.ir.statements import Block, Break, If, Remark, Return, While
-from py2cu.ir.types import PY_INT, ArrayType, ElementType, PythonType, TupleType, Type, ValueType
-from py2cu.ir.visit import all_expressions, changed, statements
+from py2cu.ir.types import ArrayType, ElementType, PythonType, TupleType, Type, ValueType
+from py2cu.ir.visit import changed, statements
+from py2cu.passes.check_constants import check_constants
 from py2cu.passes.infer_locals import RETURN, find_places, given_types, infer_locals
 from py2cu.passes.meet_types import Called
 from py2cu.passes.type_statements import StatementTyper
@@ -45,7 +46,7 @@ def _infer(kernel: Kernel, trial: Called, called: Called, reporter: Reporter) ->
     kernel = _with_joined_parameters(kernel, locals_, reporter)
     typer = StatementTyper(kernel, {**types, **locals_}, called, reporter, find_places(kernel), paths)
     body = typer.block(kernel.body)
-    _check_constants(body, reporter)
+    check_constants(body, reporter)
     result = locals_.pop(RETURN, None)
     return replace(kernel, body=body, locals=tuple(locals_.items()), result=result)
 
@@ -65,14 +66,6 @@ def _check_annotations(kernel: Kernel, types: Mapping[str, ValueType], reporter:
             cast = f"np.{said}" if isinstance(said, ElementType) else said.kind.name.lower()
             message = f"`{annotation.name}` is annotated as {said}, but what it is given makes it {found}"
             reporter.error("P306", message, annotation.span, f"annotations convert nothing, casts do: `{cast}(…)`")
-
-
-def _check_constants(body: Block, reporter: Reporter) -> None:
-    """Refuse what only a uint64 element would hold and no such element makes one."""
-    for node in all_expressions(body):
-        if isinstance(node, Constant) and node.type == PY_INT and node.value >= 2**63:
-            hint = "Python integers are exact to 64 bits: use a float, or less"
-            reporter.error("P305", "this constant does not fit 64 bits", node.span, hint)
 
 
 def _with_joined_parameters(kernel: Kernel, locals_: dict[str, ValueType], reporter: Reporter) -> Kernel:

@@ -8,7 +8,6 @@ Every promotion becomes a `Convert`; what has no meaning that C++ could keep is 
 
 from __future__ import annotations
 
-import operator
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -52,7 +51,6 @@ from py2cu.passes.type_calls import CallTyper
 
 ARITHMETIC = frozenset(["+", "-", "*", "/", "//", "%", "**"])
 SHIFTS = frozenset(("<<", ">>"))
-_EXACT = {"+": operator.add, "-": operator.sub, "*": operator.mul}
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,11 +230,11 @@ class ExpressionTyper(CallTyper):
         if expr.op == "/" and whole:
             type_ = ElementType(DEFAULT_FLOAT) if isinstance(type_, ElementType) else PY_FLOAT
             left, right = self.convert(left, type_), self.convert(right, type_)
-        self.check_constants(expr, left, right, type_)
+        self.check_shift(expr, left, right, type_)
         return changed(expr, left=left, right=right, type=type_)
 
-    def check_constants(self, expr: Binary, left: Expr, right: Expr, type_: ScalarType) -> None:
-        """Refuse what the constants alone show to be undefined in C++: a shift too far, a result beyond 64 bits."""
+    def check_shift(self, expr: Binary, left: Expr, right: Expr, type_: ScalarType) -> None:
+        """Refuse what a constant alone shows to be undefined in C++."""
         bits = type_.dtype.bits if isinstance(type_, ElementType) else 64
         if expr.op in SHIFTS and isinstance(right, Constant) and not 0 <= right.value < bits:
             self.error(
@@ -246,15 +244,6 @@ class ExpressionTyper(CallTyper):
                 f"by 0 to {bits - 1}",
                 self.origins(left),
             )
-        if type_ == PY_INT and isinstance(left, Constant) and isinstance(right, Constant) and expr.op in _EXACT:
-            value = _EXACT[expr.op](int(left.value), int(right.value))
-            if not -(2**63) <= value < 2**63:
-                self.error(
-                    "P305",
-                    "this does not fit 64 bits",
-                    expr.span,
-                    "Python integers are exact to 64 bits: use a float, or less",
-                )
 
     def exponent_is_kept(self, expr: Binary, left: Expr, right: Expr) -> bool:
         """Python's `int ** int` is a float for a negative exponent, so the exponent's sign must be known."""

@@ -24,7 +24,7 @@ from py2cu.runtime.float_parts import float_of
 from py2cu.runtime.floats import FloatElement, integral, measure, power_ieee
 from py2cu.runtime.integers import IntElement
 from py2cu.runtime.journal import THREAD
-from py2cu.runtime.python_integers import Integer, counted
+from py2cu.runtime.python_integers import Integer, counted, within
 
 Function = Callable[..., Any]
 
@@ -32,6 +32,7 @@ EXACT: Final = ("sqrt", "fabs", "copysign", "fmod", "remainder")  # correctly ro
 LOOSE: Final = ("pow", "gamma", "lgamma")  # CUDA documents up to 11 ulps
 USUAL_ULPS: Final = 4
 LOOSE_ULPS: Final = 16
+WHOLES: Final = ("gcd", "lcm", "isqrt", "factorial")
 PREDICATES: Final = ("isnan", "isinf", "isfinite")
 ONE: Final = (
     "sqrt", "cbrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos",
@@ -179,6 +180,12 @@ def _typed_step(name: str) -> Function:
     return lambda value: Integer(integral(value, step) if isinstance(value, float) else value)
 
 
+def _typed_whole(name: str) -> Function:
+    """A function of whole numbers alone."""
+    function: Callable[..., int] = getattr(math, name)
+    return lambda *numbers: within(function(*numbers), f"math.{name} of", *numbers)
+
+
 MATH: Final[dict[str, Function]] = {
     **{name: _of_one(name) for name in ONE if hasattr(math, name)},
     **{name: _typed_math(name) for name in (*TWO, *THREE) if hasattr(math, name)},
@@ -187,6 +194,7 @@ MATH: Final[dict[str, Function]] = {
     "ldexp": float_parts.load_exponent,
     **{name: _typed_predicate(name) for name in PREDICATES},
     **{name: _typed_step(name) for name in ("floor", "ceil", "trunc")},
+    **{name: _typed_whole(name) for name in WHOLES},
 }
 
 

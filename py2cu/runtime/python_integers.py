@@ -1,6 +1,6 @@
 """Python's own integers in a simulated kernel: exact, and aware of the 64 bits that the compiled kernel has for them.
 
-In: indices, extents, `int` parameters, what `range`, `len`, `int` and `round` give. Out: `Integer`, an `int` whose
+In: literals, indices, extents, `int` parameters, what `range`, `len` and `round` give. Out: `Integer`, an `int` whose
 arithmetic notes a result beyond 64 bits and a shift by 64 or more, and says of a division by zero what was divided.
 Where `small_integers.py` finds that all of a launch's surely fit, they are Python's own.
 """
@@ -25,7 +25,7 @@ SYMBOLS: Final = {
 
 
 class Integer(int):
-    """A Python integer of a kernel. Literals stay plain: they become one where they meet one."""
+    """A Python integer of a kernel."""
 
     __slots__ = ()
 
@@ -52,7 +52,7 @@ def division_by_zero(a: object, symbol: str, b: object) -> ZeroDivisionError:
     return ZeroDivisionError(f"{a} {symbol} {b}")
 
 
-def _within(value: int, *operation: object) -> Integer:
+def within(value: int, *operation: object) -> Integer:
     """`value` as an `Integer`, noted where 64 bits do not hold it."""
     if not LONG_LOW <= value <= LONG_HIGH:
         spelled = " ".join(map(str, operation))
@@ -72,7 +72,7 @@ def _binary(plain: Callable[[Any, Any], Any], symbol: str, *, swapped: bool) -> 
             return value  # a float, or NotImplemented
         if low <= value <= high:
             return Integer(value)
-        return _within(value, *((b, symbol, a) if swapped else (a, symbol, b)))
+        return within(value, *((b, symbol, a) if swapped else (a, symbol, b)))
 
     return operate
 
@@ -91,7 +91,7 @@ def _shift(plain: Callable[[Any, Any], Any], symbol: str, *, swapped: bool) -> C
 
 def _unary(name: str) -> Callable[[Any], Integer]:
     plain = getattr(int, f"__{name}__")
-    return lambda a: _within(plain(a), name, a)
+    return lambda a: within(plain(a), name, a)
 
 
 def _equip() -> None:

@@ -1,4 +1,4 @@
-"""The kernel function with its globals replaced: same code object, so breakpoints and tracebacks stay the user's.
+"""The kernel function with its globals replaced: same code, so breakpoints and tracebacks stay the user's.
 
 In: a Python function. Out: `Rebound`: a function that runs the same code on typed stand-ins for `math`, casts and the
 like, and `place(...)`, which tells it (and every helper of its module, and those that it calls in other modules) what
@@ -74,9 +74,9 @@ class Rebound:
         self._home = function.__globals__
         self._called = frozenset(called_functions(function))
         self._namespaces: dict[int, dict[str, Any]] = {}  # stand-ins for the globals of each module
-        self.code = function.__code__
-        self.codes = {function.__code__ for function in self._called}
-        self.call: Callable[..., object] = self._rebuild(function)
+        self.codes: set[CodeType] = set()  # of the functions that it calls
+        self.call = self._rebuild(function)
+        self.code = self.call.__code__
         self.is_asked = any(self._slots.values())  # else the launch is in parameters alone
 
     def place(self, launch: Mapping[str, int]) -> None:
@@ -164,6 +164,8 @@ class Rebound:
     def _rebuild(self, function: FunctionType) -> FunctionType:
         cells = tuple(self._cell(cell) for cell in function.__closure__ or ())
         code, namespace = _with_typed_literals(function.__code__), self._namespace(function.__globals__)
+        if function in self._called:
+            self.codes.add(code)
         made = FunctionType(code, namespace, function.__name__, function.__defaults__, cells or None)
         made.__kwdefaults__ = function.__kwdefaults__
         return made
@@ -197,11 +199,19 @@ def _go_on(*_: object, **__: object) -> None:
 
 
 def _with_typed_literals(code: CodeType) -> CodeType:
-    """`code` itself, unless it has complex literals: in `1j * x`, Python's own would not ask the float element `x`."""
-    if not any(constant.__class__ is complex for constant in code.co_consts):
-        return code
-    typed_constants = (DoubleComplex(value) if value.__class__ is complex else value for value in code.co_consts)
-    return code.replace(co_consts=tuple(typed_constants))
+    """`code` itself, unless its literals need a stand-in, or those of functions in it."""
+    literals = tuple(map(_typed_literal, code.co_consts))
+    same = all(made is literal for made, literal in zip(literals, code.co_consts, strict=True))
+    return code if same else code.replace(co_consts=literals)
+
+
+def _typed_literal(value: Any) -> Any:
+    """A literal that tells of itself: in `1j * x`, Python's own complex number would not ask the float element `x`."""
+    if value.__class__ is int and THREAD.integer is not int:
+        return THREAD.integer(value)
+    if value.__class__ is complex:
+        return DoubleComplex(value)
+    return _with_typed_literals(value) if isinstance(value, CodeType) else value
 
 
 def _launch_name(value: object) -> str | None:

@@ -2,7 +2,7 @@
 
 In: the Python function, its `Signature` and every argument by name. Out: the tensors written in place, and a
 `SimulationReport` that says who wrote what. Blocks and threads run in order, x fastest; a launch whose size is zero
-runs nothing. The function's code object is the user's, so breakpoints hold.
+runs nothing. The function's code is the user's, so breakpoints hold.
 """
 
 from __future__ import annotations

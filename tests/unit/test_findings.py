@@ -144,7 +144,16 @@ def test_a_python_integer_that_leaves_64_bits():
     def sum_of_literals(i, x, out, k, f):
         out[i] = ((1 << 62) * (1 + i) - 1) % 100
 
+    def literals_alone(i, x, out, k, f):
+        out[i] = (4611686018427387904 if i == 1 else 1) * 2 % 100
+
+    def whole_function(i, x, out, k, f):
+        out[i] = math.factorial(20 + i) % 100
+
     big = 1 << 62
+    assert only_finding(literals_alone, f"a Python integer leaves 64 bits: {big} * 2 is {2 * big}", x=(0, 0))
+    beyond = f"a Python integer leaves 64 bits: math.factorial of 21 is {math.factorial(21)}"
+    assert only_finding(whole_function, beyond, x=(0, 0))
     assert only_finding(square, f"a Python integer leaves 64 bits: {big} * 2 is {2 * big}", k=1 << 31, x=(0, 0))
     assert only_finding(power, f"a Python integer leaves 64 bits: 3 ** 41 is {3**41}", x=(0, 0)).is_open
     assert only_finding(sum_of_literals, f"a Python integer leaves 64 bits: {big} * 2 is {2 * big}", x=(0, 0))
