@@ -73,7 +73,7 @@ template <typename T>
 }}
 """,
     "narrowed": """\
-// As T; a half by way of float, as torch makes it.
+// The number as T: a half by way of float, as torch makes it.
 template <typename T, typename Value>
 {prefix} T narrowed(Value value)
 {{

@@ -561,7 +561,31 @@ MUTATIONS: Final = (
         ("return self.team is _GRID", "return False", "refused:grid_barriers"),
     ),
     *_rule(
+        "a half is made by way of float32",
+        ("loses = may_be_half(type_) and not _fits_float32(value.type)", "loses = False", "kept:halves_of_doubles"),
+        ("(dtype.kind is Kind.FLOAT and dtype.bits == 32)", "True", "kept:halves_of_doubles"),
+        ("if _is_half(type_) and may_be_half(value.type):", "if False:", "kept:halves_of_doubles"),
+    ),
+    *_rule(
+        "a comparison that a local keeps is a guard",
+        (".union(*(self.told.get(name, ()) for name in names_in(test)))", "", "kept:guards_kept_in_locals"),
+        ("| known | _compared_in(value, told)", "| _compared_in(value, told)", "kept:guards_kept_in_locals"),
+        ("if not _is_start(end)}", "}", "kept:guards_kept_in_locals"),
+        ("return name not in computed", "return True", "cpu:guards_kept_in_locals"),
+    ),
+    *_rule(
+        "what constants take beyond 64 bits is refused",
+        (
+            'reporter.error("P305", f"{what} does not fit 64 bits", expr.span, _HINT)',
+            "pass",
+            "refused:constants_computed_beyond_64_bits",
+        ),
+        ("value = _computed(_CALLS[function], numbers)", "pass", "refused:constants_computed_beyond_64_bits"),
+    ),
+    *_rule(
         "Python integers that may leave 64 bits are looked at",
+        ("if value.__class__ is int and THREAD.integer is not int:", "if False:", "tests/unit/test_findings.py"),
+        ("**{name: _typed_whole(name) for name in WHOLES},", "", "tests/unit/test_findings.py"),
         ("if self.value > LONG_HIGH:", "if False:", "tests/unit/test_findings.py"),
         (
             "return int if max(reached, default=0) <= SMALL else Integer",
