@@ -53,6 +53,7 @@ from py2cu.passes.resolve_extents import resolve_extents
 from py2cu.passes.separate_dims import separate_dims
 from py2cu.passes.split_at_barriers import split_at_barriers
 from py2cu.passes.split_tuples import split_tuples
+from py2cu.passes.type_what_was_read import type_what_was_read
 from py2cu.passes.widen_halves import widen_halves
 from py2cu.render import render
 from py2cu.source import SourceFile
@@ -72,8 +73,8 @@ def everywhere(run: Pass) -> Pass:
     return run_all
 
 
-# What the Python says: these report errors. Names are judged even where something could not be read, types where all
-# could, the rest where nothing was wrong, so that one run shows as much as can be trusted.
+# What the Python says: these report errors. Names and what hangs on nothing else are judged even where something could
+# not be read, types where all could, the rest where nothing was wrong: one run shows as much as can be trusted.
 NAMES: Final[tuple[Pass, ...]] = (
     everywhere(lift_atomics),
     separate_dims,
@@ -81,6 +82,7 @@ NAMES: Final[tuple[Pass, ...]] = (
     everywhere(check_assigned),
 )
 TYPES: Final[tuple[Pass, ...]] = (infer_types,)
+REST: Final[tuple[Pass, ...]] = (type_what_was_read,)
 EFFECTS: Final[tuple[Pass, ...]] = (
     check_rows,
     check_barriers,
@@ -323,7 +325,7 @@ def _instances(kernel: Kernel) -> Iterable[Kernel]:
 
 def _lower(kernel: Kernel, local: Reporter, notes: bool) -> tuple[Kernel, Reporter]:
     """`kernel` through the passes, and what they said of it."""
-    stages = (NAMES, () if local.failed else TYPES)
+    stages = (NAMES, REST if local.failed else TYPES)
     for analyse in chain(*stages):
         kernel = analyse(kernel, local)
     if not local.failed:
