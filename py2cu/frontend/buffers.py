@@ -36,7 +36,7 @@ _LISTED_ROWS: Final = "2, 4, 8 or 16"
 STATIC_BYTES: Final = 48 * 1024  # what a block has of shared memory unless its launch asks for more
 EXAMPLES: Final = {Space.LOCAL: "acc = local((4, 4), np.float32)", Space.SHARED: "tile = shared((16, 16), np.float32)"}
 _OPERATORS: Final[dict[type[cst.BaseBinaryOp], str]] = {
-    cst.Add: "+", cst.Subtract: "-", cst.Multiply: "*", cst.FloorDivide: "//",
+    cst.Add: "+", cst.Subtract: "-", cst.Multiply: "*", cst.FloorDivide: "//", cst.Modulo: "%",
 }  # fmt: skip
 _PYTHON: Final = {"builtins.bool": BOOL, "builtins.int": I64, "builtins.float": F64}  # as NumPy reads them
 Target = tuple[cst.Name, cst.BaseExpression]  # a name, and what it is assigned

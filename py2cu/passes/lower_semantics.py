@@ -22,7 +22,7 @@ from py2cu.dtypes import I16, I32, U64, DType, Kind, promote
 from py2cu.ir.complex_numbers import of_real
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.intervals import Range
-from py2cu.ir.kernel import Kernel
+from py2cu.ir.kernel import Buffer, Kernel
 from py2cu.ir.nodes import Atomic, Call, Compare, Convert, Expr, LaunchIndex, Load, Select, Unary, unconverted
 from py2cu.ir.statements import Assign, Block, Break, Continue, For, If, Remark, Return, Stmt, Store, Trivia
 from py2cu.ir.types import (
@@ -37,7 +37,7 @@ from py2cu.ir.types import (
     kind_of,
     part_of,
 )
-from py2cu.ir.visit import changed, rebuild_block, walk
+from py2cu.ir.visit import changed, rebuild, rebuild_block, walk
 from py2cu.passes.part_signs import negative_of
 from py2cu.passes.ranges import Ranges
 from py2cu.source import Span
@@ -64,7 +64,20 @@ def lower_semantics(kernel: Kernel, reporter: Reporter) -> Kernel:
     """The kernel in C's operators and the helpers that it needs."""
     lowering = _Lowering(Ranges(kernel))
     body = rebuild_block(kernel.body, lowering.expression, lowering.statement)
-    return changed(kernel, body=body, helpers=kernel.helpers + tuple(lowering.helpers))
+    buffers = tuple(_with_c_extents(buffer, lowering.ranges, reporter) for buffer in kernel.buffers)
+    return changed(kernel, body=body, buffers=buffers, helpers=kernel.helpers + tuple(lowering.helpers))
+
+
+def _with_c_extents(buffer: Buffer, ranges: Ranges, reporter: Reporter) -> Buffer:
+    """A buffer whose extents the C++ compiler computes, in C's operators; it calls no helper there."""
+    if buffer.is_flat:
+        return buffer
+    lowering = _Lowering(ranges)
+    dims = tuple(rebuild(extent, lowering.expression) for extent in buffer.type.dims)
+    if lowering.helpers:
+        message = f"the shape of `{buffer.name}` divides a number that may be negative"
+        reporter.error("P408", message, buffer.span, "add before you divide: `(TILE + 31) // 32`")
+    return replace(buffer, type=replace(buffer.type, dims=dims))
 
 
 class _Lowering:
