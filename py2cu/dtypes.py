@@ -89,8 +89,8 @@ class DType:
     def holds(self, value: float) -> bool:
         """True where `value` lies in range, and is whole for a type of whole numbers."""
         if self.kind >= Kind.FLOAT:
-            return not math.isfinite(value) or abs(value) <= self.high
-        return math.isfinite(value) and value == int(value) and self.low <= value <= self.high
+            return abs(value) <= self.high or value != value or abs(value) == math.inf
+        return self.low <= value <= self.high and value == int(value)
 
     @property
     def epsilon(self) -> float:

@@ -85,3 +85,9 @@ def test_an_argument_that_is_only_assigned_to(run):
 def test_builtins_in_device_functions_are_those_of_kernels(run):
     halves = torch.tensor([1.0, 2.0], dtype=torch.bfloat16)
     assert run(of_a_function_of_builtins)(halves).tolist() == [29952.0, 29952.0], "30000 is rounded beside bfloat16"
+
+
+def test_a_number_beyond_all_floats_fills_no_output():
+    far = kernel(init={"out": 10**400})(doubled.python)
+    with pytest.raises(TranslationError, match="float32 cannot hold"):
+        far(torch.ones(2))

@@ -52,7 +52,7 @@ _OPERATORS: Final[dict[type[cst.BaseBinaryOp], Callable[..., Any]]] = {
     cst.FloorDivide: operator.floordiv, cst.Modulo: operator.mod, cst.BitAnd: operator.and_, cst.BitOr: operator.or_,
     cst.BitXor: operator.xor, cst.LeftShift: operator.lshift, cst.RightShift: operator.rshift, cst.Power: operator.pow,
 }  # fmt: skip
-_LARGE: Final = 2**128  # no constant of a kernel is, and none is computed from one
+_LARGE: Final = 2**128  # no whole constant of a kernel is, and none is computed from one
 
 
 @dataclass(slots=True)
@@ -247,7 +247,7 @@ def numbers(value: Constants | Real) -> Iterator[Real]:
 def _computed(compute: Callable[..., Any], *operands: object) -> Number | None:
     """What Python makes of these operands, where they are numbers of a size that it computes at once."""
     numbers = [operand for operand in operands if isinstance(operand, Number)]
-    if len(numbers) < len(operands) or any(abs(number) > _LARGE for number in numbers):
+    if len(numbers) < len(operands) or any(isinstance(n, int) and abs(n) > _LARGE for n in numbers):
         return None
     if compute in (operator.pow, operator.lshift) and abs(numbers[1]) > 128:
         return None

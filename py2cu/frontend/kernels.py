@@ -17,6 +17,7 @@ import libcst as cst
 
 from py2cu.builtins.threads import LANE
 from py2cu.diagnostics import Reporter
+from py2cu.dtypes import Kind
 from py2cu.frontend.annotations import AnnotationReader, ConstexprAnnotation, IndexAnnotation
 from py2cu.frontend.buffers import BufferReader
 from py2cu.frontend.decorator import OptionReader, find_problems
@@ -109,7 +110,7 @@ class _KernelReader:
             size=size,
             block=self._block(options, rank, parameters, annotations),
             launch_bounds=options.bounds,
-            inits=tuple(options.init.items()),
+            inits=tuple(_inits(options, parameters)),
             strided=options.strided,
             body=block,
             annotated=tuple(reader.annotated),
@@ -361,6 +362,14 @@ class _KernelReader:
                 given.name, given.type, Space.SHARED, like=like, span=self.module.span(node.name), is_given=True
             )
             reader.found[given.name] = reader.placed(buffer, node)
+
+
+def _inits(options: KernelOptions, found: _Parameters) -> Iterator[tuple[str, int | float]]:
+    """What outputs are filled with: where floats are, a whole number of many digits is one."""
+    floats = {p.name for p in found.arguments if isinstance(p.type, ArrayType) and p.type.dtype.kind >= Kind.FLOAT}
+    for name, value in options.init.items():
+        is_plain = isinstance(value, int) and (name not in floats or abs(value) < 2**53)
+        yield name, value if is_plain else float(value)
 
 
 def _subscripts(node: cst.CSTNode) -> Iterator[cst.Subscript]:

@@ -23,6 +23,7 @@ from py2cu.ir.waiting import syncs_grid
 from py2cu.options import MAX_THREADS
 from py2cu.targets.arguments import arguments
 from py2cu.targets.c_types import qualified
+from py2cu.targets.literals import init_text, is_double
 from py2cu.targets.schemas import operators
 from py2cu.targets.spell_expressions import Dialect
 from py2cu.targets.view import (
@@ -52,6 +53,7 @@ class ArrayView:
     extents: tuple[tuple[int, str, str], ...]  # axis, the extent's C++ text, its annotation
     sizes: str  # every extent, for an allocation
     fill: str  # the value an allocated one starts with
+    is_filled_whole: bool  # which is a number of 64 bits that no double is
     row: int  # how many elements it has a multiple of; 0 where it may have any number
     is_aligned: bool  # so many of them are loaded or stored at once
 
@@ -316,6 +318,7 @@ def _array(family: Family, parameter: Parameter, dims: dict[str, Dim], tellers: 
         for axis, dim in enumerate(type_.dims)
         if (parameter.name, axis) not in told
     )
+    init = dict(kernel.inits).get(parameter.name)
     return ArrayView(
         name=kernel.c_name(parameter.name),
         user_name=parameter.name,
@@ -325,7 +328,8 @@ def _array(family: Family, parameter: Parameter, dims: dict[str, Dim], tellers: 
         is_written=parameter.role is not Role.INPUT,
         extents=extents,
         sizes=", ".join(dim_text(dim, kernel) for dim in type_.dims),
-        fill=str(dict(kernel.inits).get(parameter.name, "")),
+        fill="" if init is None else init_text(init),
+        is_filled_whole=init is not None and not is_double(init),
         row=kernel.rows.get(parameter.name, 0),
         is_aligned=parameter.name in _accessed_in_rows(family),
     )

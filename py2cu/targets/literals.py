@@ -36,6 +36,20 @@ def generic_literal(expr: Constant, dtype: DType) -> str:
     return float_literal(replace(expr, value=value, text=""), "double").text
 
 
+def init_text(value: bool | int | float) -> str:
+    """What an allocated array is filled with: torch's C++ takes a double, and `all_bits` the numbers that none is."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int):
+        return integer_literal(Constant(value), "uint64_t").text
+    return float_literal(Constant(value), "double").text
+
+
+def is_double(value: bool | int | float) -> bool:
+    """True where a double holds `value`."""
+    return isinstance(value, float) or int(float(value)) == value
+
+
 def integer_literal(expr: Constant, c_type: str) -> Spelled:
     """`0xffu`, `1L`, in the least type that C reads the digits as; hexadecimal digits stay."""
     value = int(expr.value)
