@@ -11,6 +11,7 @@ from typing import Final
 from py2cu.builtins.registry import Builtin, Rule
 
 WARP_SIZE: Final = 32
+FULL_MASK: Final = 0xFFFFFFFF
 LANE: Final = "py2cu.laneid"
 LANE_HELPER: Final = "lane_id"  # what is called for it in C++
 CONSTANTS: Final = dict.fromkeys(("py2cu.warpSize", "py2cu.vocabulary.warpSize", "numba.cuda.warpsize"), WARP_SIZE)

@@ -10,10 +10,11 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from py2cu.builtins import ROWS, Builtin, Rule
+from py2cu.builtins.threads import FULL_MASK, WARP_SIZE
 from py2cu.dtypes import BOOL, DEFAULT_FLOAT, F32, I32, U32, DType, Kind
 from py2cu.ir.complex_numbers import CONJUGATE, REAL, is_literal, is_made, literal
 from py2cu.ir.extents import Constant
-from py2cu.ir.nodes import Call, Convert, Expr
+from py2cu.ir.nodes import Call, Convert, Expr, Unary
 from py2cu.ir.types import PY_BOOL, PY_COMPLEX, PY_FLOAT, PY_INT, ElementType, ScalarType, is_complex, kind_of, part_of
 from py2cu.ir.visit import changed
 from py2cu.passes.meet_types import Meeting, known, scalar
@@ -113,8 +114,21 @@ class CallTyper(Meeting):
         return changed(expr, args=(self.mask(mask), value), type=PY_INT)
 
     def mask(self, value: Expr) -> Expr:
-        """The lanes that take part, a bit for each."""
-        return self.integer(value, "a mask of lanes")
+        """The lanes that take part, a bit for each: of a constant the 32 that CUDA reads, since -1 is all of them."""
+        whole = self.integer(value, "a mask of lanes")
+        match whole:
+            case Constant(value=int(bits)):
+                pass
+            case Unary(op="~", operand=Constant(value=int(others))):
+                bits = ~others
+            case _:
+                return whole
+        if -(2**31) <= bits < 2**32:
+            return Constant(bits & FULL_MASK, whole.span, PY_INT)
+        self.error(
+            "P305", f"{bits} does not fit a mask of {WARP_SIZE} lanes", whole.span, "`0xFFFFFFFF` is all of them"
+        )
+        return whole
 
     def reduction(self, expr: Call, mask: Expr, value: Expr) -> Expr:
         """A reduction over a warp, which CUDA has for 32 bits alone."""

@@ -65,8 +65,7 @@ class StatementTyper(ExpressionTyper):
             case Evaluate(call=call):
                 return changed(stmt, call=self.atomic(call) if isinstance(call, Atomic) else self.invoke(call))
             case Sync(args=args):
-                masks = tuple(self.integer(self.expr(arg), f"an argument of `{stmt.function}`") for arg in args)
-                return changed(stmt, args=masks)
+                return changed(stmt, args=tuple(self.mask(self.expr(arg)) for arg in args))
             case Reserve(start=start) if start is not None:
                 return changed(stmt, start=self.integer(self.expr(start), "a bound of a slice"))
             case Print(values=values, fields=fields):

@@ -110,7 +110,7 @@ class Speller(ExpressionSpeller):
             case Sync() if self.dialect.fence:
                 yield Line(f"{pad}{self.dialect.fence};")
             case Sync(function=function, args=args):
-                yield Line(f"{pad}__{function}({', '.join(self.expr(arg).text for arg in args)});")
+                yield Line(f"{pad}__{function}({', '.join(map(self.mask, args))});")
             case If():
                 yield from self.conditional(stmt, depth)
             case For():
