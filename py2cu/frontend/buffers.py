@@ -291,7 +291,7 @@ class BufferReader:
             case cst.Call(func=cst.Name(value="len"), args=[cst.Arg(value=cst.Name(value=name))]) if (
                 name in self.arrays
             ):
-                return self.arrays[name].dims[0]
+                return next(iter(self.arrays[name].dims), None)
             case cst.Subscript(
                 value=cst.Attribute(value=cst.Name(value=name), attr=cst.Name(value="shape")),
                 slice=[cst.SubscriptElement(slice=cst.Index(value=at))],

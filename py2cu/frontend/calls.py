@@ -187,13 +187,16 @@ class CallReader:
 
     def _read_len(self, node: cst.Call) -> Expr:
         match node.args[0].value:
-            case cst.Name(value=name) if name in self.scope.arrays:
+            case cst.Name(value=name) if name in self.scope.arrays and self.scope.arrays[name].dims:
                 return Extent(name, 0, self.scope.span_of(node))
             case other if (table := self.scope.table(other)) is not None:
                 return Constant(len(table), self.scope.span_of(node))
             case other:
                 self.scope.error(
-                    "P303", "`len` takes an array parameter", other, "`len(x)`, or `x.shape[1]` for another extent"
+                    "P303",
+                    "`len` takes an array parameter with dimensions",
+                    other,
+                    "`len(x)`, or `x.shape[1]` for another extent",
                 )
                 return Constant(0, self.scope.span_of(node))
 

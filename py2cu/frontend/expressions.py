@@ -281,9 +281,8 @@ class ExpressionReader:
         if len(values) != rank and not (len(values) == 1 and self.scope.has_rows(name)):
             dimensions, s = ("dimension", "index") if rank == 1 else ("dimensions", "indices")
             what = f"`{name}` has {rank} {dimensions} and takes {rank} {s}, not {len(values)}"
-            self.scope.error(
-                "P401", what, node, f"write `{name}[{', '.join('ijklmnop'[:rank])}]`, or annotate it with as many"
-            )
+            indices = ", ".join("ijklmnop"[:rank]) or "()"
+            self.scope.error("P401", what, node, f"write `{name}[{indices}]`, or annotate it with as many")
             return None
         if not all(isinstance(value, cst.Index) and value.star is None for value in values):
             self.scope.error(
@@ -299,9 +298,9 @@ class ExpressionReader:
                 axis = self.scope.environment.constant(value)
                 if isinstance(axis, int) and -rank <= axis < rank:
                     return Extent(name, axis % rank, span)
-        self.scope.error(
-            "P401", f"`.shape` of `{name}` takes a constant from {-rank} to {rank - 1}", node, f"`{name}.shape[0]`"
-        )
+        takes = f"takes a constant from {-rank} to {rank - 1}" if rank else "is empty: it has no dimensions"
+        hint = f"`{name}.shape[0]`" if rank else 'annotate it with one: `Float32[Tensor, "n"]`'
+        self.scope.error("P401", f"`.shape` of `{name}` {takes}", node, hint)
         return Constant(0, span)
 
     def _refuse(self, node: cst.BaseExpression) -> Expr:

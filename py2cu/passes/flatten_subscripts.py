@@ -76,7 +76,9 @@ def _with_rows(kernel: Kernel) -> Kernel:
 
 
 def flat_index(indices: tuple[Expr, ...], dims: tuple[Expr, ...]) -> Expr:
-    """Horner's scheme over the extents: `(i * h + r) * w + c`."""
+    """Horner's scheme over the extents: `(i * h + r) * w + c`; 0 in an array of no dimensions."""
+    if not indices:
+        return Constant(0, type=_INT)
     flat = _from_start(indices[0], dims[0])
     for index, dim in zip(indices[1:], dims[1:], strict=True):
         flat = add(multiply(flat, dim), _from_start(index, dim))
