@@ -110,6 +110,10 @@ class LaunchNumber:
 
     name: str
 
+    @property
+    def __name__(self) -> str:
+        return self.name
+
     def __index__(self) -> int:
         raise _outside(self.name)
 
@@ -202,6 +206,8 @@ class Atomics:
 
     Each takes the array, an index (a tuple where there are several dimensions) and a value, and returns the old value.
     """
+
+    __name__ = "atomic"
 
     def add(self, array: Any, index: Place, value: Any) -> Any:
         """`array[index] += value`."""

@@ -181,8 +181,8 @@ class Environment:
                 return None
 
     def _starred(self, name: str) -> str | None:
-        """What `from math import *` makes of `name`, as far as kernels know it."""
-        for module in self.stars:
+        """What `from math import *` makes of `name`, as far as kernels know it; the last import counts."""
+        for module in reversed(self.stars):
             qualified = f"{module}.{name}"
             if qualified in KNOWN or qualified in CONSTANTS or lookup(qualified) is not None:
                 return qualified
@@ -311,4 +311,5 @@ def _live_name(value: object) -> str | None:
         return None
     # Public names of packages that keep their classes in private modules: torch._tensor.Tensor is torch.Tensor.
     top = module.partition(".")[0]
+    name = name.removeprefix("_VariableFunctionsClass.")  # where torch keeps `exp` and its like
     return f"{top}.{name}" if top in {"torch", "numpy", "jaxtyping", "py2cu", "numba"} else f"{module}.{name}"
