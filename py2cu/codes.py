@@ -196,7 +196,7 @@ _TYPES: Final = {
         "common type holds every value, it is used. Here it would round a value that Python keeps exact, so the "
         "result would differ: say with a cast when the rounding happens.",
         _index("s = 0.1\nfor j in range(3):\n    s += x[i]\nout[i] = s"),
-        "import numpy as np\n" + _index("s = np.float32(0.1)\nfor j in range(3):\n    s += x[i]\nout[i] = s"),
+        _index("s = np.float32(0.1)\nfor j in range(3):\n    s += x[i]\nout[i] = s"),
     ),
     "P307": Code(
         "the wrong kind of number",

@@ -55,6 +55,13 @@ def test_the_right_example_translates_without_a_word(code: str) -> None:
     assert found(CODES[code].right, notes=code in NOTES) == []
 
 
+@pytest.mark.parametrize("code", SHOWN)
+def test_an_example_imports_a_thing_once(code: str) -> None:
+    for example in (CODES[code].wrong, CODES[code].right):
+        imports = [line for line in example.splitlines() if line.startswith(("import ", "from "))]
+        assert len(imports) == len(set(imports)), example
+
+
 @pytest.mark.parametrize("code", CODES)
 def test_the_prose_can_be_read(code: str) -> None:
     row = CODES[code]
