@@ -162,7 +162,8 @@ def translate_function(
         TranslationError: with all the errors of the function.
     """
     reporter = Reporter(file)
-    module = read_module(file, reporter, live, name)
+    is_decorated = file.line(line).lstrip().startswith("@")  # and so read in any case
+    module = read_module(file, reporter, live, None if is_decorated else name)
     source = module.function_at(line, name) if module else None
     return _translate(options.name or name, module, [(source, options)] if source else [], TargetName, reporter, values)
 

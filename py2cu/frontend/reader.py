@@ -7,6 +7,7 @@ was imported. Nothing of the file is imported or run.
 from __future__ import annotations
 
 import ast
+import functools
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -65,6 +66,19 @@ class Module:
         return min([own, *starts]), own
 
 
+@dataclass(frozen=True, slots=True)
+class _Parsed:
+    """The part of a text that matters, and the names that the rest binds."""
+
+    tree: cst.Module
+    positions: Positions
+    left_out: frozenset[str]
+
+
+class _NoPython(Exception):
+    """Why a text cannot be read: what a reporter's `error` takes."""
+
+
 def read_module(
     file: SourceFile, reporter: Reporter, live: Mapping[str, object] | None = None, wanted: str | None = None
 ) -> Module | None:
@@ -72,49 +86,53 @@ def read_module(
 
     Of functions that no kernel mentions and that carry no decorator, only those called `wanted` are read.
     """
-    parsed = _parse(file, reporter, wanted)
-    if parsed is None:
-        return None
-    tree, left_out = parsed
     try:
-        positions = Positions(tree)
-    except RecursionError:
-        reporter.error("P102", "the source is nested too deeply to read", Span(1, 0, 1, 1), _DEEP)
+        parsed = _parse(file.text, wanted)
+    except _NoPython as error:
+        reporter.error(*error.args)
         return None
-    environment = Environment(live=live or {}, unread=left_out)
-    environment.read(tree.body)
-    functions = tuple(_functions(tree.body, environment))
+    environment = Environment(live=live or {}, unread=parsed.left_out)
+    environment.read(parsed.tree.body)
+    functions = tuple(_functions(parsed.tree.body, environment))
     kernels = tuple(source for source in functions if source.decorator is not None)
-    return Module(file, positions, kernels, functions, environment)
+    return Module(file, parsed.positions, kernels, functions, environment)
 
 
-def _parse(file: SourceFile, reporter: Reporter, wanted: str | None) -> tuple[cst.Module, frozenset[str]] | None:
-    """The part of the file that matters, and the names that the rest binds.
+@functools.lru_cache(maxsize=4)  # the kernels of a file, read one by one, share it, and the files that they call
+def _parse(text: str, wanted: str | None) -> _Parsed:
+    """What matters of a text.
 
     Python's own parser comes first: it says better what is wrong, and LibCST's ends the process on deep nesting.
+
+    Raises:
+        _NoPython: it cannot be parsed.
     """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # invalid escapes are not this tool's to report
-            part = outline(file.text, ast.parse(file.text), wanted)
+            part = outline(text, ast.parse(text), wanted)
             kept = ast.Module(part.statements, [])
-            if (node := _first_too_deep(kept)) is None:
-                compile(kept, "<kernels>", "exec", dont_inherit=True)  # finds a stray `break` and a doubled parameter
-                return cst.parse_module(part.text), part.left_out
-        column = len(file.line(node.lineno).encode()[: node.col_offset].decode())
-        place = Span(node.lineno, column, node.lineno, column + 1)
-        reporter.error("P102", f"the source is nested more than {MAX_DEPTH} levels deep here", place, _DEEP)
+            if (node := _first_too_deep(kept)) is not None:
+                column = len(SourceFile("", text).line(node.lineno).encode()[: node.col_offset].decode())
+                place = Span(node.lineno, column, node.lineno, column + 1)
+                raise _NoPython("P102", f"the source is nested more than {MAX_DEPTH} levels deep here", place, _DEEP)
+            compile(kept, "<kernels>", "exec", dont_inherit=True)  # finds a stray `break` and a doubled parameter
+            tree = cst.parse_module(part.text)
     except SyntaxError as error:
         line, column = max(1, error.lineno or 1), max(0, (error.offset or 1) - 1)
         is_one_line = error.end_lineno == error.lineno and (error.end_offset or 0) > (error.offset or 1)
         end = (error.end_offset or 1) - 1 if is_one_line else column + 1
-        reporter.error("P101", f"not valid Python: {error.msg}", Span(line, column, line, end), _BROKEN)
+        raise _NoPython("P101", f"not valid Python: {error.msg}", Span(line, column, line, end), _BROKEN) from None
     except cst.ParserSyntaxError as error:
         line, column = max(1, error.raw_line), max(0, error.raw_column - 1)
-        reporter.error("P101", f"not valid Python: {error.message}", Span(line, column, line, column + 1), _BROKEN)
+        place = Span(line, column, line, column + 1)
+        raise _NoPython("P101", f"not valid Python: {error.message}", place, _BROKEN) from None
     except (RecursionError, MemoryError):
-        reporter.error("P102", "the source is nested too deeply to parse", Span(1, 0, 1, 1), _DEEP)
-    return None
+        raise _NoPython("P102", "the source is nested too deeply to parse", Span(1, 0, 1, 1), _DEEP) from None
+    try:
+        return _Parsed(tree, Positions(tree), part.left_out)
+    except RecursionError:
+        raise _NoPython("P102", "the source is nested too deeply to read", Span(1, 0, 1, 1), _DEEP) from None
 
 
 def _first_too_deep(tree: ast.Module) -> ast.expr | ast.stmt | None:

@@ -1,0 +1,55 @@
+"""A file is read once, however many of its kernels are asked for one by one, and again when its text is another."""
+
+from __future__ import annotations
+
+import libcst as cst
+import pytest
+
+from py2cu.frontend import reader
+from py2cu.options import KernelOptions
+from py2cu.pipeline import translate_function
+from py2cu.source import SourceFile
+
+HEAD = """\
+from jaxtyping import Float32
+from torch import Tensor
+from py2cu import Index, kernel
+"""
+KERNEL = """
+@kernel
+def {name}(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):
+    out[i] = {times} * x[i]
+"""
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The texts that LibCST has parsed."""
+    reader._parse.cache_clear()
+    texts: list[str] = []
+    parse = cst.parse_module
+
+    def recording(text: str) -> cst.Module:
+        texts.append(text)
+        return parse(text)
+
+    monkeypatch.setattr(cst, "parse_module", recording)
+    return texts
+
+
+def emitted(file: SourceFile, line: int, name: str) -> str:
+    return translate_function(file, line, name, KernelOptions(), {}).cuda.kernel.text
+
+
+def test_the_kernels_of_a_file_share_its_reading(read: list[str]) -> None:
+    file = SourceFile("two.py", HEAD + KERNEL.format(name="f", times=2) + KERNEL.format(name="g", times=3))
+    assert "2 * x[i]" in emitted(file, 5, "f")
+    assert "3 * x[i]" in emitted(file, 9, "g")
+    assert len(read) == 1
+
+
+def test_a_file_that_changed_is_read_again(read: list[str]) -> None:
+    for times in (2, 3):
+        file = SourceFile("changed.py", HEAD + KERNEL.format(name="f", times=times))
+        assert f"{times} * x[i]" in emitted(file, 5, "f")
+    assert len(read) == 2
