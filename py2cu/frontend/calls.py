@@ -13,10 +13,11 @@ import libcst as cst
 from py2cu import builtins
 from py2cu.builtins.atomics import ATOMICS
 from py2cu.frontend.buffers import EXAMPLES, MAKERS
+from py2cu.frontend.closures import capture
 from py2cu.frontend.formulas import expand
 from py2cu.frontend.scope import Scope, source_text
 from py2cu.frontend.tables import Read
-from py2cu.ir.extents import Constant
+from py2cu.ir.extents import Constant, Name
 from py2cu.ir.nodes import ArrayName, Atomic, Call, Expr, Extent, Invoke
 from py2cu.ir.statements import Sync
 from py2cu.ir.waiting import GRID_BARRIER
@@ -85,8 +86,11 @@ class CallReader:
                 what, base = f"`{value.value}` is a view in rows, which device functions do not take", value.value
                 self.scope.error("P410", what, value, f"pass `{self.scope.shown(base)}`, or what was loaded")
                 return None
+        captured = capture(function, node, self.scope)
+        if captured is None:
+            return None
         arrays = [self.scope.arrays.get(v.value) if isinstance(v, cst.Name) else None for v in values]
-        key = self.scope.functions.key(node, function, arrays)
+        key = self.scope.functions.key(node, function, arrays, captured)
         if key is None:
             return None
         args = tuple(
@@ -97,7 +101,9 @@ class CallReader:
             else self.read(value)
             for value, array in zip(values, arrays, strict=True)
         )
-        return Invoke(key, args, self.scope.span_of(node))
+        span = self.scope.span_of(node)
+        around = tuple(ArrayName(name, span, array) for name, array in captured.arrays.items())
+        return Invoke(key, (*around, *args, *(Name(name, span) for name in captured.values)), span)
 
     def _read_formula(self, node: cst.Call, qualified: str) -> Expr | None:
         """A call of a builtin that is a formula of others; None for any other."""

@@ -13,7 +13,7 @@ import builtins
 import functools
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any, Final
 
@@ -66,6 +66,8 @@ class Environment:
     live: Mapping[str, object] = field(default_factory=dict)
     unread: frozenset[str] = frozenset()  # bound by statements that were left out: for messages alone
     told: Mapping[str, str] = field(default_factory=dict)  # what calls of functions around tell, and which
+    binders: Mapping[str, cst.FunctionDef] = field(default_factory=dict)  # in a kernel: whose variable a name is
+    homes: Mapping[str, Environment] = field(default_factory=dict)  # of functions within it: what is around each
     _values: dict[str, Number | str | Constants | None] = field(default_factory=dict)  # of the definitions asked for
 
     @property
@@ -91,11 +93,6 @@ class Environment:
                 case cst.FunctionDef(name=cst.Name(value=name)):
                     self._forget(name)
                     self.functions[name] = statement
-
-    def with_functions_of(self, function: cst.FunctionDef) -> Environment:
-        """What names mean in the body of `function`: functions defined in it hide those around it."""
-        own = {node.name.value: node for node in function.body.body if isinstance(node, cst.FunctionDef)}
-        return replace(self, functions={**self.functions, **own}) if own else self
 
     def inner(self, function: cst.FunctionDef) -> Environment:
         """The environment inside `function`: its parameters hide outer names, its statements bind more."""

@@ -18,15 +18,17 @@ from py2cu.diagnostics import Elsewhere, Related, Reporter
 from py2cu.frontend.annotations import unnamed_dims
 from py2cu.frontend.arguments import Given, bind_arguments
 from py2cu.frontend.buffers import BufferReader
+from py2cu.frontend.closures import environment_in
 from py2cu.frontend.environment import Environment, all_parameters
 from py2cu.frontend.expressions import ExpressionReader
 from py2cu.frontend.reader import Module
-from py2cu.frontend.scope import Scope, assigned_names
+from py2cu.frontend.scope import Captured, Scope, assigned_names
 from py2cu.frontend.siblings import DeviceFunction, Siblings
 from py2cu.frontend.statements import StatementReader
-from py2cu.ir.extents import Parameter
+from py2cu.ir.extents import Name, Parameter
 from py2cu.ir.kernel import Kernel
 from py2cu.ir.types import PY_INT, ArrayType, PythonType
+from py2cu.ir.visit import names_in
 from py2cu.source import Span
 
 MAX_CALLS = 32
@@ -50,8 +52,7 @@ class FunctionReader:
         """The device function that `node` names."""
         if isinstance(node, cst.Name) and node.value in self.environment.functions:
             function = self.environment.functions[node.value]
-            is_around = self.around.functions.get(node.value) is function
-            return DeviceFunction(function, self.module, self.around if is_around else self.environment)
+            return DeviceFunction(function, self.module, self.environment.homes.get(node.value, self.around))
         found = self.siblings.find(node, self.environment, self.module, self.reporter)
         return found if isinstance(found, DeviceFunction) else None
 
@@ -69,7 +70,7 @@ class FunctionReader:
 
     def _inside(self, function: DeviceFunction, call: cst.Call) -> FunctionReader:
         """A reader for the body of `function`, which shares what is found."""
-        inside = function.environment.with_functions_of(function.node)
+        inside = environment_in(function.node, function.environment)
         if function.module is self.module:
             return replace(self, environment=inside, depth=self.depth + 1)
         name, file = function.node.name.value, function.module.file
@@ -91,10 +92,13 @@ class FunctionReader:
             return None
         return bind_arguments(call, node, self.module, self.reporter)
 
-    def key(self, call: cst.Call, function: DeviceFunction, arrays: Sequence[ArrayType | None]) -> str | None:
+    def key(
+        self, call: cst.Call, function: DeviceFunction, arrays: Sequence[ArrayType | None], captured: Captured
+    ) -> str | None:
         """The key of `function` for these arrays among its arguments; None, and a diagnostic, where it is too deep."""
         name = function.node.name.value
-        ranks = ["" if array is None else str(len(array.dims)) for array in arrays]
+        given = (*captured.arrays.values(), *arrays, *(None for _ in captured.values))
+        ranks = ["" if array is None else str(len(array.dims)) for array in given]
         file = function.module.file.name
         place = f"{'' if file == self.siblings.main.name else f'{file}:'}{function.number or ''}"
         span = function.module.span(function.node)
@@ -110,17 +114,24 @@ class FunctionReader:
                 return None
             self.keys.add(key)
             inside = self._inside(function, call)
-            self.found.append(inside._read(function.node, arrays, key))
+            self.found.append(inside._read(function.node, arrays, captured, key))
         return key
 
-    def _read(self, function: cst.FunctionDef, arrays: Sequence[ArrayType | None], key: str) -> Kernel:
+    def _read(
+        self, function: cst.FunctionDef, arrays: Sequence[ArrayType | None], captured: Captured, key: str
+    ) -> Kernel:
         names = [param.name for param in all_parameters(function)]
         assigned = Counter(assigned_names(function.body.body))
-        given = {name.value for name in names}
-        parameters = tuple(
-            Parameter(name.value, self._own(array, name, given | set(assigned)), span=self.span_of(name))
+        given = {*(name.value for name in names), *captured.values}
+        used = given | set(assigned) | captured.arrays.keys()
+        around = self._around(captured, self.span_of(function.name), used)
+        used |= {name for p in around if isinstance(p.type, ArrayType) for dim in p.type.dims for name in names_in(dim)}
+        own = (
+            Parameter(name.value, self._own(array, name, used), span=self.span_of(name))
             for name, array in zip(names, arrays, strict=True)
         )
+        values = (Parameter(name, PY_INT, span=self.span_of(function.name)) for name in captured.values)
+        parameters = (*around, *own, *values)
         taken = {p.name: p.type for p in parameters if isinstance(p.type, ArrayType)}
         reserved = BufferReader(self.reporter, self.environment, self.span_of, taken, is_device=True)
         buffers = reserved.read(function.body.body)
@@ -129,7 +140,7 @@ class FunctionReader:
             self.reporter,
             self.environment,
             self.span_of,
-            {},
+            captured.launch,
             taken,
             buffers,
             frozenset((given | set(assigned)) - set(taken)),
@@ -138,8 +149,10 @@ class FunctionReader:
             frozenset(name for name, count in assigned.items() if count == 1) - given,
             self,
             returns=True,
-            broken=frozenset(),
+            broken=captured.broken,
             starts=reserved.starts,
+            barriers=captured.barriers,
+            grids=set(captured.grids),
         )
         reader = StatementReader(scope, ExpressionReader(scope))
         text = function.get_docstring(clean=False)
@@ -161,6 +174,17 @@ class FunctionReader:
             key=key,
             elsewhere=self.elsewhere,
         )
+
+    def _around(self, captured: Captured, span: Span, used: set[str]) -> tuple[Parameter, ...]:
+        """The arrays of the function around; their extents keep names that this one has not used."""
+        kept = {dim.id for array in captured.arrays.values() for dim in array.dims if isinstance(dim, Name)} - used
+        found = []
+        for name, array in captured.arrays.items():
+            others = unnamed_dims(name, len(array.dims), span, used | kept)
+            pairs = zip(array.dims, others, strict=True)
+            dims = tuple(dim if isinstance(dim, Name) and dim.id in kept else other for dim, other in pairs)
+            found.append(Parameter(name, ArrayType(array.dtype, dims), span=span))
+        return tuple(found)
 
     def _own(self, array: ArrayType | None, name: cst.Name, used: set[str]) -> ArrayType | PythonType:
         """An array's extents go by names that the function has not used; what a number is, only types can tell."""

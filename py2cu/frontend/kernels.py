@@ -20,6 +20,7 @@ from py2cu.diagnostics import Reporter
 from py2cu.dtypes import Kind
 from py2cu.frontend.annotations import AnnotationReader, ConstexprAnnotation, IndexAnnotation
 from py2cu.frontend.buffers import BufferReader
+from py2cu.frontend.closures import environment_in
 from py2cu.frontend.decorator import OptionReader, find_problems
 from py2cu.frontend.environment import all_parameters
 from py2cu.frontend.expressions import ExpressionReader
@@ -83,7 +84,7 @@ class _KernelReader:
         options = self._checked_options(options, parameters)
         around = self.source.environment
         functions = FunctionReader(
-            self.reporter, around.with_functions_of(function), around, self.module, Siblings(self.module.file)
+            self.reporter, environment_in(function, around), around, self.module, Siblings(self.module.file)
         )
         scope = self._scope(parameters, functions)
         reader = StatementReader(scope, ExpressionReader(scope))

@@ -42,11 +42,27 @@ class DeviceFunctions(Protocol):
     def arguments(self, call: cst.Call, function: DeviceFunction) -> tuple[Given, ...] | None:
         """What a call gives each parameter of `function`; None, and a diagnostic, where it is not to be called so."""
 
-    def key(self, call: cst.Call, function: DeviceFunction, arrays: Sequence[ArrayType | None]) -> str | None:
+    def key(
+        self, call: cst.Call, function: DeviceFunction, arrays: Sequence[ArrayType | None], captured: Captured
+    ) -> str | None:
         """The key of `function` for these arrays among its arguments; None, and a diagnostic, where it is too deep."""
 
     def constant(self, node: cst.BaseExpression) -> bool | int | float | None:
         """The number that `node` names in another file; None where it names none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """What a function within another sees of its names: arrays and numbers, which a call hands over, and what all
+    functions have.
+    """
+
+    arrays: dict[str, ArrayType]
+    values: tuple[str, ...]
+    launch: dict[str, str]
+    barriers: frozenset[str]
+    grids: frozenset[str]
+    broken: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +124,17 @@ class Scope:
         """The array that a view shows a part of; any other itself."""
         base = self.buffers[name].base if name in self.buffers else ""
         return self.shown(base) if base else name
+
+    def captured(self, names: Sequence[str]) -> Captured:
+        """What these names are here."""
+        return Captured(
+            {name: self.arrays[name] for name in names if name in self.arrays},
+            tuple(name for name in names if name in self.values and name not in self.grids),
+            {name: self.launch[name] for name in names if name in self.launch},
+            self.barriers.intersection(names),
+            frozenset(self.grids.intersection(names)),
+            self.broken.intersection(names),
+        )
 
     def table(self, node: cst.BaseExpression) -> Constants | None:
         """The tuple of constants from around the function that `node` names."""

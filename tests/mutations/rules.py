@@ -463,6 +463,19 @@ MUTATIONS: Final = (
         ),
     ),
     *_rule(
+        "functions read what is around them, as it is at the call",
+        ("if scope.environment.binders[name] is not binder:", "if False:", "refused:closures_refused"),
+        (", *_names_deleted(function.body)))", "))", "refused:closures_refused"),
+        ("if name not in bound}", "}", "cpu:closures.own_functions"),
+        ("self.environment.homes.get(node.value, self.around)", "self.environment", "cpu:closures.own_functions"),
+        ("span, used | kept)", "span, used)", "cpu:closures.extents"),
+        (
+            "for dim in array.dims if isinstance(dim, Name)} - used",
+            "for dim in array.dims if isinstance(dim, Name)}",
+            "cpu:closures.extents",
+        ),
+    ),
+    *_rule(
         "outputs are made or given",
         (
             "return [signature.inputs, signature.required, signature.parameters, shorter]",
