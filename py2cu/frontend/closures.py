@@ -37,7 +37,13 @@ def environment_in(function: cst.FunctionDef, around: Environment) -> Environmen
 def capture(function: DeviceFunction, call: cst.Call, scope: Scope) -> Captured | None:
     """What `call` hands over to a function within others; None, and a diagnostic, where it cannot."""
     names: list[str] = []
-    for name, binder in _variables(_reached(function)):
+    reached = _reached(function)
+    for node, home in reached:
+        if home is scope.environment and scope.span_of(node) > scope.span_of(call):
+            what = f"`{node.name.value}` may be called here before it is defined"
+            scope.error("P204", what, call, "define it first")
+            return None
+    for name, binder in _variables(reached):
         if scope.environment.binders[name] is not binder:
             called = function.node.name.value
             what = f"`{called}` reads the `{name}` of the function around it, and `{name}` is another variable here"

@@ -40,11 +40,12 @@ from py2cu.source import Span
 _WORDS: Final[dict[type[cst.CSTNode], str]] = {
     cst.With: "`with`", cst.Try: "`try`", cst.TryStar: "`try`", cst.Match: "`match`",
     cst.ClassDef: "a class", cst.Import: "`import`", cst.ImportFrom: "`import`", cst.Global: "`global`",
+    cst.FunctionDef: "a function in a branch or a loop, or of another one's name,",
     cst.Nonlocal: "`nonlocal`", cst.Raise: "`raise`", cst.TypeAlias: "`type`",
 }  # fmt: skip
 
 _INSTEAD: Final[dict[type[cst.CSTNode], str]] = {
-    cst.Match: "write `if` and `elif`", cst.FunctionDef: "write what it does where it is called",
+    cst.Match: "write `if` and `elif`", cst.FunctionDef: "define each once, before its calls",
     cst.AnnAssign: "assign without the annotation: locals take the type of what they are assigned",
     cst.Import: "import at the top of the file", cst.ImportFrom: "import at the top of the file",
 }  # fmt: skip
@@ -88,7 +89,7 @@ class StatementReader:
                 trivia = Trivia(_above(statement.leading_lines), _head_comment(body))
                 head, inner = self.expressions.read(test), self.read_suite(body)
                 return (While(head, inner, self._span(test), trivia, self._read_else(orelse)),)
-            case cst.FunctionDef():
+            case cst.FunctionDef(name=name) if self.scope.environment.functions.get(name.value) is statement:
                 return ()  # a device function, read where it is called
             case _:
                 return self._refuse(statement)

@@ -476,6 +476,15 @@ MUTATIONS: Final = (
         ),
     ),
     *_rule(
+        "functions within functions are defined once, before their calls",
+        ("if home is scope.environment and", "if False and", "refused:functions_defined_late"),
+        (
+            "if self.scope.environment.functions.get(name.value) is statement:",
+            "if True:",
+            "refused:functions_defined_late",
+        ),
+    ),
+    *_rule(
         "outputs are made or given",
         (
             "return [signature.inputs, signature.required, signature.parameters, shorter]",
