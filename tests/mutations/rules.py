@@ -474,6 +474,7 @@ MUTATIONS: Final = (
             "for dim in array.dims if isinstance(dim, Name)}",
             "cpu:closures.extents",
         ),
+        ("return _with_typed_literals(constant)", "return constant", "cpu:complex_literals_in_functions"),
     ),
     *_rule(
         "functions within functions are defined once, before their calls",
