@@ -250,6 +250,21 @@ def function_of_two(w: Writer) -> None:
 
 
 @statement_of(2)
+def function_of_what_is_around(w: Writer) -> None:
+    """A function in the kernel that takes nothing, called before and after what it reads may have changed."""
+    if w.indent > 1 or w.is_function:
+        return tuple_assignment(w)
+    number, function = assignable(w, w.pick(w.types), 3), w.fresh("around")
+    w.add(f"def {function}():")
+    w.add(f"    return {number.text}")
+    w.add(f"{w.declare(number).text} = {function}()")
+    if w.chance(2):
+        update(w)
+        w.add(f"{w.declare(number).text} = {function}()")
+    return None
+
+
+@statement_of(2)
 def swap(w: Writer) -> None:
     """Of locals and elements of one type."""
     first = w.pick([*w.scope, *[Value(own_element(w, array), array.dtype) for array in w.buffers]] or [None])
