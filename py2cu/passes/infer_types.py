@@ -17,7 +17,7 @@ from py2cu.diagnostics import Reporter
 from py2cu.ir.extents import Constant, Parameter
 from py2cu.ir.kernel import Buffer, Kernel
 from py2cu.ir.statements import Block, Break, If, Remark, Return, While
-from py2cu.ir.types import ArrayType, ElementType, PythonType, TupleType, Type, ValueType
+from py2cu.ir.types import ArrayType, ElementType, PythonType, ScalarType, TupleType, Type, ValueType, kind_of
 from py2cu.ir.visit import changed, statements
 from py2cu.passes.check_constants import check_constants
 from py2cu.passes.infer_locals import RETURN, find_places, given_types, infer_locals
@@ -62,10 +62,20 @@ def _check_annotations(kernel: Kernel, types: Mapping[str, ValueType], reporter:
     """Refuse an annotation that says another type than the values do: Python's annotations convert nothing."""
     for annotation in kernel.annotated:
         found, said = types.get(annotation.name, annotation.type), annotation.type
-        if found != said:
+        if not _says(said, found):
             cast = f"np.{said}" if isinstance(said, ElementType) else said.kind.name.lower()
             message = f"`{annotation.name}` is annotated as {said}, but what it is given makes it {found}"
             reporter.error("P306", message, annotation.span, f"annotations convert nothing, casts do: `{cast}(…)`")
+
+
+def _says(said: ScalarType, found: ValueType) -> bool:
+    """True where a local of the type `found` may be annotated as `said`.
+
+    `float` states the kind of number, element or Python's, and as in Python's typing takes whole numbers too.
+    """
+    if isinstance(said, PythonType) and not isinstance(found, TupleType):
+        return kind_of(found) <= said.kind
+    return found == said
 
 
 def _with_joined_parameters(kernel: Kernel, locals_: dict[str, ValueType], reporter: Reporter) -> Kernel:
