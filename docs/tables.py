@@ -166,7 +166,7 @@ OPERATORS: Final = (
     ("a / b", "true division, of whole numbers too"),
     ("a // b", "rounds down"),
     ("a % b", "has the sign of `b`"),
-    ("a ** 3", "of whole numbers the exponent is a constant and not negative"),
+    ("a ** 3", "of whole numbers the exponent cannot be negative"),
     ("a ** b", ""),
     ("-a", "the least number is its own negative"),
     ("a & b", "of whole numbers"),
@@ -192,6 +192,7 @@ RANGES: Final = (
     ("i // 4", "an index is not negative"),
     ("a // 4", "an argument may be"),
     ("i % len(x)", "extents are not negative"),
+    ("2 ** i", "the exponent cannot be negative"),
     ("min(i + 1, x.shape[1] - 1)", "extents are arguments of the kernel"),
 )
 

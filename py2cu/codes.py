@@ -201,7 +201,7 @@ _TYPES: Final = {
     "P307": Code(
         "the wrong kind of number",
         "Indices, bounds of `range` and the operators `& | ^ << >> ~` take whole numbers; a float there is an error in "
-        "Python too. A whole number to a power whose sign is unknown is an int or a float in Python, depending on the "
+        "Python too. A whole number to a power that may be negative is an int or a float in Python, depending on the "
         "value, and C++ must know which. `int(v)` truncates a float.",
         _index("out[i] = x[i / 2]"),
         _index("out[i] = x[i // 2]"),

@@ -31,6 +31,7 @@ from py2cu.passes.check_assigned import check_assigned
 from py2cu.passes.check_barriers import check_barriers
 from py2cu.passes.check_dims import check_dims
 from py2cu.passes.check_order import check_order
+from py2cu.passes.check_powers import check_powers
 from py2cu.passes.check_rows import check_rows
 from py2cu.passes.choose_widths import choose_widths
 from py2cu.passes.divide_integers import divide_integers
@@ -90,6 +91,7 @@ EFFECTS: Final[tuple[Pass, ...]] = (
     find_roles,
     check_dims,
     check_order,
+    check_powers,
 )
 # What could be faster: these report notes to those who ask.
 NOTES: Final[tuple[Pass, ...]] = (note_performance,)

@@ -40,7 +40,7 @@ def choose_widths(kernel: Kernel, reporter: Reporter) -> Kernel:
     What a device function's parameters can be follows from all its calls.
     """
     kernel = changed(kernel, functions=reached_functions(kernel))
-    kernel = changed(kernel, functions=_follow_calls(kernel))
+    kernel = changed(kernel, functions=follow_calls(kernel))
     chooser = _Chooser(kernel, kernel.constexprs)
     typed = chooser.run()
     functions = []
@@ -56,7 +56,7 @@ def choose_widths(kernel: Kernel, reporter: Reporter) -> Kernel:
 _ROUNDS = 4
 
 
-def _follow_calls(kernel: Kernel) -> tuple[Kernel, ...]:
+def follow_calls(kernel: Kernel) -> tuple[Kernel, ...]:
     """The device functions with what their parameters can be, and what they return.
 
     It starts from what their types allow, and every round can only say more, so that any number of rounds is right.

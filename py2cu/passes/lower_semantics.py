@@ -237,9 +237,9 @@ class _Lowering:
                 return expr
 
     def power(self, expr: Binary) -> Expr:
-        """A whole number to a constant power."""
-        assert isinstance(expr.right, Constant)
-        if expr.right.value == 2 and isinstance(expr.left, Name | LaunchIndex | Load):
+        """A whole number to a power that is not negative."""
+        is_square = isinstance(expr.right, Constant) and expr.right.value == 2
+        if is_square and isinstance(expr.left, Name | LaunchIndex | Load):
             return self.binary(Binary("*", expr.left, expr.left, expr.span, expr.type))
         return self.helper("int_pow", expr)
 

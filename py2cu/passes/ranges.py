@@ -39,6 +39,7 @@ from py2cu.ir.types import PY_INT, ArrayType, ElementType, PythonType, TupleType
 from py2cu.ir.visit import assigned_names, blocks, names_in, statements
 
 INT_MAX: Final = 2**31 - 1
+_OPERATORS: Final = {"floor_div": "//", "floor_mod": "%", "int_pow": "**"}  # of helpers
 _NOTHING: Final = Range(0, 0, {})
 _ROUNDS: Final = 4  # after this many, what still grows has no bound
 
@@ -297,6 +298,9 @@ class Ranges:
                 is_natural = a.is_natural and b.is_natural
                 high = a.high + b.high if is_natural else math.inf
                 return Range(0 if is_natural else -math.inf, high, plus(a.reach, b.reach))
+            case "**" if a.is_natural and not is_float:
+                high = _power(a.high, b.high)
+                return Range(0, high, {(): int(high)} if math.isfinite(high) else None)
             case ">>" if a.is_natural:
                 return Range(0, a.high, a.reach)
             case "/" if a.is_natural and b.low > 0:
@@ -309,10 +313,9 @@ class Ranges:
     def _call(self, expr: Call) -> Range:
         args = [self.of(arg) for arg in expr.args]
         match expr.function:
-            case "floor_div" | "floor_mod" as helper:
-                dividend, divisor = expr.args
-                operator = "//" if helper == "floor_div" else "%"
-                return self._binary(Binary(operator, dividend, divisor, type=expr.type))
+            case "floor_div" | "floor_mod" | "int_pow" as helper:
+                left, right = expr.args
+                return self._binary(Binary(_OPERATORS[helper], left, right, type=expr.type))
             case "ceil_div":
                 is_natural = args[0].is_natural and args[1].is_natural
                 return Range(0 if is_natural else -math.inf, args[0].high if is_natural else math.inf, args[0].reach)
@@ -395,6 +398,13 @@ def _is_whole(expr: Expr) -> bool:
     """True for a whole number that true division has made a float."""
     inner = expr.value if isinstance(expr, Convert) else expr
     return isinstance(inner.type, PythonType) and inner.type.kind is Kind.INT
+
+
+def _power(base: float, exponent: float) -> float:
+    """The greatest power of a natural base; beyond 64 bits it is as good as infinite."""
+    if base <= 1:
+        return 1
+    return base**exponent if 0 <= exponent * math.log2(base) <= 64 else math.inf
 
 
 def _product(a: float, b: float) -> float:

@@ -246,14 +246,14 @@ class ExpressionTyper(CallTyper):
             )
 
     def exponent_is_kept(self, expr: Binary, left: Expr, right: Expr) -> bool:
-        """Python's `int ** int` is a float for a negative exponent, so the exponent's sign must be known."""
+        """Python's `int ** int` is a float for a negative exponent; `check_powers` judges those that are computed."""
         if Kind.FLOAT in (kind_of(scalar(left)), kind_of(scalar(right))):
             return True
-        if isinstance(right, Constant) and right.value >= 0:
+        if not isinstance(right, Constant) or right.value >= 0:
             return True
         self.error(
-            "P307", "a whole number to a power that may be negative is a float in Python", expr.span,
-            "use a constant exponent that is not negative, or make the base a float", self.origins(left, right),
+            "P307", "a whole number to a negative power is a float in Python", expr.span,
+            "make the base a float: `float(…)`", self.origins(left),
         )  # fmt: skip
         return False
 

@@ -89,14 +89,31 @@ def _shift(plain: Callable[[Any, Any], Any], symbol: str, *, swapped: bool) -> C
     return operate
 
 
+def _power(plain: Callable[[Any, Any], Any], symbol: str, *, swapped: bool) -> Callable[[Any, Any], Any]:
+    checked = _binary(plain, symbol, swapped=swapped)
+
+    def operate(a: Any, b: Any) -> Any:
+        base, exponent = (b, a) if swapped else (a, b)
+        if isinstance(base, int) and isinstance(exponent, int) and exponent > LONG_BITS and abs(base) > 1:
+            THREAD.note(BEYOND, f"{base} {symbol} {exponent}", is_open=True)
+            exponent = LONG_BITS + int(exponent) % 2  # far enough: Python would build all the bits
+            return Integer(int(base) ** exponent)
+        return checked(a, b)
+
+    return operate
+
+
 def _unary(name: str) -> Callable[[Any], Integer]:
     plain = getattr(int, f"__{name}__")
     return lambda a: within(plain(a), name, a)
 
 
+_SPECIAL: Final = {"lshift": _shift, "rshift": _shift, "pow": _power}
+
+
 def _equip() -> None:
     for name, symbol in SYMBOLS.items():
-        checked = _shift if name in ("lshift", "rshift") else _binary
+        checked = _SPECIAL.get(name, _binary)
         setattr(Integer, f"__{name}__", checked(getattr(int, f"__{name}__"), symbol, swapped=False))
         setattr(Integer, f"__r{name}__", checked(getattr(int, f"__r{name}__"), symbol, swapped=True))
     for name in ("neg", "pos", "abs", "invert"):

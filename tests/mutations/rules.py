@@ -157,14 +157,20 @@ MUTATIONS: Final = (
     *_rule(
         "** is Python's",
         (
-            "if isinstance(right, Constant) and right.value >= 0:",
-            "if isinstance(right, Constant):",
+            "if not isinstance(right, Constant) or right.value >= 0:",
+            "if True:",
             "refused:negative_power",
         ),
         (
             'return self.helper("int_pow", expr)',
             'return Call("math.pow", (expr.left, expr.right), expr.span, expr.type)',
             "cpu:powers",
+        ),
+        ("if not ranges.of(exponent).is_natural:", "if False:", "refused:negative_power"),
+        (
+            "return base**exponent if 0 <= exponent * math.log2(base) <= 64 else math.inf",
+            "return base",
+            "kept:powers_of_computed",
         ),
         ("if (exponent % 2 != 0) result *= factor;", "result *= factor;", "cpu:powers"),
     ),

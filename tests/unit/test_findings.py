@@ -150,10 +150,14 @@ def test_a_python_integer_that_leaves_64_bits():
     def whole_function(i, x, out, k, f):
         out[i] = math.factorial(20 + i) % 100
 
+    def far_power(i, x, out, k, f):
+        out[i] = (2 ** (50000 * i)) % 100
+
     big = 1 << 62
     assert only_finding(literals_alone, f"a Python integer leaves 64 bits: {big} * 2 is {2 * big}", x=(0, 0))
     beyond = f"a Python integer leaves 64 bits: math.factorial of 21 is {math.factorial(21)}"
     assert only_finding(whole_function, beyond, x=(0, 0))
+    assert only_finding(far_power, "a Python integer leaves 64 bits: 2 ** 50000", x=(0, 0)).is_open
     assert only_finding(square, f"a Python integer leaves 64 bits: {big} * 2 is {2 * big}", k=1 << 31, x=(0, 0))
     assert only_finding(power, f"a Python integer leaves 64 bits: 3 ** 41 is {3**41}", x=(0, 0)).is_open
     assert only_finding(sum_of_literals, f"a Python integer leaves 64 bits: {big} * 2 is {2 * big}", x=(0, 0))
