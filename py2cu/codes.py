@@ -123,8 +123,9 @@ _NAMES: Final = {
     "P202": Code(
         "a name that is no number",
         "The name is known, but what it stands for is no number in a kernel. From around the kernel it can use "
-        "literal constants (`FULL = 0xFF`) and those of `math`; values that are computed when the file runs are "
-        "unknown to a translator that only reads it. Of an array it can use elements, `.shape[0]` and `len`. "
+        "constants (`FULL = 0xFF`), what operators and `math` make of them, and those of `math`; other values that are "
+        "computed when the file runs are unknown to a translator that only reads it. Of an array it can use elements, "
+        "`.shape[0]` and `len`. "
         "Of the launch, a device function can use what it is given as arguments.",
         "import os\n" + _index("out[i] = os.sep * x[i]"),
         _index("out[i] = 2. * x[i]"),

@@ -14,9 +14,10 @@ from py2cu import builtins
 from py2cu.builtins.atomics import ATOMICS
 from py2cu.frontend.buffers import EXAMPLES, MAKERS
 from py2cu.frontend.closures import capture
+from py2cu.frontend.evaluate import as_float
 from py2cu.frontend.formulas import expand
 from py2cu.frontend.scope import Scope, source_text
-from py2cu.frontend.tables import Read
+from py2cu.frontend.tables import Read, find_row
 from py2cu.ir.extents import Constant, Name
 from py2cu.ir.nodes import ArrayName, Atomic, Call, Expr, Extent, Invoke
 from py2cu.ir.statements import Sync
@@ -55,6 +56,8 @@ class CallReader:
         if qualified is None or self.scope.is_local(node.func):
             self._refuse_call(node, qualified)
             return Constant(0, span)
+        if qualified == "builtins.float" and (text := self._string(node)) is not None:
+            return self._read_float(node, text)
         if (expanded := self._read_formula(node, qualified)) is not None:
             return expanded
         row = builtins.lookup(qualified)
@@ -191,11 +194,28 @@ class CallReader:
         """The qualified name of what is called; None where it is a name of the kernel, or unknown."""
         return None if self.scope.is_local(function) else self.scope.environment.qualify(function)
 
+    def _string(self, node: cst.Call) -> str | None:
+        """The string that is a call's one argument; None for any other."""
+        match node.args:
+            case [cst.Arg(value=value, keyword=None, star="")]:
+                found = self.scope.environment.constant(value)
+                return found if isinstance(found, str) else None
+            case _:
+                return None
+
+    def _read_float(self, node: cst.Call, text: str) -> Constant:
+        """`float("inf")`, spelled as Python takes it."""
+        value = as_float(text)
+        if value is None:
+            hint = '`float("inf")`, `float("-inf")`, `float("nan")`, or the digits of a number'
+            self.scope.error("P103", f"Python reads no float in {text!r}", node, hint)
+        return Constant(0.0 if value is None else value, self.scope.span_of(node))
+
     def _read_len(self, node: cst.Call) -> Expr:
         match node.args[0].value:
             case cst.Name(value=name) if name in self.scope.arrays and self.scope.arrays[name].dims:
                 return Extent(name, 0, self.scope.span_of(node))
-            case other if (table := self.scope.table(other)) is not None:
+            case other if (table := find_row(other, self.scope)) is not None:
                 return Constant(len(table), self.scope.span_of(node))
             case other:
                 self.scope.error(

@@ -11,16 +11,17 @@ from __future__ import annotations
 import ast
 import builtins
 import functools
-import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from types import ModuleType
-from typing import Any, Final
+from typing import Final
 
 import libcst as cst
 
 from py2cu.builtins import CONSTANTS, lookup
-from py2cu.dtypes import BY_JAXTYPING, GENERIC
+from py2cu.dtypes import BY_JAXTYPING, GENERIC, DType, find_dtype
+from py2cu.frontend import evaluate
+from py2cu.frontend.evaluate import Constants, Number, Real, Value, as_constants, is_kept
 
 _BUILTIN_NAMES = frozenset(dir(builtins))
 # Names that have a meaning here and are no builtin of the language.
@@ -35,24 +36,8 @@ KNOWN = frozenset(
     + ["torch.Tensor"]
 )
 
-
-Real = bool | int | float
-Number = Real | complex
-Constants = tuple["Constants | Real", ...]
-
-MAX_NUMBERS: Final = 64 * 1024 // 4  # of a table: what fits constant memory
 MAX_STEPS: Final = 300  # from a name to the farthest number that it is computed from
 _LITERAL: Final = (bool, int, float, complex, str)
-
-_SIGNS: Final[dict[type[cst.BaseUnaryOp], Callable[..., Any]]] = {
-    cst.Minus: operator.neg, cst.Plus: operator.pos, cst.BitInvert: operator.invert,
-}  # fmt: skip
-_OPERATORS: Final[dict[type[cst.BaseBinaryOp], Callable[..., Any]]] = {
-    cst.Add: operator.add, cst.Subtract: operator.sub, cst.Multiply: operator.mul, cst.Divide: operator.truediv,
-    cst.FloorDivide: operator.floordiv, cst.Modulo: operator.mod, cst.BitAnd: operator.and_, cst.BitOr: operator.or_,
-    cst.BitXor: operator.xor, cst.LeftShift: operator.lshift, cst.RightShift: operator.rshift, cst.Power: operator.pow,
-}  # fmt: skip
-_LARGE: Final = 2**128  # no whole constant of a kernel is, and none is computed from one
 
 
 @dataclass(slots=True)
@@ -68,7 +53,7 @@ class Environment:
     told: Mapping[str, str] = field(default_factory=dict)  # what calls of functions around tell, and which
     binders: Mapping[str, cst.FunctionDef] = field(default_factory=dict)  # in a kernel: whose variable a name is
     homes: Mapping[str, Environment] = field(default_factory=dict)  # of functions within it: what is around each
-    _values: dict[str, Number | str | Constants | None] = field(default_factory=dict)  # of the definitions asked for
+    _values: dict[str, Value | None] = field(default_factory=dict)  # of the definitions asked for
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -139,43 +124,103 @@ class Environment:
 
     def constant(self, node: cst.BaseExpression) -> Number | str | None:
         """The number or string that `node` is, names or computes of others; None if it is none."""
-        found = self._value(node)
+        found = None if self._is_own(node) else self._value(node)
         return None if isinstance(found, tuple) else found
 
     def constants(self, node: cst.BaseExpression) -> Constants | None:
         """The tuple of numbers, or of such tuples, that `node` is or names; None if it is none."""
-        found = self._value(node)
+        found = None if self._is_own(node) else self._value(node)
         return found if isinstance(found, tuple) else None
 
-    def _value(self, node: cst.BaseExpression, depth: int = 0) -> Number | str | Constants | None:
+    def element(self, node: cst.BaseExpression, depth: int = 8) -> tuple[DType, Real] | None:
+        """The element that `node` names or makes around the kernel: `np.float32(0.1)`, `np.finfo(np.float32).eps`.
+
+        None for any other, and for what NumPy rounds as no cast of a kernel does.
+        """
+        match node:
+            case cst.Name(value=name) if name in self.definitions and name not in self.binders and depth:
+                return replace(self, binders={}).element(self.definitions[name], depth - 1)
+            case cst.Call(func=function, args=[cst.Arg(value=value, keyword=None, star="")]):
+                library, _, name = (self.qualify(function) or "").rpartition(".")
+                dtype, number = find_dtype(name) if library == "numpy" else None, self.constant(value)
+                if dtype is None or not isinstance(number, bool | int | float) or not is_kept(dtype, number):
+                    return None
+                return dtype, number
+            case cst.Attribute():
+                found = self._limit(node)
+                return found[1:] if found is not None and found[0] == "numpy.finfo" else None
+            case _:
+                return None
+
+    def _is_own(self, node: cst.CSTNode) -> bool:
+        """True where `node` mentions a name of the function that is being read."""
+        match node:
+            case _ if not self.binders:
+                return False
+            case cst.Name(value=name):
+                return name in self.binders
+            case cst.Attribute(value=value):
+                return self._is_own(value)
+            case _:
+                return any(map(self._is_own, node.children))
+
+    def _value(self, node: cst.BaseExpression, depth: int = 0) -> Value | None:
         if depth > MAX_STEPS:
             return None
+
+        def value(inner: cst.BaseExpression) -> Value | None:
+            return self._value(inner, depth + 1)
+
         match node:
             case cst.Integer() | cst.Float() | cst.SimpleString():
-                value = _literal(node.value)
-                return value if isinstance(value, int | float | str) else None
+                literal = _literal(node.value)
+                return literal if isinstance(literal, int | float | str) else None
             case cst.Imaginary():
                 return complex(node.value)
             case cst.Name(value="True" | "False"):
                 return node.value == "True"
-            case cst.UnaryOperation(operator=sign, expression=inner) if type(sign) in _SIGNS:
-                return _computed(_SIGNS[type(sign)], self._value(inner, depth + 1))
-            case cst.BinaryOperation(left=left, operator=sign, right=right) if type(sign) in _OPERATORS:
-                return _computed(_OPERATORS[type(sign)], self._value(left, depth + 1), self._value(right, depth + 1))
+            case cst.UnaryOperation(operator=sign, expression=inner):
+                return evaluate.compute(evaluate.SIGNS[type(sign)], value(inner))
+            case cst.BinaryOperation(left=left, operator=sign, right=right) if type(sign) in evaluate.OPERATORS:
+                return evaluate.compute(evaluate.OPERATORS[type(sign)], value(left), value(right))
+            case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget(operator=sign, comparator=right)]):
+                return evaluate.compare(sign, value(left), value(right))
+            case cst.IfExp(test=test, body=body, orelse=orelse):
+                decided = value(test)
+                return None if decided is None else value(body if decided else orelse)
             case cst.Tuple(elements=elements):
-                return as_constants(self._value(element.value, depth + 1) for element in elements)
+                return as_constants(value(element.value) for element in elements)
+            case cst.Subscript(value=table, slice=[cst.SubscriptElement(slice=cst.Index(value=at, star=None))]):
+                return evaluate.item(value(table), value(at))
+            case cst.Call(func=function, args=args) if not any(arg.keyword or arg.star for arg in args):
+                return evaluate.call(self.qualify(function) or "", [value(arg.value) for arg in args])
             case cst.Name(value=name) if name in self.definitions:
                 if name not in self._values:
                     self._values[name] = None  # for a name that is defined by itself
-                    self._values[name] = self._value(self.definitions[name], depth + 1)
+                    self._values[name] = value(self.definitions[name])
                 return self._values[name]
             case cst.Name(value=name) if name not in self.imports and name not in self.functions:
                 live = self.live.get(name)
-                return as_constants(live) if isinstance(live, tuple) else live if isinstance(live, _LITERAL) else None
+                if isinstance(live, tuple):
+                    return as_constants(live)
+                return live if isinstance(live, _LITERAL) and type(live).__module__ != "numpy" else None
+            case cst.Attribute(value=cst.Call()):
+                found = self._limit(node)
+                return found[2] if found is not None and found[0] != "numpy.finfo" else None
             case cst.Name() | cst.Attribute():
                 return CONSTANTS.get(self.qualify(node) or "")
             case _:
                 return None
+
+    def _limit(self, node: cst.Attribute) -> tuple[str, DType, Real] | None:
+        """`np.iinfo(np.int32).max`: whose it is, of which dtype, and the number."""
+        match node:
+            case cst.Attribute(value=cst.Call(func=function, args=[cst.Arg(value=dtype)]), attr=cst.Name(value=name)):
+                owner = self.qualify(function)
+                if owner in ("numpy.iinfo", "numpy.finfo", "torch.iinfo", "torch.finfo"):
+                    found = evaluate.limit(owner, self.qualify(dtype) or "", name)
+                    return (owner, *found) if found is not None else None
+        return None
 
     def _starred(self, name: str) -> str | None:
         """What `from math import *` makes of `name`, as far as kernels know it; the last import counts."""
@@ -215,44 +260,6 @@ class Environment:
 def _literal(text: str) -> object:
     """What a literal stands for; annotations say the same ones again and again."""
     return ast.literal_eval(text)
-
-
-def as_constants(values: Iterable[object]) -> Constants | None:
-    """The values as a tuple, where all are numbers or such tuples, and not too many to look up in."""
-    found: list[Constants | Real] = []
-    count = 0
-    for value in values:
-        item = as_constants(value) if isinstance(value, tuple) else value
-        if not isinstance(item, bool | int | float | tuple):
-            return None
-        found.append(item)
-        count += sum(1 for _ in numbers(item))
-        if count > MAX_NUMBERS:
-            return None
-    return tuple(found)
-
-
-def numbers(value: Constants | Real) -> Iterator[Real]:
-    """The numbers of a tuple and of those in it, in order."""
-    if isinstance(value, tuple):
-        for item in value:
-            yield from numbers(item)
-    else:
-        yield value
-
-
-def _computed(compute: Callable[..., Any], *operands: object) -> Number | None:
-    """What Python makes of these operands, where they are numbers of a size that it computes at once."""
-    numbers = [operand for operand in operands if isinstance(operand, Number)]
-    if len(numbers) < len(operands) or any(isinstance(n, int) and abs(n) > _LARGE for n in numbers):
-        return None
-    if compute in (operator.pow, operator.lshift) and abs(numbers[1]) > 128:
-        return None
-    try:
-        found = compute(*numbers)
-    except (ArithmeticError, TypeError, ValueError):
-        return None
-    return found if isinstance(found, Number) else None
 
 
 def dotted(node: cst.BaseExpression) -> str:

@@ -170,6 +170,13 @@ class ExpressionReader:
             return Call(threads.LANE, (), span)
         if qualified in builtins.CONSTANTS:
             return Constant(builtins.CONSTANTS[qualified], span)
+        if isinstance(node, cst.Attribute) and isinstance(node.value, cst.Call):
+            hint = "give it a name outside the kernel"
+            self.scope.error("P202", f"`{text}` is computed in the kernel", node, hint)
+            return Constant(0, span)
+        if (element := self.scope.environment.element(node)) is not None:
+            dtype, number = element
+            return Call(f"numpy.{dtype.name}", (Constant(number, span),), span)
         constant = self.scope.environment.constant(node)
         if constant is None:
             constant = self.scope.functions.constant(node)

@@ -11,7 +11,8 @@ import libcst as cst
 from py2cu import builtins
 from py2cu.diagnostics import Reporter
 from py2cu.frontend.arguments import Given
-from py2cu.frontend.environment import Constants, Environment
+from py2cu.frontend.environment import Environment
+from py2cu.frontend.evaluate import Constants
 from py2cu.frontend.siblings import DeviceFunction
 from py2cu.ir.extents import FromEnd
 from py2cu.ir.kernel import Buffer

@@ -83,7 +83,8 @@ class Siblings:
             used = Related(f"`{qualified.rpartition('.')[2]}` is used here", module.span(node), module.file)
             found = self._open(qualified, module.file, reporter, used, _PASSED_ON)
             value = found[0].environment.constant(cst.Name(found[1])) if not isinstance(found, str) else None
-        return value if isinstance(value, bool | int | float) else None
+        is_element = type(value).__module__ == "numpy"  # `np.float64` is a float to Python, and none to a kernel
+        return value if isinstance(value, bool | int | float) and not is_element else None
 
     def _read_file(self, qualified: str, beside: SourceFile, reporter: Reporter, used: Related) -> DeviceFunction | str:
         found = self._open(qualified, beside, reporter, used, _PASSED_ON)

@@ -12,7 +12,7 @@ from typing import Final
 import libcst as cst
 
 from py2cu.dtypes import BOOL, F64, I64
-from py2cu.frontend.environment import Constants, Real, numbers
+from py2cu.frontend.evaluate import Constants, Real, numbers
 from py2cu.frontend.scope import Scope
 from py2cu.ir.extents import Constant, FromEnd
 from py2cu.ir.kernel import Buffer, Space
@@ -52,6 +52,22 @@ def read_lookup(node: cst.Subscript, scope: Scope, read: Read) -> Expr | None:
         if not isinstance(found, tuple):
             return Constant(found, scope.span_of(node))
     return _refuse_rank(node, name.value, table, scope)
+
+
+def find_row(node: cst.BaseExpression, scope: Scope) -> Constants | None:
+    """The tuple of constants that `T`, or `T[0]` of a tuple of tuples, is; None for anything else."""
+    name, subscripts = _peeled(node)
+    found: Constants | Real | None = scope.table(name)
+    for subscript in subscripts:
+        match subscript.slice:
+            case [cst.SubscriptElement(slice=cst.Index(value=value, star=None))]:
+                at = scope.environment.constant(value)
+            case _:
+                return None
+        if not isinstance(found, tuple) or not isinstance(at, int) or not 0 <= at < len(found):
+            return None
+        found = found[at]
+    return found if isinstance(found, tuple) else None
 
 
 def _peeled(node: cst.BaseExpression) -> tuple[cst.BaseExpression, list[cst.Subscript]]:

@@ -5,7 +5,7 @@ In: any object that a kernel's globals hold, or the name of a module. Out: its s
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from py2cu.dtypes import ALIASES, BY_NAME, find_dtype
 from py2cu.runtime.elements import Element, element_class
@@ -21,7 +21,7 @@ def cast_named(name: str) -> type[Element] | None:
     return element_class(dtype) if dtype is not None else None
 
 
-def typed(value: object) -> object | None:
+def typed(value: Any) -> object | None:
     """What stands in for `value` in a simulated kernel; None where it needs no stand-in."""
     origin = getattr(value, "__module__", None) or type(value).__module__
     top = origin.partition(".")[0]
@@ -29,6 +29,9 @@ def typed(value: object) -> object | None:
         return cast_named(str(value).removeprefix("torch."))
     if top == "numba":
         return cast_named(str(value))
+    if type(value).__module__ == "numpy" and (cls := cast_named(type(value).__name__)) is not None:
+        made: Element = cls.cast(value.item())
+        return made
     name = getattr(value, "__name__", "")
     if isinstance(value, type):
         return cast_named(name) if top == "numpy" else None

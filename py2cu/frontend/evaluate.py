@@ -1,0 +1,146 @@
+"""What Python makes of constants: operators, comparisons, and the functions that compute a constant from others.
+
+    INF = float("inf")    LAST = len(TABLE) - 1    ROOT = math.sqrt(2)    WIDE = np.iinfo(np.int32).max
+
+Nothing of the user's is run: these are Python's own functions, of numbers that the source tells.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final
+
+import libcst as cst
+
+from py2cu.dtypes import DType, Kind, find_dtype
+
+Real = bool | int | float
+Number = Real | complex
+Constants = tuple["Constants | Real", ...]
+Value = Number | str | Constants
+
+MAX_NUMBERS: Final = 64 * 1024 // 4  # of a table: what fits constant memory
+_LARGE: Final = 2**128  # no constant of a kernel is, and none is computed from one
+
+SIGNS: Final[dict[type[cst.BaseUnaryOp], Callable[..., Any]]] = {
+    cst.Minus: operator.neg, cst.Plus: operator.pos, cst.BitInvert: operator.invert, cst.Not: operator.not_,
+}  # fmt: skip
+OPERATORS: Final[dict[type[cst.BaseBinaryOp], Callable[..., Any]]] = {
+    cst.Add: operator.add, cst.Subtract: operator.sub, cst.Multiply: operator.mul, cst.Divide: operator.truediv,
+    cst.FloorDivide: operator.floordiv, cst.Modulo: operator.mod, cst.BitAnd: operator.and_, cst.BitOr: operator.or_,
+    cst.BitXor: operator.xor, cst.LeftShift: operator.lshift, cst.RightShift: operator.rshift, cst.Power: operator.pow,
+}  # fmt: skip
+COMPARISONS: Final[dict[type[cst.BaseCompOp], Callable[..., Any]]] = {
+    cst.Equal: operator.eq, cst.NotEqual: operator.ne, cst.LessThan: operator.lt, cst.LessThanEqual: operator.le,
+    cst.GreaterThan: operator.gt, cst.GreaterThanEqual: operator.ge,
+}  # fmt: skip
+_OF_MATH: Final = (
+    "sqrt", "exp", "expm1", "log", "log2", "log10", "log1p", "pow", "hypot", "sin", "cos", "tan", "asin", "acos",
+    "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "degrees", "radians", "erf", "erfc",
+    "gamma", "lgamma", "fabs", "floor", "ceil", "trunc", "copysign", "fmod", "isqrt", "gcd", "isinf", "isnan",
+)  # fmt: skip
+_FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
+    "builtins.float": float, "builtins.int": int, "builtins.bool": bool, "builtins.complex": complex,
+    "builtins.abs": abs, "builtins.min": min, "builtins.max": max, "builtins.round": round, "builtins.len": len,
+    **{f"math.{name}": getattr(math, name) for name in _OF_MATH},
+}  # fmt: skip
+_OF_TUPLES: Final = frozenset(["builtins.len", "builtins.max", "builtins.min"])
+_LIMITS: Final[dict[str, Callable[[DType], Real]]] = {
+    "iinfo.max": lambda dtype: int(dtype.high), "iinfo.min": lambda dtype: int(dtype.low),
+    "iinfo.bits": lambda dtype: dtype.bits, "finfo.max": lambda dtype: dtype.high, "finfo.min": lambda dtype: dtype.low,
+    "finfo.eps": lambda dtype: dtype.epsilon,
+}  # fmt: skip
+
+
+def call(function: str, values: Iterable[object]) -> Value | None:
+    """What a function, by its qualified name, makes of constants; None where it is none of those, or would raise."""
+    given = list(values)
+    if function == "builtins.float" and [type(value) for value in given] == [str]:
+        return as_float(str(given[0]))
+    if function not in _FUNCTIONS or any(value is None or isinstance(value, str) for value in given):
+        return None
+    if len(given) == 1 and isinstance(given[0], tuple):
+        return _tried(_FUNCTIONS[function], given[0]) if function in _OF_TUPLES else None
+    return compute(_FUNCTIONS[function], *given)
+
+
+def as_float(text: str) -> float | None:
+    """The float that Python reads in `text`."""
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def compare(sign: cst.BaseCompOp, left: object, right: object) -> bool | None:
+    """What one comparison of constants gives; None for one of other things."""
+    if left is None or right is None or type(sign) not in COMPARISONS:
+        return None
+    found = _tried(COMPARISONS[type(sign)], left, right)
+    return found if isinstance(found, bool) else None
+
+
+def item(table: object, at: object) -> Constants | Real | None:
+    """One item of a tuple of constants; None where there is none."""
+    if isinstance(table, tuple) and isinstance(at, int) and -len(table) <= at < len(table):
+        found: Constants | Real = table[at]
+        return found
+    return None
+
+
+def is_kept(dtype: DType, number: Real) -> bool:
+    """True where NumPy's `dtype(number)` and a kernel's cast surely agree: on a way to a half, NumPy rounds once."""
+    return dtype.holds(number) and not dtype.is_half and dtype.kind is not Kind.COMPLEX
+
+
+def limit(function: str, dtype_name: str, attribute: str) -> tuple[DType, Real] | None:
+    """`np.iinfo(np.int32).max`, by the names in it, and of which dtype it is; None where there is no such limit."""
+    dtype = find_dtype(dtype_name.rpartition(".")[2])
+    name = f"{function.rpartition('.')[2]}.{attribute}"
+    if dtype is None or name not in _LIMITS or dtype.kind is not (Kind.INT if name.startswith("i") else Kind.FLOAT):
+        return None
+    return dtype, _LIMITS[name](dtype)
+
+
+def as_constants(values: Iterable[object]) -> Constants | None:
+    """The values as a tuple, where all are numbers or such tuples, and not too many to look up in."""
+    found: list[Constants | Real] = []
+    count = 0
+    for value in values:
+        item = as_constants(value) if isinstance(value, tuple) else value
+        if not isinstance(item, bool | int | float | tuple):
+            return None
+        found.append(item)
+        count += sum(1 for _ in numbers(item))
+        if count > MAX_NUMBERS:
+            return None
+    return tuple(found)
+
+
+def numbers(value: Constants | Real) -> Iterator[Real]:
+    """The numbers of a tuple and of those in it, in order."""
+    if isinstance(value, tuple):
+        for item in value:
+            yield from numbers(item)
+    else:
+        yield value
+
+
+def compute(function: Callable[..., Any], *operands: object) -> Number | None:
+    """What Python makes of these operands, where they are numbers of a size that it computes at once."""
+    given = [operand for operand in operands if isinstance(operand, Number)]
+    if len(given) < len(operands) or any(isinstance(number, int) and abs(number) > _LARGE for number in given):
+        return None
+    if function in (operator.pow, operator.lshift) and isinstance(given[0], int) and abs(given[1]) > 128:
+        return None
+    found = _tried(function, *given)
+    return found if isinstance(found, Number) else None
+
+
+def _tried(function: Callable[..., Any], *operands: object) -> Any:
+    try:
+        return function(*operands)
+    except (ArithmeticError, TypeError, ValueError):
+        return None
