@@ -108,13 +108,15 @@ class _Flow:
             case For(var=var, body=body, orelse=orelse):
                 loop, end = self.loop(body, bound | {var})
                 idle = None if runs(stmt) else bound
-                finished = self.join(end, idle, "where this loop runs no round", stmt.span)
-                return self.leave(loop, self.after(orelse, finished))
+                where = ("where this loop runs no round", stmt.span)
+                finished = self.join(end, idle, *where)
+                return self.leave(loop, end, self.after(orelse, finished), *where)
             case While(test=test, body=body, orelse=orelse):
                 loop, end = self.loop(body, bound)
                 endless = isinstance(test, Constant) and bool(test.value)
-                finished = None if endless else self.join(end, bound, "where this is false at once", stmt.span)
-                return self.leave(loop, self.after(orelse, finished))
+                where = ("where this is false at once", stmt.span)
+                finished = None if endless else self.join(end, bound, *where)
+                return self.leave(loop, end, self.after(orelse, finished), *where)
             case Break():
                 self.loops[-1].breaks.append((bound, stmt.span))
                 return None
@@ -152,11 +154,18 @@ class _Flow:
             end = self.join(end, skipped, "where this `continue` goes on", span)
         return loop, end
 
-    def leave(self, loop: _Loop, finished: Bound) -> Bound:
-        """What is bound behind a loop: where it finished, and where a `break` left it."""
+    def leave(self, loop: _Loop, end: Bound, finished: Bound, idle: str, place: Span) -> Bound:
+        """What is bound behind a loop: where it finished, and where a `break` left it.
+
+        What the `end` of a round binds too is unbound where there was no round, which `finished` has told; where no
+        round has an end, only that finishes the loop.
+        """
         for broken, span in loop.breaks:
             both = self.join(finished, broken, "where this `break` leaves the loop", span)
-            self.join(broken, finished, "where the loop ends without this `break`", span)
+            if end is None:
+                self.join(broken, finished, idle, place)
+            elif broken is not None:
+                self.join(broken - end, finished, "where the loop ends without this `break`", span)
             finished = both
         return finished
 
