@@ -26,6 +26,7 @@ import cmath
 import math
 import numpy as np
 import torch
+import py2cu
 from jaxtyping import Complex64, Complex128
 from jaxtyping import BFloat16, Bool, Float, Float16, Float32, Float64, Int, Int8, Int16, Int32, Int64, Num
 from jaxtyping import UInt8, UInt16, UInt32, UInt64

@@ -236,8 +236,10 @@ class CallReader:
                 self.scope.error("P104", "`unroll` stands in a `for` only", node, "`for k in unroll(range(n)):`")
             case cst.Name(value="range"):
                 self.scope.error("P104", "`range` stands in a `for` only", node, "`for k in range(n):`")
-            case cst.Name() if qualified is None:
-                self.scope.unknown_name(node.func)
+            case cst.Name() as name if qualified is None:
+                self.scope.unknown_name(name)
+            case cst.Attribute(value=cst.Name() as name) if self.scope.is_unknown(name):
+                self.scope.unknown_name(name)
             case cst.Attribute(value=cst.Name(value=name), attr=cst.Name(value="view")) if name in self.scope.arrays:
                 hint = f"`x4 = {name}.view(-1, 4)` outside loops and branches, once"
                 self.scope.error("P410", "a view in rows is made on a line of its own", node, hint)

@@ -31,6 +31,7 @@ from py2cu.ir.nodes import (
     Tuple,
     Unary,
 )
+from py2cu.nearest import did_you_mean
 
 BINARY: Final[dict[type[cst.BaseBinaryOp], str]] = {
     cst.Add: "+", cst.Subtract: "-", cst.Multiply: "*", cst.Divide: "/", cst.FloorDivide: "//", cst.Modulo: "%",
@@ -206,14 +207,19 @@ class ExpressionReader:
             self.scope.error("P202", f"`{launched}` has x, y and z, not `{attribute}`", node, f"write `{launched}.x`")
             return Constant(0, self.scope.span_of(node))
         if isinstance(node.value, cst.Name) and node.value.value in self.scope.arrays:
-            hint = "`.shape[0]` is its first extent" if attribute == "shape" else "an array has `.shape` and `len()`"
-            self.scope.error("P202", f"`.{attribute}` of an array is no number", node, hint)
+            self._refuse_attribute(node)
             return Constant(0, self.scope.span_of(node))
         if (whole := self.scope.launch_object(node)) is not None:
             return self._read_launch(node, whole, "x")
         if attribute in ("real", "imag") and self.scope.is_number(node.value):
             return Call(f"complex.{attribute}", (self.read(node.value),), self.scope.span_of(node))
         return self._read_outer(node, source_text(node))
+
+    def _refuse_attribute(self, node: cst.Attribute) -> None:
+        attribute = node.attr.value
+        hint = did_you_mean(attribute, ["shape"], "an array has `.shape` and `len()`")
+        hint = "`.shape[0]` is its first extent" if attribute == "shape" else hint
+        self.scope.error("P202", f"`.{attribute}` of an array is no number", node, hint)
 
     def _read_launch(self, node: cst.Name | cst.Attribute, launched: str, axis: str) -> Expr:
         return LaunchIndex(launched, axis, self.scope.span_of(node))
@@ -249,6 +255,8 @@ class ExpressionReader:
                 return Load(name, indices, span) if indices is not None else Constant(0, span)
             case cst.Attribute(value=cst.Name(value=name), attr=cst.Name(value="shape")) if name in self.scope.arrays:
                 return self._read_shape(node, name)
+            case cst.Attribute(value=cst.Name(value=name)) as attribute if name in self.scope.arrays:
+                self._refuse_attribute(attribute)
             case cst.Subscript(value=cst.Name(value=name)) if name in self.scope.arrays:
                 self.scope.error("P401", "an array takes all its indices at once", node, f"write `{name}[i, j]`")
             case cst.Name(value=name) if name in self.scope.values:

@@ -29,8 +29,10 @@ def read_lookup(node: cst.Subscript, scope: Scope, read: Read) -> Expr | None:
     """`node` where it looks something up in a tuple of constants; None for any other subscript."""
     name, subscripts = _peeled(node)
     table = scope.table(name)
-    if table is None or not isinstance(name, cst.Name):
+    if not isinstance(name, cst.Name):
         return None
+    if table is None:
+        return _refuse_other(node, name, scope)
     indices = [_read_index(subscript, scope, read) for subscript in subscripts]
     found: Constants | Real = table
     for axis, index in enumerate(indices):
@@ -70,6 +72,17 @@ def find_row(node: cst.BaseExpression, scope: Scope) -> Constants | None:
     return found if isinstance(found, tuple) else None
 
 
+def _refuse_other(node: cst.Subscript, name: cst.Name, scope: Scope) -> Expr | None:
+    """Refuse what the module defines, and is no tuple of constants; None for any other name."""
+    if scope.is_local(name) or name.value not in scope.environment.definitions:
+        return None
+    is_list = isinstance(scope.environment.definition(name.value), cst.List)
+    what = f"a kernel looks things up in tuples of constants, and `{name.value}` is {'a list' if is_list else 'none'}"
+    hint = "write a tuple: `(1, 2, 3)`" if is_list else "write its numbers out, or pass it as a parameter"
+    scope.error("P408", what, node, hint)
+    return Constant(0, scope.span_of(node))
+
+
 def _peeled(node: cst.BaseExpression) -> tuple[cst.BaseExpression, list[cst.Subscript]]:
     """`T[a][b]` as `T` and its subscripts, the first one first."""
     subscripts: list[cst.Subscript] = []
@@ -91,7 +104,9 @@ def _read_index(subscript: cst.Subscript, scope: Scope, read: Read) -> Expr | No
 def _look_up(node: cst.Subscript, name: str, table: Constants, indices: list[Expr], scope: Scope) -> Expr:
     span = scope.span_of(node)
     if (problem := _problem_of(table)) is not None:
+        kinds = {type(value) for value in numbers(table)}
         hint = "numbers of one kind in rows of one length, or an array parameter"
+        hint = "write the whole numbers as floats: `1.0`" if kinds == {int, float} else hint
         scope.error("P408", f"`{name}` is no table that a kernel can look things up in: {problem}", node, hint)
         return Constant(0, span)
     buffer = scope.buffers.setdefault(name, _buffer(name, table, span))
