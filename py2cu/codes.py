@@ -376,9 +376,11 @@ _BARRIERS: Final = {
         "At `syncthreads()` the threads of a block wait for each other, at `syncgrid()` those of the grid; where some "
         "never come, CUDA leaves open what happens. So it cannot stand under a condition that varies by thread, behind "
         "a `return` of some of them, or in a loop that they leave at different times. What varies is `threadIdx` and "
-        "what is computed from it, for `syncgrid()` also `blockIdx` and the votes of a block, what is loaded from "
-        "arrays that the kernel writes or by an index that varies, and what is assigned under such conditions. Put the "
-        "condition around the accesses and the barrier behind them.",
+        "what is computed from it, for `syncgrid()` also `blockIdx`, the votes of a block and what it shares, what is "
+        "loaded from global arrays that the kernel writes or by an index that varies, what atomics and shuffles give, "
+        "and what is assigned under such conditions. What all threads of a block load from one place of shared memory "
+        "they agree about, where a barrier is between the load and the writes. Put the condition around the accesses "
+        "and the barrier behind them.",
         _file(
             '@kernel(size="n")\ndef f(x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):\n'
             "    i = blockIdx.x * blockDim.x + threadIdx.x\n    s = shared(256, np.float32)\n    if i < len(x):\n"

@@ -7,8 +7,11 @@ waiting for ever.
         syncgrid()                 P501: the condition varies by thread or block
 
 What varies is `threadIdx` and element indices, what is computed from them, what is loaded where that varies or from
-arrays that the kernel writes, and what is assigned where threads have parted; in the grid also `blockIdx` and what a
-block votes. A thread that has returned, or left a loop, reaches no barrier behind.
+arrays that the kernel writes, and what is assigned where threads have parted; in the grid also `blockIdx`, what a
+block votes and what it shares. A thread that has returned, or left a loop, reaches no barrier behind.
+
+What all threads of a block load from one place of shared memory does not vary, although they write there: one that
+writes while others read races with them, and races are what the simulator finds.
 """
 
 from __future__ import annotations
@@ -83,17 +86,24 @@ def _check_barriers_of(team: _Team, kernel: Kernel, reporter: Reporter) -> None:
 @dataclass(slots=True)
 class _Varying:
     """The names of one function that threads of a team may disagree about, arrays included, and whether its result is
-    one.
+    one; the arrays that it writes, by itself or in others that it calls; whether the team meets in it.
     """
 
     team: _Team
-    name: str
+    function: Kernel
     names: set[str]
+    written: set[str]
+    waits: bool
     result: bool = False
 
     @property
     def size(self) -> int:
-        return len(self.names) + self.result
+        return len(self.names) + len(self.written) + self.result
+
+    @property
+    def acts(self) -> bool:
+        """True where a call writes what callers see: one of a thread's own cannot stand for those of all."""
+        return not self.written.isdisjoint(p.name for p in self.function.arrays)
 
     def of(self, expr: Expr, functions: Mapping[str, _Varying]) -> bool:
         """True where threads of the team may disagree about `expr`."""
@@ -104,7 +114,9 @@ class _Varying:
                 return True
             case Name(id=name) | Load(array=name) | ArrayName(id=name) if name in self.names:
                 return True
-            case Invoke(function=key) if functions[key].result:
+            case Invoke(function=key) if functions[key].result or functions[key].waits:
+                return functions[key].result
+            case Invoke(function=key) if functions[key].acts:
                 return True
             case Call(function=function) if function in BLOCK_VOTES:
                 return self.team is _GRID
@@ -122,37 +134,47 @@ def find_varying(kernel: Kernel) -> tuple[frozenset[str], Callable[[Expr], bool]
 
 def _find_varying(team: _Team, kernel: Kernel) -> dict[str, _Varying]:
     """What varies in a kernel, whose key is empty, and in its functions: again until nothing more does."""
-    functions = {function.key: function for function in kernel.functions}
-    callers = {"": kernel, **functions}
-    varying = {key: _Varying(team, caller.name, _written(caller)) for key, caller in callers.items()}
+    callers = {"": kernel, **{function.key: function for function in kernel.functions}}
+    waiting = functions_that(kernel, team.has_barrier)
+    varying = {
+        key: _Varying(team, caller, _own(team, caller), _written(caller), key in waiting)
+        for key, caller in callers.items()
+    }
     varying[""].names |= {index.name for index in kernel.indices}
+    varying[""].names |= {p.name for p in kernel.arrays if p.role is not Role.INPUT}
     while True:
         before = sum(found.size for found in varying.values())
+        varying[""].names |= varying[""].written & {p.name for p in kernel.arrays}
         for key, caller in callers.items():
-            _Threads(team, caller, varying[key], varying, frozenset(), None).block(caller.body, None)
-            for call in (node for node in all_expressions(caller.body) if isinstance(node, Invoke)):
-                _pass_on(call, functions[call.function], varying[key], varying)
+            _spread(caller, varying[key], varying)
         if before == sum(found.size for found in varying.values()):
             return varying
 
 
+def _own(team: _Team, caller: Kernel) -> set[str]:
+    """Arrays of the function's own that each thread has another one of, or each block where the team is the grid."""
+    apart = {Space.LOCAL} if team is _BLOCK else {Space.LOCAL, Space.SHARED}
+    return {buffer.name for buffer in caller.buffers if buffer.space in apart}
+
+
 def _written(caller: Kernel) -> set[str]:
-    """Arrays whose elements may change while threads read them: what is written, and the function's own."""
-    own = {buffer.name for buffer in caller.buffers if buffer.space not in (Space.CONSTANT, Space.GLOBAL)}
-    stored = {caller.shown(node.array) for node in all_expressions(caller.body) if isinstance(node, Atomic)}
-    stored |= {caller.shown(stmt.array) for stmt in statements(caller.body) if isinstance(stmt, Store)}
-    stored |= {p.name for p in caller.parameters if p.is_array and p.role is not Role.INPUT}
-    return own | stored | {buffer.name for buffer in caller.buffers if caller.shown(buffer.name) in stored}
+    """Arrays that the function itself writes to."""
+    updated = {node.array for node in all_expressions(caller.body) if isinstance(node, Atomic)}
+    stored = {stmt.array for stmt in statements(caller.body) if isinstance(stmt, Store)}
+    return {caller.shown(array) for array in updated | stored}
 
 
-def _pass_on(call: Invoke, function: Kernel, caller: _Varying, varying: Mapping[str, _Varying]) -> None:
-    """Enter what a call makes vary: parameters of the function, and arrays of the caller that the function writes."""
-    inside = varying[function.key]
-    for parameter, arg in zip(function.parameters, call.args, strict=True):
-        if caller.of(arg, varying):
-            inside.names.add(parameter.name)
-        if isinstance(arg, ArrayName) and parameter.name in inside.names:
-            caller.names.add(arg.id)
+def _spread(caller: Kernel, own: _Varying, varying: Mapping[str, _Varying]) -> None:
+    """Enter what varies because other things do: in the function, its views and the functions that it calls."""
+    _Threads(own.team, caller, own, varying, frozenset(), None).block(caller.body, None)
+    own.names |= {buffer.name for buffer in caller.buffers if buffer.base in own.names and not buffer.is_dynamic}
+    for call in (node for node in all_expressions(caller.body) if isinstance(node, Invoke)):
+        inside = varying[call.function]
+        for parameter, arg in zip(inside.function.parameters, call.args, strict=True):
+            if own.of(arg, varying):
+                inside.names.add(parameter.name)
+            if isinstance(arg, ArrayName) and parameter.name in inside.written:
+                own.written.add(caller.shown(arg.id))
 
 
 # --- where threads part -----------------------------------------------------------------------------------------------
@@ -274,4 +296,4 @@ class _Threads:
         if parted is not None and self.team.is_vote(expr):
             self.report(f"`{expr.function.removeprefix('py2cu.')}(…)`", expr.span, parted)
         if parted is not None and isinstance(expr, Invoke) and expr.function in self.waiting:
-            self.report(f"the barrier in `{self.functions[expr.function].name}`", expr.span, parted)
+            self.report(f"the barrier in `{self.functions[expr.function].function.name}`", expr.span, parted)

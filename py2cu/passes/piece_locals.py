@@ -46,6 +46,18 @@ def assigned_by(stmt: Stmt) -> str | None:
             return None
 
 
+def changed_by(stmt: Stmt) -> Iterator[str]:
+    """The locals and arrays that `stmt` itself may give other values, its blocks left out."""
+    match stmt:
+        case Assign(name=name) | Reserve(array=name) | Store(array=name):
+            yield name
+    for expr in expressions(stmt):
+        for node in walk(expr):
+            match node:
+                case ArrayName(id=name) | Atomic(array=name):
+                    yield name
+
+
 def mentioned_by(stmt: Stmt) -> Iterator[str]:
     """The locals and arrays that `stmt` itself assigns or reads, its blocks left out."""
     for expr in expressions(stmt):

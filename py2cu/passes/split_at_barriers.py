@@ -56,7 +56,7 @@ from py2cu.ir.waiting import ACTIVE_MASK, BLOCK_VOTES, is_barrier, is_exchange, 
 from py2cu.passes.add_index_arithmetic import without_indices
 from py2cu.passes.check_barriers import find_varying
 from py2cu.passes.lift_waiting_calls import CannotSplit, free_name, is_cut, lift_waiting_calls
-from py2cu.passes.piece_locals import Uses, assigned_by, mentioned_by, place_computed
+from py2cu.passes.piece_locals import Uses, assigned_by, changed_by, mentioned_by, place_computed
 
 
 def split_at_barriers(kernel: Kernel, reporter: Reporter) -> Kernel:
@@ -175,7 +175,7 @@ class _Cutting:
                 yield from self.piece(piece, masks)
                 yield map_blocks(stmt, partial(self.nested, masks, in_loop or isinstance(stmt, For | While)))
             elif self.is_shared(stmt):
-                if _meet(stmt, piece):
+                if self.meets(stmt, piece):
                     yield from self.piece(piece, masks)
                 yield stmt
             elif is_cut((stmt,)):
@@ -228,6 +228,13 @@ class _Cutting:
                 return buffer is not None and buffer.space is not Space.LOCAL and name not in self.views
             case _:
                 return False
+
+    def meets(self, stmt: Stmt, piece: list[Stmt]) -> bool:
+        """True where `stmt`, moved before `piece`, would change what either finds."""
+        others = [*statements(tuple(piece))]
+        used = {self.kernel.shown(name) for name in mentioned_by(stmt)}
+        changing = {self.kernel.shown(name) for other in others for name in changed_by(other)}
+        return bool(used & changing) or any(assigned_by(stmt) in set(mentioned_by(other)) for other in others)
 
     def piece(self, piece: list[Stmt], masks: tuple[Name, ...]) -> Iterator[Stmt]:
         """The statements gathered in `piece`, which is empty then, as what each thread runs."""
@@ -401,10 +408,3 @@ def _with_other_name(body: Block, old: str, new: Name) -> Block:
 
 def _returns(block: Block) -> bool:
     return any(isinstance(stmt, Return) for stmt in statements(block))
-
-
-def _meet(stmt: Stmt, piece: list[Stmt]) -> bool:
-    """True where `stmt`, moved before `piece`, would change what either finds."""
-    others = [*statements(tuple(piece))]
-    used = set(mentioned_by(stmt))
-    return any(assigned_by(other) in used or assigned_by(stmt) in set(mentioned_by(other)) for other in others)

@@ -574,8 +574,25 @@ MUTATIONS: Final = (
         "all threads of a block reach its barriers",
         ("inner = parted or self.condition(test)", "inner = parted", "refused:barriers"),
         ("left = self.block(loop.body, inside or early)", "left = self.block(loop.body, inside)", "refused:barriers"),
-        ("if caller.of(arg, varying):", "if False:", "refused:barriers"),
+        ("if own.of(arg, varying):", "if False:", "refused:barriers"),
         ("self.check_expression(right, parted or self.condition(left))", "pass", "refused:votes"),
+    ),
+    *_rule(
+        "threads of a block agree about what they load from one place of shared memory",
+        (
+            "apart = {Space.LOCAL} if",
+            "apart = {Space.LOCAL, Space.SHARED} if",
+            "tests/test_kernel_cases.py::test_translation_is_as_kept[agreed_in_shared_memory]",
+        ),
+        ("else {Space.LOCAL, Space.SHARED}", "else {Space.LOCAL}", "refused:grid_barriers"),
+        ('|= varying[""].written & {p.name', "|= set() & {p.name", "refused:barriers"),
+        ("Invoke(function=key) if functions[key].acts:", "Invoke() if False:", "refused:barriers"),
+        (
+            "functions[key].result or functions[key].waits:",
+            "functions[key].result:",
+            "tests/test_kernel_cases.py::test_translation_is_as_kept[agreed_in_shared_memory]",
+        ),
+        ("return bool(used & changing) or any(", "return any(", "cpu:agreed_in_shared_memory"),
     ),
     *_rule(
         "threads that meet see what others wrote",
