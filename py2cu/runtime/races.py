@@ -4,14 +4,19 @@ In: every access to an array of a launch, told by `WatchedArray`. Out: a finding
 keeps its last write, and two reads and two atomic updates by different threads, so that an access costs the same
 however many there were; two suffice, since whoever writes is another thread than one of them. Two writes of the same
 value are no race: CUDA promises that the value arrives.
+
+Atomic updates of an element come one after the other, and one whose result is looked at tells its thread which came
+before: what follows it follows those as well, as where the last block sets the ticket back.
 """
 
 from __future__ import annotations
 
+import dis
+import functools
 import math
 import sys
 from collections.abc import Callable, Iterable
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any, ClassVar, Final
 
 from py2cu.dtypes import DType
@@ -71,7 +76,10 @@ class WatchedArray(ArrayView):
         if last is not None and not is_ordered(last, access.by):
             self._tell(position, last, access)
         self._hold(position, self._readers.get(position, ()), access)
-        _enter(self._atomics, position, access)
+        if _is_looked_at(frame.f_code, frame.f_lasti):
+            self._atomics[position] = access, None
+        else:
+            _enter(self._atomics, position, access)
         in_block = position, access.by.team.number
         access.by.hand_on(self._published.setdefault(position, {}), self._published.setdefault(in_block, {}))
         return old
@@ -115,6 +123,13 @@ def _enter(table: dict[int, Pair], position: int, access: Access) -> None:
         table[position] = access, second
     else:
         table[position] = first, access
+
+
+@functools.cache
+def _is_looked_at(code: CodeType, call: int) -> bool:
+    """False where the result of the call at this offset is dropped."""
+    behind = next(instruction for instruction in dis.get_instructions(code) if instruction.offset > call)
+    return behind.opname != "POP_TOP"
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -543,6 +543,8 @@ MUTATIONS: Final = (
         (" and not _same(last.value, access.value)", "", "tests/unit/test_threads.py"),
         ("if not in_block:\n            self.fenced", "if True:\n            self.fenced", "tests/test_races.py"),
         ("_join(published, self.fenced)", "_join(published, self._past())", "tests/test_races.py"),
+        ("if _is_looked_at(frame.f_code, frame.f_lasti):", "if True:", "tests/test_races.py"),
+        ("if _is_looked_at(frame.f_code, frame.f_lasti):", "if False:", "tests/test_races.py"),
         (
             "return source if source <= lane | (width - 1) else lane\n\n\ndef _across",
             "return source\n\n\ndef _across",
