@@ -2,6 +2,7 @@
 
 import bdb
 import linecache
+import re
 import sys
 
 import pytest
@@ -154,6 +155,27 @@ def test_threads_that_wait_for_each_other_are_stepped_through_one_at_a_time():
 
     assert stopped(break_at=(1, (2,))) == [["2", "float32(13.0)"]] * 2
     assert [t for t, _ in stopped()] == [str(t) for t in range(4) for _ in range(2)] * 2
+
+
+@pytest.mark.parametrize(
+    ("place", "error", "said"),
+    [
+        (5, TypeError, "a pair of a block and a thread, `(0, 5)`, not 5"),
+        ("x", TypeError, "not 'x'"),
+        (((0, 0),), TypeError, "a pair"),
+        ((0, 1, 2), TypeError, "a pair"),
+        ((0, "x"), TypeError, "the thread of `break_at` is a whole number"),
+        ((1.5, 0), TypeError, "the block of `break_at` is a whole number"),
+        ((0, (0, 0, 0, 0)), TypeError, "one to three of them"),
+        ((0, ()), TypeError, "one to three of them"),
+        ((2, 0), ValueError, "names block (2, 0, 0), and there are 2 × 1 × 1 blocks in this launch"),
+        ((0, (0, 1)), ValueError, "names thread (0, 1, 0), and there are 4 × 1 × 1 threads in this launch"),
+        ((-1, 0), ValueError, "names block (-1, 0, 0)"),
+    ],
+)
+def test_a_place_to_break_at_that_the_launch_has_not(place, error, said):
+    with pytest.raises(error, match=re.escape(said)):
+        simulate(reverse, signature_of(reverse), {"x": torch.zeros(4)}, grid=2, block=4, break_at=place)
 
 
 def test_breakpoint_in_the_chosen_thread_alone(monkeypatch):

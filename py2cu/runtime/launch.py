@@ -25,6 +25,19 @@ class Launch:
     grid: Triple
     block: Triple
 
+    def focus(self, break_at: object) -> tuple[Triple, Triple]:
+        """The block and the thread that `break_at` names, each with all its dimensions.
+
+        Raises:
+            TypeError: it is no pair of numbers or tuples.
+            ValueError: the launch has no such block or thread.
+        """
+        match break_at:
+            case [block, thread]:
+                return _place("block", block, self.grid), _place("thread", thread, self.block)
+            case _:
+                raise TypeError(f"`break_at` is a pair of a block and a thread, `(0, 5)`, not {break_at!r}")
+
     def blocks(self) -> Iterator[Triple]:
         return _triples(self.grid)
 
@@ -74,6 +87,18 @@ def _triple(value: int | tuple[int, ...]) -> Triple:
     given = (value,) if isinstance(value, int) else tuple(value)
     x, y, z = (*given, 1, 1, 1)[:3]
     return int(x), int(y), int(z)
+
+
+def _place(what: str, index: object, extents: Triple) -> Triple:
+    """A block's or a thread's index, of which the last dimensions may be left out."""
+    given = index if isinstance(index, tuple | list) else (index,)
+    if not 1 <= len(given) <= 3 or not all(isinstance(at, int) and not isinstance(at, bool) for at in given):
+        raise TypeError(f"the {what} of `break_at` is a whole number or one to three of them, not {index!r}")
+    x, y, z = (*given, 0, 0)[:3]
+    if not all(0 <= at < extent for at, extent in zip((x, y, z), extents, strict=True)):
+        there = " × ".join(map(str, extents))
+        raise ValueError(f"`break_at` names {what} {(x, y, z)}, and there are {there} {what}s in this launch")
+    return x, y, z
 
 
 def _triples(extents: Triple) -> Iterator[Triple]:

@@ -21,7 +21,7 @@ from py2cu.runtime.arrays import ArrayView, UnwrittenArray, Write
 from py2cu.runtime.deadline import TooLong, deadline
 from py2cu.runtime.elements import Double, DoubleComplex, element_class
 from py2cu.runtime.journal import THREAD, Finding, Place
-from py2cu.runtime.launch import Launch, Triple, plan_launch
+from py2cu.runtime.launch import Launch, plan_launch
 from py2cu.runtime.python_integers import Integer
 from py2cu.runtime.races import WatchedArray, WatchedUnwritten
 from py2cu.runtime.rebind import Rebound
@@ -82,7 +82,8 @@ def simulate(
 
     Raises:
         SimulationError: the Python raised: an index out of range, a division by zero, …
-        ValueError: arguments that do not fit the signature, or a launch of unknown size.
+        ValueError: arguments that do not fit the signature, a launch of unknown size, a `break_at` outside it.
+        TypeError: a `break_at` that is no pair of a block and a thread.
     """
     assert isinstance(function, FunctionType), function
     dims = bind_dims(signature, arguments)
@@ -90,7 +91,7 @@ def simulate(
     missing = [p.name for p in signature.outputs if p.name not in arguments]
     if missing:
         raise ValueError(f"`{signature.name}` is to be given its outputs: {', '.join(missing)}")
-    focus = None if break_at is None else (_from_zero(break_at[0]), _from_zero(break_at[1]))
+    focus = None if break_at is None else launch.focus(break_at)
 
     def attempt(*, notes_returns: bool, tells: bool) -> SimulationReport:
         home = function.__code__.co_filename
@@ -137,12 +138,6 @@ def _run(function: FunctionType, execution: Execution, *, notes_returns: bool) -
     if signature.shared is None and signature.barrier is None and not works_together(function):
         return run_threads(execution)
     return run_blocks(execution, notes_returns=notes_returns)
-
-
-def _from_zero(index: Index) -> Triple:
-    """A block's or a thread's index, of which the last dimensions are left out."""
-    x, y, z = (*((index,) if isinstance(index, int) else index), 0, 0)[:3]
-    return x, y, z
 
 
 def _with_doubt(writes: Mapping[int, Write], doubtful: Collection[Place]) -> Mapping[int, Write]:
