@@ -480,7 +480,11 @@ MUTATIONS: Final = (
             "for dim in array.dims if isinstance(dim, Name)}",
             "cpu:closures.extents",
         ),
-        ("return _with_typed_literals(constant)", "return constant", "cpu:complex_literals_in_functions"),
+        (
+            "return _with_typed_literals(value) if isinstance(value, CodeType) else value",
+            "return value",
+            "cpu:complex_literals_in_functions",
+        ),
     ),
     *_rule(
         "functions within functions are defined once, before their calls",
