@@ -40,7 +40,8 @@ class Builtin:
 
     `names` are qualified Python names, the first one the key by which IR nodes refer to the row. `arity` is the least
     and greatest number of arguments. `spelling` maps an element type's C name to the C function; a name that is
-    absent has to be lowered, to `helper` where there is one (`targets/helpers.py`).
+    absent has to be lowered, to `helper` where there is one (`targets/helpers.py`). `parameters` are what arguments may
+    be given by, in the order of their places.
     """
 
     names: tuple[str, ...]
@@ -49,6 +50,7 @@ class Builtin:
     spelling: Mapping[str, str] = field(default_factory=dict)
     helper: str = ""
     result: DType | str | None = None  # CAST only: an element type, or "int", "float", "bool", "complex" for Python's
+    parameters: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:

@@ -15,24 +15,30 @@ FULL_MASK: Final = 0xFFFFFFFF
 LANE: Final = "py2cu.laneid"
 LANE_HELPER: Final = "lane_id"  # what is called for it in C++
 CONSTANTS: Final = dict.fromkeys(("py2cu.warpSize", "py2cu.vocabulary.warpSize", "numba.cuda.warpsize"), WARP_SIZE)
+_SHUFFLES: Final = {"": "lane", "_up": "delta", "_down": "delta", "_xor": "lanes"}
 _REDUCTIONS: Final = tuple(f"reduce_{op}_sync" for op in ("add", "min", "max", "and", "or", "xor"))
 
 
-def _row(name: str, rule: Rule, arity: tuple[int, int], result: str | None = None, helper: str = "") -> Builtin:
+def _row(
+    name: str, rule: Rule, parameters: str, result: str | None = None, helper: str = "", least: int | None = None
+) -> Builtin:
+    """A row; `least` is how many of the parameters a call gives, where that is not all."""
+    named = tuple(parameters.split())
+    arity = (len(named) if least is None else least, len(named))
     names = tuple(f"{library}.{name}" for library in ("py2cu", "py2cu.vocabulary", "numba.cuda"))
-    return Builtin(names, rule, arity, {}, helper, result)
+    return Builtin(names, rule, arity, helper=helper, parameters=named, result=result)
 
 
 ROWS: Final = (
-    *(_row(f"shfl{how}_sync", Rule.SHUFFLE, (3, 4)) for how in ("", "_up", "_down", "_xor")),
-    _row("ballot_sync", Rule.VOTE, (2, 2), "int"),
-    _row("any_sync", Rule.VOTE, (2, 2), "bool"),
-    _row("all_sync", Rule.VOTE, (2, 2), "bool"),
-    _row("match_any_sync", Rule.MATCH, (2, 2), "int"),
-    *(_row(name, Rule.REDUCE, (2, 2), helper=name) for name in _REDUCTIONS),
-    _row("syncthreads_count", Rule.VOTE, (1, 1), "int"),
-    _row("syncthreads_and", Rule.VOTE, (1, 1), "bool"),
-    _row("syncthreads_or", Rule.VOTE, (1, 1), "bool"),
-    _row("activemask", Rule.VOTE, (0, 0), "int"),
-    _row("laneid", Rule.VOTE, (0, 0), "int", helper=LANE_HELPER),
+    *(_row(f"shfl{how}_sync", Rule.SHUFFLE, f"mask value {at} width", least=3) for how, at in _SHUFFLES.items()),
+    _row("ballot_sync", Rule.VOTE, "mask predicate", "int"),
+    _row("any_sync", Rule.VOTE, "mask predicate", "bool"),
+    _row("all_sync", Rule.VOTE, "mask predicate", "bool"),
+    _row("match_any_sync", Rule.MATCH, "mask value", "int"),
+    *(_row(name, Rule.REDUCE, "mask value", helper=name) for name in _REDUCTIONS),
+    _row("syncthreads_count", Rule.VOTE, "predicate", "int"),
+    _row("syncthreads_and", Rule.VOTE, "predicate", "bool"),
+    _row("syncthreads_or", Rule.VOTE, "predicate", "bool"),
+    _row("activemask", Rule.VOTE, "", "int"),
+    _row("laneid", Rule.VOTE, "", "int", helper=LANE_HELPER),
 )

@@ -11,6 +11,7 @@ from typing import Final
 import libcst as cst
 
 from py2cu import builtins
+from py2cu.builtins import Builtin
 from py2cu.builtins.atomics import ATOMICS
 from py2cu.frontend.buffers import EXAMPLES, MAKERS
 from py2cu.frontend.closures import capture
@@ -65,13 +66,14 @@ class CallReader:
             self._refuse_call(node, qualified)
             return Constant(0, span)
         low, high = row.arity
-        if any(arg.keyword or arg.star for arg in node.args):
+        args = _placed(node, row)
+        if args is None:
             self.scope.error("P105", "builtins take plain arguments in a kernel", node, "pass each by its place")
         elif not low <= len(node.args) <= high:
             wanted = str(low) if low == high else f"{low} to {high}"
             what = f"`{source_text(node.func)}` takes {wanted} argument{'s' * (low != 1)}, not {len(node.args)}"
             self.scope.error("P105", what, node, f"pass {wanted}")
-        return Call(row.key, tuple(self.read(arg.value) for arg in node.args), span)
+        return Call(row.key, tuple(self.read(arg.value) for arg in args or node.args), span)
 
     def is_invoke(self, node: cst.Call) -> bool:
         """True for a call of a device function."""
@@ -276,3 +278,14 @@ def _nearest_function(qualified: str) -> str:
     if near is not None:
         return f"did you mean `{known[near].removeprefix('builtins.')}`?"
     return _FUNCTIONS
+
+
+def _placed(call: cst.Call, row: Builtin) -> list[cst.Arg] | None:
+    """The arguments in the order of their places; None where one has none."""
+    places = [arg for arg in call.args if arg.keyword is None and not arg.star]
+    if len(places) == len(call.args):
+        return places
+    given = dict(zip(row.parameters, places, strict=False))
+    given |= {arg.keyword.value: arg for arg in call.args if arg.keyword is not None}
+    wanted = row.parameters[: len(call.args)]
+    return [given[name] for name in wanted] if given.keys() == {*wanted} and len(wanted) == len(call.args) else None

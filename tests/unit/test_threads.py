@@ -1,6 +1,7 @@
 """Threads that work together, in the simulator: barriers, shared memory, atomics, warps, and who waits for whom."""
 
 import importlib.util
+import inspect
 import math
 import textwrap
 import threading
@@ -39,14 +40,18 @@ from py2cu import (
     syncwarp,
     threadfence,
     threadIdx,
+    vocabulary,
     warpSize,
 )
 from py2cu import syncthreads as together
+from py2cu.builtins import lookup
+from py2cu.builtins.threads import LANE, ROWS
 from py2cu.ir.extents import Constant, Name
 from py2cu.runtime.check import check_kernel
 from py2cu.runtime.compare import Fault
 from py2cu.runtime.inputs import given_case
 from py2cu.runtime.simulate import SimulationError, SimulationWarning, simulate
+from py2cu.runtime.together import WAITING
 from tests.unit.kernels_by_annotations import signature_of
 from tests.unit.kernels_by_hand import FakeKernel
 
@@ -705,3 +710,10 @@ def test_a_whole_number_that_may_be_another_puts_its_readers_in_doubt(of, in_dou
     given = {"x": torch.tensor([4.0, 5.0, 4.0, 7.0]), "out": torch.zeros(4, dtype=torch.int32), "n": 4}
     writes = simulate(of.python, of.signature, given, sanitize=sanitize).writes["out"]
     assert [at for at in range(4) if writes[at].error == math.inf] == in_doubt
+
+
+@pytest.mark.parametrize("name", sorted(row.key.removeprefix("py2cu.") for row in ROWS if row.key != LANE))
+def test_arguments_go_by_the_names_that_python_has_for_them(name):
+    row = lookup(f"py2cu.{name}")
+    for function in (getattr(vocabulary, name), WAITING[name]):
+        assert tuple(inspect.signature(function).parameters) == row.parameters
