@@ -77,6 +77,11 @@ class ArrayView:
     def shape(self) -> tuple[int, ...]:
         return tuple(map(THREAD.integer, self._extents))
 
+    @property
+    def elements(self) -> list[Any]:
+        """All of them, the last index fastest."""
+        return self._values
+
     def __repr__(self) -> str:
         return f"<{self._dtype} array `{self.name}` of shape {self._extents}>"
 

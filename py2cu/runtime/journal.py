@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from types import FrameType
 from typing import TYPE_CHECKING, Final
@@ -60,6 +60,7 @@ class Journal:
         "home",
         "integer",
         "left_out",
+        "let_others",
         "member",
         "patience",
         "place",
@@ -69,6 +70,7 @@ class Journal:
 
     member: Member  # what is ordered before the running thread, in a launch whose accesses are watched
     runner: Runner  # the running thread, in a launch whose threads wait for each other
+    let_others: Callable[[], None]  # what a thread does that has run out of patience
 
     def __init__(self) -> None:
         self.home = ""  # the kernel's file
@@ -104,7 +106,7 @@ class Journal:
         self.updates = True
         self.patience -= 1
         if self.patience < 0:
-            self.runner.block.let_others()
+            self.let_others()
 
     def counts_from_end(self, axis: int, index: int) -> bool:
         """True where the line that runs has this negative index as a constant, which compiled code heeds."""
@@ -146,9 +148,14 @@ def kernel_place() -> tuple[str, int]:
 def kernel_frame() -> FrameType:
     """The user's code that runs: the innermost outside the simulator."""
     frame = sys._getframe(1)
-    while frame.f_code.co_filename.startswith(_RUNTIME) and frame.f_back is not None:
+    while not is_users(frame) and frame.f_back is not None:
         frame = frame.f_back
     return frame
+
+
+def is_users(frame: FrameType) -> bool:
+    """True for the user's code, false for the simulator's."""
+    return not frame.f_code.co_filename.startswith(_RUNTIME)
 
 
 THREAD: Final = Journal()

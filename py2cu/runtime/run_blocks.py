@@ -26,6 +26,7 @@ from py2cu.runtime.past_end import LeftOutHere, as_past_end
 from py2cu.runtime.python_integers import Integer
 from py2cu.runtime.run_threads import Execution, Slot
 from py2cu.runtime.shared import SharedMemory
+from py2cu.runtime.standstill import Standstill, frames_of
 from py2cu.runtime.warps import exchange
 
 Meeting = tuple[int, str, int]  # a warp, the function that its lanes wait in, their mask
@@ -123,6 +124,10 @@ class Block:
     def __len__(self) -> int:
         return len(self._runners)
 
+    @property
+    def threads(self) -> list[greenlet]:
+        return [runner.greenlet for runner in self._runners]
+
     def advance(self) -> Stand:
         """Run the threads as far as they go."""
         self._execution.enter_block(self.team.place)
@@ -161,6 +166,7 @@ class Block:
         self._execution.enter(runner.place, runner.slot)
         THREAD.member = THREAD.runner = runner
         THREAD.doubt, THREAD.patience, THREAD.left_out = runner.doubt, PATIENCE, runner.left_out
+        THREAD.let_others = self.let_others
         runner.greenlet.switch(runner)
         runner.doubt = THREAD.doubt
 
@@ -290,6 +296,15 @@ class Block:
                 THREAD.note_at(first.waiting.where, about, detail, is_bug=True)
                 return
 
+    def note_spinning(self) -> None:
+        """Report the first thread that spins, and so does for ever."""
+        first = self._ready[0]
+        frame = next(frames_of(first.greenlet))
+        where = frame.f_code.co_filename, frame.f_lineno
+        THREAD.place = first.place
+        left = "no thread changes what it waits for"
+        THREAD.note_at(where, "threads wait for ever", f"thread {first.thread} spins here, and {left}", is_bug=True)
+
     def _waiting(self) -> list[Runner]:
         return [runner for runner in self._runners if runner.is_waiting]
 
@@ -337,13 +352,14 @@ def _block_parameters(execution: Execution, memory: SharedMemory) -> dict[str, o
 
 def run_blocks(execution: Execution, *, notes_returns: bool) -> int:
     """Run every block, one after the other unless one waits for a later one, or spins on what it does; how many threads
-    ran.
+    ran. Where none can go on but those that spin for ever, the launch ends.
 
     Raises:
         ReturnLinesWanted: run it again, from the beginning, with `notes_returns`.
     """
     profile = sys.getprofile()
     blocks: list[Block] = []
+    standstill = Standstill(execution.bound.values())
     try:
         ran = 0
         done: list[Block] = []  # the last that has come to its end, if any has
@@ -361,6 +377,10 @@ def run_blocks(execution: Execution, *, notes_returns: bool) -> int:
                 if block.stand is Stand.READY and block.advance() is Stand.DONE:
                     done = [block]
             blocks = [block for block in blocks if block.stand is not Stand.DONE]
+            spinning = [block for block in blocks if block.stand is Stand.READY]
+            if spinning and standstill.is_reached(blocks):
+                spinning[0].note_spinning()
+                break
         return ran
     finally:
         for block in blocks:

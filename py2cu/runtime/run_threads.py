@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from random import Random
 from types import CodeType, TracebackType
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from py2cu.diagnostics import Py2cuError
 from py2cu.ir.signature import Signature
@@ -18,6 +18,7 @@ from py2cu.runtime.past_end import WhatIsLeftOut
 from py2cu.runtime.rebind import Rebound, coordinate
 
 T = TypeVar("T")
+PATIENCE: Final = 100_000  # atomics of a thread, half a second, after which it may be that it waits for others
 Arguments = tuple[list[object], dict[str, object]]  # by place, by name
 
 
@@ -31,6 +32,10 @@ class SimulationError(Py2cuError):
 
     def __reduce__(self) -> tuple[type[SimulationError], tuple[str, str, Place, int]]:
         return type(self), (self.kernel, self.message, self.place, self.line)
+
+
+class TurnsWanted(Exception):
+    """A thread may wait for another one of its block, which runs after it."""
 
 
 class OperandsWanted(Exception):
@@ -141,12 +146,15 @@ class Execution:
         Raises:
             SimulationError: it raised.
             OperandsWanted: run it again, from the beginning, with integers that tell of themselves.
+            TurnsWanted: the same, in turns.
         """
         positional, named = arguments
         indices = [THREAD.integer(index[axis]) for axis in self._axes]
         here = [slot.objects[name] if name in slot.objects else self._objects[name] for name in self.signature.launch]
         try:
             self.rebound.call(*indices, *here, *positional, **named)
+        except TurnsWanted:
+            raise
         except Exception as error:
             if isinstance(error, ZeroDivisionError) and THREAD.integer is int:
                 raise OperandsWanted from error
@@ -156,8 +164,13 @@ class Execution:
 
 
 def run_threads(execution: Execution) -> int:
-    """Call the kernel once per thread; how many ran."""
+    """Call the kernel once per thread; how many ran.
+
+    Raises:
+        TurnsWanted: run it by blocks, from the beginning.
+    """
     ran = 0
+    THREAD.let_others = _want_turns
     arguments = execution.split(execution.bound)
     for number, block in execution.blocks():
         team = Team(number, block)
@@ -168,7 +181,7 @@ def run_threads(execution: Execution) -> int:
             place = block, slot.thread
             execution.enter(place, slot)
             execution.heed(place)
-            THREAD.doubt = False
+            THREAD.doubt, THREAD.patience = False, PATIENCE
             if execution.watched:
                 THREAD.member = Member(team, slot.number, slot.thread)
             execution.call(index, slot, arguments)
@@ -176,6 +189,10 @@ def run_threads(execution: Execution) -> int:
                 execution.doubtful.add(place)
             ran += 1
     return ran
+
+
+def _want_turns() -> None:
+    raise TurnsWanted
 
 
 def _kernel_line(traceback: TracebackType | None, code: CodeType) -> int:

@@ -194,6 +194,7 @@ class SharedMemory:
         self._kind: Final = WatchedShared if watched else SharedArray
         self._arrays: dict[tuple[CodeType, int], tuple[Extents, DType, SharedArray]] = {}
         self._lines: Counter[int] = Counter()  # how many arrays the lines have made
+        self.arrays: list[SharedArray] = []
 
     def at(self, frame: FrameType, extents: Extents, dtype: DType) -> SharedArray:
         """The array of the call that `frame` is at.
@@ -215,4 +216,5 @@ class SharedMemory:
 
     def make(self, name: str, extents: Extents, dtype: DType) -> SharedArray:
         """An array of the block's."""
-        return self._kind(name, extents, dtype, [0] * math.prod(extents))
+        self.arrays.append(self._kind(name, extents, dtype, [0] * math.prod(extents)))
+        return self.arrays[-1]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
 from types import FunctionType
 from typing import Any, Final
 
@@ -26,7 +27,7 @@ from py2cu.runtime.python_integers import Integer
 from py2cu.runtime.races import WatchedArray, WatchedUnwritten
 from py2cu.runtime.rebind import Rebound
 from py2cu.runtime.run_blocks import ReturnLinesWanted, run_blocks
-from py2cu.runtime.run_threads import Execution, OperandsWanted, SimulationError, run_threads
+from py2cu.runtime.run_threads import Execution, OperandsWanted, SimulationError, TurnsWanted, run_threads
 from py2cu.runtime.small_integers import choose_integer
 from py2cu.runtime.together import works_together
 
@@ -93,7 +94,7 @@ def simulate(
         raise ValueError(f"`{signature.name}` is to be given its outputs: {', '.join(missing)}")
     focus = None if break_at is None else launch.focus(break_at)
 
-    def attempt(*, notes_returns: bool, tells: bool) -> SimulationReport:
+    def attempt(*, notes_returns: bool, tells: bool, in_turns: bool) -> SimulationReport:
         home = function.__code__.co_filename
         THREAD.start(home, signature.from_end, signature.reserved, contracts=contracts)
         THREAD.integer = Integer if tells else choose_integer(signature, dims, launch)
@@ -106,10 +107,11 @@ def simulate(
             )
             with deadline(seconds):
                 try:
-                    threads = _run(function, execution, notes_returns=notes_returns)
+                    run = partial(run_blocks, notes_returns=notes_returns) if in_turns else run_threads
+                    threads = run(execution)
                 finally:
                     execution.leave()
-        except (ReturnLinesWanted, OperandsWanted):
+        except (ReturnLinesWanted, OperandsWanted, TurnsWanted):
             views.clear()  # nothing of this attempt is to be seen
             raise
         except TooLong as error:  # between two threads
@@ -124,20 +126,16 @@ def simulate(
         return SimulationReport(signature.name, launch, threads, writes, found, in_doubt, THREAD.updates)
 
     notes_returns = tells = False
+    in_turns = signature.shared is not None or signature.barrier is not None or works_together(function)
     while True:
         try:
-            return attempt(notes_returns=notes_returns, tells=tells)
+            return attempt(notes_returns=notes_returns, tells=tells, in_turns=in_turns)
         except ReturnLinesWanted:
             notes_returns = True
         except OperandsWanted:
             tells = True
-
-
-def _run(function: FunctionType, execution: Execution, *, notes_returns: bool) -> int:
-    signature = execution.signature
-    if signature.shared is None and signature.barrier is None and not works_together(function):
-        return run_threads(execution)
-    return run_blocks(execution, notes_returns=notes_returns)
+        except TurnsWanted:
+            in_turns = True
 
 
 def _with_doubt(writes: Mapping[int, Write], doubtful: Collection[Place]) -> Mapping[int, Write]:

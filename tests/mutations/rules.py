@@ -666,6 +666,18 @@ MUTATIONS: Final = (
         ("= CERTAIN if is_certain else DOUBTFUL", "= CERTAIN", "tests/unit/test_threads.py"),
     ),
     *_rule(
+        "threads that spin let others go on, and are told of where that does not help",
+        (
+            "except TurnsWanted:\n            in_turns = True",
+            "except TurnsWanted:\n            raise",
+            "tests/test_races.py",
+        ),
+        ("if spinning and standstill.is_reached(blocks):", "if spinning and ran > 0:", "tests/unit/test_threads.py"),
+        ("places == self._places and", "", "tests/unit/test_threads.py"),
+        ("and all(map(_is_as, arrays, self._elements)):", ":", "tests/unit/test_threads.py"),
+        ("else value)\n\n\ndef _is_as", "else 0)\n\n\ndef _is_as", "tests/unit/test_threads.py"),
+    ),
+    *_rule(
         "blocks wait for each other",
         ("if functions == {_GRID_BARRIER}:", "if not functions:", "tests/unit/test_threads.py"),
         ("blocks[0].note_missing((*blocks, *done))", "pass", "tests/test_races.py"),

@@ -26,6 +26,7 @@ from py2cu import (
     gridDim,
     kernel,
     laneid,
+    local,
     match_any_sync,
     shared,
     shfl_down_sync,
@@ -376,6 +377,27 @@ def test_threads_and_blocks_that_spin_let_the_others_go_on():
     quiet(kernel, grid=4, block=2, flags=flags, out=out)
     assert flags.tolist() == [1] * 4
     assert out.tolist() == [0, 1, 2, 3]
+
+
+def test_threads_of_many_atomics_come_to_their_end():
+    def kernel(x: Int32[Tensor, "1"], y: Int32[Tensor, "2"], out: Int32[Tensor, "1"]):
+        if threadIdx.x == 0:
+            rounds = local(1, np.int32)
+            rounds[0] = 0
+            while rounds[0] < 20_000:
+                rounds[0] += 1
+                atomic.add(x, 0, 0)
+            for _ in range(20_000):
+                atomic.add(x, 0, 0)
+            for _ in range(10):
+                while atomic.add(y, 0, 1) % 5_000 > 0:
+                    pass
+            out[0] = rounds[0]
+        syncthreads()
+
+    out = ints(1)
+    quiet(kernel, block=2, x=ints(1), y=ints(2), out=out)
+    assert out.item() == 20_000
 
 
 # --- order ---
