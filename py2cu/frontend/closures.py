@@ -27,7 +27,9 @@ def environment_in(function: cst.FunctionDef, around: Environment) -> Environmen
     own = {node.name.value: node for node in function.body.body if isinstance(node, cst.FunctionDef)}
     bound = _bound_names(function)
     inside = replace(
-        around, functions={**around.functions, **own}, binders={**around.binders, **dict.fromkeys(bound, function)}
+        around,
+        functions={**around.functions, **own} if own else around.functions,  # of thousands, none is copied for nothing
+        binders={**around.binders, **dict.fromkeys(bound, function)},
     )
     outer = {name: home for name, home in around.homes.items() if name not in bound}
     inside.homes = {**outer, **dict.fromkeys(own, inside)}
@@ -59,17 +61,26 @@ def capture(function: DeviceFunction, call: cst.Call, scope: Scope) -> Captured 
 
 def _reached(function: DeviceFunction) -> tuple[Placed, ...]:
     """`function`, and the functions within others that it names, or those do."""
-    found = [(function.node, function.environment)]
+    found, seen = [(function.node, function.environment)], {function.node}
     for node, home in found:  # which grows
-        named = [(home.functions[name], home.homes[name]) for name in _free_names(node) if name in home.homes]
-        found += [placed for placed in named if placed not in found]
+        for name in _kept_free_names(node, home):
+            if name in home.homes and (called := home.functions[name]) not in seen:
+                seen.add(called)
+                found.append((called, home.homes[name]))
     return tuple(found)
 
 
 def _variables(reached: Iterable[Placed]) -> Iterator[tuple[str, cst.FunctionDef]]:
     """What these functions read of those around them: each variable with the function that binds it."""
-    pairs = ((name, home) for node, home in reached for name in _free_names(node) if name not in home.homes)
+    pairs = ((name, home) for node, home in reached for name in _kept_free_names(node, home) if name not in home.homes)
     yield from dict.fromkeys((name, home.binders[name]) for name, home in pairs if name in home.binders)
+
+
+def _kept_free_names(function: cst.FunctionDef, home: Environment) -> tuple[str, ...]:
+    """The same as `_free_names`, found once: every call asks for them."""
+    if function not in home.free_names:
+        home.free_names[function] = tuple(_free_names(function))
+    return home.free_names[function]
 
 
 def _free_names(function: cst.FunctionDef) -> Iterator[str]:

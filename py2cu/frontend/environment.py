@@ -53,6 +53,7 @@ class Environment:
     told: Mapping[str, str] = field(default_factory=dict)  # what calls of functions around tell, and which
     binders: Mapping[str, cst.FunctionDef] = field(default_factory=dict)  # in a kernel: whose variable a name is
     homes: Mapping[str, Environment] = field(default_factory=dict)  # of functions within it: what is around each
+    free_names: dict[cst.FunctionDef, tuple[str, ...]] = field(default_factory=dict)  # of functions that were asked for
     _values: dict[str, Value | None] = field(default_factory=dict)  # of the definitions asked for
 
     @property
