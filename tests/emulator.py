@@ -19,6 +19,7 @@ WORDS = """
 #define __global__ static
 #define __launch_bounds__(...)
 #define __device__ static
+#define __host__
 #define __constant__ static
 namespace emulated {
 using std::abs; using std::acos; using std::acosh; using std::asin; using std::asinh; using std::atan;
