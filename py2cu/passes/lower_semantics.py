@@ -177,7 +177,7 @@ class _Lowering:
             return expr
         if not self.may_overflow(expr, dtype):
             return expr
-        if dtype.bits == 64 or self.may_overflow(expr, I32) or (dtype is I16 and expr.op == "-"):
+        if dtype.bits == 64 or self.may_overflow(expr, I32) or (dtype is I16 and expr.op in "+-"):
             return self.helper(WRAPPING[expr.op], expr)
         return wrapping(replace(expr, left=self.chained(expr.left), right=self.chained(expr.right)))
 
@@ -422,7 +422,7 @@ def settled(stmt: If, holds: bool) -> Block:
 
 
 def may_be_int16(dtype: DType) -> bool:
-    """True where C negates in 32 bits what holds 16: see the helper `wrapping_sub`."""
+    """True where C negates in 32 bits what holds 16: see the helpers `wrapping_sub` and `wrapping_add`."""
     return dtype is I16 or (dtype.variable is not None and dtype.kind is Kind.INT and not dtype.variable.is_mixed)
 
 

@@ -81,6 +81,8 @@ class ComplexElement:
         parts = self.real, self.imag
         value = self.part.narrow(math.hypot(*map(float, parts)))
         own = 4 * self.dtype.epsilon * value if value < math.inf else 0.0
+        if own and value + own > self.dtype.part.high:
+            own = math.inf  # a last bit more, and it overflows
         made: FloatElement = self.part.make(value, measure(math.hypot, parts, value, own))
         if self.part.weak and math.isinf(value) and all(map(math.isfinite, parts)):
             raise OverflowError("absolute value too large")

@@ -80,7 +80,18 @@ template <typename T, typename Value>
     return static_cast<T>(static_cast<std::conditional_t<sizeof(T) == 2, float, Value>>(value));
 }}
 """,
-    "wrapping_add": _WRAPPING.replace("{what}", "Adds").replace("{name}", "add").replace("{op}", "+"),
+    "wrapping_add": """\
+// Adds as Python elements do: wraps around, where C++ leaves signed overflow undefined. Of int16 the sign bit is kept
+// apart, since nvcc (13.0) makes `a + b == 0` into `a == -b`, which ptxas computes in 32 bits.
+template <typename T>
+{prefix} T wrapping_add(T a, T b)
+{{
+    using Unsigned = std::make_unsigned_t<decltype(a + b)>;
+    const auto x = static_cast<Unsigned>(a), y = static_cast<Unsigned>(b);
+    if constexpr (sizeof(T) == 2) return static_cast<T>(((x & 0x7fff) + (y & 0x7fff)) ^ ((x ^ y) & 0x8000));
+    return static_cast<T>(x + y);
+}}
+""",
     "wrapping_sub": """\
 // Subtracts as Python elements do: wraps around, where C++ leaves signed overflow undefined. Of int16 the sign bit is
 // kept apart, since ptxas (13.0) negates in 32 bits, where -(-32768) is 32768.

@@ -28,6 +28,8 @@ from tests.libraries import Checked, CompileFailure, Device, Run, Setting, build
 
 _BROKEN: Final = re.compile(r"\b(Attribute|Key|Name|NotImplemented|Runtime|Type)Error: ")  # none that kernels raise
 
+_CRASH: Final = re.compile(r"\ASegmentation fault\s*\Z|died due to signal")
+
 
 class Outcome(enum.StrEnum):
     """What came of a kernel."""
@@ -40,6 +42,7 @@ class Outcome(enum.StrEnum):
     CHANGES = "two translations differ"
     BREAKS = "the translator broke"
     UNCOMPILED = "does not compile"
+    OVERWHELMS = "crashes the compiler"  # whose fault that is
     CRASHED = "crashed"
     HANGS = "hangs"
 
@@ -56,7 +59,7 @@ class Verdict:
 
     @property
     def is_fault(self) -> bool:
-        return self.outcome not in (Outcome.AGREES, Outcome.REFUSED, Outcome.UNPROVEN)
+        return self.outcome not in (Outcome.AGREES, Outcome.REFUSED, Outcome.UNPROVEN, Outcome.OVERWHELMS)
 
 
 @dataclass(slots=True)
@@ -119,7 +122,8 @@ def _compile(translations: Mapping[int, Translation], setting: Setting) -> Itera
     except CompileFailure as failure:
         named = failure.errors if failure.errors or len(numbers) > 1 else {0: str(failure)}
         for place, error in named.items():
-            yield numbers[place], Verdict(Outcome.UNCOMPILED, error)
+            outcome = Outcome.OVERWHELMS if _CRASH.search(error) else Outcome.UNCOMPILED
+            yield numbers[place], Verdict(outcome, error)
         rest = [number for place, number in enumerate(numbers) if place not in named]
         half = len(rest) if named else len(rest) // 2
         for part in (rest[:half], rest[half:]):
