@@ -94,6 +94,22 @@ def test_halves_are_made_by_way_of_float32(tmp_path, monkeypatch):
     assert f.check().ok
 
 
+def test_sums_of_int16_are_compared_as_such(tmp_path, monkeypatch):
+    """Two of the least number make zero; compared as `a == -b` in 32 bits they do not."""
+    (tmp_path / "summed.py").write_text(
+        "from jaxtyping import Int\nfrom torch import Tensor\nfrom py2cu import Index, kernel\n\n\n@kernel\n"
+        'def f(i: Index["n"], x: Int[Tensor, "n"], y: Int[Tensor, "n"], out: Int[Tensor, "n"], z: Int[Tensor, "n"]):\n'
+        "    out[i] = 1 if x[i] + y[i] else 0\n    z[i] = 1 if x[i] + y[i] == 0 else max(~x[i] + 1, y[i])\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    f = importlib.import_module("summed").f
+    x = torch.tensor([-(2**15), 1, 0], dtype=torch.int16, device=CUDA)
+    out, z = f(x, x)
+    assert out.tolist() == [0, 1, 0]
+    assert z.tolist() == [1, 1, 1]
+    assert f.check().ok
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_kernels_of_the_examples_match_python(modules, name):
     for kernel in vars(modules[name]).values():

@@ -178,6 +178,8 @@ def test_functions_of_cmath_are_complex_whatever_they_are_given():
     assert type(CMATH["exp"](1)) is DoubleComplex
     assert type(BUILTINS["complex"](Float32(1), 2)) is DoubleComplex
     assert math.isinf(CMATH["exp"](Complex64(1e3)).error), "libraries overflow as they like"
+    assert math.isinf(abs(Complex64(3.4028234e38)).error), "so does a magnitude that a last bit takes there"
+    assert abs(Complex64(3 + 4j)).error < 1e-5
     assert math.isinf(CMATH["tanh"](Complex64(complex(0, math.inf))).error), "CUDA's real part is NaN as well"
     assert CMATH["exp"](Complex64(complex(-math.inf, 1))).error < 1e-5
     with pytest.raises(TypeError):
