@@ -16,7 +16,7 @@ from py2cu.runtime.floats import FloatElement, integral
 from py2cu.runtime.integers import IntElement
 from py2cu.runtime.python_integers import Integer
 
-_ANY: Final = 2.0  # what a fraction or a mantissa that jumps may be off by
+_JUMP: Final = 2.0  # what a fraction or a mantissa that jumps may be off by
 
 
 def float_of(argument: Any) -> Any:
@@ -32,7 +32,7 @@ def fraction(argument: Any) -> Any:
     value = float_of(argument)
     part, whole_part = math.modf(value)
     is_sure = not value.error or all(math.modf(end)[1] == whole_part for end in _ends(value))
-    return value.make(part, value.error if is_sure else _ANY)
+    return value.make(part, value.error if is_sure else _of_a_jump(value))
 
 
 def whole(argument: Any) -> Any:
@@ -47,7 +47,7 @@ def mantissa(argument: Any) -> Any:
     value = float_of(argument)
     part, power = math.frexp(value)
     is_sure = not value.error or all(math.frexp(end)[1] == power for end in _ends(value))
-    return value.make(part, _ldexp_ieee(value.error, -power) if is_sure else _ANY)
+    return value.make(part, _ldexp_ieee(value.error, -power) if is_sure else _of_a_jump(value))
 
 
 def exponent(argument: Any) -> Integer:
@@ -60,6 +60,11 @@ def load_exponent(argument: Any, power: Any) -> Any:
     value, by = float_of(argument), operator.index(power)
     compute = math.ldexp if value.weak else _ldexp_ieee
     return value.make(value.narrow(compute(float(value), by)), _ldexp_ieee(value.error, by))
+
+
+def _of_a_jump(value: Any) -> float:
+    """The error of such a part; of what may be NaN as well, it may be, too."""
+    return _JUMP if value.error < math.inf else math.inf
 
 
 def _ends(value: Any) -> tuple[float, float]:

@@ -88,6 +88,7 @@ def test_parts_in_doubt_may_be_any():
     fraction, whole = own["modf"](cls.make(3.5, 1e-6))
     mantissa, _ = own["frexp"](cls.make(3.5, 1e-6))
     assert (fraction.error, whole.error, mantissa.error) == (1e-6, 0.0, 1e-6 / 4)
+    assert own["modf"](cls.make(0.2, math.inf))[0].error == own["frexp"](cls.make(0.2, math.inf))[0].error == math.inf
 
 
 def test_what_may_overflow_may_be_anything():
