@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import io
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 
@@ -36,7 +36,7 @@ class SourceFile:
     """Python source and the name under which messages speak of it."""
 
     name: str
-    text: str
+    text: str = field(repr=False)
 
     @classmethod
     def read(cls, path: Path) -> SourceFile:

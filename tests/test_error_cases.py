@@ -46,6 +46,13 @@ def test_error_case(path: Path, pytestconfig: pytest.Config) -> None:
         assert said == expected
 
 
+def test_the_repr_of_an_error_is_no_copy_of_the_file() -> None:
+    with pytest.raises(TranslationError) as caught:
+        translate_file(SourceFile("case.py", "from py2cu import kernel\n@kernel\ndef f(x): pass\n"))
+    assert "case.py" in repr(caught.value)
+    assert "def f(x)" not in repr(caught.value)
+
+
 def test_every_code_has_a_case() -> None:
     shown = {code for path in CASES for code in re.findall(r"(?:error|note)\[(P\d\d\d)\]", sections(path)[2])}
     assert shown == set(CODES) - WITHOUT_CASE
