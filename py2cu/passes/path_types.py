@@ -9,6 +9,7 @@ Python number there: `v = 3` and `v = u[i]`, then `v * 100` is 300 in Python.
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, TypeAlias
@@ -40,7 +41,8 @@ def paths_of(expr: Expr, names: Mapping[str, Paths]) -> Paths:
         case Convert(value=value, explicit=False):
             return paths_of(value, names)
         case Constant(value=value, cast=cast):
-            return frozenset([value if cast is None else cast])
+            number = value if cast is None else cast
+            return frozenset([number if number == number else math.nan])  # the one that equals itself in a set
         case _:
             return own
 
