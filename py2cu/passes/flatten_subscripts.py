@@ -112,6 +112,8 @@ def add(left: Expr, right: Expr) -> Expr:
             return right
         case _, Constant(value=0):
             return left
+        case Binary(op="+", left=inner, right=Constant(value=a)), Constant(value=b):
+            return add(inner, Constant(a + b, right.span, _INT))
         case _, Constant(value=b) if b < 0:
             return Binary("-", left, Constant(-b, right.span, _INT), right.span, _wider(left, right))
         case _:
