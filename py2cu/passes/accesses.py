@@ -116,7 +116,7 @@ class _Finder:
         self.caller = caller
         self.functions = functions
         self.summaries = summaries
-        self.told = told_by_locals(caller.body)
+        self.told = _told_by_locals(caller.body)
 
     def block(self, block: Block, limits: Limits) -> Iterator[Access]:
         """Every access of `block`, in order. A test limits what stands under it; one that leaves, what follows."""
@@ -129,12 +129,12 @@ class _Finder:
                 case Print(span=span) | Assert(span=span):
                     yield Access(Place(), limits, span)  # threads past the end have no effect
                 case If(test=test, body=body, orelse=orelse):
-                    yield from self.block(body, limits | self.limits_where(test, True))
-                    yield from self.block(orelse, limits | self.limits_where(test, False))
+                    yield from self.block(body, limits | self.known_where(test, True))
+                    yield from self.block(orelse, limits | self.known_where(test, False))
                     if body and isinstance(body[-1], Return | Continue | Break):
-                        limits |= self.limits_where(test, False)
+                        limits |= self.known_where(test, False)
                 case While(test=test, body=body, orelse=orelse):
-                    yield from self.block(body, limits | self.limits_where(test, True))
+                    yield from self.block(body, limits | self.known_where(test, True))
                     yield from self.block(orelse, limits)
                 case For(body=body, orelse=orelse):
                     yield from self.block(body, limits)
@@ -144,11 +144,11 @@ class _Finder:
         match expr:
             case BoolOp(op=op, left=left, right=right):
                 yield from self.expression(left, limits)
-                yield from self.expression(right, limits | self.limits_where(left, op == "and"))
+                yield from self.expression(right, limits | self.known_where(left, op == "and"))
             case Select(test=test, then=then, orelse=orelse):
                 yield from self.expression(test, limits)
-                yield from self.expression(then, limits | self.limits_where(test, True))
-                yield from self.expression(orelse, limits | self.limits_where(test, False))
+                yield from self.expression(then, limits | self.known_where(test, True))
+                yield from self.expression(orelse, limits | self.known_where(test, False))
             case _:
                 for child in children(expr):
                     yield from self.expression(child, limits)
@@ -159,7 +159,7 @@ class _Finder:
                 if isinstance(expr, Invoke):
                     yield from self.call(expr, limits)
 
-    def limits_where(self, test: Expr, holds: bool) -> Limits:
+    def known_where(self, test: Expr, holds: bool) -> Limits:
         """What follows from a test; one of a local in which the user keeps a comparison is a guard of the user's."""
         return limits_where(test, holds).union(*(self.told.get(name, ()) for name in names_in(test)))
 
@@ -193,7 +193,7 @@ class _Finder:
 # --- locals -------------------------------------------------------------------------------------------------------
 
 
-def told_by_locals(body: Block) -> dict[str, Limits]:
+def _told_by_locals(body: Block) -> dict[str, Limits]:
     """The indices whose comparison with an end decides what a local is: `valid = i < n`, and what is made of it."""
     told: dict[str, Limits] = {}
     while True:

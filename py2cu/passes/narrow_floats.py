@@ -21,7 +21,7 @@ from py2cu.ir.nodes import Call, Convert, Expr, Invoke, Load
 from py2cu.ir.statements import Assign, Block, Stmt
 from py2cu.ir.types import PY_COMPLEX, PY_FLOAT, ElementType, Type
 from py2cu.ir.visit import all_expressions, changed, rebuild_block, statements
-from py2cu.passes.widen_halves import NARROWED, made_generic, may_be_half
+from py2cu.passes.widen_halves import NARROWED, convert_generic, may_be_half
 
 _WEAK: Final = (PY_FLOAT, PY_COMPLEX)
 
@@ -71,7 +71,7 @@ def _narrow_names(kernel: Kernel) -> Kernel:
     found = {name: only[name] for name in (*parameters, *locals_, *tables) if name in only}
 
     def narrow(expr: Expr) -> Expr:
-        value = _converted(expr)
+        value = _source_of(expr)
         if value is not None and value.type in _WEAK and _read(value) in found:
             return replace(value, type=found[_read(value)])
         return expr
@@ -99,10 +99,10 @@ def _rounded(value: Expr, type_: ElementType) -> Expr:
     if is_made(value):
         part = ElementType(type_.dtype.part)
         return replace(value, args=tuple(_rounded(arg, part) for arg in value.args), type=type_)
-    return made_generic(value, type_)
+    return convert_generic(value, type_)
 
 
-def _converted(expr: Expr) -> Expr | None:
+def _source_of(expr: Expr) -> Expr | None:
     """What `expr` converts to its type; None where it is no conversion."""
     match expr:
         case Convert(value=value):
@@ -128,7 +128,7 @@ def _only_types(kernel: Kernel) -> dict[str, ElementType]:
     uses = Counter(_read(node) for node in nodes)
     types: dict[str, list[Type]] = {}
     for node in nodes:
-        value = _converted(node)
+        value = _source_of(node)
         if value is not None and value.type in _WEAK and _read(value):
             types.setdefault(_read(value), []).append(node.type)
     return {

@@ -56,14 +56,14 @@ def _widen(expr: Expr) -> Expr:
         case Convert(value=value, type=type_) if _is_half(type_) and may_be_half(value.type):
             return replace(expr, value=Convert(value, _SINGLE, value.span))
         case Convert(value=value, type=type_) if may_be_half(type_) and not _is_half(value.type):
-            return made_generic(value, type_)
+            return convert_generic(value, type_)
         case Convert(value=value, type=type_) if _is_half(type_) or _is_half(value.type):
             return expr if _SINGLE in (value.type, type_) else replace(expr, value=_wide(value))
         case _:
             return expr
 
 
-def made_generic(value: Expr, type_: Type) -> Expr:
+def convert_generic(value: Expr, type_: Type) -> Expr:
     """`value` as what a type variable stands for: by way of float32 where that is a half and loses digits otherwise."""
     loses = may_be_half(type_) and not _fits_float32(value.type)
     return Call(NARROWED, (value,), value.span, type_) if loses else Convert(value, type_, value.span)
