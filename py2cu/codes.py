@@ -403,6 +403,15 @@ _BARRIERS: Final = {
         _index("if x[i] > 0.0 and atomic.add(out, i, 1.0) < x[i]:\n    out[i] = 0.0"),
         _index("if x[i] > 0.0:\n    if atomic.add(out, i, 1.0) < x[i]:\n        out[i] = 0.0"),
     ),
+    "P503": Code(
+        "a loop that nothing ends",
+        "Nothing in the loop changes what its test asks, leaves the loop or shows outside: once it is entered it goes "
+        "on for ever in Python, and C++ may take any such loop for one that ends. Where another thread is to end it, "
+        "a plain load need not see what that one writes: ask by an atomic operation, and put `threadfence()` between "
+        "what the other writes and its own atomic.",
+        _index("while out[0] == 0.0:\n    pass\nout[i] = x[i]"),
+        _index("while atomic.add(out, 0, 0.0) == 0.0:\n    pass\nout[i] = x[i]"),
+    ),
 }
 
 _BUILD: Final = {

@@ -225,7 +225,7 @@ class Simulator:
 
     Args:
         sanitize: True finds races as well, which takes longer; barriers that some threads miss are found anyway.
-        seed: permutes the order of blocks, and of threads between barriers.
+        seed: permutes the order of blocks, and of threads between barriers and between their atomics.
         break_at: a block and a thread, each a number or a tuple: breakpoints stop there alone.
     """
 

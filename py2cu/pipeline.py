@@ -30,6 +30,7 @@ from py2cu.passes.bind_results import bind_results
 from py2cu.passes.check_assigned import check_assigned
 from py2cu.passes.check_barriers import check_barriers
 from py2cu.passes.check_dims import check_dims
+from py2cu.passes.check_loops import check_loops
 from py2cu.passes.check_order import check_order
 from py2cu.passes.check_powers import check_powers
 from py2cu.passes.check_rows import check_rows
@@ -40,6 +41,7 @@ from py2cu.passes.find_roles import find_roles
 from py2cu.passes.flatten_subscripts import flatten_subscripts
 from py2cu.passes.infer_types import infer_types
 from py2cu.passes.lay_out_shared import lay_out_shared
+from py2cu.passes.let_others import let_others
 from py2cu.passes.lift_atomics import lift_atomics
 from py2cu.passes.lift_waiting_calls import CannotSplit, runs_in_blocks
 from py2cu.passes.lower_loops import lower_loops
@@ -91,6 +93,7 @@ EFFECTS: Final[tuple[Pass, ...]] = (
     find_roles,
     check_dims,
     check_order,
+    everywhere(check_loops),
     check_powers,
 )
 # What could be faster: these report notes to those who ask.
@@ -205,6 +208,7 @@ def _for_cpu(
     families: tuple[Family, ...], finished: tuple[Family, ...], reporter: Reporter
 ) -> tuple[Family, ...] | None:
     """What the CPU target spells; None where it has no text for a kernel whose threads work together."""
+    families = tuple(tuple(map(let_others, family)) for family in families)
     if not any(map(runs_in_blocks, chain.from_iterable(families))):
         return finished
     try:

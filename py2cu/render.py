@@ -39,12 +39,16 @@ _MATH: Final = {c for row in ROWS.values() for c in row.spelling.values()} - {"m
     "sqrt",
 }
 _INCLUDES: Final = {
-    "atomic": r"std::(atomic_thread_fence|memory_order_)",
+    "atomic": r"std::(atomic<|atomic_thread_fence|memory_order_)",
+    "functional": r"std::function<",
+    "list": r"std::list<",
+    "memory": r"std::unique_ptr<",
+    "ucontext.h": r"\bucontext_t\b",
     "vector": r"std::vector<",
     "condition_variable": r"std::condition_variable\b",
     "cooperative_groups.h": r"\bcooperative_groups::",
     "mutex": r"std::mutex\b",
-    "thread": r"std::thread\b",
+    "thread": r"std::(thread|this_thread)\b",
     "algorithm": r"std::(max|min)\b",
     "cassert": r"\bassert\(",
     "cmath": rf"\b(INFINITY|NAN)\b|\b({'|'.join(sorted(_MATH))})\(",

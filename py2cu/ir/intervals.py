@@ -16,7 +16,7 @@ Reach = Mapping[Monomial, int]  # {("h", "w"): 1, (): -1} is h * w - 1
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Values from `low` to `high`, and for integers a bound of their magnitude."""
+    """Values from `low` to `high`, or NaN, and for integers a bound of their magnitude."""
 
     low: float = -math.inf
     high: float = math.inf
@@ -34,6 +34,8 @@ ANYTHING: Final = Range()
 
 
 def constant(value: float) -> Range:
+    if math.isnan(value):
+        return ANYTHING
     whole = math.isfinite(value) and value == int(value)
     return Range(value, value, {(): abs(int(value))} if whole else None)
 

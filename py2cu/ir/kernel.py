@@ -281,6 +281,15 @@ class Kernel:
         sources += (extent for extent in self.block if not constexprs >= set(names_in(extent)))
         return tuple(dict.fromkeys(name for source in sources for name in names_in(source)))
 
+    @cached_property
+    def naturals(self) -> frozenset[str]:
+        """The dimensions that are never negative: a number of the call may be, unless it is an extent as it stands."""
+        types = (*(p.type for p in self.parameters), *(buffer.type for buffer in self.buffers))
+        sizes = [dim for type_ in types if isinstance(type_, ArrayType) for dim in type_.dims]
+        sizes += (*(index.extent for index in self.indices), *(self.size or ()), *self.block)
+        numbers = {p.name for p in self.parameters if not isinstance(p.type, ArrayType)}
+        return frozenset({size.id for size in sizes if isinstance(size, Name)} | ({*self.dims} - numbers))
+
 
 Family = tuple[Kernel, ...]
 """One kernel of the user: itself alone, or the instances of a generic one."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from dataclasses import dataclass, field
 
 from py2cu.ir.extents import place
@@ -154,7 +155,9 @@ class Evaluate:
 
 @dataclass(frozen=True, slots=True)
 class Sync:
-    """A barrier, or a fence of memory: `function` is its Python name, `syncthreads`, `syncwarp` or `threadfence`."""
+    """A barrier, or a fence of memory: `function` is its Python name, `syncthreads`, `syncwarp`, `threadfence`; on the
+    CPU, `let_others`, too.
+    """
 
     function: str
     args: tuple[Expr, ...] = ()
@@ -162,15 +165,20 @@ class Sync:
     trivia: Trivia = _trivia()
 
 
+class Turns(enum.Enum):
+    """What the threads of a block notice of each other between two barriers."""
+
+    ANY = enum.auto()  # nothing
+    IN_ORDER = enum.auto()  # what those before did, as where they count together
+    WAITING = enum.auto()  # what those behind do, too: some wait for it
+
+
 @dataclass(frozen=True, slots=True)
 class EachThread:
-    """What every thread of a block runs between two barriers; made by `split_at_barriers`.
-
-    `in_turn`: a thread may notice what those before it did, as where they count together.
-    """
+    """What every thread of a block runs between two barriers; made by `split_at_barriers`."""
 
     body: Block
-    in_turn: bool = False
+    turns: Turns = Turns.ANY
     span: Span = place()
     trivia: Trivia = _trivia()
 

@@ -21,6 +21,8 @@ _VOTES: Final = ("ballot", "any", "all", "match_any")
 _REDUCTIONS: Final = tuple(f"reduce_{op}" for op in ("add", "min", "max", "and", "or", "xor"))
 WARP_CALLS: Final = frozenset(f"py2cu.{name}_sync" for name in (*_SHUFFLES, *_VOTES, *_REDUCTIONS))
 """Calls that the lanes of a warp make together."""
+LET_OTHERS: Final = "let_others"
+"""What a thread of the CPU calls while it waits for what others do; made by the pass of that name."""
 ACTIVE_MASK: Final = "py2cu.activemask"
 """Which lanes of a warp come together; none of them waits for it."""
 _WAITING_CALLS: Final = BLOCK_VOTES | WARP_CALLS
@@ -49,6 +51,11 @@ def is_waiting_call(expr: Expr) -> bool:
 def is_exchange(expr: Expr) -> bool:
     """True for a call that answers with what other threads say."""
     return is_waiting_call(expr) or (isinstance(expr, Call) and expr.function == ACTIVE_MASK)
+
+
+def lets_others(block: Block) -> bool:
+    """True where a thread lets others go on under `block`."""
+    return any(isinstance(stmt, Sync) and stmt.function == LET_OTHERS for stmt in statements(block))
 
 
 def waits(block: Block) -> bool:

@@ -14,7 +14,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import reduce
-from typing import Final
 
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import I32, Kind
@@ -27,10 +26,9 @@ from py2cu.ir.statements import Assign, Block, For, Return, Stmt
 from py2cu.ir.types import PY_INT, ArrayType, PythonType, ScalarType, TupleType, ValueType, Width
 from py2cu.ir.visit import all_expressions, changed, children, rebuild_block, statements
 from py2cu.passes.lower_semantics import EXTREMA
-from py2cu.passes.ranges import INT_MAX, Ranges, of_type
+from py2cu.passes.ranges import FAR, INT_MAX, Ranges, of_type
 
 _ORDER = (Width.INT, Width.INDEX, Width.LONG)
-_FAR: Final = 2**30  # a counter in an int may go a step further
 _INTEGERS = {width: PythonType(Kind.INT, width) for width in Width}
 
 
@@ -165,7 +163,7 @@ class _Chooser:
     def _width(self, found: Range) -> Width:
         if found.reach is None:
             return Width.LONG
-        if found.low >= -_FAR and found.high <= _FAR:
+        if found.low >= -FAR and found.high <= FAR:
             return Width.INT
         names = {name for term in found.reach for name in term}
         if names <= self.constexprs.keys():

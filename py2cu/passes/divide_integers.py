@@ -56,7 +56,7 @@ def divide_integers(kernel: Kernel, reporter: Reporter) -> Kernel:
 def _divisor(expr: Expr) -> Expr:
     """What is divided by, as a whole number where it is one: `i / 4` has met the double by now."""
     match expr:
-        case Constant(value=int(value)) | Constant(value=float(value)) if float(value).is_integer():
+        case Constant(value=int(value)) | Constant(value=float(value)) if value == value // 1 and abs(value) < 2**63:
             return Constant(int(value), expr.span, PY_INT)
         case _:
             return unconverted(expr)

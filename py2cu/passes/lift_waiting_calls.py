@@ -33,7 +33,7 @@ from py2cu.ir.visit import (
     statements,
     walk,
 )
-from py2cu.ir.waiting import ACTIVE_MASK, is_exchange, needs_block, waits
+from py2cu.ir.waiting import ACTIVE_MASK, is_exchange, lets_others, needs_block, waits
 
 
 class CannotSplit(Exception):
@@ -57,7 +57,8 @@ def runs_in_blocks(kernel: Kernel) -> bool:
     """True for a kernel that the CPU runs block by block: its threads work together, or ask where in it they are."""
     if kernel.indices and launched_in(kernel)[""]:
         return True
-    return needs_block(kernel) or any(knows_its_place(each.body) for each in (kernel, *kernel.functions))
+    bodies = [each.body for each in (kernel, *kernel.functions)]
+    return needs_block(kernel) or any(map(knows_its_place, bodies)) or any(map(lets_others, bodies))
 
 
 def knows_its_place(block: Block) -> bool:

@@ -8,12 +8,13 @@ arguments, and grid sizes; None means that nothing bounds it.
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections import Counter
 from collections.abc import Iterator
 from typing import Final, assert_never
 
-from py2cu.dtypes import Kind
+from py2cu.dtypes import BF16, F32, F64, Kind
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.intervals import ANYTHING, Range, Reach, constant, larger, natural, plus, times
 from py2cu.ir.kernel import Kernel
@@ -35,10 +36,11 @@ from py2cu.ir.nodes import (
     Unary,
 )
 from py2cu.ir.statements import Assign, Block, For, Stmt, While
-from py2cu.ir.types import PY_INT, ArrayType, ElementType, PythonType, TupleType, Type, kind_of
+from py2cu.ir.types import PY_FLOAT, PY_INT, ArrayType, ElementType, PythonType, TupleType, Type, kind_of
 from py2cu.ir.visit import assigned_names, blocks, names_in, statements
 
 INT_MAX: Final = 2**31 - 1
+FAR: Final = 2**30  # what an `int` holds with much to spare
 _OPERATORS: Final = {"floor_div": "//", "floor_mod": "%", "int_pow": "**"}  # of helpers
 _NOTHING: Final = Range(0, 0, {})
 _ROUNDS: Final = 4  # after this many, what still grows has no bound
@@ -49,7 +51,10 @@ class Ranges:
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
-        self.names: dict[str, Range] = {name: natural({(name,): 1}) for name in kernel.dims}
+        self.names: dict[str, Range] = {
+            name: natural({(name,): 1}) if name in kernel.naturals else Range(reach={(name,): 1})
+            for name in kernel.dims
+        }
         self.names |= dict(kernel.given)
         self.results = {function.key: function.returned for function in kernel.functions}
         assigned = [stmt for stmt in statements(kernel.body) if isinstance(stmt, Assign)]
@@ -69,24 +74,30 @@ class Ranges:
                 self.names[parameter.name] = of_type(parameter.type)
         self.sizes = [_monomial(array.type) for array in kernel.arrays]
         self._starts = dict(self.names)  # without what loops add to counters
+        self._added: dict[str, Range] = {}
         self._iterate()
 
     def _iterate(self) -> None:
         places = tuple(_with_loops(self.kernel.body, ()))
-        for round_ in range(_ROUNDS + 1):
+        growing: set[str] = set()  # counters of loops that run as often as they count
+        for round_ in itertools.count():
             before = dict(self.names)
             added: dict[str, Range] = {}
-            for stmt, loops in places:
+            # Back and forth, as a chain of locals may go either way.
+            for stmt, loops in places if round_ < _ROUNDS or round_ % 2 else reversed(places):
                 match stmt:
-                    case Assign(name=name) if (step := self._counted(stmt, loops)) is not None:
+                    case Assign(name=name) if name not in growing and (step := self._counted(stmt, loops)) is not None:
                         added[name] = _sum(added.get(name, _NOTHING), step)
                     case Assign(name=name):
                         self._widen(name, self._assigned(stmt, loops), round_)
                     case For(var=var):
                         self._widen(var, self.of_loop(stmt), round_)
-            for name, more in added.items():
+            if round_ >= _ROUNDS:
+                growing |= {name for name, more in added.items() if more != self._added.get(name)}
+            self._added = {name: more for name, more in added.items() if name not in growing}
+            for name, more in self._added.items():
                 self.names[name] = _sum(self._starts.get(name, _NOTHING), more)
-            if before == self.names:
+            if before == self.names and growing.isdisjoint(added):
                 break
 
     def _counted(self, stmt: Assign, loops: tuple[For | While, ...]) -> Range | None:
@@ -164,16 +175,14 @@ class Ranges:
                 return self.of(expr).reach
 
     def _widen(self, name: str, found: Range, round_: int) -> None:
-        if name not in self._starts:
-            self.names[name] = self._starts[name] = found
-            return
-        old = self._starts[name]
+        old = self._starts.get(name, found)
         new = old.union(found)
         if round_ >= _ROUNDS - 1 and new != old:
             low = old.low if new.low >= old.low else -math.inf
             high = old.high if new.high <= old.high else math.inf
             new = Range(low, high, old.reach if new.reach == old.reach else None)
-        self.names[name] = self._starts[name] = new
+        self._starts[name] = new
+        self.names[name] = _sum(new, self._added[name]) if name in self._added else new
 
     def of_loop(self, loop: For) -> Range:
         """The values of a loop's variable, and in C the one that ends the loop."""
@@ -183,7 +192,14 @@ class Ranges:
         if step.reach != {(): 1}:
             reach = plus(reach, step.reach)
         if step.low > 0:
-            return Range(start.low, max(start.low, stop.high - 1), reach)
+            high = max(start.low, stop.high - 1)
+            of_block = isinstance(loop.step, LaunchIndex) and loop.step.object == "blockDim"
+            ends = max(start.high, high + (1024 if of_block else step.high))  # in C, with or without a round
+            if ends > FAR:
+                high = ends
+                if not _is_known(reach) or not _is_known(start.reach):
+                    reach = larger(reach, start.reach)
+            return Range(start.low, high, reach)
         return Range(min(start.low, stop.low + 1), max(start.high, stop.high), reach)
 
     def of(self, expr: Expr) -> Range:
@@ -229,7 +245,8 @@ class Ranges:
             case Convert(value=value, type=type_):
                 return self._convert(self.of(value), value.type, type_)
             case Binary():
-                return self._binary(expr)
+                found = self._binary(expr)
+                return _rounded(found, expr.type) if _is_float(expr.type) else found
             case Call():
                 return self._call(expr)
             case Item(value=value, at=at):
@@ -269,11 +286,14 @@ class Ranges:
                 return Range(low, high, {(): max(abs(low), abs(high))})
             if truncates:
                 return Range(0 if value.low > -1 else -math.inf)
+            if kind_of(target) is Kind.FLOAT and target != PY_FLOAT:
+                rounded = _rounded(value, target)
+                return Range(rounded.low, rounded.high)
         return value
 
     def _binary(self, expr: Binary) -> Range:
         a, b = self.of(expr.left), self.of(expr.right)
-        is_float = isinstance(expr.type, ElementType | PythonType) and kind_of(expr.type) is Kind.FLOAT
+        is_float = _is_float(expr.type)
         match expr.op:
             case "+":
                 return _sum(a, b)
@@ -331,14 +351,13 @@ class Ranges:
                 return Range(0, 1024, {(): 1024})
             case "builtins.abs":
                 return Range(0, max(abs(args[0].low), abs(args[0].high)), args[0].reach)
-            case "builtins.min":
-                reaches = (
-                    [arg.reach for arg in args if arg.reach is not None] if all(a.is_natural for a in args) else []
-                )
-                reach = reaches[0] if reaches else self._all_reach(args)
-                return Range(min(arg.low for arg in args), min(arg.high for arg in args), reach)
-            case "builtins.max":
-                return Range(max(arg.low for arg in args), max(arg.high for arg in args), self._all_reach(args))
+            case "builtins.min" | "python_min" | "builtins.max" | "python_max":
+                bounds = [args[0], *(self.of(arg) for arg in expr.args[1:] if not _may_be_nan(arg))]
+                if expr.function.endswith("max"):
+                    return Range(max(arg.low for arg in bounds), max(arg.high for arg in args), self._all_reach(args))
+                reaches = [arg.reach for arg in bounds if arg.reach is not None]
+                reach = reaches[0] if reaches and all(arg.is_natural for arg in args) else self._all_reach(args)
+                return Range(min(arg.low for arg in args), min(arg.high for arg in bounds), reach)
             case "math.sqrt" | "math.exp" | "math.exp2" | "math.fabs" | "math.hypot":
                 return Range(0, math.inf)
             case _:
@@ -392,6 +411,37 @@ def of_type(type_: Type) -> Range:
             return Range(0, 1, {(): 1})
         case _:
             return ANYTHING
+
+
+def _may_be_nan(expr: Expr) -> bool:
+    """True for what `min` and `max` may pass over: they take NaN where it comes first alone."""
+    match expr:
+        case Constant(value=value):
+            return math.isnan(value)
+        case Convert(value=value):
+            return _may_be_nan(value)
+        case Call(function="builtins.min" | "python_min" | "builtins.max" | "python_max", args=(first, *_)):
+            return _may_be_nan(first)
+        case _:
+            return not isinstance(expr.type, ElementType | PythonType) or kind_of(expr.type) > Kind.INT
+
+
+def _is_float(type_: Type) -> bool:
+    return isinstance(type_, ElementType | PythonType) and kind_of(type_) is Kind.FLOAT
+
+
+def _is_known(reach: Reach | None) -> bool:
+    """True for one that the launcher judges, and for none that is constant."""
+    return reach is not None and any(reach) and all(abs(factor) <= INT_MAX for factor in reach.values())
+
+
+def _rounded(exact: Range, type_: Type) -> Range:
+    """What floats of this type make of such bounds, which lie between others; zero stays zero."""
+    dtype = type_.dtype if isinstance(type_, ElementType) else F32
+    step = F32 if dtype in (F32, F64) else BF16  # the widest of what may stand for a type variable
+    below, above = (step.epsilon * (abs(bound) + 1) if bound else 0.0 for bound in (exact.low, exact.high))
+    low, high = exact.low - below, exact.high + above
+    return Range(max(low, 0) if exact.low >= 0 else low, min(high, 0) if exact.high <= 0 else high, exact.reach)
 
 
 def _is_whole(expr: Expr) -> bool:

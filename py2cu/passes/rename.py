@@ -40,7 +40,8 @@ _TAKEN: Final = """
 # What launchers and bindings call their own variables.
 _VARIABLES: Final = (
     "grid block stream flat_block guard error blocks threads shared_bytes allow_shared max_blocks launch_cooperatively "
-    "cooperative_groups GridBarrier grid_barrier running"
+    "cooperative_groups GridBarrier grid_barrier running next_block Turns MAX_THREADS each_thread "
+    "each_thread_in_turn each_thread_in_turns"
 )
 # Types of CUDA's headers, which variables may hide and functions may not be called after.
 _TYPES: Final = "half half2 nv_bfloat16 nv_bfloat162 uchar ushort uint ulong"

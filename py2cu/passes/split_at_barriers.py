@@ -21,6 +21,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from py2cu.diagnostics import Reporter
+from py2cu.ir.calls import called_functions, functions_that
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.kernel import Kernel, Space
 from py2cu.ir.nodes import Atomic, Call, Compare, Expr, Select, Unary
@@ -38,6 +39,7 @@ from py2cu.ir.statements import (
     Return,
     Stmt,
     Sync,
+    Turns,
     While,
 )
 from py2cu.ir.types import PY_BOOL, PY_INT, ArrayType, ScalarType, TupleType, UnknownType, ValueType
@@ -52,7 +54,7 @@ from py2cu.ir.visit import (
     rebuild_statements,
     statements,
 )
-from py2cu.ir.waiting import ACTIVE_MASK, BLOCK_VOTES, is_barrier, is_exchange, is_grid_barrier
+from py2cu.ir.waiting import ACTIVE_MASK, BLOCK_VOTES, LET_OTHERS, is_barrier, is_exchange, is_grid_barrier, lets_others
 from py2cu.passes.add_index_arithmetic import without_indices
 from py2cu.passes.check_barriers import find_varying
 from py2cu.passes.lift_waiting_calls import CannotSplit, free_name, is_cut, lift_waiting_calls
@@ -69,9 +71,10 @@ def split_at_barriers(kernel: Kernel, reporter: Reporter) -> Kernel:
     names, varies = find_varying(kernel)
     views = _find_own_views(kernel, varies)
     bases = {buffer.name: buffer.base for buffer in kernel.buffers if buffer.base}
+    waiting = functions_that(kernel, lambda function: lets_others(function.body))
     scalars: frozenset[str] = frozenset()
     while True:  # where a local of the block changes, pieces are cut, which may part the mentions of others
-        cutting = _Cutting(kernel, varies, scalars, views)
+        cutting = _Cutting(kernel, varies, scalars, views, waiting)
         body = cutting.whole()
         uses = Uses(bases)
         uses.block(body, ())
@@ -140,6 +143,7 @@ class _Cutting:
     varies: Callable[[Expr], bool]
     scalars: frozenset[str]
     views: frozenset[str]
+    waiting: frozenset[str]  # functions in which a thread may wait for any other
     locals: dict[str, ValueType] = field(default_factory=dict)
     stays: Name | None = None  # whether a thread has not returned yet, where later pieces have to know
     returning: int = 0  # pieces in which threads return
@@ -157,7 +161,7 @@ class _Cutting:
 
     def block(self, block: Block, masks: tuple[Name, ...], *, in_loop: bool) -> Iterator[Stmt]:
         """What the block does, one statement after the other, for the threads that all `masks` let take part.
-        At the grid's barrier the block waits.
+        At the grid's barrier the block waits, and in a loop that waits for other blocks it lets them go on.
 
         `in_loop`: it is in a loop of the block's.
         """
@@ -169,6 +173,8 @@ class _Cutting:
                     yield stmt
                 elif stmt.trivia != BARE:
                     yield Remark(stmt.span, stmt.trivia)
+            elif isinstance(stmt, Sync) and stmt.function == LET_OTHERS:  # of a loop around barriers
+                yield stmt
             elif isinstance(stmt, Assign) and is_exchange(stmt.value):
                 yield from self.exchange(stmt, piece, masks)
             elif self.is_block_wide(stmt, masks, in_loop):
@@ -244,8 +250,14 @@ class _Cutting:
             return
         self.ends_returning = _returns(done)
         self.returning += self.ends_returning
-        in_turn = any(isinstance(node, Atomic) for node in all_expressions(done))
-        yield EachThread((*map(_leave_unless, masks), *done), in_turn, done[0].span)
+        yield EachThread((*map(_leave_unless, masks), *done), self.turns(done), done[0].span)
+
+    def turns(self, block: Block, *, counts: bool = False) -> Turns:
+        """What threads that run `block` notice of each other; it may be that it `counts` them."""
+        if lets_others(block) or not self.waiting.isdisjoint(called_functions(block)):
+            return Turns.WAITING
+        counts = counts or any(isinstance(node, Atomic) for node in all_expressions(block))
+        return Turns.IN_ORDER if counts else Turns.ANY
 
     def returned(self, stmt: Stmt) -> Block:
         """A thread that returns says so."""
@@ -300,12 +312,14 @@ class _Cutting:
         answered = Assign(stmt.name, found, stmt.span, augmented=isinstance(found, Binary))
         yield Assign(stmt.name, Constant(start, stmt.span, call.type), stmt.span, stmt.trivia)
         body = (*map(_leave_unless, masks), If(told, (answered,), span=stmt.span))
-        yield EachThread(body, in_turn=True, span=stmt.span)
+        yield EachThread(body, self.turns(body, counts=True), stmt.span)
 
     # --- where threads part ---
 
     def parted(self, stmt: Stmt, piece: list[Stmt], masks: tuple[Name, ...]) -> Iterator[Stmt]:
         """A condition or a loop around barriers that threads disagree about."""
+        if masks and self.awaits_block(stmt):
+            raise CannotSplit  # those that go another way have their turn after the loop
         match stmt:
             case If(test=test, body=body, orelse=orelse, span=span):
                 mask = self.local("takes_part")
@@ -329,6 +343,12 @@ class _Cutting:
             case _:
                 raise CannotSplit
 
+    def awaits_block(self, stmt: Stmt) -> bool:
+        """True for a loop that goes round until other threads of its block change what they share."""
+        buffers = (self.kernel.buffer(node.array) for node in all_expressions((stmt,)) if isinstance(node, Atomic))
+        shares = any(buffer is not None and buffer.space is Space.SHARED for buffer in buffers)
+        return shares and isinstance(stmt, For | While) and lets_others(stmt.body)
+
     def loop(
         self, stmt: For | While, test: Expr, body: Block, advance: Assign | None, masks: tuple[Name, ...]
     ) -> Iterator[Stmt]:
@@ -346,7 +366,8 @@ class _Cutting:
         first: list[Stmt] = [Assign(this_round.id, yes)] if around != inside else []
         rounds: list[Stmt] = [Assign(someone.id, no)]
         asks = (Assign(stays.id, test, test.span), If(stays, (Assign(someone.id, yes),)))
-        rounds.append(EachThread((*map(_leave_unless, inside), *first, *asks), in_turn=True, span=stmt.span))
+        turns = self.turns(asks, counts=True)
+        rounds.append(EachThread((*map(_leave_unless, inside), *first, *asks), turns, stmt.span))
         rounds.append(If(Unary("not", someone, type=PY_BOOL), (Break(),)))
         rounds += self.block(_leaving_by(body, leaving), around, in_loop=False)
         rounds += self.piece([advance], inside) if advance else ()

@@ -35,7 +35,7 @@ class Write(NamedTuple):
 
 
 class Sum(NamedTuple):
-    """What atomics have added to a float element: the magnitudes of its terms, and their errors, all told."""
+    """What atomics have added to a float element: the magnitudes of its finite terms, and their errors, all told."""
 
     terms: int
     magnitude: float
@@ -145,8 +145,12 @@ class ArrayView:
         truncate, value = self._cls.truncate, float(real)
         return bool(error < math.inf and truncate(value - error) == truncate(value + error) == truncate(value))
 
-    def update(self, position: int, change: Callable[[Any], Any], frame: FrameType) -> Any:
-        """Let `change` make a new element of the old one, which is returned; no thread comes between."""
+    def update(self, position: int, change: Callable[[Any], Any], frame: FrameType, _does: object = None) -> Any:
+        """Let `change` make a new element of the old one, which is returned; no thread comes between.
+
+        `_does` tells apart changes for which it matters who comes first: the name of an operation, an element that is
+        to take the place of the old one. None: nothing changes.
+        """
         THREAD.note_update()
         old = self._values[position]
         new = self._values[position] = change(old)
@@ -155,13 +159,16 @@ class ArrayView:
 
     def add(self, position: int, value: Any, frame: FrameType) -> Any:
         """Add to an element, as `update`. Others may come in any order, which the sum's error covers."""
+        does = "add" if value != 0 else None
         if self._is_whole:
-            return self.update(position, lambda old: old + value, frame)
+            return self.update(position, lambda old: old + value, frame, does)
         before = self._sums.get(position) or Sum(0, *_size(self._values[position]))
         magnitude, error = _size(value)
         total = self._sums[position] = Sum(before.terms + 1, before.magnitude + magnitude, before.error + error)
         bound = total.error + total.terms * self._dtype.epsilon * total.magnitude
-        return self.update(position, lambda old: self._cls.make(float(old + value), bound), frame)
+        if total.magnitude > self._dtype.high:
+            bound = math.inf  # in some order it overflows on its way
+        return self.update(position, lambda old: self._cls.make(float(old + value), bound), frame, does)
 
     def spell(self, position: int) -> str:
         """The element at `position` as the user would write it."""
@@ -245,8 +252,8 @@ class ArrayView:
 
 
 def _size(value: Any) -> tuple[float, float]:
-    """Magnitude and error of a float element."""
-    return abs(float(value)), value.error
+    """Magnitude and error of a float element; infinities and NaN, which a sum keeps in any order, have none."""
+    return (abs(float(value)), value.error) if math.isfinite(value) else (0.0, 0.0)
 
 
 class UnwrittenArray(ArrayView):
@@ -262,10 +269,10 @@ class UnwrittenArray(ArrayView):
             self._note_unwritten(position)
         return super().load(position, frame)
 
-    def update(self, position: int, change: Callable[[Any], Any], frame: FrameType) -> Any:
+    def update(self, position: int, change: Callable[[Any], Any], frame: FrameType, does: object = None) -> Any:
         if position not in self.writes:
             self._note_unwritten(position)
-        return super().update(position, change, frame)
+        return super().update(position, change, frame, does)
 
     def _note_unwritten(self, position: int) -> None:
         THREAD.doubt = True

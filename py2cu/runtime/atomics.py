@@ -30,13 +30,16 @@ class SimulatedAtomics:
         return at.add(position, -at.convert(value), frame)
 
     def min(self, array: Any, index: Any, value: Any) -> Any:
-        return _update(array, index, value, lambda old, new: new if new < old else old)
+        return _update("min", array, index, value, lambda old, new: new if new < old else old)
 
     def max(self, array: Any, index: Any, value: Any) -> Any:
-        return _update(array, index, value, lambda old, new: new if new > old else old)
+        return _update("max", array, index, value, lambda old, new: new if new > old else old)
 
     def exch(self, array: Any, index: Any, value: Any) -> Any:
-        return _update(array, index, value, lambda _, new: new)
+        frame = sys._getframe(1)
+        at, position = _place(array, index, frame)
+        new = at.convert(value)
+        return at.update(position, lambda _: new, frame, new)
 
     def cas(self, array: Any, index: Any, compare: Any, value: Any) -> Any:
         return _swap(array, index, compare, value)
@@ -46,19 +49,19 @@ class SimulatedAtomics:
         return _swap(array, 0, compare, value)
 
     def inc(self, array: Any, index: Any, limit: Any) -> Any:
-        return _update(array, index, limit, lambda old, top: old.make(0) if old >= top else old + 1)
+        return _update(f"inc {limit}", array, index, limit, lambda old, top: old.make(0) if old >= top else old + 1)
 
     def dec(self, array: Any, index: Any, limit: Any) -> Any:
-        return _update(array, index, limit, lambda old, top: top if old == 0 or old > top else old - 1)
+        return _update(f"dec {limit}", array, index, limit, lambda old, top: top if old == 0 or old > top else old - 1)
 
     def and_(self, array: Any, index: Any, value: Any) -> Any:
-        return _update(array, index, value, operator.and_)
+        return _update("and", array, index, value, operator.and_)
 
     def or_(self, array: Any, index: Any, value: Any) -> Any:
-        return _update(array, index, value, operator.or_)
+        return _update("or", array, index, value, operator.or_)
 
     def xor(self, array: Any, index: Any, value: Any) -> Any:
-        return _update(array, index, value, operator.xor)
+        return _update("xor", array, index, value, operator.xor)
 
 
 def _place(array: Any, index: Any, frame: FrameType) -> tuple[Any, int]:
@@ -71,11 +74,11 @@ def _swap(array: Any, index: Any, compare: Any, value: Any) -> Any:
     frame = sys._getframe(2)
     at, position = _place(array, index, frame)
     expected, new = at.convert(compare), at.convert(value)
-    return at.update(position, lambda old: new if old == expected else old, frame)
+    return at.update(position, lambda old: new if old == expected else old, frame, new)
 
 
-def _update(array: Any, index: Any, value: Any, change: Change) -> Any:
+def _update(does: str, array: Any, index: Any, value: Any, change: Change) -> Any:
     frame = sys._getframe(2)
     at, position = _place(array, index, frame)
     converted = at.convert(value) if value.__class__ is not at.dtype else value
-    return at.update(position, lambda old: change(old, converted), frame)
+    return at.update(position, lambda old: change(old, converted), frame, does)

@@ -26,7 +26,7 @@ from py2cu.runtime.simulate import SimulationError, SimulationReport, simulate
 
 Triple = tuple[int, int, int]
 SHOWN: Final = 3  # skipped cases that a report spells out
-ORDERS: Final = (1, 2)  # seeds of the orders in which threads run again where there are atomics
+SEEDS: Final = (1, 2)  # of the orders in which threads run again where there are atomics, after that from last to first
 CASE_SECONDS: Final = 10.0  # far more than the Python of an invented case takes, unless a loop never ends
 
 
@@ -144,7 +144,7 @@ class _Check:
         try:
             expected, simulated = self._simulate(case)
             if simulated.updates:
-                others = [self._simulate(case, seed) for seed in ORDERS]
+                others = [self._simulate(case, backwards=True), *(self._simulate(case, seed) for seed in SEEDS)]
                 simulated = open_to_order(simulated, expected, others)
         except (SimulationError, ValueError) as error:
             grown = grow(signature, case, error.__cause__, self.seed) if retry else None
@@ -168,13 +168,15 @@ class _Check:
         self.proven |= simulated.threads > 0
         self._compare(case, expected, simulated)
 
-    def _simulate(self, case: Case, seed: int | None = None) -> tuple[dict[str, Argument], SimulationReport]:
-        """What the Python leaves of the arguments, threads in order or permuted by `seed`."""
+    def _simulate(
+        self, case: Case, seed: int | None = None, *, backwards: bool = False
+    ) -> tuple[dict[str, Argument], SimulationReport]:
+        """What the Python leaves of the arguments, threads in order, `backwards` or permuted by `seed`."""
         arguments = {n: v.clone() if isinstance(v, torch.Tensor) else v for n, v in case.arguments.items()}
         simulated = simulate(
             self.kernel.python, self.kernel.signature.instance(case.arguments), arguments,
             seconds=None if case.values == GIVEN else CASE_SECONDS,
-            stops=False, contracts=self.contracts, sanitize=True, seed=seed,
+            stops=False, contracts=self.contracts, sanitize=True, seed=seed, backwards=backwards,
         )  # fmt: skip
         return arguments, simulated
 
@@ -222,7 +224,7 @@ class _Check:
         slack = SLACK_ULPS if self.contracts else 0
         self.elements += len(writes)
         self.open += open_elements(writes)
-        in_doubt = simulated.in_doubt and role is not Role.INPUT
+        in_doubt = name in simulated.in_doubt and role is not Role.INPUT
         for difference in differences(snapshot, writes, poisoned=poisoned, slack=slack, in_doubt=in_doubt):
             found = replace(difference, fault=Fault.INPUT) if role is Role.INPUT else difference
             self._add(_describe(found, name, tuple(snapshot.actual.shape), str(case)))
@@ -262,17 +264,23 @@ def open_to_order(
     expected: Mapping[str, Argument],
     others: Iterable[tuple[Mapping[str, Argument], SimulationReport]],
 ) -> SimulationReport:
-    """`simulated`, with any value accepted of the elements that come out otherwise in another order of threads."""
+    """`simulated`, with any value accepted of the elements that come out otherwise in another order of threads, and of
+    those that the same lines wrote: they may in a third one. Where others are written, those may be any.
+    """
     writes = {name: dict(of_array) for name, of_array in simulated.writes.items()}
     findings = list(simulated.findings)
+    in_doubt = set(simulated.in_doubt)
     for arguments, other in others:
         findings += [finding for finding in other.findings if finding.is_bug and finding not in findings]
+        in_doubt |= other.in_doubt | {name for name in writes if writes[name].keys() != other.writes[name].keys()}
         for name, of_array in writes.items():
             here, there = expected[name], arguments[name]
             assert isinstance(here, torch.Tensor) and isinstance(there, torch.Tensor)
-            for at in _apart(here.flatten(), there.flatten(), of_array):
+            apart = set(_apart(here.flatten(), there.flatten(), of_array))
+            lines = {found[at].line for found in (of_array, other.writes[name]) for at in apart if at in found}
+            for at in apart | {at for at, write in of_array.items() if write.line in lines}:
                 of_array[at] = (of_array.get(at) or other.writes[name][at])._replace(error=math.inf)
-    return replace(simulated, writes=writes, findings=tuple(findings))
+    return replace(simulated, writes=writes, findings=tuple(findings), in_doubt=frozenset(in_doubt))
 
 
 def _apart(here: torch.Tensor, there: torch.Tensor, writes: Mapping[int, Write]) -> Iterable[int]:

@@ -78,7 +78,7 @@ class Journal:
         self.contracts = True  # a multiply-add may be rounded once
         self.integer: type[int] = int  # what the kernel's Python integers are
         self.place = NOWHERE
-        self.patience = math.inf  # how many atomics more until others have their turn
+        self.patience = math.inf  # how many atomics and fences more until others have their turn
         self.updates = False  # an atomic has run: the order of threads may show
         self.left_out: LeftOutHere = {}  # by the thread, which is past the end
         self._findings: dict[tuple[str, str, int], Finding] = {}
@@ -104,6 +104,10 @@ class Journal:
     def note_update(self) -> None:
         """An atomic runs."""
         self.updates = True
+        self.lose_patience()
+
+    def lose_patience(self) -> None:
+        """The running thread has done again what threads do that wait for others."""
         self.patience -= 1
         if self.patience < 0:
             self.let_others()

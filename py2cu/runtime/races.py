@@ -6,7 +6,8 @@ however many there were; two suffice, since whoever writes is another thread tha
 value are no race: CUDA promises that the value arrives.
 
 Atomic updates of an element come one after the other, and one whose result is looked at tells its thread which came
-before: what follows it follows those as well, as where the last block sets the ticket back.
+before: what follows it follows those as well, as where the last block sets the ticket back. What they leave hangs on
+their order where threads change it in ways that do not commute, as where they swap in different values.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ Pair = tuple[Access, Access | None]
 class WatchedArray(ArrayView):
     """An array whose accesses are held against those of other threads."""
 
-    __slots__ = ("_atomics", "_published", "_readers", "_writers")
+    __slots__ = ("_atomics", "_changed", "_changes", "_contested", "_earlier", "_published", "_readers", "_writers")
     is_shared: ClassVar[bool] = False
 
     def __init__(self, name: str, shape: Iterable[int], dtype: DType, values: Iterable[float | bool]) -> None:
@@ -42,6 +43,10 @@ class WatchedArray(ArrayView):
         self._writers: dict[int, Access] = {}
         self._readers: dict[int, Pair] = {}
         self._atomics: dict[int, Pair] = {}
+        self._earlier: dict[int, tuple[Access | None, ...]] = {}  # reads and updates before the last writes
+        self._changes: dict[int, tuple[Access, ...]] = {}  # the last two that do different things, with what they do
+        self._contested: set[int] = set()  # threads change it in ways that do not commute
+        self._changed: set[int] = set()
         self._published: dict[int | tuple[int, int], Known] = {}  # of a position: to all, and in a block
 
     def __getitem__(self, index: Any) -> Any:
@@ -63,14 +68,17 @@ class WatchedArray(ArrayView):
         access = _access(frame, self._values[position], WRITE)
         access.by.is_dirty |= not self.is_shared
         last = self._writers.get(position)
-        if last is not None and not is_ordered(last, access.by) and not _same(last.value, access.value):
-            self._tell(position, last, access)
-        self._hold(position, self._readers.pop(position, ()), access)
-        self._hold(position, self._atomics.pop(position, ()), access)
+        earlier: tuple[Access | None, ...] = *self._readers.pop(position, ()), *self._atomics.pop(position, ())
+        if last is not None and not is_ordered(last, access.by):
+            if not _same(last.value, access.value):
+                self._tell(position, last, access)
+            earlier = earlier or self._earlier.get(position, ())
+        self._hold(position, earlier, access)
         self._writers[position] = access
+        self._earlier[position] = earlier
 
-    def update(self, position: int, change: Callable[[Any], Any], frame: FrameType) -> Any:
-        old = super().update(position, change, frame)
+    def update(self, position: int, change: Callable[[Any], Any], frame: FrameType, does: object = None) -> Any:
+        old = super().update(position, change, frame, does)
         access = _access(frame, self._values[position], ATOMIC)
         last = self._writers.get(position)
         if last is not None and not is_ordered(last, access.by):
@@ -80,9 +88,27 @@ class WatchedArray(ArrayView):
             self._atomics[position] = access, None
         else:
             _enter(self._atomics, position, access)
+        if does is not None:
+            self._contest(position, _access(frame, does, ATOMIC))
         in_block = position, access.by.team.number
         access.by.hand_on(self._published.setdefault(position, {}), self._published.setdefault(in_block, {}))
         return old
+
+    def _contest(self, position: int, access: Access) -> None:
+        """Any value will do of an element that unordered threads change in ways for which it matters who comes first.
+        One that is offered another, and takes it from nobody, does not change.
+        """
+        does, earlier = access.value, self._changes.get(position, ())
+        others = [other for other in earlier if not _same(other.value, does)]
+        self._changes[position] = access, *others[:1]
+        if all(is_ordered(other, access.by) for other in earlier):
+            self._contested.discard(position)
+        elif not all(is_ordered(other, access.by) for other in others):
+            self._contested.add(position)
+        if isinstance(does, str) or self._values[position] is does:
+            self._changed.add(position)
+        if position in self._contested and position in self._changed:
+            self.writes[position] = self.writes[position]._replace(error=math.inf)
 
     def _hold(self, position: int, earlier: tuple[Access | None, ...], access: Access) -> None:
         """Hold `access` against `earlier` ones."""

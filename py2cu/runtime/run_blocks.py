@@ -30,7 +30,8 @@ from py2cu.runtime.standstill import Standstill, frames_of
 from py2cu.runtime.warps import exchange
 
 Meeting = tuple[int, str, int]  # a warp, the function that its lanes wait in, their mask
-PATIENCE: Final = 1000  # atomics of a thread in a row, after which it may be that it waits for others
+PATIENCE: Final = 100  # atomics and fences of a thread, after which it may be that it waits for others
+_NEXT_PATIENCE: Final = 10  # the same of one that has run out of it: it may go on waiting
 _GRID_BARRIER: Final = "syncgrid"
 _ANYWHERE: Final = -1  # the mask of `activemask`
 _VOTES: Final[dict[str, Callable[[list[bool]], object]]] = {
@@ -76,14 +77,18 @@ class Waiting:
 class Runner(Member):
     """A thread that runs in turns."""
 
-    __slots__ = ("block", "doubt", "greenlet", "index", "is_waiting", "left_in", "left_out", "slot", "waiting")
+    __slots__ = (
+        "block", "doubt", "greenlet", "index", "is_waiting", "left_in", "left_out", "next_patience", "patience", "slot",
+        "waiting"
+    )  # fmt: skip
 
     waiting: Waiting  # the last that it waited for
 
-    def __init__(self, block: Block, slot: Slot, index: Triple, left_out: LeftOutHere) -> None:
+    def __init__(self, block: Block, slot: Slot, index: Triple, left_out: LeftOutHere, patience: int) -> None:
         super().__init__(block.team, slot.number, slot.thread)
         self.block, self.slot, self.index, self.left_out = block, slot, index, left_out
         self.doubt = self.is_waiting = False
+        self.patience, self.next_patience = patience, min(patience, _NEXT_PATIENCE)
         self.left_in = 0  # the line in which it returned, where that is noted
         self.greenlet = greenlet(block.start)
 
@@ -110,7 +115,7 @@ class Block:
         self._spinning: list[Runner] = []  # can go on, and better do after others
         self._hub = getcurrent()
         self._runners = [
-            Runner(self, slot, index, execution.left_out.of(index))
+            Runner(self, slot, index, execution.left_out.of(index), execution.patience(PATIENCE))
             for slot in execution.slots
             for index in [execution.index(team.place, slot.thread)]
             if execution.signature.has_barrier or not execution.is_past_end(index)
@@ -165,10 +170,10 @@ class Block:
     def _resume(self, runner: Runner) -> None:
         self._execution.enter(runner.place, runner.slot)
         THREAD.member = THREAD.runner = runner
-        THREAD.doubt, THREAD.patience, THREAD.left_out = runner.doubt, PATIENCE, runner.left_out
+        THREAD.doubt, THREAD.patience, THREAD.left_out = runner.doubt, runner.patience, runner.left_out
         THREAD.let_others = self.let_others
         runner.greenlet.switch(runner)
-        runner.doubt = THREAD.doubt
+        runner.doubt, runner.patience = THREAD.doubt, THREAD.patience
 
     def wait(self, function: str, value: Any = None) -> Any:
         """The running thread waits in a barrier, which the user's line calls by one function of the simulator."""
@@ -208,6 +213,7 @@ class Block:
     def let_others(self) -> None:
         """The running thread goes on when others have had their turn: it may spin on what they are to do."""
         me = THREAD.runner
+        THREAD.patience = me.next_patience
         self._spinning.append(me)
         self._hub.switch()
         self._execution.heed(me.place)

@@ -19,6 +19,7 @@ from py2cu.runtime.rebind import Rebound, coordinate
 
 T = TypeVar("T")
 PATIENCE: Final = 100_000  # atomics of a thread, half a second, after which it may be that it waits for others
+_HASTY: Final = 1000  # threads of a permuted order that let others come between their atomics
 Arguments = tuple[list[object], dict[str, object]]  # by place, by name
 
 
@@ -64,6 +65,7 @@ class Execution:
         *,
         watched: bool = False,
         seed: int | None = None,
+        backwards: bool = False,
         focus: Place | None = None,
         stops: bool = True,
     ) -> None:
@@ -71,6 +73,8 @@ class Execution:
         self.watched = watched
         self.doubtful: set[Place] = set()
         self._random = None if seed is None else Random(seed)
+        self._hasty = 0 if seed is None else _HASTY  # so many more
+        self._backwards = backwards
         self._focus, self.has_focus, self._stops = focus, focus is not None, stops
         self._debugger = Debugger(rebound.codes)
         self._axes = [AXES.index(index.axis) for index in signature.indices]
@@ -100,12 +104,19 @@ class Execution:
         self._objects |= here
 
     def in_order(self, items: Iterable[T]) -> Iterable[T]:
-        """`items` as they come, or permuted by the seed."""
+        """`items` as they come, backwards, or permuted by the seed."""
         if self._random is None:
-            return items
+            return reversed([*items]) if self._backwards else items
         permuted = [*items]
         self._random.shuffle(permuted)
         return permuted
+
+    def patience(self, usual: int) -> int:
+        """How many atomics and fences a thread that begins may run: none, for every other of a permuted order."""
+        if not self._hasty or self._random is None or self._random.random() < 0.5:
+            return usual
+        self._hasty -= 1
+        return 0
 
     def index(self, block: Triple, thread: Triple) -> Triple:
         """The thread's global index."""
@@ -181,7 +192,7 @@ def run_threads(execution: Execution) -> int:
             place = block, slot.thread
             execution.enter(place, slot)
             execution.heed(place)
-            THREAD.doubt, THREAD.patience = False, PATIENCE
+            THREAD.doubt, THREAD.patience = False, execution.patience(PATIENCE)
             if execution.watched:
                 THREAD.member = Member(team, slot.number, slot.thread)
             execution.call(index, slot, arguments)

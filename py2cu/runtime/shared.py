@@ -94,8 +94,8 @@ class SharedArray(Readable, UnwrittenArray):
         self._in_order[position][0] = value if is_certain else None
         self.writes[position] = CERTAIN if is_certain else DOUBTFUL
 
-    def update(self, position: int, change: Callable[[Any], Any], frame: FrameType) -> Any:
-        old = super().update(position, change, frame)
+    def update(self, position: int, change: Callable[[Any], Any], frame: FrameType, does: object = None) -> Any:
+        old = super().update(position, change, frame, does)
         is_certain = self.writes[position].error < math.inf
         self._in_order[position][0] = self._values[position] if is_certain else None
         return old

@@ -43,8 +43,8 @@ class SimulationWarning(UserWarning):
 class SimulationReport:
     """What a simulated launch did: its shape, the last write to each element (by flat index), and what was odd.
 
-    `in_doubt`: a thread's path hung on what Python leaves open, so that others may write other elements. `updates`:
-    there were atomics, whose results may hang on the order of threads.
+    `in_doubt`: the arrays of which compiled threads may write other elements, where a path hung on what Python leaves
+    open. `updates`: there were atomics, whose results may hang on the order of threads.
     """
 
     kernel: str
@@ -52,7 +52,7 @@ class SimulationReport:
     threads: int
     writes: Mapping[str, Mapping[int, Write]]
     findings: tuple[Finding, ...]
-    in_doubt: bool = False
+    in_doubt: frozenset[str] = frozenset()
     updates: bool = False
 
     def __str__(self) -> str:
@@ -73,13 +73,14 @@ def simulate(
     contracts: bool = True,
     sanitize: bool = False,
     seed: int | None = None,
+    backwards: bool = False,
     break_at: tuple[Index, Index] | None = None,
 ) -> SimulationReport:
     """Run `function` for every thread of a launch; outputs are among `arguments` and filled in place.
     After `seconds`, where given, the thread that runs counts as one that raised. `stops`: `breakpoint()` is heeded.
     `contracts`: the errors of the writes allow for multiply-adds that are rounded once. `sanitize`: races are found.
-    `seed` permutes the order of blocks, and of threads between barriers. `break_at`: the one block and thread in which
-    breakpoints stop.
+    `seed` permutes the order of blocks, and of threads between barriers and between their atomics; without one
+    `backwards` reverses it. `break_at`: the one block and thread in which breakpoints stop.
 
     Raises:
         SimulationError: the Python raised: an index out of range, a division by zero, …
@@ -103,8 +104,9 @@ def simulate(
             bound = _bind(signature, arguments, dims, views)
             rebound = Rebound(function, stops=stops, leaves_out=signature.has_barrier)
             execution = Execution(
-                rebound, signature, launch, dims, bound, watched=sanitize, seed=seed, focus=focus, stops=stops
-            )
+                rebound, signature, launch, dims, bound,
+                watched=sanitize, seed=seed, backwards=backwards, focus=focus, stops=stops,
+            )  # fmt: skip
             with deadline(seconds):
                 try:
                     run = partial(run_blocks, notes_returns=notes_returns) if in_turns else run_threads
@@ -122,7 +124,7 @@ def simulate(
                 view.flush(arguments[name])
         doubtful = execution.doubtful
         writes = {name: _with_doubt(view.writes, doubtful) for name, view in views.items()}
-        found, in_doubt = THREAD.findings, bool(doubtful)
+        found, in_doubt = THREAD.findings, frozenset(writes if doubtful else ())
         return SimulationReport(signature.name, launch, threads, writes, found, in_doubt, THREAD.updates)
 
     notes_returns = tells = False

@@ -49,10 +49,12 @@ def _syncwarp(mask: Any = FULL_MASK) -> None:
 
 def _fence() -> None:
     THREAD.member.fence(in_block=False)
+    THREAD.lose_patience()
 
 
 def _fence_block() -> None:
     THREAD.member.fence(in_block=True)
+    THREAD.lose_patience()
 
 
 def _shfl_sync(mask: Any, value: Any, lane: Any, width: Any = WARP) -> Any:

@@ -12,10 +12,10 @@ from py2cu.dtypes import C64, C128
 from py2cu.ir.calls import launched_in
 from py2cu.ir.extents import IndexParameter
 from py2cu.ir.kernel import Kernel
-from py2cu.ir.statements import EachThread
+from py2cu.ir.statements import EachThread, Turns
 from py2cu.ir.types import Width
 from py2cu.ir.visit import statements
-from py2cu.ir.waiting import is_grid_barrier, syncs_grid
+from py2cu.ir.waiting import is_grid_barrier, lets_others, syncs_grid
 from py2cu.targets.arguments import kernel_arguments, launch_arguments
 from py2cu.targets.cpu_helpers import HELPERS, helpers_of_threads
 from py2cu.targets.device_functions import in_order, spell_functions
@@ -77,6 +77,8 @@ def view(kernel: Kernel) -> KernelView:
         shared_bytes=bytes_text(kernel, DIALECT),
         is_whole=is_whole,
         syncs_grid=syncs_grid(kernel),
+        waits_anywhere=lets_others(kernel.body)
+        or any(isinstance(stmt, EachThread) and stmt.turns is Turns.WAITING for stmt in statements(kernel.body)),
     )
 
 

@@ -78,7 +78,7 @@ def _bound_text(bound: Bound, kernel: Kernel) -> tuple[str, bool]:
     Products that no array's size stands for are taken as doubles, which do not overflow.
     """
     sizes = [_monomial(array.type) for array in kernel.arrays]
-    naturals = {*kernel.dims, *kernel.constexprs}
+    naturals = {*kernel.naturals, *kernel.constexprs}
     terms, is_whole = [], True
     for names, factor in sorted(bound.terms, key=lambda term: not term[0]):  # the constant last
         factors = [_symbol(name, kernel, naturals) for name in names] or ["1"]

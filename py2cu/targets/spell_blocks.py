@@ -19,13 +19,16 @@ from py2cu.builtins.threads import LANE_HELPER, WARP_SIZE
 from py2cu.ir.extents import Name
 from py2cu.ir.kernel import Kernel, Space
 from py2cu.ir.nodes import Call, Expr
-from py2cu.ir.statements import Block, EachThread, Stmt
+from py2cu.ir.statements import Block, EachThread, Stmt, Turns
 from py2cu.targets.spell_expressions import Callee, Dialect
 from py2cu.targets.spell_statements import Line, Speller
 from py2cu.targets.spelled import PRECEDENCE, PRIMARY, Spelled
 
 MEMORY: Final = "shared_memory"  # what the launcher's kernel calls a block's dynamic memory
 FIRST: Final = "0"
+_LOOPS: Final = {
+    Turns.ANY: "each_thread", Turns.IN_ORDER: "each_thread_in_turn", Turns.WAITING: "each_thread_in_turns"
+}  # fmt: skip
 
 
 class BlockSpeller(Speller):
@@ -91,8 +94,7 @@ class BlockSpeller(Speller):
         place = "Dim3 threadIdx" if re.search(r"\bthreadIdx\b", text) else "Dim3"
         number = f"int64_t {self.number}" if re.search(rf"\b{self.number}\b", text) else "int64_t"
         pad = "    " * depth
-        loop = "each_thread_in_turn" if stmt.in_turn else "each_thread"
-        yield Line(f"{pad}{loop}(blockDim, [&]({place}, {number}) {{")
+        yield Line(f"{pad}{_LOOPS[stmt.turns]}(blockDim, [&]({place}, {number}) {{")
         yield from inner
         yield Line(f"{pad}}});")
 

@@ -36,7 +36,7 @@ from py2cu.ir.statements import (
 )
 from py2cu.ir.types import PY_BOOL, ElementType, TupleType, Type, is_complex
 from py2cu.ir.visit import children, walk
-from py2cu.ir.waiting import is_grid_barrier
+from py2cu.ir.waiting import LET_OTHERS, is_grid_barrier
 from py2cu.targets.c_types import arithmetic_type, common_type
 from py2cu.targets.spell_expressions import ExpressionSpeller
 from py2cu.targets.spelled import PRECEDENCE, PRIMARY, TERNARY, Spelled
@@ -107,6 +107,8 @@ class Speller(ExpressionSpeller):
                     yield Line(f"{pad}{declared};")
             case Sync() if is_grid_barrier(stmt):
                 yield Line(f"{pad}{self.dialect.grid_barrier};")
+            case Sync(function=function) if function == LET_OTHERS:
+                yield Line(f"{pad}Turns::{LET_OTHERS}();")
             case Sync() if self.dialect.fence:
                 yield Line(f"{pad}{self.dialect.fence};")
             case Sync(function=function, args=args):

@@ -11,9 +11,9 @@ from py2cu.translation import TargetName
 
 HEAD = """\
 import numpy as np
-from jaxtyping import Float32
+from jaxtyping import Float32, Int32
 from torch import Tensor
-from py2cu import Constexpr, blockDim, blockIdx, kernel, shared, syncthreads, threadIdx
+from py2cu import Constexpr, atomic, blockDim, blockIdx, kernel, shared, shfl_sync, syncthreads, threadIdx
 
 """
 BODY = """
@@ -73,3 +73,21 @@ def test_there_is_no_text_for_the_cpu_where_functions_wait_and_return_early() ->
     translation = translate_file(SourceFile("f.py", HEAD + wait + head + lines))
     with pytest.raises(EnvironmentLacks, match="run on CUDA alone"):
         translation.artifacts(TargetName.CPU)
+
+
+@pytest.mark.parametrize("array", ["flag", "x"])
+def test_there_is_no_text_for_the_cpu_where_a_warp_waits_for_another_one_of_its_block(array: str) -> None:
+    head = '@kernel\ndef f(x: Int32[Tensor, "n"], out: Int32[Tensor, "n"]):\n    flag = shared(1, np.int32)\n'
+    lines = (
+        "    if threadIdx.x < 32:\n"
+        "        seen = 0\n"
+        "        while seen == 0:\n"
+        "            if threadIdx.x == 0:\n"
+        f"                seen = atomic.add({array}, 0, 0)\n"
+        "            seen = shfl_sync(0xFFFFFFFF, seen, 0)\n"
+        "    else:\n"
+        f"        atomic.exch({array}, 0, 1)\n"
+        "    out[0] = 1\n"
+    )
+    translation = translate_file(SourceFile("f.py", HEAD + head + lines))
+    assert (TargetName.CPU in translation.texts) == (array == "x")

@@ -6,11 +6,12 @@ import math
 import textwrap
 import threading
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
 import torch
-from jaxtyping import Float16, Float32, Int32, UInt32
+from jaxtyping import Bool, Float16, Float32, Int32, UInt32
 from torch import Tensor
 
 import py2cu
@@ -400,11 +401,88 @@ def test_threads_of_many_atomics_come_to_their_end():
     assert out.item() == 20_000
 
 
+def test_a_thread_that_counts_may_yet_come_to_its_end():
+    def kernel(flag: Int32[Tensor, "1"], out: Int32[Tensor, "n"]):
+        if threadIdx.x == 0:
+            for _ in range(1000):
+                for _ in range(5):
+                    threadfence()
+            atomic.exch(flag, 0, 1)
+        else:
+            while atomic.add(flag, 0, 0) == 0:
+                pass
+        out[threadIdx.x] = 1
+
+    out = ints(2)
+    quiet(kernel, block=2, flag=ints(1), out=out)
+    assert out.tolist() == [1, 1]
+
+
+def counting(flag: Int32[Tensor, "1"], out: Int32[Tensor, "1"]):
+    rounds = 0
+    while atomic.add(flag, 0, 0) == 0:
+        rounds += 1
+    out[0] = rounds
+
+
+def around_a_barrier(flag: Int32[Tensor, "1"], out: Int32[Tensor, "1"]):
+    seen = shared(1, np.int32)
+    while True:
+        if threadIdx.x == 0:
+            seen[0] = atomic.add(flag, 0, 0)
+        syncthreads()
+        told = seen[0]
+        syncthreads()
+        if told == 1:
+            break
+    out[0] = 1
+
+
+@pytest.mark.parametrize("kernel", [counting, around_a_barrier])
+def test_threads_that_wait_for_nobody_are_told_of(kernel):
+    (finding,) = run(kernel, block=2, flag=ints(1), out=ints(1)).findings
+    assert "threads wait for ever" in str(finding)
+
+
+def test_a_block_may_wait_for_a_later_one_around_a_barrier():
+    def kernel(flags: Int32[Tensor, "n"], out: Int32[Tensor, "n"]):
+        seen = shared(1, np.int32)
+        told = int(blockIdx.x == gridDim.x - 1)
+        while told == 0:
+            if threadIdx.x == 0:
+                seen[0] = atomic.add(flags, blockIdx.x + 1, 0)
+            syncthreads()
+            told = seen[0]
+            syncthreads()
+        if threadIdx.x == 0:
+            out[blockIdx.x] = 1
+            atomic.exch(flags, blockIdx.x, 1)
+
+    out = ints(3)
+    quiet(kernel, grid=3, block=2, flags=ints(3), out=out)
+    assert out.tolist() == [1, 1, 1]
+
+
 # --- order ---
 
 
 def race(x: Int32[Tensor, "n"], out: Int32[Tensor, "1"]):
     out[0] = x[threadIdx.x]
+
+
+def test_a_write_of_what_is_there_races_with_the_read_before():
+    def kernel(x: Int32[Tensor, "1"], out: Int32[Tensor, "1"]):
+        if threadIdx.x == 0:
+            out[0] = x[0]
+        syncwarp()
+        if threadIdx.x == 1:
+            x[0] = 0
+        syncwarp()
+        if threadIdx.x == 32:
+            x[0] = 0
+
+    (finding,) = run(kernel, block=64, x=ints(1), out=ints(1)).findings
+    assert "and read in line" in str(finding)
 
 
 @pytest.mark.parametrize("sanitize", [False, True])
@@ -587,9 +665,9 @@ def test_blocks_are_told_apart_by_grid():
 # --- check, and kernels' own `simulate` ---
 
 
-def checked(kernel, compiled, **arguments):
+def checked(kernel, compiled, block=4, **arguments):
     signature = signature_of(kernel)
-    signature = replace(signature, size=(Name("n"),), block=(Constant(4),))
+    signature = replace(signature, size=(Name("n"),), block=(Constant(block),))
     return check_kernel(FakeKernel(kernel, signature, compiled), [given_case(signature, arguments)], device="cpu")
 
 
@@ -611,6 +689,129 @@ def test_check_takes_any_order_of_atomics_and_nothing_else(kept, ok):
     assert "order of threads" in str(report)
 
 
+def ranked(x: Int32[Tensor, "n"], odd: Bool[Tensor, "n"], out: Int32[Tensor, "n"], count: Int32[Tensor, "1"]):
+    i = blockIdx.x * blockDim.x + threadIdx.x
+    odd[atomic.add(count, 0, 1)] = x[i] % 2 == 1
+    out[i] = x[i]
+
+
+@pytest.mark.parametrize("array", ["odd", "out"])
+def test_check_takes_any_order_of_what_a_line_writes_where_one_element_of_it_hangs_on_it(array):
+    def compiled(x, odd, out, count):
+        odd[:], out[:], count[0] = x % 2 == 1, x, len(x)
+        {"odd": odd, "out": out}[array][:] = 0
+
+    x = torch.arange(8, dtype=torch.int32) // 2
+    report = checked(ranked, compiled, x=x, odd=torch.zeros(8, dtype=torch.bool), out=ints(8), count=ints(1))
+    assert report.ok == (array == "odd")
+
+
+def ticketed(x: Int32[Tensor, "n"], count: Int32[Tensor, "1"], out: Int32[Tensor, "n"]):
+    syncthreads()
+    if threadIdx.x == x[blockIdx.x]:
+        out[blockIdx.x] = atomic.add(count, 0, 1)
+
+
+@pytest.mark.parametrize("threads", [*product(range(8), repeat=2)])
+def test_check_takes_the_last_block_first(threads):
+    def compiled(x, count, out):
+        count[0], out[0] = 2, 1
+
+    x = torch.tensor([*threads, *[0] * 14], dtype=torch.int32)
+    assert checked(ticketed, compiled, block=8, x=x, count=ints(1), out=ints(16)).ok
+
+
+def elected(x: Int32[Tensor, "n"], count: Int32[Tensor, "1"], first: Int32[Tensor, "n"], even: Int32[Tensor, "n"]):
+    i = blockIdx.x * blockDim.x + threadIdx.x
+    if atomic.add(count, 0, x[i]) == 0:
+        first[i] = 1
+    if i % 2 == 0:
+        even[i] = 1
+
+
+@pytest.mark.parametrize(("array", "ok"), [("first", True), ("even", False)])
+def test_check_takes_any_thread_for_the_one_that_writes(array, ok):
+    def compiled(x, count, first, even):
+        count[0] = 8
+        even[::2] = 1
+        {"first": first, "even": even}[array][7] = 1
+
+    x = torch.ones(8, dtype=torch.int32)  # thread 7 is the first one in neither order
+    report = checked(elected, compiled, x=x, count=ints(1), first=ints(8), even=ints(8))
+    assert report.ok == ok
+
+
+def mixed(x: Int32[Tensor, "n"], out: Int32[Tensor, "4"]):
+    i = blockIdx.x * blockDim.x + threadIdx.x
+    if i == 0:
+        atomic.add(out, 0, 5)
+        atomic.sub(out, 1, 5)
+        atomic.or_(out, 2, 1)
+        atomic.exch(out, 3, 4)
+    atomic.max(out, 0, x[i])
+    atomic.add(out, 1, x[i])
+    atomic.or_(out, 2, 2)
+    atomic.add(out, 3, 0)
+
+
+@pytest.mark.parametrize(("element", "ok"), [(0, True), (1, False), (2, False), (3, False)])
+def test_check_takes_any_order_of_operations_that_do_not_commute(element, ok):
+    def compiled(x, out):
+        out[:] = torch.tensor([12, 31, 3, 4])  # the first adds to what the second has
+        out[element] = 12
+
+    x = torch.tensor([8, 7, 6, 5, 4, 3, 2, 1], dtype=torch.int32)
+    assert checked(mixed, lambda x, out: out.copy_(torch.tensor([8, 31, 3, 4])), x=x, out=ints(4)).ok
+    assert checked(mixed, compiled, x=x, out=ints(4)).ok == ok
+
+
+def between(x: Int32[Tensor, "n"], count: Int32[Tensor, "1"], out: Int32[Tensor, "n"]):
+    i = blockIdx.x * blockDim.x + threadIdx.x
+    before = atomic.add(count, 0, x[i])
+    out[i] = atomic.add(count, 0, x[i]) - before
+
+
+def test_check_takes_what_others_do_between_the_atomics_of_a_thread():
+    def compiled(x, count, out):
+        count[0], out[:] = 16, 5
+
+    x = torch.ones(8, dtype=torch.int32)
+    assert checked(between, compiled, x=x, count=ints(1), out=ints(8)).ok
+
+
+def test_check_holds_an_element_that_no_offer_was_taken_for_against_its_value():
+    def kernel(x: Int32[Tensor, "n"], key: Int32[Tensor, "1"]):
+        atomic.cas(key, 0, -1, x[blockIdx.x * blockDim.x + threadIdx.x])
+
+    x = torch.arange(8, dtype=torch.int32)
+    assert checked(kernel, lambda x, key: None, x=x, key=ints(1)).ok
+    assert not checked(kernel, lambda x, key: key.fill_(7), x=x, key=ints(1)).ok
+
+
+def swapped(x: Int32[Tensor, "n"], lock: Int32[Tensor, "1"], out: Int32[Tensor, "4"]):
+    i = blockIdx.x * blockDim.x + threadIdx.x
+    atomic.exch(out, 0, x[i])
+    atomic.cas(out, 1, 0, x[i])
+    atomic.exch(out, 2, 5)
+    while atomic.cas(lock, 0, 0, 1) != 0:
+        pass
+    threadfence()
+    out[3] += 1
+    threadfence()
+    atomic.exch(lock, 0, 0)
+
+
+@pytest.mark.parametrize(("element", "ok"), [(0, True), (1, True), (2, False), (3, False)])
+def test_check_takes_what_any_thread_swaps_in_last(element, ok):
+    def compiled(x, lock, out):
+        out[:] = torch.tensor([8, 8, 5, 8])  # of 8 threads
+        out[element] = 7
+
+    x = torch.tensor([8, 8, 8, 7, 8, 8, 8, 8], dtype=torch.int32)  # few orders have this one first, or last
+    report = checked(swapped, compiled, x=x, lock=ints(1), out=ints(4))
+    assert report.ok == ok
+
+
 def test_check_holds_a_sum_against_any_order_of_its_terms():
     def total(x: Float32[Tensor, "n"], out: Float32[Tensor, "1"]):
         atomic.add(out, 0, x[blockIdx.x * blockDim.x + threadIdx.x])
@@ -624,6 +825,24 @@ def test_check_holds_a_sum_against_any_order_of_its_terms():
     x = torch.rand(64, generator=torch.Generator().manual_seed(0))
     assert checked(total, in_order, x=x, out=torch.zeros(1)).ok
     assert not checked(total, twice, x=x, out=torch.zeros(1)).ok
+
+
+@pytest.mark.parametrize(
+    ("terms", "takes_any"),
+    [
+        ([1e38, -1e38] * 4, True),  # where four of one sign come first
+        ([1e38, -1e38, 1e38, -1, 1, 1, 1, 1], False),
+        ([-math.inf, 1e38, 1e38, 1, 1, 1, 1, 1], False),
+        ([-math.inf, math.inf, math.nan, 1, 1, 1, 1, 1], False),
+    ],
+)
+def test_check_takes_what_a_sum_is_that_overflows_in_some_order(terms, takes_any):
+    def total(x: Float32[Tensor, "n"], out: Float32[Tensor, "1"]):
+        atomic.add(out, 0, x[blockIdx.x * blockDim.x + threadIdx.x])
+
+    x = torch.tensor(terms, dtype=torch.float32)
+    assert checked(total, lambda x, out: out.copy_(x.sum()), x=x, out=torch.zeros(1)).ok
+    assert checked(total, lambda x, out: out.fill_(math.inf), x=x, out=torch.zeros(1)).ok == takes_any
 
 
 def test_check_reports_a_race_with_its_line_and_thread():
