@@ -1,7 +1,8 @@
 """Random kernels of the whole language, compiled and compared with CPython: `python -m tests.fuzz --help`.
 
 `writer.py` holds what a kernel under construction knows, `expressions.py` and `statements.py` the grammar (a table of
-productions each: a new construct is one entry), `functions.py` the device functions, `kernels.py` the strategy.
+productions each: a new construct is one entry), `whole_numbers.py` those about bounds, `functions.py` the device
+functions, `kernels.py` the strategy.
 `judge.py` compiles many at once (`tests/libraries.py`) and compares, `shrink.py` finds the least kernel that fails,
 `__main__.py` is the long run.
 """

@@ -10,7 +10,8 @@ from typing import Any, Final
 
 from hypothesis import strategies
 
-import tests.fuzz.functions  # noqa: F401 - the production that calls them
+import tests.fuzz.functions
+import tests.fuzz.whole_numbers  # noqa: F401 - its productions
 from tests.fuzz.expressions import CONSTANTS, TABLES, convertible, value
 from tests.fuzz.statements import body
 from tests.fuzz.writer import AXES, DTYPES, SYMBOLS, TILES, Value, Writer

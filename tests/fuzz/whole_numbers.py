@@ -1,0 +1,111 @@
+"""Statements about whole numbers of which the translator knows bounds: counters, chains of locals, loops that run
+seldom, values that a test lets through. What becomes of them is computed from their signs and their sizes.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Final
+
+from py2cu.dtypes import Kind
+from tests.fuzz.expressions import condition, index, value
+from tests.fuzz.statements import assignable, body, statement_of
+from tests.fuzz.writer import Value, Writer, fitted
+
+# What a number becomes, where C++ may do as Python does if it has a sign or a size.
+USES: Final = (
+    "{} // 2", "{} % 3", "abs({})", "{} >> 1", "7 // ({} | 1)", "{} // -2", "(0 - {}) // 2", "{} % -5",
+    "min({}, 5) // 2", "math.floor({} / 2)", "max({}, 0) % 7", "({} + 2147483647) // 3",
+    "(2147483648 - {}) % 10", "100 % ({} | 1)", "int(float({}) / 2.0)", "{} // 4294967296", "round({} / 3)", "{} & 7",
+    "math.floor({} / 18446744073709551616.0)", "-{} % 4",
+)  # fmt: skip
+STEPS: Final = (
+    "{} += 1", "{} -= 1", "{} += 2", "{} = {} * 2", "{} //= 2", "{} = -{}", "{} = {} - {k}", "{} += {k}", "{} ^= 1",
+)  # fmt: skip
+PLACE_LIMIT: Final = 101
+# Heads of loops that end early, or never begin; `{}` is a whole number, `{i}` an index. Between which the variable is.
+SELDOM: Final = (
+    ("max({}, -2), 3", -2, 2), ("0, 6, max({}, 2)", 0, 4), ("min({}, 5), -1, -2", 0, 5), ("5, min({}, 1)", 0, 0),
+    ("{} % 7, {i} % 5", 0, 4), ("{i}, min({i} + 3, 2147483647)", 0, PLACE_LIMIT + 2), ("{i}, 2, 4294967296", 0, 1),
+    ("536870912, 1073741824, 2147483647", 2**29, 2**29), ("2, {i} - 4, -1", -3, 2),
+    ("max({}, 0) + 2147483648, 8", 0, 0),
+)  # fmt: skip
+# What brings a number between bounds, and what looks as if it did.
+LIMITERS: Final = (
+    ("while {t} > 10:", "{t} //= 3"), ("while {t} < -5:", "{t} = -{t} // 2"), ("while {t} >= 8:", "{t} >>= 2"),
+    ("if {t} < 0:", "{t} = -{t}"), ("if {t} > 3:", "{t} = 3"), ("if not 0 <= {t} < 100:", "{t} = 0"),
+    ("if {t} < 0 or {t} > {i}:", "{t} = {i}"), ("while not {t} < 1000:", "{t} = {t} // 2 - 1"),
+    ("if {t} <= {i} and {t} != 0:", "{t} = 1 - {t}"), ("while 4 <= {t}:", "{t} = {t} % 4 - 3"),
+)  # fmt: skip
+
+
+def use(w: Writer, name: str) -> None:
+    """A local for what becomes of the number."""
+    w.add(f"{w.declare(Value('', Kind.INT)).text} = {w.pick(USES).format(name)}")
+
+
+def _index(w: Writer) -> str:
+    return index(w, Kind.INT, 0).text
+
+
+def _begin(w: Writer, text: str) -> str:
+    """A new local that begins as `text`."""
+    name = w.declare(Value("", Kind.INT)).text
+    w.add(f"{name} = {text}")
+    return name
+
+
+def _head(w: Writer) -> tuple[str, Value]:
+    """Of a loop that runs a few times, or not at all, and its variable."""
+    form, low, high = w.pick(SELDOM)
+    whole, place = assignable(w, Kind.INT, 1), fitted(index(w, Kind.INT, 0), 0, PLACE_LIMIT)
+    counter = Value(w.fresh("k"), Kind.INT, low, high)
+    return f"for {counter.text} in range({form.format(whole.text, i=place.text)}):", counter
+
+
+@statement_of(2, nests=True, loops=True)
+def seldom_loop(w: Writer) -> None:
+    head, counter = _head(w)
+    w.loops += 1
+    with w.block(head):
+        w.counters.append(counter)
+        body(w)
+    w.loops -= 1
+
+
+@statement_of(3, nests=True, loops=True)
+def counted(w: Writer) -> None:
+    """What a loop counts, on every turn or on some, and a copy of it."""
+    count = _begin(w, w.pick(["0", "1", "-1", _index(w)]))
+    head, counter = _head(w)
+    with w.block(head):
+        for _ in range(w.pick([1, 2])):
+            step = w.pick(STEPS).replace("{}", count).format(k=counter.text)
+            if w.chance(3):
+                with w.block(f"if {condition(w, 1)}:"):
+                    w.add(w.pick([step, step, "break", "continue"]))
+            else:
+                w.add(step)
+    use(w, _begin(w, count) if w.chance(2) else count)
+
+
+@statement_of(2, nests=True, loops=True)
+def chain(w: Writer) -> None:
+    """Locals that hand their values on, one further every turn of a loop."""
+    names = [_begin(w, w.pick(["0", "1"])) for _ in range(w.pick([2, 3, 6]))]
+    handed = [f"{after} = {before}" for before, after in itertools.pairwise(names)]
+    with w.block(f"for {w.fresh('k')} in range({w.pick([3, 7, 2])}):"):
+        new = f"{names[0]} = {fitted(value(w, Kind.INT, 2), -1009, 1009).text}"
+        w.add(*w.pick([[*handed[::-1], new], [new, *handed], [*handed, new]]))
+    use(w, w.pick(names[::-1]))
+
+
+@statement_of(3, nests=True)
+def limited(w: Writer) -> None:
+    number = _begin(w, assignable(w, Kind.INT).text)
+    for _ in range(w.pick([1, 2])):
+        names = {"t": number, "i": _index(w)}
+        test, then = (line.format(**names) for line in w.pick(LIMITERS))
+        with w.block(test):
+            w.add(then)
+    use(w, number)
