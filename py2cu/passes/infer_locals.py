@@ -66,13 +66,14 @@ def infer_locals(
     Join each local over its assignments; repeated, since a loop's first line may read what its last assigns.
     """
     fixed = set(given) - {p.name for p in kernel.parameters}  # dimensions and indices
-    found = _Locals({})
+    found = _Locals({}, {})
     places = find_places(kernel)
     for round_ in itertools.count():
         before, paths = found.types, found.paths
         # Anew every round: a Python number that an earlier round saw may have become an element since.
-        found = _Locals(paths) if round_ < 8 + len(before) else found.kept()  # values are handed on that often
-        typer = ExpressionTyper(kernel, {**given, **before}, trial, Reporter(reporter.file), places)
+        known: dict[str, ValueType] = {**given, **before}  # and, where nothing is known, what this round says first
+        found = _Locals(paths, known) if round_ < 8 + len(before) else found.kept(known)  # handed on that often
+        typer = ExpressionTyper(kernel, known, trial, Reporter(reporter.file), places)
         for stmt in statements(kernel.body):
             match stmt:
                 case Assign(name=name, value=value) if name not in fixed:
@@ -97,6 +98,7 @@ class _Locals:
     """What is known so far: of every number, a tuple's items called `t[0]`, `t[1]`, and how many items a local has."""
 
     before: dict[str, Paths]
+    known: dict[str, ValueType]
     numbers: dict[str, _Local] = field(default_factory=dict)
     lengths: dict[str, dict[int, Span]] = field(default_factory=dict)  # and where it has them; 0 of a number
 
@@ -104,9 +106,11 @@ class _Locals:
         """Join what `name` is with one assignment; a value that this round does not know yet says nothing."""
         match value.type:
             case ElementType() | PythonType():
+                self.known.setdefault(name, value.type)
                 self.lengths.setdefault(name, {}).setdefault(0, span)
                 self.join(name, value, value.type, span, is_given)
             case TupleType(items=types):
+                self.known.setdefault(name, value.type)
                 self.lengths.setdefault(name, {}).setdefault(len(types), span)
                 items = (
                     value.items
@@ -136,10 +140,10 @@ class _Locals:
         local.paths |= paths_of(value, self.before)
         _join_into(local, name, value, type_, span, is_given)
 
-    def kept(self) -> _Locals:
+    def kept(self, known: dict[str, ValueType]) -> _Locals:
         """What a round starts from that may only add: the types of a loop that swaps locals could go round for ever."""
         numbers = {name: _Local(local.type, local.span, paths=local.paths) for name, local in self.numbers.items()}
-        return _Locals(self.paths, numbers, self.lengths)
+        return _Locals(self.paths, known, numbers, self.lengths)
 
     def check_lengths(self, reporter: Reporter) -> None:
         for name, lengths in self.lengths.items():
