@@ -14,8 +14,10 @@ from tests.test_kernel_cases import CASES, Case, import_kernels, read_case, sign
 
 pytest.importorskip("torch")
 
+import torch
+
 from py2cu.runtime.check import check_kernel
-from py2cu.runtime.inputs import small_values
+from py2cu.runtime.inputs import given_case, small_values
 from tests.libraries import Checked, Device, Setting, build
 
 TOGETHER = 8
@@ -37,6 +39,31 @@ def test_cuda_text_matches_python(paths, tmp_path):
             checked = Checked(kernel.python, signature, runs[signature.op])
             report = check_kernel(checked, device="cpu", contracts=False)
             wrong += [] if report.ok else [f"{case.path.stem}: {report}"]
+    assert not wrong, "\n".join(wrong)
+
+
+FAR = (2**31, -(2**31) - 1, 2**60 + 5, 2**62 + 12345, -(2**63))
+
+
+@pytest.mark.slow
+def test_numbers_of_a_call_may_be_any(tmp_path):
+    gxx()
+    case = read_case(next(path for path in CASES if path.stem == "far_numbers"))
+    translation = translate(case)
+    (runs,) = build([translation], Setting(Device.EMULATED))
+    wrong = []
+    for kernel in import_kernels(case, tmp_path):
+        signature = signature_of(kernel, translation)
+        checked = Checked(kernel.python, signature, runs[signature.op])
+        for far in FAR:
+            numbers = {"m": far, "a": far, "b": 5}
+            given = {p.name: numbers[p.name] for p in signature.parameters if p.name in numbers}
+            if signature.name == "product_of_a_sum":
+                given = {"x": torch.zeros(3, dtype=torch.uint8), "n": 2**30 + 7, "m": -(2**30) - 4}
+            inputs = {p.name: torch.ones(3, dtype=torch.int64) for p in signature.inputs}
+            arguments = inputs | given | {"out": torch.zeros(3, dtype=torch.int64)}
+            report = check_kernel(checked, [given_case(signature, arguments)], device="cpu", contracts=False)
+            wrong += [f"{far}: {report}"] if report.failures else []  # one is beyond 64 bits
     assert not wrong, "\n".join(wrong)
 
 

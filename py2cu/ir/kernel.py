@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
+from typing import Final
 
 from py2cu.diagnostics import Elsewhere
 from py2cu.dtypes import DType, Kind, TypeVariable
 from py2cu.ir.extents import (
+    Binary,
     BlockParameter,
     Constant,
     Constexpr,
@@ -26,6 +30,8 @@ from py2cu.ir.nodes import ArrayName, Expr, Invoke
 from py2cu.ir.statements import Block
 from py2cu.ir.types import ArrayType, ElementType, ScalarType, ValueType
 from py2cu.source import Span
+
+_SMALL: Final = 64  # factors that leave what is counted countable
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,6 +295,34 @@ class Kernel:
         sizes += (*(index.extent for index in self.indices), *(self.size or ()), *self.block)
         numbers = {p.name for p in self.parameters if not isinstance(p.type, ArrayType)}
         return frozenset({size.id for size in sizes if isinstance(size, Name)} | ({*self.dims} - numbers))
+
+    @cached_property
+    def sizes(self) -> tuple[Counter[str], ...]:
+        """Products of dimensions that are no greater than some array's size, give or take a small factor."""
+        types = [array.type for array in self.arrays if isinstance(array.type, ArrayType)]
+        return tuple(chain.from_iterable(self._products(type_.dims) for type_ in types))
+
+    def _products(self, factors: Iterable[Expr]) -> list[Counter[str]]:
+        found: list[Counter[str]] = [Counter()]
+        for factor in factors:
+            found = [one + other for one in found for other in self._addends(factor)]
+        return found
+
+    def _addends(self, extent: Expr) -> list[Counter[str]]:
+        """What a sum of natural numbers is no less than."""
+        match extent:
+            case Name(id=name):
+                return [Counter([name])]
+            case Binary(op="*", left=left, right=right):
+                return self._products((left, right))
+            case Binary(op="+", left=Name(id=left), right=Name(id=right)) if {left, right} <= self.naturals:
+                return [Counter([left]), Counter([right])]
+            case Binary(op="+" | "-", left=left, right=Constant()) | Binary(op="+", left=Constant(), right=left):
+                return self._addends(left)
+            case Binary(op="//", left=left, right=Constant(value=by)) if by <= _SMALL:
+                return self._addends(left)
+            case _:
+                return [Counter()]
 
 
 Family = tuple[Kernel, ...]

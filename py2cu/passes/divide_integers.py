@@ -19,7 +19,7 @@ from py2cu.ir.kernel import Kernel
 from py2cu.ir.nodes import Call, Convert, Expr, unconverted
 from py2cu.ir.types import PY_FLOAT, PY_INT
 from py2cu.ir.visit import all_expressions, changed, rebuild_block
-from py2cu.passes.ranges import Ranges
+from py2cu.passes.ranges import INT_MAX, Ranges
 
 _ROUNDED: Final = ("math.ceil", "math.floor", "math.trunc")
 _MANY: Final = 2**10  # times a number of elements is still far below 2^53
@@ -42,7 +42,7 @@ def divide_integers(kernel: Kernel, reporter: Reporter) -> Kernel:
         match expr, b:
             case Call(function="math.floor"), _:
                 return whole
-            case Call(function="math.ceil"), Constant(value=int(by)) if by > 0:
+            case Call(function="math.ceil"), Constant(value=int(by)) if 0 < by <= INT_MAX:
                 up = Binary("+", a, Constant(by - 1, b.span, PY_INT), a.span, PY_INT)
                 return Binary("//", up, b, expr.span, PY_INT)
             case Call(function="math.ceil"), _:

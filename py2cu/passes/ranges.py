@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final, assert_never
 
-from py2cu.dtypes import BF16, F32, F64, Kind
+from py2cu.dtypes import BF16, F16, F32, F64, Kind
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.intervals import ANYTHING, Range, Reach, constant, larger, natural, plus, times
 from py2cu.ir.kernel import Kernel
@@ -37,12 +37,15 @@ from py2cu.ir.nodes import (
 )
 from py2cu.ir.statements import Assign, Block, For, Stmt, While
 from py2cu.ir.types import PY_FLOAT, PY_INT, ArrayType, ElementType, PythonType, TupleType, Type, kind_of
-from py2cu.ir.visit import assigned_names, blocks, names_in, statements
+from py2cu.ir.visit import assigned_names, blocks, statements
+from py2cu.passes.promotion import represents
 
 INT_MAX: Final = 2**31 - 1
 FAR: Final = 2**30  # what an `int` holds with much to spare
 _OPERATORS: Final = {"floor_div": "//", "floor_mod": "%", "int_pow": "**"}  # of helpers
 _NOTHING: Final = Range(0, 0, {})
+_TRUTH: Final = Range(0, 1, {(): 1})
+_ENDLESS: Final = 2**100  # as good as infinite
 _ROUNDS: Final = 4  # after this many, what still grows has no bound
 
 
@@ -70,9 +73,8 @@ class Ranges:
                 self.names[parameter.name] = Range(least, parameter.constexpr.most, {(parameter.name,): 1})
             elif parameter.type == PY_INT and parameter.name not in self.names:
                 self.names[parameter.name] = Range(reach={(parameter.name,): 1})
-            elif isinstance(parameter.type, ElementType) and parameter.name not in self.names:
+            elif parameter.name not in self.names and not isinstance(parameter.type, ArrayType):
                 self.names[parameter.name] = of_type(parameter.type)
-        self.sizes = [_monomial(array.type) for array in kernel.arrays]
         self._starts = dict(self.names)  # without what loops add to counters
         self._added: dict[str, Range] = {}
         self._iterate()
@@ -156,7 +158,7 @@ class Ranges:
 
     def _is_bounded(self, reach: Reach) -> bool:
         """True where every product of dimensions is within the size of an array, which the launcher looks at anyway."""
-        return all(any(Counter(term) <= size for size in self.sizes) for term in reach if term)
+        return all(any(Counter(term) <= size for size in self.kernel.sizes) for term in reach if term)
 
     def counts_elements(self, expr: Expr, times: int) -> bool:
         """True for what is at most so many times the elements of an array."""
@@ -200,7 +202,9 @@ class Ranges:
                 if not _is_known(reach) or not _is_known(start.reach):
                     reach = larger(reach, start.reach)
             return Range(start.low, high, reach)
-        return Range(min(start.low, stop.low + 1), max(start.high, stop.high), reach)
+        low, high = min(start.low, stop.low + 1), max(start.high, stop.high)
+        is_far = low + step.low < -FAR or high + max(step.high, 0) > FAR  # in C
+        return Range(low, math.inf if is_far else high, reach)
 
     def of(self, expr: Expr) -> Range:
         """The values of `expr`."""
@@ -208,7 +212,8 @@ class Ranges:
         limit = of_type(expr.type)
         if found.low < limit.low or found.high > limit.high:
             return limit  # it wraps
-        return found
+        low, high = found.low, found.high
+        return Range(low if low > -_ENDLESS else -math.inf, high if high < _ENDLESS else math.inf, found.reach)
 
     def unwrapped(self, expr: Expr) -> Range:
         """The values of `expr` were it not cut to its type."""
@@ -217,7 +222,7 @@ class Ranges:
     def _of(self, expr: Expr) -> Range:
         match expr:
             case Constant(value=value):
-                return constant(float(value)) if isinstance(value, float) else Range(value, value, {(): abs(value)})
+                return _constant(value, expr.type)
             case Name(id=name):
                 return self.names.get(name, of_type(expr.type))
             case LaunchIndex(object="blockIdx", axis=axis):
@@ -237,7 +242,7 @@ class Ranges:
             case Unary(op="+", operand=operand):
                 return self.of(operand)
             case Compare() | Unary(op="not"):
-                return Range(0, 1, {(): 1})
+                return _TRUTH
             case BoolOp(left=left, right=right):
                 return self.of(left).union(self.of(right))
             case Select(then=then, orelse=orelse):
@@ -286,9 +291,10 @@ class Ranges:
                 return Range(low, high, {(): max(abs(low), abs(high))})
             if truncates:
                 return Range(0 if value.low > -1 else -math.inf)
-            if kind_of(target) is Kind.FLOAT and target != PY_FLOAT:
-                rounded = _rounded(value, target)
-                return Range(rounded.low, rounded.high)
+            if kind_of(target) is Kind.FLOAT:
+                return _rounded(value, target)
+            if kind_of(target) is Kind.BOOL:
+                return _TRUTH
         return value
 
     def _binary(self, expr: Binary) -> Range:
@@ -377,7 +383,8 @@ def _with_loops(block: Block, loops: tuple[For | While, ...]) -> Iterator[tuple[
         yield stmt, loops
         around = (*loops, stmt) if isinstance(stmt, For | While) else loops
         for inner in blocks(stmt):
-            yield from _with_loops(inner, around)
+            is_else = isinstance(stmt, For | While) and inner is stmt.orelse
+            yield from _with_loops(inner, loops if is_else else around)
 
 
 def _sum(a: Range, b: Range) -> Range:
@@ -396,19 +403,13 @@ def _compared(known: Range, op: str, bound: Range) -> Range:
             return known
 
 
-def _monomial(type_: Type) -> Counter[str]:
-    """The dimensions of an array."""
-    assert isinstance(type_, ArrayType)
-    return Counter(name for dim in type_.dims for name in names_in(dim))
-
-
 def of_type(type_: Type) -> Range:
     """All that a value of this type can be."""
     match type_:
         case ElementType(dtype=dtype) if dtype.kind < Kind.FLOAT:
             return Range(dtype.low, dtype.high, {(): int(max(-dtype.low, dtype.high))} if dtype.bits < 64 else None)
         case PythonType(kind=Kind.BOOL):
-            return Range(0, 1, {(): 1})
+            return _TRUTH
         case _:
             return ANYTHING
 
@@ -435,13 +436,25 @@ def _is_known(reach: Reach | None) -> bool:
     return reach is not None and any(reach) and all(abs(factor) <= INT_MAX for factor in reach.values())
 
 
+def _constant(value: bool | int | float, type_: Type) -> Range:
+    """A literal, as its type has it; what stands for a type variable may round it."""
+    if not isinstance(type_, ElementType) or type_.dtype.kind is not Kind.FLOAT:
+        return constant(value)
+    dtypes = (F16, BF16) if type_.dtype.variable else (type_.dtype,)
+    return constant(value) if all(represents(dtype, value) for dtype in dtypes) else _rounded(constant(value), type_)
+
+
 def _rounded(exact: Range, type_: Type) -> Range:
-    """What floats of this type make of such bounds, which lie between others; zero stays zero."""
+    """What floats of this type make of such bounds, which lie between others; zero stays zero. A double may be any
+    that is not beyond them.
+    """
+    if type_ == PY_FLOAT:
+        return exact
     dtype = type_.dtype if isinstance(type_, ElementType) else F32
     step = F32 if dtype in (F32, F64) else BF16  # the widest of what may stand for a type variable
     below, above = (step.epsilon * (abs(bound) + 1) if bound else 0.0 for bound in (exact.low, exact.high))
     low, high = exact.low - below, exact.high + above
-    return Range(max(low, 0) if exact.low >= 0 else low, min(high, 0) if exact.high <= 0 else high, exact.reach)
+    return Range(max(low, 0) if exact.low >= 0 else low, min(high, 0) if exact.high <= 0 else high)
 
 
 def _is_whole(expr: Expr) -> bool:

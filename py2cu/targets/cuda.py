@@ -8,8 +8,7 @@ from typing import Final
 
 from py2cu.dtypes import C64, C128
 from py2cu.ir.kernel import Bound, Kernel
-from py2cu.ir.types import ArrayType, Type, Width
-from py2cu.ir.visit import names_in
+from py2cu.ir.types import Width
 from py2cu.ir.waiting import syncs_grid
 from py2cu.passes.add_index_arithmetic import add_index_arithmetic
 from py2cu.targets.arguments import kernel_arguments, launch_arguments
@@ -29,6 +28,7 @@ DIALECT: Final = Dialect(
     launch_type="unsigned",
     types={C64.c: "complex<float>", C128.c: "complex<double>"},  # behind `using cuda::std::complex`
 )
+_MAGNITUDE: Final = "std::fabs"  # of a number that may be negative, as a double
 
 
 def view(kernel: Kernel) -> KernelView:
@@ -75,13 +75,13 @@ def _fits(kernel: Kernel) -> str:
 def _bound_text(bound: Bound, kernel: Kernel) -> tuple[str, bool]:
     """A bound in C++, and whether int64_t holds it.
 
-    Products that no array's size stands for are taken as doubles, which do not overflow.
+    Products that no array's size stands for, and numbers of the call, which may be any, are taken as doubles, which do
+    not overflow.
     """
-    sizes = [_monomial(array.type) for array in kernel.arrays]
     naturals = {*kernel.naturals, *kernel.constexprs}
     terms, is_whole = [], True
     for names, factor in sorted(bound.terms, key=lambda term: not term[0]):  # the constant last
-        factors = [_symbol(name, kernel, naturals) for name in names] or ["1"]
+        factors = sorted((_symbol(name, kernel, naturals) for name in names), key=_is_integer) or ["1"]
         if names and all(name in kernel.constexprs for name in names):
             factors[0] = f"int64_t({factors[0]})"
         is_grid = len(names) == 2 and all(name.startswith(("grid", "block")) for name in names)
@@ -89,7 +89,9 @@ def _bound_text(bound: Bound, kernel: Kernel) -> tuple[str, bool]:
             factors = [f"int64_t({factors[0]})"]
         elif is_grid:
             factors = [f"int64_t({factors[1]})", factors[0]]
-        elif len(names) > 1 and not any(Counter(names) <= size for size in sizes):
+        elif not _is_integer(factors[0]):
+            is_whole = False
+        elif len(names) > 1 and not any(Counter(names) <= size for size in kernel.sizes):
             factors.insert(0, "1.0")
             is_whole = False
         if factor != 1:
@@ -98,16 +100,14 @@ def _bound_text(bound: Bound, kernel: Kernel) -> tuple[str, bool]:
     return " + ".join(terms), is_whole
 
 
-def _monomial(type_: Type) -> Counter[str]:
-    """The dimensions of an array, whose product is known to fit."""
-    assert isinstance(type_, ArrayType)
-    return Counter(name for dim in type_.dims for name in names_in(dim))
-
-
 def _symbol(name: str, kernel: Kernel, naturals: Set[str]) -> str:
     match name.partition("."):
         case ("gridDim", _, axis):
             return f"grid.{axis}"
         case ("blockDim", _, axis):
             return f"block.{axis}"
-    return kernel.c_name(name) if name in naturals else f"std::abs({kernel.c_name(name)})"
+    return kernel.c_name(name) if name in naturals else f"{_MAGNITUDE}({kernel.c_name(name)})"
+
+
+def _is_integer(factor: str) -> bool:
+    return not factor.startswith(_MAGNITUDE)

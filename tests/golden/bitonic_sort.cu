@@ -76,8 +76,8 @@ __global__ void compare_pairs_kernel(float* __restrict__ x, index_t run, index_t
 cudaError_t compare_pairs_launch(
     float* x, int64_t run, int64_t distance, int64_t n, dim3 grid, dim3 block, cudaStream_t stream)
 {
-    if (std::max({2 * std::abs(distance) + 1, std::abs(distance) + 2 * n, 2 * n + std::abs(run),
-                  int64_t(grid.x) * block.x}) <= INT32_MAX)
+    if (int64_t(grid.x) * block.x <= INT32_MAX && 2 * std::fabs(distance) + 1 <= INT32_MAX &&
+        std::fabs(distance) + 2 * n <= INT32_MAX && 2 * n + std::fabs(run) <= INT32_MAX)
         compare_pairs_kernel<int><<<grid, block, 0, stream>>>(x, run, distance, n);
     else
         compare_pairs_kernel<int64_t><<<grid, block, 0, stream>>>(x, run, distance, n);

@@ -26,8 +26,8 @@ __global__ void box_blur_kernel(
 cudaError_t box_blur_launch(
     const float* x, int64_t radius, float* out, int64_t h, int64_t w, dim3 grid, dim3 block, cudaStream_t stream)
 {
-    if (std::max({h + std::abs(radius), std::abs(radius) + w, h * w + 1, int64_t(grid.y) * block.y,
-                  int64_t(grid.x) * block.x}) <= INT32_MAX)
+    if (std::max({h * w + 1, int64_t(grid.y) * block.y, int64_t(grid.x) * block.x}) <= INT32_MAX &&
+        h + std::fabs(radius) <= INT32_MAX && std::fabs(radius) + w <= INT32_MAX)
         box_blur_kernel<int><<<grid, block, 0, stream>>>(x, radius, out, h, w);
     else
         box_blur_kernel<int64_t><<<grid, block, 0, stream>>>(x, radius, out, h, w);

@@ -109,7 +109,7 @@ cudaError_t relax_launch(
     float* x, float* other, int64_t steps, int64_t n, dim3 grid, dim3 block, cudaStream_t stream,
     int64_t* max_blocks)
 {
-    if (std::max({std::abs(steps), int64_t(grid.x) * block.x + n + 1}) <= INT32_MAX)
+    if (int64_t(grid.x) * block.x + n + 1 <= INT32_MAX && std::fabs(steps) <= INT32_MAX)
         return launch_cooperatively(relax_kernel<int>, grid, block, 0, stream, max_blocks, x, other, steps, n);
     else
         return launch_cooperatively(relax_kernel<int64_t>, grid, block, 0, stream, max_blocks, x, other, steps, n);

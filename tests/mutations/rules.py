@@ -189,6 +189,35 @@ MUTATIONS: Final = (
         ),
     ),
     *_rule(
+        "what is known of numbers",
+        (
+            "elif parameter.name not in self.names and not isinstance(parameter.type, ArrayType):",
+            "elif isinstance(parameter.type, ElementType):",
+            "kept:ranges_of_floats",
+        ),
+        (
+            "if all(represents(dtype, value) for dtype in dtypes) else _rounded",
+            "if True else _rounded",
+            "cpu:ranges_of_floats.rounded_constant",
+        ),
+        (
+            "if kind_of(target) is Kind.BOOL:\n                return _TRUTH",
+            "",
+            "cpu:ranges_of_floats.truth_of_a_fraction",
+        ),
+        ("if exact.high <= 0 else high)", "if exact.high <= 0 else high, exact.reach)", "kept:ranges_of_floats"),
+        ("loops if is_else else around", "around", "refused:negative_power"),
+        ("math.inf if is_far else high, reach", "high, reach", "kept:far_numbers"),
+        (
+            'return kernel.c_name(name) if name in naturals else f"',
+            'return f"" + kernel.c_name(name) if True else f"',
+            "tests/test_emulated_cuda.py",
+        ),
+        ("if 0 < by <= INT_MAX:", "if 0 < by:", "cpu:far_numbers.far_shares"),
+        ("if {left, right} <= self.naturals:", "if True:", "kept:far_numbers"),
+        ("low if low > -_ENDLESS else -math.inf", "low", "kept:far_numbers"),
+    ),
+    *_rule(
         "and, or, chains: short-circuit, once, value-returning",
         ('{"and": "&&", "or": "||"}', '{"and": "&", "or": "|"}', "cpu:boolean_operators"),
         ("if not (isinstance(expr, BoolOp) and _is_choice(expr)):", "if True:", "cpu:boolean_operators"),
