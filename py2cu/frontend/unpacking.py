@@ -15,18 +15,33 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import libcst as cst
+import libcst.matchers as m
 
 from py2cu.builtins import find_split
 from py2cu.frontend.expressions import ExpressionReader, is_starred
 from py2cu.frontend.formulas import expand
 from py2cu.frontend.scope import Scope
 from py2cu.ir.extents import Constant, Name
-from py2cu.ir.nodes import Atomic, Expr, Extent, Invoke, Item, Load
-from py2cu.ir.statements import Assign, Stmt
+from py2cu.ir.nodes import ArrayName, Atomic, Expr, Extent, Invoke, Item, Load
+from py2cu.ir.statements import Assign
 from py2cu.ir.visit import is_cheap, names_in, walk
 from py2cu.source import Span
 
 Pair = tuple[cst.BaseExpression, Expr]  # a target, and what it gets
+
+
+@dataclass(frozen=True, slots=True)
+class _Touched:
+    """What a value reads, the arrays among that, and whether it might change them."""
+
+    names: frozenset[str]
+    arrays: frozenset[str]
+    acts: bool
+
+    def meets(self, other: _Touched) -> bool:
+        """True where it matters which of the two is taken first."""
+        both_act = self.acts and other.acts
+        return both_act or ((self.acts or other.acts) and not self.arrays.isdisjoint(other.arrays))
 
 
 @dataclass(slots=True)
@@ -37,7 +52,8 @@ class Unpacker:
     expressions: ExpressionReader
     temporaries: set[str]
     statement: cst.Assign
-    saved: list[Stmt] = field(default_factory=list)  # what has to stand before the assignment
+    saved: list[Assign] = field(default_factory=list)  # what has to stand before the assignment
+    marks: list[int] = field(default_factory=list)  # of each pair, how many of these stand before its value
     results: dict[cst.BaseExpression, Name] = field(default_factory=dict)  # tuples, by the calls or rows that they are
 
     @property
@@ -49,7 +65,7 @@ class Unpacker:
         targets: list[cst.BaseExpression] = [target.target for target in self.statement.targets]
         value = self.statement.value
         if any(isinstance(target, cst.Tuple | cst.List) for target in targets):
-            return self._save_overwritten([pair for target in targets for pair in self._unpack(target, value)])
+            return self._in_order([pair for target in targets for pair in self._unpack(target, value)])
         if all(map(self._takes_tuples, targets)):
             return self._share(targets, self.expressions.read_whole(value))
         return self._share(targets, self.expressions.read(value))
@@ -75,7 +91,7 @@ class Unpacker:
     def _unpack(self, target: cst.BaseExpression, value: cst.BaseExpression) -> list[Pair]:
         """What each name or element of `target` gets; nothing, and a diagnostic, where that does not match."""
         if not isinstance(target, cst.Tuple | cst.List):
-            return [(target, self._read(value, self._takes_tuples(target)))]
+            return self._pairs([target], [self._read(value, self._takes_tuples(target))])
         starred = [element for element in target.elements if is_starred(element)]
         for element in starred:
             self.scope.error("P103", "`*` has no meaning in a kernel", element, "write a name for each value")
@@ -108,7 +124,12 @@ class Unpacker:
                     "P103", "only a tuple, `.shape` or `divmod(…)` can be unpacked", value, "assign one by one"
                 )
                 return []
-        return list(zip(targets, values, strict=True)) if self._counts_match(len(values), targets, value) else []
+        return self._pairs(targets, values) if self._counts_match(len(values), targets, value) else []
+
+    def _pairs(self, targets: Sequence[cst.BaseExpression], values: Sequence[Expr]) -> list[Pair]:
+        """Targets with the values that were just read."""
+        self.marks += [len(self.saved)] * len(values)
+        return list(zip(targets, values, strict=True))
 
     def _read(self, value: cst.BaseExpression, takes_tuples: bool) -> Expr:
         """A value that goes to one target as it is; where others get it too, what it does happens once for all."""
@@ -147,17 +168,46 @@ class Unpacker:
         self.saved.append(Assign(fresh, value, span))
         return Name(fresh, span)
 
-    def _save_overwritten(self, pairs: list[Pair]) -> list[Pair]:
-        """Values that an earlier target of the same line overwrites are taken into locals first."""
-        kept: list[Pair] = []
-        assigned: set[str] = set()
-        for target, value in pairs:
-            arrays = (node.array for node in walk(value) if isinstance(node, Load | Atomic))
-            reads = {*names_in(value), *map(self.scope.shown, arrays)}
-            if reads & assigned:
+    def _in_order(self, pairs: list[Pair]) -> list[Pair]:
+        """The pairs, with values in locals that are to be taken before a target changes, or before others act."""
+        early = self._taken_early(pairs)
+        before, done, kept = self.saved, 0, []
+        self.saved = []
+        for at, (target, value) in enumerate(pairs):
+            self.saved += before[done : self.marks[at]]
+            done = self.marks[at]
+            if at in early:
                 name = f"new_{target.value}" if isinstance(target, cst.Name) else "new_value"
                 value = self._save(value, name, self.span)
             kept.append((target, value))
-            base = target.value if isinstance(target, cst.Subscript) else target
-            assigned.add(self.scope.shown(base.value) if isinstance(base, cst.Name) else "")
+        self.saved += before[done:]
         return kept
+
+    def _taken_early(self, pairs: list[Pair]) -> set[int]:
+        """The pairs whose values an earlier target might change, and those that must be taken before them."""
+        touched = [self._touched(value) for _, value in pairs]
+        early: set[int] = set()
+        changed: set[str] = set()  # by earlier targets, and by calls in their indices
+        read: set[str] = set()  # by these indices
+        for at, (target, _) in enumerate(pairs):
+            names, acts = touched[at].names, touched[at].acts
+            if names & changed or (acts and names & read):
+                early.add(at)
+            named = [self.scope.shown(n.value) for n in m.findall(target, m.Name()) if isinstance(n, cst.Name)]
+            changed |= {*named} if m.findall(target, m.Call()) else {*named[:1]}
+            read |= {*named}
+        later: list[_Touched] = []  # what is taken before the assignment, and stands behind
+        for at in reversed(range(len(pairs))):
+            behind = self.marks[at + 1] if at + 1 < len(pairs) else len(self.saved)
+            later += [self._touched(stmt.value) for stmt in self.saved[self.marks[at] : behind]]
+            if at in early or any(touched[at].meets(other) for other in later):
+                early.add(at)
+                later.append(touched[at])
+        return early
+
+    def _touched(self, value: Expr) -> _Touched:
+        nodes = tuple(walk(value))
+        arrays = {node.array for node in nodes if isinstance(node, Load | Atomic)}
+        arrays |= {node.id for node in nodes if isinstance(node, ArrayName)}
+        shown = frozenset(map(self.scope.shown, arrays))
+        return _Touched(shown | {*names_in(value)}, shown, any(isinstance(node, Invoke | Atomic) for node in nodes))
