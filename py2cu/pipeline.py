@@ -19,6 +19,7 @@ from py2cu.diagnostics import Reporter, TranslationError
 from py2cu.frontend.kernels import read_kernel
 from py2cu.frontend.reader import KernelSource, Module, read_module
 from py2cu.ir.kernel import Buffer, Family, Kernel, Space
+from py2cu.ir.names import names_of
 from py2cu.ir.printer import print_type
 from py2cu.ir.signature import signature_of
 from py2cu.ir.verify import verify
@@ -114,7 +115,7 @@ LOWERINGS: Final[tuple[Pass, ...]] = (
     part_signs,
 )
 # What a target spells: where the CPU's threads work together, they are taken one after the other before.
-FINISHES: Final[tuple[Pass, ...]] = (everywhere(place_declarations), everywhere(bind_results), everywhere(rename))
+FINISHES: Final[tuple[Pass, ...]] = (everywhere(place_declarations), everywhere(bind_results), rename)
 
 
 @contextlib.contextmanager
@@ -267,15 +268,19 @@ def _with_unique_names(families: tuple[Family, ...], helpers: set[str]) -> tuple
 
 
 def _with_unique_tables(families: tuple[Family, ...], helpers: set[str]) -> tuple[Family, ...]:
-    """Tables that have the same name, but differ, get names of their own; so do shared arrays that the launch sizes."""
-    taken: dict[str, Buffer | str] = dict.fromkeys(helpers, "")
+    """Tables that have the same name, but differ, get names of their own, as do shared arrays that the launch sizes; so
+    do those that are called like a function, or like what would hide them.
+    """
+    functions = {function.symbol for family in families for kernel in family for function in kernel.functions}
+    taken: dict[str, Buffer | str] = dict.fromkeys(helpers | functions, "")
 
     def with_own_names(kernel: Kernel) -> Kernel:
         renamed = dict(kernel.renamed)
         for table in kernel.buffers:
             if table.space is Space.CONSTANT or table.is_extern:
                 symbol, own = kernel.c_name(table.name), table.type.dtype.c if table.is_dynamic else table
-                while taken.setdefault(symbol, own) != own:
+                others = {kernel.c_name(name) for name in names_of(kernel) - {table.name}}
+                while symbol in others or taken.setdefault(symbol, own) != own:
                     symbol += "_"
                 renamed[table.name] = symbol
         functions = tuple(map(with_own_names, kernel.functions))

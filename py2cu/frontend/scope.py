@@ -105,6 +105,11 @@ class Scope:
         """True for a scalar or an array of the kernel's own."""
         return isinstance(node, cst.Name) and (node.value in self.values or node.value in self.arrays)
 
+    def is_free(self, name: str) -> bool:
+        """True where neither the kernel nor a table that it may look up in is called so."""
+        node = cst.Name(name)
+        return not self.is_local(node) and name not in self.dims and self.table(node) is None
+
     def is_number(self, node: cst.BaseExpression) -> bool:
         """True for a local, a scalar parameter, a complex constant, and for what is no name at all."""
         if isinstance(node, cst.Name):

@@ -10,7 +10,6 @@ a = b = x[i]              a ← value, b ← value                 with `value =
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -22,6 +21,7 @@ from py2cu.frontend.expressions import ExpressionReader, is_starred
 from py2cu.frontend.formulas import expand
 from py2cu.frontend.scope import Scope
 from py2cu.ir.extents import Constant, Name
+from py2cu.ir.names import numbered
 from py2cu.ir.nodes import ArrayName, Atomic, Expr, Extent, Invoke, Item, Load
 from py2cu.ir.statements import Assign
 from py2cu.ir.visit import is_cheap, names_in, walk
@@ -161,9 +161,7 @@ class Unpacker:
         return value if is_cheap(value) else self._save(value, name, self.scope.span_of(node))
 
     def _save(self, value: Expr, name: str, span: Span) -> Name:
-        numbered = (f"{name}{number}" for number in itertools.count(2))
-        taken = self.scope.values | self.scope.arrays.keys() | self.temporaries
-        fresh = next(n for n in itertools.chain([name], numbered) if n not in taken)
+        fresh = next(n for n in numbered(name) if n not in self.temporaries and self.scope.is_free(n))
         self.temporaries.add(fresh)
         self.saved.append(Assign(fresh, value, span))
         return Name(fresh, span)

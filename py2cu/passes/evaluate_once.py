@@ -12,13 +12,13 @@ nothing can tell. Names, constants, plain elements and sums of indices stand twi
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass, field, replace
 
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import Kind
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.kernel import Kernel
+from py2cu.ir.names import free_name, names_of
 from py2cu.ir.nodes import BoolOp, Compare, Convert, Expr, Select, unconverted
 from py2cu.ir.statements import Assert, Assign, Block, If, Print, Return, Stmt, Store, Trivia
 from py2cu.ir.types import PY_INT, ElementType, PythonType, ScalarType, kind_of
@@ -27,8 +27,7 @@ from py2cu.ir.visit import all_expressions, changed, is_cheap, map_all, map_chil
 
 def evaluate_once(kernel: Kernel, reporter: Reporter) -> Kernel:
     """The kernel with such operands in locals of their own."""
-    taken = {name for name, _ in kernel.locals} | {p.name for p in kernel.parameters} | set(kernel.dims)
-    lifting = _Lifting(taken | {index.name for index in kernel.indices})
+    lifting = _Lifting(names_of(kernel))
     body = rebuild_statements(kernel.body, lifting.statement)
     if any(isinstance(expr, BoolOp) for expr in all_expressions(body)):
         body = rebuild_block(body, _choosing)
@@ -100,8 +99,7 @@ class _Lifting:
     def local(self, value: Expr) -> Name:
         """A new local with that value."""
         assert isinstance(value.type, ElementType | PythonType)
-        names = itertools.chain(["value"], (f"value{number}" for number in itertools.count(2)))
-        name = next(name for name in names if name not in self.taken)
+        name = free_name("value", self.taken)
         self.taken.add(name)
         self.locals.append((name, value.type))
         self.before.append(Assign(name, value, value.span))

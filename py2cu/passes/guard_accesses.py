@@ -12,7 +12,6 @@ Neighbours that do nothing else share one `if`, with the locals that nobody else
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -22,6 +21,7 @@ from py2cu.ir.calls import called_functions
 from py2cu.ir.complex_numbers import of_real
 from py2cu.ir.extents import Binary, Constant, LeftOut, Name
 from py2cu.ir.kernel import Kernel
+from py2cu.ir.names import free_name, names_of
 from py2cu.ir.nodes import Atomic, BoolOp, Compare, Convert, Expr, Invoke, Load, Select, Tuple
 from py2cu.ir.printer import print_expr
 from py2cu.ir.statements import (
@@ -63,9 +63,7 @@ Needed = Mapping[Span, tuple[Limit, ...]]
 
 def guard_accesses(kernel: Kernel, needed: Needed) -> Kernel:
     """The kernel with these accesses under these limits."""
-    taken = {name for name, _ in kernel.locals} | {p.name for p in kernel.parameters} | set(kernel.dims)
-    taken |= {index.name for index in kernel.indices} | {buffer.name for buffer in kernel.buffers}
-    guarding = _Guarding(needed, _mentions(kernel.body), waiting_functions(kernel), taken)
+    guarding = _Guarding(needed, _mentions(kernel.body), waiting_functions(kernel), names_of(kernel))
     body = guarding.block(kernel.body, frozenset())
     locals_ = (*kernel.locals, *guarding.locals)
     return changed(kernel, body=body, locals=locals_, left_out=_left_out(kernel, needed))
@@ -171,8 +169,7 @@ class _Guarding:
     def fresh(self, value: Expr) -> str:
         """A new local for `value`."""
         assert isinstance(value.type, ElementType | PythonType), value
-        names = itertools.chain(["value"], (f"value{number}" for number in itertools.count(2)))
-        name = next(name for name in names if name not in self.taken)
+        name = free_name("value", self.taken)
         self.taken.add(name)
         self.locals.append((name, value.type))
         return name

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, count
 
 from py2cu.diagnostics import Reporter
 from py2cu.ir.extents import Binary, Name
 from py2cu.ir.kernel import Kernel
+from py2cu.ir.names import free_name, names_of
 from py2cu.ir.nodes import ArrayName, Atomic, BoolOp, Compare, Expr, Invoke, Load, Select, Unary
 from py2cu.ir.statements import (
     Assert,
@@ -36,7 +36,6 @@ from py2cu.ir.statements import (
 )
 from py2cu.ir.visit import (
     all_expressions,
-    assigned_names,
     changed,
     children,
     expressions,
@@ -51,9 +50,7 @@ from py2cu.source import Span
 
 def lift_atomics(kernel: Kernel, reporter: Reporter) -> Kernel:
     """The kernel with atomic operations as statements, or as all that a name is assigned or a function returns."""
-    taken = {*assigned_names(kernel.body), *kernel.dims, *(buffer.name for buffer in kernel.buffers)}
-    taken |= {p.name for p in kernel.parameters} | {index.name for index in kernel.indices}
-    return changed(kernel, body=_Lifting(reporter, taken, _only_read(kernel)).block(kernel.body))
+    return changed(kernel, body=_Lifting(reporter, names_of(kernel), _only_read(kernel)).block(kernel.body))
 
 
 def _only_read(kernel: Kernel) -> frozenset[str]:
@@ -202,7 +199,7 @@ class _Lifting:
 
     def saved(self, value: Expr, name: str) -> Name:
         """A local that is assigned `value` before the statement."""
-        fresh = next(n for n in chain([name], (f"{name}{k}" for k in count(2))) if n not in self.taken)
+        fresh = free_name(name, self.taken)
         self.taken.add(fresh)
         self.before.append(Assign(fresh, value, value.span))
         return Name(fresh, value.span)

@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from itertools import chain, count
 
 from py2cu.builtins.threads import LANE_HELPER
 from py2cu.ir.calls import functions_that, in_rings, launched_in
 from py2cu.ir.extents import Constant, Name
 from py2cu.ir.kernel import Buffer, Kernel, Space
+from py2cu.ir.names import free_name, names_of
 from py2cu.ir.nodes import ArrayName, Atomic, BoolOp, Call, Expr, Invoke, Load, Select, Unary
 from py2cu.ir.statements import Assign, Block, Break, Evaluate, For, If, Remark, Reserve, Return, Stmt, Store, While
 from py2cu.ir.types import PY_BOOL, ArrayType, ElementType, PythonType, TupleType, ValueType
@@ -38,14 +38,6 @@ from py2cu.ir.waiting import ACTIVE_MASK, is_exchange, lets_others, needs_block,
 
 class CannotSplit(Exception):
     """A kernel that the CPU target has no text for."""
-
-
-def free_name(name: str, taken: set[str]) -> str:
-    """`name`, or one like it that is not `taken`; it is from here on."""
-    numbered = (f"{name}_{number}" for number in count(1))
-    found = next(each for each in chain([name], numbered) if each not in taken)
-    taken.add(found)
-    return found
 
 
 def is_cut(block: Block) -> bool:
@@ -76,8 +68,7 @@ def lift_waiting_calls(kernel: Kernel) -> Kernel:
     needing = functions_that(kernel, _needs_block)
     if needing & in_rings(kernel.functions):
         raise CannotSplit
-    taken = {name for name, _ in kernel.locals} | {p.name for p in kernel.parameters} | {*kernel.dims}
-    lifting = _Lifting(taken | {buffer.name for buffer in kernel.buffers} | {i.name for i in kernel.indices})
+    lifting = _Lifting(names_of(kernel))
     for function in kernel.functions:
         if function.key in needing:
             body, own = lifting.block(function.body), tuple(lifting.locals.items())
@@ -239,7 +230,9 @@ class _Lifting:
 
     def free(self, name: str) -> str:
         """A name like this one that nothing else has."""
-        return free_name(name, self.taken)
+        found = free_name(name, self.taken)
+        self.taken.add(found)
+        return found
 
 
 def _beneath(stmt: Stmt, done: list[Stmt]) -> Iterator[Stmt]:

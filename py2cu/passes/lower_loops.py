@@ -23,6 +23,7 @@ from py2cu.diagnostics import Reporter
 from py2cu.ir.complex_numbers import of_real
 from py2cu.ir.extents import Constant, Name
 from py2cu.ir.kernel import Kernel
+from py2cu.ir.names import names_of
 from py2cu.ir.nodes import ArrayName, Atomic, Convert, Expr, Load, Unary
 from py2cu.ir.statements import Assign, Block, Break, For, If, Stmt, Store, Sync, Trivia, While
 from py2cu.ir.types import PY_BOOL, PY_INT, ScalarType, is_complex, part_of
@@ -50,7 +51,7 @@ class _Lowering:
 
     def __init__(self, kernel: Kernel) -> None:
         self.types = dict(kernel.locals)
-        self.taken = {*self.types, *(p.name for p in kernel.parameters), *kernel.dims}
+        self.taken = names_of(kernel)
         self.shared = _shared_variables(kernel.body)
 
     def statement(self, stmt: Stmt) -> Block:

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
 from py2cu.builtins import ROWS
 from py2cu.diagnostics import Reporter
+from py2cu.ir.calls import called_functions
 from py2cu.ir.kernel import Kernel, Space
+from py2cu.ir.names import free_name
 from py2cu.ir.nodes import Call
-from py2cu.ir.visit import all_expressions
+from py2cu.ir.visit import all_expressions, changed
 
 _KEYWORDS: Final = """
     alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t class compl
@@ -54,22 +57,35 @@ RESERVED: Final = frozenset(f"{_KEYWORDS} {_TAKEN} {_VARIABLES}".split())
 
 
 def rename(kernel: Kernel, reporter: Reporter) -> Kernel:
-    """The kernel with `renamed` mapping every name that needs another spelling, and only those; and its `symbol`.
+    """The kernel and its device functions, each with its `symbol`, and with `renamed` mapping every name that needs
+    another spelling, and only those.
 
     The kernel's own name never stands alone (`double` makes `double_kernel`), so it may be a word of C++.
+    """
+    symbols = {function.key: _symbol(function) for function in kernel.functions}
+    functions = tuple(_rename(function, symbols) for function in kernel.functions)
+    return changed(_rename(kernel, symbols), functions=functions)
+
+
+def _rename(kernel: Kernel, symbols: Mapping[str, str]) -> Kernel:
+    """The same for one of them; `symbols` are those of the functions that it may call, which get underscores where a
+    file has more of that name: a local that would hide one gets a number.
     """
     names = [p.name for p in kernel.parameters] + [i.name for i in kernel.indices]
     names += [buffer.name for buffer in kernel.buffers]
     names += [*kernel.dims, *(name for name, _ in kernel.locals)]
     taken = set(names)
     called = _called_functions(kernel) | {variable.symbol for variable in kernel.variables}
+    functions = {_stem(symbols[key]) for key in called_functions(kernel.body)}
     called |= {f"{buffer.name}_bytes" for buffer in kernel.buffers if buffer.space is Space.SHARED}
     renamed: dict[str, str] = {}
     for name in dict.fromkeys(names):
         spelled = f"{name}_" if name in called else spell_identifier(name)
+        while spelled != name and spelled in taken:
+            spelled += "_"
+        if _stem(spelled) in functions:
+            spelled = free_name(_stem(spelled), taken | called | functions | RESERVED)
         if spelled != name:
-            while spelled in taken:
-                spelled += "_"
             taken.add(spelled)
             renamed[name] = spelled
     return replace(kernel, renamed=tuple(renamed.items()), symbol=_symbol(kernel))
@@ -82,6 +98,11 @@ def _symbol(kernel: Kernel) -> str:
         return kernel.name
     taken = {name for row in ROWS.values() for name in row.spelling.values()} | {*_TYPES.split(), *_TOGETHER.split()}
     return f"{kernel.name}_" if kernel.name in taken else spell_identifier(kernel.name)
+
+
+def _stem(name: str) -> str:
+    """`name` less the underscores at its end."""
+    return name.rstrip("_") or "_"
 
 
 def _called_functions(kernel: Kernel) -> set[str]:

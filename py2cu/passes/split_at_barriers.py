@@ -24,6 +24,7 @@ from py2cu.diagnostics import Reporter
 from py2cu.ir.calls import called_functions, functions_that
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.kernel import Kernel, Space
+from py2cu.ir.names import free_name, names_of
 from py2cu.ir.nodes import Atomic, Call, Compare, Expr, Select, Unary
 from py2cu.ir.statements import (
     BARE,
@@ -57,7 +58,7 @@ from py2cu.ir.visit import (
 from py2cu.ir.waiting import ACTIVE_MASK, BLOCK_VOTES, LET_OTHERS, is_barrier, is_exchange, is_grid_barrier, lets_others
 from py2cu.passes.add_index_arithmetic import without_indices
 from py2cu.passes.check_barriers import find_varying
-from py2cu.passes.lift_waiting_calls import CannotSplit, free_name, is_cut, lift_waiting_calls
+from py2cu.passes.lift_waiting_calls import CannotSplit, is_cut, lift_waiting_calls
 from py2cu.passes.piece_locals import Uses, assigned_by, changed_by, mentioned_by, place_computed
 
 
@@ -99,13 +100,14 @@ def split_at_barriers(kernel: Kernel, reporter: Reporter) -> Kernel:
 def _with_own_parameters(kernel: Kernel) -> Kernel:
     """The kernel with a local for each parameter that it assigns to: the threads of a block are given one parameter."""
     assigned = {stmt.name for stmt in statements(kernel.body) if isinstance(stmt, Assign)}
-    taken = {name for name, _ in kernel.locals} | {p.name for p in kernel.parameters} | {*kernel.dims}
+    taken = names_of(kernel)
     own: dict[str, str] = {}
     types: dict[str, ScalarType] = {}
     lead: list[Stmt] = []
     for p in kernel.parameters:
         if p.name in assigned and not isinstance(p.type, ArrayType):
             own[p.name] = name = free_name(f"own_{p.name}", taken)
+            taken.add(name)
             types[name] = p.type
             lead.append(Assign(name, Name(p.name, p.span, p.type), p.span))
 
@@ -376,8 +378,7 @@ class _Cutting:
 
     def local(self, name: str, type_: ScalarType | TupleType = PY_BOOL) -> Name:
         """A local of the cuts' own."""
-        taken = {n for n, _ in self.kernel.locals} | {p.name for p in self.kernel.parameters} | {*self.kernel.dims}
-        name = free_name(name, taken | self.locals.keys() | {b.name for b in self.kernel.buffers})
+        name = free_name(name, names_of(self.kernel) | self.locals.keys())
         self.locals[name] = type_
         return Name(name, type=type_)
 

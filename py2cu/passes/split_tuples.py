@@ -15,7 +15,6 @@ The struct's fields are called after the names that `f` returns, where all its r
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
@@ -23,6 +22,7 @@ from typing import Final
 from py2cu.diagnostics import InternalError, Reporter
 from py2cu.ir.extents import Name
 from py2cu.ir.kernel import Kernel, Struct
+from py2cu.ir.names import free_name, names_of
 from py2cu.ir.nodes import Convert, Expr, Invoke, Item, Load, Select, Tuple
 from py2cu.ir.statements import BARE, Assign, Block, Remark, Return, Stmt, Store
 from py2cu.ir.types import TupleType, ValueType
@@ -113,8 +113,7 @@ class _Splitter:
         self.kernel = kernel
         self.structs = structs
         self.waiting = waiting
-        self.taken = {name for name, _ in kernel.locals} | {p.name for p in kernel.parameters} | set(kernel.dims)
-        self.taken |= {index.name for index in kernel.indices}
+        self.taken = names_of(kernel)
         self.types: dict[str, ValueType] = {}
         self.holders: dict[str, Fields] = {}  # locals that hold a result or a row as it is, and its fields
         self.parts: dict[str, tuple[Name, ...]] = {}  # the others
@@ -168,8 +167,7 @@ class _Splitter:
 
     def local(self, name: str, type_: ValueType) -> Name:
         """A new local, called like that if nothing else is."""
-        numbered = (f"{name}{number}" for number in itertools.count(2))
-        fresh = next(n for n in itertools.chain([name], numbered) if n not in self.taken)
+        fresh = free_name(name, self.taken)
         self.taken.add(fresh)
         self.types[fresh] = type_
         return Name(fresh, type=type_)

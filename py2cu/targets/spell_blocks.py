@@ -37,6 +37,7 @@ class BlockSpeller(Speller):
     def __init__(self, kernel: Kernel, dialect: Dialect, callees: Mapping[str, Callee]) -> None:
         super().__init__(kernel, dialect, callees)
         taken = {kernel.c_name(name) for name in (*self.locals, *kernel.dims, *(p.name for p in kernel.parameters))}
+        taken |= {callee.function.symbol for callee in callees.values()}
         self.number = "thread"
         while self.number in taken:
             self.number += "_"

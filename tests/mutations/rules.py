@@ -480,6 +480,20 @@ MUTATIONS: Final = (
         ),
     ),
     *_rule(
+        "locals hide no function and no table",
+        (
+            "functions = {_stem(symbols[key]) for key in called_functions(kernel.body)}",
+            "functions = set()",
+            "cpu:names_hidden.temporaries",
+        ),
+        ('return name.rstrip("_") or "_"', "return name", "kept:names_hidden"),
+        ("names |= {buffer.name for buffer in kernel.buffers} | {", "names |= {", "cpu:names_hidden.looked_up"),
+        (" and self.table(node) is None", "", "cpu:names_hidden.looked_up"),
+        ("dict.fromkeys(helpers | functions, ", "dict.fromkeys(helpers, ", "kept:names_hidden"),
+        ("while symbol in others or taken", "while taken", "kept:names_hidden"),
+        ("taken |= {callee.function.symbol for callee in callees.values()}", "", "cpu:names_hidden.of_blocks"),
+    ),
+    *_rule(
         "device functions take arrays, write to them, recurse",
         ("while symbol in helpers or (symbol", "while (symbol", "cpu:names_of_functions"),
         (

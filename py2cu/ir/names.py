@@ -1,0 +1,31 @@
+"""Names that nothing else has: for locals that the user did not write.
+
+In: a kernel, or what is taken. Out: a name. That it hides no function of C++ is for `passes/rename.py` to see to: here
+functions go by keys.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Container, Iterator
+
+from py2cu.ir.kernel import Kernel
+from py2cu.ir.visit import assigned_names
+
+
+def names_of(kernel: Kernel) -> set[str]:
+    """What the kernel's nodes call by name: parameters, dimensions, indices, locals, arrays of its own and tables."""
+    names = {p.name for p in kernel.parameters} | {index.name for index in kernel.indices} | {*kernel.dims}
+    names |= {buffer.name for buffer in kernel.buffers} | {name for name, _ in kernel.locals}
+    return names.union(assigned_names(kernel.body))
+
+
+def numbered(name: str) -> Iterator[str]:
+    """`name`, `name2`, `name3` and so on."""
+    yield name
+    yield from (f"{name}{number}" for number in itertools.count(2))
+
+
+def free_name(name: str, taken: Container[str]) -> str:
+    """The first of these that is not `taken`."""
+    return next(each for each in numbered(name) if each not in taken)
