@@ -50,14 +50,23 @@ def coordinate(place: Triple) -> Coordinate:
 
 
 class ModuleStandIn(SimpleNamespace):
-    """A module of which some attributes are replaced; the rest is the module's own."""
+    """A module of which some attributes are replaced; the rest is the module's own. Modules within it are stood in for
+    by `inner`, when they are asked for: `torch.nn.functional`.
+    """
 
-    def __init__(self, module: ModuleType, replaced: Mapping[str, object]) -> None:
+    def __init__(
+        self, module: ModuleType, replaced: Mapping[str, object], inner: Callable[[ModuleType], object]
+    ) -> None:
         super().__init__(**replaced)
         self._module = module
+        self._inner = inner
 
     def __getattr__(self, name: str) -> object:
-        return getattr(self._module, name)
+        value = getattr(self._module, name)
+        if isinstance(value, ModuleType) and value.__name__ == f"{self._module.__name__}.{name}":
+            value = self._inner(value)
+            setattr(self, name, value)
+        return value
 
 
 class Rebound:
@@ -143,7 +152,7 @@ class Rebound:
         launch = LAUNCH_OBJECTS if name in MODULES else ()
         if not replaced and not launch and name != "numba":
             return module
-        made = self._modules[name] = ModuleStandIn(module, replaced)
+        made = self._modules[name] = ModuleStandIn(module, replaced, self._module)
         for key in launch:
             self._slots[key].append(partial(setattr, made, key))
         if isinstance(cuda := vars(module).get("cuda"), ModuleType):

@@ -480,6 +480,15 @@ MUTATIONS: Final = (
         ),
     ),
     *_rule(
+        "the simulator knows libraries by any of their paths",
+        ("            value = self._inner(value)\n", "", "cpu:library_functions.dotted"),
+        (
+            "ModuleStandIn(module, replaced, self._module)",
+            "ModuleStandIn(module, replaced, lambda inner: inner)",
+            "cpu:library_functions.dotted",
+        ),
+    ),
+    *_rule(
         "locals hide no function and no table",
         (
             "functions = {_stem(symbols[key]) for key in called_functions(kernel.body)}",
