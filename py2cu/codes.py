@@ -347,8 +347,9 @@ _MEMORY: Final = {
     "P409": Code(
         "an order that C++ leaves open",
         "Python evaluates operands from left to right. C++ does not say in which order it does, so a call that writes "
-        "to an array, prints or asserts cannot stand beside something that reads arrays or does the like: on a line of "
-        "its own, it happens where Python has it.",
+        "to an array, prints or asserts cannot stand beside something that reads arrays or does the like. Nor can it "
+        "stand where C++ would make it twice, as `0 < put(x, i) < 5` in the test of a loop, or not at all. On a line "
+        "of its own, it happens where Python has it.",
         _file(
             "def put(x, j):\n    x[j] = 0.0\n    return x[j]\n\n\n"
             '@kernel\ndef f(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):\n'

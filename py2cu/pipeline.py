@@ -32,6 +32,7 @@ from py2cu.passes.check_assigned import check_assigned
 from py2cu.passes.check_barriers import check_barriers
 from py2cu.passes.check_dims import check_dims
 from py2cu.passes.check_loops import check_loops
+from py2cu.passes.check_once import check_once
 from py2cu.passes.check_order import check_order
 from py2cu.passes.check_powers import check_powers
 from py2cu.passes.check_rows import check_rows
@@ -105,6 +106,7 @@ LOWERINGS: Final[tuple[Pass, ...]] = (
     lay_out_shared,
     everywhere(lower_loops),
     everywhere(evaluate_once),
+    check_once,
     everywhere(divide_integers),
     choose_widths,
     everywhere(flatten_subscripts),

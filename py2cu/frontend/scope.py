@@ -16,6 +16,7 @@ from py2cu.frontend.evaluate import Constants
 from py2cu.frontend.siblings import DeviceFunction
 from py2cu.ir.extents import FromEnd
 from py2cu.ir.kernel import Buffer
+from py2cu.ir.names import numbered
 from py2cu.ir.nodes import Expr
 from py2cu.ir.types import ArrayType
 from py2cu.nearest import did_you_mean
@@ -105,8 +106,13 @@ class Scope:
         """True for a scalar or an array of the kernel's own."""
         return isinstance(node, cst.Name) and (node.value in self.values or node.value in self.arrays)
 
-    def is_free(self, name: str) -> bool:
-        """True where neither the kernel nor a table that it may look up in is called so."""
+    def fresh(self, name: str, temporaries: set[str]) -> str:
+        """A name for one more of the `temporaries`, which neither the kernel nor a table that it may look up in has."""
+        made = next(each for each in numbered(name) if each not in temporaries and self._is_free(each))
+        temporaries.add(made)
+        return made
+
+    def _is_free(self, name: str) -> bool:
         node = cst.Name(name)
         return not self.is_local(node) and name not in self.dims and self.table(node) is None
 

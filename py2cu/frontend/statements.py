@@ -15,7 +15,7 @@ from py2cu.frontend.scope import Scope
 from py2cu.frontend.unpacking import Unpacker
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.kernel import Annotation
-from py2cu.ir.nodes import Expr, Item, Load
+from py2cu.ir.nodes import Expr, Invoke, Item, Load
 from py2cu.ir.statements import (
     Assert,
     Assign,
@@ -35,6 +35,7 @@ from py2cu.ir.statements import (
     While,
 )
 from py2cu.ir.types import ElementType, PythonType
+from py2cu.ir.visit import walk
 from py2cu.source import Span
 
 _WORDS: Final[dict[type[cst.CSTNode], str]] = {
@@ -244,15 +245,32 @@ class StatementReader:
         match statement.target:
             case cst.Name(value=name) if name in self.scope.values:
                 left: Expr = Name(name, self._span(statement.target))
-            case cst.Subscript():
-                left = self.expressions.read(statement.target)
-                if not isinstance(left, Load):
-                    self._refuse_target(statement.target)
-                    return ()
+            case cst.Subscript() as target:
+                loaded = self.expressions.read(target)
+                if isinstance(loaded, Load):
+                    return self._update_element(loaded, operator, statement)
+                self._refuse_target(target)
+                return ()
             case target:
                 return self._assign(target, self.expressions.read(statement.value), statement)
         value = Binary(operator, left, self.expressions.read(statement.value), self._span(statement))
         return self._assign(statement.target, value, statement, augmented=True)
+
+    def _update_element(self, element: Load, operator: str, statement: cst.AugAssign) -> Block:
+        """`x[i, f(i)] += v`: an index that calls something is computed once, and before `v`."""
+        calls = any(isinstance(node, Invoke) for index in element.indices for node in walk(index))
+        saved: list[Assign] = []
+
+        def once(index: Expr) -> Expr:
+            if not calls or isinstance(index, Constant | Name):
+                return index
+            saved.append(Assign(self.scope.fresh("index", self.temporaries), index, index.span))
+            return Name(saved[-1].name, index.span)
+
+        indices = tuple(map(once, element.indices))
+        value = self.expressions.read(statement.value)
+        value = Binary(operator, replace(element, indices=indices), value, self._span(statement))
+        return (*saved, Store(element.array, indices, value, self._span(statement.target), augmented=True))
 
     def _read_annotated(self, statement: cst.AnnAssign) -> Block:
         """`v: float = 0.0`: an assignment, and what `v` is declared as."""

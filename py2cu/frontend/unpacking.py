@@ -21,7 +21,6 @@ from py2cu.frontend.expressions import ExpressionReader, is_starred
 from py2cu.frontend.formulas import expand
 from py2cu.frontend.scope import Scope
 from py2cu.ir.extents import Constant, Name
-from py2cu.ir.names import numbered
 from py2cu.ir.nodes import ArrayName, Atomic, Expr, Extent, Invoke, Item, Load
 from py2cu.ir.statements import Assign
 from py2cu.ir.visit import is_cheap, names_in, walk
@@ -161,8 +160,7 @@ class Unpacker:
         return value if is_cheap(value) else self._save(value, name, self.scope.span_of(node))
 
     def _save(self, value: Expr, name: str, span: Span) -> Name:
-        fresh = next(n for n in numbered(name) if n not in self.temporaries and self.scope.is_free(n))
-        self.temporaries.add(fresh)
+        fresh = self.scope.fresh(name, self.temporaries)
         self.saved.append(Assign(fresh, value, span))
         return Name(fresh, span)
 

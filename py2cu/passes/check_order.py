@@ -21,11 +21,9 @@ from py2cu.ir.visit import children, expressions, statements, walk
 
 def check_order(kernel: Kernel, reporter: Reporter) -> Kernel:
     """Report calls that do something beside what may notice it; the kernel is unchanged."""
-    acting = functions_that(kernel, _acts)
-    if not acting:
-        return kernel
-    check = _Check(kernel, acting, reporter)
-    for caller in (kernel, *kernel.functions):
+    acting = acting_functions(kernel)
+    for caller in (kernel, *kernel.functions) if acting else ():
+        check = _Check(acting, reporter.within(caller.elsewhere))
         for stmt in statements(caller.body):
             match stmt:
                 case Store(indices=indices, value=value):  # C++ too evaluates the right side first
@@ -38,6 +36,11 @@ def check_order(kernel: Kernel, reporter: Reporter) -> Kernel:
     return kernel
 
 
+def acting_functions(kernel: Kernel) -> frozenset[str]:
+    """The keys of the device functions that write, print or assert."""
+    return functions_that(kernel, _acts)
+
+
 def _acts(function: Kernel) -> bool:
     """True for a function that writes, prints or asserts."""
     writes = any(p.is_array and p.role is not Role.INPUT for p in function.parameters)
@@ -46,7 +49,6 @@ def _acts(function: Kernel) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Check:
-    kernel: Kernel
     acting: frozenset[str]
     reporter: Reporter
 

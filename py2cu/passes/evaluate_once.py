@@ -7,7 +7,8 @@
 
 Only where the statement surely evaluates it: not behind `and`, `or` and `if` of an expression, whose operands may have
 to stay unevaluated, and not in the test of a loop or an `elif`. There the text stands twice, and as it has no effects
-nothing can tell. Names, constants, plain elements and sums of indices stand twice anywhere.
+nothing can tell: `check_once` refuses what has. Names, constants, plain elements and sums of indices stand twice
+anywhere.
 """
 
 from __future__ import annotations

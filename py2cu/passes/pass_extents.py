@@ -16,7 +16,7 @@ from py2cu.ir.kernel import Kernel
 from py2cu.ir.nodes import ArrayName, Atomic, Expr, Invoke, Load
 from py2cu.ir.statements import Store
 from py2cu.ir.types import PythonType, Width
-from py2cu.ir.visit import all_expressions, assigned_names, rebuild, rebuild_block, statements
+from py2cu.ir.visit import all_expressions, assigned_names, rebuild, rebuild_block, statements, walk
 
 _INDEX = PythonType(Kind.INT, Width.INDEX)
 
@@ -27,19 +27,31 @@ def pass_extents(kernel: Kernel, reporter: Reporter) -> Kernel:
         return kernel
     done: dict[str, Kernel] = {}
     ringed = in_rings(kernel.functions)
+    called = _given_calls(kernel)
     for function in kernel.functions:
         function = _with_arguments(function, done, kernel)
-        done[function.key] = _with_used_parameters(function, function.key in ringed)
+        done[function.key] = _with_used_parameters(function, called[function.key], function.key in ringed)
     return replace(_with_arguments(kernel, done, kernel), functions=tuple(done.values()))
 
 
-def _with_used_parameters(function: Kernel, all_of_them: bool) -> Kernel:
+def _given_calls(kernel: Kernel) -> dict[str, set[str]]:
+    """The parameters of each function that are given what calls another: it may do something, used or not."""
+    functions = {function.key: function for function in kernel.functions}
+    found: dict[str, set[str]] = {key: set() for key in functions}
+    for caller in (kernel, *kernel.functions):
+        for call in (node for node in all_expressions(caller.body) if isinstance(node, Invoke)):
+            given = caller.bind(call, functions[call.function])
+            found[call.function] |= {n for n, arg in given.items() if any(isinstance(e, Invoke) for e in walk(arg))}
+    return found
+
+
+def _with_used_parameters(function: Kernel, called: set[str], all_of_them: bool) -> Kernel:
     nodes = tuple(all_expressions(function.body))
     used = {node.id for node in nodes if isinstance(node, Name | ArrayName)}
     used |= {node.array for node in nodes if isinstance(node, Load | Atomic)}
     used |= {stmt.array for stmt in statements(function.body) if isinstance(stmt, Store)}
     used |= set(assigned_names(function.body))
-    own = tuple(p for p in function.parameters if all_of_them or p.name in used)
+    own = tuple(p for p in function.parameters if all_of_them or p.name in used | called)
     extents = tuple(Parameter(name, _INDEX) for name in function.dims if all_of_them or name in used)
     return replace(function, parameters=own + extents)
 

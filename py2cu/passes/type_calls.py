@@ -14,9 +14,9 @@ from py2cu.builtins.threads import FULL_MASK, WARP_SIZE
 from py2cu.dtypes import BOOL, DEFAULT_FLOAT, F32, I32, U32, DType, Kind
 from py2cu.ir.complex_numbers import CONJUGATE, REAL, is_literal, is_made, literal
 from py2cu.ir.extents import Constant
-from py2cu.ir.nodes import Call, Convert, Expr, Unary
+from py2cu.ir.nodes import Call, Convert, Expr, Invoke, Unary
 from py2cu.ir.types import PY_BOOL, PY_COMPLEX, PY_FLOAT, PY_INT, ElementType, ScalarType, is_complex, kind_of, part_of
-from py2cu.ir.visit import changed
+from py2cu.ir.visit import changed, walk
 from py2cu.passes.meet_types import Meeting, known, scalar
 from py2cu.passes.promotion import rounded
 from py2cu.passes.refuse_complex import PARTS
@@ -141,11 +141,23 @@ class CallTyper(Meeting):
     def part(self, expr: Call, value: Expr) -> Expr:
         """`.real` or `.imag`; a real number is its own real part."""
         if is_made(value):
-            return value.args[0 if expr.function == REAL else 1]
+            wanted, other = value.args if expr.function == REAL else value.args[::-1]
+            self._check_idle(other)
+            return wanted
         if is_complex(value.type):
             return changed(expr, args=(value,), type=part_of(scalar(value)))
         value = self.counted(value)
-        return value if expr.function == REAL else self.convert(Constant(0, expr.span, PY_INT), scalar(value))
+        if expr.function == REAL:
+            return value
+        self._check_idle(value)
+        return self.convert(Constant(0, expr.span, PY_INT), scalar(value))
+
+    def _check_idle(self, expr: Expr) -> None:
+        """Refuse a call in what the text leaves out, as it may do something."""
+        call = next((node for node in walk(expr) if isinstance(node, Invoke)), None)
+        if call is not None:
+            hint = "assign what it returns on a line of its own before"
+            self.error("P409", "this part does not need the call, which Python makes even so", call.span, hint)
 
     def complex(self, expr: Call, args: Sequence[Expr]) -> Expr:
         """Python's `complex`, which makes a Python number."""

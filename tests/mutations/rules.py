@@ -218,6 +218,24 @@ MUTATIONS: Final = (
         ("low if low > -_ENDLESS else -math.inf", "low", "kept:far_numbers"),
     ),
     *_rule(
+        "calls that do something are made once, in order",
+        (
+            "if names & changed or (acts and names & read):",
+            "if names & changed and not acts:",
+            "cpu:acting_calls.swapped",
+        ),
+        (
+            "if at in early or any(touched[at].meets(other) for other in later):",
+            "if at in early:",
+            "cpu:acting_calls.before_others",
+        ),
+        ("if not calls or isinstance(index, Constant | Name):", "if True:", "cpu:acting_calls.in_an_index"),
+        ("if all_of_them or p.name in used | called)", "if all_of_them or p.name in used)", "cpu:acting_calls.unused"),
+        ("if isinstance(node, Invoke) and node.function in acting:", "if False:", "refused:call_made_once"),
+        ("            self._check_idle(other)\n", "", "refused:call_made_once"),
+        ("        self._check_idle(value)\n", "", "refused:call_made_once"),
+    ),
+    *_rule(
         "and, or, chains: short-circuit, once, value-returning",
         ('{"and": "&&", "or": "||"}', '{"and": "&", "or": "|"}', "cpu:boolean_operators"),
         ("if not (isinstance(expr, BoolOp) and _is_choice(expr)):", "if True:", "cpu:boolean_operators"),
@@ -273,8 +291,8 @@ MUTATIONS: Final = (
     ),
     *_rule(
         "tuples: the right side first",
-        ("if reads & assigned:", "if False:", "cpu:tuples"),
-        ("reads = {*names_in(value), *map(self.scope.shown, arrays)}", "reads = {*names_in(value)}", "cpu:tuples"),
+        ("changed |= {*named} if m.findall(target, m.Call()) else {*named[:1]}", "pass", "cpu:tuples"),
+        ("return _Touched(shown | {*names_in(value)}", "return _Touched(frozenset(names_in(value))", "cpu:tuples"),
     ),
     *_rule(
         "min, max, abs, round",
@@ -804,8 +822,8 @@ MUTATIONS: Final = (
         ("return node.array not in self.only_read", "return False", "cpu:atomics_inside.alone"),
         ("places = tuple(self.settled(index) for", "places = tuple(self.lifted(index) for", "kept:atomics_inside"),
         (
-            "if isinstance(node, Load | Atomic))\n            reads",
-            "if isinstance(node, Load))\n            reads",
+            "if isinstance(node, Load | Atomic)}\n        arrays |=",
+            "if isinstance(node, Load)}\n        arrays |=",
             "cpu:atomics_inside.alone",
         ),
         ("if acts and len(self.statement.targets) > 1", "if False", "cpu:atomics_inside.alone"),
