@@ -22,6 +22,10 @@ INPUTS = {
     "uint8": torch.tensor([0, 7, 200, 255], dtype=torch.uint8),
     "int32": torch.tensor([-(2**31), -1, 4, 2**31 - 1], dtype=torch.int32),
     "int64": torch.tensor([-(2**63), -1, 0, 2**63 - 1]),
+    "float16": torch.tensor([0.1, -2.5, 6e4, float("inf")], dtype=torch.float16),
+    "bfloat16": torch.tensor([0.1, -2.5, 1e20, float("-inf")], dtype=torch.bfloat16),
+    "uint32": torch.tensor([0, 7, 2**31, 2**32 - 1], dtype=torch.uint32),
+    "uint64": torch.tensor([0, 7, 2**63, 2**64 - 1], dtype=torch.uint64),
     "float32": torch.tensor([0.1, -2.5, 1e20, float("inf")]),
     "float64": torch.tensor([0.1, -2.5, 1e20, float("-inf")], dtype=torch.float64),
 }
@@ -48,7 +52,7 @@ def printed(capfd, run) -> list[str]:
     return sorted(capfd.readouterr().out.splitlines())
 
 
-@pytest.mark.parametrize("name", ["numbers", "floats", "constants", "block"])
+@pytest.mark.parametrize("name", ["numbers", "floats", "constants", "block", "filled", "unsigned", "halves"])
 def test_prints_as_python_does(name, kernels, capfd):
     kernel = kernels[name]
     arrays = [INPUTS[p.type.dtype.name].clone() for p in kernel.signature.arrays if p.name != "out"]

@@ -122,7 +122,7 @@ class _PrintReader:
                 self.expressions.scope.error("P103", f"{error}", place, "Python would not print it either")
             return
         found = _SPEC.fullmatch(spec)
-        if found is None or (found["align"] == "<" and found["layout"].startswith("0")):
+        if found is None or (found["align"] and found["layout"].startswith("0")):
             self.expressions.scope.error(
                 "P103", f"the format `{spec}` is not one that C prints alike", place,
                 "width, precision, `<`, `>`, `+`, `0` and one of d, x, o, f, e, g: `{v:8.3f}`",

@@ -5,9 +5,10 @@ out[j] = o       →        out[j] = Convert(o, uint8)
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 
-from py2cu.dtypes import Kind
+from py2cu.dtypes import BF16, F16, F32, Kind
 from py2cu.ir.nodes import Atomic, Expr, Tuple
 from py2cu.ir.statements import (
     Assert,
@@ -110,7 +111,10 @@ class StatementTyper(ExpressionTyper):
                 self.error("P307", f"`{letter}` prints whole numbers, not {type_}", field.span, "`int(…)` truncates")
             elif not letter and "." in field.layout:
                 self.error("P307", "this format needs a letter", field.span, "`g` is what Python takes")
-            return value, replace(field, letter=letter or "g")
+            elif _fills_with_zeros(field):
+                message = "C fills up an infinity and NaN with blanks where Python writes zeros"
+                self.error("P307", message, field.span, "a width without `0` fills up with blanks: `{v:8.3f}`")
+            return self.convert(value, _printed_float(type_)), replace(field, letter=letter or "g")
         if letter in ("f", "e", "E", "g", "G"):
             return self.convert(value, PY_FLOAT), field
         if "." in field.layout:
@@ -120,6 +124,24 @@ class StatementTyper(ExpressionTyper):
         if letter in ("x", "X", "o") and not (isinstance(type_, ElementType) and not type_.dtype.signed):
             hint = "cast it to an unsigned type: `np.uint8(…)`"
             self.error("P307", f"`{letter}` of a number that may be negative is another text in C", field.span, hint)
+        elif not {"+", " "}.isdisjoint(field.layout) and _is_unsigned(type_):
+            self.error("P307", "C writes no sign before an unsigned number", field.span, "leave it out")
         return (self.convert(value, PY_INT) if kind_of(type_) is Kind.BOOL else value), replace(
             field, letter=letter or "d"
         )
+
+
+def _printed_float(type_: ScalarType) -> ScalarType:
+    """What `printf` takes for a float: no half, and of a type variable the widest that it may be."""
+    if isinstance(type_, ElementType) and type_.dtype.variable is not None:
+        return PY_FLOAT
+    return ElementType(F32) if type_ in (ElementType(F16), ElementType(BF16)) else type_
+
+
+def _is_unsigned(type_: ScalarType) -> bool:
+    return isinstance(type_, ElementType) and kind_of(type_) is Kind.INT and not type_.dtype.signed
+
+
+def _fills_with_zeros(field: Field) -> bool:
+    """True for `05.1f`, and not for `0.1f`, which has no width to fill."""
+    return re.match(r"[-+ ]*0\d*[1-9]", field.layout) is not None

@@ -212,7 +212,10 @@ class Speller(ExpressionSpeller):
             elif letter in ("d", "x", "X", "o") and spelled.c_type in ("index_t", "int64_t"):
                 spelled = Spelled(f"static_cast<long long>({spelled.text})", PRIMARY, "long long")
                 letter = f"ll{letter}"
-            elif letter == "d" and spelled.c_type == "unsigned":
+            elif letter in ("d", "x", "X", "o") and spelled.c_type == "uint64_t":
+                spelled = Spelled(f"static_cast<unsigned long long>({spelled.text})", PRIMARY, "unsigned long long")
+                letter = f"ll{letter.replace('d', 'u')}"
+            elif letter == "d" and spelled.c_type in ("unsigned", "uint32_t"):
                 letter = "u"
             text += f"%{field.layout}{letter}{after.replace('%', '%%')}"
             values.append(spelled.text)

@@ -498,6 +498,17 @@ MUTATIONS: Final = (
         ),
     ),
     *_rule(
+        "what is printed is what Python prints, infinities too",
+        ("            elif _fills_with_zeros(field):\n", "            elif False:\n", "refused:print_zeros"),
+        ('r"[-+ ]*0\\d*[1-9]"', 'r"[-+ ]*0"', "refused:print_zeros"),
+        ("                letter = f\"ll{letter.replace('d', 'u')}\"\n", "", "kept:print"),
+        ("self.convert(value, _printed_float(type_)), ", "value, ", "kept:print"),
+        (' in ("unsigned", "uint32_t"):', ' == "unsigned":', "kept:print"),
+        ('(found["align"] and found', '(found["align"] == "<" and found', "refused:print"),
+        ('elif not {"+", " "}.isdisjoint(field.layout) and _is_unsigned(type_)', "elif False", "refused:print_zeros"),
+        ('r"[-+ ]*0\\d*[1-9]"', 'r"0\\d*[1-9]"', "refused:print_zeros"),
+    ),
+    *_rule(
         "the simulator knows libraries by any of their paths",
         ("            value = self._inner(value)\n", "", "cpu:library_functions.dotted"),
         (
