@@ -145,6 +145,15 @@ _NAMES: Final = {
         _index("if x[i] > 0:\n    s = x[i]\nout[i] = s"),
         _index("s = 0.\nif x[i] > 0:\n    s = x[i]\nout[i] = s"),
     ),
+    "P205": Code(
+        "a name that the text alone does not tell",
+        "A file is read, not run. A name around a kernel is known where one binding surely counts: the last plain `=`, "
+        "`def` or `import` that runs whenever the file does. One in a branch or a loop may be left out; `+=`, `for`, "
+        "`del`, `global`, unpacking and decorators bind what only running tells. A decorated kernel of a program that "
+        "runs asks what the name is now.",
+        "import os\nK = 4\nif os.name == 'nt':\n    K = 8\n" + _index("out[i] = K * x[i]"),
+        "K = 4\n" + _index("out[i] = K * x[i]"),
+    ),
 }
 
 _TYPES: Final = {

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, overload
 
-from py2cu.live import called, called_functions, constants, surroundings, written
+from py2cu.live import called, called_functions, constants, meanings, surroundings, written
 from py2cu.options import NO_VALUES, Block, KernelOptions, Size, Values
 
 if TYPE_CHECKING:
@@ -399,4 +399,5 @@ def _place(function: FunctionType) -> tuple[int, str]:
 
 
 def _constants(function: FunctionType) -> str:
-    return repr(sorted((name, repr(value)) for name, value in constants(function).items()))
+    found = {**meanings(function), **constants(function)}
+    return repr(sorted((name, repr(value)) for name, value in found.items()))

@@ -56,6 +56,12 @@ def constants(function: FunctionType) -> dict[str, object]:
     }
 
 
+def meanings(function: FunctionType) -> dict[str, str]:
+    """What modules, classes and functions around `function` are called where they come from."""
+    live = ((name, live_name(value)) for name, value in surroundings(function).items())
+    return {name: meaning for name, meaning in live if meaning is not None}
+
+
 def called_functions(function: FunctionType) -> list[FunctionType]:
     """The functions that `function` may call, and those that these may call, itself first; none of libraries."""
     found = {function: None}
@@ -99,3 +105,17 @@ def _code_names(code: CodeType) -> Iterator[str]:
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from _code_names(constant)
+
+
+def live_name(value: object) -> str | None:
+    """The qualified name of a live object: a module, class or function."""
+    if isinstance(value, ModuleType):
+        return value.__name__
+    name = getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
+    module = getattr(value, "__module__", None)
+    if not isinstance(name, str) or not isinstance(module, str):
+        return None
+    # Public names of packages that keep their classes in private modules: torch._tensor.Tensor is torch.Tensor.
+    top = module.partition(".")[0]
+    name = name.removeprefix("_VariableFunctionsClass.")  # where torch keeps `exp` and its like
+    return f"{top}.{name}" if top in {"torch", "numpy", "jaxtyping", "py2cu", "numba"} else f"{module}.{name}"

@@ -18,6 +18,7 @@ import libcst as cst
 
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import BY_JAXTYPING, BY_NAME, GENERIC, DType, TypeVariable, find_dtype
+from py2cu.frontend.doubts import refuse_doubt
 from py2cu.frontend.environment import Environment
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.nodes import Expr
@@ -67,6 +68,8 @@ class AnnotationReader:
 
     def read(self, node: cst.BaseExpression, parameter: str, depth: int = 8) -> ParameterType | None:
         """The type that `node` says; None, and a diagnostic, where it says none that kernels have."""
+        if refuse_doubt(node, self.environment, self.reporter, self.span_of):
+            return None
         match node:
             case cst.SimpleString() | cst.ConcatenatedString():
                 return self._read_string(node, parameter, depth)

@@ -17,6 +17,7 @@ import libcst as cst
 
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import BOOL, F32, F64, I64, DType, find_dtype
+from py2cu.frontend.doubts import refuse_doubt
 from py2cu.frontend.environment import Environment
 from py2cu.frontend.scope import assigned_names, is_named
 from py2cu.ir.extents import Binary, Constant, Name
@@ -221,7 +222,7 @@ class BufferReader:
             found = find_dtype(said)
         else:
             found = _PYTHON.get(qualified)
-        if found is None:
+        if found is None and not refuse_doubt(node, self.environment, self.reporter, self.span_of):
             hint = "`np.float32`, `torch.int32`, `'float32'`, or `x.dtype` of an array"
             self._error("this is no element type", node, hint)
         return found or F32, ""
@@ -241,6 +242,8 @@ class BufferReader:
         return shape
 
     def _refuse_shape(self, node: cst.BaseExpression, space: Space) -> None:
+        if refuse_doubt(node, self.environment, self.reporter, self.span_of):
+            return
         if space is Space.SHARED and not self.is_device:
             hint = "whole numbers above zero, extents, whole parameters, and sums and products of them"
             self._error("a launch cannot tell the shape of this shared array", node, hint)

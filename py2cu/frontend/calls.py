@@ -219,6 +219,8 @@ class CallReader:
                 return Extent(name, 0, self.scope.span_of(node))
             case other if (table := find_row(other, self.scope)) is not None:
                 return Constant(len(table), self.scope.span_of(node))
+            case other if self.scope.is_unknown(other) and self.scope.refuses_doubt(other):
+                return Constant(0, self.scope.span_of(node))
             case other:
                 self.scope.error(
                     "P303",

@@ -10,6 +10,7 @@ import libcst as cst
 
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import DType
+from py2cu.frontend.doubts import refuse_doubt
 from py2cu.frontend.reader import KernelSource, Module
 from py2cu.nearest import did_you_mean
 from py2cu.options import MAX_BLOCKS, MAX_THREADS, KernelOptions, is_launchable
@@ -38,6 +39,8 @@ class OptionReader:
             elif isinstance(arg.value, cst.Name) and arg.value.value == "None":
                 continue
             elif (value := self._literal(arg.value)) is None:
+                if refuse_doubt(arg.value, self.source.environment, self.reporter, self.module.span):
+                    continue
                 self._error(f"`{name}` must be a literal", arg.value, "a kernel's file is read, not run")
             else:
                 values[name] = value

@@ -3,7 +3,8 @@
 In: the statements of a module and of the functions around a kernel. Out: `Environment.qualify`, which turns `np.exp`
 into "numpy.exp" however it was imported, and `Environment.constant`, which finds `FULL = 0xFF`. Nothing is run.
 A decorator, whose function already lives, passes its globals too: names that the source does not define (another
-notebook cell, a closure) are looked up there.
+notebook cell, a closure), or that it may bind in more than one way, are looked up there. Without it, these are refused
+where a kernel mentions them.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import ast
 import builtins
 import functools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Final
@@ -21,7 +22,9 @@ import libcst as cst
 from py2cu.builtins import CONSTANTS, lookup
 from py2cu.dtypes import BY_JAXTYPING, GENERIC, DType, find_dtype
 from py2cu.frontend import evaluate
+from py2cu.frontend.bindings import STAR, Binding, Statement, find_bindings
 from py2cu.frontend.evaluate import Constants, Number, Real, Value, as_constants, is_kept
+from py2cu.live import is_library, live_name
 
 _BUILTIN_NAMES = frozenset(dir(builtins))
 # Names that have a meaning here and are no builtin of the language.
@@ -36,6 +39,7 @@ KNOWN = frozenset(
     + ["torch.Tensor"]
 )
 
+_KEEPING: Final = ("py2cu.kernel", "py2cu.device", "numba.cuda.jit")  # decorators after which a text is what it was
 MAX_STEPS: Final = 300  # from a name to the farthest number that it is computed from
 _LITERAL: Final = (bool, int, float, complex, str)
 
@@ -54,42 +58,130 @@ class Environment:
     binders: Mapping[str, cst.FunctionDef] = field(default_factory=dict)  # in a kernel: whose variable a name is
     homes: Mapping[str, Environment] = field(default_factory=dict)  # of functions within it: what is around each
     free_names: dict[cst.FunctionDef, tuple[str, ...]] = field(default_factory=dict)  # of functions that were asked for
+    unsure: dict[str, tuple[Binding, ...]] = field(default_factory=dict)  # what the text does not tell, and why
+    elsewhere: Mapping[str, cst.CSTNode] = field(default_factory=dict)  # names that `global` and its like bind anew
+    makings: dict[cst.BaseExpression, tuple[str, ...]] = field(default_factory=dict)  # the names in definitions
     _values: dict[str, Value | None] = field(default_factory=dict)  # of the definitions asked for
 
     @property
     def names(self) -> tuple[str, ...]:
         """Every name that is bound here, for messages."""
-        return (*self.imports, *self.definitions, *self.functions, *self.unread)
+        return (*self.imports, *self.definitions, *self.functions, *self.unsure, *self.unread)
 
-    def read(self, body: Iterable[cst.BaseStatement | cst.BaseSmallStatement]) -> None:
-        """Enter what the statements of one scope bind; a later binding replaces an earlier one."""
-        for statement in flatten(body):
-            match statement:
-                case cst.Import(names=aliases):
-                    for alias in aliases:
-                        self._import(alias)
-                case cst.ImportFrom():
-                    self._import_from(statement)
-                case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=name))], value=value):
-                    self._forget(name)
-                    self.definitions[name] = value
-                case cst.AnnAssign(target=cst.Name(value=name), value=cst.BaseExpression() as value):
-                    self._forget(name)
-                    self.definitions[name] = value
-                case cst.FunctionDef(name=cst.Name(value=name)):
-                    self._forget(name)
-                    self.functions[name] = statement
+    def read(self, body: Iterable[Statement], given: Collection[str] = ()) -> None:
+        """Enter what the statements of one scope bind, where the text tells what that is when kernels run.
+
+        The last binding counts of those that surely run. Of others there is to be one alone: had it not run, Python
+        would know no such name. A name that is bound anew may change between calls, so a live kernel asks what it is
+        now. `given` are the parameters of the scope's function, bound before.
+        """
+        found = self._found(body)
+        bound = dict.fromkeys(given, 0) | {name: places[-1][0] for name, places in found.items()}
+        hidden = _BUILTIN_NAMES.union(given)
+        again = {name: bound[name] for name, places in found.items() if len(places) > 1 or name in hidden}
+        for name, places in found.items():
+            self._forget(name)
+            if (rivals := self._rivals([each for _, each in places], name in hidden)) is not None:
+                self.unsure[name] = rivals
+            else:
+                self._enter(places[-1][1])
+        for name, node in self.elsewhere.items():
+            self._forget(name)
+            self.unsure[name] = (*(each for _, each in found.get(name, ())), Binding(name, None, node, False))
+        if self.unsure or again or given:
+            self._spread({name: bound[name] for name in found}, bound, again)
+
+    def _found(self, body: Iterable[Statement]) -> dict[str, list[tuple[int, Binding]]]:
+        """The bindings of each name, with the order in which they come; a star binds what it may."""
+        found: dict[str, list[tuple[int, Binding]]] = {}
+        for when, binding in enumerate(find_bindings(body)):
+            if binding.name != STAR:
+                places = found.setdefault(binding.name, [])
+                if places and places[-1][1].agrees(binding):
+                    before = places.pop()[1]
+                    binding = replace(binding, is_certain=binding.is_certain or before.is_certain)
+                places.append((when, binding))
+                continue
+            module = str(binding.meaning)
+            self.stars.append(module)
+            for name, places in found.items():
+                qualified = f"{module}.{name}"
+                if is_library(module):
+                    if _is_known(qualified):
+                        places.append((when, replace(binding, name=name, meaning=qualified)))
+                elif not isinstance(places[-1][1].meaning, str):  # names of libraries are seldom bound anew
+                    places.append((when, replace(binding, name=name, meaning=None, is_certain=False)))
+        return found
+
+    def _rivals(self, places: list[Binding], is_given: bool) -> tuple[Binding, ...] | None:
+        """The bindings between which only running tells; None where the text tells that the last one counts."""
+        last = places[-1]
+        certain = [at for at, place in enumerate(places) if place.is_certain]
+        rivals = places[certain[-1] :] if certain else places
+        is_decorated = isinstance(last.meaning, cst.FunctionDef) and not self.is_plain(last.meaning)
+        is_one = len(rivals) == 1 and (bool(certain) or not is_given)
+        is_told = is_one and last.meaning is not None and not is_decorated
+        return None if is_told and not (len(places) > 1 and last.name in self.live) else tuple(rivals)
+
+    def _enter(self, binding: Binding) -> None:
+        match binding.meaning:
+            case str(qualified):
+                self.imports[binding.name] = qualified
+            case cst.FunctionDef() as function:
+                self.functions[binding.name] = function
+            case cst.BaseExpression() as value:
+                self.definitions[binding.name] = value
+
+    def _spread(self, order: Mapping[str, int], bound: Mapping[str, int], again: Mapping[str, int]) -> None:
+        """Doubt what is computed from a name that is in doubt, or that was another when it was computed.
+
+        `order` is that of the scope's own names. A definition from around the scope knows none of those in `bound`; one
+        of its own may know those in `again` as they were before.
+        """
+        waiting = [*self.definitions]
+        while waiting:
+            name = waiting.pop()
+            definition = self.definitions.get(name)
+            if definition is None:
+                continue
+            others, when = (again, order[name]) if name in order else (bound, 0)
+            made_of = self._made_of(definition)
+            changed = next((each for each in made_of if each in self.unsure or others.get(each, -1) >= when), None)
+            if changed is not None:
+                self._forget(name)
+                self.unsure[name] = (Binding(name, None, definition, True), *self.unsure.get(changed, ()))
+                waiting = [*self.definitions]
+
+    def _made_of(self, definition: cst.BaseExpression) -> tuple[str, ...]:
+        if definition not in self.makings:
+            self.makings[definition] = tuple(name.value for name in _names_in(definition))
+        return self.makings[definition]
 
     def inner(self, function: cst.FunctionDef) -> Environment:
         """The environment inside `function`: its parameters hide outer names, its statements bind more."""
+        parameters = [each.name.value for each in all_parameters(function)]
+        stars = (function.params.star_arg, function.params.star_kwarg)
+        parameters += [each.name.value for each in stars if isinstance(each, cst.Param)]
         scope = Environment(
             dict(self.imports), dict(self.definitions), dict(self.functions), list(self.stars), self.live, self.unread,
-            {**self.told, **{each.name.value: function.name.value for each in all_parameters(function)}},
+            {**self.told, **dict.fromkeys(parameters, function.name.value)}, unsure=dict(self.unsure),
+            elsewhere=self.elsewhere, makings=self.makings,
         )  # fmt: skip
-        for parameter in all_parameters(function):
-            scope._forget(parameter.name.value)
-        scope.read(function.body.body)
+        for name in parameters:
+            scope._forget(name)
+        scope.read(function.body.body, parameters)
         return scope
+
+    def is_plain(self, function: cst.FunctionDef) -> bool:
+        """True where `function` stays what its text says: no decorator makes another of it."""
+        return all(self.qualify(bare(decorator)) in _KEEPING for decorator in function.decorators)
+
+    def doubted(self, node: cst.CSTNode) -> cst.Name | None:
+        """The first name in `node` that nothing known here tells; None where there is none."""
+        if not self.unsure:
+            return None
+        doubtful = self.unsure.keys() - self.binders.keys() - self.live.keys()
+        return next((name for name in _names_in(node) if name.value in doubtful), None)
 
     def qualify(self, node: cst.BaseExpression, depth: int = 8) -> str | None:
         """The qualified name that `node`, a name or dotted name, stands for; None for anything else."""
@@ -103,7 +195,9 @@ class Environment:
                 return self.qualify(self.definitions[name], depth - 1)
             case cst.Name(value=name) if name not in self.functions:
                 if name in self.live:
-                    return _live_name(self.live[name])
+                    return live_name(self.live[name])
+                if name in self.unsure:
+                    return None
                 return self._starred(name) or (f"builtins.{name}" if name in _BUILTIN_NAMES else None)
             case _:
                 return None
@@ -227,34 +321,35 @@ class Environment:
         """What `from math import *` makes of `name`, as far as kernels know it; the last import counts."""
         for module in reversed(self.stars):
             qualified = f"{module}.{name}"
-            if qualified in KNOWN or qualified in CONSTANTS or lookup(qualified) is not None:
+            if _is_known(qualified):
                 return qualified
         return None
 
     def _forget(self, name: str) -> None:
-        for table in (self.imports, self.definitions, self.functions):
+        for table in (self.imports, self.definitions, self.functions, self.unsure):
             table.pop(name, None)
 
-    def _import(self, alias: cst.ImportAlias) -> None:
-        full = dotted(alias.name)
-        if alias.asname is not None:
-            self._bind(alias.evaluated_alias or full, full)
-        else:
-            top = full.partition(".")[0]
-            self._bind(top, top)
 
-    def _import_from(self, statement: cst.ImportFrom) -> None:
-        module = "." * len(statement.relative) + (dotted(statement.module) if statement.module else "")
-        if isinstance(statement.names, cst.ImportStar):
-            self.stars.append(module)
-            return
-        for alias in statement.names:
-            name = dotted(alias.name)
-            self._bind(alias.evaluated_alias or name, f"{module}{name}" if module.endswith(".") else f"{module}.{name}")
+def _names_in(node: cst.CSTNode) -> Iterator[cst.Name]:
+    """The names that an expression reads."""
+    match node:
+        case cst.Name():
+            yield node
+        case cst.Integer() | cst.Float() | cst.SimpleString():
+            pass
+        case cst.Attribute(value=value) | cst.Arg(value=value):
+            yield from _names_in(value)
+        case cst.Tuple(elements=elements) | cst.List(elements=elements):
+            for element in elements:
+                yield from _names_in(element.value)
+        case _:
+            for child in node.children:
+                yield from _names_in(child)
 
-    def _bind(self, name: str, qualified: str) -> None:
-        self._forget(name)
-        self.imports[name] = qualified
+
+def _is_known(qualified: str) -> bool:
+    """True for a name that means something in kernels."""
+    return qualified in KNOWN or qualified in CONSTANTS or lookup(qualified) is not None
 
 
 @functools.lru_cache(4096)
@@ -263,58 +358,13 @@ def _literal(text: str) -> object:
     return ast.literal_eval(text)
 
 
-def dotted(node: cst.BaseExpression) -> str:
-    """`a.b.c` as text."""
-    match node:
-        case cst.Attribute(value=value, attr=cst.Name(value=attr)):
-            return f"{dotted(value)}.{attr}"
-        case cst.Name(value=name):
-            return name
-        case _:
-            return ""
-
-
 def all_parameters(function: cst.FunctionDef) -> tuple[cst.Param, ...]:
     """Every plain parameter of `function`, in order."""
     params = function.params
     return (*params.posonly_params, *params.params, *params.kwonly_params)
 
 
-def flatten(
-    body: Iterable[cst.BaseStatement | cst.BaseSmallStatement],
-) -> Iterator[cst.BaseStatement | cst.BaseSmallStatement]:
-    """The statements of one scope: those under `if`, `try` and `with` too, not those in functions and classes."""
-    for statement in body:
-        match statement:
-            case cst.SimpleStatementLine(body=small):
-                yield from small
-            case cst.If():
-                yield from flatten(statement.body.body)
-                branch = statement.orelse
-                while isinstance(branch, cst.If):
-                    yield from flatten(branch.body.body)
-                    branch = branch.orelse
-                if branch is not None:
-                    yield from flatten(branch.body.body)
-            case cst.Try():
-                yield from flatten(statement.body.body)
-                for handler in statement.handlers:
-                    yield from flatten(handler.body.body)
-            case cst.With() | cst.For() | cst.While():
-                yield from flatten(statement.body.body)
-            case _:
-                yield statement
-
-
-def _live_name(value: object) -> str | None:
-    """The qualified name of a live object: a module, class or function."""
-    if isinstance(value, ModuleType):
-        return value.__name__
-    name = getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
-    module = getattr(value, "__module__", None)
-    if not isinstance(name, str) or not isinstance(module, str):
-        return None
-    # Public names of packages that keep their classes in private modules: torch._tensor.Tensor is torch.Tensor.
-    top = module.partition(".")[0]
-    name = name.removeprefix("_VariableFunctionsClass.")  # where torch keeps `exp` and its like
-    return f"{top}.{name}" if top in {"torch", "numpy", "jaxtyping", "py2cu", "numba"} else f"{module}.{name}"
+def bare(decorator: cst.Decorator) -> cst.BaseExpression:
+    """A decorator without its arguments."""
+    node = decorator.decorator
+    return node.func if isinstance(node, cst.Call) else node

@@ -171,6 +171,8 @@ class ExpressionReader:
             return Call(threads.LANE, (), span)
         if qualified in builtins.CONSTANTS:
             return Constant(builtins.CONSTANTS[qualified], span)
+        if isinstance(node, cst.Attribute) and qualified is None and self.scope.refuses_doubt(node):
+            return Constant(0, span)
         if isinstance(node, cst.Attribute) and isinstance(node.value, cst.Call):
             hint = "give it a name outside the kernel"
             self.scope.error("P202", f"`{text}` is computed in the kernel", node, hint)
@@ -188,7 +190,7 @@ class ExpressionReader:
             return Constant(constant, span)
         if self.scope.table(node) is not None:
             self.scope.error("P303", f"`{text}` is a tuple; a kernel works on its numbers", node, f"`{text}[k]`")
-        elif qualified is not None or isinstance(node, cst.Attribute):
+        elif qualified is not None or isinstance(node, cst.Attribute) or text in self.scope.environment.live:
             self.scope.error("P202", f"`{text}` is no value that a kernel can use", node, "pass it as a parameter")
         elif text in self.scope.environment.definitions:
             self.scope.error(

@@ -11,6 +11,7 @@ import inspect
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from types import FunctionType
 
 import libcst as cst
 
@@ -19,7 +20,7 @@ from py2cu.frontend.annotations import unnamed_dims
 from py2cu.frontend.arguments import Given, bind_arguments
 from py2cu.frontend.buffers import BufferReader
 from py2cu.frontend.closures import environment_in
-from py2cu.frontend.environment import Environment, all_parameters
+from py2cu.frontend.environment import Environment, all_parameters, bare
 from py2cu.frontend.expressions import ExpressionReader
 from py2cu.frontend.reader import Module
 from py2cu.frontend.scope import Captured, Scope, assigned_names
@@ -29,6 +30,7 @@ from py2cu.ir.extents import Name, Parameter
 from py2cu.ir.kernel import Kernel
 from py2cu.ir.types import PY_INT, ArrayType, PythonType
 from py2cu.ir.visit import names_in
+from py2cu.live import surroundings
 from py2cu.source import Span
 
 MAX_CALLS = 32
@@ -52,9 +54,17 @@ class FunctionReader:
         """The device function that `node` names."""
         if isinstance(node, cst.Name) and node.value in self.environment.functions:
             function = self.environment.functions[node.value]
-            return DeviceFunction(function, self.module, self.environment.homes.get(node.value, self.around))
+            home = self.environment.homes.get(node.value)
+            return DeviceFunction(function, self.module, home or self._around_live(node.value))
         found = self.siblings.find(node, self.environment, self.module, self.reporter)
         return found if isinstance(found, DeviceFunction) else None
+
+    def _around_live(self, function: str) -> Environment:
+        """What is around a function of the file: one that lives knows names that the kernel does not read."""
+        live = self.environment.live.get(function)
+        if not isinstance(live, FunctionType):
+            return self.around
+        return replace(self.around, live={**self.around.live, **surroundings(live)}, _values={})
 
     def missing(self, node: cst.BaseExpression) -> str | None:
         """A hint where `node` names a function of another file, which has none."""
@@ -84,11 +94,15 @@ class FunctionReader:
     def arguments(self, call: cst.Call, function: DeviceFunction) -> tuple[Given, ...] | None:
         """What a call gives each parameter of `function`; None, and a diagnostic, where it is not to be called so."""
         node, environment = function.node, function.environment
-        if any(environment.qualify(_bare(decorator)) == "py2cu.kernel" for decorator in node.decorators):
+        if any(environment.qualify(bare(decorator)) == "py2cu.kernel" for decorator in node.decorators):
             self.reporter.error(
                 "P105", f"`{node.name.value}` is a kernel, which only a call from outside launches",
                 self.span_of(call), "move what both need into a plain function, and call that",
             )  # fmt: skip
+            return None
+        if environment.binders and not environment.is_plain(node):
+            what = f"`{node.name.value}` is what its decorator makes of it, which the text does not tell"
+            self.reporter.error("P105", what, self.span_of(call), "leave the decorator out")
             return None
         return bind_arguments(call, node, self.module, self.reporter)
 
@@ -191,8 +205,3 @@ class FunctionReader:
         if array is None:
             return PY_INT
         return ArrayType(array.dtype, unnamed_dims(name.value, len(array.dims), self.span_of(name), used))
-
-
-def _bare(decorator: cst.Decorator) -> cst.BaseExpression:
-    node = decorator.decorator
-    return node.func if isinstance(node, cst.Call) else node

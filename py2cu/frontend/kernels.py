@@ -22,6 +22,7 @@ from py2cu.frontend.annotations import AnnotationReader, ConstexprAnnotation, In
 from py2cu.frontend.buffers import BufferReader
 from py2cu.frontend.closures import environment_in
 from py2cu.frontend.decorator import OptionReader, find_problems
+from py2cu.frontend.doubts import refuse_doubt
 from py2cu.frontend.environment import all_parameters
 from py2cu.frontend.expressions import ExpressionReader
 from py2cu.frontend.functions import FunctionReader
@@ -211,6 +212,8 @@ class _KernelReader:
         fits = isinstance(value, bool) if type_ == PY_BOOL else is_constexpr_value(value)
         if fits and isinstance(value, int):
             return value
+        if refuse_doubt(node, self.source.environment, self.reporter, self.module.span):
+            return None
         what = "True or False" if type_ == PY_BOOL else f"a whole number from 0 to {CONSTEXPR_MAX}"
         message = f"the default of a `Constexpr[{type_.kind.name.lower()}]` is {what}"
         hint = "write it out, or the name of a constant of this module: the file is read, not run"

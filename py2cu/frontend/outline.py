@@ -87,15 +87,24 @@ def _is_wanted(node: ast.AST, wanted: str | None) -> bool:
 
 
 def _bound(stmt: ast.stmt) -> Iterator[str]:
-    """The names that a statement binds in its own scope, and a few that it does not."""
+    """The names that a statement binds in its own scope, those that functions in it do, and a few that none does."""
     match stmt:
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
             yield name
+            for node in ast.walk(stmt):
+                if isinstance(node, ast.Global):
+                    yield from node.names
         case _:
             for node in ast.walk(stmt):
                 match node:
-                    case ast.Name(id=name, ctx=ast.Store()) | ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                    case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.ExceptHandler(name=str(name)):
                         yield name
+                    case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                        yield name
+                    case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
+                        yield name
+                    case ast.Global(names=names):
+                        yield from names
                     case ast.alias(name=name, asname=asname):
                         yield asname or name.partition(".")[0]
 

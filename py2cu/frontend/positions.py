@@ -15,6 +15,7 @@ from libcst._nodes.internal import CodegenState
 
 from py2cu.source import Span
 
+Rebinder = cst.Global | cst.Nonlocal | cst.NamedExpr
 _NEWLINE = re.compile(r"\r\n?|\n")
 
 
@@ -24,6 +25,8 @@ class Positions:
     def __init__(self, tree: cst.Module) -> None:
         writer = _Writer(tree.default_indent, tree.default_newline)
         tree._codegen(writer)
+        self.rebinders = tuple(writer.rebinders)
+        """What binds names of other scopes, wherever it stands: `global`, `nonlocal`, and `:=` in brackets."""
         self._between = writer.between
         self._places = list(accumulate(writer.tokens, _behind, initial=(1, 0)))
 
@@ -51,14 +54,17 @@ class _Writer(CodegenState):
     def __init__(self, indent: str, newline: str) -> None:
         super().__init__(indent, newline)
         self.between: dict[int, tuple[int, int]] = {}  # by identity, which is what LibCST hashes by, in Python
+        self.rebinders: list[Rebinder] = []
         self._starts: list[int] = []
         self._open: list[tuple[cst.CSTNode, int, cst.CSTNode | None, cst.CSTNode | None]] = []
 
     def pop_trailing_newline(self) -> None:
         """The last newline stays: nodes end behind it."""
 
-    def before_codegen(self, _: cst.CSTNode) -> None:
+    def before_codegen(self, node: cst.CSTNode) -> None:
         self._starts.append(len(self.tokens))
+        if isinstance(node, Rebinder):
+            self.rebinders.append(node)
 
     def after_codegen(self, node: cst.CSTNode) -> None:
         start = self._starts.pop()

@@ -15,9 +15,10 @@ from dataclasses import dataclass
 import libcst as cst
 
 from py2cu.diagnostics import Reporter
-from py2cu.frontend.environment import Environment, flatten
+from py2cu.frontend.bindings import Statement, flatten, suites
+from py2cu.frontend.environment import Environment, bare
 from py2cu.frontend.outline import outline
-from py2cu.frontend.positions import Positions
+from py2cu.frontend.positions import Positions, Rebinder
 from py2cu.source import SourceFile, Span
 
 KERNEL_DECORATOR = "py2cu.kernel"
@@ -91,7 +92,8 @@ def read_module(
     except _NoPython as error:
         reporter.error(*error.args)
         return None
-    environment = Environment(live=live or {}, unread=parsed.left_out)
+    elsewhere = dict(_rebound(parsed.positions.rebinders))
+    environment = Environment(live=live or {}, unread=parsed.left_out, elsewhere=elsewhere)
     environment.read(parsed.tree.body)
     functions = tuple(_functions(parsed.tree.body, environment))
     kernels = tuple(source for source in functions if source.decorator is not None)
@@ -155,9 +157,17 @@ def _first_too_deep(tree: ast.Module) -> ast.expr | ast.stmt | None:
     return None
 
 
-def _functions(
-    body: Iterable[cst.BaseStatement | cst.BaseSmallStatement], scope: Environment
-) -> Iterator[KernelSource]:
+def _rebound(rebinders: Iterable[Rebinder]) -> Iterator[tuple[str, cst.CSTNode]]:
+    """The names that these bind, in whichever scope."""
+    for node in rebinders:
+        match node:
+            case cst.NamedExpr(target=cst.Name(value=name)):
+                yield name, node
+            case cst.Global(names=items) | cst.Nonlocal(names=items):
+                yield from ((item.name.value, item.name) for item in items)
+
+
+def _functions(body: Iterable[Statement], scope: Environment) -> Iterator[KernelSource]:
     """Every function under `body`, however deep, with the environment around it."""
     for statement in body:
         match statement:
@@ -165,22 +175,15 @@ def _functions(
                 yield KernelSource(statement, _kernel_decorator(statement, scope), scope)
                 if any(isinstance(inner, cst.FunctionDef | cst.ClassDef) for inner in flatten(statement.body.body)):
                     yield from _functions(statement.body.body, scope.inner(statement))
-            case cst.If(body=block, orelse=orelse):
+            case cst.ClassDef(body=block):
                 yield from _functions(block.body, scope)
-                if orelse is not None:
-                    yield from _functions([orelse] if isinstance(orelse, cst.If) else orelse.body.body, scope)
-            case cst.ClassDef(body=block) | cst.With(body=block) | cst.For(body=block) | cst.While(body=block):
-                yield from _functions(block.body, scope)
-            case cst.Try(body=block, handlers=handlers):
-                yield from _functions(block.body, scope)
-                for handler in handlers:
-                    yield from _functions(handler.body.body, scope)
+            case _:
+                for suite in suites(statement):
+                    yield from _functions(suite, scope)
 
 
 def _kernel_decorator(function: cst.FunctionDef, scope: Environment) -> cst.Decorator | None:
     for decorator in function.decorators:
-        node = decorator.decorator
-        name = node.func if isinstance(node, cst.Call) else node
-        if scope.qualify(name) == KERNEL_DECORATOR:
+        if scope.qualify(bare(decorator)) == KERNEL_DECORATOR:
             return decorator
     return None

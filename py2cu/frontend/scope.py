@@ -11,6 +11,7 @@ import libcst as cst
 from py2cu import builtins
 from py2cu.diagnostics import Reporter
 from py2cu.frontend.arguments import Given
+from py2cu.frontend.doubts import refuse_doubt
 from py2cu.frontend.environment import Environment
 from py2cu.frontend.evaluate import Constants
 from py2cu.frontend.siblings import DeviceFunction
@@ -154,6 +155,10 @@ class Scope:
             return None
         return self.environment.constants(node)
 
+    def refuses_doubt(self, node: cst.CSTNode) -> bool:
+        """True where `node` says a name that the text alone does not tell, which is reported then."""
+        return refuse_doubt(node, self.environment, self.reporter, self.span_of)
+
     def error(self, code: str, message: str, node: cst.CSTNode, hint: str) -> None:
         self.reporter.error(code, message, self.span_of(node), hint)
 
@@ -166,6 +171,8 @@ class Scope:
 
     def unknown_name(self, node: cst.Name) -> None:
         """Report a name that nothing defines, with the nearest one that something does."""
+        if self.refuses_doubt(node):
+            return
         if (function := self.environment.told.get(node.value)) is not None:
             what = f"`{node.value}` is what `{function}` is called with, which its text does not tell"
             self.error("P202", what, node, "make it a parameter; under the decorator, its value is known")

@@ -94,6 +94,8 @@ class Siblings:
         environment = module.environment
         if name in environment.functions:
             return DeviceFunction(environment.functions[name], module, environment)
+        if name in environment.unsure:
+            return f"the text of `{module.file.name}` does not tell what `{name}` is: define it once, undecorated"
         return did_you_mean(name, environment.names, f"`{module.file.name}` has no function `{name}`")
 
     def _open(

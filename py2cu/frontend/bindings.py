@@ -1,0 +1,218 @@
+"""Which statements of a scope bind a name: to what, as far as the text says, and whether they surely run.
+
+In: the statements of a module, or of a function around a kernel. Out: a `Binding` for each name that they bind, in
+order. Nothing is run: a branch, the body of a loop and that of a `with`, which may swallow an exception, run or do not.
+Two tests are decided: `TYPE_CHECKING`, which is false where kernels run, and a `try` over what does not fail here. That
+is literals, and imports from Python's and kernels' own libraries, where they are installed; a name of a library that is
+not loaded yet is taken to be in it. Elsewhere nothing is thought to raise: that would leave no kernel behind.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import libcst as cst
+
+from py2cu.live import is_library
+
+Statement = cst.BaseStatement | cst.BaseSmallStatement
+Meaning = str | cst.BaseExpression | cst.FunctionDef  # what an import names, or what is assigned or defined
+STAR = "*"
+"""The name that `from m import *` binds, whatever that holds."""
+_LITERALS = (cst.Integer, cst.Float, cst.Imaginary, cst.SimpleString)
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """One place that binds a name; `meaning` is None where that takes more than reading."""
+
+    name: str
+    meaning: Meaning | None
+    node: cst.CSTNode  # what to point at
+    is_certain: bool  # it runs where the scope does
+
+    def agrees(self, other: Binding) -> bool:
+        """True for two imports of the same."""
+        return self.meaning == other.meaning and isinstance(self.meaning, str)
+
+
+def find_bindings(body: Iterable[Statement], is_certain: bool = True) -> Iterator[Binding]:
+    """Every binding of one scope."""
+    for statement in body:
+        yield from _bindings(statement, is_certain)
+        if any(isinstance(inner, cst.Return) for inner in flatten([statement])):
+            is_certain = False
+
+
+def _bindings(statement: Statement, is_certain: bool) -> Iterator[Binding]:
+    match statement:
+        case cst.SimpleStatementLine(body=small):
+            yield from find_bindings(small, is_certain)
+        case cst.Import(names=aliases):
+            for alias in aliases:
+                full = dotted(alias.name)
+                top = full.partition(".")[0]
+                name, meaning = (top, top) if alias.asname is None else (alias.evaluated_alias or full, full)
+                yield Binding(name, meaning, alias, is_certain)
+        case cst.ImportFrom(names=cst.ImportStar() as star):
+            yield Binding(STAR, _module(statement), star, is_certain)
+        case cst.ImportFrom(names=aliases) if not isinstance(aliases, cst.ImportStar):
+            module = _module(statement)
+            for alias in aliases:
+                name = dotted(alias.name)
+                meaning = f"{module}{name}" if module.endswith(".") else f"{module}.{name}"
+                yield Binding(alias.evaluated_alias or name, meaning, alias, is_certain)
+        case cst.Assign(targets=targets, value=value):
+            for assigned in targets:
+                yield from _targets(assigned.target, value, is_certain)
+        case cst.AnnAssign(target=cst.Name() as target, value=cst.BaseExpression() as value):
+            yield Binding(target.value, value, target, is_certain)
+        case cst.FunctionDef(name=name):
+            yield Binding(name.value, statement, name, is_certain)
+        case cst.AugAssign(target=target) | cst.Del(target=target):
+            yield from _targets(target, None, is_certain)
+        case cst.ClassDef(name=name) | cst.TypeAlias(name=name):
+            yield Binding(name.value, None, name, is_certain)
+        case cst.If(test=test, body=block, orelse=orelse):
+            yield from find_bindings(block.body, False)
+            if orelse is not None:
+                is_taken = is_certain and _is_type_checking(test)
+                yield from find_bindings([orelse] if isinstance(orelse, cst.If) else orelse.body.body, is_taken)
+        case cst.Try() | cst.TryStar():
+            yield from _bindings_of_try(statement, is_certain)
+        case _:
+            for head in _targets_of_head(statement):
+                yield from _targets(head, None, is_certain)
+            for suite in suites(statement):
+                yield from find_bindings(suite, False)
+
+
+def _bindings_of_try(statement: cst.Try | cst.TryStar, is_certain: bool) -> Iterator[Binding]:
+    """Handlers bind nothing where the body does not fail."""
+    is_whole = all(map(_succeeds, statement.body.body))
+    yield from find_bindings(statement.body.body, is_certain and is_whole)
+    for handler in () if is_whole else statement.handlers:
+        if handler.name is not None:
+            yield from _targets(handler.name.name, None, False)
+        yield from find_bindings(handler.body.body, False)
+    if statement.orelse is not None:
+        yield from find_bindings(statement.orelse.body.body, is_certain and is_whole)
+    if statement.finalbody is not None:
+        yield from find_bindings(statement.finalbody.body.body, is_certain)
+
+
+def _targets(target: cst.CSTNode, value: cst.BaseExpression | None, is_certain: bool) -> Iterator[Binding]:
+    """What a target binds: a name `value`, any other its names, to what only running tells."""
+    match target:
+        case cst.Name(value=name):
+            yield Binding(name, value, target, is_certain)
+        case cst.Tuple(elements=elements) | cst.List(elements=elements):
+            for element in elements:
+                yield from _targets(element.value, None, is_certain)
+
+
+def _targets_of_head(statement: Statement) -> Iterator[cst.CSTNode]:
+    match statement:
+        case cst.For(target=target):
+            yield target
+        case cst.With(items=items):
+            yield from (item.asname.name for item in items if item.asname is not None)
+        case cst.Match(cases=cases):
+            for case in cases:
+                yield from _captures(case.pattern)
+
+
+def _captures(pattern: cst.CSTNode) -> Iterator[cst.Name]:
+    match pattern:
+        case cst.MatchAs(name=cst.Name() as name) | cst.MatchStar(name=cst.Name() as name):
+            yield name
+        case cst.MatchMapping(rest=cst.Name() as name):
+            yield name
+    for child in pattern.children:
+        yield from _captures(child)
+
+
+def _is_type_checking(test: cst.BaseExpression) -> bool:
+    match test:
+        case cst.Name(value="TYPE_CHECKING") | cst.Attribute(attr=cst.Name(value="TYPE_CHECKING")):
+            return True
+        case _:
+            return False
+
+
+def _succeeds(statement: Statement) -> bool:
+    """True for imports of what is here, and for assignments of literals to names."""
+    match statement:
+        case cst.SimpleStatementLine(body=small):
+            return all(map(_succeeds, small))
+        case cst.Import(names=aliases):
+            return all(_is_here(dotted(alias.name)) for alias in aliases)
+        case cst.ImportFrom(names=cst.ImportStar()):
+            return _is_here(_module(statement))
+        case cst.ImportFrom(names=aliases) if not isinstance(aliases, cst.ImportStar):
+            return all(_is_here(_module(statement), dotted(alias.name)) for alias in aliases)
+        case cst.Assign(targets=targets, value=value):
+            is_constant = isinstance(value, _LITERALS) or getattr(value, "value", "") in ("True", "False", "None")
+            return is_constant and all(isinstance(target.target, cst.Name) for target in targets)
+        case _:
+            return isinstance(statement, cst.Pass)
+
+
+def _is_here(module: str, name: str | None = None) -> bool:
+    """True where a library is installed; one that is loaded also tells whether it has `name`."""
+    if not is_library(module):
+        return False
+    loaded = sys.modules.get(module)
+    if loaded is not None:
+        return name is None or hasattr(loaded, name) or f"{module}.{name}" in sys.modules
+    try:
+        return importlib.util.find_spec(module.partition(".")[0]) is not None
+    except (ImportError, ValueError):
+        return False
+
+
+def _module(statement: cst.ImportFrom) -> str:
+    return "." * len(statement.relative) + (dotted(statement.module) if statement.module else "")
+
+
+def dotted(node: cst.BaseExpression) -> str:
+    """`a.b.c` as text."""
+    match node:
+        case cst.Attribute(value=value, attr=cst.Name(value=attr)):
+            return f"{dotted(value)}.{attr}"
+        case cst.Name(value=name):
+            return name
+        case _:
+            return ""
+
+
+def suites(statement: cst.CSTNode) -> Iterator[Sequence[Statement]]:
+    """The blocks of a statement that are of its own scope; none of functions and classes."""
+    match statement:
+        case cst.If() | cst.For() | cst.While() | cst.Try() | cst.TryStar() | cst.With() | cst.Else() | cst.Finally():
+            yield statement.body.body
+        case cst.Match(cases=cases):
+            yield from (case.body.body for case in cases)
+    match statement:
+        case cst.Try() | cst.TryStar():
+            yield from (handler.body.body for handler in statement.handlers)
+            if statement.finalbody is not None:
+                yield from suites(statement.finalbody)
+    match statement:
+        case cst.If() | cst.For() | cst.While() | cst.Try() | cst.TryStar():
+            if statement.orelse is not None:
+                yield from suites(statement.orelse)
+
+
+def flatten(body: Iterable[Statement]) -> Iterator[Statement]:
+    """The statements of one scope, those in others too, not those in functions and classes."""
+    for statement in body:
+        if isinstance(statement, cst.SimpleStatementLine):
+            yield from statement.body
+        else:
+            yield statement
+            for suite in suites(statement):
+                yield from flatten(suite)
