@@ -509,6 +509,19 @@ MUTATIONS: Final = (
         ('r"[-+ ]*0\\d*[1-9]"', 'r"0\\d*[1-9]"', "refused:print_zeros"),
     ),
     *_rule(
+        "formulas have torch's signed zeros",
+        (
+            '"0 if a == 0 and b == b else a * math.log(b)"',
+            '"a if a == 0 and b == b else a * math.log(b)"',
+            "kept:library_functions",
+        ),
+        (
+            '"a if a >= 0 else alpha * math.expm1(a)"',
+            '"a if a > 0 else alpha * math.expm1(a)"',
+            "kept:library_functions",
+        ),
+    ),
+    *_rule(
         "the simulator knows libraries by any of their paths",
         ("            value = self._inner(value)\n", "", "cpu:library_functions.dotted"),
         (

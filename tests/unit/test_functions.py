@@ -96,3 +96,12 @@ def test_what_may_overflow_may_be_anything():
     single = element_class(F32)
     assert members("math")["hypot"](single(largest), single(1)).error == math.inf
     assert members("math")["hypot"](single(largest / 2), single(1)).error < largest
+
+
+@pytest.mark.parametrize(("name", "arguments"), [("xlogy", (-0.0, 2.0)), ("elu", (0.0, -0.5)), ("elu", (-0.0, 0.5))])
+def test_signed_zeros_are_torchs(name, arguments):
+    of_torch = getattr(torch if name == "xlogy" else torch.nn.functional, name)
+    first, second = arguments
+    expected = of_torch(tensor(first, "float32"), tensor(second, "float32") if name == "xlogy" else second)
+    found = members("torch")[name](*map(element_class(F32).cast, arguments))
+    assert math.copysign(1, float(found)) == math.copysign(1, expected.item())
