@@ -105,13 +105,20 @@ def _bindings_of_try(statement: cst.Try | cst.TryStar, is_certain: bool) -> Iter
 
 
 def _targets(target: cst.CSTNode, value: cst.BaseExpression | None, is_certain: bool) -> Iterator[Binding]:
-    """What a target binds: a name `value`, any other its names, to what only running tells."""
-    match target:
-        case cst.Name(value=name):
+    """What a target binds: a name `value`, several names as many values, any other what only running tells."""
+    match target, value:
+        case cst.Name(value=name), _:
             yield Binding(name, value, target, is_certain)
-        case cst.Tuple(elements=elements) | cst.List(elements=elements):
+        case cst.Tuple(elements=elements), cst.Tuple(elements=values) if _are_pairs(elements, values):
+            for element, given in zip(elements, values, strict=True):
+                yield from _targets(element.value, given.value, is_certain)
+        case ((cst.Tuple(elements=elements) | cst.List(elements=elements)), _):
             for element in elements:
                 yield from _targets(element.value, None, is_certain)
+
+
+def _are_pairs(elements: Sequence[cst.BaseElement], values: Sequence[cst.BaseElement]) -> bool:
+    return len(elements) == len(values) and all(isinstance(one, cst.Element) for one in (*elements, *values))
 
 
 def _targets_of_head(statement: Statement) -> Iterator[cst.CSTNode]:

@@ -210,8 +210,8 @@ MUTATIONS: Final = (
         ("math.inf if is_far else high, reach", "high, reach", "kept:far_numbers"),
         (
             'return kernel.c_name(name) if name in naturals else f"',
-            'return f"" + kernel.c_name(name) if True else f"',
-            "tests/test_emulated_cuda.py",
+            'return kernel.c_name(name) if True else f"',
+            "tests/test_emulated_cuda.py::test_numbers_of_a_call_may_be_any",
         ),
         ("if 0 < by <= INT_MAX:", "if 0 < by:", "cpu:far_numbers.far_shares"),
         ("if {left, right} <= self.naturals:", "if True:", "kept:far_numbers"),

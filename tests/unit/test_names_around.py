@@ -128,6 +128,7 @@ def test_the_cache_knows_which_function_a_name_stands_for(folder: Path) -> None:
         ("if TYPE_CHECKING:\n    K = 3\nelse:\n    K = 4\n", "K * x[i]", "4.0f * x[i]"),
         ("if TYPE_CHECKING:\n    K = 3\n", "K * x[i]", "3.0f * x[i]"),
         ("e = 5\nfrom math import *\n", "e * x[i]", "2.718281828459045f * x[i]"),
+        ("A, (B, C) = 3, (4, 5)\n", "A * x[i] + C", "3.0f * x[i] + 5.0f"),
         ("import numpy\nfrom nowhere import *\n", "numpy.exp(x[i])", "expf"),
         ("@device\ndef g(v):\n    return v + 1\n", "g(x[i])", "v + 1;"),
     ],
