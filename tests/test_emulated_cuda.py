@@ -58,8 +58,9 @@ def test_numbers_of_a_call_may_be_any(tmp_path):
         for far in FAR:
             numbers = {"m": far, "a": far, "b": 5}
             given = {p.name: numbers[p.name] for p in signature.parameters if p.name in numbers}
-            if signature.name == "product_of_a_sum":
-                given = {"x": torch.zeros(3, dtype=torch.uint8), "n": 2**30 + 7, "m": -(2**30) - 4}
+            if signature.name.endswith("_of_a_sum"):
+                n = 2**60 + 1 if signature.name.startswith("share") else 2**30 + 7
+                given = {"x": torch.zeros(3, dtype=torch.uint8), "n": n, "m": 3 - n}
             inputs = {p.name: torch.ones(3, dtype=torch.int64) for p in signature.inputs}
             arguments = inputs | given | {"out": torch.zeros(3, dtype=torch.int64)}
             report = check_kernel(checked, [given_case(signature, arguments)], device="cpu", contracts=False)

@@ -215,7 +215,11 @@ MUTATIONS: Final = (
         ),
         ("if 0 < by <= INT_MAX:", "if 0 < by:", "cpu:far_numbers.far_shares"),
         ("if {left, right} <= self.naturals:", "if True:", "kept:far_numbers"),
-        ("low if low > -_ENDLESS else -math.inf", "low", "kept:far_numbers"),
+        (
+            "Range(low if low > -_ENDLESS else -math.inf, high if high < _ENDLESS else math.inf, found.reach)",
+            "Range(low, high, found.reach)",
+            "tests/test_kernel_cases.py::test_translation_is_as_kept[far_numbers]",
+        ),
     ),
     *_rule(
         "calls that do something are made once, in order",
