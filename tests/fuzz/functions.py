@@ -12,7 +12,7 @@ from typing import Final
 
 from py2cu.dtypes import Kind
 from tests.fuzz.expressions import any_type, condition, local, makes, subscript, value
-from tests.fuzz.statements import assignable, body, leaving, new_local, statement_of
+from tests.fuzz.statements import assignable, body, leaving, new_local, statement_of, unpack
 from tests.fuzz.writer import (
     ALL,
     DTYPES,
@@ -45,14 +45,24 @@ def call(w: Writer, type_: Type, depth: int) -> Value:
 
 @statement_of(2)
 def call_that_writes(w: Writer) -> None:
-    """Of a function that stores into an array, for its result or for nothing else."""
+    """Of a function that stores into an array, for its result, with others at a time, or for nothing else."""
     function = None if w.is_function else _function(w, w.pick([None, *ALL]), writes=True)
     arguments = function and _arguments(w, function, 1)
     if not function or arguments is None:
         return new_local(w)
     text = f"{function.name}({arguments})"
-    w.add(text if function.result is None else f"{w.declare(_result(text, function.result)).text} = {text}")
-    return None
+    if function.result is None:
+        w.add(text)
+        return None
+    numbers = [_beside(w) for _ in range(w.pick([0, 0, 1, 2]))]
+    numbers.insert(w.pick(range(len(numbers) + 1)), _result(text, function.result))
+    return unpack(w, numbers, ", ".join(number.text for number in numbers))
+
+
+def _beside(w: Writer) -> Value:
+    """Anything, or an element that the call may change."""
+    array = w.pick([None, *w.outputs])
+    return assignable(w, w.pick(w.types)) if array is None else Value(array.element, array.dtype)
 
 
 def _function(w: Writer, result: Type | None, *, writes: bool) -> Function | None:

@@ -35,6 +35,7 @@ Write = Callable[[Writer], None]
 
 MOST_LOOPS: Final = 3  # around a statement
 DEEPEST: Final = 5  # indent
+WIDEST: Final = 2**40  # of the parameter `wide`
 STEP_LIMIT: Final = 2**30  # what one update adds to an integer local
 
 
@@ -179,6 +180,20 @@ def assignment(w: Writer) -> None:
     return None
 
 
+# Numbers of the call that are no extents, and what they may become.
+REBOUND: Final = {"a": Kind.FLOAT, "wide": Kind.INT, "flag": Kind.BOOL, "c": Kind.COMPLEX}
+
+
+@statement_of()
+def rebound_parameter(w: Writer) -> None:
+    names = [name for name in w.scalars if name in REBOUND]
+    if not names or w.is_function:
+        return new_local(w)
+    name = w.pick(names)
+    w.add(f"{name} = {fitted(value(w, REBOUND[name], 2), -WIDEST, WIDEST).text}")
+    return None
+
+
 @statement_of(2)
 def assignment_to_several(w: Writer) -> None:
     number = assignable(w, w.pick(w.types))
@@ -188,10 +203,10 @@ def assignment_to_several(w: Writer) -> None:
 @statement_of(2)
 def tuple_assignment(w: Writer) -> None:
     numbers = [assignable(w, w.pick(w.types)) for _ in range(w.pick([2, 3]))]
-    _unpack(w, numbers, ", ".join(number.text for number in numbers))
+    unpack(w, numbers, ", ".join(number.text for number in numbers))
 
 
-def _unpack(w: Writer, numbers: Sequence[Value], whole: str) -> None:
+def unpack(w: Writer, numbers: Sequence[Value], whole: str) -> None:
     """Into new locals, and elements of arrays here and there."""
     targets = [_target(w, number.type) for number in numbers]
     w.add(f"{', '.join(targets)} = {whole}")
@@ -210,15 +225,15 @@ def quotient_and_rest(w: Writer) -> None:
     type_ = w.pick([Kind.INT, *INT_DTYPES, *FLOAT_DTYPES])
     a, b = assignable(w, type_), value(w, type_, 1)
     divisor = str(w.pick([2, 3, 7])) if type_ is Kind.INT else b.text if type_ in FLOAT_DTYPES else odd(b).text
-    _unpack(w, [a, a], f"divmod({a.text}, {divisor})")
+    unpack(w, [a, a], f"divmod({a.text}, {divisor})")
 
 
 @statement_of()
 def parts_of_a_float(w: Writer) -> None:
     number = assignable(w, w.pick([*FLOAT_DTYPES, Kind.FLOAT]))
     if w.chance(2):
-        return _unpack(w, [number, number], f"math.modf({number.text})")
-    return _unpack(w, [number, Value("", Kind.INT, -1073, 1024)], f"math.frexp({number.text})")
+        return unpack(w, [number, number], f"math.modf({number.text})")
+    return unpack(w, [number, Value("", Kind.INT, -1073, 1024)], f"math.frexp({number.text})")
 
 
 @statement_of(2)
@@ -230,7 +245,7 @@ def tuple_local(w: Writer) -> None:
     if len({number.type for number in numbers}) == 1:
         w.add(f"{whole} = {', '.join(f'{whole}[{at}]' for at in reversed(range(len(numbers))))}")
     if w.chance(2):
-        return _unpack(w, numbers, whole)
+        return unpack(w, numbers, whole)
     for at, number in enumerate(numbers):
         w.add(f"{w.declare(number).text} = {whole}[{at - w.pick([0, len(numbers)])}]")
     return None
@@ -246,7 +261,7 @@ def function_of_two(w: Writer) -> None:
     numbers = [assignable(w, type_), assignable(w, type_)]
     w.add(f"def {function}(a, b):")
     w.add(f"    return {w.pick(['b, a', f'(a, b) if {test} else (b, a)', f'a, b if {test} else a'])}")
-    return _unpack(w, numbers, f"{function}({', '.join(number.text for number in numbers)})")
+    return unpack(w, numbers, f"{function}({', '.join(number.text for number in numbers)})")
 
 
 @statement_of(2)
