@@ -14,7 +14,7 @@ from py2cu.ir.kernel import Kernel
 from py2cu.ir.nodes import ArrayName, Atomic, Load
 from py2cu.ir.statements import Store
 from py2cu.ir.types import ArrayType, ElementType, PythonType, Type, Width
-from py2cu.ir.visit import all_expressions, statements
+from py2cu.ir.visit import all_expressions, assigned_names, statements
 from py2cu.ir.waiting import meets_others
 from py2cu.targets.spell_expressions import Dialect
 
@@ -63,8 +63,9 @@ def _fill(items: tuple[str, ...], width: int) -> list[str]:
 
 
 def used_names(kernel: Kernel) -> set[str]:
-    """The names that the body reads, extents of the guards included."""
-    return {node.id for node in all_expressions(kernel.body) if isinstance(node, Name | ArrayName)}
+    """The names that the body reads, extents of the guards included, and those that it assigns to."""
+    read = {node.id for node in all_expressions(kernel.body) if isinstance(node, Name | ArrayName)}
+    return read.union(assigned_names(kernel.body))
 
 
 def used_arrays(kernel: Kernel) -> set[str]:

@@ -27,3 +27,11 @@ def test_no_function_of_the_user_is_called_like_what_threads_do_together(name):
     for artifacts in translate_file(SourceFile("names.py", TEXT.format(name=name))).texts.values():
         assert f"float {name}(" not in artifacts.kernel.text
         assert f"float {name}_(" in artifacts.kernel.text
+
+
+def test_a_number_of_the_call_that_is_assigned_and_never_read_is_known_in_the_kernel():
+    text = TEXT.format(name="g").replace("):\n    out", ", a: float):\n    a = 2.0\n    out")
+    for artifacts in translate_file(SourceFile("names.py", text)).texts.values():
+        head, assigned, _ = artifacts.kernel.text.partition("a = 2.0;")
+        assert assigned
+        assert "double a" in head
