@@ -13,13 +13,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from py2cu.diagnostics import Related, Reporter
-from py2cu.dtypes import DType, Kind
+from py2cu.dtypes import F64, DType, Kind
 from py2cu.ir.complex_numbers import is_made, of_real
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.kernel import Kernel
 from py2cu.ir.nodes import BoolOp, Call, Compare, Convert, Expr, Load, Select, Unary, unconverted
 from py2cu.ir.types import (
     PY_BOOL,
+    PY_COMPLEX,
     PY_FLOAT,
     PY_INT,
     ElementType,
@@ -63,7 +64,7 @@ class Meeting:
         for value in values:
             if isinstance(value, Constant) and isinstance(type_, ElementType) and not is_complex(type_):
                 self.check_fits(value, type_.dtype, self.origins(*values))
-        return [self.convert(value, type_) for value in values]
+        return [self.as_kept(value, type_) for value in values]
 
     def common(self, values: Sequence[Expr]) -> ScalarType:
         """The type in which all of `values` meet: elements first, whose type Python numbers then take."""
@@ -91,6 +92,15 @@ class Meeting:
                 "P305", f"{constant.value} does not fit {dtype}, the type it meets here", constant.span,
                 f"{dtype} holds {dtype.low} to {dtype.high}; cast the element first: {cast}", origins,
             )  # fmt: skip
+
+    def as_kept(self, value: Expr, type_: ScalarType) -> Expr:
+        """`value` as `type_`; refuses to make a float of a whole constant that none holds: Python keeps it whole."""
+        if isinstance(value, Constant) and type_ in (PY_FLOAT, PY_COMPLEX) and not represents(F64, value.value):
+            self.error(
+                "P305", f"{value.value} becomes a float here, which does not hold it", value.span,
+                f"beyond 2**53 not every whole number is a float: write the one that is meant, `{float(value.value)}`",
+            )  # fmt: skip
+        return self.convert(value, type_)
 
     def convert(self, value: Expr, type_: ScalarType) -> Expr:
         """`value` as `type_`; constants change in place."""

@@ -25,7 +25,7 @@ from py2cu.runtime.meeting import (
     compares,
     elsewhere,
 )
-from py2cu.runtime.python_integers import LONG_HIGH, LONG_LOW, division_by_zero
+from py2cu.runtime.python_integers import LONG_HIGH, LONG_LOW, division_by_zero, note_compared
 from py2cu.runtime.rounding import ROUNDING, as_float, cell, from_integer
 
 INF: Final = math.inf
@@ -375,12 +375,14 @@ def power_ieee(a: float, b: float) -> float:
 def _doubtful(cls: type[FloatElement], name: str) -> Method:
     """The comparison `name`, in doubt where the operands' errors could turn it."""
     compare, leave = getattr(operator, name), elsewhere(cls, name)
-    partners, of = cls.partners, cls.of
+    partners, of, weak = cls.partners, cls.of, cls.weak
 
     def operate(a: Any, b: Any) -> Any:
         if b.__class__ is not cls:
             if partners[b.__class__] is not cls:
                 return leave(a, b)
+            if weak and isinstance(b, int):
+                note_compared(compare, a.value, b)
             b = of(b)
         error = a.error + b.error
         if error and abs(a.value - b.value) <= error:

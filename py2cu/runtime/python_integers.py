@@ -12,11 +12,13 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final, SupportsIndex
 
 from py2cu.runtime.journal import THREAD
+from py2cu.runtime.rounding import as_float
 
 LONG_LOW: Final = -(1 << 63)
 LONG_HIGH: Final = (1 << 63) - 1
 LONG_BITS: Final = 64
 BEYOND: Final = "a Python integer leaves 64 bits"
+_NO_FLOAT: Final = "a Python integer that no float holds becomes one"
 
 SYMBOLS: Final = {
     "add": "+", "sub": "-", "mul": "*", "floordiv": "//", "mod": "%", "pow": "**", "lshift": "<<", "rshift": ">>",
@@ -58,6 +60,12 @@ def within(value: int, *operation: object) -> Integer:
         spelled = " ".join(map(str, operation))
         THREAD.note(BEYOND, f"{spelled} is {value}", is_open=True)
     return Integer(value)
+
+
+def note_compared(compare: Callable[[float, float], bool], a: float, whole: int) -> None:
+    """Note a comparison that Python makes with `whole` itself, and C++, which makes a double of it, in another way."""
+    if compare(a, whole) != compare(a, as_float(whole)):
+        THREAD.note(_NO_FLOAT, f"{whole}, compared with {a!r}", is_open=True)
 
 
 def _binary(plain: Callable[[Any, Any], Any], symbol: str, *, swapped: bool) -> Callable[[Any, Any], Any]:
@@ -103,12 +111,27 @@ def _power(plain: Callable[[Any, Any], Any], symbol: str, *, swapped: bool) -> C
     return operate
 
 
+def _divide(plain: Callable[[Any, Any], Any], symbol: str, *, swapped: bool) -> Callable[[Any, Any], Any]:
+    """True division: Python rounds the quotient alone, C++ what it divides too."""
+    checked = _binary(plain, symbol, swapped=swapped)
+
+    def operate(a: Any, b: Any) -> Any:
+        value = checked(a, b)
+        if isinstance(b, int):
+            dividend, divisor = (b, a) if swapped else (a, b)
+            if value != as_float(dividend) / as_float(divisor):
+                THREAD.note(_NO_FLOAT, f"{dividend} {symbol} {divisor}", is_open=True)
+        return value
+
+    return operate
+
+
 def _unary(name: str) -> Callable[[Any], Integer]:
     plain = getattr(int, f"__{name}__")
     return lambda a: within(plain(a), name, a)
 
 
-_SPECIAL: Final = {"lshift": _shift, "rshift": _shift, "pow": _power}
+_SPECIAL: Final = {"lshift": _shift, "rshift": _shift, "pow": _power, "truediv": _divide}
 
 
 def _equip() -> None:

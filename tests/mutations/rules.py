@@ -738,6 +738,22 @@ MUTATIONS: Final = (
         ("value = _computed(_CALLS[function], numbers)", "pass", "refused:constants_computed_beyond_64_bits"),
     ),
     *_rule(
+        "whole numbers that no float holds become none",
+        ("and not represents(F64, value.value):", "and False:", "refused:constant_that_no_float_holds"),
+        (
+            "left, right = self.as_kept(left, type_), self.as_kept(right, type_)",
+            "left, right = self.convert(left, type_), self.convert(right, type_)",
+            "refused:constant_that_no_float_holds",
+        ),
+        (
+            "return self.as_kept(value, type_)",
+            "return self.convert(value, type_)",
+            "refused:constant_that_no_float_holds",
+        ),
+        ("if value != as_float(dividend) / as_float(divisor):", "if False:", "tests/unit/test_findings.py"),
+        ("if compare(a, whole) != compare(a, as_float(whole)):", "if False:", "tests/unit/test_findings.py"),
+    ),
+    *_rule(
         "Python integers that may leave 64 bits are looked at",
         ("if value.__class__ is int and THREAD.integer is not int:", "if False:", "tests/unit/test_findings.py"),
         ("**{name: _typed_whole(name) for name in WHOLES},", "", "tests/unit/test_findings.py"),

@@ -94,6 +94,29 @@ def test_python_floats_divided_by_zero():
     raised(quotient, "ZeroDivisionError: 2.5 / 0.0", f=2.5)
 
 
+# --- whole numbers that no float holds ---
+
+
+def test_python_integers_that_no_float_holds():
+    def quotient(i, x, out, k, f):
+        out[i] = k * i / 127
+
+    def divisor(i, x, out, k, f):
+        out[i] = 3 / max(k * i, 1)
+
+    def above(i, x, out, k, f):
+        out[i] = k * i > f
+
+    about = "a Python integer that no float holds becomes one"
+    no_float, next_one = 2**53 + 1, 2**53 + 2
+    assert only_finding(quotient, f"{about}: {no_float} / 127", k=no_float).is_open
+    assert only_finding(divisor, f"{about}: 3 / {no_float}", k=no_float).is_open
+    assert only_finding(above, f"{about}: {no_float}, compared with {2.0**53!r}", k=no_float, f=2.0**53).is_open
+    for kernel in (quotient, divisor, above):
+        assert not run(kernel, k=next_one, f=2.0**53)[1].findings
+    assert not run(above, k=no_float, f=2.0**52)[1].findings, "it comes out alike"
+
+
 # --- shifts ---
 
 
