@@ -190,9 +190,9 @@ _TYPES: Final = {
     "P305": Code(
         "a constant that does not fit",
         "The constant meets elements of a type that cannot hold it, does not fit 64 bits, or is a whole number beyond "
-        "2**53 that would have to become a float and is none. As in torch a Python "
-        "number takes the type of the element that it meets, so `u8 + 300` would have to wrap. Cast the element "
-        "first, `int(x[i]) + 300`, or choose another constant.",
+        "2**53 that would have to become a float and is none. As in torch a Python number takes the type of the "
+        "element that it meets, so `u8 + 300` would have to wrap. Cast the element first, `int(x[i]) + 300`, or choose "
+        "another constant.",
         _file(
             '@kernel\ndef f(i: Index["n"], x: UInt8[Tensor, "n"], out: Int32[Tensor, "n"]):\n    out[i] = x[i] + 300'
         ),

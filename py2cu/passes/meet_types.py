@@ -64,7 +64,7 @@ class Meeting:
         for value in values:
             if isinstance(value, Constant) and isinstance(type_, ElementType) and not is_complex(type_):
                 self.check_fits(value, type_.dtype, self.origins(*values))
-        return [self.as_kept(value, type_) for value in values]
+        return [self.convert_exactly(value, type_) for value in values]
 
     def common(self, values: Sequence[Expr]) -> ScalarType:
         """The type in which all of `values` meet: elements first, whose type Python numbers then take."""
@@ -93,7 +93,7 @@ class Meeting:
                 f"{dtype} holds {dtype.low} to {dtype.high}; cast the element first: {cast}", origins,
             )  # fmt: skip
 
-    def as_kept(self, value: Expr, type_: ScalarType) -> Expr:
+    def convert_exactly(self, value: Expr, type_: ScalarType) -> Expr:
         """`value` as `type_`; refuses to make a float of a whole constant that none holds: Python keeps it whole."""
         if isinstance(value, Constant) and type_ in (PY_FLOAT, PY_COMPLEX) and not represents(F64, value.value):
             self.error(

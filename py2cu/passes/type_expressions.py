@@ -229,7 +229,7 @@ class ExpressionTyper(CallTyper):
             self.error("P308", "division by zero", expr.span, "divide by something else")
         if expr.op == "/" and whole:
             type_ = ElementType(DEFAULT_FLOAT) if isinstance(type_, ElementType) else PY_FLOAT
-            left, right = self.as_kept(left, type_), self.as_kept(right, type_)
+            left, right = self.convert_exactly(left, type_), self.convert_exactly(right, type_)
         self.check_shift(expr, left, right, type_)
         return changed(expr, left=left, right=right, type=type_)
 
@@ -261,9 +261,9 @@ class ExpressionTyper(CallTyper):
         """`value`, a number or a tuple, as `type_`."""
         match type_:
             case ElementType() | PythonType():
-                return self.as_kept(value, type_)
+                return self.convert_exactly(value, type_)
             case TupleType(items=types) if isinstance(value, Tuple) and len(value.items) == len(types):
-                return changed(value, items=tuple(map(self.as_kept, value.items, types)), type=type_)
+                return changed(value, items=tuple(map(self.convert_exactly, value.items, types)), type=type_)
             case TupleType():
                 return value if value.type in (type_, UNKNOWN) else Convert(value, type_, value.span)
 

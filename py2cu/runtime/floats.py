@@ -381,9 +381,10 @@ def _doubtful(cls: type[FloatElement], name: str) -> Method:
         if b.__class__ is not cls:
             if partners[b.__class__] is not cls:
                 return leave(a, b)
+            met = of(b)
             if weak and isinstance(b, int):
-                note_compared(compare, a.value, b)
-            b = of(b)
+                note_compared(compare, a.value, b, met.value)
+            b = met
         error = a.error + b.error
         if error and abs(a.value - b.value) <= error:
             THREAD.doubt = True

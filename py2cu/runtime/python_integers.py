@@ -62,9 +62,9 @@ def within(value: int, *operation: object) -> Integer:
     return Integer(value)
 
 
-def note_compared(compare: Callable[[float, float], bool], a: float, whole: int) -> None:
-    """Note a comparison that Python makes with `whole` itself, and C++, which makes a double of it, in another way."""
-    if compare(a, whole) != compare(a, as_float(whole)):
+def note_compared(compare: Callable[[float, float], bool], a: float, whole: int, double: float) -> None:
+    """Note a comparison that comes out otherwise with `whole`, as in Python, than with its `double`, as in C++."""
+    if compare(a, whole) != compare(a, double):
         THREAD.note(_NO_FLOAT, f"{whole}, compared with {a!r}", is_open=True)
 
 

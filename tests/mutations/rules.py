@@ -218,7 +218,7 @@ MUTATIONS: Final = (
         (
             "Range(low if low > -_ENDLESS else -math.inf, high if high < _ENDLESS else math.inf, found.reach)",
             "Range(low, high, found.reach)",
-            "tests/test_kernel_cases.py::test_translation_is_as_kept[far_numbers]",
+            "tests/test_kernel_cases.py::test_translation_is_convert_exactly[far_numbers]",
         ),
     ),
     *_rule(
@@ -672,7 +672,7 @@ MUTATIONS: Final = (
         (
             "return not function.is_own(array)",
             "return True",
-            "tests/test_kernel_cases.py::test_translation_is_as_kept[guards_of_barriers]",
+            "tests/test_kernel_cases.py::test_translation_is_convert_exactly[guards_of_barriers]",
         ),
         ("return bool(THREAD.left_out) and", "return False and", "cpu:guards_of_barriers"),
         ("unless_left_out(rebuilt) if self._leaves_out else rebuilt", "rebuilt", "cpu:guards_of_barriers"),
@@ -691,7 +691,7 @@ MUTATIONS: Final = (
         (
             "apart = {Space.LOCAL} if",
             "apart = {Space.LOCAL, Space.SHARED} if",
-            "tests/test_kernel_cases.py::test_translation_is_as_kept[agreed_in_shared_memory]",
+            "tests/test_kernel_cases.py::test_translation_is_convert_exactly[agreed_in_shared_memory]",
         ),
         ("else {Space.LOCAL, Space.SHARED}", "else {Space.LOCAL}", "refused:grid_barriers"),
         ('|= varying[""].written & {p.name', "|= set() & {p.name", "refused:barriers"),
@@ -699,7 +699,7 @@ MUTATIONS: Final = (
         (
             "functions[key].result or functions[key].waits:",
             "functions[key].result:",
-            "tests/test_kernel_cases.py::test_translation_is_as_kept[agreed_in_shared_memory]",
+            "tests/test_kernel_cases.py::test_translation_is_convert_exactly[agreed_in_shared_memory]",
         ),
         ("return bool(used & changing) or any(", "return any(", "cpu:agreed_in_shared_memory"),
     ),
@@ -741,17 +741,17 @@ MUTATIONS: Final = (
         "whole numbers that no float holds become none",
         ("and not represents(F64, value.value):", "and False:", "refused:constant_that_no_float_holds"),
         (
-            "left, right = self.as_kept(left, type_), self.as_kept(right, type_)",
+            "left, right = self.convert_exactly(left, type_), self.convert_exactly(right, type_)",
             "left, right = self.convert(left, type_), self.convert(right, type_)",
             "refused:constant_that_no_float_holds",
         ),
         (
-            "return self.as_kept(value, type_)",
+            "return self.convert_exactly(value, type_)",
             "return self.convert(value, type_)",
             "refused:constant_that_no_float_holds",
         ),
         ("if value != as_float(dividend) / as_float(divisor):", "if False:", "tests/unit/test_findings.py"),
-        ("if compare(a, whole) != compare(a, as_float(whole)):", "if False:", "tests/unit/test_findings.py"),
+        ("if compare(a, whole) != compare(a, double):", "if False:", "tests/unit/test_findings.py"),
     ),
     *_rule(
         "Python integers that may leave 64 bits are looked at",
