@@ -48,6 +48,7 @@ from py2cu.passes.lift_atomics import lift_atomics
 from py2cu.passes.lift_waiting_calls import CannotSplit, runs_in_blocks
 from py2cu.passes.lower_loops import lower_loops
 from py2cu.passes.lower_semantics import lower_semantics
+from py2cu.passes.make_complex import make_complex
 from py2cu.passes.narrow_floats import narrow_floats
 from py2cu.passes.note_performance import note_performance
 from py2cu.passes.part_signs import part_signs
@@ -106,6 +107,7 @@ LOWERINGS: Final[tuple[Pass, ...]] = (
     lay_out_shared,
     everywhere(lower_loops),
     everywhere(evaluate_once),
+    everywhere(make_complex),
     check_once,
     everywhere(divide_integers),
     choose_widths,

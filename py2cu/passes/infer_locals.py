@@ -9,7 +9,7 @@ A join that would change a value is refused.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from py2cu.diagnostics import Related, Reporter
@@ -28,6 +28,8 @@ from py2cu.passes.type_expressions import ExpressionTyper
 from py2cu.source import Span
 
 RETURN = "return"  # the result of a device function, as if it were a local: it is joined over all returns
+Refusal = tuple[str, str, Span, str, Sequence[Related]]
+"""Code, message, place, hint, and what else to show."""
 
 
 def given_types(kernel: Kernel) -> dict[str, ValueType]:
@@ -87,10 +89,17 @@ def infer_locals(
         if before == found.types and paths == found.paths:
             break
     found.check_lengths(reporter)
+    refused = False
     for name, local in found.numbers.items():
-        if kernel.key or name not in given:  # of a kernel's own parameter more is to be said
-            _check_join(name, local, reporter)
-    return found.types, found.paths
+        if name == RETURN and refused:
+            break  # what it returns may be what was refused
+        error = (
+            _refusal(name, local) if kernel.key or name not in given else None
+        )  # of a kernel's parameter more is said
+        if error is not None:
+            refused = True
+            reporter.error(*error)
+    return found.types, {} if refused else found.paths
 
 
 @dataclass(slots=True)
@@ -100,6 +109,7 @@ class _Locals:
     before: dict[str, Paths]
     known: dict[str, ValueType]
     numbers: dict[str, _Local] = field(default_factory=dict)
+    so_far: dict[str, Paths] = field(default_factory=dict)  # of this round, where the one before says nothing
     lengths: dict[str, dict[int, Span]] = field(default_factory=dict)  # and where it has them; 0 of a number
 
     def add(self, name: str, value: Expr, span: Span, is_given: bool = False) -> None:
@@ -137,13 +147,14 @@ class _Locals:
 
     def join(self, name: str, value: Expr, type_: ScalarType, span: Span, is_given: bool = False) -> None:
         local = self.numbers.setdefault(name, _Local(type_, span))
-        local.paths |= paths_of(value, self.before)
+        local.paths |= paths_of(value, {**self.so_far, **self.before})
+        self.so_far[name] = local.paths
         _join_into(local, name, value, type_, span, is_given)
 
     def kept(self, known: dict[str, ValueType]) -> _Locals:
         """What a round starts from that may only add: the types of a loop that swaps locals could go round for ever."""
         numbers = {name: _Local(local.type, local.span, paths=local.paths) for name, local in self.numbers.items()}
-        return _Locals(self.paths, known, numbers, self.lengths)
+        return _Locals(self.paths, known, numbers, lengths=self.lengths)
 
     def check_lengths(self, reporter: Reporter) -> None:
         for name, lengths in self.lengths.items():
@@ -180,40 +191,36 @@ def _join_into(local: _Local, name: str, value: Expr, type_: ScalarType, span: S
         local.type = met
 
 
-def _check_join(name: str, local: _Local, reporter: Reporter) -> None:
-    """Refuse a join that would change a value: a Python number rounded earlier than Python rounds it."""
+def _refusal(name: str, local: _Local) -> Refusal | None:
+    """What is wrong with a join that would change a value: a Python number rounded earlier than Python rounds it."""
+    what = "this function returns" if name == RETURN else f"`{name}` is"
     if local.clash is not None:
-        reporter.error(
-            "P309", f"`{name}` is {local.type} on one path and {local.clash} on another, which do not meet", local.span,
-            f"cast one of them: `np.{local.type}(…)`",
-        )  # fmt: skip
-    match local.type:
-        case ElementType(dtype=dtype):
-            elements = [path for path in local.paths if isinstance(path, ElementType) and path != local.type]
-            rounded = [path for path in elements if not holds(dtype, path.dtype)]
-            bad = [c for c in local.constants if not represents(dtype, c.value)]
-            if bad:
-                reporter.error(
-                    "P306", f"`{name}` starts as the Python number {bad[0].value} and becomes {dtype}, "
-                    f"which {'rounds' if dtype.kind >= Kind.FLOAT else 'cannot hold'} it", bad[0].span,
-                    f"say when it is rounded: `np.{dtype}({bad[0].value})`" if dtype.kind >= Kind.FLOAT
-                    else f"use a local of another name for what is {dtype}", _others(local, bad[0].span),
-                )  # fmt: skip
-            elif rounded and local.clash is None:
-                reporter.error(
-                    "P306", f"`{name}` is {rounded[0]} on one path and {dtype} on another, which rounds it", local.span,
-                    f"say when it is rounded: `np.{dtype}(…)`", _others(local, local.span),
-                )  # fmt: skip
-            elif elements and name == RETURN:
-                reporter.error(
-                    "P306", f"this function returns {elements[0]} on one path and {dtype} on another", local.span,
-                    f"cast on each: `np.{dtype}(…)`", _others(local, local.span),
-                )  # fmt: skip
-            elif local.computed:
-                reporter.error(
-                    "P306", f"`{name}` is a Python number on one path and {dtype} on another", local.span,
-                    f"cast where it is a Python number: `np.{dtype}(…)`", _others(local, local.span),
-                )  # fmt: skip
+        message = f"{what} {local.type} on one path and {local.clash} on another, which do not meet"
+        return "P309", message, local.span, f"cast one of them: `np.{local.type}(…)`", ()
+    if not isinstance(local.type, ElementType):
+        return None
+    dtype = local.type.dtype
+    elements = [path for path in local.paths if isinstance(path, ElementType) and path != local.type]
+    rounded = [path for path in elements if not holds(dtype, path.dtype)]
+    bad = [c for c in local.constants if not represents(dtype, c.value)]
+    if bad:
+        rounds = dtype.kind >= Kind.FLOAT
+        message = f"`{name}` starts as the Python number {bad[0].value} and becomes {dtype}, "
+        message += f"which {'rounds' if rounds else 'cannot hold'} it"
+        cast = f"say when it is rounded: `np.{dtype}({bad[0].value})`"
+        other = f"use a local of another name for what is {dtype}"
+        return "P306", message, bad[0].span, cast if rounds else other, _others(local, bad[0].span)
+    others = _others(local, local.span)
+    if rounded:
+        message = f"{what} {rounded[0]} on one path and {dtype} on another, which rounds it"
+        return "P306", message, local.span, f"say when it is rounded: `np.{dtype}(…)`", others
+    if elements and name == RETURN:
+        message = f"{what} {elements[0]} on one path and {dtype} on another"
+        return "P306", message, local.span, f"cast on each: `np.{dtype}(…)`", others
+    if local.computed or (name == RETURN and any(isinstance(path, PythonType) for path in local.paths)):
+        message = f"{what} a Python number on one path and {dtype} on another"
+        return "P306", message, local.span, f"cast where it is a Python number: `np.{dtype}(…)`", others
+    return None
 
 
 def _others(local: _Local, shown: Span) -> list[Related]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from py2cu.diagnostics import Related, Reporter
 from py2cu.dtypes import F64, DType, Kind
-from py2cu.ir.complex_numbers import is_made, of_real
+from py2cu.ir.complex_numbers import is_literal
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.kernel import Kernel
 from py2cu.ir.nodes import BoolOp, Call, Compare, Convert, Expr, Load, Select, Unary, unconverted
@@ -32,7 +32,8 @@ from py2cu.ir.types import (
     kind_of,
     part_of,
 )
-from py2cu.passes.path_types import Paths, differing, holds
+from py2cu.ir.visit import changed
+from py2cu.passes.path_types import Paths, differing, is_lost, paths_of
 from py2cu.passes.promotion import as_float, constant_as, join, represents
 from py2cu.passes.refuse_complex import PARTS, refusal
 from py2cu.source import Span
@@ -103,32 +104,33 @@ class Meeting:
         return self.convert(value, type_)
 
     def convert(self, value: Expr, type_: ScalarType) -> Expr:
-        """`value` as `type_`; constants change in place."""
-        if value.type == type_ or not known(value):
-            return value
-        self.check_branches(value, type_)
-        if is_complex(type_) and is_made(value):
-            return replace(value, args=tuple(self.convert(part, part_of(type_)) for part in value.args), type=type_)
-        if is_complex(type_) and not is_complex(value.type):
-            return of_real(self.convert(value, part_of(type_)), type_)
-        if isinstance(value, Constant):
-            number = constant_as(value.value, type_)
-            is_cast = isinstance(value.type, ElementType) and value.type.dtype.kind is Kind.FLOAT
-            is_said = number == value.value and not is_cast  # else the digits in the source say another number
-            return Constant(number, value.span, type_, value.text if is_said else "", value.cast)
-        return Convert(value, type_, value.span)
+        """`value` as `type_`."""
+        return converted(self.taken_apart(value, type_), type_) if known(value) else value
 
-    def check_branches(self, value: Expr, type_: ScalarType) -> None:
-        """Refuse a conditional value with a branch that its type rounds, where `type_` is wider."""
+    def taken_apart(self, value: Expr, type_: ScalarType) -> Expr:
+        """`value`, its branches as `type_` where their common type would change one; refuse a local that it changed."""
+        narrow = value.type
+        paths = frozenset() if isinstance(value, Constant) else paths_of(value, self.paths)
+        if not isinstance(narrow, ElementType) or not any(is_lost(path, narrow, type_) for path in paths):
+            return value
         match value:
-            case (
-                Select(then=a, orelse=b, type=ElementType(dtype=narrow))
-                | BoolOp(left=a, right=b, type=ElementType(dtype=narrow))
-            ) if isinstance(type_, ElementType) and type_.dtype.precision > narrow.precision > 0:
-                rounds = next((branch for branch in (a, b) if is_rounded(branch, narrow)), None)
-                if rounds is not None:
-                    message = f"this is rounded to {narrow} and then used as {type_}, where Python would not round it"
-                    self.error("P306", message, rounds.span, f"say which is meant: `np.{narrow}(…)` or `np.{type_}(…)`")
+            case Select(then=a, orelse=b):
+                return changed(value, then=self.convert(a, type_), orelse=self.convert(b, type_), type=type_)
+            case BoolOp(left=a, right=b):
+                return changed(value, left=self.convert(a, type_), right=self.convert(b, type_), type=type_)
+            case Convert(value=inner):
+                return self.convert(inner, type_)
+            case _:
+                what = "rounded to" if kind_of(narrow) >= Kind.FLOAT else "made"
+                message = f"this is {what} {narrow} on one path and used as {type_}, where Python uses it as it was"
+                casts = [
+                    f"`np.{t}(…)`" if isinstance(t, ElementType) else f"`{t.kind.name.lower()}(…)`"
+                    for t in (narrow, type_)
+                ]
+                self.error(
+                    "P306", message, value.span, f"say which is meant where it is assigned: {' or '.join(casts)}"
+                )
+                return value
 
     def check_paths(self, op: str, *operands: Expr) -> None:
         """Refuse an operation on a value that is of another type on some path, where the result depends on which."""
@@ -140,6 +142,7 @@ class Meeting:
             other = path if isinstance(path, ElementType | PythonType) else f"the Python number {path}"
             message = f"{what} is {other} on one path and {operand.type} here, and the result depends on which"
             self.error("P306", message, operand.span, f"say which is meant, for one: `np.{operand.type}(…)`")
+            return
 
     def stored(self, value: Expr, element: ElementType) -> Expr:
         if is_complex(value.type) and not is_complex(element):
@@ -199,17 +202,18 @@ class Meeting:
         self.reporter.error(code, message, span, hint, related)
 
 
-def is_rounded(expr: Expr, dtype: DType) -> bool:
-    """True for a number that `dtype` rounds, with nobody having asked for it."""
-    match expr:
-        case Constant(value=value):
-            return not represents(dtype, value)
-        case Convert(value=source, explicit=False):
-            return source.type == PY_FLOAT or (
-                isinstance(source.type, ElementType) and not holds(dtype, source.type.dtype)
-            )
-        case _:
-            return False
+def converted(value: Expr, type_: ScalarType) -> Expr:
+    """`value` as `type_`; constants change in place."""
+    if value.type == type_:
+        return value
+    if is_complex(type_) and is_literal(value):
+        return replace(value, args=tuple(converted(part, part_of(type_)) for part in value.args), type=type_)
+    if isinstance(value, Constant) and not is_complex(type_):
+        number = constant_as(value.value, type_)
+        is_cast = isinstance(value.type, ElementType) and value.type.dtype.kind is Kind.FLOAT
+        is_said = number == value.value and not is_cast  # else the digits in the source say another number
+        return Constant(number, value.span, type_, value.text if is_said else "", value.cast)
+    return Convert(value, type_, value.span)
 
 
 def known(expr: Expr) -> bool:

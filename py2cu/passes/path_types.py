@@ -12,13 +12,15 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterable, Mapping
+from itertools import product
 from typing import Final, TypeAlias
 
 from py2cu.dtypes import DType, Kind
+from py2cu.ir.complex_numbers import is_literal
 from py2cu.ir.extents import Constant, Name
-from py2cu.ir.nodes import BoolOp, Convert, Expr, Item, Select
-from py2cu.ir.types import UNKNOWN, ElementType, PythonType, ScalarType, kind_of
-from py2cu.passes.promotion import as_float, join, represents
+from py2cu.ir.nodes import BoolOp, Call, Convert, Expr, Item, Select
+from py2cu.ir.types import PY_BOOL, PY_COMPLEX, UNKNOWN, ElementType, PythonType, ScalarType, kind_of
+from py2cu.passes.promotion import as_float, constant_as, constant_type, join, represents, rounded
 
 Number: TypeAlias = bool | int | float
 Paths: TypeAlias = frozenset[ScalarType | Number]
@@ -40,6 +42,12 @@ def paths_of(expr: Expr, names: Mapping[str, Paths]) -> Paths:
             return paths_of(a, names) | paths_of(b, names)
         case Convert(value=value, explicit=False):
             return paths_of(value, names)
+        case Call(type=ElementType(dtype=dtype), args=args) if is_literal(expr):
+            return (
+                own
+                if all(isinstance(part, Constant) and represents(dtype.part, part.value) for part in args)
+                else frozenset([PY_COMPLEX])
+            )
         case Constant(value=value, cast=cast):
             number = value if cast is None else cast
             return frozenset([number if number == number else math.nan])  # the one that equals itself in a set
@@ -65,23 +73,68 @@ def differing(op: str, operand: Expr, others: Iterable[Expr], names: Mapping[str
     type_, others = operand.type, tuple(others)
     if not isinstance(type_, ElementType) or UNKNOWN in [other.type for other in others]:
         return None
-    met = _met(type_, others)
+    met = _met(type_, [other.type for other in others if isinstance(other.type, ElementType | PythonType)])
+    meetings = list(product(*(_types(other, names) for other in others)))
     for path in sorted(paths_of(operand, names) - {type_}, key=str):
-        if isinstance(path, ElementType | PythonType):
-            kept = (op == "compare" and _fit(others, path, type_)) or _is_close(path, type_)
-            if _met(path, others) != met and not kept:
+        if not isinstance(path, ElementType | PythonType):
+            if _constant_differs(op, path, type_, others):
                 return path
-        elif _constant_differs(op, path, type_, others):
+        elif op == "truth":
+            if is_lost(path, type_, PY_BOOL):
+                return path
+        elif (op == "compare" and _fit(others, path, type_)) or _is_small(path, type_):
+            continue
+        elif not all(_is_same(_met(path, types), met) for types in meetings):
             return path
     return None
 
 
-def _met(type_: ScalarType, others: Iterable[Expr]) -> ScalarType | None:
+def is_lost(path: ScalarType | Number, narrow: ElementType, type_: ScalarType) -> bool:
+    """True where what is `path` in Python becomes another value of `type_` by way of `narrow`."""
+    match path:
+        case ElementType() | PythonType(kind=Kind.BOOL):
+            return False  # `narrow` holds it
+        case PythonType(kind=kind) if kind_of(type_) is Kind.BOOL:
+            return not _is_exact(narrow) and (kind >= Kind.FLOAT or kind_of(narrow) is Kind.INT)
+        case PythonType():
+            return type_ != narrow and not _is_exact(narrow) and not _wraps(narrow, type_)
+        case _:
+            kept = as_float(narrow.dtype.part, path) if kind_of(narrow) >= Kind.FLOAT else path
+            at_once, after = (rounded(type_, constant_as(number, type_)) for number in (path, kept))
+            return at_once != after and at_once == at_once
+
+
+def _types(expr: Expr, names: Mapping[str, Paths]) -> set[ScalarType]:
+    """The types that `expr` has on its paths."""
+    paths = paths_of(expr, names)
+    return {path if isinstance(path, ElementType | PythonType) else constant_type(path) for path in paths}
+
+
+def _met(type_: ScalarType, others: Iterable[ScalarType]) -> ScalarType | None:
     met: ScalarType | None = type_
     for other in others:
-        assert isinstance(other.type, ElementType | PythonType)
-        met = join(met, other.type) if met is not None else None
+        met = join(met, other) if met is not None else None
     return met
+
+
+def _is_same(computed: ScalarType | None, met: ScalarType | None) -> bool:
+    """True where what Python computes in `computed` is what C++ computes in `met`."""
+    return computed == met or (isinstance(computed, PythonType) and isinstance(met, ElementType) and _is_exact(met))
+
+
+def _is_exact(type_: ElementType) -> bool:
+    """True for a type that holds what Python's own numbers do."""
+    return type_.dtype.part.bits == 64 and type_.dtype.signed
+
+
+def _wraps(wide: ElementType, narrow: ScalarType) -> bool:
+    """True where the digits that `narrow` drops are all that can differ: the last ones are those of any integer."""
+    return (
+        isinstance(narrow, ElementType)
+        and narrow.dtype.kind is Kind.INT
+        and wide.dtype.kind is Kind.INT
+        and narrow.dtype.bits <= wide.dtype.bits
+    )
 
 
 def _fit(others: Iterable[Expr], path: ScalarType, type_: ElementType) -> bool:
@@ -93,9 +146,9 @@ def _fit(others: Iterable[Expr], path: ScalarType, type_: ElementType) -> bool:
     )
 
 
-def _is_close(path: ScalarType, type_: ElementType) -> bool:
-    """A Python number beside a type as wide as most of them are."""
-    return isinstance(path, PythonType) and _is_wide(type_.dtype)
+def _is_small(path: ScalarType, type_: ElementType) -> bool:
+    """A truth value beside a type as wide as most of them are."""
+    return path == PY_BOOL and _is_wide(type_.dtype)
 
 
 def _is_wide(dtype: DType) -> bool:
@@ -103,11 +156,13 @@ def _is_wide(dtype: DType) -> bool:
 
 
 def _constant_differs(op: str, value: Number, type_: ElementType, others: tuple[Expr, ...]) -> bool:
+    if op == "truth":
+        return is_lost(value, type_, PY_BOOL)
     if op == "compare":
         return False  # in the type of the element that it meets
-    if any(isinstance(other.type, ElementType) for other in others):
-        kind = Kind.BOOL if isinstance(value, bool) else Kind.INT if isinstance(value, int) else Kind.FLOAT
-        return _met(PythonType(kind), others) != _met(type_, others)  # where it becomes an element, of which type
+    types = [other.type for other in others if isinstance(other.type, ElementType | PythonType)]
+    if any(isinstance(type_, ElementType) for type_ in types):
+        return _met(constant_type(value), types) != _met(type_, types)  # where it becomes an element, of which type
     dtype = type_.dtype
     if kind_of(type_) is Kind.COMPLEX or dtype.kind is Kind.BOOL:
         return False

@@ -211,7 +211,7 @@ class CallTyper(Meeting):
             assert isinstance(made, Constant)
             element = target if isinstance(target, ElementType) else None
             return changed(made, value=rounded(target, made.value), span=span, cast=element)
-        return Convert(value, target, span, explicit=True)
+        return Convert(self.taken_apart(value, target), target, span, explicit=True)
 
 
 def _rounded_part(part: Expr) -> Expr:

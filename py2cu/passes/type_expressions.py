@@ -96,6 +96,7 @@ class ExpressionTyper(CallTyper):
                 a, b = self.expr(left), self.expr(right)
                 if known(a) and known(b) and kind_of(scalar(a)) is kind_of(scalar(b)) is Kind.BOOL:
                     return changed(expr, left=a, right=b, type=self.common([a, b]))
+                self.check_paths("truth", a)
                 a, b = self.meet(a, b)
                 return changed(expr, left=a, right=b, type=a.type)
             case Select(test=test, then=then, orelse=orelse):
@@ -173,6 +174,8 @@ class ExpressionTyper(CallTyper):
         args = tuple(self.expr(arg) for arg in expr.args)
         if not all(known(arg) or isinstance(arg, ArrayName) for arg in args):
             return expr
+        for arg in args:
+            self.check_paths("call", arg)
         key, result = self.called(expr.function, [arg.type for arg in args])
         return Invoke(key, args, expr.span, UNKNOWN if result is None else result)
 
@@ -183,6 +186,7 @@ class ExpressionTyper(CallTyper):
                 return changed(expr, left=self.test(left), right=self.test(right), type=PY_BOOL)
             case _:
                 typed = self.expr(expr)
+                self.check_paths("truth", typed)
                 return Convert(typed, PY_BOOL, typed.span, explicit=True) if is_complex(typed.type) else typed
 
     def unary(self, expr: Unary) -> Expr:

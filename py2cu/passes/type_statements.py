@@ -100,6 +100,7 @@ class StatementTyper(ExpressionTyper):
         """A value as its format prints it, and the format with the letter that the type makes of it."""
         if not known(value):
             return value, field
+        self.check_paths("print", value)
         type_, letter = scalar(value), field.letter
         if is_complex(type_):
             self.error("P307", f"`print` takes real numbers, not {type_}", field.span, "print `.real` and `.imag`")
