@@ -4,9 +4,9 @@
     out[i] = x[i]                                →    if i >= n: return
                                                       out[i] = x[i]
 
-An index kernel is guarded by its indices' extents. In a block kernel, a *global index* is a local that is assigned once
-and is `blockIdx.a * blockDim.a + threadIdx.a`; it needs a guard where it alone indexes an array and nothing has
-compared it. The extent is `size` on that axis where the kernel says one, else that of the array.
+An index kernel is guarded by its indices' extents. In a block kernel, a *global index* needs a guard where it alone
+indexes an array and nothing has compared it. The extent is `size` on that axis where the kernel says one, else that of
+the array.
 
 Where threads wait for each other, none may return: there `guard_accesses` guards each access on its own.
 """
@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from py2cu.diagnostics import Reporter
 from py2cu.ir.calls import called_functions
@@ -25,7 +26,7 @@ from py2cu.ir.nodes import Atomic, BoolOp, Compare, Expr, Invoke, LaunchIndex
 from py2cu.ir.printer import print_expr
 from py2cu.ir.statements import Assert, Assign, Block, If, Print, Remark, Return, Stmt, Store
 from py2cu.ir.types import PY_INT, ElementType
-from py2cu.ir.visit import all_expressions, assigned_names, names_in, statements
+from py2cu.ir.visit import all_expressions, assigned_names, names_in, rebuild, statements
 from py2cu.ir.waiting import has_barrier, waiting_functions
 from py2cu.options import DEFAULT_BLOCKS
 from py2cu.passes.accesses import Access, Limit, find_accesses
@@ -182,17 +183,68 @@ def _effects(kernel: Kernel, block: Block) -> Iterator[str]:
 # --- global indices -----------------------------------------------------------------------------------------------
 
 
-def find_global_indices(kernel: Kernel) -> dict[str, str]:
-    """Locals that are a thread's place in the whole grid, with their axis: computed here, or by a function."""
+@dataclass(frozen=True, slots=True)
+class GlobalIndices:
+    """A thread's place in the whole grid: `blockIdx.a * blockDim.a + threadIdx.a`, in any order of terms and factors.
+
+    A part may stand in a local that is assigned once, and the block's extent as `block` says it.
+    """
+
+    values: dict[str, Expr]  # of locals that are assigned once, at the top level, or added to right there
+    block: tuple[Expr, ...]
+
+    @property
+    def names(self) -> dict[str, str]:
+        """The locals that are one, with their axis."""
+        return {name: axis for name, value in self.values.items() if (axis := self.axis(value))}
+
+    def axis(self, expr: Expr | None) -> str | None:
+        """The axis of one."""
+        match expr and self.part(expr):
+            case Binary(op="+", left=left, right=right):
+                return self._axis(left, right) or self._axis(right, left)
+            case _:
+                return None
+
+    def part(self, expr: Expr) -> Expr:
+        """What a local stands for."""
+        while isinstance(expr, Name) and expr.id in self.values:
+            expr = self.values[expr.id]
+        return expr
+
+    def _axis(self, thread: Expr, start: Expr) -> str | None:
+        match self.part(thread), self.part(start):
+            case LaunchIndex(object="threadIdx", axis=axis), Binary(op="*", left=left, right=right):
+                factors = self.part(left), self.part(right)
+                extents = LaunchIndex("blockDim", axis), *self.block[AXES.index(axis) :][:1]
+                if any(
+                    factors in [(place, extent), (extent, place)]
+                    for extent in extents
+                    for place in [LaunchIndex("blockIdx", axis)]
+                ):
+                    return axis
+        return None
+
+
+def find_global_indices(kernel: Kernel) -> GlobalIndices:
+    """Those of a block kernel, computed here or by a function."""
     returned = {function.key: _returned(function.body) for function in kernel.functions}
     assigned = Counter(assigned_names(kernel.body))
-    found = {}
-    for stmt in kernel.body:
-        if isinstance(stmt, Assign) and assigned[stmt.name] == 1:
-            value = returned[stmt.value.function] if isinstance(stmt.value, Invoke) else stmt.value
-            if axis := global_axis(value):
-                found[stmt.name] = axis
-    return found
+    values: dict[str, Expr] = {}
+    for before, stmt in pairwise((None, *kernel.body)):
+        if not isinstance(stmt, Assign):
+            continue
+        value = returned[stmt.value.function] if isinstance(stmt.value, Invoke) else stmt.value
+        if assigned[stmt.name] == 1 and value and (value is stmt.value or not names_in(value)):
+            values[stmt.name] = value
+        elif stmt.augmented and assigned[stmt.name] == 2 and isinstance(before, Assign) and before.name == stmt.name:
+            values[stmt.name] = _put(before.value, stmt.name, stmt.value)
+    return GlobalIndices(values, kernel.block)
+
+
+def _put(value: Expr, name: str, expr: Expr) -> Expr:
+    """`expr` with `value` in the place of a local."""
+    return rebuild(expr, lambda part: value if isinstance(part, Name) and part.id == name else part)
 
 
 def _returned(body: Block) -> Expr | None:
@@ -200,25 +252,6 @@ def _returned(body: Block) -> Expr | None:
     match [stmt for stmt in body if not isinstance(stmt, Remark)]:
         case [Return(value=value)]:
             return value
-        case _:
-            return None
-
-
-def global_axis(expr: Expr | None) -> str | None:
-    """The axis of `blockIdx.a * blockDim.a + threadIdx.a`, in any order of terms and factors."""
-    match expr:
-        case Binary(op="+", left=LaunchIndex(object="threadIdx", axis=axis), right=product):
-            pass
-        case Binary(op="+", left=product, right=LaunchIndex(object="threadIdx", axis=axis)):
-            pass
-        case _:
-            return None
-    match product:
-        case Binary(op="*", left=LaunchIndex(object=a, axis=first), right=LaunchIndex(object=b, axis=second)) if {
-            a,
-            b,
-        } == {"blockIdx", "blockDim"} and first == second == axis:
-            return axis
         case _:
             return None
 
@@ -235,23 +268,16 @@ class _Missing:
     spans: list[Span] = field(default_factory=list)  # every access that lacks it
 
 
-def _missing_guards(kernel: Kernel, globals_: dict[str, str], accesses: tuple[Access, ...]) -> list[_Missing]:
-    found: dict[tuple[Expr, Expr], _Missing] = {}
+def _missing_guards(kernel: Kernel, globals_: GlobalIndices, accesses: tuple[Access, ...]) -> list[_Missing]:
+    found: dict[tuple[str, Expr], _Missing] = {}  # by axis: however it is written, the index is the same one
     for access in accesses:
         place = access.place
-        axis = _axis(place.index, globals_)
+        axis = globals_.axis(place.index)
         if axis and place.index and Limit(place.index, None) not in access.limits:
             extent = _size_on(kernel, axis) or kernel.array_type(place.array).dims[place.dim]
-            missing = found.setdefault((place.index, extent), _Missing(place.index, extent, axis, access.span))
+            missing = found.setdefault((axis, extent), _Missing(place.index, extent, axis, access.span))
             missing.spans.append(access.span)
     return list(found.values())
-
-
-def _axis(index: Expr | None, globals_: dict[str, str]) -> str | None:
-    """The axis along which `index` is a thread's place in the whole grid."""
-    if isinstance(index, Name):
-        return globals_.get(index.id)
-    return global_axis(index) if index else None
 
 
 def _size_on(kernel: Kernel, axis: str) -> Expr | None:
@@ -259,18 +285,18 @@ def _size_on(kernel: Kernel, axis: str) -> Expr | None:
     return kernel.size[place] if kernel.size and place < len(kernel.size) else None
 
 
-def _infer_size(kernel: Kernel, globals_: dict[str, str], accesses: tuple[Access, ...]) -> Kernel:
+def _infer_size(kernel: Kernel, globals_: GlobalIndices, accesses: tuple[Access, ...]) -> Kernel:
     """Where the kernel says no `size`: the extents that its global indices run over, if they say one for every axis."""
     if kernel.size is not None:
         return kernel
     extents: dict[str, Expr] = {}
     for place in (access.place for access in accesses):
-        if axis := _axis(place.index, globals_):
+        if axis := globals_.axis(place.index):
             extents.setdefault(axis, kernel.array_type(place.array).dims[place.dim])
     for limit in (limit for access in accesses for limit in sorted(access.limits, key=repr)):  # a set has no order
-        if (axis := _axis(limit.index, globals_)) and limit.bound and _is_extent(kernel, limit.bound):
+        if (axis := globals_.axis(limit.index)) and limit.bound and _is_extent(kernel, limit.bound):
             extents[axis] = limit.bound
-    axes = AXES[: max((AXES.index(axis) for axis in (*extents, *globals_.values())), default=-1) + 1]
+    axes = AXES[: max((AXES.index(axis) for axis in (*extents, *globals_.names.values())), default=-1) + 1]
     if not axes or not all(axis in extents for axis in axes):
         return kernel
     default = tuple(map(constant_extent, DEFAULT_BLOCKS[len(axes)]))
@@ -289,7 +315,6 @@ def _is_extent(kernel: Kernel, expr: Expr) -> bool:
 
 
 def _position(body: tuple[Stmt, ...], index: Expr) -> int:
-    """Where `index` is assigned; -1, the start, for one that is written out."""
-    if not isinstance(index, Name):
-        return -1
-    return next(place for place, stmt in enumerate(body) if isinstance(stmt, Assign) and stmt.name == index.id)
+    """Where the last of what `index` is made of is assigned; -1, the start, where nothing is."""
+    names = names_in(index)
+    return max((at for at, stmt in enumerate(body) if isinstance(stmt, Assign) and stmt.name in names), default=-1)

@@ -115,9 +115,11 @@ class Meeting:
             return value
         match value:
             case Select(then=a, orelse=b):
-                return changed(value, then=self.convert(a, type_), orelse=self.convert(b, type_), type=type_)
+                a, b = (self.convert(unconverted(branch), type_) for branch in (a, b))
+                return changed(value, then=a, orelse=b, type=type_)
             case BoolOp(left=a, right=b):
-                return changed(value, left=self.convert(a, type_), right=self.convert(b, type_), type=type_)
+                a, b = (self.convert(unconverted(branch), type_) for branch in (a, b))
+                return changed(value, left=a, right=b, type=type_)
             case Convert(value=inner):
                 return self.convert(inner, type_)
             case _:

@@ -50,7 +50,7 @@ def _places(block: Block, in_loop: bool) -> Iterator[_Place]:
 
 def _thread_axes(kernel: Kernel) -> dict[str, str]:
     """The names that are a thread's place, and its axis; neighbours in a warp differ in x."""
-    return {index.name: index.axis for index in kernel.indices} | find_global_indices(kernel)
+    return {index.name: index.axis for index in kernel.indices} | find_global_indices(kernel).names
 
 
 @dataclass(frozen=True, slots=True)

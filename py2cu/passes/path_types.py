@@ -42,12 +42,11 @@ def paths_of(expr: Expr, names: Mapping[str, Paths]) -> Paths:
             return paths_of(a, names) | paths_of(b, names)
         case Convert(value=value, explicit=False):
             return paths_of(value, names)
-        case Call(type=ElementType(dtype=dtype), args=args) if is_literal(expr):
-            return (
-                own
-                if all(isinstance(part, Constant) and represents(dtype.part, part.value) for part in args)
-                else frozenset([PY_COMPLEX])
-            )
+        case Call(args=parts, type=type_) if is_literal(expr):
+            if not isinstance(type_, ElementType):
+                return frozenset()
+            rounds = not all(isinstance(p, Constant) and represents(type_.dtype.part, p.value) for p in parts)
+            return frozenset([PY_COMPLEX]) if rounds else own
         case Constant(value=value, cast=cast):
             number = value if cast is None else cast
             return frozenset([number if number == number else math.nan])  # the one that equals itself in a set
@@ -92,8 +91,10 @@ def differing(op: str, operand: Expr, others: Iterable[Expr], names: Mapping[str
 def is_lost(path: ScalarType | Number, narrow: ElementType, type_: ScalarType) -> bool:
     """True where what is `path` in Python becomes another value of `type_` by way of `narrow`."""
     match path:
-        case ElementType() | PythonType(kind=Kind.BOOL):
-            return False  # `narrow` holds it
+        case ElementType(dtype=dtype):
+            return kind_of(type_) is not Kind.BOOL and type_ != narrow and not holds(narrow.dtype, dtype)
+        case PythonType(kind=Kind.BOOL):
+            return False
         case PythonType(kind=kind) if kind_of(type_) is Kind.BOOL:
             return not _is_exact(narrow) and (kind >= Kind.FLOAT or kind_of(narrow) is Kind.INT)
         case PythonType():

@@ -39,6 +39,7 @@ _TAKEN: Final = """
     multiply_elements narrowed widened to_uint64 floor_div floor_mod int_pow python_min python_max complex complex_mul
     complex_div complex_pow at c10 torch atomic_update atomic_add atomic_sub atomic_min atomic_max atomic_exch
     atomic_cas atomic_and atomic_or atomic_xor atomic_inc atomic_dec Vector2 Vector4 Vector8 Vector16
+    printf atomicAdd atomicSub atomicMin atomicMax atomicExch atomicCAS atomicAnd atomicOr atomicXor atomicInc atomicDec
 """
 # What launchers and bindings call their own variables.
 _VARIABLES: Final = (
@@ -48,6 +49,19 @@ _VARIABLES: Final = (
 )
 # Types of CUDA's headers, which variables may hide and functions may not be called after.
 _TYPES: Final = "half half2 nv_bfloat16 nv_bfloat162 uchar ushort uint ulong"
+# Functions of numbers that the headers of C and CUDA declare, which functions may not be called after, nor after their
+# variants for float: `rsqrt`, `rsqrtf`.
+_FUNCTIONS: Final = """
+    acos acosh all any asin asinh atan atan2 atanh ballot calloc cbrt ceil clock clock64 copysign cos cosh cospi
+    cyl_bessel_i0 cyl_bessel_i1 difftime div drem erf erfc erfcinv erfcx erfinv exit exp exp10 exp2 expm1 fabs fadd fdim
+    fdiv fdivide ffma ffs ffsl ffsll finite float2 float4 floor fma fmax fmaximum fmaximum_mag fmaximum_num fmaxmag fmin
+    fminimum fminimum_mag fminimum_num fminmag fmod fmul fsqrt fsub gamma hypot ilogb isalnum isalpha isblank iscntrl
+    isdigit isgraph islower isprint ispunct isspace isupper isxdigit j0 j1 jn labs ldexp ldiv lgamma llabs lldiv llmax
+    llmin llogb llrint llround log log10 log1p log2 logb lrint lround malloc nan nearbyint nextafter nextdown nextup
+    norm3d norm4d normcdf normcdfinv pow putchar rand random rcbrt remainder rhypot rint rnorm3d rnorm4d round roundeven
+    rsqrt scalb scalbln scalbn significand sin sinh sinpi sqrt srand srandom tan tanh tgamma tolower toupper trunc
+    ullmax ullmin umax umin y0 y1 yn
+"""
 # What texts call what threads do together: functions of the user's get another name.
 _TOGETHER: Final = """
     Warp activemask all_sync any_sync ballot_sync lane_id match_any_sync reduce_add_sync reduce_and_sync reduce_max_sync
@@ -96,8 +110,10 @@ def _symbol(kernel: Kernel) -> str:
         return ascii_identifier(kernel.name)
     if kernel.name in _VARIABLES.split():
         return kernel.name
-    taken = {name for row in ROWS.values() for name in row.spelling.values()} | {*_TYPES.split(), *_TOGETHER.split()}
-    return f"{kernel.name}_" if kernel.name in taken else spell_identifier(kernel.name)
+    taken = {name for row in ROWS.values() for name in row.spelling.values()}
+    taken |= {*_TYPES.split(), *_FUNCTIONS.split(), *_TOGETHER.split()}
+    is_taken = kernel.name in taken or kernel.name.removesuffix("f") in taken
+    return f"{kernel.name}_" if is_taken else spell_identifier(kernel.name)
 
 
 def _stem(name: str) -> str:

@@ -12,7 +12,7 @@ from typing import assert_never
 from py2cu.builtins import ROWS, Builtin, Rule
 from py2cu.builtins.threads import FULL_MASK, WARP_SIZE
 from py2cu.dtypes import BOOL, DEFAULT_FLOAT, F32, I32, U32, DType, Kind
-from py2cu.ir.complex_numbers import CONJUGATE, REAL, is_literal, is_made, literal
+from py2cu.ir.complex_numbers import CONJUGATE, REAL, is_literal, is_made, literal, of_real
 from py2cu.ir.extents import Constant
 from py2cu.ir.nodes import Call, Convert, Expr, Invoke, Unary
 from py2cu.ir.types import PY_BOOL, PY_COMPLEX, PY_FLOAT, PY_INT, ElementType, ScalarType, is_complex, kind_of, part_of
@@ -199,6 +199,8 @@ class CallTyper(Meeting):
         else:
             target = {"int": PY_INT, "float": PY_FLOAT, "bool": PY_BOOL}[str(result)]
         if is_complex(target):
+            if isinstance(value, Constant):
+                value = of_real(self.convert(value, PY_FLOAT), PY_COMPLEX)
             made = self.convert(value, target)
             if is_literal(made):
                 return changed(made, args=tuple(map(_rounded_part, made.args)))

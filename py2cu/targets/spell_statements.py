@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Final, assert_never
@@ -43,6 +44,7 @@ from py2cu.targets.spelled import PRECEDENCE, PRIMARY, TERNARY, Spelled
 from py2cu.targets.wrap_lines import wrap_line
 
 _INDENT: Final = "    "
+_BARE_COMMA: Final = re.compile(r"<[^()]*,")  # between template arguments: a macro takes it for one of its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +133,11 @@ class Speller(ExpressionSpeller):
             case Print():
                 yield Line(f"{pad}{self.printing(stmt)};")
             case Assert(test=test, message=message):
-                said = self.junction("and", self.expr(test), string_literal(message)) if message else self.expr(test)
-                yield Line(f"{pad}assert({said.text});")
+                tested = self.expr(test)
+                said = self.junction("and", tested, string_literal(message)) if message else tested
+                yield Line(
+                    f"{pad}assert(({said.text}));" if _BARE_COMMA.search(tested.text) else f"{pad}assert({said.text});"
+                )
             case EachThread():
                 raise AssertionError(f"{stmt} is the CPU's")
             case Delete() | Remark():
