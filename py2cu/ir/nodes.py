@@ -7,10 +7,10 @@ nodes each stage may meet.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from py2cu.ir.extents import Binary, Constant, Name, place
-from py2cu.ir.types import PY_BOOL, PY_INT, UNKNOWN, Type
+from py2cu.ir.types import PY_BOOL, PY_INT, UNKNOWN, Paths, Type
 from py2cu.source import Span
 
 # --- expressions --------------------------------------------------------------------------------------------------
@@ -87,12 +87,16 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Invoke:
-    """A call of a device function: `function` is the key of one of the kernel's `functions`."""
+    """A call of a device function: `function` is the key of one of the kernel's `functions`.
+
+    `paths` says what its result may be on the paths through the function, as `path_types` reads it.
+    """
 
     function: str
     args: tuple[Expr, ...]
     span: Span = place()
     type: Type = UNKNOWN
+    paths: Paths = field(default=frozenset(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,6 +87,18 @@ ScalarType = ElementType | PythonType
 ValueType = ElementType | PythonType | TupleType  # what locals hold and functions return
 Type = ElementType | PythonType | ArrayType | TupleType | UnknownType
 
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """On a path of a device function: what the call hands over as the parameter `name`."""
+
+    name: str
+    type: ScalarType
+
+
+Paths = frozenset[ElementType | PythonType | Argument | bool | int | float]
+"""What a value may be: the types that it has on some path, the Python constants that it is on others."""
+
 UNKNOWN: Final = UnknownType()
 PY_BOOL: Final = PythonType(Kind.BOOL)
 PY_INT: Final = PythonType(Kind.INT)

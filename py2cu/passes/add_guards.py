@@ -215,14 +215,11 @@ class GlobalIndices:
     def _axis(self, thread: Expr, start: Expr) -> str | None:
         match self.part(thread), self.part(start):
             case LaunchIndex(object="threadIdx", axis=axis), Binary(op="*", left=left, right=right):
+                extents = (LaunchIndex("blockDim", axis), *self.block[AXES.index(axis) :][:1])
                 factors = self.part(left), self.part(right)
-                extents = LaunchIndex("blockDim", axis), *self.block[AXES.index(axis) :][:1]
-                if any(
-                    factors in [(place, extent), (extent, place)]
-                    for extent in extents
-                    for place in [LaunchIndex("blockIdx", axis)]
-                ):
-                    return axis
+                for place, extent in (factors, reversed(factors)):
+                    if place == LaunchIndex("blockIdx", axis) and extent in extents:
+                        return axis
         return None
 
 

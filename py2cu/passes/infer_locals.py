@@ -19,10 +19,10 @@ from py2cu.ir.extents import Constant, Name
 from py2cu.ir.kernel import Kernel
 from py2cu.ir.nodes import Expr, Item, Tuple
 from py2cu.ir.statements import Assign, For, Return
-from py2cu.ir.types import PY_INT, ElementType, PythonType, ScalarType, TupleType, ValueType
+from py2cu.ir.types import PY_INT, Argument, ElementType, Paths, PythonType, ScalarType, TupleType, ValueType
 from py2cu.ir.visit import statements
 from py2cu.passes.meet_types import Called
-from py2cu.passes.path_types import Paths, holds, paths_of
+from py2cu.passes.path_types import holds, known_types, traced
 from py2cu.passes.promotion import join, represents
 from py2cu.passes.type_expressions import ExpressionTyper
 from py2cu.source import Span
@@ -68,14 +68,19 @@ def infer_locals(
     Join each local over its assignments; repeated, since a loop's first line may read what its last assigns.
     """
     fixed = set(given) - {p.name for p in kernel.parameters}  # dimensions and indices
-    found = _Locals({}, {})
+    handed: dict[str, Paths] = {}
+    for parameter in kernel.parameters if kernel.key else ():
+        if isinstance(parameter.type, ElementType | PythonType):
+            handed[parameter.name] = frozenset([Argument(parameter.name, parameter.type)])
+    found = _Locals(handed, {})
     places = find_places(kernel)
     for round_ in itertools.count():
         before, paths = found.types, found.paths
         # Anew every round: a Python number that an earlier round saw may have become an element since.
         known: dict[str, ValueType] = {**given, **before}  # and, where nothing is known, what this round says first
-        found = _Locals(paths, known) if round_ < 8 + len(before) else found.kept(known)  # handed on that often
-        typer = ExpressionTyper(kernel, known, trial, Reporter(reporter.file), places)
+        is_late = round_ >= 8 + len(before)  # no type is handed on that often
+        found = found.kept(known) if is_late else _Locals(handed | paths, known)
+        typer = ExpressionTyper(kernel, known, trial, Reporter(reporter.file), places, found.before)
         for stmt in statements(kernel.body):
             match stmt:
                 case Assign(name=name, value=value) if name not in fixed:
@@ -93,13 +98,13 @@ def infer_locals(
     for name, local in found.numbers.items():
         if name == RETURN and refused:
             break  # what it returns may be what was refused
-        error = (
-            _refusal(name, local) if kernel.key or name not in given else None
-        )  # of a kernel's parameter more is said
+        if name in given and not kernel.key:
+            continue  # of a kernel's own parameter more is to be said
+        error = _refusal(name, local)
         if error is not None:
             refused = True
             reporter.error(*error)
-    return found.types, {} if refused else found.paths
+    return found.types, {} if refused else handed | found.paths
 
 
 @dataclass(slots=True)
@@ -147,7 +152,7 @@ class _Locals:
 
     def join(self, name: str, value: Expr, type_: ScalarType, span: Span, is_given: bool = False) -> None:
         local = self.numbers.setdefault(name, _Local(type_, span))
-        local.paths |= paths_of(value, {**self.so_far, **self.before})
+        local.paths |= traced(value, {**self.so_far, **self.before})
         self.so_far[name] = local.paths
         _join_into(local, name, value, type_, span, is_given)
 
@@ -193,14 +198,16 @@ def _join_into(local: _Local, name: str, value: Expr, type_: ScalarType, span: S
 
 def _refusal(name: str, local: _Local) -> Refusal | None:
     """What is wrong with a join that would change a value: a Python number rounded earlier than Python rounds it."""
-    what = "this function returns" if name == RETURN else f"`{name}` is"
+    is_result = name.partition("[")[0] == RETURN
+    what = "this function returns" if is_result else f"`{name}` is"
     if local.clash is not None:
         message = f"{what} {local.type} on one path and {local.clash} on another, which do not meet"
         return "P309", message, local.span, f"cast one of them: `np.{local.type}(…)`", ()
     if not isinstance(local.type, ElementType):
         return None
     dtype = local.type.dtype
-    elements = [path for path in local.paths if isinstance(path, ElementType) and path != local.type]
+    types = [path for path in known_types(local.paths) if path != local.type]
+    elements = [path for path in types if isinstance(path, ElementType)]
     rounded = [path for path in elements if not holds(dtype, path.dtype)]
     bad = [c for c in local.constants if not represents(dtype, c.value)]
     if bad:
@@ -214,10 +221,12 @@ def _refusal(name: str, local: _Local) -> Refusal | None:
     if rounded:
         message = f"{what} {rounded[0]} on one path and {dtype} on another, which rounds it"
         return "P306", message, local.span, f"say when it is rounded: `np.{dtype}(…)`", others
-    if elements and name == RETURN:
+    if name == RETURN:
+        return None  # its callers know the paths
+    if is_result and elements:
         message = f"{what} {elements[0]} on one path and {dtype} on another"
         return "P306", message, local.span, f"cast on each: `np.{dtype}(…)`", others
-    if local.computed or (name == RETURN and any(isinstance(path, PythonType) for path in local.paths)):
+    if local.computed or (is_result and any(isinstance(path, PythonType) for path in types)):
         message = f"{what} a Python number on one path and {dtype} on another"
         return "P306", message, local.span, f"cast where it is a Python number: `np.{dtype}(…)`", others
     return None

@@ -21,7 +21,7 @@ from py2cu.ir.types import ArrayType, ElementType, PythonType, ScalarType, Tuple
 from py2cu.ir.visit import changed, statements
 from py2cu.passes.check_constants import check_constants
 from py2cu.passes.infer_locals import RETURN, find_places, given_types, infer_locals
-from py2cu.passes.meet_types import Called
+from py2cu.passes.meet_types import Called, Result
 from py2cu.passes.type_statements import StatementTyper
 
 _ROUNDS = 16  # more than any result needs to settle: each round that changes one raises it
@@ -33,11 +33,11 @@ def infer_types(kernel: Kernel, reporter: Reporter) -> Kernel:
     `functions` become its device functions' instances, one for every set of argument types.
     """
     instances = Instances(kernel.functions, reporter)
-    typed = _infer(kernel, instances.result, instances.call, reporter)
+    typed, _ = _infer(kernel, instances.result, instances.call, reporter)
     return changed(typed, functions=tuple(instances.found.values()))
 
 
-def _infer(kernel: Kernel, trial: Called, called: Called, reporter: Reporter) -> Kernel:
+def _infer(kernel: Kernel, trial: Called, called: Called, reporter: Reporter) -> tuple[Kernel, Result | None]:
     """A kernel or an instance of a device function, typed; `trial` answers while its locals are being found."""
     kernel = changed(kernel, buffers=tuple(_with_dtype(buffer, kernel) for buffer in kernel.buffers))
     types = given_types(kernel)
@@ -48,7 +48,9 @@ def _infer(kernel: Kernel, trial: Called, called: Called, reporter: Reporter) ->
     body = typer.block(kernel.body)
     check_constants(body, reporter)
     result = locals_.pop(RETURN, None)
-    return replace(kernel, body=body, locals=tuple(locals_.items()), result=result)
+    typed = replace(kernel, body=body, locals=tuple(locals_.items()), result=result)
+    names = tuple(parameter.name for parameter in kernel.parameters)
+    return typed, None if result is None else Result(result, paths.get(RETURN, frozenset()), names)
 
 
 def _with_dtype(buffer: Buffer, kernel: Kernel) -> Buffer:
@@ -107,11 +109,11 @@ class Instances:
         self.reporter = reporter
         self.found: dict[str, Kernel] = {}
         self._begun: set[str] = set()
-        self._results: dict[str, ValueType | None] = {}
+        self._results: dict[str, Result | None] = {}
         self._tried: set[str] | None = None  # in this round of trials; None between them
 
-    def result(self, key: str, types: Sequence[Type]) -> tuple[str, ValueType | None]:
-        """The instance's key and the type of its result; None for a function that calls itself before it is known."""
+    def result(self, key: str, types: Sequence[Type]) -> tuple[str, Result | None]:
+        """The instance's key and its result; None for a function that calls itself before it is known."""
         name = _instance(key, types)
         if self._tried is not None:
             self._try(name, key, types)
@@ -135,15 +137,15 @@ class Instances:
             return
         self._tried.add(name)
         function = _instantiate(self.templates[key], types, name)
-        self._results[name] = _infer(function, self.result, self.result, Reporter(self.reporter.file)).result
+        _, self._results[name] = _infer(function, self.result, self.result, Reporter(self.reporter.file))
 
-    def call(self, key: str, types: Sequence[Type]) -> tuple[str, ValueType | None]:
-        """The instance's key and the type of its result; the instance is in `found` once its own calls are."""
+    def call(self, key: str, types: Sequence[Type]) -> tuple[str, Result | None]:
+        """The instance's key and its result; the instance is in `found` once its own calls are."""
         name, result = self.result(key, types)
         if name not in self._begun:
             self._begun.add(name)
             reporter = self.reporter.within(self.templates[key].elsewhere)
-            typed = _infer(_instantiate(self.templates[key], types, name), self.result, self.call, reporter)
+            typed, _ = _infer(_instantiate(self.templates[key], types, name), self.result, self.call, reporter)
             if typed.result is not None and falls_through(typed.body):
                 message = f"`{typed.name}` may end without a value"
                 reporter.error("P106", message, typed.span, "return one on every path")

@@ -24,6 +24,7 @@ from py2cu.ir.types import (
     PY_FLOAT,
     PY_INT,
     ElementType,
+    Paths,
     PythonType,
     ScalarType,
     Type,
@@ -33,13 +34,23 @@ from py2cu.ir.types import (
     part_of,
 )
 from py2cu.ir.visit import changed
-from py2cu.passes.path_types import Paths, differing, is_lost, paths_of
+from py2cu.passes.path_types import differing, is_lost, paths_of
 from py2cu.passes.promotion import as_float, constant_as, join, represents
 from py2cu.passes.refuse_complex import PARTS, refusal
 from py2cu.source import Span
 
-Called = Callable[[str, Sequence[Type]], tuple[str, ValueType | None]]
-"""The key of a device function's instance for arguments of these types, and the type of its result."""
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The type of what a device function returns, what that may be on the paths that lead there, and its parameters."""
+
+    type: ValueType
+    paths: Paths
+    parameters: tuple[str, ...]
+
+
+Called = Callable[[str, Sequence[Type]], tuple[str, Result | None]]
+"""The key of a device function's instance for arguments of these types, and its result."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,26 +12,41 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterable, Mapping
-from itertools import product
+from itertools import chain, product
 from typing import Final, TypeAlias
 
 from py2cu.dtypes import DType, Kind
 from py2cu.ir.complex_numbers import is_literal
 from py2cu.ir.extents import Constant, Name
-from py2cu.ir.nodes import BoolOp, Call, Convert, Expr, Item, Select
-from py2cu.ir.types import PY_BOOL, PY_COMPLEX, UNKNOWN, ElementType, PythonType, ScalarType, kind_of
+from py2cu.ir.nodes import BoolOp, Call, Convert, Expr, Invoke, Item, Select
+from py2cu.ir.types import PY_BOOL, PY_COMPLEX, UNKNOWN, Argument, ElementType, Paths, PythonType, ScalarType, kind_of
 from py2cu.passes.promotion import as_float, constant_as, constant_type, join, represents, rounded
-
-Number: TypeAlias = bool | int | float
-Paths: TypeAlias = frozenset[ScalarType | Number]
-"""The types that a value has on some path, and the Python constants that it is on others."""
 
 _EXACT: Final[Mapping[str, Callable[..., Number]]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}
 _ZERO_STAYS: Final = frozenset(["*", "/", "//", "%", "&", "<<", ">>"])
 
 
-def paths_of(expr: Expr, names: Mapping[str, Paths]) -> Paths:
-    """What a typed expression may be; `names` says it of locals, and of a tuple's items as `t[0]`."""
+Number: TypeAlias = bool | int | float
+
+
+def paths_of(expr: Expr, names: Mapping[str, Paths]) -> frozenset[ScalarType | Number]:
+    """The types that a typed expression has on some path, and the Python constants that it is on others."""
+    return known_types(traced(expr, names))
+
+
+def known_types(paths: Paths) -> frozenset[ScalarType | Number]:
+    """The same without saying which argument a path leads to."""
+    return frozenset(path.type if isinstance(path, Argument) else path for path in paths)
+
+
+def from_call(paths: Paths, args: Mapping[str, Paths]) -> Paths:
+    """A result's paths for the caller, to whom `args` says what it has handed over."""
+    found = (args[path.name] if isinstance(path, Argument) else frozenset([path]) for path in paths)
+    return frozenset(chain.from_iterable(found))
+
+
+def traced(expr: Expr, names: Mapping[str, Paths]) -> Paths:
+    """What a typed expression may be; `names` says it of locals and parameters, and of a tuple's items as `t[0]`."""
     own = frozenset([expr.type] if isinstance(expr.type, ElementType | PythonType) else [])
     match expr:
         case Name(id=name):
@@ -39,9 +54,11 @@ def paths_of(expr: Expr, names: Mapping[str, Paths]) -> Paths:
         case Item(value=Name(id=name), at=at):
             return names.get(f"{name}[{at}]", own)
         case Select(then=a, orelse=b) | BoolOp(left=a, right=b, type=ElementType()):
-            return paths_of(a, names) | paths_of(b, names)
+            return traced(a, names) | traced(b, names)
+        case Invoke(paths=paths) if paths:
+            return paths
         case Convert(value=value, explicit=False):
-            return paths_of(value, names)
+            return traced(value, names)
         case Call(args=parts, type=type_) if is_literal(expr):
             if not isinstance(type_, ElementType):
                 return frozenset()

@@ -46,6 +46,7 @@ from py2cu.ir.types import (
 )
 from py2cu.ir.visit import changed
 from py2cu.passes.meet_types import known, scalar
+from py2cu.passes.path_types import from_call, traced
 from py2cu.passes.promotion import constant_type
 from py2cu.passes.type_calls import CallTyper
 
@@ -177,7 +178,10 @@ class ExpressionTyper(CallTyper):
         for arg in args:
             self.check_paths("call", arg)
         key, result = self.called(expr.function, [arg.type for arg in args])
-        return Invoke(key, args, expr.span, UNKNOWN if result is None else result)
+        if result is None:
+            return Invoke(key, args, expr.span)
+        handed = {name: traced(arg, self.paths) for name, arg in zip(result.parameters, args, strict=True)}
+        return Invoke(key, args, expr.span, result.type, from_call(result.paths, handed))
 
     def test(self, expr: Expr) -> Expr:
         """`expr` where only its truth counts: operands of `and` and `or` need not meet."""

@@ -218,7 +218,7 @@ MUTATIONS: Final = (
         (
             "Range(low if low > -_ENDLESS else -math.inf, high if high < _ENDLESS else math.inf, found.reach)",
             "Range(low, high, found.reach)",
-            "tests/test_kernel_cases.py::test_translation_is_convert_exactly[far_numbers]",
+            "tests/test_kernel_cases.py::test_translation_is_as_kept[far_numbers]",
         ),
     ),
     *_rule(
@@ -283,7 +283,7 @@ MUTATIONS: Final = (
             "bad = []",
             "refused:local_rounded_early",
         ),
-        ("elif local.computed:", "elif False:", "refused:local_of_two_types"),
+        ("if local.computed or (is_result", "if (is_result", "refused:local_of_two_types"),
         ("met = join(local.type, type_)", "met = local.type", "cpu:locals"),
         ("if local.clash is not None:", "if False:", "refused:unsigned_meets_signed"),
         (
@@ -291,7 +291,29 @@ MUTATIONS: Final = (
             "            if True:\n                continue",
             "refused:other_type_on_a_path",
         ),
-        ("elif rounded and local.clash is None:", "elif False:", "refused:rounded_by_a_join"),
+        ("    if rounded:\n", "    if False:\n", "refused:rounded_by_a_join"),
+    ),
+    *_rule(
+        "a conditional value, or a result, of two types",
+        (
+            "            if is_lost(path, type_, PY_BOOL):\n                return path",
+            "            pass",
+            "refused:conditional_value_of_two_types",
+        ),
+        ("in meetings):", "in [[o.type for o in others]]):", "refused:conditional_value_of_two_types"),
+        ("any(is_lost(path, narrow, type_) for path in paths)", "False", "kept:conditional_values_of_types"),
+        (
+            "return not _is_exact(narrow) and (kind",
+            "return (kind",
+            "tests/test_kernel_cases.py::test_translation_is_as_kept[conditional_values_of_types]",
+        ),
+        (
+            "args[path.name] if",
+            "frozenset([path.type]) if",
+            "tests/test_kernel_cases.py::test_translation_is_as_kept[results_of_two_types]",
+        ),
+        ('self.check_paths("call", arg)', "pass", "refused:conditional_value_of_two_types"),
+        ('self.check_paths("print", value)', "pass", "refused:conditional_value_of_two_types"),
     ),
     *_rule(
         "tuples: the right side first",
@@ -551,6 +573,9 @@ MUTATIONS: Final = (
     *_rule(
         "device functions take arrays, write to them, recurse",
         ("while symbol in helpers or (symbol", "while (symbol", "cpu:names_of_functions"),
+        ("*_FUNCTIONS.split(), ", "", "cpu:names_of_headers"),
+        ('kernel.name.removesuffix("f") in taken', "False", "kept:names_of_headers"),
+        ("if _BARE_COMMA.search(tested.text)", "if False", "kept:assert_of_templates"),
         (
             "touched[key] |= {arg.id for p, arg in pairs if isinstance(arg, ArrayName) and p.name in inner}",
             "pass",
@@ -662,6 +687,14 @@ MUTATIONS: Final = (
         ("writes=writes, findings=tuple(findings)", "findings=tuple(findings)", "tests/unit/test_threads.py"),
     ),
     *_rule(
+        "a global index gets its guard however it is written",
+        ("while isinstance(expr, Name) and expr.id in self.values:", "while False:", "kept:guards_by_parts"),
+        (", *self.block[AXES.index(axis) :][:1])", ",)", "kept:guards_by_parts"),
+        ("elif stmt.augmented and assigned[stmt.name] == 2", "elif False", "kept:guards_by_parts"),
+        ("found.setdefault((axis, extent)", "found.setdefault((axis, place.index)", "kept:guards_by_parts"),
+        ("if isinstance(stmt, Assign) and stmt.name in names), default", "if False), default", "kept:guards_by_parts"),
+    ),
+    *_rule(
         "where threads wait, each access is guarded on its own",
         ("if kernel.guards and not has_barrier(kernel):", "if kernel.guards:", "kept:guards_of_barriers"),
         ("return _guard_elements(kernel, accesses, reporter)", "pass", "kept:guards_of_barriers"),
@@ -672,7 +705,7 @@ MUTATIONS: Final = (
         (
             "return not function.is_own(array)",
             "return True",
-            "tests/test_kernel_cases.py::test_translation_is_convert_exactly[guards_of_barriers]",
+            "tests/test_kernel_cases.py::test_translation_is_as_kept[guards_of_barriers]",
         ),
         ("return bool(THREAD.left_out) and", "return False and", "cpu:guards_of_barriers"),
         ("unless_left_out(rebuilt) if self._leaves_out else rebuilt", "rebuilt", "cpu:guards_of_barriers"),
@@ -691,7 +724,7 @@ MUTATIONS: Final = (
         (
             "apart = {Space.LOCAL} if",
             "apart = {Space.LOCAL, Space.SHARED} if",
-            "tests/test_kernel_cases.py::test_translation_is_convert_exactly[agreed_in_shared_memory]",
+            "tests/test_kernel_cases.py::test_translation_is_as_kept[agreed_in_shared_memory]",
         ),
         ("else {Space.LOCAL, Space.SHARED}", "else {Space.LOCAL}", "refused:grid_barriers"),
         ('|= varying[""].written & {p.name', "|= set() & {p.name", "refused:barriers"),
@@ -699,7 +732,7 @@ MUTATIONS: Final = (
         (
             "functions[key].result or functions[key].waits:",
             "functions[key].result:",
-            "tests/test_kernel_cases.py::test_translation_is_convert_exactly[agreed_in_shared_memory]",
+            "tests/test_kernel_cases.py::test_translation_is_as_kept[agreed_in_shared_memory]",
         ),
         ("return bool(used & changing) or any(", "return any(", "cpu:agreed_in_shared_memory"),
     ),
