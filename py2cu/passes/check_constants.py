@@ -51,12 +51,12 @@ def check_constants(body: Block, reporter: Reporter) -> None:
     """Refuse every constant expression beyond 64 bits, at the innermost place; typed kernels only."""
     for stmt in statements(body):
         for expr in expressions(stmt):
-            _value(expr, reporter)
+            constant_value(expr, reporter)
 
 
-def _value(expr: Expr, reporter: Reporter) -> int | None:
+def constant_value(expr: Expr, reporter: Reporter) -> int | None:
     """What `expr` is whatever the arguments are; None where they matter, or it is refused."""
-    parts = [_value(child, reporter) for child in children(expr)]
+    parts = [constant_value(child, reporter) for child in children(expr)]
     if expr.type not in (PY_INT, PY_BOOL) or None in parts:
         return None
     numbers = [part for part in parts if part is not None]

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from py2cu.builtins.atomics import ATOMICS
+from py2cu.diagnostics import Reporter
 from py2cu.dtypes import BOOL, DEFAULT_FLOAT, Kind
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.nodes import (
@@ -45,6 +46,7 @@ from py2cu.ir.types import (
     kind_of,
 )
 from py2cu.ir.visit import changed
+from py2cu.passes.check_constants import constant_value
 from py2cu.passes.meet_types import known, scalar
 from py2cu.passes.path_types import from_call, traced
 from py2cu.passes.promotion import constant_type
@@ -162,14 +164,19 @@ class ExpressionTyper(CallTyper):
         return changed(expr, value=value, at=at, type=items[at])
 
     def indices(self, array: str, indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
-        typed = tuple(self.integer(self.expr(index), "an index") for index in indices)
-        for axis, (index, extent) in enumerate(zip(typed, self.kernel.array_type(array).dims, strict=False)):
-            match index, extent:
-                case Constant(value=at), Constant(value=size) if not -size <= at < size:
-                    plural = "element" if size == 1 else "elements"
-                    message = f"index {at} is outside `{array}`, whose dimension {axis} has {size} {plural}"
-                    self.error("P404", message, index.span, f"the constants that fit are {-size} to {size - 1}")
-        return typed
+        """The indices of an access; a constant that counts from the end is one, however it was written."""
+        typed = [self.integer(self.expr(index), "an index") for index in indices]
+        values = [constant_value(index, Reporter(self.reporter.file)) for index in typed]
+        for axis, (at, extent) in enumerate(zip(values, self.kernel.array_type(array).dims, strict=False)):
+            if at is not None and isinstance(extent, Constant) and not -extent.value <= at < extent.value:
+                size = extent.value
+                plural = "element" if size == 1 else "elements"
+                message = f"index {at} is outside `{array}`, whose dimension {axis} has {size} {plural}"
+                self.error("P404", message, typed[axis].span, f"the constants that fit are {-size} to {size - 1}")
+        return tuple(
+            index if at is None or at >= 0 else Constant(at, index.span, PY_INT)
+            for index, at in zip(typed, values, strict=True)
+        )
 
     def invoke(self, expr: Invoke) -> Invoke:
         args = tuple(self.expr(arg) for arg in expr.args)

@@ -25,6 +25,7 @@ from tests.fuzz.expressions import (
     meeting,
     meets,
     odd,
+    operands,
     own_element,
     pairs,
     value,
@@ -369,6 +370,23 @@ def local_of_both_branches(w: Writer) -> None:
     with w.block("else:"):
         w.add(f"{name} = {assignable(w, type_).text}")
     w.declare(Value(name, type_), name)
+
+
+@statement_of()
+def local_of_two_types(w: Writer) -> None:
+    """A conditional value of two types, and a use of it: exact, or refused where it depends on which it is."""
+    type_, name = (
+        w.pick([dtype for dtype in w.dtypes if dtype.variable is None and dtype is not BOOL] or [F64]),
+        w.fresh(),
+    )
+    a, b = operands(w, type_, 2)
+    choice = w.pick([f"{a.text} if {condition(w, 1)} else {b.text}", f"{a.text} or {b.text}", f"{a.text} and {b.text}"])
+    w.add(f"{name} = {choice}")
+    other, target = value(w, type_, 1).text, w.pick([type_, type_, *FLOAT_DTYPES])
+    uses = [name, name, name, f"{name} + {other}", f"{other} - {name}", f"{name} * {name}", f"{name} + 1"]
+    uses += [f"1 if {name} else 2", f"not {name}", f"{name} == {other}", f"({name} or {other}) + {other}"]
+    target = type_ if type_.kind is Kind.COMPLEX else target
+    w.add(f"{w.declare(Value('', target)).text} = {cast_name(w, target)}({w.pick(uses)})")
 
 
 @statement_of()
