@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import functools
 import re
+import unicodedata
 from collections.abc import Callable, Container
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -89,7 +90,7 @@ class AnnotationReader:
         text = node.evaluated_value
         if isinstance(text, str) and depth:
             try:
-                inner = cst.parse_expression(text)
+                inner = cst.parse_expression(unicodedata.normalize("NFKC", text))  # as Python has names
             except cst.ParserSyntaxError:
                 self._unknown(node)
                 return None

@@ -27,6 +27,8 @@ class Positions:
         tree._codegen(writer)
         self.rebinders = tuple(writer.rebinders)
         """What binds names of other scopes, wherever it stands: `global`, `nonlocal`, and `:=` in brackets."""
+        self.foreign = tuple(writer.foreign)
+        """Names with letters outside ASCII, of which Python may take some for others."""
         self._between = writer.between
         self._places = list(accumulate(writer.tokens, _behind, initial=(1, 0)))
 
@@ -55,6 +57,7 @@ class _Writer(CodegenState):
         super().__init__(indent, newline)
         self.between: dict[int, tuple[int, int]] = {}  # by identity, which is what LibCST hashes by, in Python
         self.rebinders: list[Rebinder] = []
+        self.foreign: list[cst.Name] = []
         self._starts: list[int] = []
         self._open: list[tuple[cst.CSTNode, int, cst.CSTNode | None, cst.CSTNode | None]] = []
 
@@ -65,6 +68,8 @@ class _Writer(CodegenState):
         self._starts.append(len(self.tokens))
         if isinstance(node, Rebinder):
             self.rebinders.append(node)
+        elif isinstance(node, cst.Name) and not node.value.isascii():
+            self.foreign.append(node)
 
     def after_codegen(self, node: cst.CSTNode) -> None:
         start = self._starts.pop()

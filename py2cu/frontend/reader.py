@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import unicodedata
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -132,9 +133,20 @@ def _parse(text: str, wanted: str | None) -> _Parsed:
     except (RecursionError, MemoryError):
         raise _NoPython("P102", "the source is nested too deeply to parse", Span(1, 0, 1, 1), _DEEP) from None
     try:
-        return _Parsed(tree, Positions(tree), part.left_out)
+        positions = Positions(tree)
     except RecursionError:
         raise _NoPython("P102", "the source is nested too deeply to read", Span(1, 0, 1, 1), _DEEP) from None
+    _normalise(positions.foreign)
+    return _Parsed(tree, positions, part.left_out)
+
+
+def _normalise(names: Iterable[cst.Name]) -> None:
+    """Call each what Python takes it for: `ﬁ`, written as one letter, is `fi`.
+
+    LibCST keeps what is written. The nodes stay themselves, since their places are known by identity.
+    """
+    for name in names:
+        object.__setattr__(name, "value", unicodedata.normalize("NFKC", name.value))
 
 
 def _first_too_deep(tree: ast.Module) -> ast.expr | ast.stmt | None:
