@@ -4,23 +4,23 @@
 
     scaled(a), scaled(a, b), scaled(a, k=b), scaled(k=b, v=a)    →    (a, 2), (a, b), (a, b), (a, b)
 
-A default is a literal number: Python takes its value where the function is defined, not where it is called.
+A default is read where the function is defined, not where it is called: see `defaults.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import libcst as cst
 
 from py2cu.diagnostics import Reporter
-from py2cu.frontend.environment import Environment, all_parameters
+from py2cu.frontend.environment import all_parameters
 from py2cu.frontend.reader import Module
-from py2cu.ir.extents import Constant
+from py2cu.ir.nodes import Expr
 from py2cu.nearest import did_you_mean
 
-Given = cst.BaseExpression | Constant  # what the call says, or a default
+Given = cst.BaseExpression | Expr  # what the call says, or a default
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,16 +33,24 @@ class _Misfit:
 
 
 def bind_arguments(
-    call: cst.Call, function: cst.FunctionDef, module: Module, reporter: Reporter
+    call: cst.Call,
+    function: cst.FunctionDef,
+    module: Module,
+    reporter: Reporter,
+    read_default: Callable[[cst.Param], Expr | None],
 ) -> tuple[Given, ...] | None:
-    """What each parameter of `function` gets from a call in `module`; None, and a diagnostic, where they do not fit."""
+    """What each parameter of `function` gets from a call in `module`; None, and a diagnostic, where they do not fit.
+
+    `read_default` reads the default of a parameter; None, and a diagnostic, where it cannot.
+    """
     given = _given(call, function)
     if not isinstance(given, _Misfit):
-        given = _with_defaults(given, call, function, module)
+        given = _with_defaults(given, call, function, read_default)
     if isinstance(given, _Misfit):
         reporter.error("P105", given.message, module.span(given.node), given.hint)
         return None
-    return tuple(given[param.name.value] for param in all_parameters(function))
+    names = [param.name.value for param in all_parameters(function)]
+    return tuple(given[name] for name in names) if given.keys() >= {*names} else None
 
 
 def _given(call: cst.Call, function: cst.FunctionDef) -> dict[str, Given] | _Misfit:
@@ -73,21 +81,22 @@ def _given(call: cst.Call, function: cst.FunctionDef) -> dict[str, Given] | _Mis
 
 
 def _with_defaults(
-    given: dict[str, Given], call: cst.Call, function: cst.FunctionDef, module: Module
+    given: dict[str, Given],
+    call: cst.Call,
+    function: cst.FunctionDef,
+    read_default: Callable[[cst.Param], Expr | None],
 ) -> dict[str, Given] | _Misfit:
-    """The parameters that the call gives, and the others with their defaults."""
+    """The parameters that the call gives, and the others with their defaults, as far as these can be read."""
     whole = dict(given)
     for param in all_parameters(function):
-        name, default = param.name.value, param.default
+        name = param.name.value
         if name in given:
             continue
-        if default is None:
+        if param.default is None:
             what = f"`{function.name.value}` is not given `{name}`"
             return _Misfit(what, "give every parameter that has no default", call)
-        value = Environment().constant(default)
-        if not isinstance(value, bool | int | float):
-            return _Misfit(f"the default of `{name}` is no literal number", "give it in the call", call)
-        whole[name] = Constant(value, module.span(call), text=cst.Module([]).code_for_node(default))
+        if (value := read_default(param)) is not None:
+            whole[name] = value
     return whole
 
 

@@ -101,9 +101,9 @@ class CallReader:
         args = tuple(
             ArrayName(value.value, self.scope.span_of(value), array)
             if array is not None and isinstance(value, cst.Name)
-            else value
-            if isinstance(value, Constant)
             else self.read(value)
+            if isinstance(value, cst.BaseExpression)
+            else value
             for value, array in zip(values, arrays, strict=True)
         )
         span = self.scope.span_of(node)

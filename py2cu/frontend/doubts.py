@@ -22,7 +22,11 @@ _HINT = (
 
 
 def refuse_doubt(
-    node: cst.CSTNode, environment: Environment, reporter: Reporter, span_of: Callable[[cst.CSTNode], Span]
+    node: cst.CSTNode,
+    environment: Environment,
+    reporter: Reporter,
+    span_of: Callable[[cst.CSTNode], Span],
+    hint: str = _HINT,
 ) -> bool:
     """Report the first name in `node` that only running the file tells; False where there is none."""
     name = environment.doubted(node)
@@ -30,7 +34,7 @@ def refuse_doubt(
         return False
     places = [Related(_told(place), span_of(place.node)) for place in environment.unsure[name.value][:_SHOWN]]
     what = f"what `{name.value}` is, the text alone does not tell"
-    reporter.error("P205", what, span_of(name), _HINT, places)
+    reporter.error("P205", what, span_of(name), hint, places)
     return True
 
 

@@ -59,6 +59,7 @@ class Environment:
     homes: Mapping[str, Environment] = field(default_factory=dict)  # of functions within it: what is around each
     free_names: dict[cst.FunctionDef, tuple[str, ...]] = field(default_factory=dict)  # of functions that were asked for
     unsure: dict[str, tuple[Binding, ...]] = field(default_factory=dict)  # what the text does not tell, and why
+    rebound: dict[str, tuple[Binding, ...]] = field(default_factory=dict)  # what once was another thing, and where
     elsewhere: Mapping[str, cst.CSTNode] = field(default_factory=dict)  # names that `global` and its like bind anew
     makings: dict[cst.BaseExpression, tuple[str, ...]] = field(default_factory=dict)  # the names in definitions
     _values: dict[str, Value | None] = field(default_factory=dict)  # of the definitions asked for
@@ -85,6 +86,8 @@ class Environment:
                 self.unsure[name] = rivals
             else:
                 self._enter(places[-1][1])
+            if name in again:
+                self.rebound[name] = tuple(each for _, each in places)
         for name, node in self.elsewhere.items():
             self._forget(name)
             self.unsure[name] = (*(each for _, each in found.get(name, ())), Binding(name, None, node, False))
@@ -165,7 +168,7 @@ class Environment:
         scope = Environment(
             dict(self.imports), dict(self.definitions), dict(self.functions), list(self.stars), self.live, self.unread,
             {**self.told, **dict.fromkeys(parameters, function.name.value)}, unsure=dict(self.unsure),
-            elsewhere=self.elsewhere, makings=self.makings,
+            rebound=dict(self.rebound), elsewhere=self.elsewhere, makings=self.makings,
         )  # fmt: skip
         for name in parameters:
             scope._forget(name)
@@ -326,7 +329,7 @@ class Environment:
         return None
 
     def _forget(self, name: str) -> None:
-        for table in (self.imports, self.definitions, self.functions, self.unsure):
+        for table in (self.imports, self.definitions, self.functions, self.unsure, self.rebound):
             table.pop(name, None)
 
 

@@ -20,6 +20,7 @@ from py2cu.frontend.annotations import unnamed_dims
 from py2cu.frontend.arguments import Given, bind_arguments
 from py2cu.frontend.buffers import BufferReader
 from py2cu.frontend.closures import environment_in
+from py2cu.frontend.defaults import read_default
 from py2cu.frontend.environment import Environment, all_parameters, bare
 from py2cu.frontend.expressions import ExpressionReader
 from py2cu.frontend.reader import Module
@@ -83,13 +84,16 @@ class FunctionReader:
         inside = environment_in(function.node, function.environment)
         if function.module is self.module:
             return replace(self, environment=inside, depth=self.depth + 1)
-        name, file = function.node.name.value, function.module.file
-        used = Related(f"`{name}` is called here", self.span_of(call), self.module.file)
-        elsewhere = None if file == self.siblings.main else Elsewhere(file, used)
+        there = self._there(function, call)
         return replace(
-            self, reporter=self.reporter.within(Elsewhere(file, used)), environment=inside, around=function.environment,
-            module=function.module, elsewhere=elsewhere, depth=self.depth + 1,
+            self, reporter=self.reporter.within(there), environment=inside, around=function.environment,
+            module=function.module, elsewhere=None if there.file == self.siblings.main else there, depth=self.depth + 1,
         )  # fmt: skip
+
+    def _there(self, function: DeviceFunction, call: cst.Call) -> Elsewhere:
+        """The file of `function`, for what is wrong in it."""
+        used = Related(f"`{function.node.name.value}` is called here", self.span_of(call), self.module.file)
+        return Elsewhere(function.module.file, used)
 
     def arguments(self, call: cst.Call, function: DeviceFunction) -> tuple[Given, ...] | None:
         """What a call gives each parameter of `function`; None, and a diagnostic, where it is not to be called so."""
@@ -104,7 +108,12 @@ class FunctionReader:
             what = f"`{node.name.value}` is what its decorator makes of it, which the text does not tell"
             self.reporter.error("P105", what, self.span_of(call), "leave the decorator out")
             return None
-        return bind_arguments(call, node, self.module, self.reporter)
+        is_here = function.module is self.module
+        reporter = self.reporter if is_here else self.reporter.within(self._there(function, call))
+        return bind_arguments(
+            call, node, self.module, self.reporter,
+            lambda param: read_default(param, function, reporter, self.span_of(call)),
+        )  # fmt: skip
 
     def key(
         self, call: cst.Call, function: DeviceFunction, arrays: Sequence[ArrayType | None], captured: Captured

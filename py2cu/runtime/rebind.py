@@ -175,8 +175,9 @@ class Rebound:
         code, namespace = _with_typed_literals(function.__code__), self._namespace(function.__globals__)
         if function in self._called:
             self.codes.add(code)
-        made = FunctionType(code, namespace, function.__name__, function.__defaults__, cells or None)
-        made.__kwdefaults__ = function.__kwdefaults__
+        made = FunctionType(code, namespace, function.__name__, closure=cells or None)
+        made.__defaults__ = tuple(map(self._stand_in, function.__defaults__ or ())) or None
+        made.__kwdefaults__ = {name: self._stand_in(value) for name, value in (function.__kwdefaults__ or {}).items()}
         return made
 
     def _cell(self, cell: CellType) -> CellType:

@@ -146,6 +146,18 @@ def test_names_mean_what_they_mean_in_their_file(tmp_path: Path) -> None:
     assert "return 2.0f * v;" in cuda(main)
 
 
+def test_defaults_are_what_they_are_in_their_file(folder: Path) -> None:
+    main = write(
+        folder,
+        helpers="K = L = 2\nL += 1\ndef g(v, k=K, at=1 << K):\n    return k * v + at\ndef h(v, l=L):\n    return v\n",
+        main=f"from helpers import g\nK = 5\n\n{KERNEL}K * g(x[i])\n",
+    )
+    assert "5.0f * g(x[i], 2, 4)" in cuda(main)
+    checked(imported().f)
+    main = write(folder, main=f"from helpers import h\n\n{KERNEL}h(x[i])\n")
+    assert refusal(main).startswith("helpers.py:5:12: error[P205]: what `L` is, the text alone does not tell")
+
+
 def test_files_may_import_each_other(tmp_path: Path) -> None:
     main = write(
         tmp_path,
