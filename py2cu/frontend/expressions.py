@@ -14,6 +14,7 @@ import libcst as cst
 from py2cu import builtins
 from py2cu.builtins import threads
 from py2cu.frontend.calls import CallReader
+from py2cu.frontend.evaluate import Value
 from py2cu.frontend.scope import Scope, source_text
 from py2cu.frontend.tables import read_lookup
 from py2cu.ir.complex_numbers import is_literal, literal
@@ -180,7 +181,7 @@ class ExpressionReader:
         if (element := self.scope.environment.element(node)) is not None:
             dtype, number = element
             return Call(f"numpy.{dtype.name}", (Constant(number, span),), span)
-        constant = self.scope.environment.constant(node)
+        constant: Value | None = self.scope.environment.constant(node)
         if constant is None:
             constant = self.scope.functions.constant(node)
         if isinstance(constant, complex):

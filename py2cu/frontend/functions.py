@@ -22,6 +22,7 @@ from py2cu.frontend.buffers import BufferReader
 from py2cu.frontend.closures import environment_in
 from py2cu.frontend.defaults import read_default
 from py2cu.frontend.environment import Environment, all_parameters, bare
+from py2cu.frontend.evaluate import Constants, Real
 from py2cu.frontend.expressions import ExpressionReader
 from py2cu.frontend.reader import Module
 from py2cu.frontend.scope import Captured, Scope, assigned_names
@@ -72,8 +73,8 @@ class FunctionReader:
         found = self.siblings.find(node, self.environment, self.module, self.reporter)
         return found if isinstance(found, str) else None
 
-    def constant(self, node: cst.BaseExpression) -> bool | int | float | None:
-        """The number that `node` names in another file; None where it names none."""
+    def constant(self, node: cst.BaseExpression) -> Constants | Real | None:
+        """The number, or the tuple of numbers, that `node` names in another file; None where it names none."""
         return self.siblings.constant(node, self.environment, self.module, self.reporter)
 
     def span_of(self, node: cst.CSTNode) -> Span:

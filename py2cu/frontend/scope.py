@@ -13,7 +13,7 @@ from py2cu.diagnostics import Reporter
 from py2cu.frontend.arguments import Given
 from py2cu.frontend.doubts import refuse_doubt
 from py2cu.frontend.environment import Environment
-from py2cu.frontend.evaluate import Constants
+from py2cu.frontend.evaluate import Constants, Real
 from py2cu.frontend.siblings import DeviceFunction
 from py2cu.ir.extents import FromEnd
 from py2cu.ir.kernel import Buffer
@@ -50,8 +50,8 @@ class DeviceFunctions(Protocol):
     ) -> str | None:
         """The key of `function` for these arrays among its arguments; None, and a diagnostic, where it is too deep."""
 
-    def constant(self, node: cst.BaseExpression) -> bool | int | float | None:
-        """The number that `node` names in another file; None where it names none."""
+    def constant(self, node: cst.BaseExpression) -> Constants | Real | None:
+        """The number, or the tuple of numbers, that `node` names in another file; None where it names none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +115,8 @@ class Scope:
 
     def _is_free(self, name: str) -> bool:
         node = cst.Name(name)
+        if name in self.environment.imports:
+            return False
         return not self.is_local(node) and name not in self.dims and self.table(node) is None
 
     def is_number(self, node: cst.BaseExpression) -> bool:
@@ -150,10 +152,12 @@ class Scope:
         )
 
     def table(self, node: cst.BaseExpression) -> Constants | None:
-        """The tuple of constants from around the function that `node` names."""
+        """The tuple of constants that `node` names, from around the function or from another file."""
         if not isinstance(node, cst.Name) or self.is_local(node):
             return None
-        return self.environment.constants(node)
+        own = self.environment.constants(node)
+        found = self.functions.constant(node) if own is None and node.value in self.environment.imports else own
+        return found if isinstance(found, tuple) else None
 
     def refuses_doubt(self, node: cst.CSTNode) -> bool:
         """True where `node` says a name that the text alone does not tell, which is reported then."""

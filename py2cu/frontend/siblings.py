@@ -18,6 +18,7 @@ import libcst as cst
 
 from py2cu.diagnostics import Elsewhere, Related, Reporter
 from py2cu.frontend.environment import Environment
+from py2cu.frontend.evaluate import Constants, Real, as_constants, numbers
 from py2cu.frontend.reader import Module, read_module
 from py2cu.live import is_library, surroundings, written
 from py2cu.nearest import did_you_mean
@@ -43,6 +44,7 @@ class Siblings:
     main: SourceFile
     found: dict[tuple[str, str, object], DeviceFunction | str] = field(default_factory=dict)
     inner: dict[FunctionType, int] = field(default_factory=dict)
+    constants: dict[tuple[str, str], Constants | Real | None] = field(default_factory=dict)
 
     def find(
         self, node: cst.BaseExpression, environment: Environment, module: Module, reporter: Reporter
@@ -73,18 +75,31 @@ class Siblings:
 
     def constant(
         self, node: cst.BaseExpression, environment: Environment, module: Module, reporter: Reporter
-    ) -> bool | int | float | None:
-        """The number that `node` names in another file; None where it names none."""
+    ) -> Constants | Real | None:
+        """The number, or the tuple of numbers, that `node` names in another file; None where it names none."""
         qualified = environment.qualify(node)
         if qualified is None or is_library(qualified) or "." not in qualified:
             return None
         value = environment.living(node)
         if value is None:
-            used = Related(f"`{qualified.rpartition('.')[2]}` is used here", module.span(node), module.file)
-            found = self._open(qualified, module.file, reporter, used, _PASSED_ON)
-            value = found[0].environment.constant(cst.Name(found[1])) if not isinstance(found, str) else None
-        is_element = type(value).__module__ == "numpy"  # `np.float64` is a float to Python, and none to a kernel
-        return value if isinstance(value, bool | int | float) and not is_element else None
+            key = (module.file.name, qualified)
+            if key not in self.constants:
+                used = Related(f"`{qualified.rpartition('.')[2]}` is used here", module.span(node), module.file)
+                self.constants[key] = self._read_constant(qualified, module.file, reporter, used)
+            return self.constants[key]
+        known = as_constants([value])
+        has_elements = known is not None and any(type(number).__module__ == "numpy" for number in numbers(known))
+        return None if known is None or has_elements else known[0]  # `np.float64` is a float to Python alone
+
+    def _read_constant(
+        self, qualified: str, beside: SourceFile, reporter: Reporter, used: Related
+    ) -> Constants | Real | None:
+        found = self._open(qualified, beside, reporter, used, _PASSED_ON)
+        if isinstance(found, str):
+            return None
+        environment, node = found[0].environment, cst.Name(found[1])
+        table, number = environment.constants(node), environment.constant(node)
+        return number if table is None and isinstance(number, bool | int | float) else table
 
     def _read_file(self, qualified: str, beside: SourceFile, reporter: Reporter, used: Related) -> DeviceFunction | str:
         found = self._open(qualified, beside, reporter, used, _PASSED_ON)

@@ -66,8 +66,10 @@ def find_row(node: cst.BaseExpression, scope: Scope) -> Constants | None:
                 at = scope.environment.constant(value)
             case _:
                 return None
-        if not isinstance(found, tuple) or not isinstance(at, int) or not 0 <= at < len(found):
+        if not isinstance(found, tuple) or not isinstance(at, int) or not -len(found) <= at < len(found):
             return None
+        if at < 0:
+            scope.from_end.append(FromEnd(scope.span_of(subscript).line, 0, at))
         found = found[at]
     return found if isinstance(found, tuple) else None
 

@@ -4,6 +4,7 @@ a, b = b, a               a ← b, b ← a                         with `new_b =
 h, w = x.shape            h ← x.shape[0], w ← x.shape[1]
 q, r = divmod(f(i), k)    q ← operand // k, r ← operand % k    with `operand = f(i)` before them
 a, b = f(x[i])            a ← a_b[0], b ← a_b[1]               with `a_b = f(x[i])` before them
+a, b = T                  a ← T[0], b ← T[1]                   of constants from around the kernel
 a, b = x2[i]              a ← a_b[0], b ← a_b[1]               with `a_b = x2[i]`, a row of a view, before them
 a = b = x[i]              a ← value, b ← value                 with `value = x[i]` before them
 """
@@ -17,9 +18,11 @@ import libcst as cst
 import libcst.matchers as m
 
 from py2cu.builtins import find_split
+from py2cu.frontend.evaluate import Constants, Real
 from py2cu.frontend.expressions import ExpressionReader, is_starred
 from py2cu.frontend.formulas import expand
-from py2cu.frontend.scope import Scope
+from py2cu.frontend.scope import Scope, source_text
+from py2cu.frontend.tables import find_row
 from py2cu.ir.extents import Constant, Name
 from py2cu.ir.nodes import ArrayName, Atomic, Expr, Extent, Invoke, Item, Load
 from py2cu.ir.statements import Assign
@@ -91,13 +94,12 @@ class Unpacker:
         """What each name or element of `target` gets; nothing, and a diagnostic, where that does not match."""
         if not isinstance(target, cst.Tuple | cst.List):
             return self._pairs([target], [self._read(value, self._takes_tuples(target))])
-        starred = [element for element in target.elements if is_starred(element)]
-        for element in starred:
-            self.scope.error("P103", "`*` has no meaning in a kernel", element, "write a name for each value")
-        if starred:
-            return []
-        targets = [element.value for element in target.elements]
+        if (row := find_row(value, self.scope)) is not None:
+            return self._unpack_row(target, row, value)
+        targets = self._targets(target)
         match value:
+            case _ if targets is None:
+                return []
             case cst.Tuple(elements=elements) | cst.List(elements=elements) if not any(map(is_starred, elements)):
                 if self._counts_match(len(elements), targets, value):
                     inner = zip(targets, elements, strict=True)
@@ -124,6 +126,26 @@ class Unpacker:
                 )
                 return []
         return self._pairs(targets, values) if self._counts_match(len(values), targets, value) else []
+
+    def _targets(self, target: cst.Tuple | cst.List) -> list[cst.BaseExpression] | None:
+        """The parts of a target; None, and a diagnostic, where one takes any number of values."""
+        starred = [element for element in target.elements if is_starred(element)]
+        for element in starred:
+            self.scope.error("P103", "`*` has no meaning in a kernel", element, "write a name for each value")
+        return None if starred else [element.value for element in target.elements]
+
+    def _unpack_row(self, target: cst.BaseExpression, row: Constants | Real, value: cst.BaseExpression) -> list[Pair]:
+        """What each part of `target` gets of a tuple of constants, and of those in it."""
+        if not isinstance(row, tuple):
+            return self._pairs([target], [Constant(row, self.scope.span_of(value))])
+        if not isinstance(target, cst.Tuple | cst.List):
+            what = f"`{source_text(target)}` would be a tuple of constants"
+            self.scope.error("P312", what, target, "unpack it, too, or look its numbers up: `T[r][c]`")
+            return []
+        targets = self._targets(target)
+        if targets is None or not self._counts_match(len(row), targets, value):
+            return []
+        return [pair for part, item in zip(targets, row, strict=True) for pair in self._unpack_row(part, item, value)]
 
     def _pairs(self, targets: Sequence[cst.BaseExpression], values: Sequence[Expr]) -> list[Pair]:
         """Targets with the values that were just read."""

@@ -189,6 +189,23 @@ def test_numbers_of_other_files(folder: Path, line: str, text: str) -> None:
 # --- refused ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("line", ["from helpers import T, G", "from helpers import T as T, G as G"])
+def test_tables_of_other_files(folder: Path, line: str) -> None:
+    value = "T[-1] * x[i] + T[i % 3] + G[1][0] + len(G[0])\n    a, b, c = T\n    out[i] += a * g(b) + c"
+    main = write(
+        folder,
+        helpers="from sizes import T\nG = ((1, 2), (3, 4))\nP = (1, 2)\nP += (3,)\n",
+        sizes="T = (1.0, 2.5, 4.0)\n",
+        main=f"{line}\n\ndef g(v):\n    return T[1] + v\n\n{KERNEL}{value}\n",
+    )
+    text = cuda(main)
+    assert "__constant__ const float T[3] = {1.0f, 2.5f, 4.0f};" in text
+    assert "out[i] = 4.0f * x[i] + T[i % 3] + 3.0f + 2.0f;" in text
+    checked(imported().f)
+    main = write(folder, main=f"from helpers import P\n\n{KERNEL}P[0]\n")
+    assert "error[P401]" in refusal(main)
+
+
 def test_errors_point_at_the_file_where_they_are(tmp_path: Path) -> None:
     helpers = "\n\ndef shifted(v):\n    return v << 1\n\ndef lost(v):\n    return v + nothing\n"
     main = write(tmp_path, helpers=helpers, main=f"import helpers\n\n{KERNEL}helpers.lost(x[i])\n")
