@@ -240,6 +240,8 @@ class CallReader:
                 self.scope.error("P104", "`unroll` stands in a `for` only", node, "`for k in unroll(range(n)):`")
             case cst.Name(value="range"):
                 self.scope.error("P104", "`range` stands in a `for` only", node, "`for k in range(n):`")
+            case cst.Name(value=name) if qualified is None and self.scope.environment.definition(name) is not None:
+                self._refuse_definition(node, name)
             case cst.Name() as name if qualified is None:
                 self.scope.unknown_name(name)
             case cst.Attribute(value=cst.Name() as name) if self.scope.is_unknown(name):
@@ -265,6 +267,20 @@ class CallReader:
                     "P105", f"`{name}` is no function that kernels have", node.func,
                     self._function_hint(node.func, qualified or ""),
                 )  # fmt: skip
+
+    def _refuse_definition(self, node: cst.Call, name: str) -> None:
+        """Refuse a call of what is assigned to a name around the kernel, and is no function of a `def`."""
+        match self.scope.environment.definition(name):
+            case cst.Lambda(params=params):
+                what = f"`{name}` is a lambda, and kernels call functions that a `def` makes"
+                hint = f"write `def {name}({' '.join(source_text(params).split())}): return …`"
+            case _ if self.scope.table(node.func) is not None:
+                what, hint = f"`{name}` is a tuple of constants, no function", f"look a number up: `{name}[k]`"
+            case _ if self.scope.environment.constant(node.func) is not None:
+                what, hint = f"`{name}` is a constant, no function", f"`{name} * (…)` multiplies"
+            case _:
+                what, hint = f"`{name}` is no function that a `def` makes", f"write `def {name}(…):`"
+        self.scope.error("P105", what, node.func, hint)
 
     def _function_hint(self, node: cst.BaseExpression, qualified: str) -> str:
         """What to write where `node` names no function that kernels have."""

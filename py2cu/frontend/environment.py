@@ -220,6 +220,13 @@ class Environment:
         """What the source assigns to `name` outside the kernel."""
         return self.definitions.get(name)
 
+    def function_name(self, name: str, depth: int = 8) -> str | None:
+        """What the function is called that `name` stands for: `g` for `h` after `h = g`; None where it is none."""
+        if name in self.functions:
+            return name
+        definition = self.definitions.get(name)
+        return self.function_name(definition.value, depth - 1) if isinstance(definition, cst.Name) and depth else None
+
     def constant(self, node: cst.BaseExpression) -> Number | str | None:
         """The number or string that `node` is, names or computes of others; None if it is none."""
         found = None if self._is_own(node) else self._value(node)

@@ -58,6 +58,10 @@ class FunctionReader:
             function = self.environment.functions[node.value]
             home = self.environment.homes.get(node.value)
             return DeviceFunction(function, self.module, home or self._around_live(node.value))
+        if isinstance(node, cst.Name) and node.value not in self.environment.binders:
+            name = self.around.function_name(node.value)
+            if name is not None:
+                return DeviceFunction(self.around.functions[name], self.module, self._around_live(name))
         found = self.siblings.find(node, self.environment, self.module, self.reporter)
         return found if isinstance(found, DeviceFunction) else None
 

@@ -107,8 +107,10 @@ class Siblings:
             return found
         module, name = found
         environment = module.environment
-        if name in environment.functions:
-            return DeviceFunction(environment.functions[name], module, environment)
+        if (own := environment.function_name(name)) is not None:
+            return DeviceFunction(environment.functions[own], module, environment)
+        if name in environment.definitions:
+            return f"`{name}` of `{module.file.name}` is no function: kernels call those that a `def` makes"
         if name in environment.unsure:
             return f"the text of `{module.file.name}` does not tell what `{name}` is: define it once, undecorated"
         return did_you_mean(name, environment.names, f"`{module.file.name}` has no function `{name}`")

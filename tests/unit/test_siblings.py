@@ -35,6 +35,9 @@ def clamp(v):
 
 def halves(v):
     return v / 2, v - v / 2
+
+bounded = clamp
+squared = lambda v: v * v
 """
 
 
@@ -94,6 +97,7 @@ def checked(kernel: Kernel) -> None:
         ("import helpers", "helpers.clamp"),
         ("import helpers as h", "h.clamp"),
         ("import helpers\nlimit = helpers.clamp", "limit"),
+        ("from helpers import bounded\nlimit = bounded", "limit"),
     ],
 )
 def test_every_way_to_import(tmp_path: Path, line: str, call: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -243,6 +247,7 @@ main.py:8:14: note: `lost` is called here
             "functions come from files beside this one, and there is no `deep.py`",
         ),
         ("from binary import g", "g", "it holds a null byte"),
+        ("from helpers import squared", "squared", "is no function: kernels call those that a `def` makes"),
     ],
 )
 def test_missing_files_and_functions(tmp_path: Path, line: str, call: str, hint: str) -> None:
