@@ -356,10 +356,11 @@ MUTATIONS: Final = (
             "tests/unit/test_simulate.py",
         ),
         (
-            "case Constant(value=at), Constant(value=size) if not -size <= at < size:",
-            "case Constant(value=at), Constant(value=size) if not at < size:",
+            "not -extent.value <= at < extent.value:",
+            "not at < extent.value:",
             "refused:negative_index_past_extent",
         ),
+        ("index if at is None or at >= 0 else", "index if True else", "cpu:subscripts.computed"),
     ),
     *_rule(
         "functions of float32 are float32's, within a tolerance",
