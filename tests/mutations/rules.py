@@ -574,7 +574,7 @@ MUTATIONS: Final = (
     *_rule(
         "device functions take arrays, write to them, recurse",
         ("while symbol in helpers or (symbol", "while (symbol", "cpu:names_of_functions"),
-        ("*_FUNCTIONS.split(), ", "", "cpu:names_of_headers"),
+        ("*_FUNCTIONS.split(), ", "", "kept:names_of_headers"),
         ('kernel.name.removesuffix("f") in taken', "False", "kept:names_of_headers"),
         ("if _BARE_COMMA.search(tested.text)", "if False", "kept:assert_of_templates"),
         (
