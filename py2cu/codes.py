@@ -105,7 +105,7 @@ _SYNTAX: Final = {
         "which kernel?",
         "A file holds kernels where functions carry the decorator `@kernel`, imported from py2cu under any name. This "
         "file has none, or none of the name that was asked for, or two of one name, of which Python would keep the "
-        "last.",
+        "last. A kernel that a call makes, as in `k = kernel(f)`, is there for a program that runs; a file is read.",
         "from jaxtyping import Float32\nfrom torch import Tensor\nfrom py2cu import Index\n\n\n"
         'def f(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):\n    out[i] = x[i]\n',
         _index("out[i] = x[i]"),

@@ -18,6 +18,7 @@ from typing import Final
 from py2cu.diagnostics import Reporter, TranslationError
 from py2cu.frontend.kernels import read_kernel
 from py2cu.frontend.reader import KernelSource, Module, read_module
+from py2cu.frontend.unread import refuse_unread
 from py2cu.ir.kernel import Buffer, Family, Kernel, Space
 from py2cu.ir.names import names_of
 from py2cu.ir.printer import print_type
@@ -359,7 +360,8 @@ def _chosen(module: Module, only: str | None, reporter: Reporter) -> tuple[Kerne
     from py2cu.source import Span
 
     chosen = tuple(s for s in module.kernels if only is None or s.function.name.value == only)
-    if not chosen:
+    is_told = refuse_unread(module, only, reporter)
+    if not chosen and not is_told:
         message = f"there is no kernel called `{only}`" if only else "there is no kernel in this file"
         hint = "decorate a function with `@kernel` from py2cu"
         if only and module.kernels:

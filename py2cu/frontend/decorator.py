@@ -11,6 +11,7 @@ import libcst as cst
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import DType
 from py2cu.frontend.doubts import refuse_doubt
+from py2cu.frontend.environment import Environment
 from py2cu.frontend.reader import KernelSource, Module
 from py2cu.nearest import did_you_mean
 from py2cu.options import MAX_BLOCKS, MAX_THREADS, KernelOptions, is_launchable
@@ -27,10 +28,12 @@ class OptionReader:
     def read(self) -> KernelOptions:
         """What the decorator says; its values are not checked yet."""
         decorator = self.source.decorator
-        if decorator is None or not isinstance(decorator.decorator, cst.Call):
+        call = None if decorator is None else self.source.environment.decorator(decorator.decorator)
+        if not isinstance(call, cst.Call):
             return KernelOptions()
         values: dict[str, Any] = {}
-        for arg in decorator.decorator.args:
+        early = self.source.environment.as_defined()
+        for arg in call.args:
             name = arg.keyword.value if arg.keyword else None
             if name not in KernelOptions.__dataclass_fields__:
                 what = f"`kernel` has no option `{name}`" if name else "the options of `kernel` go by keyword"
@@ -38,28 +41,27 @@ class OptionReader:
                 self._error(what, arg, did_you_mean(name or "", known, f"they are {', '.join(known)}"))
             elif isinstance(arg.value, cst.Name) and arg.value.value == "None":
                 continue
-            elif (value := self._literal(arg.value)) is None:
-                if refuse_doubt(arg.value, self.source.environment, self.reporter, self.module.span):
-                    continue
-                self._error(f"`{name}` must be a literal", arg.value, "a kernel's file is read, not run")
+            elif (value := self._literal(arg.value, early)) is None:
+                if not refuse_doubt(arg.value, early, self.reporter, self.module.span):
+                    self._error(f"`{name}` must be a literal", arg.value, "a kernel's file is read, not run")
             else:
                 values[name] = value
         return KernelOptions(**values)
 
-    def _literal(self, node: cst.BaseExpression) -> object:
+    def _literal(self, node: cst.BaseExpression, early: Environment) -> object:
         match node:
             case cst.Tuple(elements=elements) | cst.List(elements=elements):
-                items = [self._literal(element.value) for element in elements]
+                items = [self._literal(element.value, early) for element in elements]
                 return tuple(items) if None not in items else None
             case cst.Dict(elements=elements):
                 pairs = {}
                 for element in elements:
                     if not isinstance(element, cst.DictElement):
                         return None
-                    pairs[self._literal(element.key)] = self._literal(element.value)
+                    pairs[self._literal(element.key, early)] = self._literal(element.value, early)
                 return pairs if None not in pairs and None not in pairs.values() else None
             case _:
-                return self.source.environment.constant(node)
+                return None if early.doubted(node) else early.constant(node)
 
     def _error(self, message: str, node: cst.CSTNode, hint: str) -> None:
         self.reporter.error("P403", message, self.module.span(node), hint)

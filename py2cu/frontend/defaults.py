@@ -11,8 +11,6 @@ bind itself, another notebook cell's or another file's, which may be another num
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import libcst as cst
 
 from py2cu.diagnostics import Reporter
@@ -32,8 +30,7 @@ def read_default(param: cst.Param, function: DeviceFunction, reporter: Reporter,
     """
     node, name = param.default, param.name.value
     assert node is not None
-    around = function.environment
-    early = replace(around, live={}, unsure={**around.rebound, **around.unsure}, _values={})
+    early = function.environment.as_defined()
     hint = f"give `{name}` in the call, or bind the name once, with a plain `=` or `import` that surely runs"
     if refuse_doubt(node, early, reporter, function.module.span, hint):
         return None

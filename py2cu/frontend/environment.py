@@ -177,7 +177,27 @@ class Environment:
 
     def is_plain(self, function: cst.FunctionDef) -> bool:
         """True where `function` stays what its text says: no decorator makes another of it."""
-        return all(self.qualify(bare(decorator)) in _KEEPING for decorator in function.decorators)
+        return all(self.decorates(decorator.decorator) in _KEEPING for decorator in function.decorators)
+
+    def decorator(self, node: cst.BaseExpression, depth: int = 8) -> cst.BaseExpression:
+        """A decorator, or what it is a name of: `kernel(block=128)` for `wide` after `wide = kernel(block=128)`.
+
+        A decorator acts where it stands: of a name that is bound anew, the text may tell another one.
+        """
+        if isinstance(node, cst.Name) and node.value in self.definitions and node.value not in self.rebound and depth:
+            return self.decorator(self.definitions[node.value], depth - 1)
+        return node
+
+    def decorates(self, node: cst.BaseExpression) -> str | None:
+        """The qualified name of a decorator, without its arguments."""
+        behind = self.decorator(node)
+        return self.qualify(behind.func if isinstance(behind, cst.Call) else behind)
+
+    def as_defined(self) -> Environment:
+        """What is sure of the names where a function is defined, not only when a kernel runs: what the text of its file
+        binds once.
+        """
+        return replace(self, live={}, unsure={**self.rebound, **self.unsure}, _values={})
 
     def doubted(self, node: cst.CSTNode) -> cst.Name | None:
         """The first name in `node` that nothing known here tells; None where there is none."""
@@ -372,9 +392,3 @@ def all_parameters(function: cst.FunctionDef) -> tuple[cst.Param, ...]:
     """Every plain parameter of `function`, in order."""
     params = function.params
     return (*params.posonly_params, *params.params, *params.kwonly_params)
-
-
-def bare(decorator: cst.Decorator) -> cst.BaseExpression:
-    """A decorator without its arguments."""
-    node = decorator.decorator
-    return node.func if isinstance(node, cst.Call) else node

@@ -21,7 +21,7 @@ from py2cu.frontend.arguments import Given, bind_arguments
 from py2cu.frontend.buffers import BufferReader
 from py2cu.frontend.closures import environment_in
 from py2cu.frontend.defaults import read_default
-from py2cu.frontend.environment import Environment, all_parameters, bare
+from py2cu.frontend.environment import Environment, all_parameters
 from py2cu.frontend.evaluate import Constants, Real
 from py2cu.frontend.expressions import ExpressionReader
 from py2cu.frontend.reader import Module
@@ -103,7 +103,7 @@ class FunctionReader:
     def arguments(self, call: cst.Call, function: DeviceFunction) -> tuple[Given, ...] | None:
         """What a call gives each parameter of `function`; None, and a diagnostic, where it is not to be called so."""
         node, environment = function.node, function.environment
-        if any(environment.qualify(bare(decorator)) == "py2cu.kernel" for decorator in node.decorators):
+        if any(environment.decorates(decorator.decorator) == "py2cu.kernel" for decorator in node.decorators):
             self.reporter.error(
                 "P105", f"`{node.name.value}` is a kernel, which only a call from outside launches",
                 self.span_of(call), "move what both need into a plain function, and call that",

@@ -2,7 +2,8 @@
 
 In: the text, parsed by Python, which is quick and small where LibCST's trees take a thousand bytes a token. Out: the
 text with those top-level statements blanked, every other one where it stood, and the names that the blanked ones bind.
-Kept: imports, decorated functions and what holds one, and statements that bind a name which something kept mentions.
+Kept: imports, decorated functions and what holds one, statements that may call `kernel`, and those that bind a name
+which something kept mentions.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ def outline(text: str, tree: ast.Module, wanted: str | None = None) -> Outline:
     for stmt in tree.body:
         for name in _bound(stmt):
             binders.setdefault(name, []).append(stmt)
-    waiting = [stmt for stmt in tree.body if _is_root(stmt, wanted) or stmt in binders.get(wanted or "", ())]
+    made = _kernels_made(text, lines, tree)
+    made.update(binders.get(wanted or "", ()))
+    waiting = [stmt for stmt in tree.body if stmt in made or _is_root(stmt, wanted)]
     kept = set(waiting)
     while waiting:
         for word in _words("".join(lines[_first_line(stmt := waiting.pop()) - 1 : stmt.end_lineno])):
@@ -61,6 +64,22 @@ def _blank(lines: list[str], tree: ast.Module, kept: set[ast.stmt]) -> None:
         lines[first - 1 : last] = ["\n"] * (last - first + 1)
         if first < last:
             lines[first - 1], lines[last - 1] = '"""\n', '"""\n'
+
+
+def _kernels_made(text: str, lines: list[str], tree: ast.Module) -> set[ast.stmt]:
+    """The statements, no functions, that may call `kernel` or a name of it: all that mention one."""
+    names = {"kernel", *re.findall(r"\bkernel\s+as\s+(\w+)", text)}
+    found: set[ast.stmt] = set()
+    for stmt in tree.body:
+        if isinstance(stmt, ast.Import | ast.ImportFrom | ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        own = "".join(lines[_first_line(stmt) - 1 : stmt.end_lineno])
+        if re.search(rf"\b(?:{'|'.join(names)})\b", own):
+            found.add(stmt)
+            match stmt:  # `wide = kernel(block=128)`
+                case ast.Assign(targets=[ast.Name(id=name)], value=ast.Name() | ast.Attribute() | ast.Call(args=[])):
+                    names.add(name)
+    return found
 
 
 def _is_root(stmt: ast.stmt, wanted: str | None) -> bool:

@@ -10,14 +10,14 @@ import ast
 import functools
 import unicodedata
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import libcst as cst
 
 from py2cu.diagnostics import Reporter
 from py2cu.frontend.bindings import Statement, flatten, suites
-from py2cu.frontend.environment import Environment, bare
+from py2cu.frontend.environment import Environment
 from py2cu.frontend.outline import outline
 from py2cu.frontend.positions import Positions, Rebinder
 from py2cu.source import SourceFile, Span
@@ -49,6 +49,7 @@ class Module:
     kernels: tuple[KernelSource, ...]
     functions: tuple[KernelSource, ...]
     environment: Environment  # of its top level
+    body: Sequence[Statement]  # what was read of it
 
     def span(self, node: cst.CSTNode) -> Span:
         """Where `node` stands."""
@@ -98,7 +99,7 @@ def read_module(
     environment.read(parsed.tree.body)
     functions = tuple(_functions(parsed.tree.body, environment))
     kernels = tuple(source for source in functions if source.decorator is not None)
-    return Module(file, parsed.positions, kernels, functions, environment)
+    return Module(file, parsed.positions, kernels, functions, environment, parsed.tree.body)
 
 
 @functools.lru_cache(maxsize=4)  # the kernels of a file, read one by one, share it, and the files that they call
@@ -196,6 +197,6 @@ def _functions(body: Iterable[Statement], scope: Environment) -> Iterator[Kernel
 
 def _kernel_decorator(function: cst.FunctionDef, scope: Environment) -> cst.Decorator | None:
     for decorator in function.decorators:
-        if scope.qualify(bare(decorator)) == KERNEL_DECORATOR:
+        if scope.decorates(decorator.decorator) == KERNEL_DECORATOR:
             return decorator
     return None
