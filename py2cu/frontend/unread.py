@@ -1,9 +1,10 @@
-"""Kernels that running a file makes, and its text does not show: refused, so that none is left out in silence.
+"""Kernels that running a file makes, and its text does not show: told, so that none is left out in silence.
 
     k = kernel(f)                                     a kernel that a call makes
     either = kernel(block=64) if small else kernel    `@either` above a `def`: which one, only running tells
 
-In: a module. Out: whether there were such, which are reported then.
+In: a module. Out: diagnostics, and whether one of them is an error. A call that makes a kernel is noted only where the
+file has others, which are all that it is asked for.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ _HINT = "write `@kernel(…)` above the `def`, or a name that is bound once, to 
 
 
 def refuse_unread(module: Module, only: str | None, reporter: Reporter) -> bool:
-    """Report the kernels of `module`, or the one called `only`, that its text does not show; False where none is."""
+    """Report kernels of `module`, or the one called `only`, that its text does not show; True where one is refused."""
     refused = False
+    has_others = only is None and bool(module.kernels)
     for source in module.functions:
         if source.decorator is None and only in (None, source.function.name.value):
             refused |= _refuse_decorators(source, module, reporter)
@@ -32,8 +34,8 @@ def refuse_unread(module: Module, only: str | None, reporter: Reporter) -> bool:
         if only in (None, function):
             what = f"this call makes a kernel of `{function}`, which only running the file does"
             hint = f"write `@kernel(…)` above `def {function}`" if function.isidentifier() else "write `@kernel(…)`"
-            reporter.error("P107", what, module.span(call), hint)
-            refused = True
+            (reporter.note if has_others else reporter.error)("P107", what, module.span(call), hint)
+            refused |= not has_others
     return refused
 
 
