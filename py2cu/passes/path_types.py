@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterable, Mapping
-from itertools import chain, product
+from itertools import chain
 from typing import Final, TypeAlias
 
 from py2cu.dtypes import DType, Kind
@@ -87,11 +87,14 @@ def holds(wide: DType, narrow: DType) -> bool:
 def differing(op: str, operand: Expr, others: Iterable[Expr], names: Mapping[str, Paths]) -> ScalarType | Number | None:
     """What `operand` is on a path where `op` with `others` computes something else than with its type in C++."""
     type_, others = operand.type, tuple(others)
-    if not isinstance(type_, ElementType) or UNKNOWN in [other.type for other in others]:
+    if not isinstance(type_, ElementType):
+        return None
+    paths = paths_of(operand, names) - {type_}
+    if not paths or UNKNOWN in [other.type for other in others]:
         return None
     met = _met(type_, [other.type for other in others if isinstance(other.type, ElementType | PythonType)])
-    meetings = list(product(*(_types(other, names) for other in others)))
-    for path in sorted(paths_of(operand, names) - {type_}, key=str):
+    types = [_types(other, names) for other in others]
+    for path in sorted(paths, key=str):
         if not isinstance(path, ElementType | PythonType):
             if _constant_differs(op, path, type_, others):
                 return path
@@ -100,7 +103,7 @@ def differing(op: str, operand: Expr, others: Iterable[Expr], names: Mapping[str
                 return path
         elif (op == "compare" and _fit(others, path, type_)) or _is_small(path, type_):
             continue
-        elif not all(_is_same(_met(path, types), met) for types in meetings):
+        elif not all(_is_same(each, met) for each in _meetings(path, types)):
             return path
     return None
 
@@ -124,7 +127,8 @@ def is_lost(path: ScalarType | Number, narrow: ElementType, type_: ScalarType) -
 
 def _types(expr: Expr, names: Mapping[str, Paths]) -> set[ScalarType]:
     """The types that `expr` has on its paths."""
-    paths = paths_of(expr, names)
+    assert isinstance(expr.type, ElementType | PythonType)
+    paths = paths_of(expr, names) or {expr.type}
     return {path if isinstance(path, ElementType | PythonType) else constant_type(path) for path in paths}
 
 
@@ -133,6 +137,14 @@ def _met(type_: ScalarType, others: Iterable[ScalarType]) -> ScalarType | None:
     for other in others:
         met = join(met, other) if met is not None else None
     return met
+
+
+def _meetings(first: ScalarType, others: Iterable[Iterable[ScalarType]]) -> set[ScalarType | None]:
+    """The types in which `first` and one of each of `others` may meet."""
+    found: set[ScalarType | None] = {first}
+    for types in others:
+        found = {None if a is None else join(a, b) for a in found for b in types}
+    return found
 
 
 def _is_same(computed: ScalarType | None, met: ScalarType | None) -> bool:

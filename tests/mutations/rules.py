@@ -300,7 +300,11 @@ MUTATIONS: Final = (
             "            pass",
             "refused:conditional_value_of_two_types",
         ),
-        ("in meetings):", "in [[o.type for o in others]]):", "refused:conditional_value_of_two_types"),
+        (
+            "for a in found for b in types}",
+            "for a in found for b in [*types][-1:]}",
+            "refused:conditional_value_of_two_types",
+        ),
         ("any(is_lost(path, narrow, type_) for path in paths)", "False", "kept:conditional_values_of_types"),
         (
             "return not _is_exact(narrow) and (kind",
