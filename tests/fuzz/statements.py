@@ -382,11 +382,13 @@ def local_of_two_types(w: Writer) -> None:
     a, b = operands(w, type_, 2)
     choice = w.pick([f"{a.text} if {condition(w, 1)} else {b.text}", f"{a.text} or {b.text}", f"{a.text} and {b.text}"])
     w.add(f"{name} = {choice}")
-    other, target = value(w, type_, 1).text, w.pick([type_, type_, *FLOAT_DTYPES])
-    uses = [name, name, name, f"{name} + {other}", f"{other} - {name}", f"{name} * {name}", f"{name} + 1"]
-    uses += [f"1 if {name} else 2", f"not {name}", f"{name} == {other}", f"({name} or {other}) + {other}"]
-    target = type_ if type_.kind is Kind.COMPLEX else target
-    w.add(f"{w.declare(Value('', target)).text} = {cast_name(w, target)}({w.pick(uses)})")
+    other = value(w, type_, 1).text
+    use, target = w.pick([name, f"{name} + {other}", f"{other} - {name}", f"({name} or {other}) + {other}"]), type_
+    if w.chance(6):  # most of these are refused
+        use = w.pick([f"{name} * {name}", f"{name} + 1", f"1 if {name} else 2", f"not {name}", f"{name} == {other}"])
+    elif type_.kind is not Kind.COMPLEX and w.chance(6):
+        target = w.pick(FLOAT_DTYPES)
+    w.add(f"{w.declare(Value('', target)).text} = {cast_name(w, target)}({use})")
 
 
 @statement_of()
