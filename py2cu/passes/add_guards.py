@@ -224,9 +224,9 @@ class GlobalIndices:
 
 
 def find_global_indices(kernel: Kernel) -> GlobalIndices:
-    """Those of a block kernel, computed here or by a function."""
+    """Those of a block kernel, computed here or by a function. A parameter that is assigned has two values."""
     returned = {function.key: _returned(function.body) for function in kernel.functions}
-    assigned = Counter(assigned_names(kernel.body))
+    assigned = Counter([*assigned_names(kernel.body), *(p.name for p in kernel.parameters)])
     values: dict[str, Expr] = {}
     for before, stmt in pairwise((None, *kernel.body)):
         if not isinstance(stmt, Assign):

@@ -9,6 +9,7 @@ A join that would change a value is refused.
 from __future__ import annotations
 
 import itertools
+from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -152,7 +153,7 @@ class _Locals:
 
     def join(self, name: str, value: Expr, type_: ScalarType, span: Span, is_given: bool = False) -> None:
         local = self.numbers.setdefault(name, _Local(type_, span))
-        local.paths |= traced(value, {**self.so_far, **self.before})
+        local.paths |= traced(value, ChainMap(self.before, self.so_far))
         self.so_far[name] = local.paths
         _join_into(local, name, value, type_, span, is_given)
 

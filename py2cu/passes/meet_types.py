@@ -121,8 +121,9 @@ class Meeting:
     def taken_apart(self, value: Expr, type_: ScalarType) -> Expr:
         """`value`, its branches as `type_` where their common type would change one; refuse a local that it changed."""
         narrow = value.type
-        paths = frozenset() if isinstance(value, Constant) else paths_of(value, self.paths)
-        if not isinstance(narrow, ElementType) or not any(is_lost(path, narrow, type_) for path in paths):
+        if isinstance(value, Constant) or not isinstance(narrow, ElementType) or narrow == type_:
+            return value
+        if not any(is_lost(path, narrow, type_) for path in paths_of(value, self.paths)):
             return value
         match value:
             case Select(then=a, orelse=b):

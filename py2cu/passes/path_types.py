@@ -22,11 +22,10 @@ from py2cu.ir.nodes import BoolOp, Call, Convert, Expr, Invoke, Item, Select
 from py2cu.ir.types import PY_BOOL, PY_COMPLEX, UNKNOWN, Argument, ElementType, Paths, PythonType, ScalarType, kind_of
 from py2cu.passes.promotion import as_float, constant_as, constant_type, join, represents, rounded
 
+Number: TypeAlias = bool | int | float
+
 _EXACT: Final[Mapping[str, Callable[..., Number]]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}
 _ZERO_STAYS: Final = frozenset(["*", "/", "//", "%", "&", "<<", ">>"])
-
-
-Number: TypeAlias = bool | int | float
 
 
 def paths_of(expr: Expr, names: Mapping[str, Paths]) -> frozenset[ScalarType | Number]:

@@ -67,6 +67,9 @@ _TOGETHER: Final = """
     Warp activemask all_sync any_sync ballot_sync lane_id match_any_sync reduce_add_sync reduce_and_sync reduce_max_sync
     reduce_min_sync reduce_or_sync reduce_xor_sync shfl_down_sync shfl_sync shfl_up_sync shfl_xor_sync
 """
+_OF_FUNCTIONS: Final = frozenset(f"{_TYPES} {_FUNCTIONS} {_TOGETHER}".split()).union(
+    *(row.spelling.values() for row in ROWS.values())
+)
 RESERVED: Final = frozenset(f"{_KEYWORDS} {_TAKEN} {_VARIABLES}".split())
 
 
@@ -110,9 +113,7 @@ def _symbol(kernel: Kernel) -> str:
         return ascii_identifier(kernel.name)
     if kernel.name in _VARIABLES.split():
         return kernel.name
-    taken = {name for row in ROWS.values() for name in row.spelling.values()}
-    taken |= {*_TYPES.split(), *_FUNCTIONS.split(), *_TOGETHER.split()}
-    is_taken = kernel.name in taken or kernel.name.removesuffix("f") in taken
+    is_taken = kernel.name in _OF_FUNCTIONS or kernel.name.removesuffix("f") in _OF_FUNCTIONS
     return f"{kernel.name}_" if is_taken else spell_identifier(kernel.name)
 
 

@@ -305,7 +305,11 @@ MUTATIONS: Final = (
             "for a in found for b in [*types][-1:]}",
             "refused:conditional_value_of_two_types",
         ),
-        ("any(is_lost(path, narrow, type_) for path in paths)", "False", "kept:conditional_values_of_types"),
+        (
+            "any(is_lost(path, narrow, type_) for path in paths_of(value, self.paths))",
+            "False",
+            "kept:conditional_values_of_types",
+        ),
         (
             "return not _is_exact(narrow) and (kind",
             "return (kind",
@@ -578,8 +582,8 @@ MUTATIONS: Final = (
     *_rule(
         "device functions take arrays, write to them, recurse",
         ("while symbol in helpers or (symbol", "while (symbol", "cpu:names_of_functions"),
-        ("*_FUNCTIONS.split(), ", "", "kept:names_of_headers"),
-        ('kernel.name.removesuffix("f") in taken', "False", "kept:names_of_headers"),
+        ("{_TYPES} {_FUNCTIONS} {_TOGETHER}", "{_TYPES} {_TOGETHER}", "kept:names_of_headers"),
+        ('kernel.name.removesuffix("f") in _OF_FUNCTIONS', "False", "kept:names_of_headers"),
         ("if _BARE_COMMA.search(tested.text)", "if False", "kept:assert_of_templates"),
         (
             "touched[key] |= {arg.id for p, arg in pairs if isinstance(arg, ArrayName) and p.name in inner}",
