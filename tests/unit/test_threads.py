@@ -407,6 +407,10 @@ def test_a_thread_that_counts_may_yet_come_to_its_end():
             for _ in range(1000):
                 for _ in range(5):
                     threadfence()
+            left = 1000
+            while left > 0:
+                left -= 1
+                threadfence()
             atomic.exch(flag, 0, 1)
         else:
             while atomic.add(flag, 0, 0) == 0:
