@@ -198,6 +198,8 @@ def dotted(node: cst.BaseExpression) -> str:
 
 def suites(statement: cst.CSTNode) -> Iterator[Sequence[Statement]]:
     """The blocks of a statement that are of its own scope; none of functions and classes."""
+    if isinstance(statement, cst.BaseSmallStatement):
+        return
     match statement:
         case cst.If() | cst.For() | cst.While() | cst.Try() | cst.TryStar() | cst.With() | cst.Else() | cst.Finally():
             yield statement.body.body

@@ -17,6 +17,7 @@ import libcst as cst
 
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import BOOL, F32, F64, I64, DType, find_dtype
+from py2cu.frontend.bindings import Statement
 from py2cu.frontend.doubts import refuse_doubt
 from py2cu.frontend.environment import Environment
 from py2cu.frontend.scope import assigned_names, is_named
@@ -64,7 +65,7 @@ class BufferReader:
     _hidden: set[str] = field(default_factory=set)  # names of extents that are locals here
     _definitions: dict[str, cst.BaseExpression] = field(default_factory=dict)  # of locals that are assigned once
 
-    def read(self, body: Iterable[cst.CSTNode]) -> dict[str, Buffer]:
+    def read(self, body: Iterable[Statement]) -> dict[str, Buffer]:
         """The arrays that the statements of `body` reserve, by name."""
         body = tuple(body)
         count = Counter(assigned_names(body))

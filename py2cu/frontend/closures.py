@@ -12,9 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import chain
 
 import libcst as cst
 
+from py2cu.frontend.bindings import flatten
 from py2cu.frontend.environment import Environment, all_parameters
 from py2cu.frontend.scope import Captured, Scope, assigned_names
 from py2cu.frontend.siblings import DeviceFunction
@@ -93,18 +95,9 @@ def _bound_names(function: cst.FunctionDef) -> frozenset[str]:
     """The names that are `function`'s own: parameters, locals, and functions in it."""
     own = {node.name.value for node in function.body.body if isinstance(node, cst.FunctionDef)}
     given = {param.name.value for param in all_parameters(function)}
-    return frozenset((*own, *given, *assigned_names(function.body.body), *_names_deleted(function.body)))
-
-
-def _names_deleted(node: cst.CSTNode) -> Iterator[str]:
-    match node:
-        case cst.Del(target=target):
-            yield from _names_read(target)
-        case cst.FunctionDef() | cst.BaseSmallStatement() | cst.BaseExpression():
-            pass
-        case _:
-            for child in node.children:
-                yield from _names_deleted(child)
+    deletions = (statement.target for statement in flatten(function.body.body) if isinstance(statement, cst.Del))
+    deleted = chain.from_iterable(map(_names_read, deletions))
+    return frozenset((*own, *given, *assigned_names(function.body.body), *deleted))
 
 
 def _names_read(node: cst.CSTNode) -> Iterator[str]:

@@ -122,7 +122,7 @@ class ExpressionReader:
 
     def _read_integer(self, node: cst.Integer, negative: bool = False, place: cst.CSTNode | None = None) -> Expr:
         """`-1` is a constant, not an operation on one."""
-        value = -node.evaluated_value if negative else node.evaluated_value
+        value = -int(node.value, 0) if negative else int(node.value, 0)
         self._check_64_bits(value, place or node)
         return Constant(value, self.scope.span_of(place or node), text=f"-{node.value}" if negative else node.value)
 

@@ -28,8 +28,9 @@ def outline(text: str, tree: ast.Module, wanted: str | None = None) -> Outline:
     """The part of `text` that matters to decorated functions, and to what is called `wanted`."""
     lines = re.split(r"(?<=\n)|(?<=\r)(?!\n)", text)
     binders: dict[str, list[ast.stmt]] = {}
+    has_globals = "global" in text
     for stmt in tree.body:
-        for name in _bound(stmt):
+        for name in _bound(stmt, has_globals):
             binders.setdefault(name, []).append(stmt)
     made = _kernels_made(text, lines, tree)
     made.update(binders.get(wanted or "", ()))
@@ -105,12 +106,12 @@ def _is_wanted(node: ast.AST, wanted: str | None) -> bool:
             return False
 
 
-def _bound(stmt: ast.stmt) -> Iterator[str]:
+def _bound(stmt: ast.stmt, has_globals: bool) -> Iterator[str]:
     """The names that a statement binds in its own scope, those that functions in it do, and a few that none does."""
     match stmt:
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
             yield name
-            for node in ast.walk(stmt):
+            for node in ast.walk(stmt) if has_globals else ():
                 if isinstance(node, ast.Global):
                     yield from node.names
         case _:

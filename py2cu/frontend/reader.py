@@ -166,7 +166,9 @@ def _first_too_deep(tree: ast.Module) -> ast.expr | ast.stmt | None:
                 depth += len(compared)
             case _:
                 depth += 1
-        waiting += [(child, depth) for child in ast.iter_child_nodes(node)]
+        for part in vars(node).values():  # as `ast.iter_child_nodes` does, in half its time
+            parts = part if isinstance(part, list) else (part,)
+            waiting += [(child, depth) for child in parts if isinstance(child, ast.AST)]
     return None
 
 

@@ -11,6 +11,7 @@ import libcst as cst
 from py2cu import builtins
 from py2cu.diagnostics import Reporter
 from py2cu.frontend.arguments import Given
+from py2cu.frontend.bindings import Statement, flatten
 from py2cu.frontend.doubts import refuse_doubt
 from py2cu.frontend.environment import Environment
 from py2cu.frontend.evaluate import Constants, Real
@@ -197,28 +198,15 @@ def source_text(node: cst.CSTNode) -> str:
     return cst.Module([]).code_for_node(node)
 
 
-def assigned_names(body: Iterable[cst.CSTNode]) -> Iterator[str]:
+def assigned_names(body: Iterable[Statement]) -> Iterator[str]:
     """Every name that the statements of `body` assign to, loop variables included."""
-    for statement in body:
+    for statement in flatten(body):
         match statement:
-            case cst.SimpleStatementLine(body=small) | cst.SimpleStatementSuite(body=small):
-                yield from assigned_names(small)
             case cst.Assign(targets=targets):
                 for target in targets:
                     yield from _target_names(target.target)
-            case cst.AugAssign(target=target) | cst.AnnAssign(target=target):
+            case cst.AugAssign(target=target) | cst.AnnAssign(target=target) | cst.For(target=target):
                 yield from _target_names(target)
-            case (
-                cst.For(body=block, orelse=orelse)
-                | cst.While(body=block, orelse=orelse)
-                | cst.If(body=block, orelse=orelse)
-            ):
-                if isinstance(statement, cst.For):
-                    yield from _target_names(statement.target)
-                yield from assigned_names(block.body)
-                yield from assigned_names([orelse] if orelse else ())
-            case cst.Else(body=block):
-                yield from assigned_names(block.body)
 
 
 def _target_names(target: cst.BaseExpression) -> Iterator[str]:

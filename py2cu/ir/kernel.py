@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
-from typing import Final
+from typing import Any, Final
 
 from py2cu.diagnostics import Elsewhere
 from py2cu.dtypes import DType, Kind, TypeVariable
@@ -32,6 +32,8 @@ from py2cu.ir.types import ArrayType, ElementType, ScalarType, ValueType
 from py2cu.source import Span
 
 _SMALL: Final = 64  # factors that leave what is counted countable
+_OF_EXTENTS: Final = frozenset(["parameters", "indices", "size", "block", "buffers", "spelled_out"])
+"""The fields that say what extents there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +180,19 @@ class Kernel:
         """The parameters that are template arguments."""
         return {p.name: p.constexpr for p in self.parameters if p.constexpr is not None}
 
+    def having(self, **fields: Any) -> Kernel:
+        """The kernel with other fields; what is known of its extents is kept where these are the same.
+
+        Passes ask for so many that `dataclasses.replace` would take a part of their time that can be seen.
+        """
+        other = object.__new__(Kernel)
+        state = {**vars(self), **fields}
+        if not _OF_EXTENTS.isdisjoint(fields):
+            for found in ("dims", "naturals", "sizes"):
+                state.pop(found, None)
+        vars(other).update(state)
+        return other
+
     def instance(self, dtypes: Mapping[str, DType]) -> Kernel:
         """The kernel with these dtypes, by symbol, in the place of its type variables."""
         if not self.variables:
@@ -190,7 +205,7 @@ class Kernel:
             dtype = replace(dtypes[type_.dtype.variable.symbol], variable=type_.dtype.variable)
             return replace(parameter, type=replace(type_, dtype=dtype))
 
-        return replace(self, parameters=tuple(map(change, self.parameters)))
+        return self.having(parameters=tuple(map(change, self.parameters)))
 
     @property
     def plain(self) -> Kernel:
@@ -204,7 +219,7 @@ class Kernel:
                 return parameter
             return replace(parameter, type=replace(type_, dtype=type_.dtype.plain))
 
-        return replace(self, parameters=tuple(map(change, self.parameters)), variables=())
+        return self.having(parameters=tuple(map(change, self.parameters)), variables=())
 
     @property
     def symbols(self) -> frozenset[str]:

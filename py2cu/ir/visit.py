@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Iterator
-from typing import Any, Final, TypeVar, assert_never
+from typing import Any, Final, TypeVar, assert_never, cast
 
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.kernel import Kernel
@@ -60,25 +60,25 @@ _LEAVES: Final = frozenset([Constant, Name, LaunchIndex, Extent, ArrayName])
 
 def children(expr: Expr) -> tuple[Expr, ...]:
     """The operands of `expr`, in evaluation order."""
-    match expr:
-        case Constant() | Name() | LaunchIndex() | Extent() | ArrayName():
-            return ()
-        case Unary(operand=operand):
-            return (operand,)
+    match expr:  # what is frequent comes first
         case Binary(left=left, right=right) | Compare(left=left, right=right) | BoolOp(left=left, right=right):
             return (left, right)
+        case Load(indices=indices):
+            return indices
+        case Convert(value=value) | Item(value=value):
+            return (value,)
+        case Unary(operand=operand):
+            return (operand,)
         case Select(test=test, then=then, orelse=orelse):
             return (test, then, orelse)
         case Call(args=args) | Invoke(args=args):
             return args
-        case Load(indices=indices):
-            return indices
         case Atomic(indices=indices, values=values):
             return (*indices, *values)
-        case Convert(value=value) | Item(value=value):
-            return (value,)
         case Tuple(items=items):
             return items
+        case Constant() | Name() | LaunchIndex() | Extent() | ArrayName():
+            return ()
         case _:
             assert_never(expr)
 
@@ -128,24 +128,24 @@ def rebuild(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
 def map_children(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
     """`expr` with `change` applied to its operands."""
     match expr:
-        case Constant() | Name() | LaunchIndex() | Extent() | ArrayName():
-            return expr
-        case Unary(operand=operand):
-            return changed(expr, operand=change(operand))
         case Binary(left=left, right=right) | Compare(left=left, right=right) | BoolOp(left=left, right=right):
             return changed(expr, left=change(left), right=change(right))
+        case Load(indices=indices):
+            return changed(expr, indices=map_all(indices, change))
+        case Convert(value=value) | Item(value=value):
+            return changed(expr, value=change(value))
+        case Unary(operand=operand):
+            return changed(expr, operand=change(operand))
         case Select(test=test, then=then, orelse=orelse):
             return changed(expr, test=change(test), then=change(then), orelse=change(orelse))
         case Call(args=args) | Invoke(args=args):
             return changed(expr, args=map_all(args, change))
-        case Load(indices=indices):
-            return changed(expr, indices=map_all(indices, change))
         case Atomic(indices=indices, values=values):
             return changed(expr, indices=map_all(indices, change), values=map_all(values, change))
-        case Convert(value=value) | Item(value=value):
-            return changed(expr, value=change(value))
         case Tuple(items=items):
             return changed(expr, items=map_all(items, change))
+        case Constant() | Name() | LaunchIndex() | Extent() | ArrayName():
+            return expr
         case _:
             assert_never(expr)
 
@@ -170,6 +170,8 @@ def changed(node: Node, **fields: Any) -> Node:
             break
     else:
         return node
+    if isinstance(node, Kernel):
+        return cast("Node", node.having(**fields))
     for name in node.__match_args__:
         if name not in fields:
             fields[name] = getattr(node, name)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 from py2cu.diagnostics import Reporter
@@ -26,7 +26,7 @@ from py2cu.ir.nodes import Atomic, BoolOp, Compare, Expr, Invoke, LaunchIndex
 from py2cu.ir.printer import print_expr
 from py2cu.ir.statements import Assert, Assign, Block, If, Print, Remark, Return, Stmt, Store
 from py2cu.ir.types import PY_INT, ElementType
-from py2cu.ir.visit import all_expressions, assigned_names, names_in, rebuild, statements
+from py2cu.ir.visit import all_expressions, assigned_names, changed, names_in, rebuild, statements
 from py2cu.ir.waiting import has_barrier, waiting_functions
 from py2cu.options import DEFAULT_BLOCKS
 from py2cu.passes.accesses import Access, Limit, find_accesses
@@ -65,7 +65,7 @@ def add_guards(kernel: Kernel, reporter: Reporter) -> Kernel:
         )
     guards = tuple(Guard(print_expr(item.index), item.extent, item.axis) for item in missing)
     leave = _leave_past([(item.index, item.extent) for item in missing])
-    return replace(kernel, body=(*kernel.body[: place + 1], leave, *kernel.body[place + 1 :]), guards=guards)
+    return changed(kernel, body=(*kernel.body[: place + 1], leave, *kernel.body[place + 1 :]), guards=guards)
 
 
 def guard_statement(guards: tuple[Guard, ...]) -> If:
@@ -93,7 +93,7 @@ def _guard_indices(kernel: Kernel, reporter: Reporter) -> Kernel:
     if has_barrier(kernel):
         return _guard_elements(kernel, accesses, reporter)
     guards = tuple(Guard(i.name, i.extent, i.axis) for i in kernel.indices if not is_guarded(i))
-    return replace(kernel, guards=guards)
+    return changed(kernel, guards=guards)
 
 
 def _guard_elements(kernel: Kernel, accesses: tuple[Access, ...], reporter: Reporter) -> Kernel:
@@ -113,7 +113,7 @@ def _guard_elements(kernel: Kernel, accesses: tuple[Access, ...], reporter: Repo
                 needed[access.span] = (*needed.get(access.span, ()), limit)
         if any(limit in limits for limits in needed.values()):
             guards.append(Guard(index.name, index.extent, index.axis))
-    return guard_accesses(replace(kernel, guards=tuple(guards)), _but_waiting(kernel, needed, reporter))
+    return guard_accesses(changed(kernel, guards=tuple(guards)), _but_waiting(kernel, needed, reporter))
 
 
 def _but_waiting(
@@ -161,7 +161,7 @@ def _guard_each(kernel: Kernel, accesses: tuple[Access, ...], missing: list[_Mis
         what = f"`{index}` may pass the end: where it does, reads give 0, writes and atomics do nothing"
         reporter.note("P406", what, item.span, f"write `if {index} < {extent}:` yourself, or leave it")
     guards = tuple(Guard(print_expr(item.index), item.extent, item.axis) for item in missing)
-    return guard_accesses(replace(kernel, guards=guards), _but_waiting(kernel, needed, reporter))
+    return guard_accesses(changed(kernel, guards=guards), _but_waiting(kernel, needed, reporter))
 
 
 def _effects(kernel: Kernel, block: Block) -> Iterator[str]:
@@ -298,7 +298,7 @@ def _infer_size(kernel: Kernel, globals_: GlobalIndices, accesses: tuple[Access,
         return kernel
     default = tuple(map(constant_extent, DEFAULT_BLOCKS[len(axes)]))
     block = kernel.block if len(kernel.block) >= len(axes) else default
-    return replace(kernel, size=tuple(extents[axis] for axis in axes), block=block)
+    return changed(kernel, size=tuple(extents[axis] for axis in axes), block=block)
 
 
 def _is_extent(kernel: Kernel, expr: Expr) -> bool:

@@ -15,7 +15,7 @@ from py2cu.ir.kernel import Kernel
 from py2cu.ir.nodes import Convert, Expr, LaunchIndex
 from py2cu.ir.statements import Assign, Block
 from py2cu.ir.types import PythonType, Width
-from py2cu.ir.visit import rebuild
+from py2cu.ir.visit import changed, rebuild
 from py2cu.ir.waiting import has_barrier
 from py2cu.passes.add_guards import guard_statement
 
@@ -31,7 +31,7 @@ def add_index_arithmetic(kernel: Kernel) -> Kernel:
     if kernel.guards and not has_barrier(kernel):
         guards = (replace(guard, extent=rebuild(guard.extent, _as_c)) for guard in kernel.guards)
         lead += (guard_statement(tuple(guards)),)
-    return replace(kernel, body=lead + kernel.body)
+    return changed(kernel, body=lead + kernel.body)
 
 
 def _as_c(extent: Expr) -> Expr:

@@ -10,7 +10,6 @@ The sign of an exponent follows from its range: indices, extents, unsigned eleme
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import Kind
@@ -31,7 +30,7 @@ def check_powers(kernel: Kernel, reporter: Reporter) -> Kernel:
         return kernel
     functions = follow_calls(changed(kernel, functions=functions))
     for caller in (kernel, *functions):
-        ranges = Ranges(replace(caller, functions=functions))
+        ranges = Ranges(changed(caller, functions=functions))
         for power in _powers(caller):
             exponent = unconverted(power.right)
             if not ranges.of(exponent).is_natural:

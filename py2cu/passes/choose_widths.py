@@ -43,12 +43,12 @@ def choose_widths(kernel: Kernel, reporter: Reporter) -> Kernel:
     typed = chooser.run()
     functions = []
     for function in kernel.functions:
-        inner = _Chooser(replace(function, functions=kernel.functions), kernel.constexprs)
-        functions.append(replace(inner.run(), functions=()))
+        inner = _Chooser(changed(function, functions=kernel.functions), kernel.constexprs)
+        functions.append(changed(inner.run(), functions=()))
         chooser.bounds += inner.bounds
         chooser.is_bounded &= inner.is_bounded
     bounds = prune(chooser.bounds, _nonzero(kernel))
-    return replace(typed, functions=tuple(functions), bounds=bounds, is_bounded=chooser.is_bounded)
+    return changed(typed, functions=tuple(functions), bounds=bounds, is_bounded=chooser.is_bounded)
 
 
 _ROUNDS = 4
@@ -62,7 +62,7 @@ def follow_calls(kernel: Kernel) -> tuple[Kernel, ...]:
     """
     if not kernel.functions:
         return ()
-    functions = {function.key: replace(function, given=_unknown(function)) for function in kernel.functions}
+    functions = {function.key: changed(function, given=_unknown(function)) for function in kernel.functions}
     callers = (kernel, *reversed(kernel.functions))
     ringed = in_rings(kernel.functions)
     for _ in range(_ROUNDS):
@@ -70,12 +70,12 @@ def follow_calls(kernel: Kernel) -> tuple[Kernel, ...]:
         found: dict[str, dict[str, Range]] = {key: {} for key in functions}
         for caller in callers:
             if caller.key and caller.key not in ringed:
-                functions[caller.key] = replace(caller, given=tuple(found[caller.key].items()))
+                functions[caller.key] = changed(caller, given=tuple(found[caller.key].items()))
             _follow_calls_of(functions.get(caller.key, caller), functions, found)
         for key in ringed:
-            functions[key] = replace(functions[key], given=tuple(found[key].items()))
+            functions[key] = changed(functions[key], given=tuple(found[key].items()))
         for key, function in functions.items():
-            functions[key] = replace(function, returned=_returned(function, tuple(functions.values())))
+            functions[key] = changed(function, returned=_returned(function, tuple(functions.values())))
         if functions == before:
             break
     return tuple(functions.values())
@@ -83,7 +83,7 @@ def follow_calls(kernel: Kernel) -> tuple[Kernel, ...]:
 
 def _follow_calls_of(caller: Kernel, functions: dict[str, Kernel], found: dict[str, dict[str, Range]]) -> None:
     """Add what every call in `caller` gives the names of a function to what is `found`."""
-    ranges = Ranges(replace(caller, functions=tuple(functions.values())))
+    ranges = Ranges(changed(caller, functions=tuple(functions.values())))
     for call in (node for node in all_expressions(caller.body) if isinstance(node, Invoke)):
         known, given = found[call.function], caller.bind(call, functions[call.function])
         for name, arg in given.items():
@@ -98,7 +98,7 @@ def _unknown(function: Kernel) -> tuple[tuple[str, Range], ...]:
 
 def _returned(function: Kernel, functions: tuple[Kernel, ...]) -> tuple[Range, ...]:
     """What the function returns, item by item where that is a tuple."""
-    ranges = Ranges(replace(function, functions=functions))
+    ranges = Ranges(changed(function, functions=functions))
     values = [s.value for s in statements(function.body) if isinstance(s, Return) and s.value is not None]
     found = [ranges.results_of(value) for value in values]
     return tuple(reduce(Range.union, items) for items in zip(*found, strict=True))
@@ -130,7 +130,7 @@ class _Chooser:
         if not kernel.key:
             self._bound_arrays()
         result = self.of_result(kernel.result) if kernel.returned else kernel.result
-        return replace(kernel, body=body, locals=locals_, parameters=parameters, result=result)
+        return changed(kernel, body=body, locals=locals_, parameters=parameters, result=result)
 
     def of_result(self, type_: ValueType | None) -> ValueType | None:
         match type_:
@@ -246,13 +246,11 @@ def _nonzero(kernel: Kernel) -> frozenset[str]:
 def prune(bounds: list[Reach], nonzero: frozenset[str]) -> tuple[Bound, ...]:
     """The bounds that no other one implies, without their negative terms, in a stable order."""
     positive = [{term: n for term, n in bound.items() if n > 0} for bound in bounds]
-    unique = list(dict.fromkeys(tuple(sorted(bound.items())) for bound in positive if any(bound)))
+    unique = [dict(terms) for terms in dict.fromkeys(tuple(sorted(bound.items())) for bound in positive if any(bound))]
     kept = [
-        bound
-        for bound in unique
-        if not any(other != bound and _implies(dict(other), dict(bound), nonzero) for other in unique)
+        bound for bound in unique if not any(other is not bound and _implies(other, bound, nonzero) for other in unique)
     ]
-    return tuple(Bound(bound) for bound in kept)
+    return tuple(Bound(tuple(bound.items())) for bound in kept)
 
 
 def _implies(stronger: Reach, weaker: Reach, nonzero: frozenset[str]) -> bool:

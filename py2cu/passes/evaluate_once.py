@@ -28,10 +28,10 @@ from py2cu.ir.visit import all_expressions, changed, is_cheap, map_all, map_chil
 
 def evaluate_once(kernel: Kernel, reporter: Reporter) -> Kernel:
     """The kernel with such operands in locals of their own."""
+    if not any(isinstance(expr, BoolOp) for expr in all_expressions(kernel.body)):
+        return kernel
     lifting = _Lifting(names_of(kernel))
-    body = rebuild_statements(kernel.body, lifting.statement)
-    if any(isinstance(expr, BoolOp) for expr in all_expressions(body)):
-        body = rebuild_block(body, _choosing)
+    body = rebuild_block(rebuild_statements(kernel.body, lifting.statement), _choosing)
     return changed(kernel, body=body, locals=kernel.locals + tuple(lifting.locals))
 
 

@@ -37,7 +37,7 @@ def find_roles(kernel: Kernel, reporter: Reporter) -> Kernel:
             return Role.OUTPUT
         return Role.INOUT if parameter.name in stored else Role.INPUT
 
-    return replace(kernel, parameters=tuple(replace(p, role=role(p)) for p in kernel.parameters))
+    return changed(kernel, parameters=tuple(replace(p, role=role(p)) for p in kernel.parameters))
 
 
 def _with_known_shape(kernel: Kernel, makeable: set[str]) -> set[str]:
@@ -62,7 +62,7 @@ def _with_known_shape(kernel: Kernel, makeable: set[str]) -> set[str]:
 def _with_roles(function: Kernel, stored: set[str]) -> Kernel:
     """A device function makes no arrays: it reads what it is given, or writes to it."""
     parameters = (replace(p, role=Role.INOUT if p.name in stored else Role.INPUT) for p in function.parameters)
-    return replace(function, parameters=tuple(parameters))
+    return changed(function, parameters=tuple(parameters))
 
 
 def _stored(caller: Kernel) -> set[str]:

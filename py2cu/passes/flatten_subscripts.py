@@ -30,12 +30,15 @@ _INDEX = PythonType(Kind.INT, Width.INDEX)
 def flatten_subscripts(kernel: Kernel, reporter: Reporter) -> Kernel:
     """The kernel with one index an access; `from_end` lists the constant indices that counted from the end."""
     from_end = dict.fromkeys(kernel.from_end)
+    extents: dict[str, tuple[Expr, ...]] = {}  # of the arrays met so far
 
     def flat(array: str, indices: tuple[Expr, ...], line: int) -> tuple[str, tuple[Expr, ...]]:
         for axis, index in enumerate(indices):
             if isinstance(index, Constant) and index.value < 0:
                 from_end[FromEnd(line, axis, int(index.value))] = None
-        dims = tuple(rebuild(dim, _as_index) for dim in kernel.array_type(array).dims)
+        if array not in extents:
+            extents[array] = tuple(rebuild(dim, _as_index) for dim in kernel.array_type(array).dims)
+        dims = extents[array]
         if kernel.has_rank(array):
             return array, tuple(map(_from_start, indices, dims))
         if kernel.row(array) and len(indices) == 1:

@@ -48,7 +48,7 @@ def _infer(kernel: Kernel, trial: Called, called: Called, reporter: Reporter) ->
     body = typer.block(kernel.body)
     check_constants(body, reporter)
     result = locals_.pop(RETURN, None)
-    typed = replace(kernel, body=body, locals=tuple(locals_.items()), result=result)
+    typed = changed(kernel, body=body, locals=tuple(locals_.items()), result=result)
     names = tuple(parameter.name for parameter in kernel.parameters)
     return typed, None if result is None else Result(result, paths.get(RETURN, frozenset()), names)
 
@@ -94,7 +94,7 @@ def _with_joined_parameters(kernel: Kernel, locals_: dict[str, ValueType], repor
             message = f"the parameter `{parameter.name}` is {parameter.type} and becomes {joined}"
             reporter.error("P306", message, parameter.span, "give what is computed another name")
         parameters.append(parameter if joined == parameter.type else replace(parameter, type=joined))
-    return replace(kernel, parameters=tuple(parameters))
+    return changed(kernel, parameters=tuple(parameters))
 
 
 class Instances:
@@ -158,7 +158,7 @@ def _instance(key: str, types: Sequence[Type]) -> str:
 
 
 def _instantiate(template: Kernel, types: Sequence[Type], key: str) -> Kernel:
-    return replace(template, parameters=tuple(map(_as_parameter, template.parameters, types)), key=key)
+    return changed(template, parameters=tuple(map(_as_parameter, template.parameters, types)), key=key)
 
 
 def _as_parameter(parameter: Parameter, type_: Type) -> Parameter:

@@ -50,6 +50,8 @@ from py2cu.source import Span
 
 def lift_atomics(kernel: Kernel, reporter: Reporter) -> Kernel:
     """The kernel with atomic operations as statements, or as all that a name is assigned or a function returns."""
+    if not any(isinstance(node, Atomic) for node in all_expressions(kernel.body)):
+        return kernel
     return changed(kernel, body=_Lifting(reporter, names_of(kernel), _only_read(kernel)).block(kernel.body))
 
 

@@ -73,7 +73,7 @@ def lift_waiting_calls(kernel: Kernel) -> Kernel:
         if function.key in needing:
             body, own = lifting.block(function.body), tuple(lifting.locals.items())
             lifting.locals.clear()
-            lifting.functions[function.key] = replace(function, body=body, locals=function.locals + own)
+            lifting.functions[function.key] = changed(function, body=body, locals=function.locals + own)
     body = lifting.block(kernel.body)
     return changed(
         kernel,

@@ -69,6 +69,8 @@ def _narrow_names(kernel: Kernel) -> Kernel:
     only = _only_types(kernel)
     tables = [buffer.name for buffer in kernel.buffers if buffer.name in only and only[buffer.name].dtype.is_native]
     found = {name: only[name] for name in (*parameters, *locals_, *tables) if name in only}
+    if not found:
+        return kernel
 
     def narrow(expr: Expr) -> Expr:
         value = _source_of(expr)

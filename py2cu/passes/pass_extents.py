@@ -16,7 +16,7 @@ from py2cu.ir.kernel import Kernel
 from py2cu.ir.nodes import ArrayName, Atomic, Expr, Invoke, Load
 from py2cu.ir.statements import Store
 from py2cu.ir.types import PythonType, Width
-from py2cu.ir.visit import all_expressions, assigned_names, rebuild, rebuild_block, statements, walk
+from py2cu.ir.visit import all_expressions, assigned_names, changed, rebuild, rebuild_block, statements, walk
 
 _INDEX = PythonType(Kind.INT, Width.INDEX)
 
@@ -53,7 +53,7 @@ def _with_used_parameters(function: Kernel, called: set[str], all_of_them: bool)
     used |= set(assigned_names(function.body))
     own = tuple(p for p in function.parameters if all_of_them or p.name in used | called)
     extents = tuple(Parameter(name, _INDEX) for name in function.dims if all_of_them or name in used)
-    return replace(function, parameters=own + extents)
+    return changed(function, parameters=own + extents)
 
 
 def _with_arguments(caller: Kernel, done: dict[str, Kernel], kernel: Kernel) -> Kernel:
@@ -70,7 +70,7 @@ def _with_arguments(caller: Kernel, done: dict[str, Kernel], kernel: Kernel) -> 
         names = [p.name for p in taken] if taken is not None else list(given)
         return replace(expr, args=tuple(given[name] for name in names))
 
-    return replace(caller, body=rebuild_block(caller.body, change))
+    return changed(caller, body=rebuild_block(caller.body, change))
 
 
 def _as_index(extent: Expr) -> Expr:

@@ -16,7 +16,7 @@ from py2cu.diagnostics import Reporter
 from py2cu.ir.kernel import Kernel
 from py2cu.ir.statements import Assign, Block, Declare, Stmt, Trivia
 from py2cu.ir.types import TupleType, ValueType
-from py2cu.ir.visit import blocks, expressions, names_in, statements
+from py2cu.ir.visit import blocks, changed, expressions, names_in, statements
 
 
 def place_declarations(kernel: Kernel, reporter: Reporter) -> Kernel:
@@ -24,7 +24,7 @@ def place_declarations(kernel: Kernel, reporter: Reporter) -> Kernel:
     assigned = {stmt.name for stmt in statements(kernel.body) if isinstance(stmt, Assign) and stmt.declares is None}
     # A name that is never assigned is a loop's own variable: `for (int i = …` declares it.
     locals_ = {name: type_ for name, type_ in kernel.locals if name in assigned.difference(kernel.per_thread)}
-    return replace(kernel, body=_declare(kernel.body, locals_))
+    return changed(kernel, body=_declare(kernel.body, locals_))
 
 
 def _declare(block: Block, locals_: dict[str, ValueType]) -> Block:

@@ -212,8 +212,9 @@ class Ranges:
         limit = of_type(expr.type)
         if found.low < limit.low or found.high > limit.high:
             return limit  # it wraps
-        low, high = found.low, found.high
-        return Range(low if low > -_ENDLESS else -math.inf, high if high < _ENDLESS else math.inf, found.reach)
+        low = found.low if found.low > -_ENDLESS else -math.inf
+        high = found.high if found.high < _ENDLESS else math.inf
+        return found if (low, high) == (found.low, found.high) else Range(low, high, found.reach)
 
     def unwrapped(self, expr: Expr) -> Range:
         """The values of `expr` were it not cut to its type."""

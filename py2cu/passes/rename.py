@@ -5,10 +5,10 @@ def double(i: Index["n"], int_: …, α: float)    →    int_, alpha
 
 from __future__ import annotations
 
+import functools
 import re
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Final
 
 from py2cu.builtins import ROWS
@@ -105,7 +105,7 @@ def _rename(kernel: Kernel, symbols: Mapping[str, str]) -> Kernel:
         if spelled != name:
             taken.add(spelled)
             renamed[name] = spelled
-    return replace(kernel, renamed=tuple(renamed.items()), symbol=_symbol(kernel))
+    return changed(kernel, renamed=tuple(renamed.items()), symbol=_symbol(kernel))
 
 
 def _symbol(kernel: Kernel) -> str:
@@ -128,6 +128,7 @@ def _called_functions(kernel: Kernel) -> set[str]:
     return {c for key in calls if key in ROWS for c in ROWS[key].spelling.values()} | set(calls)
 
 
+@functools.lru_cache(4096)
 def spell_identifier(name: str) -> str:
     """`name` itself where C++ can have it; else ASCII, not reserved, and as near to it as can be."""
     text = ascii_identifier(name)

@@ -18,7 +18,7 @@ from py2cu.ir.kernel import Kernel
 from py2cu.ir.nodes import Expr, Extent
 from py2cu.ir.statements import Assign, For, Remark, Stmt
 from py2cu.ir.types import PY_INT, ArrayType
-from py2cu.ir.visit import rebuild, statements
+from py2cu.ir.visit import changed, rebuild, statements
 
 
 def separate_dims(kernel: Kernel, reporter: Reporter) -> Kernel:
@@ -59,7 +59,7 @@ def _drop_restatements(kernel: Kernel) -> Kernel:
                 return False
 
     body = tuple(Remark(s.span, s.trivia) if restates(s) else s for s in kernel.body)
-    return replace(kernel, body=body)
+    return changed(kernel, body=body)
 
 
 def _fresh(name: str, taken: set[str]) -> str:

@@ -153,6 +153,8 @@ class _Splitter:
 
     def without_unread(self, body: Block) -> Block:
         """`body` less what is assigned to items that nothing takes; calls stay, for what they do."""
+        if not self.parts:
+            return body
         names = {part.id for parts in self.parts.values() for part in parts}
         unread = names - {node.id for node in all_expressions(body) if isinstance(node, Name)}
 

@@ -15,7 +15,7 @@ from py2cu.ir.extents import Binary, Constant, Constexpr, Name, Parameter, Role
 from py2cu.ir.kernel import Family, Kernel
 from py2cu.ir.nodes import Expr
 from py2cu.ir.printer import print_expr
-from py2cu.ir.signature import Dim, Signature, divisors, find_dims, signature_of
+from py2cu.ir.signature import Dim, Signature, divisors, signature_of
 from py2cu.ir.statements import Reserve
 from py2cu.ir.types import PY_INT, ArrayType, ElementType, PythonType, is_complex
 from py2cu.ir.visit import rebuild, statements
@@ -170,7 +170,7 @@ def view(family: Family, groups: tuple[KernelView, ...], dialect: Dialect) -> Bi
     kernel = family[0]
     signature = signature_of(family)
     tellers = {variable: _teller(signature, variable) for variable in kernel.variables}
-    dims = {dim.name: dim for dim in find_dims(kernel)}
+    dims = {dim.name: dim for dim in signature.dims}
     given = tuple(_array(family, p, dims, tellers) for p in signature.arrays if p.role is not Role.OUTPUT)
     made = tuple(_array(family, p, dims, tellers) for p in signature.outputs)
     name = kernel.symbol

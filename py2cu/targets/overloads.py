@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 
 from py2cu.ir.kernel import Family, Kernel
+from py2cu.ir.visit import changed
 from py2cu.targets.device_functions import FunctionView, spell_functions
 from py2cu.targets.spell_expressions import Dialect
 
@@ -35,10 +35,10 @@ def with_own_overloads(families: tuple[Family, ...], dialect: Dialect) -> tuple[
 def _renamed(kernel: Kernel, dialect: Dialect, taken: Taken) -> Kernel:
     views, _ = spell_functions(kernel, dialect)
     functions = tuple(
-        replace(function, symbol=_symbol(function.symbol, view, taken))
+        changed(function, symbol=_symbol(function.symbol, view, taken))
         for function, view in zip(kernel.functions, views, strict=True)
     )
-    return replace(kernel, functions=functions)
+    return changed(kernel, functions=functions)
 
 
 def _symbol(symbol: str, view: FunctionView, taken: Taken) -> str:

@@ -317,25 +317,26 @@ class Speller(ExpressionSpeller):
 
 def is_known_to_compilers(test: Expr, constexprs: Collection[str]) -> bool:
     """Whether `test` is a bool made of template arguments, and a C++ constant whatever they are."""
+    is_made_of_names = any(isinstance(node, Name) for node in walk(test))
+    return test.type == PY_BOOL and is_made_of_names and _is_constant(test, constexprs)
 
-    def is_constant(expr: Expr) -> bool:
-        if is_complex(expr.type) or (isinstance(expr.type, ElementType) and not expr.type.dtype.is_native):
+
+def _is_constant(expr: Expr, constexprs: Collection[str]) -> bool:
+    if is_complex(expr.type) or (isinstance(expr.type, ElementType) and not expr.type.dtype.is_native):
+        return False
+    match expr:
+        case Constant(value=value):
+            return math.isfinite(value)
+        case Name(id=name):
+            return name in constexprs
+        case Binary(op="+" | "-" | "*", left=left, right=right):
+            return _is_constant(left, constexprs) and _is_constant(right, constexprs)
+        case Binary(op="/" | "%", left=left, right=Constant(value=divisor)):
+            return _is_constant(left, constexprs) and divisor != 0
+        case Compare() | BoolOp() | Unary() | Convert() | Select():
+            return all(_is_constant(child, constexprs) for child in children(expr))
+        case _:
             return False
-        match expr:
-            case Constant(value=value):
-                return math.isfinite(value)
-            case Name(id=name):
-                return name in constexprs
-            case Binary(op="+" | "-" | "*", left=left, right=right):
-                return is_constant(left) and is_constant(right)
-            case Binary(op="/" | "%", left=left, right=Constant(value=divisor)):
-                return is_constant(left) and divisor != 0
-            case Compare() | BoolOp() | Unary() | Convert() | Select():
-                return all(map(is_constant, children(expr)))
-            case _:
-                return False
-
-    return test.type == PY_BOOL and is_constant(test) and any(isinstance(node, Name) for node in walk(test))
 
 
 def string_literal(text: str) -> Spelled:

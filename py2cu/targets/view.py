@@ -263,24 +263,24 @@ def helpers_of(kernel: Kernel) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for each in (kernel, *kernel.functions) for name in each.helpers))
 
 
-def extent_text(expr: Expr, kernel: Kernel) -> str:
-    """An extent in the host's C++; dimensions are not negative, so `//` and `%` are C's."""
+def extent_text(expr: Expr, kernel: Kernel, outer: int = 0) -> str:
+    """An extent in the host's C++; dimensions are not negative, so `//` and `%` are C's.
 
-    def show(expr: Expr, outer: int) -> str:
-        match expr:
-            case Constant(value=value):
-                return str(value)
-            case Name(id=name):
-                return kernel.c_name(name)
-            case LaunchIndex(object=launched, axis=axis):
-                return f"{'block' if launched == 'blockDim' else 'grid'}.{axis}"
-            case Unary(op="-", operand=operand):
-                return f"-{show(operand, 3)}"
-            case Binary(op=op, left=left, right=right):
-                rank = 1 if op in "+-" else 2
-                text = f"{show(left, rank)} {'/' if op == '//' else op} {show(right, rank + 1)}"
-                return f"({text})" if rank < outer else text
-            case _:
-                raise AssertionError(expr)
-
-    return show(expr, 0)
+    `outer` is how tightly what is around it binds.
+    """
+    match expr:
+        case Constant(value=value):
+            return str(value)
+        case Name(id=name):
+            return kernel.c_name(name)
+        case LaunchIndex(object=launched, axis=axis):
+            return f"{'block' if launched == 'blockDim' else 'grid'}.{axis}"
+        case Unary(op="-", operand=operand):
+            return f"-{extent_text(operand, kernel, 3)}"
+        case Binary(op=op, left=left, right=right):
+            rank = 1 if op in "+-" else 2
+            sign = "/" if op == "//" else op
+            text = f"{extent_text(left, kernel, rank)} {sign} {extent_text(right, kernel, rank + 1)}"
+            return f"({text})" if rank < outer else text
+        case _:
+            raise AssertionError(expr)

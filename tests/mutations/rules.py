@@ -216,8 +216,8 @@ MUTATIONS: Final = (
         ("if 0 < by <= INT_MAX:", "if 0 < by:", "cpu:far_numbers.far_shares"),
         ("if {left, right} <= self.naturals:", "if True:", "kept:far_numbers"),
         (
-            "Range(low if low > -_ENDLESS else -math.inf, high if high < _ENDLESS else math.inf, found.reach)",
-            "Range(low, high, found.reach)",
+            "return found if (low, high) == (found.low, found.high) else Range(low, high, found.reach)",
+            "return found",
             "tests/test_kernel_cases.py::test_translation_is_as_kept[far_numbers]",
         ),
     ),
@@ -604,7 +604,11 @@ MUTATIONS: Final = (
     *_rule(
         "functions read what is around them, as it is at the call",
         ("if scope.environment.binders[name] is not binder:", "if False:", "refused:closures_refused"),
-        (", *_names_deleted(function.body)))", "))", "refused:closures_refused"),
+        (
+            "*assigned_names(function.body.body), *deleted))",
+            "*assigned_names(function.body.body)))",
+            "refused:closures_refused",
+        ),
         ("if name not in bound}", "}", "cpu:closures.own_functions"),
         ("home = self.environment.homes.get(node.value)", "home = self.environment", "cpu:closures.own_functions"),
         ("span, used | kept)", "span, used)", "cpu:closures.extents"),
