@@ -9,11 +9,13 @@ from __future__ import annotations
 import functools
 import io
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from py2cu.records import record
 
-@dataclass(frozen=True, slots=True, order=True)
+
+@record(frozen=True, slots=True, order=True)
 class Span:
     """A half-open range of characters in one source file."""
 
@@ -31,7 +33,7 @@ class UnreadableSource(Exception):
     """The input is no Python source text; the message says why."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class SourceFile:
     """Python source and the name under which messages speak of it."""
 

@@ -7,10 +7,11 @@ on from here.
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Final, TypeGuard
 
 from py2cu.ir.types import PY_INT, UNKNOWN, ArrayType, ElementType, PythonType, Type, ValueType
+from py2cu.records import record
 from py2cu.source import NOWHERE, Span
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def place() -> Span:
 # --- expressions that extents are made of -------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Constant:
     """A literal, or a name that stands for one (`math.pi`, a module constant); `text` is how the user wrote it.
 
@@ -44,7 +45,7 @@ def constant_extent(value: int) -> Constant:
     return Constant(value, type=PY_INT)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Name:
     """A local variable, a scalar parameter, an element index or a dimension."""
 
@@ -53,7 +54,7 @@ class Name:
     type: Type = UNKNOWN
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Binary:
     """Arithmetic with Python's meaning; `lower_semantics` leaves only what C computes alike."""
 
@@ -82,7 +83,7 @@ def is_constexpr_value(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= CONSTEXPR_MAX
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Constexpr:
     """What makes a parameter a template argument: the values that there are instances for, each once.
 
@@ -98,7 +99,7 @@ class Constexpr:
         return max(self.values, default=CONSTEXPR_MAX)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Parameter:
     """An argument of the call: an array or a scalar, in the user's order."""
 
@@ -113,7 +114,7 @@ class Parameter:
         return isinstance(self.type, ArrayType)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class IndexParameter:
     """`i: Index["n"]`: the thread's place along one axis, in an index kernel."""
 
@@ -123,7 +124,7 @@ class IndexParameter:
     span: Span = place()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class BlockParameter:
     """What a launch gives every block, and no call: shared memory of this type, or a barrier, which has none."""
 
@@ -131,7 +132,7 @@ class BlockParameter:
     type: ArrayType | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Guard:
     """Threads at or past `extent` on `axis` do nothing."""
 
@@ -140,7 +141,7 @@ class Guard:
     axis: str
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class LeftOut:
     """What threads past the end do not, where none may stop: the access or call whose text ends here.
 
@@ -153,7 +154,7 @@ class LeftOut:
     result: ValueType | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class FromEnd:
     """A negative constant index, which counts from the end: at `line`, on `axis` of an array."""
 

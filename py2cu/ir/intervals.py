@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from py2cu.records import record
 
 Monomial = tuple[str, ...]
 Reach = Mapping[Monomial, int]  # {("h", "w"): 1, (): -1} is h * w - 1
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Range:
     """Values from `low` to `high`, or NaN, and for integers a bound of their magnitude."""
 

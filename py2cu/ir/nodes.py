@@ -7,16 +7,17 @@ nodes each stage may meet.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from py2cu.ir.extents import Binary, Constant, Name, place
 from py2cu.ir.types import PY_BOOL, PY_INT, UNKNOWN, Paths, Type
+from py2cu.records import record
 from py2cu.source import Span
 
 # --- expressions --------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class LaunchIndex:
     """One component of a launch object: `threadIdx.x`."""
 
@@ -26,7 +27,7 @@ class LaunchIndex:
     type: Type = PY_INT
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Extent:
     """`array.shape[axis]`; `resolve_extents` replaces it by the dimension's expression."""
 
@@ -36,7 +37,7 @@ class Extent:
     type: Type = PY_INT
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Unary:
     op: str  # - + ~ not
     operand: Expr
@@ -44,7 +45,7 @@ class Unary:
     type: Type = UNKNOWN
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Compare:
     op: str  # == != < <= > >=
     left: Expr
@@ -53,7 +54,7 @@ class Compare:
     type: Type = PY_BOOL
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class BoolOp:
     """Short-circuit `and` / `or`; value-returning until `lower_semantics`."""
 
@@ -64,7 +65,7 @@ class BoolOp:
     type: Type = UNKNOWN
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Select:
     """`then if test else orelse`."""
 
@@ -75,7 +76,7 @@ class Select:
     type: Type = UNKNOWN
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Call:
     """A builtin, by the key of its row in `py2cu/builtins`, or a helper that `lower_semantics` put in."""
 
@@ -85,7 +86,7 @@ class Call:
     type: Type = UNKNOWN
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Invoke:
     """A call of a device function: `function` is the key of one of the kernel's `functions`.
 
@@ -99,7 +100,7 @@ class Invoke:
     paths: Paths = field(default=frozenset(), compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ArrayName:
     """A whole array, handed to a device function."""
 
@@ -108,7 +109,7 @@ class ArrayName:
     type: Type = UNKNOWN
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Load:
     """`array[indices]` as a value; one flat index after `flatten_subscripts`."""
 
@@ -118,7 +119,7 @@ class Load:
     type: Type = UNKNOWN
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Atomic:
     """`atomic.add(array, indices, value)`: its value is the element before. From `lift_atomics` on it stands alone."""
 
@@ -130,7 +131,7 @@ class Atomic:
     type: Type = UNKNOWN
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Convert:
     """`value` as another type: explicit where the user wrote the cast, implicit where promotion asked for it."""
 
@@ -145,7 +146,7 @@ def unconverted(operand: Expr) -> Expr:
     return operand.value if isinstance(operand, Convert) and not operand.explicit else operand
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Tuple:
     """`items` together: returned, or assigned to a local."""
 
@@ -154,7 +155,7 @@ class Tuple:
     type: Type = UNKNOWN
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Item:
     """`value[at]` of a tuple; `count` is how many items the Python unpacks it into, 0 where it only indexes."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from py2cu.dtypes import DType, Kind
@@ -25,6 +25,7 @@ from py2cu.ir.extents import (
     Role,
 )
 from py2cu.ir.types import PY_INT, ArrayType, PythonType
+from py2cu.records import record
 
 if TYPE_CHECKING:
     from py2cu.ir.kernel import Family, Kernel
@@ -36,7 +37,7 @@ _OPERATORS: Final[dict[str, Callable[[int, int], int]]] = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Dim:
     """A dimension name and where a call finds its value.
 
@@ -50,7 +51,7 @@ class Dim:
     divisor: int = 1
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Signature:
     """The arguments of a call, in order; launch objects and element indices are not among them."""
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from py2cu.ir.extents import place
 from py2cu.ir.nodes import Atomic, Expr, Invoke
 from py2cu.ir.types import PY_INT, ScalarType, ValueType
+from py2cu.records import record
 from py2cu.source import Span
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Trivia:
     """What stands around a statement in the Python: comment lines above ("" is a blank line), a comment beside."""
 
@@ -26,7 +27,7 @@ def _trivia() -> Trivia:
     return field(default=BARE, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Assign:
     """`name = value`; `augmented` where the user wrote `name op= …` (value is then `name op …`)."""
 
@@ -38,7 +39,7 @@ class Assign:
     declares: ValueType | None = None  # set by `place_declarations`: this assignment is the declaration
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Declare:
     """A local that needs its declaration before the block that first assigns it."""
 
@@ -48,7 +49,7 @@ class Declare:
     trivia: Trivia = _trivia()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Bind:
     """`a, b = f(x)` where both names are declared; made by `bind_results`."""
 
@@ -59,7 +60,7 @@ class Bind:
     trivia: Trivia = _trivia()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Reserve:
     """`array = local(shape, dtype)`: from here on the kernel's buffer `array` may be used; its elements are unset.
 
@@ -72,7 +73,7 @@ class Reserve:
     start: Expr | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Store:
     """`array[indices] = value`."""
 
@@ -84,7 +85,7 @@ class Store:
     augmented: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class If:
     test: Expr
     body: Block
@@ -94,7 +95,7 @@ class If:
     chained: bool = False  # written `elif`
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class For:
     """`for var in range(start, stop, step)`; `orelse` runs unless the loop is left by `break`, until `lower_loops`.
 
@@ -114,7 +115,7 @@ class For:
     unroll: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class While:
     test: Expr
     body: Block
@@ -123,19 +124,19 @@ class While:
     orelse: Block = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Break:
     span: Span = place()
     trivia: Trivia = _trivia()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Continue:
     span: Span = place()
     trivia: Trivia = _trivia()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Return:
     """Ends the thread, or a device function with its result."""
 
@@ -144,7 +145,7 @@ class Return:
     value: Expr | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Evaluate:
     """A call of a device function for what it does to its arrays, or an atomic operation whose result is not used."""
 
@@ -153,7 +154,7 @@ class Evaluate:
     trivia: Trivia = _trivia()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Sync:
     """A barrier, or a fence of memory: `function` is its Python name, `syncthreads`, `syncwarp`, `threadfence`; on the
     CPU, `let_others`, too.
@@ -173,7 +174,7 @@ class Turns(enum.Enum):
     WAITING = enum.auto()  # what those behind do, too: some wait for it
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class EachThread:
     """What every thread of a block runs between two barriers; made by `split_at_barriers`."""
 
@@ -183,7 +184,7 @@ class EachThread:
     trivia: Trivia = _trivia()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Delete:
     """`del name`: nothing in C++, where `check_assigned` has found that nothing reads it any more."""
 
@@ -192,7 +193,7 @@ class Delete:
     trivia: Trivia = _trivia()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Field:
     """How one value is printed: flags, width and precision as C writes them, and the letter of its type.
 
@@ -204,7 +205,7 @@ class Field:
     span: Span = place()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Print:
     """`print(…)`: text, value, text, value, …, text."""
 
@@ -215,7 +216,7 @@ class Print:
     trivia: Trivia = _trivia()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Assert:
     """`assert test, message`."""
 
@@ -225,7 +226,7 @@ class Assert:
     trivia: Trivia = _trivia()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Remark:
     """Comments that end a block, and `pass`."""
 

@@ -6,10 +6,11 @@ Do not subclass a concrete type: every `match` over `Type` names all of them, an
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Final
 
 from py2cu.dtypes import DType, Kind
+from py2cu.records import record
 
 if TYPE_CHECKING:
     from py2cu.ir.nodes import Expr
@@ -24,7 +25,7 @@ class Width(enum.Enum):
     LONG = "int64_t"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ElementType:
     """A number with a dtype: an array element, or a result computed from one."""
 
@@ -34,7 +35,7 @@ class ElementType:
         return self.dtype.name
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class PythonType:
     """A Python number. It is weak: where it meets an element, it takes the element's type."""
 
@@ -45,7 +46,7 @@ class PythonType:
         return f"Python {self.kind.name.lower()}"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ArrayType:
     """An array; `dims` are its extents, expressions of dimension names.
 
@@ -65,7 +66,7 @@ class ArrayType:
         return f"{len(self.dims)}-D array of {self.dtype}"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class TupleType:
     """A tuple of numbers: the result of a device function, or a local."""
 
@@ -75,7 +76,7 @@ class TupleType:
         return f"a tuple of {', '.join(map(str, self.items))}"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class UnknownType:
     """What every expression has until `infer_types`; `verify` forbids it afterwards."""
 
@@ -88,7 +89,7 @@ ValueType = ElementType | PythonType | TupleType  # what locals hold and functio
 Type = ElementType | PythonType | ArrayType | TupleType | UnknownType
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Argument:
     """On a path of a device function: what the call hands over as the parameter `name`."""
 

@@ -6,7 +6,6 @@ The same `Argument`s fill the kernel, the launcher, its declaration and its call
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from py2cu.dtypes import C128, Kind
 from py2cu.ir.extents import Name, Parameter, Role
@@ -16,12 +15,13 @@ from py2cu.ir.statements import Store
 from py2cu.ir.types import ArrayType, ElementType, PythonType, Type, Width
 from py2cu.ir.visit import all_expressions, assigned_names, statements
 from py2cu.ir.waiting import meets_others
+from py2cu.records import record
 from py2cu.targets.spell_expressions import Dialect
 
 MAX_WIDTH = 116
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Argument:
     """One C++ parameter: `const float* x`, passed on as `x`."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from typing import Final, assert_never
 
 from py2cu.ir.complex_numbers import is_made
@@ -38,6 +37,7 @@ from py2cu.ir.statements import (
 from py2cu.ir.types import PY_BOOL, ElementType, TupleType, Type, is_complex
 from py2cu.ir.visit import children, walk
 from py2cu.ir.waiting import LET_OTHERS, is_grid_barrier
+from py2cu.records import record
 from py2cu.targets.c_types import arithmetic_type, common_type
 from py2cu.targets.spell_expressions import ExpressionSpeller
 from py2cu.targets.spelled import PRECEDENCE, PRIMARY, TERNARY, Spelled
@@ -47,7 +47,7 @@ _INDENT: Final = "    "
 _BARE_COMMA: Final = re.compile(r"<[^()]*,")  # between template arguments: a macro takes it for one of its own
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Line:
     """One line of a body, and the Python line that it says."""
 

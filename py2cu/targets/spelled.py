@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from py2cu.records import record
 
 PRIMARY: Final = 16
 UNARY: Final = 15
@@ -15,7 +16,7 @@ PRECEDENCE: Final = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Spelled:
     """C text of an expression: how tightly it binds, and its C type."""
 

@@ -12,12 +12,13 @@ import pytest
 
 PACKAGE = Path(__file__).parents[2] / "py2cu"
 
-BASE = {"codes", "dtypes", "folders", "source", "diagnostics", "options"}
+BASE = {"codes", "dtypes", "folders", "records", "source", "diagnostics", "options"}
 # Each room, and what it may know beside itself.
 ROOMS = {
     "codes": set[str](),
     "dtypes": set(),
-    "source": set(),
+    "records": set(),
+    "source": {"records"},
     "options": set(),
     "folders": set(),
     "nearest": set(),
