@@ -71,10 +71,11 @@ class _Writer(CodegenState):
             self._note(node)
 
     def _note(self, node: cst.CSTNode) -> None:
-        if isinstance(node, Rebinder):
+        if isinstance(node, cst.Name):  # the most of them
+            if not node.value.isascii():
+                self.foreign.append(node)
+        elif isinstance(node, Rebinder):
             self.rebinders.append(node)
-        elif isinstance(node, cst.Name) and not node.value.isascii():
-            self.foreign.append(node)
 
     def after_codegen(self, node: cst.CSTNode) -> None:
         start = self._starts.pop()

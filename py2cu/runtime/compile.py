@@ -17,6 +17,7 @@ import contextlib
 import errno
 import logging
 import os
+import re
 import threading
 import warnings
 from collections.abc import Iterator, Mapping
@@ -54,6 +55,7 @@ class Job:
     binding: Text
     prelude: str
     cxx_flags: tuple[str, ...]
+    binding_flags: tuple[str, ...]  # behind the others, for the binding alone
     nvcc_flags: tuple[str, ...]
     link_flags: tuple[str, ...]
 
@@ -128,6 +130,14 @@ def _write_build_files(job: Job, tools: Tools, directory: Path, linker: str | No
                 is_python_module=False,
                 no_implicit_headers=True,
             )
+    _flag_binding(directory / "build.ninja", job.binding_flags)
+
+
+def _flag_binding(build_file: Path, flags: tuple[str, ...]) -> None:
+    """Both files of a CPU build are C++ to `load_inline`, which has the same flags for them."""
+    text = build_file.read_text(encoding="utf-8")
+    of_binding = rf"\g<0>\n  post_cflags = {' '.join(flags)}"
+    build_file.write_text(re.sub(r"(?m)^build main\.o: .*", of_binding, text), encoding="utf-8")
 
 
 def _line_one(text: Text) -> str:

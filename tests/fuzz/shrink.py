@@ -25,6 +25,10 @@ class _Fails(Exception):
     """The kernel fails in the way that is being shrunk."""
 
 
+class _TimeIsUp(BaseException):
+    """Hypothesis, which would go on for five minutes, lets this through."""
+
+
 def generate(seed: int, number: int) -> str:
     """The kernel of this number."""
     drawn: list[str] = []
@@ -36,17 +40,19 @@ def shrink(seed: int, number: int, fails: Callable[[str], bool], seconds: float)
     """The least kernel found within a time that `fails`, as the kernel of this number does."""
     least = generate(seed, number)
     end = time.monotonic() + seconds
-    known = functools.cache(lambda source: time.monotonic() < end and fails(source))
+    known = functools.cache(fails)
     drawn = 0
 
     def judge(source: str) -> None:
         nonlocal drawn, least
         drawn += 1
+        if time.monotonic() >= end:
+            raise _TimeIsUp
         if drawn >= EXAMPLES and (source == least or known(source)):
             least = source
             raise _Fails
 
-    with contextlib.suppress(_Fails):
+    with contextlib.suppress(_Fails, _TimeIsUp):
         _replay(seed, number, judge, (Phase.generate, Phase.shrink))
     return least
 
