@@ -27,7 +27,7 @@ from py2cu.frontend.environment import all_parameters
 from py2cu.frontend.expressions import ExpressionReader
 from py2cu.frontend.functions import FunctionReader
 from py2cu.frontend.reader import KernelSource, Module
-from py2cu.frontend.scope import Scope, assigned_names, is_named, launch_object
+from py2cu.frontend.scope import Scope, assigned_names, is_named, launch_object, nodes_in
 from py2cu.frontend.siblings import Siblings
 from py2cu.frontend.statements import StatementReader
 from py2cu.ir.extents import (
@@ -222,8 +222,8 @@ class _KernelReader:
 
     def _rank(self, array: str) -> int:
         """How many indices the body gives `array`, where it first indexes it; 1 where it does not."""
-        first = next((node for node in _subscripts(self.source.function.body) if is_named(node.value, array)), None)
-        match first:
+        subscripts = (node for node in nodes_in(self.source.function.body) if isinstance(node, cst.Subscript))
+        match next((node for node in subscripts if is_named(node.value, array)), None):
             case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index(value=cst.Tuple(elements=indices)))]):
                 return len(indices)
             case cst.Subscript(slice=indices):
@@ -374,13 +374,6 @@ def _inits(options: KernelOptions, found: _Parameters) -> Iterator[tuple[str, in
     for name, value in options.init.items():
         is_plain = isinstance(value, int) and (name not in floats or abs(value) < 2**53)
         yield name, value if is_plain else float(value)
-
-
-def _subscripts(node: cst.CSTNode) -> Iterator[cst.Subscript]:
-    if isinstance(node, cst.Subscript):
-        yield node
-    for child in node.children:
-        yield from _subscripts(child)
 
 
 def _tells_threads_apart(node: Expr) -> bool:

@@ -198,6 +198,13 @@ def source_text(node: cst.CSTNode) -> str:
     return cst.Module([]).code_for_node(node)
 
 
+def nodes_in(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """`node` and all below it, in the order of the text."""
+    yield node
+    for child in node.children:
+        yield from nodes_in(child)
+
+
 def assigned_names(body: Iterable[Statement]) -> Iterator[str]:
     """Every name that the statements of `body` assign to, loop variables included."""
     for statement in flatten(body):

@@ -15,13 +15,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import libcst as cst
-import libcst.matchers as m
 
 from py2cu.builtins import find_split
 from py2cu.frontend.evaluate import Constants, Real
 from py2cu.frontend.expressions import ExpressionReader, is_starred
 from py2cu.frontend.formulas import expand
-from py2cu.frontend.scope import Scope, source_text
+from py2cu.frontend.scope import Scope, nodes_in, source_text
 from py2cu.frontend.tables import find_row
 from py2cu.ir.extents import Constant, Name
 from py2cu.ir.nodes import ArrayName, Atomic, Expr, Extent, Invoke, Item, Load
@@ -211,8 +210,9 @@ class Unpacker:
             names, acts = touched[at].names, touched[at].acts
             if names & changed or (acts and names & read):
                 early.add(at)
-            named = [self.scope.shown(n.value) for n in m.findall(target, m.Name()) if isinstance(n, cst.Name)]
-            changed |= {*named} if m.findall(target, m.Call()) else {*named[:1]}
+            nodes = tuple(nodes_in(target))
+            named = [self.scope.shown(node.value) for node in nodes if isinstance(node, cst.Name)]
+            changed |= {*named} if any(isinstance(node, cst.Call) for node in nodes) else {*named[:1]}
             read |= {*named}
         later: list[_Touched] = []  # what is taken before the assignment, and stands behind
         for at in reversed(range(len(pairs))):

@@ -325,7 +325,11 @@ MUTATIONS: Final = (
     ),
     *_rule(
         "tuples: the right side first",
-        ("changed |= {*named} if m.findall(target, m.Call()) else {*named[:1]}", "pass", "cpu:tuples"),
+        (
+            "changed |= {*named} if any(isinstance(node, cst.Call) for node in nodes) else {*named[:1]}",
+            "pass",
+            "cpu:tuples",
+        ),
         ("return _Touched(shown | {*names_in(value)}", "return _Touched(frozenset(names_in(value))", "cpu:tuples"),
     ),
     *_rule(
