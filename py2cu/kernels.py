@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import html
 import itertools
 import threading
 import warnings
@@ -192,6 +191,8 @@ class Kernel:
 
     def _repr_html_(self) -> str:
         """The same for a notebook."""
+        import html
+
         cell = '<td style="vertical-align: top; text-align: left"><pre>{}</pre></td>'
         return f"<table><tr>{''.join(cell.format(html.escape(text)) for text in self._sources())}</tr></table>"
 
