@@ -125,19 +125,13 @@ FINISHES: Final[tuple[Pass, ...]] = (everywhere(place_declarations), everywhere(
 
 @contextlib.contextmanager
 def _collector_paused() -> Iterator[None]:
-    """Translating makes a great many nodes and no rings of them: looking for such would take a tenth of the time.
-
-    What is left is counted among the old objects at once, unless the program keeps some frozen.
-    """
+    """Translating makes a great many nodes, and hardly a ring: to look for those would take a tenth of the time."""
     was_on = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if was_on:
-            if not gc.get_freeze_count():
-                gc.freeze()
-                gc.unfreeze()
             gc.enable()
 
 

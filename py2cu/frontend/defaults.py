@@ -15,7 +15,7 @@ import libcst as cst
 
 from py2cu.diagnostics import Reporter
 from py2cu.frontend.doubts import refuse_doubt
-from py2cu.frontend.scope import source_text
+from py2cu.frontend.scope import of_64_bits, source_text
 from py2cu.frontend.siblings import DeviceFunction
 from py2cu.ir.complex_numbers import literal
 from py2cu.ir.extents import Constant
@@ -41,6 +41,7 @@ def read_default(param: cst.Param, function: DeviceFunction, reporter: Reporter,
     if isinstance(value, complex):
         return literal(value, span)
     if isinstance(value, bool | int | float):
+        value = of_64_bits(value, reporter, function.module.span(node))
         return Constant(value, span, text=source_text(node) if _is_literal(node) else "")
     what = f"the default of `{name}` is no number that the text tells"
     reporter.error("P105", what, function.module.span(node), f"give `{name}` in the call")

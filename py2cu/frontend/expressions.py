@@ -15,7 +15,7 @@ from py2cu import builtins
 from py2cu.builtins import threads
 from py2cu.frontend.calls import CallReader
 from py2cu.frontend.evaluate import Value
-from py2cu.frontend.scope import Scope, source_text
+from py2cu.frontend.scope import Scope, of_64_bits, source_text
 from py2cu.frontend.tables import read_lookup
 from py2cu.ir.complex_numbers import is_literal, literal
 from py2cu.ir.extents import Binary, Constant, Name
@@ -122,18 +122,10 @@ class ExpressionReader:
 
     def _read_integer(self, node: cst.Integer, negative: bool = False, place: cst.CSTNode | None = None) -> Expr:
         """`-1` is a constant, not an operation on one."""
+        span = self.scope.span_of(place or node)
         value = -int(node.value, 0) if negative else int(node.value, 0)
-        self._check_64_bits(value, place or node)
-        return Constant(value, self.scope.span_of(place or node), text=f"-{node.value}" if negative else node.value)
-
-    def _check_64_bits(self, value: bool | int | float, node: cst.CSTNode) -> None:
-        if isinstance(value, int) and not -(2**63) <= value < 2**64:
-            self.scope.error(
-                "P305",
-                "this constant does not fit 64 bits",
-                node,
-                "Python integers are exact to 64 bits: use a float, or less",
-            )
+        text = f"-{node.value}" if negative else node.value
+        return Constant(of_64_bits(value, self.scope.reporter, span), span, text=text)
 
     def _fold_sign(self, node: Unary) -> Expr:
         """`-1.0` is a constant, too."""
@@ -187,8 +179,7 @@ class ExpressionReader:
         if isinstance(constant, complex):
             return literal(constant, span)
         if isinstance(constant, bool | int | float):
-            self._check_64_bits(constant, node)
-            return Constant(constant, span)
+            return Constant(of_64_bits(constant, self.scope.reporter, span), span)
         if self.scope.table(node) is not None:
             self.scope.error("P303", f"`{text}` is a tuple; a kernel works on its numbers", node, f"`{text}[k]`")
         elif qualified is not None or isinstance(node, cst.Attribute) or text in self.scope.environment.live:

@@ -198,6 +198,15 @@ def source_text(node: cst.CSTNode) -> str:
     return cst.Module([]).code_for_node(node)
 
 
+def of_64_bits(value: Real, reporter: Reporter, span: Span) -> Real:
+    """`value`, a constant; 0, and a diagnostic, for a whole one that has more bits."""
+    if not isinstance(value, int) or -(2**63) <= value < 2**64:
+        return value
+    hint = "Python integers are exact to 64 bits: use a float, or less"
+    reporter.error("P305", "this constant does not fit 64 bits", span, hint)
+    return 0
+
+
 def nodes_in(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
     """`node` and all below it, in the order of the text."""
     yield node

@@ -13,7 +13,7 @@ import libcst as cst
 
 from py2cu.dtypes import BOOL, F64, I64
 from py2cu.frontend.evaluate import Constants, Real, numbers
-from py2cu.frontend.scope import Scope
+from py2cu.frontend.scope import Scope, of_64_bits
 from py2cu.ir.extents import Constant, FromEnd
 from py2cu.ir.kernel import Buffer, Space
 from py2cu.ir.nodes import Expr, Load
@@ -52,7 +52,8 @@ def read_lookup(node: cst.Subscript, scope: Scope, read: Read) -> Expr | None:
         found = found[at]
     else:
         if not isinstance(found, tuple):
-            return Constant(found, scope.span_of(node))
+            span = scope.span_of(node)
+            return Constant(of_64_bits(found, scope.reporter, span), span)
     return _refuse_rank(node, name.value, table, scope)
 
 

@@ -44,7 +44,7 @@ _UNARY: Final[dict[str, Callable[[int], int]]] = {"+": operator.pos, "-": operat
 _CALLS: Final[dict[str, Callable[..., int]]] = {
     "builtins.abs": abs, "builtins.min": min, "builtins.max": max, "math.factorial": _factorial,
 }  # fmt: skip
-_UNKNOWN: Final = (ArithmeticError, ValueError)  # a division by zero and its like, which others refuse
+_UNKNOWN: Final = (ArithmeticError, TypeError, ValueError)  # a division by zero and its like, which others refuse
 
 
 def check_constants(body: Block, reporter: Reporter) -> None:
@@ -54,8 +54,8 @@ def check_constants(body: Block, reporter: Reporter) -> None:
             constant_value(expr, reporter)
 
 
-def constant_value(expr: Expr, reporter: Reporter) -> int | None:
-    """What `expr` is whatever the arguments are; None where they matter, or it is refused."""
+def constant_value(expr: Expr, reporter: Reporter | None = None) -> int | None:
+    """The whole number that `expr` is whatever the arguments are; None where they matter, or it has more bits."""
     parts = [constant_value(child, reporter) for child in children(expr)]
     if expr.type not in (PY_INT, PY_BOOL) or None in parts:
         return None
@@ -72,8 +72,9 @@ def constant_value(expr: Expr, reporter: Reporter) -> int | None:
             value = _computed(_CALLS[function], numbers)
     if value is None or _LOW <= value <= _HIGH:
         return value
-    what = "this constant" if isinstance(expr, Constant) else "this"
-    reporter.error("P305", f"{what} does not fit 64 bits", expr.span, _HINT)
+    if reporter is not None:
+        what = "this constant" if isinstance(expr, Constant) else "this"
+        reporter.error("P305", f"{what} does not fit 64 bits", expr.span, _HINT)
     return None
 
 

@@ -34,7 +34,8 @@ from py2cu.ir.types import (
     part_of,
 )
 from py2cu.ir.visit import changed
-from py2cu.passes.path_types import differing, is_lost, paths_of
+from py2cu.passes.check_constants import constant_value
+from py2cu.passes.path_types import Number, differing, is_lost, paths_of
 from py2cu.passes.promotion import as_float, constant_as, join, represents
 from py2cu.passes.refuse_complex import PARTS, refusal
 from py2cu.source import Span
@@ -73,9 +74,10 @@ class Meeting:
     def meet_all(self, values: list[Expr]) -> list[Expr]:
         """All values in their common type; a Python constant that an integer element type cannot hold is refused."""
         type_ = self.common(values)
-        for value in values:
-            if isinstance(value, Constant) and isinstance(type_, ElementType) and not is_complex(type_):
-                self.check_fits(value, type_.dtype, self.origins(*values))
+        if isinstance(type_, ElementType) and not is_complex(type_):
+            for value in values:
+                if (number := constant_number(value)) is not None:
+                    self.check_fits(number, value.span, type_.dtype, self.origins(*values))
         return [self.convert_exactly(value, type_) for value in values]
 
     def common(self, values: Sequence[Expr]) -> ScalarType:
@@ -95,13 +97,13 @@ class Meeting:
             type_ = met
         return type_
 
-    def check_fits(self, constant: Constant, dtype: DType, origins: Sequence[Related]) -> None:
+    def check_fits(self, number: Number, span: Span, dtype: DType, origins: Sequence[Related]) -> None:
         is_float = dtype.kind is Kind.FLOAT
-        overflows = is_float and math.isfinite(constant.value) and math.isinf(as_float(dtype, constant.value))
-        if overflows or not (is_float or represents(dtype, constant.value)):
+        overflows = is_float and math.isfinite(number) and math.isinf(as_float(dtype, number))
+        if overflows or not (is_float or represents(dtype, number)):
             cast = "`np.float32(…)`" if is_float else "`int(…)`"
             self.error(
-                "P305", f"{constant.value} does not fit {dtype}, the type it meets here", constant.span,
+                "P305", f"{number} does not fit {dtype}, the type it meets here", span,
                 f"{dtype} holds {dtype.low} to {dtype.high}; cast the element first: {cast}", origins,
             )  # fmt: skip
 
@@ -163,12 +165,10 @@ class Meeting:
             message = f"{value.type} does not become {element}: Python raises, torch drops the imaginary part"
             self.error("P307", message, value.span, PARTS, self.origins(value))
             return value
-        if isinstance(value, Constant) and element.dtype.kind < Kind.FLOAT:
+        if element.dtype.kind < Kind.FLOAT and (number := constant_number(value)) is not None:
             low, high = element.dtype.low, element.dtype.high
-            if not low <= value.value <= high:
-                self.error(
-                    "P305", f"{value.value} does not fit {element}", value.span, f"{element} holds {low} to {high}"
-                )
+            if not low <= number <= high:
+                self.error("P305", f"{number} does not fit {element}", value.span, f"{element} holds {low} to {high}")
                 return value
         return self.convert(value, element)
 
@@ -228,6 +228,11 @@ def converted(value: Expr, type_: ScalarType) -> Expr:
         is_said = number == value.value and not is_cast  # else the digits in the source say another number
         return Constant(number, value.span, type_, value.text if is_said else "", value.cast)
     return Convert(value, type_, value.span)
+
+
+def constant_number(value: Expr) -> Number | None:
+    """The number that a typed `value` is for certain: a constant, or what whole ones make."""
+    return value.value if isinstance(value, Constant) else constant_value(value)
 
 
 def known(expr: Expr) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import assert_never
+from typing import Final, assert_never
 
 from py2cu.builtins import ROWS, Builtin, Rule
 from py2cu.builtins.threads import FULL_MASK, WARP_SIZE
@@ -18,9 +18,12 @@ from py2cu.ir.nodes import Call, Convert, Expr, Invoke, Unary
 from py2cu.ir.types import PY_BOOL, PY_COMPLEX, PY_FLOAT, PY_INT, ElementType, ScalarType, is_complex, kind_of, part_of
 from py2cu.ir.visit import changed, walk
 from py2cu.passes.meet_types import Meeting, known, scalar
+from py2cu.passes.path_types import holds
 from py2cu.passes.promotion import rounded
 from py2cu.passes.refuse_complex import PARTS
 from py2cu.source import Span
+
+_CHOICES: Final = frozenset(["builtins.max", "builtins.min"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +96,21 @@ class CallTyper(Meeting):
         counted = [self.counted(arg) for arg in args]
         self.check_paths("call", *counted)
         met = self.meet_all(counted)
+        if expr.function in _CHOICES:
+            self.check_choice(expr, counted, scalar(met[0]))
         return changed(expr, args=tuple(met), type=met[0].type)
+
+    def check_choice(self, expr: Call, args: Sequence[Expr], type_: ScalarType) -> None:
+        """Refuse a choice among elements of which one's type, a float, does not hold the whole ones: Python keeps them."""
+        if not isinstance(type_, ElementType) or type_ not in [arg.type for arg in args] or kind_of(type_) < Kind.FLOAT:
+            return
+        for arg in args:
+            if isinstance(arg.type, ElementType) and not holds(type_.dtype, arg.type.dtype):
+                name = expr.function.removeprefix("builtins.")
+                message = f"`{name}` gives one of these as it is, and {type_} does not hold every {arg.type}"
+                hint = f"say that it is rounded: `np.{type_}(…)`, or make the others one: `np.{arg.type}(…)`"
+                self.error("P306", message, arg.span, hint, self.origins(*args))
+                return
 
     def of_lanes(self, expr: Call, row: Builtin, args: Sequence[Expr]) -> Expr:
         """What the lanes of a warp, or the threads of a block, tell each other."""

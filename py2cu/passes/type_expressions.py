@@ -31,6 +31,7 @@ from py2cu.ir.nodes import (
     Select,
     Tuple,
     Unary,
+    unconverted,
 )
 from py2cu.ir.types import (
     PY_BOOL,
@@ -47,7 +48,7 @@ from py2cu.ir.types import (
 )
 from py2cu.ir.visit import changed
 from py2cu.passes.check_constants import constant_value
-from py2cu.passes.meet_types import known, scalar
+from py2cu.passes.meet_types import constant_number, known, scalar
 from py2cu.passes.path_types import from_call, traced
 from py2cu.passes.promotion import constant_type
 from py2cu.passes.type_calls import CallTyper
@@ -212,6 +213,9 @@ class ExpressionTyper(CallTyper):
         if expr.op == "~" and kind_of(scalar(operand)) is Kind.FLOAT:
             message = f"`~` works on whole numbers, not on {operand.type}"
             self.error("P307", message, expr.span, "truncate it first: `int(…)`", self.origins(operand))
+        if expr.op == "-" and operand.type == ElementType(BOOL):
+            hint = "`not` is its opposite; cast it to compute with it: `int(…)`"
+            self.error("P307", "a bool element has no sign", expr.span, hint, self.origins(operand))
         self.check_paths(expr.op, operand)
         return changed(expr, operand=operand, type=operand.type)
 
@@ -240,7 +244,7 @@ class ExpressionTyper(CallTyper):
             message = f"`{expr.op}` of two bool elements is not kept"
             self.error("P307", message, expr.span, "cast one: `int(…)`", self.origins(left, right))
         whole = kind_of(type_) < Kind.FLOAT
-        if expr.op in ("//", "%", "/") and (whole or type_ == PY_FLOAT) and is_zero(right):
+        if expr.op in ("//", "%", "/") and (whole or type_ == PY_FLOAT) and constant_number(unconverted(right)) == 0:
             self.error("P308", "division by zero", expr.span, "divide by something else")
         if expr.op == "/" and whole:
             type_ = ElementType(DEFAULT_FLOAT) if isinstance(type_, ElementType) else PY_FLOAT
@@ -251,10 +255,11 @@ class ExpressionTyper(CallTyper):
     def check_shift(self, expr: Binary, left: Expr, right: Expr, type_: ScalarType) -> None:
         """Refuse what a constant alone shows to be undefined in C++."""
         bits = type_.dtype.bits if isinstance(type_, ElementType) else 64
-        if expr.op in SHIFTS and isinstance(right, Constant) and not 0 <= right.value < bits:
+        number = constant_number(unconverted(right)) if expr.op in SHIFTS else None
+        if number is not None and not 0 <= number < bits:
             self.error(
                 "P307",
-                f"{type_} is not shifted by {right.value} bits",
+                f"{type_} is not shifted by {number} bits",
                 expr.span,
                 f"by 0 to {bits - 1}",
                 self.origins(left),
@@ -281,10 +286,6 @@ class ExpressionTyper(CallTyper):
                 return changed(value, items=tuple(map(self.convert_exactly, value.items, types)), type=type_)
             case TupleType():
                 return value if value.type in (type_, UNKNOWN) else Convert(value, type_, value.span)
-
-
-def is_zero(expr: Expr) -> bool:
-    return isinstance(expr, Constant) and expr.value == 0
 
 
 def _float_of(left: Expr, right: Expr) -> ScalarType:

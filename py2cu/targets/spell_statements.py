@@ -38,7 +38,7 @@ from py2cu.ir.types import PY_BOOL, ElementType, TupleType, Type, is_complex
 from py2cu.ir.visit import children, walk
 from py2cu.ir.waiting import LET_OTHERS, is_grid_barrier
 from py2cu.records import record
-from py2cu.targets.c_types import arithmetic_type, common_type
+from py2cu.targets.c_types import HALVES, arithmetic_type, common_type
 from py2cu.targets.spell_expressions import ExpressionSpeller
 from py2cu.targets.spelled import PRECEDENCE, PRIMARY, TERNARY, Spelled
 from py2cu.targets.wrap_lines import wrap_line
@@ -201,7 +201,9 @@ class Speller(ExpressionSpeller):
             if _same_place(left, place):
                 right = self.operand(inner.right, self.c_type(inner.type))
                 computed = common_type(c_type, right.c_type)
-                if computed == arithmetic_type(self.c_type(inner.type)):
+                # Halves are classes, whose `op=` first makes one of its operand.
+                is_kept = c_type not in HALVES or computed == c_type
+                if is_kept and computed == arithmetic_type(self.c_type(inner.type)):
                     if inner.op in "+-" and right.text == "1" and not isinstance(inner.type, ElementType):
                         return f"{inner.op * 2}{target};"
                     return f"{target} {inner.op}= {right.text};"

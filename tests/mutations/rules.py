@@ -127,8 +127,8 @@ MUTATIONS: Final = (
         ("and [*assigned_names(body)].count(stmt.name) == 1", "and True", "kept:while_bounds"),
         ("reach = bound.reach if known.is_natural and", "reach = bound.reach if", "kept:while_bounds"),
         (
-            "if isinstance(value, int) and not -(2**63) <= value < 2**64:",
-            "if False:",
+            "if not isinstance(value, int) or -(2**63) <= value < 2**64:",
+            "if True:",
             "refused:constants_beyond_64_bits refused:constant_beyond_uint64",
         ),
     ),
@@ -437,11 +437,11 @@ MUTATIONS: Final = (
     *_rule(
         "a constant that an element cannot hold",
         (
-            "if overflows or not (is_float or represents(dtype, constant.value)):",
+            "if overflows or not (is_float or represents(dtype, number)):",
             "if False:",
             "refused:constant_met_too_large",
         ),
-        ("if not low <= value.value <= high:", "if False:", "refused:constant_stored_too_large"),
+        ("if not low <= number <= high:", "if False:", "refused:constant_stored_too_large"),
         (
             'THREAD.note(f"a Python integer wraps in `{self.name}` of {self._dtype}", f"{value}")',
             "pass",
