@@ -19,7 +19,7 @@ from py2cu.ir.types import PY_BOOL, PY_COMPLEX, PY_FLOAT, PY_INT, ElementType, S
 from py2cu.ir.visit import changed, walk
 from py2cu.passes.meet_types import Meeting, known, scalar
 from py2cu.passes.path_types import holds
-from py2cu.passes.promotion import rounded
+from py2cu.passes.promotion import represents, rounded
 from py2cu.passes.refuse_complex import PARTS
 from py2cu.source import Span
 
@@ -101,11 +101,13 @@ class CallTyper(Meeting):
         return changed(expr, args=tuple(met), type=met[0].type)
 
     def check_choice(self, expr: Call, args: Sequence[Expr], type_: ScalarType) -> None:
-        """Refuse a choice among elements of which one's type, a float, does not hold the whole ones: Python keeps them."""
+        """Refuse a choice among elements in a float type that does not hold each: Python gives the one as it is."""
         if not isinstance(type_, ElementType) or type_ not in [arg.type for arg in args] or kind_of(type_) < Kind.FLOAT:
             return
         for arg in args:
-            if isinstance(arg.type, ElementType) and not holds(type_.dtype, arg.type.dtype):
+            if not isinstance(arg.type, ElementType) or holds(type_.dtype, arg.type.dtype):
+                continue
+            if not (isinstance(arg, Constant) and represents(type_.dtype, arg.value)):
                 name = expr.function.removeprefix("builtins.")
                 message = f"`{name}` gives one of these as it is, and {type_} does not hold every {arg.type}"
                 hint = f"say that it is rounded: `np.{type_}(…)`, or make the others one: `np.{arg.type}(…)`"

@@ -333,10 +333,20 @@ def extremum(w: Writer, type_: Type, depth: int) -> Value:
     items = operands(w, type_, depth) if isinstance(type_, DType) else [value(w, type_, depth - 1) for _ in range(2)]
     if w.chance(3):
         items.append(value(w, type_, depth - 1))
+    if not w.chance(8):  # the others are refused
+        items = [item if is_kept(item, type_) else value(w, type_, depth - 1) for item in items]
     name = w.pick(["min", "max"])
     choose = min if name == "min" else max
     low, high = choose(item.low for item in items), choose(item.high for item in items)
     return Value(f"{name}({', '.join(item.text for item in items)})", type_, low, high)
+
+
+def is_kept(number: Value, type_: Type) -> bool:
+    """True where a float type, if it is one, holds every whole number that an element may be."""
+    given = number.type
+    if not isinstance(given, DType) or not isinstance(type_, DType) or kind_of(type_) is not Kind.FLOAT:
+        return True
+    return kind_of(given) is Kind.FLOAT or (type_ not in SYMBOLS and given.bits - given.signed <= type_.precision)
 
 
 def odd(number: Value) -> Value:

@@ -317,7 +317,10 @@ def update(w: Writer) -> None:
     if not places and w.is_function:
         return new_local(w)
     place = w.pick(places or [Value(w.output(F64).element, F64)])
-    w.add(f"{place.text} {_operation(w, place)}")
+    if place not in w.scope and kind_of(place.type) is Kind.FLOAT and w.chance(2):  # elements keep their type
+        w.add(f"{place.text} {w.pick('+-*/')}= {value(w, w.pick(FLOAT_DTYPES), 2).text}")
+    else:
+        w.add(f"{place.text} {_operation(w, place)}")
     return None
 
 
