@@ -102,10 +102,11 @@ class ExpressionTyper(CallTyper):
                     return changed(expr, left=a, right=b, type=self.common([a, b]))
                 self.check_paths("truth", a)
                 a, b = self.meet(a, b)
-                return changed(expr, left=a, right=b, type=a.type)
+                return changed(expr, left=a, right=b, type=(a if known(a) else b).type)
             case Select(test=test, then=then, orelse=orelse):
                 a, b = self.meet(self.expr(then), self.expr(orelse))
-                return changed(expr, test=self.test(test), then=a, orelse=b, type=a.type)
+                # A recursive call is not known before another branch tells.
+                return changed(expr, test=self.test(test), then=a, orelse=b, type=(a if known(a) else b).type)
             case Call(args=args):
                 return self.call(expr, [self.expr(arg) for arg in args])
             case Invoke():
