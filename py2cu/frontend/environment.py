@@ -308,8 +308,9 @@ class Environment:
                 return evaluate.compute(evaluate.SIGNS[type(sign)], value(inner))
             case cst.BinaryOperation(left=left, operator=sign, right=right) if type(sign) in evaluate.OPERATORS:
                 return evaluate.compute(evaluate.OPERATORS[type(sign)], value(left), value(right))
-            case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget(operator=sign, comparator=right)]):
-                return evaluate.compare(sign, value(left), value(right))
+            case cst.Comparison(left=left, comparisons=rest):
+                operands = [value(left), *(value(each.comparator) for each in rest)]
+                return evaluate.compare([each.operator for each in rest], operands)
             case cst.IfExp(test=test, body=body, orelse=orelse):
                 decided = value(test)
                 return None if decided is None else value(body if decided else orelse)

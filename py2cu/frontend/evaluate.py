@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
 from typing import Any, Final
 
 import libcst as cst
@@ -74,12 +75,15 @@ def as_float(text: str) -> float | None:
         return None
 
 
-def compare(sign: cst.BaseCompOp, left: object, right: object) -> bool | None:
-    """What one comparison of constants gives; None for one of other things."""
-    if left is None or right is None or type(sign) not in COMPARISONS:
-        return None
-    found = _tried(COMPARISONS[type(sign)], left, right)
-    return found if isinstance(found, bool) else None
+def compare(signs: Iterable[cst.BaseCompOp], operands: Iterable[object]) -> bool | None:
+    """What `a < b < c` of constants gives; None where one of other things decides."""
+    for sign, (left, right) in zip(signs, pairwise(operands), strict=True):
+        if left is None or right is None or type(sign) not in COMPARISONS:
+            return None
+        found = _tried(COMPARISONS[type(sign)], left, right)
+        if found is not True:
+            return found if isinstance(found, bool) else None
+    return True
 
 
 def item(table: object, at: object) -> Constants | Real | None:

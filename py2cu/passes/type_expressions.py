@@ -8,6 +8,7 @@ Every promotion becomes a `Convert`; what has no meaning that C++ could keep is 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -238,6 +239,9 @@ class ExpressionTyper(CallTyper):
             return changed(expr, left=left, right=right, type=PY_INT)
         if expr.op == "**" and not self.exponent_is_kept(expr, left, right):
             return changed(expr, left=left, right=right, type=PY_INT)
+        if expr.op == "**" and _is_complex_in_python(left, right):
+            message = "a negative number to a power that is no whole number is complex in Python"
+            self.error("P307", message, expr.span, "say that it is: `complex(…) ** …`; or make the base positive")
         self.check_paths(expr.op, left, right)
         left, right = self.meet(left, right)
         type_ = scalar(left)
@@ -287,6 +291,26 @@ class ExpressionTyper(CallTyper):
                 return changed(value, items=tuple(map(self.convert_exactly, value.items, types)), type=type_)
             case TupleType():
                 return value if value.type in (type_, UNKNOWN) else Convert(value, type_, value.span)
+
+
+def _is_complex_in_python(base: Expr, exponent: Expr) -> bool:
+    """True for constants of which Python makes a complex number: `(-8) ** (1 / 3)`."""
+    if not (isinstance(base.type, PythonType) and isinstance(exponent.type, PythonType)):
+        return False
+    number, power = constant_number(base), _quotient(exponent)
+    return number is not None and power is not None and -math.inf < number < 0 and not power.is_integer()
+
+
+def _quotient(expr: Expr) -> float | None:
+    """The finite number that a constant, or one divided by another, is."""
+    match expr:
+        case Constant(value=value) if math.isfinite(value):
+            return float(value)
+        case Binary(op="/", left=left, right=right):
+            a, b = constant_number(unconverted(left)), constant_number(unconverted(right))
+            return a / b if a is not None and b else None
+        case _:
+            return None
 
 
 def _float_of(left: Expr, right: Expr) -> ScalarType:

@@ -183,7 +183,7 @@ class Call:
         for name, value in {**placed, **kwargs}.items():
             wanted, kinds = _accepted(self.signature.parameter(name))
             if not isinstance(value, kinds):
-                return f"takes {wanted} as `{name}`, got {type(value).__name__}"
+                return f"takes {wanted} as `{name}`, got {_called(type(value))}"
         return None
 
     def with_constexprs(self, values: Values) -> Values:
@@ -371,6 +371,11 @@ def with_parts(op: Callable[..., Any], parameters: Sequence[Parameter]) -> Calla
 
 def _list(names: Sequence[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
+
+
+def _called(kind: type) -> str:
+    """Of NumPy's types with the library: its `bool` is not Python's."""
+    return f"numpy.{kind.__name__}" if kind.__module__ == "numpy" else kind.__name__
 
 
 def _accepted(parameter: Parameter) -> tuple[str, type | tuple[type, ...]]:

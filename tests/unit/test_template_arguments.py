@@ -146,6 +146,7 @@ def test_check_invents_values_where_there_is_none() -> None:
         ({"tile": -1}, "takes a whole number from 0 to 2147483647 as `tile`, got -1"),
         ({"tile": 1 << 31}, "takes a whole number from 0 to 2147483647 as `tile`, got 2147483648"),
         ({"minus": 1}, "takes a bool as `minus`, got int"),
+        ({"minus": np.bool_(True)}, "takes a bool as `minus`, got numpy.bool"),
     ],
 )
 def test_what_no_template_argument_can_be_is_refused(values, message) -> None:
