@@ -221,6 +221,8 @@ def _bind(
             raise ValueError(f"`{signature.name}` needs the argument `{name}`")
         value = arguments[name] if name in arguments else dims[name]
         if isinstance(type_, ElementType):
+            if type_.dtype.kind is Kind.INT and not type_.dtype.holds(value):  # as a compiled kernel says it
+                raise ValueError(f"{signature.name}: `{name}` = {value} does not fit {type_.dtype}")
             bound[name] = element_class(type_.dtype).cast(value)
         else:
             bound[name] = _PYTHON_NUMBERS[type_.kind](value)

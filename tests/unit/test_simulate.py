@@ -302,3 +302,15 @@ def test_parameters_of_every_kind(name):
 
     out, _ = run(locals()[name], torch.ones(2))
     assert out.tolist() == [1, 1]
+
+
+def test_a_number_that_its_element_type_does_not_hold():
+    def kernel(i, a, out):
+        out[i] = a
+
+    narrow = signature([element("a", "int8"), array("out", "int32", "n", Role.OUTPUT)], indices="i=n")
+    out = torch.zeros(2, dtype=torch.int32)
+    simulate(kernel, narrow, {"a": -128, "out": out})
+    assert out.tolist() == [-128, -128]
+    with pytest.raises(ValueError, match="kernel: `a` = 300 does not fit int8"):
+        simulate(kernel, narrow, {"a": 300, "out": out})
