@@ -156,6 +156,7 @@ MUTATIONS: Final = (
     ),
     *_rule(
         "** is Python's",
+        ("and _is_complex_in_python(left, right):", "and False:", "refused:complex_power"),
         (
             "if not isinstance(right, Constant) or right.value >= 0:",
             "if True:",
@@ -337,6 +338,7 @@ MUTATIONS: Final = (
         ("return b < a ? b : a;", "return fmin(a, b);", "cpu:min_max_abs_round"),
         ("return b > a ? b : a;", "return fmax(a, b);", "cpu:min_max_abs_round"),
         (" if not _may_be_nan(arg))", ")", "cpu:min_max_abs_round"),
+        ("if expr.function in _CHOICES:", "if False:", "refused:choice_that_rounds"),
         (
             'Builtin(("builtins.round",), Rule.INTEGRAL, (1, 2), {"float": "rintf", "double": "rint"})',
             'Builtin(("builtins.round",), Rule.INTEGRAL, (1, 2), {"float": "roundf", "double": "round"})',
@@ -443,6 +445,11 @@ MUTATIONS: Final = (
         ),
         ("if not low <= number <= high:", "if False:", "refused:constant_stored_too_large"),
         (
+            "if isinstance(value, Constant) else constant_value(value)",
+            "if isinstance(value, Constant) else None",
+            "refused:composed_constants",
+        ),
+        (
             'THREAD.note(f"a Python integer wraps in `{self.name}` of {self._dtype}", f"{value}")',
             "pass",
             "tests/unit/test_simulate.py",
@@ -492,6 +499,7 @@ MUTATIONS: Final = (
     ),
     *_rule(
         "arithmetic counts a comparison as an integer",
+        ('if expr.op == "-" and operand.type == ElementType(BOOL):', "if False:", "refused:bool_without_sign"),
         (
             "return self.convert(operand, PY_INT) if operand.type == PY_BOOL else operand",
             "return operand",
@@ -585,6 +593,11 @@ MUTATIONS: Final = (
     ),
     *_rule(
         "device functions take arrays, write to them, recurse",
+        (
+            "orelse=b, type=(a if known(a) else b).type",
+            "orelse=b, type=a.type",
+            "tests/test_kernel_cases.py::test_translation_is_as_kept[recursion_in_branches]",
+        ),
         ("while symbol in helpers or (symbol", "while (symbol", "cpu:names_of_functions"),
         ("{_TYPES} {_FUNCTIONS} {_TOGETHER}", "{_TYPES} {_TOGETHER}", "kept:names_of_headers"),
         ('kernel.name.removesuffix("f") in _OF_FUNCTIONS', "False", "kept:names_of_headers"),
@@ -767,6 +780,7 @@ MUTATIONS: Final = (
     ),
     *_rule(
         "a half is made by way of float32",
+        ("c_type not in HALVES or computed == c_type", "True", "cpu:updates_of_halves"),
         ("loses = may_be_half(type_) and not _fits_float32(value.type)", "loses = False", "kept:halves_of_doubles"),
         ("(dtype.kind is Kind.FLOAT and dtype.bits == 32)", "True", "kept:halves_of_doubles"),
         ("if _is_half(type_) and may_be_half(value.type):", "if False:", "kept:halves_of_doubles"),
@@ -780,6 +794,11 @@ MUTATIONS: Final = (
     ),
     *_rule(
         "what constants take beyond 64 bits is refused",
+        (
+            "_UNKNOWN: Final = (ArithmeticError, TypeError,",
+            "_UNKNOWN: Final = (ArithmeticError,",
+            "tests/test_error_cases.py::test_error_case[wrong_count_of_constants]",
+        ),
         (
             'reporter.error("P305", f"{what} does not fit 64 bits", expr.span, _HINT)',
             "pass",
