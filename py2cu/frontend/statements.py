@@ -380,10 +380,6 @@ class StatementReader:
                 span = self._span(node)
                 start, stop = (Constant(0, span), values[0]) if len(values) == 1 else (values[0], values[1])
                 step = values[2] if len(values) == 3 else Constant(1, span)
-                if isinstance(step, Constant) and step.value == 0:
-                    self.scope.error(
-                        "P104", "the step of `range` must not be zero", node, "count up by 1 or more, or down"
-                    )
                 return start, stop, step
         self.scope.error("P104", "a kernel's `for` runs over `range(…)`", node, "index the array: `for i in range(n)`")
         return None

@@ -28,7 +28,7 @@ from py2cu.ir.statements import (
 from py2cu.ir.types import PY_FLOAT, PY_INT, UNKNOWN, ElementType, ScalarType, TupleType, is_complex, kind_of
 from py2cu.ir.visit import blocks, changed
 from py2cu.passes.infer_locals import RETURN
-from py2cu.passes.meet_types import known, scalar
+from py2cu.passes.meet_types import constant_number, known, scalar
 from py2cu.passes.type_expressions import ExpressionTyper
 
 
@@ -56,6 +56,9 @@ class StatementTyper(ExpressionTyper):
             case For(start=start, stop=stop, step=step, body=body, var=var):
                 bounds = [self.integer(self.expr(bound), "a bound of `range`") for bound in (start, stop, step)]
                 start, stop, step = bounds
+                if constant_number(step) == 0:
+                    message = "the step of `range` must not be zero"
+                    self.error("P104", message, step.span, "count up by 1 or more, or down")
                 loop = changed(stmt, start=start, stop=stop, step=step, type=self.counter(var))
                 return changed(loop, body=self.block(body), orelse=self.block(stmt.orelse))
             case While(test=test, body=body):
