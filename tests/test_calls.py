@@ -91,3 +91,23 @@ def test_a_number_beyond_all_floats_fills_no_output():
     far = kernel(init={"out": 10**400})(doubled.python)
     with pytest.raises(TranslationError, match="float32 cannot hold"):
         far(torch.ones(2))
+
+
+@kernel
+def differences(i: Index["n-1"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n-1"]):
+    out[i] = x[i + 1] - x[i]
+
+
+@kernel
+def repeated(i: Index["n"], x: Float32[Tensor, "n"], w: int, out: Float32[Tensor, "w n"]):
+    for j in range(w):
+        out[j, i] = x[i]
+
+
+def test_an_output_of_a_negative_extent_is_none():
+    assert differences(torch.zeros(1)).shape == (0,)
+    with pytest.raises(RuntimeError, match=r"differences: dimension 0 of `out` is `n - 1` = -1$"):
+        differences(torch.zeros(0))
+    assert repeated(torch.zeros(3), 0).shape == (0, 3)
+    with pytest.raises(RuntimeError, match=r"repeated: dimension 0 of `out` is `w` = -2$"):
+        repeated(torch.zeros(3), -2)

@@ -52,6 +52,7 @@ class ArrayView:
     is_written: bool
     extents: tuple[tuple[int, str, str], ...]  # axis, the extent's C++ text, its annotation
     sizes: str  # every extent, for an allocation
+    signed: tuple[tuple[int, str, str], ...]  # those of them that may be negative, as `extents` has them
     fill: str  # the value an allocated one starts with
     is_filled_whole: bool  # which is a number of 64 bits that no double is
     row: int  # how many elements it has a multiple of; 0 where it may have any number
@@ -313,11 +314,8 @@ def _array(family: Family, parameter: Parameter, dims: dict[str, Dim], tellers: 
     assert isinstance(type_, ArrayType)
     dtype, made_dtype = _dtype_texts(family, parameter, tellers)
     told = {(dim.array, dim.axis) for dim in dims.values() if dim.divisor == 1}
-    extents = tuple(
-        (axis, dim_text(dim, kernel), print_expr(dim))
-        for axis, dim in enumerate(type_.dims)
-        if (parameter.name, axis) not in told
-    )
+    naturals = {name for name, dim in dims.items() if dim.array is not None} | {*kernel.constexprs}
+    texts = tuple((axis, dim_text(dim, kernel), print_expr(dim)) for axis, dim in enumerate(type_.dims))
     init = dict(kernel.inits).get(parameter.name)
     return ArrayView(
         name=kernel.c_name(parameter.name),
@@ -326,13 +324,27 @@ def _array(family: Family, parameter: Parameter, dims: dict[str, Dim], tellers: 
         made_dtype=made_dtype,
         rank=len(type_.dims),
         is_written=parameter.role is not Role.INPUT,
-        extents=extents,
-        sizes=", ".join(dim_text(dim, kernel) for dim in type_.dims),
+        extents=tuple(text for text in texts if (parameter.name, text[0]) not in told),
+        sizes=", ".join(text for _, text, _ in texts),
+        signed=tuple(text for text, dim in zip(texts, type_.dims, strict=True) if not _is_natural(dim, naturals)),
         fill="" if init is None else init_text(init),
         is_filled_whole=init is not None and not is_double(init),
         row=kernel.rows.get(parameter.name, 0),
         is_aligned=parameter.name in _accessed_in_rows(family),
     )
+
+
+def _is_natural(extent: Expr, naturals: set[str]) -> bool:
+    """True for an extent that no call makes negative."""
+    match extent:
+        case Constant():
+            return True
+        case Name(id=name):
+            return name in naturals
+        case Binary(op="+" | "*" | "//", left=left, right=right):
+            return _is_natural(left, naturals) and _is_natural(right, naturals)
+        case _:
+            return False
 
 
 def _accessed_in_rows(family: Family) -> set[str]:
