@@ -199,7 +199,7 @@ class CallTyper(Meeting):
                 "P307",
                 f"`round` takes a constant number of digits, 0 to {most}",
                 digits.span,
-                "write the number of digits out",
+                "write one of these out; to tens: `round(x / 10) * 10`",
             )
             return value
         power = Constant(10.0**digits.value, digits.span, value.type)
