@@ -112,7 +112,9 @@ class _Noter:
             self.reporter.note("P703", f"`{expr.op}` by a value that is no constant, in a loop", expr.span, hint)
 
     def note_order(self, access: Load | Store) -> None:
-        *slow, fast = [set[str](), *map(self.axes_of, access.indices)]  # of a number alone, none
+        if not access.indices:
+            return
+        *slow, fast = map(self.axes_of, access.indices)
         if "x" not in fast and fast and any("x" in axes for axes in slow):
             message = f"neighbouring threads reach elements of `{access.array}` that lie far apart"
             hint = "put the index that runs fastest, x, last: in `Index` parameters the last one, else `threadIdx.x`"

@@ -7,8 +7,8 @@ compile at once.
 `load_inline` does three things: it writes the sources and a build file, runs ninja, and loads the library. Only the
 first is left to it, under a lock, with the tools that were found here. Ninja is run by `ninja.py`, since `load_inline`
 kills it on Ctrl-C without ending the compilers that it started. Nothing is loaded: a CUDA kernel can be built where
-CUDA cannot run. Should a later torch rename what is replaced here, `load_inline` does all three, and ninja finds
-nothing left to do.
+CUDA cannot run. Should a later torch rename what is replaced here, `load_inline` does all three, and ninja makes the
+binding once more, with its own flags.
 """
 
 from __future__ import annotations

@@ -314,6 +314,7 @@ def _array(family: Family, parameter: Parameter, dims: dict[str, Dim], tellers: 
     assert isinstance(type_, ArrayType)
     dtype, made_dtype = _dtype_texts(family, parameter, tellers)
     told = {(dim.array, dim.axis) for dim in dims.values() if dim.divisor == 1}
+    # Not all of `kernel.naturals`: before an output is made, nothing has told that its extents are.
     naturals = {name for name, dim in dims.items() if dim.array is not None} | {*kernel.constexprs}
     texts = tuple((axis, dim_text(dim, kernel), print_expr(dim)) for axis, dim in enumerate(type_.dims))
     init = dict(kernel.inits).get(parameter.name)
@@ -341,7 +342,7 @@ def _is_natural(extent: Expr, naturals: set[str]) -> bool:
             return True
         case Name(id=name):
             return name in naturals
-        case Binary(op="+" | "*" | "//", left=left, right=right):
+        case Binary(op="+" | "*" | "//" | "%", left=left, right=right):
             return _is_natural(left, naturals) and _is_natural(right, naturals)
         case _:
             return False
