@@ -11,7 +11,7 @@ import contextlib
 import gc
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from itertools import chain, count, product
+from itertools import chain, product
 from pathlib import PurePath
 from typing import Final
 
@@ -19,9 +19,7 @@ from py2cu.diagnostics import Reporter, TranslationError
 from py2cu.frontend.kernels import read_kernel
 from py2cu.frontend.reader import KernelSource, Module, read_module
 from py2cu.frontend.unread import refuse_unread
-from py2cu.ir.kernel import Buffer, Family, Kernel, Space
-from py2cu.ir.names import names_of
-from py2cu.ir.printer import print_type
+from py2cu.ir.kernel import Family, Kernel
 from py2cu.ir.signature import signature_of
 from py2cu.ir.verify import verify
 from py2cu.ir.visit import changed
@@ -60,10 +58,11 @@ from py2cu.passes.resolve_extents import resolve_extents
 from py2cu.passes.separate_dims import separate_dims
 from py2cu.passes.split_at_barriers import split_at_barriers
 from py2cu.passes.split_tuples import split_tuples
+from py2cu.passes.tell_apart import tell_apart
 from py2cu.passes.type_what_was_read import type_what_was_read
 from py2cu.passes.widen_halves import widen_halves
 from py2cu.render import render
-from py2cu.source import SourceFile
+from py2cu.source import SourceFile, Span
 from py2cu.translation import TargetName, Translation
 
 Pass = Callable[[Kernel, Reporter], Kernel]
@@ -241,76 +240,7 @@ def _finish(families: tuple[Family, ...], reporter: Reporter) -> tuple[Family, .
                 verify(each)
             members.append(kernel)
         done.append(tuple(members))
-    kernels = [kernel for family in done for kernel in family]
-    helpers = {name for kernel in kernels for each in (kernel, *kernel.functions) for name in each.helpers}
-    named = _with_unique_names(tuple(done), helpers)
-    return _with_unique_structs(_with_unique_tables(named, helpers))
-
-
-def _with_unique_names(families: tuple[Family, ...], helpers: set[str]) -> tuple[Family, ...]:
-    """Kernels of one file get C++ names of their own, also where two Python names come out alike; functions that are
-    called like a helper which the file needs get another one.
-    """
-    functions = {function.symbol for family in families for kernel in family for function in kernel.functions}
-
-    def apart(function: Kernel) -> Kernel:
-        symbol = function.symbol
-        while symbol in helpers or (symbol != function.symbol and symbol in functions):
-            symbol += "_"
-        return changed(function, symbol=symbol)
-
-    taken: set[str] = set()
-    done = []
-    for family in families:
-        name = family[0].symbol
-        while name in taken:
-            name += "_"
-        taken.add(name)
-        done.append(
-            tuple(changed(kernel, symbol=name, functions=tuple(map(apart, kernel.functions))) for kernel in family)
-        )
-    return tuple(done)
-
-
-def _with_unique_tables(families: tuple[Family, ...], helpers: set[str]) -> tuple[Family, ...]:
-    """Tables that have the same name, but differ, get names of their own, as do shared arrays that the launch sizes; so
-    do those that are called like a function, or like what would hide them.
-    """
-    functions = {function.symbol for family in families for kernel in family for function in kernel.functions}
-    taken: dict[str, Buffer | str] = dict.fromkeys(helpers | functions, "")
-
-    def with_own_names(kernel: Kernel) -> Kernel:
-        renamed = dict(kernel.renamed)
-        for table in kernel.buffers:
-            if table.space is Space.CONSTANT or table.is_extern:
-                symbol, own = kernel.c_name(table.name), table.type.dtype.c if table.is_dynamic else table
-                others = {kernel.c_name(name) for name in names_of(kernel) - {table.name}}
-                while symbol in others or taken.setdefault(symbol, own) != own:
-                    symbol += "_"
-                renamed[table.name] = symbol
-        functions = tuple(map(with_own_names, kernel.functions))
-        return changed(kernel, renamed=tuple(renamed.items()), functions=functions)
-
-    return tuple(tuple(map(with_own_names, family)) for family in families)
-
-
-def _with_unique_structs(families: tuple[Family, ...]) -> tuple[Family, ...]:
-    """What functions return in structs of one name, but of other fields or types, gets a name of its own."""
-    functions = [function for family in families for kernel in family for function in kernel.functions]
-    taken: dict[str, str] = {function.symbol: "" for function in functions}
-
-    def with_own_name(function: Kernel) -> Kernel:
-        if function.struct is None:
-            return function
-        name, text = function.struct.name, f"{function.struct.fields} {print_type(function.result)}"
-        numbered = (f"{name}{number}" for number in count(2))
-        name = next(each for each in chain([name], numbered) if taken.setdefault(each, text) == text)
-        return replace(function, struct=replace(function.struct, name=name))
-
-    return tuple(
-        tuple(changed(kernel, functions=tuple(map(with_own_name, kernel.functions))) for kernel in family)
-        for family in families
-    )
+    return tell_apart(tuple(done))
 
 
 def compile_kernel(
@@ -357,8 +287,6 @@ def _lower(kernel: Kernel, local: Reporter, notes: bool) -> tuple[Kernel, Report
 
 
 def _chosen(module: Module, only: str | None, reporter: Reporter) -> tuple[KernelSource, ...]:
-    from py2cu.source import Span
-
     chosen = tuple(s for s in module.kernels if only is None or s.function.name.value == only)
     is_told = refuse_unread(module, only, reporter)
     if not chosen and not is_told:

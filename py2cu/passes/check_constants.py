@@ -2,6 +2,7 @@
 
     x[i] * 2 ** 63               P305 at `2 ** 63`
     (1 << 40) * (1 << 40)        P305 at the product
+    round(1e20)                  P305
 
 What else leaves 64 bits does so at run time, and the simulator reports it.
 """
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from py2cu.diagnostics import Reporter
@@ -44,6 +45,9 @@ _UNARY: Final[dict[str, Callable[[int], int]]] = {"+": operator.pos, "-": operat
 _CALLS: Final[dict[str, Callable[..., int]]] = {
     "builtins.abs": abs, "builtins.min": min, "builtins.max": max, "math.factorial": _factorial,
 }  # fmt: skip
+_STEPS: Final[dict[str, Callable[[float], int]]] = {
+    "builtins.round": round, "math.floor": math.floor, "math.ceil": math.ceil, "math.trunc": math.trunc,
+}  # fmt: skip
 _UNKNOWN: Final = (ArithmeticError, TypeError, ValueError)  # a division by zero and its like, which others refuse
 
 
@@ -57,11 +61,15 @@ def check_constants(body: Block, reporter: Reporter) -> None:
 def constant_value(expr: Expr, reporter: Reporter | None = None) -> int | None:
     """The whole number that `expr` is whatever the arguments are; None where they matter, or it has more bits."""
     parts = [constant_value(child, reporter) for child in children(expr)]
-    if expr.type not in (PY_INT, PY_BOOL) or None in parts:
+    if expr.type not in (PY_INT, PY_BOOL):
         return None
     numbers = [part for part in parts if part is not None]
     value = None
     match expr:
+        case Call(function=function, args=(source,)) if function in _STEPS and (number := _float_constant(source)):
+            value = _computed(_STEPS[function], [number])
+        case _ if len(numbers) < len(parts):
+            pass
         case Constant(value=number):
             value = int(number)
         case Binary(op=op) if op in _BINARY and not (op in ("<<", ">>") and numbers[1] >= _BITS):
@@ -78,7 +86,17 @@ def constant_value(expr: Expr, reporter: Reporter | None = None) -> int | None:
     return None
 
 
-def _computed(function: Callable[..., int], numbers: list[int]) -> int | None:
+def _float_constant(expr: Expr) -> float | None:
+    match expr:
+        case Constant(value=float() as number):
+            return number
+        case Unary(op="-", operand=Constant(value=float() as number)):
+            return -number
+        case _:
+            return None
+
+
+def _computed(function: Callable[..., int], numbers: Sequence[float]) -> int | None:
     try:
         return function(*numbers)
     except _UNKNOWN:

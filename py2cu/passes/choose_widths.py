@@ -214,7 +214,7 @@ def _widen_operands(expr: Expr) -> Expr:
     match expr:
         case Binary(left=left, right=right, type=PythonType(width=width)) if width is not Width.INT:
             if max(_rank(left), _rank(right)) < _ORDER.index(width) and expr.op != "//":
-                if isinstance(left, LaunchIndex) and isinstance(right, LaunchIndex):
+                if isinstance(right, LaunchIndex):
                     return changed(expr, right=Convert(right, expr.type, right.span))
                 return changed(expr, left=Convert(left, expr.type, left.span))
         case Unary(operand=operand, type=PythonType(width=width)) if _rank(operand) < _ORDER.index(width):

@@ -89,11 +89,17 @@ class _Lowering:
         if isinstance(stmt, If) and isinstance(stmt.test, Constant):
             return settled(stmt, bool(stmt.test.value))
         if isinstance(stmt, For):
-            step = self.ranges.of(stmt.step)
-            return (changed(stmt, direction=1 if step.low > 0 else -1 if step.high < 0 else 0),)
+            return (self.loop(stmt),)
         if isinstance(stmt, Store | Assign):
             return (changed(stmt, value=unwrapped(stmt.value)),)
         return (stmt,)
+
+    def loop(self, stmt: For) -> For:
+        step = self.ranges.of(stmt.step)
+        direction = 1 if step.low > 0 else -1 if step.high < 0 else 0
+        if direction == 1 and self.ranges.of(stmt.start).is_natural:
+            return changed(stmt, direction=direction)
+        return changed(stmt, direction=direction, stop=self.signed(stmt.stop))
 
     def expression(self, expr: Expr) -> Expr:
         match expr:
@@ -145,7 +151,7 @@ class _Lowering:
                 return self.shift(replace(expr, left=self.signed(expr.left)), a, b)
             case "-":
                 expr = replace(expr, left=self.signed(expr.left), right=self.signed(expr.right))
-            case "+" | "*" if not (a.is_natural and b.is_natural):
+            case "+" | "*" | "&" | "|" | "^" if not (a.is_natural and b.is_natural):
                 expr = replace(expr, left=self.signed(expr.left), right=self.signed(expr.right))
         if isinstance(type_, ElementType) and type_.dtype.kind is Kind.INT and expr.op in WRAPPING:
             return self.wrap(expr, type_)
@@ -281,6 +287,9 @@ class _Lowering:
 
     def signed(self, expr: Expr) -> Expr:
         """CUDA's launch objects are unsigned: where a negative number may meet one, it is made signed first."""
+        match expr:
+            case Binary(op="+" | "*", left=left, right=right) if is_unsigned(left) != is_unsigned(right):
+                return replace(expr, left=self.signed(left), right=self.signed(right))
         return Convert(expr, expr.type, expr.span, explicit=True) if is_unsigned(expr) else expr
 
     # --- functions and conversions ---
@@ -351,8 +360,8 @@ class _Lowering:
     def convert(self, expr: Convert) -> Expr:
         source, target = expr.value.type, expr.type
         assert isinstance(source, ElementType | PythonType) and isinstance(target, ElementType | PythonType)
-        if isinstance(expr.value, Convert) and source == target:
-            return expr.value
+        if isinstance(expr.value, Convert) and source == target:  # but for the width, perhaps
+            return replace(expr.value, type=target)
         if isinstance(expr.value, Convert) and expr.value.value.type == target and widens(target, source):
             return expr.value.value
         if kind_of(target) is Kind.BOOL and kind_of(source) is not Kind.BOOL:

@@ -279,9 +279,11 @@ def _python_float(value: Any = 0.0) -> float:
 
 
 def _integer_from(function: Function) -> Function:
-    """A function of Python whose integers are the kernel's."""
+    """A function of Python whose integers are the kernel's. Elements say themselves which floats fit none."""
 
     def call(*arguments: Any) -> Any:
+        if len(arguments) == 1 and arguments[0].__class__ is float:
+            return THREAD.integer(integral(arguments[0], function))
         value = function(*arguments)
         return THREAD.integer(value) if value.__class__ is int else value
 
@@ -289,8 +291,8 @@ def _integer_from(function: Function) -> Function:
 
 
 BUILTINS: Final[dict[str, Function]] = {
-    "min": _selects("min"), "max": _selects("max"), "float": _python_float, "complex": _python_complex, "int": Integer,
-    "range": counted, "len": _integer_from(len), "round": _integer_from(round),
+    "min": _selects("min"), "max": _selects("max"), "float": _python_float, "complex": _python_complex,
+    "int": _integer_from(int), "range": counted, "len": _integer_from(len), "round": _integer_from(round),
 }  # fmt: skip
 
 
@@ -307,11 +309,11 @@ def _rounding(name: str) -> Function:
     step: Callable[[float], int] = _STEPS[name]
 
     def call(value: Any) -> Any:
-        if not isinstance(value, FloatElement):
-            return float(step(value)) if isinstance(value, float) else value
-        if not math.isfinite(value):
+        if not isinstance(value, float) or not math.isfinite(value):
             return value
-        result = float(step(float(value)))
+        result = math.copysign(step(float(value)), value)  # a zero keeps the sign
+        if not isinstance(value, FloatElement):
+            return result
         moved = value.error and abs(step(float(value) + value.error) - step(float(value) - value.error))
         return value.make(result, moved)
 

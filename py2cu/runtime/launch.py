@@ -38,12 +38,6 @@ class Launch:
             case _:
                 raise TypeError(f"`break_at` is a pair of a block and a thread, `(0, 5)`, not {break_at!r}")
 
-    def blocks(self) -> Iterator[Triple]:
-        return _triples(self.grid)
-
-    def threads(self) -> Iterator[Triple]:
-        return _triples(self.block)
-
 
 def plan_launch(
     signature: Signature,
@@ -101,7 +95,8 @@ def _place(what: str, index: object, extents: Triple) -> Triple:
     return x, y, z
 
 
-def _triples(extents: Triple) -> Iterator[Triple]:
+def places(extents: Triple) -> Iterator[Triple]:
+    """Every block of a grid, or every thread of a block, in order: x first."""
     x, y, z = extents
     return ((i, j, k) for k, j, i in itertools.product(range(z), range(y), range(x)))
 

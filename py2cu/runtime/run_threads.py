@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from random import Random
@@ -12,7 +13,7 @@ from py2cu.diagnostics import Py2cuError
 from py2cu.ir.signature import Signature
 from py2cu.runtime.debuggers import Debugger
 from py2cu.runtime.journal import THREAD, Place
-from py2cu.runtime.launch import AXES, Launch, Triple, find_limits
+from py2cu.runtime.launch import AXES, Launch, Triple, find_limits, places
 from py2cu.runtime.order import WARP, Member, Team
 from py2cu.runtime.past_end import WhatIsLeftOut
 from py2cu.runtime.rebind import Rebound, coordinate
@@ -45,11 +46,21 @@ class OperandsWanted(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A thread of every block: where it is in its block, and what the kernel's globals say in it."""
+    """A thread of every block: where it is in its block, and what the kernel's globals say in it. Nobody changes it."""
 
     number: int
     thread: Triple
     objects: dict[str, int]
+
+
+@functools.lru_cache(maxsize=16)  # a check launches the same blocks again and again
+def _slots(block: Triple, *, is_plain: bool) -> tuple[Slot, ...]:
+    """The threads of `block`; `is_plain`: the kernel's Python integers are Python's own."""
+    assert is_plain == (THREAD.integer is int)
+    return tuple(
+        Slot(number, at, {"threadIdx": coordinate(at), "laneid": THREAD.integer(number % WARP)})
+        for number, at in enumerate(places(block))
+    )
 
 
 class Execution:
@@ -80,10 +91,7 @@ class Execution:
         self._axes = [AXES.index(index.axis) for index in signature.indices]
         self._limits = find_limits(signature, dims)
         self.left_out = WhatIsLeftOut(signature, dims)
-        self.slots = [
-            Slot(number, at, {"threadIdx": coordinate(at), "laneid": THREAD.integer(number % WARP)})
-            for number, at in enumerate(launch.threads())
-        ]
+        self.slots = _slots(launch.block, is_plain=THREAD.integer is int)
         leading = len(self._axes) + len(signature.launch)
         code = rebound.code
         self._places = code.co_varnames[leading : code.co_argcount]
@@ -93,7 +101,7 @@ class Execution:
 
     def blocks(self) -> Iterator[tuple[int, Triple]]:
         """Each block's number and place; the launch objects are set to it."""
-        for number, block in self.in_order(enumerate(self.launch.blocks())):
+        for number, block in self.in_order(enumerate(places(self.launch.grid))):
             self.enter_block(block)
             yield number, block
 
@@ -120,8 +128,8 @@ class Execution:
 
     def index(self, block: Triple, thread: Triple) -> Triple:
         """The thread's global index."""
-        x, y, z = (at * size + own for at, size, own in zip(block, self.launch.block, thread, strict=True))
-        return x, y, z
+        (bx, by, bz), (width, height, depth), (x, y, z) = block, self.launch.block, thread
+        return bx * width + x, by * height + y, bz * depth + z
 
     def is_past_end(self, index: Triple) -> bool:
         """Whether a guard lets the thread do nothing."""

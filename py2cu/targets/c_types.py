@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from typing import Final
 
+UNSIGNED_INDEX: Final = "unsigned index_t"
+"""What `index_t` and an unsigned meet in, which no text names: unsigned where `index_t` is `int`, else `int64_t`."""
 # From narrow to wide; `index_t` stands where it does for its narrower instantiation.
 C_RANK: Final = {
     "bool": 0, "int8_t": 0, "uint8_t": 0, "int16_t": 0, "uint16_t": 0, "int": 1, "int32_t": 1, "unsigned": 2,
-    "uint32_t": 2, "index_t": 3, "int64_t": 4, "uint64_t": 5, "__half": 6, "__nv_bfloat16": 6, "float": 7, "double": 8,
-    "cuda::std::complex<float>": 9, "cuda::std::complex<double>": 10,
+    "uint32_t": 2, "index_t": 3, UNSIGNED_INDEX: 3, "int64_t": 4, "uint64_t": 5, "__half": 6, "__nv_bfloat16": 6,
+    "float": 7, "double": 8, "cuda::std::complex<float>": 9, "cuda::std::complex<double>": 10,
 }  # fmt: skip
 HALVES: Final = frozenset(("__half", "__nv_bfloat16"))
 """Classes: C++ converts them to nothing by itself but float."""
@@ -41,7 +43,19 @@ def arithmetic_type(c_type: str) -> str:
 
 def common_type(a: str, b: str) -> str:
     """C's usual arithmetic conversions."""
-    return arithmetic_type(max(a, b, key=C_RANK.__getitem__))
+    common = max(a, b, key=C_RANK.__getitem__)
+    if C_RANK[common] == C_RANK["index_t"] and (is_unsigned(a) or is_unsigned(b)):
+        return UNSIGNED_INDEX
+    return arithmetic_type(common)
+
+
+def computes_in(target: str, a: str, b: str) -> bool:
+    """True where C computes in a type as wide as `target` for operands of `a` and `b`.
+
+    Whether that has a sign is not asked: where it shows, a launch object was made signed before.
+    """
+    common = common_type(a, b)
+    return common == target or (common == UNSIGNED_INDEX and target == "index_t")
 
 
 def keeps_value(source: str, target: str) -> bool:

@@ -43,6 +43,7 @@ from py2cu.targets.c_types import (
     HALVES,
     arithmetic_type,
     common_type,
+    computes_in,
     converts,
     keeps_value,
     same_type,
@@ -249,6 +250,8 @@ class ExpressionSpeller:
             inner = Spelled(functional_cast(inner.text, self.type_text(expr.type)), PRIMARY, self.c_type(expr.type))
         if expr.op == "not":
             return Spelled(f"!{inner.within(UNARY)}", UNARY, "bool")
+        if C_RANK[arithmetic_type(inner.c_type)] < C_RANK[arithmetic_type(self.c_type(expr.type))] < C_RANK["__half"]:
+            inner = Spelled(functional_cast(inner.text, self.c_type(expr.type)), PRIMARY, self.c_type(expr.type))
         text = inner.within(UNARY)
         gap = "(" if text.startswith(("-", "+")) else ""
         return Spelled(f"{expr.op}({text})" if gap else f"{expr.op}{text}", UNARY, arithmetic_type(inner.c_type))
@@ -278,9 +281,9 @@ class ExpressionSpeller:
         """Both operands so that C computes in `wanted`; conversions that it makes by itself are left out."""
         (bare_left, full_left), (bare_right, full_right) = self.spellings(left, wanted), self.spellings(right, wanted)
         target = arithmetic_type(wanted)
-        if common_type(bare_left.c_type, bare_right.c_type) == target:
+        if computes_in(target, bare_left.c_type, bare_right.c_type):
             return bare_left, bare_right
-        if common_type(full_left.c_type, bare_right.c_type) == target:
+        if computes_in(target, full_left.c_type, bare_right.c_type):
             return full_left, bare_right
         if C_RANK[common_type(full_left.c_type, full_right.c_type)] < C_RANK[target]:  # two constants of a wide type
             full_left = Spelled(functional_cast(full_left.text, target), PRIMARY, target)
@@ -288,11 +291,13 @@ class ExpressionSpeller:
 
     def shifted(self, left: Expr, right: Expr, wanted: str) -> tuple[Spelled, Spelled]:
         """The operands of a shift, whose type in C is that of its left one alone."""
-        plain = self.operand(left, wanted)
-        exact = arithmetic_type(plain.c_type) == arithmetic_type(wanted)
-        if not exact and isinstance(left, Constant):
-            return Spelled(functional_cast(plain.text, wanted), PRIMARY, wanted), self.operand(right, wanted)
-        return plain if exact else self.expr(left), self.operand(right, wanted)
+        plain, by = self.operand(left, wanted), self.operand(right, wanted)
+        if arithmetic_type(plain.c_type) == arithmetic_type(wanted):
+            return plain, by
+        full = plain if isinstance(left, Constant) else self.expr(left)
+        if C_RANK[arithmetic_type(full.c_type)] < C_RANK[wanted]:
+            full = Spelled(functional_cast(full.text, wanted), PRIMARY, wanted)
+        return full, by
 
     def operand(self, expr: Expr, wanted: str) -> Spelled:
         """`expr` without an implicit conversion, if C would not compute in something wider than `wanted` for it."""

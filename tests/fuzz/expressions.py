@@ -275,9 +275,17 @@ def _first(table: Any) -> Any:
     return _first(table[0]) if isinstance(table, tuple) else table
 
 
+def launched(w: Writer) -> Value:
+    """What the launch says, which CUDA has as unsigned numbers."""
+    name, low = w.pick([("threadIdx", 0), ("blockIdx", 0), ("blockDim", 1), ("gridDim", 1)])
+    return Value(f"{name}.{w.pick('xyz'[: w.rank])}", Kind.INT, low, EXTENT_LIMIT)
+
+
 @makes(python(Kind.INT), lots=4, leaf=True)
 def index(w: Writer, type_: Type, depth: int) -> Value:
-    """An element index, an extent or a loop variable."""
+    """An element index, an extent, a loop variable, or what the launch says."""
+    if w.chance(6):
+        return launched(w)
     indices = w.indices if w.is_function else [Value(name, type_, 0, EXTENT_LIMIT) for _, name in w.axes[::-1]]
     if w.arrays and w.chance(4):
         array = w.pick(w.arrays)
@@ -508,9 +516,17 @@ def shift(w: Writer, type_: Type, depth: int) -> Value:
     return Value(f"({a.text} {w.pick(['<<', '>>'])} {count})", type_)
 
 
+def narrow(w: Writer, depth: int) -> Value:
+    """A Python integer that C++ has in fewer bits."""
+    dtype = w.pick([dtype for dtype in INT_DTYPES if dtype.bits < 64])
+    if w.chance(3):
+        return Value(f"int({condition(w, depth - 1)})", Kind.INT, 0, 1)
+    return Value(f"int({value(w, dtype, depth - 1).text})", Kind.INT, dtype.low, dtype.high)
+
+
 @makes(python(Kind.INT))
 def python_shift(w: Writer, type_: Type, depth: int) -> Value:
-    a, count = value(w, type_, depth - 1), w.pick([1, 0, 3, 31, 40, 63])
+    a, count = narrow(w, depth) if w.chance(2) else value(w, type_, depth - 1), w.pick([1, 0, 3, 31, 40, 63])
     if w.chance(2):
         return Value(f"({a.text} >> {count})", type_, min(0, a.low), max(0, a.high))
     return bounded(f"({a.text} << {count})", min(0, a.low * 2**count), max(0, a.high * 2**count), a)

@@ -27,7 +27,7 @@ PRELUDE: Final = "\n".join([
     "import torch",
     f"from jaxtyping import {', '.join(row.jaxtyping for row in (*DTYPES, *SYMBOLS))}",
     "from torch import Tensor",
-    "from py2cu import Constexpr, Index, blockDim, blockIdx, kernel, local, shared, syncthreads, threadIdx",
+    "from py2cu import Constexpr, Index, blockDim, blockIdx, gridDim, kernel, local, shared, syncthreads, threadIdx",
     *(f"{name} = {text}" for name, (_, text) in CONSTANTS.items()),
     *(f"{name} = {table}" for name, table in TABLES.items()),
     "",

@@ -7,8 +7,8 @@ from __future__ import annotations
 import itertools
 from typing import Final
 
-from py2cu.dtypes import Kind
-from tests.fuzz.expressions import condition, index, value
+from py2cu.dtypes import F32, F64, Kind
+from tests.fuzz.expressions import condition, index, launched, value
 from tests.fuzz.statements import assignable, body, statement_of
 from tests.fuzz.writer import Value, Writer, fitted
 
@@ -29,6 +29,13 @@ SELDOM: Final = (
     ("{} % 7, {i} % 5", 0, 4), ("{i}, min({i} + 3, 2147483647)", 0, PLACE_LIMIT + 2), ("{i}, 2, 4294967296", 0, 1),
     ("536870912, 1073741824, 2147483647", 2**29, 2**29), ("2, {i} - 4, -1", -3, 2),
     ("max({}, 0) + 2147483648, 8", 0, 0),
+)  # fmt: skip
+# What kernels compute of indices and of what the launch says, of which CUDA has the latter as unsigned numbers.
+PLACES: Final = (
+    "{a} + {b} - {c}", "{c} - {a} * {b}", "({a} + {b}) * -{c}", "-({a} * {b})", "{a} * {c} - {b}", "{b} * {c} - {a}",
+    "{a} // ({b} + 1) - {c}", "max({b} * {c} - {a}, 0)", "({a} + {b} if {a} > {c} else -{c})", "({a} + {b}) % -{c}",
+    "{a} + {b} | -{c}", "abs({a} + {b} - {c})", "min({a} + {b}, {c} - 9)", "(-{c} if {a} else {b}) * {b}",
+    "{c} * {b} ^ -{a}", "~({a} + {b})", "({b} - {a} << 2)",
 )  # fmt: skip
 # What brings a number between bounds, and what looks as if it did.
 LIMITERS: Final = (
@@ -87,6 +94,28 @@ def counted(w: Writer) -> None:
             else:
                 w.add(step)
     use(w, _begin(w, count) if w.chance(2) else count)
+
+
+@statement_of(3, nests=True, loops=True)
+def placed(w: Writer) -> None:
+    """A place that no local holds."""
+    a, b = _index(w), launched(w).text
+    names = {"a": a, "b": b, "c": w.pick(["1", "3", "8"])} if w.chance(3) else {"a": b, "b": a, "c": w.pick(["1", "5"])}
+    place = f"({w.pick(PLACES).format(**names)})"
+    match w.pick(["used", "float", "test", "loop"]):
+        case "used":
+            use(w, place)
+        case "float":
+            dtype = w.pick([F32, F64, Kind.FLOAT])
+            w.add(f"{w.declare(Value('', dtype)).text} = {value(w, dtype, 1).text} * {place}")
+        case "test":
+            found = _begin(w, "0")
+            with w.block(f"if {place} {w.pick(['<', '>=', '==', '>'])} {w.pick(['0', '-1', 'len(STEPS) - 5'])}:"):
+                w.add(f"{found} = 1")
+        case "loop":
+            found = _begin(w, "0")
+            with w.block(f"for {(turn := w.fresh('k'))} in range({a} + {b} - 9, {a} + {b}, {w.pick(['1', '4'])}):"):
+                w.add(f"{found} += {turn}")
 
 
 @statement_of(2, nests=True, loops=True)

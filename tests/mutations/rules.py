@@ -266,7 +266,7 @@ MUTATIONS: Final = (
         "range",
         ("if loop.var in self.shared or loop.type", "if loop.type", "cpu:range_variable"),
         ("var=counter.id, type=PY_INT, body", "var=counter.id, body", "cpu:range_variable"),
-        ("direction=1 if step.low > 0 else -1 if step.high < 0 else 0", "direction=1", "cpu:range_variable"),
+        ("direction = 1 if step.low > 0 else -1 if step.high < 0 else 0", "direction = 1", "cpu:range_variable"),
         ("if loop.var not in names_in(value) and not _changes(value, loop.body):", "if True:", "cpu:range_variable"),
         ("shared = set(loops) & assigned", "shared = set()", "cpu:range_variable"),
         ("if _reads(body, var) > inside or bounds or any", "if bounds or any", "cpu:range_variable"),
@@ -389,6 +389,7 @@ MUTATIONS: Final = (
             "cpu:math_f32.exponentials cpu:math_f32.whole",
         ),
         ("if error and math.isfinite(value) and", "if False and", "tests/unit/test_functions.py"),
+        ("math.copysign(step(float(value)), value)", "float(step(float(value)))", "tests/unit/test_functions.py"),
         ("SLACK_ULPS: Final = 8 ", "SLACK_ULPS: Final = 2**20 ", "tests/unit/test_compare.py"),
     ),
     *_rule(
@@ -805,6 +806,37 @@ MUTATIONS: Final = (
             "refused:constants_computed_beyond_64_bits",
         ),
         ("value = _computed(_CALLS[function], numbers)", "pass", "refused:constants_computed_beyond_64_bits"),
+        ("value = _computed(_STEPS[function], [number])", "pass", "refused:constants_beyond_64_bits"),
+        ("return THREAD.integer(integral(arguments[0], function))", "pass", "tests/unit/test_simulate.py"),
+    ),
+    *_rule(
+        "what the launch says is made signed where a negative number may meet it",
+        (
+            "return UNSIGNED_INDEX\n    return arithmetic_type(common)",
+            "pass\n    return arithmetic_type(common)",
+            "kept:launch_in_expressions emulated:launch_in_expressions",
+        ),
+        (
+            "changed(stmt, direction=direction, stop=self.signed(stmt.stop))",
+            "changed(stmt, direction=direction)",
+            "kept:launch_in_expressions",
+        ),
+        (
+            "if direction == 1 and self.ranges.of(stmt.start).is_natural:",
+            "if direction == 1:",
+            "kept:launch_in_expressions",
+        ),
+        ('case "+" | "*" | "&" | "|" | "^" if not', 'case "+" | "*" if not', "kept:launch_in_expressions"),
+    ),
+    *_rule(
+        "what C has in fewer bits is widened before it is shifted, negated or inverted",
+        ("return replace(expr.value, type=target)", "return expr.value", "kept:narrow_shifts"),
+        ("if C_RANK[arithmetic_type(full.c_type)] < C_RANK[wanted]:", "if False:", "kept:narrow_shifts"),
+        (
+            'if C_RANK[arithmetic_type(inner.c_type)] < C_RANK[arithmetic_type(self.c_type(expr.type))] < C_RANK["__half"]:',
+            "if False:",
+            "kept:narrow_shifts",
+        ),
     ),
     *_rule(
         "whole numbers that no float holds become none",

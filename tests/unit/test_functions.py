@@ -98,6 +98,15 @@ def test_what_may_overflow_may_be_anything():
     assert members("math")["hypot"](single(largest / 2), single(1)).error < largest
 
 
+@pytest.mark.parametrize("name", ["round", "floor", "ceil", "trunc", "fix"])
+@pytest.mark.parametrize("value", [-0.0, 0.0, -0.4, 0.4, -1.5])
+def test_what_is_rounded_to_zero_keeps_its_sign(name, value):
+    expected = getattr(torch, name)(torch.tensor(value)).item()
+    for number in (value, element_class(F32)(value)):
+        found = members("torch")[name](number)
+        assert (found, math.copysign(1, found)) == (expected, math.copysign(1, expected))
+
+
 @pytest.mark.parametrize(("name", "arguments"), [("xlogy", (-0.0, 2.0)), ("elu", (0.0, -0.5)), ("elu", (-0.0, 0.5))])
 def test_signed_zeros_are_torchs(name, arguments):
     of_torch = getattr(torch if name == "xlogy" else torch.nn.functional, name)

@@ -314,3 +314,21 @@ def test_a_number_that_its_element_type_does_not_hold():
     assert out.tolist() == [-128, -128]
     with pytest.raises(ValueError, match="kernel: `a` = 300 does not fit int8"):
         simulate(kernel, narrow, {"a": 300, "out": out})
+
+
+@pytest.mark.parametrize("at", [1, 2, 3])
+def test_a_float_beyond_64_bits_is_no_integer(at):
+    table = (2.5, 1e20, 1e20, 1e20)
+
+    def kernel(i, out):
+        large = table[i]
+        out[i] = math.floor(large) if i == 1 else round(large) if i == 2 else int(large)
+
+    def tail(i, out):
+        kernel(i + at, out)
+
+    of_one = signature([array("out", "float64", "n", Role.OUTPUT)], indices="i=n")
+    simulate(kernel, of_one, {"out": (out := torch.zeros(1, dtype=torch.float64))})
+    assert out[0] == 2
+    with pytest.raises(SimulationError, match=r"1e\+20 does not fit a 64-bit integer"):
+        simulate(tail, of_one, {"out": torch.zeros(1, dtype=torch.float64)})
