@@ -7,7 +7,17 @@ torch = pytest.importorskip("torch")
 from jaxtyping import BFloat16, Float32  # noqa: E402
 from torch import Tensor, bfloat16  # noqa: E402
 
-from py2cu import Index, TranslationError, blockDim, blockIdx, kernel, threadIdx  # noqa: E402
+from py2cu import (  # noqa: E402
+    Index,
+    TranslationError,
+    blockDim,
+    blockIdx,
+    kernel,
+    shared,
+    syncthreads,
+    threadIdx,
+)
+from py2cu.runtime.simulate import SimulationError  # noqa: E402
 
 
 @kernel
@@ -102,6 +112,27 @@ def differences(i: Index["n-1"], x: Float32[Tensor, "n"], out: Float32[Tensor, "
 def repeated(i: Index["n"], x: Float32[Tensor, "n"], w: int, out: Float32[Tensor, "w n"]):
     for j in range(w):
         out[j, i] = x[i]
+
+
+@kernel(size="n", block=4)
+def in_shared_memory(x: Float32[Tensor, "n"], out: Float32[Tensor, "n"], m: int):
+    kept = shared((m + 1, 2), "float32")
+    i = blockIdx.x * blockDim.x + threadIdx.x
+    if threadIdx.x == 0:
+        kept[0, 1] = m
+    syncthreads()
+    if i < len(x):
+        out[i] = x[i] + kept[0, 1]
+
+
+@pytest.mark.parametrize("m", [-2, -(2**40), 2**40, 2**62])
+def test_shared_memory_of_an_extent_that_no_memory_has(m):
+    assert in_shared_memory(torch.ones(5), 2).tolist() == [3] * 5
+    with pytest.raises(RuntimeError, match=rf"in_shared_memory: an extent of `kept` is `m \+ 1` = {m + 1}$"):
+        in_shared_memory(torch.ones(5), m)
+    if m < 0:
+        with pytest.raises(SimulationError, match=rf"an array of extent {m + 1} × 2"):
+            in_shared_memory.simulate(torch.ones(5), m)
 
 
 def test_an_output_of_a_negative_extent_is_none():

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from py2cu.dtypes import BF16, F16, F32, Kind
+from py2cu.dtypes import BF16, F16, F32, I64, Kind
 from py2cu.ir.nodes import Atomic, Expr, Tuple
 from py2cu.ir.statements import (
     Assert,
@@ -59,6 +59,9 @@ class StatementTyper(ExpressionTyper):
                 if constant_number(step) == 0:
                     message = "the step of `range` must not be zero"
                     self.error("P104", message, step.span, "count up by 1 or more, or down")
+                elif _counts_too_far(*map(constant_number, bounds)):
+                    hint = "Python integers are exact to 64 bits: stop one step earlier"
+                    self.error("P305", "this counts beyond 64 bits", stop.span, hint)
                 loop = changed(stmt, start=start, stop=stop, step=step, type=self.counter(var))
                 return changed(loop, body=self.block(body), orelse=self.block(stmt.orelse))
             case While(test=test, body=body):
@@ -140,6 +143,13 @@ def _printed_float(type_: ScalarType) -> ScalarType:
     if isinstance(type_, ElementType) and type_.dtype.variable is not None:
         return PY_FLOAT
     return ElementType(F32) if type_ in (ElementType(F16), ElementType(BF16)) else type_
+
+
+def _counts_too_far(start: complex | None, stop: complex | None, step: complex | None) -> bool:
+    """Whether what follows the last number, which C++ counts to, has more than 64 bits."""
+    if not (isinstance(start, int) and isinstance(stop, int) and isinstance(step, int)) or abs(step) == 1:
+        return False
+    return any(not I64.low <= last + step <= I64.high for last in range(start, stop, step)[-1:])
 
 
 def _is_unsigned(type_: ScalarType) -> bool:

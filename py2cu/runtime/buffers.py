@@ -20,8 +20,15 @@ def make_local(shape: Any, dtype: Any) -> UnwrittenArray:
 
 
 def said_shape(said: Any) -> tuple[int, ...]:
-    """The extents that `64`, `(64,)` or `[64]` mean."""
-    return tuple(map(int, said)) if isinstance(said, tuple | list) else (int(said),)
+    """The extents that `64`, `(64,)` or `[64]` mean.
+
+    Raises:
+        ValueError: one is negative.
+    """
+    extents = tuple(map(int, said)) if isinstance(said, tuple | list) else (int(said),)
+    if any(extent < 0 for extent in extents):
+        raise ValueError(f"an array of extent {' × '.join(map(str, extents))}")
+    return extents
 
 
 def said_dtype(said: Any) -> DType:

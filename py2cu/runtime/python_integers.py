@@ -147,6 +147,8 @@ _equip()
 
 
 def counted(*bounds: SupportsIndex) -> Iterable[int]:
-    """`range`."""
+    """`range`; what C++ counts to is one step further than its last number."""
     numbers = range(*map(operator.index, bounds))
+    if not LONG_LOW <= numbers.stop + numbers.step <= LONG_HIGH and numbers and abs(numbers.step) > 1:
+        within(numbers[-1] + numbers.step, f"what follows the last of {numbers}")
     return numbers if THREAD.integer is int else map(THREAD.integer, numbers)

@@ -88,4 +88,4 @@ def as_float(whole: int) -> float:
     try:
         return float(whole)
     except OverflowError:  # an integer beyond double
-        return math.copysign(math.inf, whole)
+        return math.inf if whole > 0 else -math.inf

@@ -219,7 +219,9 @@ def _bind(
             continue
         if name not in arguments and name not in dims:
             raise ValueError(f"`{signature.name}` needs the argument `{name}`")
-        value = arguments[name] if name in arguments else dims[name]
+        value: Any = arguments[name] if name in arguments else dims[name]
+        if type(value).__module__ == "numpy":
+            value = value.item()
         if isinstance(type_, ElementType):
             if type_.dtype.kind is Kind.INT and not type_.dtype.holds(value):  # as a compiled kernel says it
                 raise ValueError(f"{signature.name}: `{name}` = {value} does not fit {type_.dtype}")

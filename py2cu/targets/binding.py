@@ -18,7 +18,7 @@ from py2cu.ir.printer import print_expr
 from py2cu.ir.signature import Dim, Signature, divisors, signature_of
 from py2cu.ir.statements import Reserve
 from py2cu.ir.types import PY_INT, ArrayType, ElementType, PythonType, is_complex
-from py2cu.ir.visit import rebuild, statements
+from py2cu.ir.visit import names_in, rebuild, statements
 from py2cu.ir.waiting import syncs_grid
 from py2cu.options import MAX_THREADS
 from py2cu.targets.arguments import arguments
@@ -112,6 +112,7 @@ class BindingView:
     dims: tuple[DimView, ...]
     ranges: tuple[RangeView, ...]
     divisors: tuple[tuple[str, str], ...]  # the condition for zero, and what is divided by
+    shared: tuple[tuple[str, str, str], ...]  # arrays that the launch sizes: the name, an extent, and as it is written
     constexprs: tuple[ConstexprView, ...]
     strided: tuple[str, ...]
     input_parameters: tuple[str, ...]
@@ -187,6 +188,7 @@ def view(family: Family, groups: tuple[KernelView, ...], dialect: Dialect) -> Bi
             if isinstance(p.type, ElementType) and p.type.dtype.kind is Kind.INT
         ),
         divisors=tuple(dict.fromkeys(_divisors(kernel))),
+        shared=tuple(_shared_extents(kernel, dims)),
         constexprs=tuple(
             _constexpr(_value(kernel, dims, p.name), p.name, p.constexpr)
             for p in signature.parameters
@@ -217,11 +219,16 @@ def _blocks(kernel: Kernel, dims: dict[str, Dim]) -> str:
         Binary("//", Binary("-", Binary("+", extent, block), Constant(1)), block)
         for extent, block in zip(kernel.size or (), kernel.block, strict=False)
     )
+    return _told(reduce(partial(Binary, "*"), quotients), kernel, dims)
+
+
+def _told(extent: Expr, kernel: Kernel, dims: dict[str, Dim]) -> str:
+    """An extent over what an op knows: members of the extents struct, and arguments."""
 
     def known(expr: Expr) -> Expr:
         return Name(_value(kernel, dims, expr.id)) if isinstance(expr, Name) else expr
 
-    return extent_text(rebuild(reduce(partial(Binary, "*"), quotients), known), kernel)
+    return extent_text(rebuild(extent, known), kernel)
 
 
 def _divisors(kernel: Kernel) -> Iterator[tuple[str, str]]:
@@ -230,6 +237,16 @@ def _divisors(kernel: Kernel) -> Iterator[tuple[str, str]]:
     for divisor in chain.from_iterable(map(divisors, (*extents, *(kernel.size or ()), *kernel.block))):
         text = dim_text(divisor, kernel)
         yield f"{text} == 0" if isinstance(divisor, Name) else f"({text}) == 0", print_expr(divisor)
+
+
+def _shared_extents(kernel: Kernel, dims: dict[str, Dim]) -> Iterator[tuple[str, str, str]]:
+    """What a call may make negative, or larger than any memory, on which C++ would end the process."""
+    naturals = {name for name, dim in dims.items() if dim.array is not None} | {*kernel.constexprs}
+    told = dims.keys() | {parameter.name for parameter in kernel.parameters}
+    for buffer in kernel.buffers:
+        for extent in buffer.type.dims if buffer.is_dynamic else ():
+            if not _is_natural(extent, naturals) and told.issuperset(names_in(extent)):
+                yield buffer.name, _told(extent, kernel, dims), print_expr(extent)
 
 
 def _constexpr(value: str, name: str, constexpr: Constexpr) -> ConstexprView:

@@ -1,6 +1,7 @@
 """Names for device functions: C++ tells functions of one name apart by the types of their parameters, and no further.
 
     T inner(T v, int w), U inner(U v, int w)                →  inner, inner_     templates alike, of other bodies
+    T apart(T a, T b), T apart(T a, int b)                  →  apart, apart_     alike where `T` is `int`
     int64_t sq(int64_t v) of an element, of a Python int    →  sq, sq_
     void put(float* x), float put(const float* x)           →  put, put_         of two files
 
@@ -18,7 +19,8 @@ from py2cu.ir.visit import changed
 from py2cu.targets.device_functions import FunctionView, spell_functions
 from py2cu.targets.spell_expressions import Dialect
 
-Taken = dict[tuple[str, tuple[str, ...]], FunctionView]
+Types = tuple[str, ...]
+Taken = dict[str, dict[Types, FunctionView]]  # by symbol
 _SYNONYMS = {"int32_t": "int", "uint32_t": "unsigned"}
 
 
@@ -43,13 +45,28 @@ def _renamed(kernel: Kernel, dialect: Dialect, taken: Taken) -> Kernel:
 
 def _symbol(symbol: str, view: FunctionView, taken: Taken) -> str:
     several = {_parameter_types(view, index) for index in ({}, {"index_t": "int"}, {"index_t": "int64_t"})}
-    while any(taken.get((symbol, types), view) != view for types in several):
+    while any(
+        other != view and any(_may_be_one(types, own) for own in several)
+        for types, other in taken.setdefault(symbol, {}).items()
+    ):
         symbol += "_"
-    taken |= {(symbol, types): view for types in several}
+    taken[symbol] |= dict.fromkeys(several, view)
     return symbol
 
 
-def _parameter_types(view: FunctionView, index: Mapping[str, str]) -> tuple[str, ...]:
+def _may_be_one(one: Types, other: Types) -> bool:
+    """Whether some call could mean both: templates are alike where their type parameters are what the other has."""
+    if one == other:
+        return True
+    are_templates = "#" in "".join(one) and "#" in "".join(other)
+    return are_templates and len(one) == len(other) and all(map(_may_be_one_type, one, other))
+
+
+def _may_be_one_type(one: str, other: str) -> bool:
+    return one == other or ("#" in one + other and one.count("*") == other.count("*"))
+
+
+def _parameter_types(view: FunctionView, index: Mapping[str, str]) -> Types:
     """What C++ tells overloads by: type parameters by their place, and not by `const`, which no call chooses.
 
     `index` says what `index_t` is: to the template a parameter, to its instances a type.

@@ -250,8 +250,9 @@ class ExpressionSpeller:
             inner = Spelled(functional_cast(inner.text, self.type_text(expr.type)), PRIMARY, self.c_type(expr.type))
         if expr.op == "not":
             return Spelled(f"!{inner.within(UNARY)}", UNARY, "bool")
-        if C_RANK[arithmetic_type(inner.c_type)] < C_RANK[arithmetic_type(self.c_type(expr.type))] < C_RANK["__half"]:
-            inner = Spelled(functional_cast(inner.text, self.c_type(expr.type)), PRIMARY, self.c_type(expr.type))
+        wanted = arithmetic_type(self.c_type(expr.type))
+        if C_RANK[arithmetic_type(inner.c_type)] < C_RANK[wanted] < C_RANK["__half"]:
+            inner = Spelled(functional_cast(inner.text, wanted), PRIMARY, wanted)
         text = inner.within(UNARY)
         gap = "(" if text.startswith(("-", "+")) else ""
         return Spelled(f"{expr.op}({text})" if gap else f"{expr.op}{text}", UNARY, arithmetic_type(inner.c_type))

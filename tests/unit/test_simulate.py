@@ -316,6 +316,30 @@ def test_a_number_that_its_element_type_does_not_hold():
         simulate(kernel, narrow, {"a": 300, "out": out})
 
 
+@pytest.mark.parametrize("value", [np.float32(0.1), np.float32(np.inf), np.float32(1e30), np.float16(0.1), np.int32(5)])
+def test_numbers_of_numpy_are_numbers(value):
+    def kernel(i, a, b, out):
+        out[i] = a if i == 0 else b
+
+    of_two = signature(
+        [element("a", "float32"), scalar("b", Kind.FLOAT), array("out", "float64", "n", Role.OUTPUT)], indices="i=n"
+    )
+    out = torch.zeros(2, dtype=torch.float64)
+    simulate(kernel, of_two, {"a": value, "b": value, "out": out})
+    assert out.tolist() == [float(value)] * 2
+
+
+def test_a_whole_number_beyond_every_float_is_infinite():
+    def kernel(i, a, out):
+        out[i] = a
+
+    of_one = signature([scalar("a", Kind.FLOAT), array("out", "float64", "n", Role.OUTPUT)], indices="i=n")
+    for whole in (10**400, -(10**400)):
+        out = torch.zeros(1, dtype=torch.float64)
+        simulate(kernel, of_one, {"a": whole, "out": out})
+        assert out.item() == (math.inf if whole > 0 else -math.inf)
+
+
 @pytest.mark.parametrize("at", [1, 2, 3])
 def test_a_float_beyond_64_bits_is_no_integer(at):
     table = (2.5, 1e20, 1e20, 1e20)
