@@ -18,7 +18,7 @@ from py2cu.ir.printer import print_expr
 from py2cu.ir.signature import Dim, Signature, divisors, signature_of
 from py2cu.ir.statements import Reserve
 from py2cu.ir.types import PY_INT, ArrayType, ElementType, PythonType, is_complex
-from py2cu.ir.visit import names_in, rebuild, statements
+from py2cu.ir.visit import rebuild, statements, walk
 from py2cu.ir.waiting import syncs_grid
 from py2cu.options import MAX_THREADS
 from py2cu.targets.arguments import arguments
@@ -243,9 +243,14 @@ def _shared_extents(kernel: Kernel, dims: dict[str, Dim]) -> Iterator[tuple[str,
     """What a call may make negative, or larger than any memory, on which C++ would end the process."""
     naturals = {name for name, dim in dims.items() if dim.array is not None} | {*kernel.constexprs}
     told = dims.keys() | {parameter.name for parameter in kernel.parameters}
+
+    def is_told(part: Expr) -> bool:
+        """The launch's own extents are not: a call may leave them to their defaults."""
+        return isinstance(part, Constant | Binary) or (isinstance(part, Name) and part.id in told)
+
     for buffer in kernel.buffers:
         for extent in buffer.type.dims if buffer.is_dynamic else ():
-            if not _is_natural(extent, naturals) and told.issuperset(names_in(extent)):
+            if not _is_natural(extent, naturals) and all(map(is_told, walk(extent))):
                 yield buffer.name, _told(extent, kernel, dims), print_expr(extent)
 
 
