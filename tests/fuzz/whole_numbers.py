@@ -99,15 +99,16 @@ def counted(w: Writer) -> None:
 @statement_of(3, nests=True, loops=True)
 def placed(w: Writer) -> None:
     """A place that no local holds."""
-    a, b = _index(w), launched(w).text
-    names = {"a": a, "b": b, "c": w.pick(["1", "3", "8"])} if w.chance(3) else {"a": b, "b": a, "c": w.pick(["1", "5"])}
-    place = f"({w.pick(PLACES).format(**names)})"
+    own, told = _index(w), launched(w).text
+    a, b = w.pick([(own, told), (told, own)])
+    place = f"({w.pick(PLACES).format(a=a, b=b, c=w.pick(['1', '3', '8']))})"
     match w.pick(["used", "float", "test", "loop"]):
         case "used":
             use(w, place)
         case "float":
             dtype = w.pick([F32, F64, Kind.FLOAT])
-            w.add(f"{w.declare(Value('', dtype)).text} = {value(w, dtype, 1).text} * {place}")
+            factor = value(w, dtype, 1).text
+            w.add(f"{w.declare(Value('', dtype)).text} = {factor} * {place}")
         case "test":
             found = _begin(w, "0")
             with w.block(f"if {place} {w.pick(['<', '>=', '==', '>'])} {w.pick(['0', '-1', 'len(STEPS) - 5'])}:"):
