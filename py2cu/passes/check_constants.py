@@ -66,8 +66,8 @@ def constant_value(expr: Expr, reporter: Reporter | None = None) -> int | None:
     numbers = [part for part in parts if part is not None]
     value = None
     match expr:
-        case Call(function=function, args=(source,)) if function in _STEPS and (number := _float_constant(source)):
-            value = _computed(_STEPS[function], [number])
+        case Call(function=step, args=(arg,)) if step in _STEPS and (number := _float_constant(arg)) is not None:
+            value = _computed(_STEPS[step], [number])
         case _ if len(numbers) < len(parts):
             pass
         case Constant(value=number):

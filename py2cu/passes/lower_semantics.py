@@ -457,6 +457,8 @@ def is_unsigned(expr: Expr) -> bool:
     match expr:
         case LaunchIndex():
             return True
+        case Unary(op="+", operand=operand):
+            return is_unsigned(operand)
         case Binary(op="+" | "*" | "/" | "%" | "&" | "|" | "^", left=left, right=right):
             return is_unsigned(left) or is_unsigned(right)
         case _:

@@ -219,10 +219,10 @@ def _blocks(kernel: Kernel, dims: dict[str, Dim]) -> str:
         Binary("//", Binary("-", Binary("+", extent, block), Constant(1)), block)
         for extent, block in zip(kernel.size or (), kernel.block, strict=False)
     )
-    return _told(reduce(partial(Binary, "*"), quotients), kernel, dims)
+    return _op_text(reduce(partial(Binary, "*"), quotients), kernel, dims)
 
 
-def _told(extent: Expr, kernel: Kernel, dims: dict[str, Dim]) -> str:
+def _op_text(extent: Expr, kernel: Kernel, dims: dict[str, Dim]) -> str:
     """An extent over what an op knows: members of the extents struct, and arguments."""
 
     def known(expr: Expr) -> Expr:
@@ -241,7 +241,7 @@ def _divisors(kernel: Kernel) -> Iterator[tuple[str, str]]:
 
 def _shared_extents(kernel: Kernel, dims: dict[str, Dim]) -> Iterator[tuple[str, str, str]]:
     """What a call may make negative, or larger than any memory, on which C++ would end the process."""
-    naturals = {name for name, dim in dims.items() if dim.array is not None} | {*kernel.constexprs}
+    naturals = _naturals(kernel, dims)
     told = dims.keys() | {parameter.name for parameter in kernel.parameters}
 
     def is_told(part: Expr) -> bool:
@@ -251,7 +251,7 @@ def _shared_extents(kernel: Kernel, dims: dict[str, Dim]) -> Iterator[tuple[str,
     for buffer in kernel.buffers:
         for extent in buffer.type.dims if buffer.is_dynamic else ():
             if not _is_natural(extent, naturals) and all(map(is_told, walk(extent))):
-                yield buffer.name, _told(extent, kernel, dims), print_expr(extent)
+                yield buffer.name, _op_text(extent, kernel, dims), print_expr(extent)
 
 
 def _constexpr(value: str, name: str, constexpr: Constexpr) -> ConstexprView:
@@ -336,8 +336,7 @@ def _array(family: Family, parameter: Parameter, dims: dict[str, Dim], tellers: 
     assert isinstance(type_, ArrayType)
     dtype, made_dtype = _dtype_texts(family, parameter, tellers)
     told = {(dim.array, dim.axis) for dim in dims.values() if dim.divisor == 1}
-    # Not all of `kernel.naturals`: before an output is made, nothing has told that its extents are.
-    naturals = {name for name, dim in dims.items() if dim.array is not None} | {*kernel.constexprs}
+    naturals = _naturals(kernel, dims)
     texts = tuple((axis, dim_text(dim, kernel), print_expr(dim)) for axis, dim in enumerate(type_.dims))
     init = dict(kernel.inits).get(parameter.name)
     return ArrayView(
@@ -355,6 +354,13 @@ def _array(family: Family, parameter: Parameter, dims: dict[str, Dim], tellers: 
         row=kernel.rows.get(parameter.name, 0),
         is_aligned=parameter.name in _accessed_in_rows(family),
     )
+
+
+def _naturals(kernel: Kernel, dims: dict[str, Dim]) -> set[str]:
+    """The names that no call makes negative: not all of `kernel.naturals`, since before an output is made, nothing has
+    told that its extents are.
+    """
+    return {name for name, dim in dims.items() if dim.array is not None} | {*kernel.constexprs}
 
 
 def _is_natural(extent: Expr, naturals: set[str]) -> bool:

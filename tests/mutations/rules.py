@@ -806,7 +806,7 @@ MUTATIONS: Final = (
             "refused:constants_computed_beyond_64_bits",
         ),
         ("value = _computed(_CALLS[function], numbers)", "pass", "refused:constants_computed_beyond_64_bits"),
-        ("value = _computed(_STEPS[function], [number])", "pass", "refused:constants_beyond_64_bits"),
+        ("value = _computed(_STEPS[step], [number])", "pass", "refused:constants_beyond_64_bits"),
         ("return THREAD.integer(integral(arguments[0], function))", "pass", "tests/unit/test_simulate.py"),
         ("elif _counts_too_far(*map(constant_number, bounds)):", "elif False:", "refused:range_beyond_64_bits"),
         ("for last in range(start, stop, step)[-1:]", "for last in [stop]", "refused:range_beyond_64_bits"),
@@ -830,6 +830,7 @@ MUTATIONS: Final = (
             "kept:launch_in_expressions",
         ),
         ('case "+" | "*" | "&" | "|" | "^" if not', 'case "+" | "*" if not', "kept:launch_in_expressions"),
+        ("return is_unsigned(operand)", "return False", "kept:launch_in_expressions"),
     ),
     *_rule(
         "C++ tells the functions of a text apart",
