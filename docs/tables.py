@@ -240,10 +240,14 @@ def spelled(qualified: str) -> str:
 
 def formula_rows() -> str:
     rows = [
-        [codes(f"{spelled(name)}({', '.join(row.parameters)})" for name in row.names), code(row.text)]
+        [
+            codes(f"{spelled(name)}({', '.join(row.parameters)})" for name in row.names),
+            code(row.text),
+            "float32" * row.in_float32,
+        ]
         for row in formulas.ROWS
     ]
-    return table(["Python", "means"], rows)
+    return table(["Python", "means", "of halves in"], rows)
 
 
 def split_rows() -> str:

@@ -2,6 +2,8 @@
 
 A row's text is Python over its parameters. The front end puts the arguments into it, the simulator evaluates it: both
 mean the same by construction. `maximum`, `minimum` and `trunc` are torch's, `part` has the numbers that `SPLITS` makes.
+
+Where a formula has several steps, torch takes whole numbers for float32, and rounds halves after the last one alone.
 """
 
 from __future__ import annotations
@@ -12,11 +14,15 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """`names` are qualified; `parameters` may be given by name where the library's own are called so."""
+    """`names` are qualified; `parameters` may be given by name where the library's own are called so.
+
+    `in_float32`: elements are made the float in which they meet, and halves float32; the result is that float again.
+    """
 
     names: tuple[str, ...]
     parameters: tuple[str, ...]
     text: str
+    in_float32: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +42,11 @@ def _both(text: str, *names: str, parameters: tuple[str, ...] = ("a", "b")) -> F
 
 def _one(text: str, *names: str) -> Formula:
     return _both(text, *names, parameters=("a",))
+
+
+def _steps(text: str, *names: str, parameters: tuple[str, ...] = ("a",)) -> Formula:
+    """A formula of several steps."""
+    return Formula(names, parameters, text, in_float32=True)
 
 
 ROWS: Final = (
@@ -85,14 +96,16 @@ ROWS: Final = (
     _one("a * 0.017453292519943295", "deg2rad"),
     Formula(("numpy.degrees", "math.degrees"), ("a",), "a * 57.29577951308232"),
     Formula(("numpy.radians", "math.radians"), ("a",), "a * 0.017453292519943295"),
-    _one("1 if a == 0 else math.sin(math.pi * a) / (math.pi * a)", "sinc"),
+    _steps("1 if a == 0 else math.sin(math.pi * a) / (math.pi * a)", "numpy.sinc", "torch.sinc"),
     _one("math.isinf(a) and a > 0", "isposinf"),
     _one("math.isinf(a) and a < 0", "isneginf"),
     _both("a if a >= b or b != b else b", "fmax"),
     _both("a if a <= b or b != b else b", "fmin"),
-    _both(
+    _steps(
         "a if math.isinf(a) and a == b else maximum(a, b) + math.log1p(math.exp(-math.fabs(a - b)))",
-        "logaddexp",
+        "numpy.logaddexp",
+        "torch.logaddexp",
+        parameters=("a", "b"),
     ),
     Formula(("math.log",), ("a", "base"), "math.log(a) / math.log(base)"),
     Formula(("cmath.log",), ("a", "base"), "cmath.log(a) / cmath.log(base)"),
@@ -101,21 +114,21 @@ ROWS: Final = (
     Formula(("cmath.isnan",), ("a",), "math.isnan(a.real) or math.isnan(a.imag)"),
     Formula(("cmath.isinf",), ("a",), "math.isinf(a.real) or math.isinf(a.imag)"),
     Formula(("cmath.isfinite",), ("a",), "math.isfinite(a.real) and math.isfinite(a.imag)"),
-    Formula(("torch.rsqrt",), ("a",), "1 / math.sqrt(a)"),
-    Formula(("torch.sigmoid", "torch.nn.functional.sigmoid", "torch.special.expit"), ("a",), "1 / (1 + math.exp(-a))"),
+    _steps("1 / math.sqrt(a)", "torch.rsqrt"),
+    _steps("1 / (1 + math.exp(-a))", "torch.sigmoid", "torch.nn.functional.sigmoid", "torch.special.expit"),
     Formula(("torch.relu", "torch.nn.functional.relu"), ("a",), "maximum(a, 0)"),
     Formula(("torch.frac",), ("a",), "a - trunc(a)"),
-    Formula(("torch.logit", "torch.special.logit"), ("a",), "math.log(a / (1 - a))"),
-    Formula(("torch.xlogy", "torch.special.xlogy"), ("a", "b"), "0 if a == 0 and b == b else a * math.log(b)"),
-    Formula(("torch.nn.functional.silu",), ("a",), "a / (1 + math.exp(-a))"),
-    Formula(("torch.nn.functional.gelu",), ("a",), "0.5 * a * (1 + math.erf(a * 0.7071067811865476))"),
-    Formula(("torch.nn.functional.softplus",), ("a",), "a if a > 20 else math.log1p(math.exp(a))"),
-    Formula(("torch.nn.functional.logsigmoid",), ("a",), "minimum(a, 0) - math.log1p(math.exp(-math.fabs(a)))"),
+    _steps("math.log(a / (1 - a))", "torch.logit", "torch.special.logit"),
+    _steps("0 if a == 0 and b == b else a * math.log(b)", "torch.xlogy", "torch.special.xlogy", parameters=("a", "b")),
+    _steps("a / (1 + math.exp(-a))", "torch.nn.functional.silu"),
+    _steps("0.5 * a * (1 + math.erf(a * 0.7071067811865476))", "torch.nn.functional.gelu"),
+    _steps("a if a > 20 else math.log1p(math.exp(a))", "torch.nn.functional.softplus"),
+    _steps("minimum(a, 0) - math.log1p(math.exp(-math.fabs(a)))", "torch.nn.functional.logsigmoid"),
     Formula(("torch.nn.functional.relu6",), ("a",), "minimum(maximum(a, 0), 6)"),
-    Formula(("torch.nn.functional.elu",), ("a",), "a if a >= 0 else math.expm1(a)"),
-    Formula(("torch.nn.functional.elu",), ("a", "alpha"), "a if a >= 0 else alpha * math.expm1(a)"),
-    Formula(("torch.nn.functional.leaky_relu",), ("a",), "a if a > 0 else 0.01 * a"),
-    Formula(("torch.nn.functional.leaky_relu",), ("a", "negative_slope"), "a if a > 0 else negative_slope * a"),
+    _steps("a if a >= 0 else math.expm1(a)", "torch.nn.functional.elu"),
+    _steps("a if a >= 0 else alpha * math.expm1(a)", "torch.nn.functional.elu", parameters=("a", "alpha")),
+    _steps("a if a > 0 else 0.01 * a", "torch.nn.functional.leaky_relu"),
+    _steps("a if a > 0 else negative_slope * a", "torch.nn.functional.leaky_relu", parameters=("a", "negative_slope")),
     Formula(("torch.clamp_min",), ("a", "min"), "maximum(a, min)"),
     Formula(("torch.clamp_max",), ("a", "max"), "minimum(a, max)"),
     Formula(("torch.clamp", "torch.clip"), ("a", "min", "max"), "minimum(maximum(a, min), max)"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from py2cu.builtins.registry import Builtin, Rule
+from py2cu.builtins.registry import ARGUMENT, RESULT, Builtin, Rule
 from py2cu.dtypes import C64, C128
 
 # What NumPy and torch call a function of `math` besides its own name, and what they lack.
@@ -121,6 +121,8 @@ ROWS: Final = (
     Builtin(("part.whole",), Rule.FLOAT, (1, 1), {"float": "truncf", "double": "trunc"}),
     Builtin(("part.mantissa",), Rule.FLOAT, helper="mantissa"),
     Builtin(("part.exponent",), Rule.INTEGRAL, helper="exponent"),
+    Builtin((ARGUMENT,), Rule.ARGUMENT, (2, 3)),
+    Builtin((RESULT,), Rule.RESULT, (2, 3)),
 )
 
 CONSTANTS: Final = {

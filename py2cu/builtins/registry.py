@@ -32,6 +32,8 @@ class Rule(enum.Enum):
     MATCH = "a mask and a number in, `result` out"
     REDUCE = "a mask and an int32 or uint32 in, the same out"
     CAST = "one number in, `result` out"
+    ARGUMENT = "a number and all that a formula is given in, the number as the float that the formula computes in out"
+    RESULT = "what a formula made and all that it was given in, the first as the float in which these meet out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +60,13 @@ class Builtin:
 
     @property
     def is_part(self) -> bool:
-        """True for one of the numbers of `formulas.SPLITS`, for which alone Python has no function."""
+        """True for what only formulas are made of, for which Python has no function."""
         return self.key.startswith(PART)
 
 
 PART: Final = "part."
+ARGUMENT: Final = f"{PART}argument"
+RESULT: Final = f"{PART}result"
 
 ROWS: Final[dict[str, Builtin]] = {}
 _BY_NAME: Final[dict[str, Builtin]] = {}

@@ -16,7 +16,7 @@ from py2cu.builtins.atomics import ATOMICS
 from py2cu.frontend.buffers import EXAMPLES, MAKERS
 from py2cu.frontend.closures import capture
 from py2cu.frontend.evaluate import as_float
-from py2cu.frontend.formulas import expand
+from py2cu.frontend.formulas import expand_call
 from py2cu.frontend.scope import Scope, source_text
 from py2cu.frontend.tables import Read, find_row
 from py2cu.ir.extents import Constant, Name
@@ -119,7 +119,7 @@ class CallReader:
             return None
         given = dict(zip(formula.parameters, places, strict=False)) | named
         values = {name: self.read(arg.value) for name, arg in given.items()}
-        return expand(formula.text, values, self.scope.span_of(node))
+        return expand_call(formula, values, self.scope.span_of(node))
 
     def is_unroll(self, node: cst.Call) -> bool:
         """True for a call of `unroll`."""

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from py2cu.builtins import CONSTANTS
+from py2cu.builtins.formulas import Formula
+from py2cu.builtins.registry import ARGUMENT, RESULT
 from py2cu.ir.extents import Binary, Constant
 from py2cu.ir.nodes import BoolOp, Call, Compare, Expr, Select, Unary
 from py2cu.source import Span
@@ -23,6 +25,18 @@ _FUNCTIONS: Final = {
     "maximum": "torch.maximum", "minimum": "torch.minimum", "trunc": "numpy.trunc", "bool": "builtins.bool",
     "complex": "builtins.complex",
 }  # fmt: skip
+
+
+def expand_call(formula: Formula, arguments: Mapping[str, Expr], span: Span) -> Expr:
+    """A call of `formula`."""
+    if not formula.in_float32:
+        return expand(formula.text, arguments, span)
+    given = tuple(arguments.values())
+    wide = {
+        name: value if isinstance(value, Constant) else Call(ARGUMENT, (value, *given), value.span)
+        for name, value in arguments.items()
+    }
+    return Call(RESULT, (expand(formula.text, wide, span), *given), span)
 
 
 def expand(text: str, arguments: Mapping[str, Expr], span: Span) -> Expr:

@@ -14,7 +14,7 @@ from py2cu.ir.types import Type, is_complex
 HIGHEST_POWER: Final = 64
 PARTS: Final = "take a part, `.real` or `.imag`, or the magnitude, `abs(…)`"
 _KEPT: Final = frozenset(["+", "-", "*", "/", "==", "!="])
-_RULES: Final = (Rule.ANALYTIC, Rule.COMPLEX, Rule.PART)
+_RULES: Final = (Rule.ANALYTIC, Rule.COMPLEX, Rule.PART, Rule.ARGUMENT, Rule.RESULT)
 
 
 def refusal(expr: Binary | Compare | Unary | Call, operands: Sequence[Expr]) -> tuple[str, str] | None:

@@ -57,6 +57,10 @@ class CallTyper(Meeting):
                 return self.same(expr, args)
             case Rule.SHUFFLE | Rule.MATCH | Rule.REDUCE | Rule.VOTE:
                 return self.of_lanes(expr, row, args)
+            case Rule.ARGUMENT:
+                return self.in_float32(args)
+            case Rule.RESULT:
+                return self.rounded_once(args)
             case Rule.CAST if row.result == "complex":
                 return self.complex(expr, args)
             case Rule.CAST:
@@ -74,6 +78,27 @@ class CallTyper(Meeting):
         powers = (self.integer(power, f"the power of `{expr.function}`") for power in rest)
         made = (*(self.convert(arg, type_) for arg in floats), *powers)
         return changed(expr, args=made, type=PY_BOOL if row.rule is Rule.PREDICATE else type_)
+
+    def in_float32(self, args: Sequence[Expr]) -> Expr:
+        """The first as the float that a formula computes in: where those meet that it is given, halves as float32."""
+        value, *given = args
+        if not isinstance(value.type, ElementType) or any(is_complex(arg.type) for arg in given):
+            return value
+        type_ = self.float_type(given)
+        met = self.as_said(value, type_)
+        return self.as_said(met, ElementType(F32)) if _is_half(type_) else met
+
+    def rounded_once(self, args: Sequence[Expr]) -> Expr:
+        """What a formula made, the first, as the float in which those meet that it was given."""
+        made, *given = args
+        if any(is_complex(arg.type) for arg in args) or not any(isinstance(arg.type, ElementType) for arg in given):
+            return made
+        return self.as_said(made, self.float_type(given))
+
+    def as_said(self, value: Expr, type_: ScalarType) -> Expr:
+        """`value` as if the user had cast it to the element `type_`."""
+        assert isinstance(type_, ElementType)
+        return value if value.type == type_ else self.cast(value, type_.dtype, value.span)
 
     def to_whole(self, expr: Call, row: Builtin, args: Sequence[Expr]) -> Expr:
         """`math.floor` and its like make a Python integer, NumPy's and torch's keep the type."""
@@ -233,6 +258,10 @@ class CallTyper(Meeting):
             element = target if isinstance(target, ElementType) else None
             return changed(made, value=rounded(target, made.value), span=span, cast=element)
         return Convert(self.taken_apart(value, target), target, span, explicit=True)
+
+
+def _is_half(type_: ScalarType) -> bool:
+    return isinstance(type_, ElementType) and type_.dtype.is_half
 
 
 def _rounded_part(part: Expr) -> Expr:

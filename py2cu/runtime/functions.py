@@ -15,8 +15,8 @@ from types import SimpleNamespace
 from typing import Any, Final
 
 from py2cu.builtins.formulas import ROWS as FORMULAS
-from py2cu.builtins.formulas import SPLITS, find_formula
-from py2cu.dtypes import DEFAULT_FLOAT
+from py2cu.builtins.formulas import SPLITS, Formula, find_formula
+from py2cu.dtypes import DEFAULT_FLOAT, F32
 from py2cu.runtime import float_parts
 from py2cu.runtime.complexes import ComplexElement, complex_function
 from py2cu.runtime.elements import Double, DoubleComplex, Element, common_class, element_class
@@ -345,6 +345,31 @@ PROPAGATING: Final = {"minimum": _propagates("min"), "maximum": _propagates("max
 
 
 @cache
+def _called(formula: Formula) -> Function:
+    function = _compiled(formula.parameters, formula.text)
+    return _in_float32(function) if formula.in_float32 else function
+
+
+def _in_float32(function: Function) -> Function:
+    """`function` of floats, of halves as float32; the result is the float in which its arguments meet."""
+
+    def call(*places: Any, **named: Any) -> Any:
+        common = _common((*places, *named.values()))
+        if common is None or issubclass(common, ComplexElement):
+            return function(*places, **named)
+        met = common if issubclass(common, FloatElement) else element_class(DEFAULT_FLOAT)
+        wide = element_class(F32) if met.dtype.is_half else met
+
+        def widened(value: Any) -> Any:
+            return wide.of(met.of(value)) if isinstance(value, Element) else value
+
+        made = function(*map(widened, places), **{name: widened(value) for name, value in named.items()})
+        return met.cast(made)
+
+    return call
+
+
+@cache
 def _compiled(parameters: tuple[str, ...], text: str) -> Function:
     names = {
         "math": SimpleNamespace(**{**vars(math), **MATH}), "cmath": SimpleNamespace(**CMATH), "part": float_parts,
@@ -360,7 +385,7 @@ def _formula(qualified: str, otherwise: Function | None = None) -> Function:
     def call(*places: Any, **named: Any) -> Any:
         row = find_formula(qualified, len(places), frozenset(named))
         if row is not None:
-            return _compiled(row.parameters, row.text)(*places, **named)
+            return _called(row)(*places, **named)
         if otherwise is None:
             raise TypeError(f"{qualified} takes other arguments")
         return otherwise(*places, **named)

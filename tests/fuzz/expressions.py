@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from py2cu.builtins import ROWS, Rule
+from py2cu.builtins.formulas import ROWS as FORMULAS
 from py2cu.dtypes import BOOL, C64, C128, DEFAULT_FLOAT, F32, F64, DType, Kind, promote, promote_weak
 from tests.fuzz.writer import (
     ALL,
@@ -604,6 +605,7 @@ def truth(w: Writer, type_: Type, depth: int) -> Value:
 _FUNCTIONS: Final = tuple(
     r for r in ROWS.values() if r.rule is Rule.FLOAT and hasattr(math, r.key.removeprefix("math."))
 )
+_FORMULAS: Final = tuple(row for row in FORMULAS if row.in_float32)
 _ANALYTIC: Final = tuple(row for row in ROWS.values() if row.rule is Rule.ANALYTIC)
 _OF_CMATH: Final = tuple(row for row in ROWS.values() if row.rule is Rule.COMPLEX)
 _TOTAL_OF_CMATH: Final = ("sqrt",)
@@ -621,6 +623,16 @@ def function(w: Writer, type_: Type, depth: int) -> Value:
     arguments = [value(w, w.pick(types), depth - 1) for _ in range(row.arity[0])]
     texts = [clamped(w, a).text if isinstance(type_, Kind) else a.text for a in arguments]
     return Value(f"{row.key}({', '.join(texts)})", type_)
+
+
+@makes(FLOATS)
+def formula(w: Writer, type_: Type, depth: int) -> Value:
+    """A function that is a formula of several steps, which whole numbers and halves take in float32."""
+    row = w.pick(_FORMULAS)
+    whole = INT_DTYPES if len(row.parameters) == 1 else SOCIAL_INTS
+    types = [type_, *whole] if type_ is DEFAULT_FLOAT else [type_]
+    arguments = [value(w, w.pick(types), depth - 1).text for _ in row.parameters]
+    return Value(f"{w.pick(row.names).replace('numpy.', 'np.')}({', '.join(arguments)})", type_)
 
 
 @makes(FLOATS)

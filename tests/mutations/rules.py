@@ -43,6 +43,11 @@ def _rule(rule: str, *mutations: tuple[str, str, str]) -> tuple[Mutation, ...]:
     return tuple(Mutation(rule, old, new, tuple(cases.split())) for old, new, cases in mutations)
 
 
+FORMULAS: Final = (
+    "tests/unit/test_functions.py::"
+    "test_formulas_of_several_steps_are_torchs_for_halves_and_whole_numbers[torch.special.expit1-"
+)
+
 MUTATIONS: Final = (
     *_rule(
         "Python floats are doubles",
@@ -568,6 +573,19 @@ MUTATIONS: Final = (
             '"a if a > 0 else alpha * math.expm1(a)"',
             "kept:library_functions",
         ),
+    ),
+    *_rule(
+        "formulas of several steps compute in float32",
+        ("parameters, text, in_float32=True)", "parameters, text)", "kept:formulas_in_float32"),
+        (
+            "return self.as_said(met, ElementType(F32)) if _is_half(type_) else met",
+            "return met",
+            "kept:formulas_in_float32",
+        ),
+        ("met = self.as_said(value, type_)\n", "met = value\n", "cpu:formulas_in_float32.whole"),
+        ("wide = element_class(F32) if met.dtype.is_half else met", "wide = met", f"{FORMULAS}float16]"),
+        ("return wide.of(met.of(value)) if isinstance(value, Element) else value", "return value", f"{FORMULAS}uint8]"),
+        ("        return met.cast(made)\n", "        return made\n", f"{FORMULAS}float16]"),
     ),
     *_rule(
         "the simulator knows libraries by any of their paths",

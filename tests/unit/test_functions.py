@@ -11,7 +11,7 @@ import torch
 
 from py2cu.builtins import ROWS, Rule
 from py2cu.builtins.formulas import ROWS as FORMULAS
-from py2cu.dtypes import F32, I32
+from py2cu.dtypes import BF16, F16, F32, I32, I64, U8, Kind
 from py2cu.runtime.elements import element_class
 from py2cu.runtime.stand_ins import members
 
@@ -65,6 +65,37 @@ def test_stand_in_is_the_function(name, count):
         ours = stand_in(*map(element, arguments))
         theirs = real(*(make(value, dtype) for value in arguments))
         assert same(ours, theirs), f"{name}{arguments}: {ours}, the function itself says {theirs}"
+
+
+@pytest.mark.parametrize("dtype", [F16, BF16, U8, I64], ids=str)
+@pytest.mark.parametrize(
+    "row", [row for row in FORMULAS if row.in_float32], ids=lambda row: f"{row.names[-1]}{len(row.parameters)}"
+)
+def test_formulas_of_several_steps_are_torchs_for_halves_and_whole_numbers(row, dtype):
+    library, _, function = row.names[-1].rpartition(".")
+    module, make = LIBRARIES[library]
+    real, stand_in, cls = getattr(module, function), members(library)[function], element_class(dtype)
+    if dtype.kind is Kind.INT and function in (
+        "elu",
+        "gelu",
+        "leaky_relu",
+        "logaddexp",
+        "logsigmoid",
+        "silu",
+        "softplus",
+    ):
+        pytest.skip("torch has none of whole numbers")
+    values = (0, 1, 3, 12, 70) if dtype is U8 else (0, 1, -1, 12, -12, 5000)
+    values = values if dtype.kind is Kind.INT else (*values, 0.1, -0.3, 15, 100, math.inf, -math.inf, math.nan)
+    numbers = [value for value in values if value >= 0] if "_" in function else values
+    for arguments in itertools.product(values, numbers) if len(row.parameters) == 2 else zip(values):
+        ours = stand_in(*map(cls.cast, arguments))
+        tensors = [make(value, dtype.name) for value in arguments]
+        theirs = real(tensors[0], *(t.item() if library.endswith("functional") else t for t in tensors[1:]))
+        assert str(theirs.dtype) == f"torch.{ours.dtype.name}"
+        a, b = float(ours), theirs.item()
+        near = math.isclose(a, b, rel_tol=max(1e-5, ours.dtype.epsilon)) or abs(a - b) <= 1e-37
+        assert near or (math.isnan(a) and math.isnan(b)), f"{arguments}: {a}, torch says {b}"
 
 
 @pytest.mark.parametrize("value", FLOATS)
