@@ -6,6 +6,8 @@ takes over tests of another one, some of which build for half a minute.
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from typing import Any
@@ -28,6 +30,21 @@ TOPICS = (
 )
 NEED_TORCH = [f"unit/test_{name}.py" for name in TOPICS]
 collect_ignore = NEED_TORCH if find_spec("torch") is None else []
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _headers_are_compiled_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    if find_spec("torch") is None:
+        yield
+        return
+    from py2cu.runtime import build
+    from tests.precompiled import with_headers
+
+    folder = tmp_path_factory.getbasetemp()
+    folder = folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder  # which all workers share
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(build, "_job", with_headers(build._job, folder))
+        yield
 
 
 @pytest.hookimpl(optionalhook=True)

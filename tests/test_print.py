@@ -52,7 +52,7 @@ def printed(capfd, run) -> list[str]:
     return sorted(capfd.readouterr().out.splitlines())
 
 
-@pytest.mark.parametrize("name", ["numbers", "floats", "constants", "block", "filled", "unsigned", "halves"])
+@pytest.mark.parametrize("name", ["numbers", "floats", "constants", "block", "filled", "unsigned", "halves", "agreed"])
 def test_prints_as_python_does(name, kernels, capfd):
     kernel = kernels[name]
     arrays = [INPUTS[p.type.dtype.name].clone() for p in kernel.signature.arrays if p.name != "out"]

@@ -60,8 +60,11 @@ def check_constants(body: Block, reporter: Reporter) -> None:
 
 def constant_value(expr: Expr, reporter: Reporter | None = None) -> int | None:
     """The whole number that `expr` is whatever the arguments are; None where they matter, or it has more bits."""
+    is_whole = expr.type in (PY_INT, PY_BOOL)
+    if not is_whole and reporter is None:
+        return None  # nothing in it is to be refused
     parts = [constant_value(child, reporter) for child in children(expr)]
-    if expr.type not in (PY_INT, PY_BOOL):
+    if not is_whole:
         return None
     numbers = [part for part in parts if part is not None]
     value = None

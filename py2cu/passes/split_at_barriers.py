@@ -25,7 +25,7 @@ from py2cu.ir.calls import called_functions, functions_that
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.kernel import Kernel, Space
 from py2cu.ir.names import free_name, names_of
-from py2cu.ir.nodes import Atomic, Call, Compare, Expr, Select, Unary
+from py2cu.ir.nodes import Atomic, Call, Compare, Expr, Invoke, Select, Unary
 from py2cu.ir.statements import (
     BARE,
     Assign,
@@ -35,6 +35,7 @@ from py2cu.ir.statements import (
     EachThread,
     For,
     If,
+    Print,
     Remark,
     Reserve,
     Return,
@@ -54,6 +55,7 @@ from py2cu.ir.visit import (
     rebuild_block,
     rebuild_statements,
     statements,
+    walk,
 )
 from py2cu.ir.waiting import ACTIVE_MASK, BLOCK_VOTES, LET_OTHERS, is_barrier, is_exchange, is_grid_barrier, lets_others
 from py2cu.passes.add_index_arithmetic import without_indices
@@ -69,7 +71,7 @@ def split_at_barriers(kernel: Kernel, reporter: Reporter) -> Kernel:
         CannotSplit: threads wait where nothing can be cut.
     """
     kernel = _with_own_parameters(lift_waiting_calls(without_indices(kernel)))
-    names, varies = find_varying(kernel)
+    names, varies = _find_apart(kernel)
     views = _find_own_views(kernel, varies)
     bases = {buffer.name: buffer.base for buffer in kernel.buffers if buffer.base}
     waiting = functions_that(kernel, lambda function: lets_others(function.body))
@@ -95,6 +97,20 @@ def split_at_barriers(kernel: Kernel, reporter: Reporter) -> Kernel:
         raise CannotSplit
     body = place_computed(body, computed, types, frozenset(kept))
     return changed(kernel, body=body, locals=tuple(types.items()), per_thread=kept)
+
+
+def _find_apart(kernel: Kernel) -> tuple[frozenset[str], Callable[[Expr], bool]]:
+    """The names that each thread computes for itself, and whether each does an expression: threads may disagree, or a
+    function prints, which each does.
+    """
+    names, varies = find_varying(kernel)
+    printing = functions_that(kernel, lambda function: any(isinstance(s, Print) for s in statements(function.body)))
+
+    def prints(expr: Expr) -> bool:
+        return any(isinstance(node, Invoke) and node.function in printing for node in walk(expr))
+
+    said = {stmt.name for stmt in statements(kernel.body) if isinstance(stmt, Assign) and prints(stmt.value)}
+    return names | said, lambda expr: varies(expr) or prints(expr) or not said.isdisjoint(names_in(expr))
 
 
 def _with_own_parameters(kernel: Kernel) -> Kernel:

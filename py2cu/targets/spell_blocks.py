@@ -47,6 +47,10 @@ class BlockSpeller(Speller):
         spelled = super().name(name)
         return f"{spelled}[{self.thread}]" if name in self.kernel.per_thread else spelled
 
+    def launch_object(self, name: str) -> str:
+        """Outside a loop over the threads all agree about what a function returns: it is asked for the first."""
+        return "Dim3{0, 0, 0}" if name == "threadIdx" and self.thread == FIRST else name
+
     def body(self) -> Iterator[Line]:
         """The kernel's body, behind the declarations of what is kept for each thread."""
         for name in self.kernel.per_thread:

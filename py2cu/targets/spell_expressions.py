@@ -422,9 +422,13 @@ class ExpressionSpeller:
             self.expr(arg).text if isinstance(arg, ArrayName) else self.exactly(arg, parameter.type)
             for parameter, arg in zip(callee.function.parameters, expr.args, strict=True)
         ]
-        args += callee.launch
+        args += map(self.launch_object, callee.launch)
         name = f"{callee.function.symbol}{callee.template_arguments}"
         return Spelled(f"{name}({', '.join(args)})", PRIMARY, "" if expr.type is UNKNOWN else self.c_type(expr.type))
+
+    def launch_object(self, name: str) -> str:
+        """What a device function is given for the launch object of this name."""
+        return name
 
     def argument(self, arg: Expr, c_type: str) -> str:
         """An argument of a C function, which converts it; `sqrt` and its like are overloaded, and want a double."""

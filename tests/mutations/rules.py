@@ -575,6 +575,20 @@ MUTATIONS: Final = (
         ),
     ),
     *_rule(
+        "what a block asks once is asked of its first thread, and what prints is asked of each",
+        (
+            'return "Dim3{0, 0, 0}" if name == "threadIdx" and self.thread == FIRST else name',
+            "return name",
+            "cpu:guards_of_barriers.agreed_about_functions",
+        ),
+        (
+            "return names | said, lambda expr: varies(expr) or prints(expr) or not",
+            "return names, lambda expr: varies(expr) or prints(expr) or not",
+            "tests/test_print.py",
+        ),
+        ("or prints(expr) or not said.isdisjoint(names_in(expr))", "", "tests/test_print.py"),
+    ),
+    *_rule(
         "formulas of several steps compute in float32",
         ("parameters, text, in_float32=True)", "parameters, text)", "kept:formulas_in_float32"),
         (

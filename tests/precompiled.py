@@ -1,0 +1,48 @@
+"""Torch's headers, compiled once for all bindings of a test run: each of hundreds takes half its time to build.
+
+The examples are built in processes of their own, as users build: there a binding has its includes and nothing else.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import filelock
+
+from py2cu.runtime import build, toolchain
+from py2cu.runtime.compile import Job
+from tests.compilers import torch_headers
+
+_HEADERS: Final = ("library.h", "ops.h", "tensor.h")
+
+
+def with_headers(make_job: Callable[[build._Plan], Job], folder: Path) -> Callable[[build._Plan], Job]:
+    """`build._job`, whose bindings for a CPU begin with what is compiled in `folder`."""
+
+    def job(plan: build._Plan) -> Job:
+        made = make_job(plan)
+        if plan.for_cuda:
+            return made
+        header = _compiled(folder, made.prelude, (*made.cxx_flags, *made.binding_flags))
+        return dataclasses.replace(made, binding_flags=(*made.binding_flags, "-include", str(header)))
+
+    return job
+
+
+@functools.cache
+def _compiled(folder: Path, prelude: str, flags: tuple[str, ...]) -> Path:
+    """The header; a compiler that cannot use what lies beside it reads the header itself."""
+    header = folder / "torch_stable.h"
+    with filelock.FileLock(folder / "torch_stable.lock"):
+        if not header.exists():
+            text = prelude + "".join(f"#include <torch/csrc/stable/{name}>\n" for name in _HEADERS)
+            header.write_text(text, encoding="utf-8")
+            split = [word for flag in flags for word in flag.split() if flag != "-x c++"]
+            command = [str(toolchain.find_cxx()), *split, "-fPIC", *torch_headers(), "-x", "c++-header"]
+            subprocess.run([*command, str(header), "-o", f"{header}.gch"], capture_output=True, check=True)
+    return header
