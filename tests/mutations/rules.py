@@ -987,7 +987,7 @@ MUTATIONS: Final = (
     ),
     *_rule(
         "device functions see the launch",
-        ("args += callee.launch", "pass", "cpu:launch_in_functions"),
+        ("args += map(self.launch_object, callee.launch)", "pass", "cpu:launch_in_functions"),
         ("if kernel.indices and launched_in(kernel)", "if False and (kernel)", "cpu:launch_in_functions.of_elements"),
         ('used = launched_in(kernel)[""]', "used = frozenset(('blockDim',))", "cpu:launch_in_functions"),
         ("union(*map(seen.__getitem__, called_functions(c.body)))", "union()", "cpu:launch_in_functions"),
