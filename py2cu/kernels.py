@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import itertools
+import operator
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Mapping
@@ -304,8 +305,8 @@ def kernel(
     )
 
     def make(function: Callable[..., Any]) -> Kernel:
-        if not isinstance(function, FunctionType):
-            raise TypeError(f"@kernel takes a plain Python function, not {function!r}")
+        if not isinstance(function, FunctionType) or function.__name__ == "<lambda>":
+            raise TypeError(f"@kernel takes a plain Python function, made by `def`, not {function!r}")
         return Kernel(function, options)
 
     return make if function is None else make(function)
@@ -316,10 +317,16 @@ def _as_tuple(value: Any) -> Any:
 
 
 def _launch(launch: tuple[Extent, Extent], name: str) -> tuple[list[int], list[int]]:
-    if not isinstance(launch, tuple) or len(launch) != 2:
-        raise TypeError(f"launch it as {name}[grid, block](...), each a whole number or a tuple")
-    grid, block = ([extent] if isinstance(extent, int) else [*extent] for extent in launch)
+    try:
+        grid, block = map(_extents, launch)
+    except (TypeError, ValueError):
+        raise TypeError(f"launch it as {name}[grid, block](...), each a whole number or a tuple") from None
     return grid, block
+
+
+def _extents(value: Extent) -> list[int]:
+    """One for each axis, NumPy's whole numbers as Python's."""
+    return [operator.index(extent) for extent in ((value,) if hasattr(value, "__index__") else value)]
 
 
 # --- from a function to its translation -----------------------------------------------------------------------------

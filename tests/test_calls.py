@@ -78,6 +78,17 @@ def test_an_explicit_launch_runs_its_threads_alone(run):
     assert out.tolist() == [2.0, 2.0, 2.0, 2.0, 0.0]
 
 
+@pytest.mark.parametrize("launch", [4, (4,), (1, 2, 3), (1.0, 8), ("a", 8), (1, (2, 0.5))])
+def test_a_launch_is_a_grid_and_a_block_of_whole_numbers(run, launch):
+    with pytest.raises(TypeError, match=r"launch it as counted\[grid, block\]"):
+        run(counted)[launch](torch.zeros(4), torch.zeros(4))
+
+
+def test_a_function_without_a_name_is_no_kernel():
+    with pytest.raises(TypeError, match="made by `def`"):
+        kernel(lambda x: x)
+
+
 def test_a_refused_kernel_raises_at_its_first_use_and_not_before():
     @kernel
     def refused(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):
