@@ -22,6 +22,7 @@ Statement = cst.BaseStatement | cst.BaseSmallStatement
 Meaning = str | cst.BaseExpression | cst.FunctionDef  # what an import names, or what is assigned or defined
 STAR = "*"
 """The name that `from m import *` binds, whatever that holds."""
+_OF_BLOCKS = frozenset([cst.If, cst.For, cst.While, cst.Try, cst.TryStar, cst.With, cst.Else, cst.Finally, cst.Match])
 _LITERALS = (cst.Integer, cst.Float, cst.Imaginary, cst.SimpleString)
 
 
@@ -198,7 +199,7 @@ def dotted(node: cst.BaseExpression) -> str:
 
 def suites(statement: cst.CSTNode) -> Iterator[Sequence[Statement]]:
     """The blocks of a statement that are of its own scope; none of functions and classes."""
-    if isinstance(statement, cst.BaseSmallStatement):
+    if statement.__class__ not in _OF_BLOCKS:  # asked of every statement: LibCST's classes are slow to tell apart
         return
     match statement:
         case cst.If() | cst.For() | cst.While() | cst.Try() | cst.TryStar() | cst.With() | cst.Else() | cst.Finally():

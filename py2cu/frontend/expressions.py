@@ -82,6 +82,12 @@ class ExpressionReader:
                 return self._read_name(node)
             case cst.Subscript():
                 return self._read_subscript(node)
+            case cst.BinaryOperation(right=cst.Imaginary()) if isinstance(
+                number := self.scope.environment.constant(node), complex
+            ):
+                return literal(number, span)
+            case cst.BinaryOperation(left=left, operator=operator, right=right) if type(operator) in BINARY:
+                return Binary(BINARY[type(operator)], self.read(left), self.read(right), span)
             case cst.Integer():
                 return self._read_integer(node)
             case cst.Float():
@@ -90,12 +96,6 @@ class ExpressionReader:
                 return literal(complex(node.value), span)
             case cst.Attribute():
                 return self._read_attribute(node)
-            case cst.BinaryOperation(right=cst.Imaginary()) if isinstance(
-                number := self.scope.environment.constant(node), complex
-            ):
-                return literal(number, span)
-            case cst.BinaryOperation(left=left, operator=operator, right=right) if type(operator) in BINARY:
-                return Binary(BINARY[type(operator)], self.read(left), self.read(right), span)
             case cst.UnaryOperation(operator=cst.Minus(), expression=cst.Integer() as inner):
                 return self._read_integer(inner, negative=True, place=node)
             case cst.UnaryOperation(operator=sign, expression=inner):

@@ -66,6 +66,8 @@ class _Writer(CodegenState):
         """The last newline stays: nodes end behind it."""
 
     def before_codegen(self, node: cst.CSTNode) -> None:
+        if node.__class__ is cst.SimpleWhitespace:  # four nodes in ten, whose places nobody asks for
+            return
         self._starts.append(len(self.tokens))
         if node.__class__ in _NOTED:  # asked of every node: `isinstance` takes ten times as long with LibCST's classes
             self._note(node)
@@ -78,6 +80,8 @@ class _Writer(CodegenState):
             self.rebinders.append(node)
 
     def after_codegen(self, node: cst.CSTNode) -> None:
+        if node.__class__ is cst.SimpleWhitespace:
+            return
         start = self._starts.pop()
         if id(node) not in self.between:
             self.between[id(node)] = start, len(self.tokens)

@@ -95,8 +95,8 @@ def walk(expr: Expr) -> Iterator[Expr]:
 
 def names_in(expr: Expr) -> tuple[str, ...]:
     """The names that `expr` reads, in order, each once."""
-    if isinstance(expr, Name):
-        return (expr.id,)
+    if expr.__class__ in _LEAVES:
+        return (expr.id,) if isinstance(expr, Name) else ()
     return tuple(dict.fromkeys(node.id for node in walk(expr) if isinstance(node, Name)))
 
 
@@ -120,9 +120,11 @@ def is_cheap_index(index: Expr) -> bool:
 
 def rebuild(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
     """`expr` with `change` applied to every node, operands first; what nothing changes stays the same object."""
-    if expr.__class__ in _LEAVES:
-        return change(expr)
-    return change(map_children(expr, lambda child: rebuild(child, change)))
+
+    def whole(node: Expr) -> Expr:
+        return change(node if node.__class__ in _LEAVES else map_children(node, whole))
+
+    return whole(expr)
 
 
 def map_children(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
@@ -172,10 +174,10 @@ def changed(node: Node, **fields: Any) -> Node:
         return node
     if isinstance(node, Kernel):
         return cast("Node", node.having(**fields))
+    values = []
     for name in node.__match_args__:
-        if name not in fields:
-            fields[name] = getattr(node, name)
-    return type(node)(**fields)
+        values.append(fields[name] if name in fields else getattr(node, name))  # noqa: PERF401 - twice as fast on 3.11
+    return type(node)(*values)
 
 
 def expressions(stmt: Stmt) -> tuple[Expr, ...]:
@@ -286,10 +288,14 @@ def _kept(find: Callable[[Block], Iterator[Found]]) -> Callable[[Block], Iterato
 @_kept
 def statements(block: Block) -> Iterator[Stmt]:
     """Every statement of `block`, nested ones after the one that holds them."""
+    return _nested(block)
+
+
+def _nested(block: Block) -> Iterator[Stmt]:
     for stmt in block:
         yield stmt
         for inner in blocks(stmt):
-            yield from statements(inner)
+            yield from _nested(inner)
 
 
 def assigned_names(block: Block) -> Iterator[str]:
