@@ -1,7 +1,7 @@
 """Where every node of a LibCST tree stands in its text.
 
-In: a module. Out: the span of each node, without the blanks and comments around it, as LibCST's own `PositionProvider`
-has it. The module is written token by token; a node stands between two of the tokens, and only where it is asked for
+In: a module. Out: the span of each node that is no blank, without the blanks and comments around it, as LibCST's own
+`PositionProvider` has it. The module is written token by token; a node stands between two of the tokens, and only where it is asked for
 do these become a line and a column. LibCST's provider makes lines and columns of all, which takes twice as long.
 """
 
@@ -66,7 +66,7 @@ class _Writer(CodegenState):
         """The last newline stays: nodes end behind it."""
 
     def before_codegen(self, node: cst.CSTNode) -> None:
-        if node.__class__ is cst.SimpleWhitespace:  # four nodes in ten, whose places nobody asks for
+        if node.__class__ is cst.SimpleWhitespace:  # four nodes in ten
             return
         self._starts.append(len(self.tokens))
         if node.__class__ in _NOTED:  # asked of every node: `isinstance` takes ten times as long with LibCST's classes
