@@ -1,8 +1,9 @@
 """Where every node of a LibCST tree stands in its text.
 
 In: a module. Out: the span of each node that is no blank, without the blanks and comments around it, as LibCST's own
-`PositionProvider` has it. The module is written token by token; a node stands between two of the tokens, and only where it is asked for
-do these become a line and a column. LibCST's provider makes lines and columns of all, which takes twice as long.
+`PositionProvider` has it. The module is written token by token; a node stands between two of the tokens, and only where
+it is asked for do these become a line and a column. LibCST's provider makes lines and columns of all, which takes twice
+as long.
 """
 
 from __future__ import annotations
