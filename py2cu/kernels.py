@@ -305,8 +305,8 @@ def kernel(
     )
 
     def make(function: Callable[..., Any]) -> Kernel:
-        if not isinstance(function, FunctionType) or function.__name__ == "<lambda>":
-            raise TypeError(f"@kernel takes a plain Python function, made by `def`, not {function!r}")
+        if not isinstance(function, FunctionType):
+            raise TypeError(f"@kernel takes a plain Python function, not {function!r}")
         return Kernel(function, options)
 
     return make if function is None else make(function)

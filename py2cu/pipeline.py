@@ -175,6 +175,9 @@ def translate_function(
     is_decorated = file.line(line).lstrip().startswith("@")  # and so read in any case
     module = read_module(file, reporter, live, None if is_decorated else name)
     source = module.function_at(line, name) if module else None
+    if source is None and not reporter.failed:
+        what = "a lambda is no kernel" if name == "<lambda>" else f"no function `{name}` begins here"
+        reporter.error("P107", what, Span(line, 0, line, 1), "make a kernel of a function that a `def` makes")
     return _translate(options.name or name, module, [(source, options)] if source else [], TargetName, reporter, values)
 
 

@@ -47,6 +47,11 @@ def _headers_are_compiled_once(tmp_path_factory: pytest.TempPathFactory) -> Iter
         yield
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The long ones first: at the end no worker then waits for another one."""
+    items.sort(key=lambda item: not any(item.iter_markers("slow")))
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Tests are very unlike in length."""

@@ -140,6 +140,7 @@ def import_kernels(case: Case, place: Path) -> list[Kernel]:
 
 
 @pytest.mark.compiles
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["cuda", "cpu"])
 def test_all_cases_compile_without_warnings(target, tmp_path):
     """All of them in one file, a namespace each."""

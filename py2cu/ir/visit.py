@@ -269,23 +269,23 @@ def map_expressions(stmt: Stmt, change: Callable[[Expr], Expr]) -> Stmt:
             return stmt
 
 
-def _kept(find: Callable[[Block], Iterator[Found]]) -> Callable[[Block], Iterator[Found]]:
+def kept(find: Callable[[Block], Iterator[Found]]) -> Callable[[Block], Iterator[Found]]:
     """`find`, and what it found under the latest blocks is kept: passes in a row ask about the same ones."""
     latest: dict[int, tuple[Block, tuple[Found, ...]]] = {}
 
     @functools.wraps(find)
     def found(block: Block) -> Iterator[Found]:
-        kept = latest.get(id(block))
-        if kept is None or kept[0] is not block:
+        last = latest.get(id(block))
+        if last is None or last[0] is not block:
             if len(latest) >= _KEPT_LIMIT:
                 latest.clear()
-            kept = latest[id(block)] = block, tuple(find(block))
-        return iter(kept[1])
+            last = latest[id(block)] = block, tuple(find(block))
+        return iter(last[1])
 
     return found
 
 
-@_kept
+@kept
 def statements(block: Block) -> Iterator[Stmt]:
     """Every statement of `block`, nested ones after the one that holds them."""
     return _nested(block)
@@ -307,10 +307,14 @@ def assigned_names(block: Block) -> Iterator[str]:
             yield stmt.var
 
 
-@_kept
+@kept
 def all_expressions(block: Block) -> Iterator[Expr]:
     """Every expression node under `block`."""
-    return (node for stmt in statements(block) for expr in expressions(stmt) for node in walk(expr))
+    found: list[Expr] = []
+    for stmt in statements(block):
+        for expr in expressions(stmt):
+            found += walk(expr)
+    return iter(found)
 
 
 def rebuild_block(

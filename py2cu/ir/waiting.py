@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from py2cu.ir.calls import functions_that
 from py2cu.ir.kernel import Kernel, Space
 from py2cu.ir.nodes import Atomic, Call, Expr
 from py2cu.ir.statements import Block, Stmt, Sync
-from py2cu.ir.visit import all_expressions, statements
+from py2cu.ir.visit import all_expressions, kept, statements
 
 GRID_BARRIER: Final = "syncgrid"
 """What all threads of the grid wait at: its blocks have to run at once."""
@@ -60,8 +61,14 @@ def lets_others(block: Block) -> bool:
 
 def waits(block: Block) -> bool:
     """True where threads wait for each other under `block`, be it for those of their warp alone."""
-    syncs = (stmt.function for stmt in statements(block) if isinstance(stmt, Sync))
-    return any(f in BARRIERS or f == "syncwarp" for f in syncs) or any(map(is_waiting_call, all_expressions(block)))
+    return next(_meetings(block), None) is not None
+
+
+@kept
+def _meetings(block: Block) -> Iterator[Stmt | Expr]:
+    syncs = (stmt for stmt in statements(block) if isinstance(stmt, Sync))
+    yield from (stmt for stmt in syncs if stmt.function in BARRIERS or stmt.function == "syncwarp")
+    yield from filter(is_waiting_call, all_expressions(block))
 
 
 def waiting_functions(kernel: Kernel) -> frozenset[str]:

@@ -18,7 +18,7 @@ from py2cu.diagnostics import Reporter
 from py2cu.ir.extents import Binary, Constant
 from py2cu.ir.nodes import Call, Expr, Unary
 from py2cu.ir.statements import Block
-from py2cu.ir.types import PY_BOOL, PY_INT
+from py2cu.ir.types import PY_BOOL, PY_INT, PythonType
 from py2cu.ir.visit import children, expressions, statements
 
 _LOW: Final = -(1 << 63)
@@ -60,7 +60,7 @@ def check_constants(body: Block, reporter: Reporter) -> None:
 
 def constant_value(expr: Expr, reporter: Reporter | None = None) -> int | None:
     """The whole number that `expr` is whatever the arguments are; None where they matter, or it has more bits."""
-    is_whole = expr.type in (PY_INT, PY_BOOL)
+    is_whole = isinstance(expr.type, PythonType) and expr.type in (PY_INT, PY_BOOL)
     if not is_whole and reporter is None:
         return None  # nothing in it is to be refused
     parts = [constant_value(child, reporter) for child in children(expr)]

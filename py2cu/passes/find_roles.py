@@ -37,7 +37,8 @@ def find_roles(kernel: Kernel, reporter: Reporter) -> Kernel:
             return Role.OUTPUT
         return Role.INOUT if parameter.name in stored else Role.INPUT
 
-    return changed(kernel, parameters=tuple(replace(p, role=role(p)) for p in kernel.parameters))
+    given = tuple(p if p.role is role(p) else replace(p, role=role(p)) for p in kernel.parameters)
+    return changed(kernel, parameters=given)
 
 
 def _with_known_shape(kernel: Kernel, makeable: set[str]) -> set[str]:

@@ -703,8 +703,8 @@ MUTATIONS: Final = (
             "tests/test_calls.py",
         ),
         (
-            "grid, block = ([extent] if isinstance(extent, int) else [*extent] for extent in launch)",
-            "grid, block = ([1] if isinstance(extent, int) else [*extent] for extent in launch)",
+            'for extent in ((value,) if hasattr(value, "__index__") else value)]',
+            'for extent in ((1,) if hasattr(value, "__index__") else value)]',
             "tests/test_calls.py",
         ),
     ),
