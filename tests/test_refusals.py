@@ -12,7 +12,8 @@ import pytest
 
 import py2cu
 from py2cu.diagnostics import Reporter, TranslationError
-from py2cu.pipeline import translate_file
+from py2cu.options import KernelOptions
+from py2cu.pipeline import translate_file, translate_function
 from py2cu.source import SourceFile
 
 PACKAGE = Path(py2cu.__file__).parent
@@ -57,5 +58,7 @@ def test_every_refusal_has_a_case(reached: set[tuple[str, int]]) -> None:
         python = re.split(r"^=== \w+\n", path.read_text(encoding="utf-8"), flags=re.MULTILINE)[1]
         with contextlib.suppress(TranslationError):
             translate_file(SourceFile("case.py", python), notes=True)
+    with contextlib.suppress(TranslationError):  # a file that is read has no such kernel
+        translate_function(SourceFile("case.py", "k = kernel(lambda x: x)"), 1, "<lambda>", KernelOptions(), {})
     missing = {place: code for place, code in refusals().items() if place not in reached and code not in ELSEWHERE}
     assert missing == {}
