@@ -68,13 +68,15 @@ class _Expansion:
                 return Unary(_OPERATORS[type(op)], self.read(operand), self.span)
             case ast.BinOp(left=left, op=op, right=right):
                 return Binary(_OPERATORS[type(op)], self.read(left), self.read(right), self.span)
-            case ast.Compare(left=ast.Name(id=name), ops=[ast.NotEq()], comparators=[ast.Name(id=same)]) if (
+            case ast.Compare(left=ast.Name(id=name), ops=[op], comparators=[ast.Name(id=same)]) if (
                 name == same and self.is_written_out(name)
             ):
-                return Constant(False, self.span)
+                return Constant(isinstance(op, ast.Eq), self.span)
             case ast.Compare(left=left, ops=[op], comparators=[right]):
                 return Compare(_OPERATORS[type(op)], self.read(left), self.read(right), self.span)
-            case ast.BoolOp(op=ast.Or(), values=[left, right]) if self.read(right) == Constant(False, self.span):
+            case ast.BoolOp(op=op, values=[left, right]) if self.read(right) == Constant(
+                isinstance(op, ast.And), self.span
+            ):
                 return self.read(left)
             case ast.BoolOp(op=op, values=[left, right]):
                 return BoolOp(_OPERATORS[type(op)], self.read(left), self.read(right), self.span)

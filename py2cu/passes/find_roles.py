@@ -37,8 +37,7 @@ def find_roles(kernel: Kernel, reporter: Reporter) -> Kernel:
             return Role.OUTPUT
         return Role.INOUT if parameter.name in stored else Role.INPUT
 
-    given = tuple(p if p.role is role(p) else replace(p, role=role(p)) for p in kernel.parameters)
-    return changed(kernel, parameters=given)
+    return changed(kernel, parameters=tuple(replace(p, role=role(p)) for p in kernel.parameters))
 
 
 def _with_known_shape(kernel: Kernel, makeable: set[str]) -> set[str]:

@@ -19,7 +19,7 @@ from py2cu.ir.complex_numbers import is_literal
 from py2cu.ir.extents import Constant, Name
 from py2cu.ir.kernel import Kernel
 from py2cu.ir.nodes import Expr, Item, Tuple
-from py2cu.ir.statements import Assign, For, Return, While
+from py2cu.ir.statements import Assign, For, Return
 from py2cu.ir.types import PY_INT, Argument, ElementType, Paths, PythonType, ScalarType, TupleType, ValueType
 from py2cu.ir.visit import statements
 from py2cu.passes.meet_types import Called
@@ -75,7 +75,6 @@ def infer_locals(
             handed[parameter.name] = frozenset([Argument(parameter.name, parameter.type)])
     found = _Locals(handed, {})
     places = find_places(kernel)
-    loops = any(isinstance(stmt, For | While) for stmt in statements(kernel.body))
     for round_ in itertools.count():
         before, paths = found.types, found.paths
         # Anew every round: a Python number that an earlier round saw may have become an element since.
@@ -95,8 +94,6 @@ def infer_locals(
                     found.add(RETURN, typer.whole(value), stmt.span)
         if before == found.types and paths == found.paths:
             break
-        if not loops and not found.paths and all(known[name] == type_ for name, type_ in found.types.items()):
-            break  # another round would see what this one has seen
     found.check_lengths(reporter)
     refused = False
     for name, local in found.numbers.items():

@@ -11,7 +11,6 @@ A helper is a small named function that the target writes above the kernel; `hel
 
 from __future__ import annotations
 
-import functools
 import math
 from dataclasses import replace
 from typing import Final
@@ -63,17 +62,17 @@ ELEMENTWISE: Final = {"+": "add_elements", "-": "subtract_elements", "*": "multi
 
 def lower_semantics(kernel: Kernel, reporter: Reporter) -> Kernel:
     """The kernel in C's operators and the helpers that it needs."""
-    lowering = _Lowering(kernel)
+    lowering = _Lowering(Ranges(kernel))
     body = rebuild_block(kernel.body, lowering.expression, lowering.statement)
-    buffers = tuple(_with_c_extents(buffer, kernel, reporter) for buffer in kernel.buffers)
+    buffers = tuple(_with_c_extents(buffer, lowering.ranges, reporter) for buffer in kernel.buffers)
     return changed(kernel, body=body, buffers=buffers, helpers=kernel.helpers + tuple(lowering.helpers))
 
 
-def _with_c_extents(buffer: Buffer, kernel: Kernel, reporter: Reporter) -> Buffer:
+def _with_c_extents(buffer: Buffer, ranges: Ranges, reporter: Reporter) -> Buffer:
     """A buffer whose extents the C++ compiler computes, in C's operators; it calls no helper there."""
     if buffer.is_flat:
         return buffer
-    lowering = _Lowering(kernel)
+    lowering = _Lowering(ranges)
     dims = tuple(rebuild(extent, lowering.expression) for extent in buffer.type.dims)
     if lowering.helpers:
         message = f"the shape of `{buffer.name}` divides a number that may be negative"
@@ -82,13 +81,9 @@ def _with_c_extents(buffer: Buffer, kernel: Kernel, reporter: Reporter) -> Buffe
 
 
 class _Lowering:
-    def __init__(self, kernel: Kernel) -> None:
-        self.kernel = kernel
+    def __init__(self, ranges: Ranges) -> None:
+        self.ranges = ranges
         self.helpers: dict[str, None] = {}
-
-    @functools.cached_property
-    def ranges(self) -> Ranges:
-        return Ranges(self.kernel)
 
     def statement(self, stmt: Stmt) -> Block:
         if isinstance(stmt, If) and isinstance(stmt.test, Constant):
@@ -122,7 +117,7 @@ class _Lowering:
             case Call():
                 return self.call(expr)
             case Atomic(op=op, array=array):
-                function = atomic_function(op, self.kernel.array_type(array).dtype)
+                function = atomic_function(op, self.ranges.kernel.array_type(array).dtype)
                 if function.startswith("atomic_"):
                     self.need(function)
                 return expr

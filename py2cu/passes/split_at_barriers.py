@@ -110,7 +110,7 @@ def _find_apart(kernel: Kernel) -> tuple[frozenset[str], Callable[[Expr], bool]]
         return any(isinstance(node, Invoke) and node.function in printing for node in walk(expr))
 
     said = {stmt.name for stmt in statements(kernel.body) if isinstance(stmt, Assign) and prints(stmt.value)}
-    return names | said, lambda expr: varies(expr) or prints(expr) or not said.isdisjoint(names_in(expr))
+    return names | said, lambda expr: varies(expr) or prints(expr)
 
 
 def _with_own_parameters(kernel: Kernel) -> Kernel:

@@ -15,7 +15,18 @@ from py2cu.dtypes import BOOL, DEFAULT_FLOAT, F32, I32, U32, DType, Kind
 from py2cu.ir.complex_numbers import CONJUGATE, REAL, is_literal, is_made, literal, of_real
 from py2cu.ir.extents import Constant
 from py2cu.ir.nodes import Call, Convert, Expr, Invoke, Unary
-from py2cu.ir.types import PY_BOOL, PY_COMPLEX, PY_FLOAT, PY_INT, ElementType, ScalarType, is_complex, kind_of, part_of
+from py2cu.ir.types import (
+    PY_BOOL,
+    PY_COMPLEX,
+    PY_FLOAT,
+    PY_INT,
+    ElementType,
+    ScalarType,
+    Type,
+    is_complex,
+    kind_of,
+    part_of,
+)
 from py2cu.ir.visit import changed, walk
 from py2cu.passes.meet_types import Meeting, known, scalar
 from py2cu.passes.path_types import holds
@@ -72,7 +83,7 @@ class CallTyper(Meeting):
         """A function of floats, which have one type; a power to scale by is none of them."""
         floats, rest = (args[:1], args[1:]) if row.rule is Rule.SCALED else (args, ())
         type_ = self.float_type(floats)
-        if expr.function == "math.nextafter" and isinstance(type_, ElementType) and type_.dtype.is_half:
+        if expr.function == "math.nextafter" and _is_half(type_):
             hint = "widen it first: `np.float32(…)`"
             self.error("P307", f"`nextafter` steps in float32 or float64, not in {type_}", expr.span, hint)
         powers = (self.integer(power, f"the power of `{expr.function}`") for power in rest)
@@ -152,7 +163,7 @@ class CallTyper(Meeting):
         if row.rule is Rule.SHUFFLE:
             at = (self.integer(lane, f"a lane of `{expr.function}`") for lane in lanes)
             return changed(expr, args=(self.mask(mask), value, *at), type=value.type)
-        if isinstance(value.type, ElementType) and value.type.dtype.is_half:
+        if _is_half(value.type):
             hint = "widen it first: `np.float32(…)`"
             self.error("P307", f"CUDA matches no {value.type}", value.span, hint)
         return changed(expr, args=(self.mask(mask), value), type=PY_INT)
@@ -260,7 +271,7 @@ class CallTyper(Meeting):
         return Convert(self.taken_apart(value, target), target, span, explicit=True)
 
 
-def _is_half(type_: ScalarType) -> bool:
+def _is_half(type_: Type) -> bool:
     return isinstance(type_, ElementType) and type_.dtype.is_half
 
 

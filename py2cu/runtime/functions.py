@@ -122,8 +122,11 @@ def _of_one(name: str) -> Function:
 def _result_class(arguments: tuple[Any, ...]) -> Any:
     """The float class of a function's result."""
     common = _common(arguments)
-    if common is None:
-        return Double
+    return Double if common is None else _float_class(common)
+
+
+def _float_class(common: type[Element]) -> Any:
+    """The float class in which a function of elements of `common` computes."""
     return common if issubclass(common, FloatElement) else element_class(DEFAULT_FLOAT)
 
 
@@ -357,7 +360,7 @@ def _in_float32(function: Function) -> Function:
         common = _common((*places, *named.values()))
         if common is None or issubclass(common, ComplexElement):
             return function(*places, **named)
-        met = common if issubclass(common, FloatElement) else element_class(DEFAULT_FLOAT)
+        met = _float_class(common)
         wide = element_class(F32) if met.dtype.is_half else met
 
         def widened(value: Any) -> Any:

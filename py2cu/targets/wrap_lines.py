@@ -1,7 +1,8 @@
 """Lines of C that are too long, broken as clang-format breaks them: behind a comma or an operator, before `?` and `:`.
 
 In: one line of code without a comment. Out: lines of at most 120 columns, where the text has a place to break; what
-stands in brackets is aligned behind the bracket, the rest of an assignment behind its `=`.
+stands in brackets is aligned behind the bracket, the rest of an assignment behind its `=`, and what is assigned to stays
+whole where that can be.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ def wrap_line(text: str, hang: int = 4) -> list[str]:
     fitting = [place for place in _breaks(text, hang) if place.end <= COLUMNS and place.indent < place.start]
     if not fitting:
         return [text]
-    best = min(fitting, key=lambda place: (place.depth, place.rank, -place.end))
+    target = text.find(" = ", 0, COLUMNS)
+    best = min(fitting, key=lambda place: (place.end < target, place.depth, place.rank, -place.end))
     return [text[: best.end], *wrap_line(" " * best.indent + text[best.start :], 0)]
 
 
