@@ -1,7 +1,7 @@
 """Lines of C that are too long, broken as clang-format breaks them: behind a comma or an operator, before `?` and `:`.
 
 In: one line of code without a comment. Out: lines of at most 120 columns, where the text has a place to break; what
-stands in brackets is aligned behind the bracket, the rest of an assignment behind its `=`, and what is assigned to stays
+stands in brackets is aligned behind the bracket, the rest of an assignment behind its `=`. What is assigned to stays
 whole where that can be.
 """
 
@@ -22,41 +22,56 @@ _RANK: Final = {"||": 2, "&&": 3, "|": 4, "^": 5, "&": 6, "==": 7, "!=": 7, "<<"
 
 @dataclass(frozen=True, slots=True)
 class _Break:
-    """A place where a line may end: how deep in brackets, how tightly the text binds there, and where it goes on."""
+    """A place where a line may end: how tightly the text binds there, and where it goes on."""
 
-    depth: int
     rank: int
     end: int  # of the first line
     start: int  # of what goes to the next one
-    indent: int  # the column at which that starts
+    columns: tuple[int, ...]  # at which text goes on, in no bracket and in each that is open
+
+    @property
+    def depth(self) -> int:
+        return len(self.columns) - 1
+
+    @property
+    def indent(self) -> int:
+        return self.columns[-1]
 
 
 def wrap_line(text: str, hang: int = 4) -> list[str]:
     """`text` on as many lines as it needs; what stands in no bracket goes on `hang` columns further in."""
+    return _wrapped(text, (_margin(text) + hang,))
+
+
+def _margin(text: str) -> int:
+    return len(text) - len(text.lstrip())
+
+
+def _wrapped(text: str, columns: tuple[int, ...]) -> list[str]:
+    """`text`, before which the brackets of `columns` were opened."""
     if len(text) <= COLUMNS:
         return [text]
-    fitting = [place for place in _breaks(text, hang) if place.end <= COLUMNS and place.indent < place.start]
+    fitting = [place for place in _breaks(text, columns) if place.end <= COLUMNS and place.indent < place.start]
     if not fitting:
         return [text]
     target = text.find(" = ", 0, COLUMNS)
     best = min(fitting, key=lambda place: (place.end < target, place.depth, place.rank, -place.end))
-    return [text[: best.end], *wrap_line(" " * best.indent + text[best.start :], 0)]
+    return [text[: best.end], *_wrapped(" " * best.indent + text[best.start :], best.columns)]
 
 
-def _breaks(text: str, hang: int) -> Iterator[_Break]:
-    margin = len(text) - len(text.lstrip())
-    columns = [margin + hang]
-    for token in _TOKEN.finditer(text, margin):
+def _breaks(text: str, opened: tuple[int, ...]) -> Iterator[_Break]:
+    columns = [*opened]
+    for token in _TOKEN.finditer(text, _margin(text)):
         depth = len(columns) - 1
         if token["open"]:
             columns.append(token.end())
         elif token["close"] and depth:
             columns.pop()
         elif token["comma"]:
-            yield _Break(depth, 0, token.end() - 1, token.end(), columns[-1])
+            yield _Break(0, token.end() - 1, token.end(), (*columns,))
         elif token["ternary"]:
-            yield _Break(depth, 1, token.start(), token.end(), columns[-1])
+            yield _Break(1, token.start(), token.end(), (*columns,))
         elif token["operator"]:
-            yield _Break(depth, _RANK.get(token["operator"], 11), token.end() - 1, token.end(), columns[-1])
+            yield _Break(_RANK.get(token["operator"], 11), token.end() - 1, token.end(), (*columns,))
         elif token["assign"] and not depth:
             columns[0] = token.end()

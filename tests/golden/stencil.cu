@@ -69,8 +69,8 @@ cudaError_t diffuse_launch(
     const float* x, double rate, float* out, int64_t h, int64_t w, dim3 grid, dim3 block, cudaStream_t stream)
 {
     if (std::max({16 * int64_t(grid.y) + h + 581, 16 * int64_t(grid.x) + w + 19,
-                  int64_t(block.y) + 16 * int64_t(grid.y) + 1, int64_t(block.x) + 16 * int64_t(grid.x) + 1,
-                  h * w}) <= INT32_MAX)
+                  int64_t(block.y) + 16 * int64_t(grid.y) + 1, int64_t(block.x) + 16 * int64_t(grid.x) + 1, h * w}) <=
+        INT32_MAX)
         diffuse_kernel<int><<<grid, block, 0, stream>>>(x, rate, out, h, w);
     else
         diffuse_kernel<int64_t><<<grid, block, 0, stream>>>(x, rate, out, h, w);
