@@ -137,7 +137,7 @@ class BufferReader:
 
     def _is_constant(self, extent: Expr) -> bool:
         """True where the C++ compiler knows the extent."""
-        nodes = tuple(walk(extent))
+        nodes = walk(extent)
         names = {node.id for node in nodes if isinstance(node, Name)}
         return names <= self.constexprs and not any(isinstance(node, LaunchIndex) for node in nodes)
 

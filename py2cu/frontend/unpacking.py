@@ -224,7 +224,7 @@ class Unpacker:
         return early
 
     def _touched(self, value: Expr) -> _Touched:
-        nodes = tuple(walk(value))
+        nodes = walk(value)
         arrays = {node.array for node in nodes if isinstance(node, Load | Atomic)}
         arrays |= {node.id for node in nodes if isinstance(node, ArrayName)}
         shown = frozenset(map(self.scope.shown, arrays))

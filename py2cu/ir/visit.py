@@ -83,14 +83,15 @@ def children(expr: Expr) -> tuple[Expr, ...]:
             assert_never(expr)
 
 
-def walk(expr: Expr) -> Iterator[Expr]:
+def walk(expr: Expr) -> list[Expr]:
     """`expr` and everything in it, parents first."""
-    waiting = [expr]
+    found, waiting = [], [expr]
     while waiting:
         node = waiting.pop()
-        yield node
+        found.append(node)
         if node.__class__ not in _LEAVES:
             waiting += reversed(children(node))
+    return found
 
 
 def names_in(expr: Expr) -> tuple[str, ...]:
