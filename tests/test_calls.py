@@ -84,6 +84,12 @@ def test_a_launch_is_a_grid_and_a_block_of_whole_numbers(run, launch):
         run(counted)[launch](torch.zeros(4), torch.zeros(4))
 
 
+@pytest.mark.parametrize("launch", [(0, 256), (1, 0), (-1, 256), ((1, 0), 256), (1, (256, 1, 0))])
+def test_a_launch_has_at_least_one_thread(run, launch):
+    with pytest.raises((RuntimeError, ValueError), match=r"has an extent of|no GPU launches"):
+        run(counted)[launch](torch.zeros(4), torch.zeros(4))
+
+
 def test_a_function_without_a_name_is_no_kernel():
     nameless = kernel(lambda x: x)
     with pytest.raises(TranslationError, match="a lambda is no kernel"):

@@ -7,6 +7,7 @@ on a line of its own outside loops and branches, as a careful engineer would dec
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -21,9 +22,10 @@ from py2cu.frontend.bindings import Statement
 from py2cu.frontend.doubts import refuse_doubt
 from py2cu.frontend.environment import Environment
 from py2cu.frontend.scope import assigned_names, is_named
-from py2cu.ir.extents import Binary, Constant, Name
+from py2cu.ir.extents import Binary, Constant, Constexpr, Name
 from py2cu.ir.kernel import Buffer, Space
 from py2cu.ir.nodes import Expr, LaunchIndex
+from py2cu.ir.signature import evaluate
 from py2cu.ir.types import PY_INT, ArrayType
 from py2cu.ir.visit import walk
 from py2cu.source import Span
@@ -56,7 +58,7 @@ class BufferReader:
     environment: Environment
     span_of: Callable[[cst.CSTNode], Span]
     arrays: Mapping[str, ArrayType]
-    constexprs: frozenset[str] = frozenset()
+    constexprs: Mapping[str, Constexpr] = field(default_factory=dict)
     extents: frozenset[str] = frozenset()
     launch: Mapping[str, str] = field(default_factory=dict)
     is_device: bool = False
@@ -123,10 +125,9 @@ class BufferReader:
         """
         if buffer.space is not Space.SHARED:
             return buffer
-        own = bytes_of(buffer)
+        own = self._bytes(buffer)
         static = [b for b in self.found.values() if b.space is Space.SHARED and not b.is_dynamic and not b.base]
-        is_sized = all(self._is_constant(extent) for extent in buffer.type.dims)
-        is_dynamic = not is_sized or (own is not None and own + sum(bytes_of(b) or 0 for b in static) > STATIC_BYTES)
+        is_dynamic = own is None or own + sum(self._bytes(b) or 0 for b in static) > STATIC_BYTES
         if is_dynamic and self.is_device:
             message = "a device function has shared arrays of constant extents, 48 KB at most"
             self._error(message, node, "make it in the kernel, and hand it over")
@@ -135,11 +136,24 @@ class BufferReader:
             is_dynamic=is_dynamic and not self.is_device,
         )  # fmt: skip
 
-    def _is_constant(self, extent: Expr) -> bool:
-        """True where the C++ compiler knows the extent."""
-        nodes = walk(extent)
-        names = {node.id for node in nodes if isinstance(node, Name)}
-        return names <= self.constexprs and not any(isinstance(node, LaunchIndex) for node in nodes)
+    def _bytes(self, buffer: Buffer) -> int | None:
+        """The size that an array has at most, in any instance; None where only a launch tells it."""
+        shapes = self._shapes(buffer.type.dims)
+        if shapes is None:
+            return None
+        return max(map(math.prod, shapes.values()), default=0) * max(buffer.type.dtype.bits, 8) // 8
+
+    def _shapes(self, extents: tuple[Expr, ...]) -> dict[tuple[tuple[str, int], ...], list[int]] | None:
+        """What the extents are for every choice of the template arguments in them, zero where they are divided by
+        that; None for what only a launch tells.
+        """
+        nodes = [node for extent in extents for node in walk(extent)]
+        names = tuple(dict.fromkeys(node.id for node in nodes if isinstance(node, Name)))
+        if not self.constexprs.keys() >= {*names} or any(isinstance(node, LaunchIndex) for node in nodes):
+            return None
+        choices = itertools.product(*(self.constexprs[name].values for name in names))
+        pairs = [tuple(zip(names, values, strict=True)) for values in choices]
+        return {choice: [_evaluated(extent, dict(choice)) for extent in extents] for choice in pairs}
 
     def _read_view(self, base: Buffer, bounds: cst.Slice, target: cst.Name) -> None:
         """`ms = buf[:n]`, which begins where it says and ends there, or where `buf` does."""
@@ -236,6 +250,11 @@ class BufferReader:
         if not shape or len(shape) < len(items) or any(extent < 1 for extent in known):
             self._refuse_shape(node, space)
             return (Constant(1, self.span_of(node), PY_INT),)
+        for choice, extents in (self._shapes(shape) or {}).items():
+            if min(extents) < 1:
+                values = " and ".join(f"`{name}` = {value}" for name, value in choice)
+                self._error(f"this array has no elements with {values}", node, "leave that value out")
+                break
         if math.prod(known) * dtype.bits // 8 > MAX_BYTES[space]:
             owner = "thread" if space is Space.LOCAL else "block"
             kilobytes = MAX_BYTES[space] // 1024
@@ -309,6 +328,13 @@ class BufferReader:
         self.reporter.error("P408", message, self.span_of(node), hint)
 
 
+def _evaluated(extent: Expr, values: dict[str, int]) -> int:
+    try:
+        return evaluate(extent, values)
+    except ValueError:
+        return 0
+
+
 def _targets(line: cst.SimpleStatementLine) -> Iterator[Target]:
     """Each name that a line assigns to, with its value; `a, b = c, d` are two."""
     for statement in line.body:
@@ -321,11 +347,3 @@ def _targets(line: cst.SimpleStatementLine) -> Iterator[Target]:
                 for name, item in zip(names, values, strict=True):
                     if isinstance(name.value, cst.Name):
                         yield name.value, item.value
-
-
-def bytes_of(buffer: Buffer) -> int | None:
-    """The size of an array whose extents are numbers; None of any other."""
-    extents = [extent.value for extent in buffer.type.dims if isinstance(extent, Constant)]
-    if len(extents) < len(buffer.type.dims):
-        return None
-    return math.prod(map(int, extents)) * max(buffer.type.dtype.bits, 8) // 8

@@ -316,7 +316,7 @@ class _KernelReader:
         scalars |= {index.name for index in found.indices}
         assigned = Counter(assigned_names(self.source.function.body.body))
         environment = functions.environment
-        constexprs = frozenset(p.name for p in found.arguments if p.constexpr is not None)
+        constexprs = {p.name: p.constexpr for p in found.arguments if p.constexpr is not None}
         extents = {name for type_ in arrays.values() for dim in type_.dims for name in names_in(dim)}
         extents |= {name for index in found.indices for name in names_in(index.extent)}
         extents |= {p.name for p in found.arguments if p.type == PY_INT}

@@ -48,25 +48,28 @@ def plan_launch(
     """Grid and block of a call: as given, else the ceiling of size by block; a size of 0 gives an empty grid.
 
     Raises:
-        ValueError: nothing says how large the grid is, or the block is larger than the kernel's launch bounds, or one
-            that no GPU launches.
+        ValueError: nothing says how large the grid is, the block is larger than the kernel's launch bounds, or no GPU
+            launches such a grid or block.
     """
     own = tuple(evaluate(extent, dims) for extent in signature.block)
     shape = _triple(own if block is None else block)
-    if block is None and not is_launchable(own):
-        listed = " × ".join(map(str, own))
+    if not is_launchable(shape):
+        listed = " × ".join(map(str, own if block is None else shape))
         raise ValueError(f"`{signature.name}`: no GPU launches blocks of {listed} threads")
     threads = math.prod(shape)
     if signature.launch_bounds and threads > signature.launch_bounds[0]:
         most = signature.launch_bounds[0]
         raise ValueError(f"`{signature.name}` is for blocks of at most {most} threads, got {threads}")
     if grid is not None:
-        return Launch(_triple(grid), shape)
+        blocks = _triple(grid)
+        if min(blocks) < 1:
+            raise ValueError(f"`{signature.name}`: no GPU launches a grid of {' × '.join(map(str, blocks))} blocks")
+        return Launch(blocks, shape)
     sizes = _sizes(signature, dims)
     if sizes is None:
         raise ValueError(f"`{signature.name}` has no size: launch it as {signature.name}[grid, block](...)")
-    blocks = tuple(max(0, -(-size // extent)) for size, extent in zip(sizes, shape, strict=True))
-    return Launch((blocks[0], blocks[1], blocks[2]), shape)
+    x, y, z = (max(0, -(-size // extent)) for size, extent in zip(sizes, shape, strict=True))
+    return Launch((x, y, z), shape)
 
 
 def _sizes(signature: Signature, dims: dict[str, int]) -> Triple | None:

@@ -93,7 +93,7 @@ dim3 to_dim3(const char* op, const char* name, const std::vector<int64_t>& sizes
 {
     if (sizes.empty() || sizes.size() > 3) fail(op, ": `", name, "` has one to three extents");
     for (int64_t size : sizes)
-        if (size < 0 || size > INT32_MAX) fail(op, ": `", name, "` has an extent of ", size);
+        if (size < 1 || size > INT32_MAX) fail(op, ": `", name, "` has an extent of ", size);
     dim3 result;
     result.x = sizes[0];
     if (sizes.size() > 1) result.y = sizes[1];

@@ -1012,7 +1012,8 @@ MUTATIONS: Final = (
     ),
     *_rule(
         "a block that a call tells is one that can be launched",
-        ("if block is None and not is_launchable(own):", "if False:", "tests/unit/test_launch_bounds.py"),
+        ("if not is_launchable(shape):", "if False:", "tests/unit/test_launch_bounds.py"),
+        ("if min(blocks) < 1:", "if False:", "tests/test_calls.py"),
         ("if kernel.has_open_block else", "if False else", "tests/unit/test_launch_bounds.py"),
         ("sources += (extent for extent in self.block if", "sources += (extent for extent in () if", "refused:block"),
         ("block=tuple(map(change, kernel.block)),", "", "cpu:block_of_call"),
@@ -1021,7 +1022,9 @@ MUTATIONS: Final = (
         "shared arrays lie apart and aligned",
         ("key=lambda buffer: -buffer.type.dtype.bits)", "key=lambda buffer: 0)", "kept:shared_dynamic"),
         ("start=size_of(before))", "start=None)", "kept:shared_dynamic"),
-        ("sum(bytes_of(b) or 0 for b in static)", "0", "tests/unit/test_shared_launches.py"),
+        ("sum(self._bytes(b) or 0 for b in static)", "0", "tests/unit/test_shared_launches.py"),
+        ("max(map(math.prod, shapes.values()), default=0)", "0", "kept:shared_of_templates"),
+        ("if min(extents) < 1:", "if False:", "refused:array_without_elements"),
     ),
     *_rule(
         "a row of a view is loaded and stored at once",
