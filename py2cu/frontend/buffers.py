@@ -138,22 +138,23 @@ class BufferReader:
 
     def _bytes(self, buffer: Buffer) -> int | None:
         """The size that an array has at most, in any instance; None where only a launch tells it."""
-        shapes = self._shapes(buffer.type.dims)
-        if shapes is None:
+        instances = self._instances(buffer.type.dims)
+        if instances is None:
             return None
-        return max(map(math.prod, shapes.values()), default=0) * max(buffer.type.dtype.bits, 8) // 8
+        most = max((math.prod(shape) for _, shape in instances), default=0)
+        return most * max(buffer.type.dtype.bits, 8) // 8
 
-    def _shapes(self, extents: tuple[Expr, ...]) -> dict[tuple[tuple[str, int], ...], list[int]] | None:
-        """What the extents are for every choice of the template arguments in them, zero where they are divided by
-        that; None for what only a launch tells.
+    def _instances(self, shape: tuple[Expr, ...]) -> list[tuple[dict[str, int], list[int]]] | None:
+        """Every choice of the template arguments in `shape`, and what it is then, with 0 for what is divided by 0;
+        None where only a launch tells it.
         """
-        nodes = [node for extent in extents for node in walk(extent)]
+        nodes = [node for extent in shape for node in walk(extent)]
         names = tuple(dict.fromkeys(node.id for node in nodes if isinstance(node, Name)))
         if not self.constexprs.keys() >= {*names} or any(isinstance(node, LaunchIndex) for node in nodes):
             return None
-        choices = itertools.product(*(self.constexprs[name].values for name in names))
-        pairs = [tuple(zip(names, values, strict=True)) for values in choices]
-        return {choice: [_evaluated(extent, dict(choice)) for extent in extents] for choice in pairs}
+        values = itertools.product(*(self.constexprs[name].values for name in names))
+        choices = [dict(zip(names, chosen, strict=True)) for chosen in values]
+        return [(choice, [_evaluated(extent, choice) for extent in shape]) for choice in choices]
 
     def _read_view(self, base: Buffer, bounds: cst.Slice, target: cst.Name) -> None:
         """`ms = buf[:n]`, which begins where it says and ends there, or where `buf` does."""
@@ -250,9 +251,9 @@ class BufferReader:
         if not shape or len(shape) < len(items) or any(extent < 1 for extent in known):
             self._refuse_shape(node, space)
             return (Constant(1, self.span_of(node), PY_INT),)
-        for choice, extents in (self._shapes(shape) or {}).items():
+        for choice, extents in self._instances(shape) or ():
             if min(extents) < 1:
-                values = " and ".join(f"`{name}` = {value}" for name, value in choice)
+                values = " and ".join(f"`{name}` = {value}" for name, value in choice.items())
                 self._error(f"this array has no elements with {values}", node, "leave that value out")
                 break
         if math.prod(known) * dtype.bits // 8 > MAX_BYTES[space]:

@@ -1023,7 +1023,7 @@ MUTATIONS: Final = (
         ("key=lambda buffer: -buffer.type.dtype.bits)", "key=lambda buffer: 0)", "kept:shared_dynamic"),
         ("start=size_of(before))", "start=None)", "kept:shared_dynamic"),
         ("sum(self._bytes(b) or 0 for b in static)", "0", "tests/unit/test_shared_launches.py"),
-        ("max(map(math.prod, shapes.values()), default=0)", "0", "kept:shared_of_templates"),
+        ("max((math.prod(shape) for _, shape in instances), default=0)", "0", "kept:shared_of_templates"),
         ("if min(extents) < 1:", "if False:", "refused:array_without_elements"),
     ),
     *_rule(
