@@ -181,7 +181,18 @@ class Kernel:
         """The kernel that `check` invents arguments for: itself, unless a template argument has no instance yet."""
         from py2cu.runtime.inputs import small_values
 
-        return self.with_values(**small_values(self.signature))
+        invented = small_values(self.signature).items()
+        return self.with_values(**{name: tuple(v for v in values if self._takes(name, v)) for name, values in invented})
+
+    def _takes(self, name: str, value: int) -> bool:
+        """Whether there can be an instance with this value of a template argument."""
+        from py2cu.diagnostics import TranslationError
+
+        try:
+            _ = self.with_values(**{name: (value,)}).translation
+        except TranslationError:
+            return False
+        return True
 
     def __repr__(self) -> str:
         """Python and CUDA side by side."""

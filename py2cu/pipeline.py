@@ -122,24 +122,15 @@ LOWERINGS: Final[tuple[Pass, ...]] = (
 FINISHES: Final[tuple[Pass, ...]] = (everywhere(place_declarations), everywhere(bind_results), rename)
 
 
-_FROZEN_BY_PYTHON: Final = 1000  # and more: 3.12 has some hundred objects there from the start
-
-
 @contextlib.contextmanager
 def _collector_paused() -> Iterator[None]:
-    """Translating makes a great many nodes, and hardly a ring: to look for those would take a fifth of the time.
-
-    What is left of them counts as old then: else the collector goes through all of it as soon as it is back.
-    """
+    """Translating makes a great many nodes, and hardly a ring: to look for those would take a tenth of the time."""
     was_on = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if was_on:
-            if gc.get_freeze_count() < _FROZEN_BY_PYTHON:  # what somebody else froze stays frozen
-                gc.freeze()
-                gc.unfreeze()
             gc.enable()
 
 

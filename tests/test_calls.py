@@ -84,9 +84,11 @@ def test_a_launch_is_a_grid_and_a_block_of_whole_numbers(run, launch):
         run(counted)[launch](torch.zeros(4), torch.zeros(4))
 
 
-@pytest.mark.parametrize("launch", [(0, 256), (1, 0), (-1, 256), ((1, 0), 256), (1, (256, 1, 0))])
-def test_a_launch_has_at_least_one_thread(run, launch):
-    with pytest.raises((RuntimeError, ValueError), match=r"has an extent of|no GPU launches"):
+@pytest.mark.parametrize(
+    "launch", [(0, 256), (1, 0), (-1, 256), ((1, 0), 256), (1, (256, 1, 0)), ((), 8), (1, (8, 1, 1, 1))]
+)
+def test_a_launch_has_at_least_one_thread_and_three_extents_at_most(run, launch):
+    with pytest.raises((RuntimeError, ValueError), match=r"has an extent of|no GPU launches|one to three extents"):
         run(counted)[launch](torch.zeros(4), torch.zeros(4))
 
 

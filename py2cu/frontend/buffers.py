@@ -7,7 +7,6 @@ on a line of its own outside loops and branches, as a careful engineer would dec
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -21,11 +20,11 @@ from py2cu.dtypes import BOOL, F32, F64, I64, DType, find_dtype
 from py2cu.frontend.bindings import Statement
 from py2cu.frontend.doubts import refuse_doubt
 from py2cu.frontend.environment import Environment
+from py2cu.frontend.instances import instances
 from py2cu.frontend.scope import assigned_names, is_named
 from py2cu.ir.extents import Binary, Constant, Constexpr, Name
 from py2cu.ir.kernel import Buffer, Space
 from py2cu.ir.nodes import Expr, LaunchIndex
-from py2cu.ir.signature import evaluate
 from py2cu.ir.types import PY_INT, ArrayType
 from py2cu.ir.visit import walk
 from py2cu.source import Span
@@ -138,23 +137,33 @@ class BufferReader:
 
     def _bytes(self, buffer: Buffer) -> int | None:
         """The size that an array has at most, in any instance; None where only a launch tells it."""
-        instances = self._instances(buffer.type.dims)
-        if instances is None:
+        shapes = self._instances(buffer.type.dims)
+        if shapes is None:
             return None
-        most = max((math.prod(shape) for _, shape in instances), default=0)
-        return most * max(buffer.type.dtype.bits, 8) // 8
+        return max((math.prod(shape) for _, shape in shapes), default=0) * _most_bytes(buffer.type.dtype)
 
-    def _instances(self, shape: tuple[Expr, ...]) -> list[tuple[dict[str, int], list[int]]] | None:
-        """Every choice of the template arguments in `shape`, and what it is then, with 0 for what is divided by 0;
-        None where only a launch tells it.
-        """
+    def _instances(self, shape: tuple[Expr, ...]) -> list[tuple[str, tuple[int, ...]]] | None:
+        """What `shape` is in each instance; None where only a launch tells it."""
         nodes = [node for extent in shape for node in walk(extent)]
-        names = tuple(dict.fromkeys(node.id for node in nodes if isinstance(node, Name)))
-        if not self.constexprs.keys() >= {*names} or any(isinstance(node, LaunchIndex) for node in nodes):
+        is_told = self.constexprs.keys() >= {node.id for node in nodes if isinstance(node, Name)}
+        if not is_told or any(isinstance(node, LaunchIndex) for node in nodes):
             return None
-        values = itertools.product(*(self.constexprs[name].values for name in names))
-        choices = [dict(zip(names, chosen, strict=True)) for chosen in values]
-        return [(choice, [_evaluated(extent, choice) for extent in shape]) for choice in choices]
+        return list(instances(shape, self.constexprs))
+
+    def check_size(self, shape: tuple[Expr, ...], dtype: DType, space: Space, node: cst.CSTNode) -> None:
+        """Refuse an array that has no elements, or more than there is memory for, in some instance."""
+        numbers = tuple(int(extent.value) for extent in shape if isinstance(extent, Constant))
+        for choice, extents in self._instances(shape) or [("", numbers)]:
+            if min(extents, default=1) < 1:
+                hint = "an extent is a whole number above zero, for every value of the template arguments in it"
+                self._error(f"this array has no elements{choice}", node, hint)
+                return
+            if math.prod(extents) * dtype.bits // 8 > MAX_BYTES[space]:
+                owner = "thread" if space is Space.LOCAL else "block"
+                kilobytes = MAX_BYTES[space] // 1024
+                taken = f", and this one takes more{choice}" if choice else ""
+                self._error(f"a {owner} has {kilobytes} KB for its arrays{taken}", node, "make it smaller")
+                return
 
     def _read_view(self, base: Buffer, bounds: cst.Slice, target: cst.Name) -> None:
         """`ms = buf[:n]`, which begins where it says and ends there, or where `buf` does."""
@@ -251,15 +260,7 @@ class BufferReader:
         if not shape or len(shape) < len(items) or any(extent < 1 for extent in known):
             self._refuse_shape(node, space)
             return (Constant(1, self.span_of(node), PY_INT),)
-        for choice, extents in self._instances(shape) or ():
-            if min(extents) < 1:
-                values = " and ".join(f"`{name}` = {value}" for name, value in choice.items())
-                self._error(f"this array has no elements with {values}", node, "leave that value out")
-                break
-        if math.prod(known) * dtype.bits // 8 > MAX_BYTES[space]:
-            owner = "thread" if space is Space.LOCAL else "block"
-            kilobytes = MAX_BYTES[space] // 1024
-            self._error(f"a {owner} has {kilobytes} KB for its arrays", node, "make it smaller")
+        self.check_size(shape, dtype, space, node)
         return shape
 
     def _refuse_shape(self, node: cst.BaseExpression, space: Space) -> None:
@@ -329,11 +330,10 @@ class BufferReader:
         self.reporter.error("P408", message, self.span_of(node), hint)
 
 
-def _evaluated(extent: Expr, values: dict[str, int]) -> int:
-    try:
-        return evaluate(extent, values)
-    except ValueError:
-        return 0
+def _most_bytes(dtype: DType) -> int:
+    """The size of an element, of the widest type that a type variable stands for."""
+    admitted = (dtype,) if dtype.variable is None else dtype.variable.admits
+    return max(*(each.bits for each in admitted), 8) // 8
 
 
 def _targets(line: cst.SimpleStatementLine) -> Iterator[Target]:

@@ -7,7 +7,6 @@ block kernel sees the launch.
 from __future__ import annotations
 
 import inspect
-import itertools
 import math
 from collections import Counter
 from collections.abc import Iterator
@@ -26,6 +25,7 @@ from py2cu.frontend.doubts import refuse_doubt
 from py2cu.frontend.environment import all_parameters
 from py2cu.frontend.expressions import ExpressionReader
 from py2cu.frontend.functions import FunctionReader
+from py2cu.frontend.instances import instances
 from py2cu.frontend.reader import KernelSource, Module
 from py2cu.frontend.scope import Scope, assigned_names, is_named, launch_object, nodes_in
 from py2cu.frontend.siblings import Siblings
@@ -41,7 +41,6 @@ from py2cu.ir.extents import (
 )
 from py2cu.ir.kernel import Buffer, Kernel, Space
 from py2cu.ir.nodes import Atomic, Call, Expr, LaunchIndex
-from py2cu.ir.signature import evaluate
 from py2cu.ir.statements import Reserve
 from py2cu.ir.types import PY_BOOL, PY_INT, ArrayType, PythonType
 from py2cu.ir.visit import all_expressions, names_in
@@ -282,21 +281,17 @@ class _KernelReader:
 
         What only a call tells is judged then.
         """
-        names = [name for extent in block for name in names_in(extent)]
-        known = {p.name: p.constexpr.values for p in found.arguments if p.constexpr is not None and p.type == PY_INT}
-        if not known.keys() >= set(names):
+        known = {p.name: p.constexpr for p in found.arguments if p.constexpr is not None and p.type == PY_INT}
+        if not known.keys() >= {name for extent in block for name in names_in(extent)}:
             return
-        for values in itertools.product(*(known[name] for name in dict.fromkeys(names))):
-            chosen = dict(zip(dict.fromkeys(names), values, strict=True))
-            shape = tuple(evaluate(extent, chosen) for extent in block)
-            what = " with " + ", ".join(f"`{name}` = {value}" for name, value in chosen.items()) if names else ""
-            if names and not is_launchable(shape):
+        for choice, shape in instances(block, known):
+            if choice and not is_launchable(shape):
                 self.reporter.error(
-                    "P403", f"no block can be launched{what}", self._decorator_span(),
+                    "P403", f"no block can be launched{choice}", self._decorator_span(),
                     f"a block has at least one thread, at most {MAX_THREADS}, and 64 in z",
                 )  # fmt: skip
             elif math.prod(shape) > most:
-                message = f"a block has {math.prod(shape)} threads{what}, and `launch_bounds` allows {most}"
+                message = f"a block has {math.prod(shape)} threads{choice}, and `launch_bounds` allows {most}"
                 hint = "give a smaller `block`, or let `launch_bounds` allow for it"
                 self.reporter.error("P403", message, self._decorator_span(), hint)
 
@@ -365,6 +360,7 @@ class _KernelReader:
             buffer = Buffer(
                 given.name, given.type, Space.SHARED, like=like, span=self.module.span(node.name), is_given=True
             )
+            reader.check_size(given.type.dims, dtype, Space.SHARED, node.name)
             reader.found[given.name] = reader.placed(buffer, node)
 
 

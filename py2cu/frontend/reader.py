@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import functools
-import math
 import unicodedata
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -160,8 +159,6 @@ def _first_too_deep(tree: ast.Module) -> ast.expr | ast.stmt | None:
         for node in levels.pop(depth):
             if depth > MAX_DEPTH and isinstance(node, ast.expr | ast.stmt):
                 return node
-            if depth + _most_levels(node) <= MAX_DEPTH:
-                continue
             match node:
                 case ast.BoolOp(values=values):
                     own = len(values) - 1
@@ -177,13 +174,6 @@ def _first_too_deep(tree: ast.Module) -> ast.expr | ast.stmt | None:
                 elif isinstance(part, ast.AST) and part.__class__ not in left_out:
                     below.append(part)
     return None
-
-
-def _most_levels(node: ast.AST) -> float:
-    """How many levels there may be below `node`: most take a character and more, and none two for nothing."""
-    if isinstance(node, ast.expr | ast.stmt) and node.lineno == node.end_lineno and node.end_col_offset is not None:
-        return 2 * (node.end_col_offset - node.col_offset)
-    return math.inf
 
 
 def _rebound(rebinders: Iterable[Rebinder]) -> Iterator[tuple[str, cst.CSTNode]]:

@@ -121,11 +121,9 @@ def is_cheap_index(index: Expr) -> bool:
 
 def rebuild(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
     """`expr` with `change` applied to every node, operands first; what nothing changes stays the same object."""
-
-    def whole(node: Expr) -> Expr:
-        return change(node if node.__class__ in _LEAVES else map_children(node, whole))
-
-    return whole(expr)
+    if expr.__class__ in _LEAVES:
+        return change(expr)
+    return change(map_children(expr, lambda operand: rebuild(operand, change)))
 
 
 def map_children(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:

@@ -48,8 +48,8 @@ def plan_launch(
     """Grid and block of a call: as given, else the ceiling of size by block; a size of 0 gives an empty grid.
 
     Raises:
-        ValueError: nothing says how large the grid is, the block is larger than the kernel's launch bounds, or no GPU
-            launches such a grid or block.
+        ValueError: nothing says how large the grid is, the block is larger than the kernel's launch bounds or one that
+            no GPU launches, or the grid is empty.
     """
     own = tuple(evaluate(extent, dims) for extent in signature.block)
     shape = _triple(own if block is None else block)
@@ -82,7 +82,9 @@ def _sizes(signature: Signature, dims: dict[str, int]) -> Triple | None:
 
 def _triple(value: int | tuple[int, ...]) -> Triple:
     given = (value,) if isinstance(value, int) else tuple(value)
-    x, y, z = (*given, 1, 1, 1)[:3]
+    if not 1 <= len(given) <= 3:
+        raise ValueError(f"a launch has one to three extents, not {len(given)}")
+    x, y, z = (*given, 1, 1)[:3]
     return int(x), int(y), int(z)
 
 

@@ -153,7 +153,6 @@ void rgb2grey_on_grid(
     rgb2grey_check_outputs(at, x, out);
     const dim3 blocks = to_dim3("rgb2grey", "grid", grid);
     const dim3 threads = to_dim3("rgb2grey", "block", block);
-    if (blocks.x == 0 || blocks.y == 0 || blocks.z == 0) return;
     const torch::stable::accelerator::DeviceGuard guard(x.get_device_index());
     const cudaError_t error = rgb2grey_launch(
         x.const_data_ptr<uint8_t>(), out.mutable_data_ptr<uint8_t>(), at.n, blocks, threads, current_stream(x));
@@ -215,7 +214,6 @@ void rgb2grey_2d_on_grid(
     rgb2grey_2d_check_outputs(at, x, out);
     const dim3 blocks = to_dim3("rgb2grey_2d", "grid", grid);
     const dim3 threads = to_dim3("rgb2grey_2d", "block", block);
-    if (blocks.x == 0 || blocks.y == 0 || blocks.z == 0) return;
     const torch::stable::accelerator::DeviceGuard guard(x.get_device_index());
     const cudaError_t error = rgb2grey_2d_launch(
         x.const_data_ptr<uint8_t>(), out.mutable_data_ptr<uint8_t>(), at.h, at.w, blocks, threads, current_stream(x));
@@ -282,7 +280,6 @@ void rgb2grey_block_on_grid(
     rgb2grey_block_check_outputs(at, x, out);
     const dim3 blocks = to_dim3("rgb2grey_block", "grid", grid);
     const dim3 threads = to_dim3("rgb2grey_block", "block", block);
-    if (blocks.x == 0 || blocks.y == 0 || blocks.z == 0) return;
     const torch::stable::accelerator::DeviceGuard guard(x.get_device_index());
     const cudaError_t error = rgb2grey_block_launch(
         x.const_data_ptr<uint8_t>(), out.mutable_data_ptr<uint8_t>(), at.w, at.h, blocks, threads, current_stream(x));

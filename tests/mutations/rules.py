@@ -1023,8 +1023,11 @@ MUTATIONS: Final = (
         ("key=lambda buffer: -buffer.type.dtype.bits)", "key=lambda buffer: 0)", "kept:shared_dynamic"),
         ("start=size_of(before))", "start=None)", "kept:shared_dynamic"),
         ("sum(self._bytes(b) or 0 for b in static)", "0", "tests/unit/test_shared_launches.py"),
-        ("max((math.prod(shape) for _, shape in instances), default=0)", "0", "kept:shared_of_templates"),
-        ("if min(extents) < 1:", "if False:", "refused:array_without_elements"),
+        ("return max((math.prod(shape) for", "return min((math.prod(shape) for", "tests/unit/test_shared_launches.py"),
+        ("return max(*(each.bits for", "return min(*(each.bits for", "tests/unit/test_shared_launches.py"),
+        ("if min(extents, default=1) < 1:", "if False:", "refused:array_without_elements"),
+        ("if math.prod(extents) * dtype.bits", "if 0 * dtype.bits", "refused:array_without_elements"),
+        ("reader.check_size(given.type.dims", "() and (given.type.dims", "refused:array_without_elements"),
     ),
     *_rule(
         "a row of a view is loaded and stored at once",

@@ -1,4 +1,4 @@
-"""Python's garbage collector around a translation, which makes a great many objects and keeps its parse."""
+"""Python's garbage collector around a translation, which makes a great many objects."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ KERNELS = Path(__file__).parents[2] / "benchmarks" / "kernels.py"
 
 @pytest.fixture(autouse=True)
 def collector() -> Iterator[None]:
+    translate("first")
     gc.collect()
+    gc.disable()
     yield
-    gc.unfreeze()
     gc.enable()
 
 
@@ -27,20 +28,14 @@ def translate(name: str) -> None:
     translate_file(SourceFile(f"{name}.py", f"{KERNELS.read_text(encoding='utf-8')}\n# {name}\n"))
 
 
-def test_what_a_translation_leaves_counts_as_old():
-    translate("old")
-    assert gc.isenabled()
-    young = [*gc.get_objects(generation=0), *gc.get_objects(generation=1)]
-    assert len(young) < 1000  # of the tree alone there are some thousands
+def test_a_translation_leaves_hardly_a_ring():
+    translate("rings")
+    assert gc.collect() < 1000  # a walk that refers to itself leaves one for every expression
 
 
-def test_what_somebody_froze_stays_frozen():
-    gc.freeze()
-    translate("frozen")
-    assert gc.get_freeze_count() > 1000
-
-
-def test_a_collector_that_is_off_stays_off():
-    gc.disable()
+def test_the_collector_is_as_it_was():
     translate("off")
     assert not gc.isenabled()
+    gc.enable()
+    translate("on")
+    assert gc.isenabled()

@@ -5,7 +5,7 @@ import torch
 from jaxtyping import Float32
 from torch import Tensor
 
-from py2cu import Constexpr, Index, blockIdx, kernel, threadIdx
+from py2cu import Constexpr, Index, blockIdx, kernel, local, threadIdx
 from py2cu.runtime.inputs import small_values
 
 
@@ -39,6 +39,17 @@ def test_a_larger_block_is_refused():
 
 def test_a_template_is_tried_with_blocks_that_can_be_launched():
     assert max(small_values(tiled.signature)["tile"]) <= 8
+
+
+@kernel
+def halves(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"], k: Constexpr[int]):
+    kept = local(k // 2, "float32")
+    kept[0] = x[i]
+    out[i] = kept[0]
+
+
+def test_a_template_is_tried_with_arrays_that_have_elements():
+    assert min(halves.with_small_values().signature.constexprs["k"].values) == 2
 
 
 @kernel(size="n", block="wide", launch_bounds=64)

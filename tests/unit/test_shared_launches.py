@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 
 from py2cu.diagnostics import EnvironmentLacks
+from py2cu.options import NO_VALUES, Values
 from py2cu.pipeline import translate_file
 from py2cu.source import SourceFile
 from py2cu.translation import TargetName
 
 HEAD = """\
 import numpy as np
-from jaxtyping import Float32, Int32
+from jaxtyping import Float, Float32, Int32
 from torch import Tensor
 from py2cu import Constexpr, atomic, blockDim, blockIdx, kernel, shared, shfl_sync, syncthreads, threadIdx
 
@@ -24,11 +25,11 @@ BODY = """
 """
 
 
-def launcher(parameters: str, lines: str) -> str:
+def launcher(parameters: str, lines: str, values: Values = NO_VALUES, dtype: str = "Float32") -> str:
     """The launcher on an explicit grid, of a kernel that makes these arrays."""
-    head = f'@kernel\ndef f(x: Float32[Tensor, "n"], out: Float32[Tensor, "n"], {parameters}):\n'
+    head = f'@kernel\ndef f(x: {dtype}[Tensor, "n"], out: {dtype}[Tensor, "n"], {parameters}):\n'
     file = SourceFile("f.py", HEAD + head + lines + BODY)
-    text = translate_file(file).cuda.kernel.text
+    text = translate_file(file, values=values).cuda.kernel.text
     return text[text.index("cudaError_t f_launch(") :].partition("\n}\n")[0].partition("\n{\n")[2]
 
 
@@ -53,6 +54,19 @@ def test_beside_static_arrays_a_kernel_always_asks() -> None:
 def test_arrays_that_are_too_large_together_are_not_all_static() -> None:
     lines = "    a = shared(8192, np.float32)\n    b = shared(8192, np.float32)\n"
     assert "shared_bytes = 8192 * sizeof(float);" in launcher("m: int", lines)
+
+
+@pytest.mark.parametrize(("values", "is_static"), [((16,), True), ((48,), True), ((16, 64), False)])
+def test_arrays_of_templates_are_as_large_as_in_the_largest_instance(values: tuple[int, ...], is_static: bool) -> None:
+    lines = "    a = shared(k * 256, np.float32)\n"
+    text = launcher("k: Constexpr[int] = 16", lines, {"k": values})
+    assert ("<<<grid, block, 0, stream>>>" in text) is is_static
+    assert ("shared_bytes = k * 256 * sizeof(float);" in text) is not is_static
+
+
+def test_generic_arrays_are_as_large_as_of_the_widest_type() -> None:
+    lines = "    a = shared(8192, x.dtype)\n"
+    assert "shared_bytes = 8192 * sizeof(T)" in launcher("m: int", lines, dtype="Float")
 
 
 def test_without_such_arrays_a_launch_is_as_it_was() -> None:
