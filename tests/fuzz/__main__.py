@@ -68,6 +68,7 @@ class Tally:
     outcomes: Counter[Outcome] = field(default_factory=Counter)
     codes: Counter[str] = field(default_factory=Counter)
     faults: dict[int, Verdict] = field(default_factory=dict)  # by number
+    overwhelming: list[int] = field(default_factory=list)  # the numbers of kernels on which the compiler crashes
     cases: int = 0
     skipped: int = 0
     elements: int = 0
@@ -85,6 +86,8 @@ class Tally:
                 self.codes[verdict.message.partition(":")[0]] += 1
             if verdict.is_fault:
                 self.faults[number] = verdict
+            if verdict.outcome is Outcome.OVERWHELMS:
+                self.overwhelming.append(number)
 
     @property
     def kernels(self) -> int:
@@ -99,6 +102,7 @@ class Tally:
             ("kernels", f"{self.kernels:,}"),
             *((str(outcome), f"{self.outcomes[outcome]:,}") for outcome in Outcome if self.outcomes[outcome]),
             ("refused by code", refused or "none"),
+            *([("compiler crashes on", ", ".join(map(str, self.overwhelming)))] if self.overwhelming else []),
             ("disagreements", f"{len(self.faults):,}"),
             ("cases compared", f"{self.cases:,} (and {self.skipped:,} in which the Python raises)"),
             ("elements compared", f"{self.elements:,}"),
