@@ -51,7 +51,8 @@ def _wrapped(text: str, columns: tuple[int, ...]) -> list[str]:
     """`text`, before which the brackets of `columns` were opened."""
     if len(text) <= COLUMNS:
         return [text]
-    fitting = [place for place in _breaks(text, columns) if place.end <= COLUMNS and place.indent < place.start]
+    places = [place for place in _breaks(text, columns) if place.indent < place.start]
+    fitting = [place for place in places if place.end <= COLUMNS] or places[:1]  # no longer than it must be
     if not fitting:
         return [text]
     target = text.find(" = ", 0, COLUMNS)
