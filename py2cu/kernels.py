@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, overload
 
-from py2cu.live import called, called_functions, constants, meanings, surroundings, written
+from py2cu.live import called, called_functions, constants, meanings, remember_cell, surroundings, written
 from py2cu.options import NO_VALUES, Block, KernelOptions, Size, Values
 
 if TYPE_CHECKING:
@@ -46,8 +46,12 @@ class Kernel:
         values: Values = NO_VALUES,
         *,
         fma: bool = True,
+        source: SourceFile | None = None,
     ) -> None:
+        if source is None:
+            remember_cell(function)
         self._function = function
+        self._source = source or written(function)
         self._options = options or KernelOptions()
         self._values = values
         self._fma = fma
@@ -139,12 +143,19 @@ class Kernel:
     def _translate(self, values: Values) -> Translation:
         """All that one kernel is translated from is what it was at the first time."""
         if self._translator is None:
-            self._translator = translator(self._function, self._options)
+            self._translator = translator(self._function, self._source, self._options)
         return self._translator(values)
+
+    def _copy(self, **changes: Any) -> Kernel:
+        """Another kernel of the same function; `changes` are arguments of the constructor."""
+        arguments = {"options": self._options, "values": self._values, "fma": self._fma, "source": self._source}
+        other = Kernel(self._function, **(arguments | changes))
+        other._translator = self._translator
+        return other
 
     def with_translation(self, translation: Translation) -> Kernel:
         """The same Python with other texts, say a `.cu` edited by hand: what `check` then judges."""
-        other = Kernel(self._function, self._options, self._values, fma=self._fma)
+        other = self._copy()
         other._translation = translation
         return other
 
@@ -167,14 +178,12 @@ class Kernel:
                 raise TypeError(f"`{name}` takes whole numbers from 0 to {CONSTEXPR_MAX}, got {values[name]!r}")
         if not chosen:
             return self
-        other = Kernel(self._function, self._options, {**self._values, **chosen}, fma=self._fma)
-        other._translator = self._translator
-        return other
+        return self._copy(values={**self._values, **chosen})
 
     def without_fma(self) -> Kernel:
         """The same kernel, compiled so that every multiplication and every addition rounds on its own."""
-        other = Kernel(self._function, self._options, self._values, fma=False)
-        other._translator, other._translation = self._translator, self._translation
+        other = self._copy(fma=False)
+        other._translation = self._translation
         return other
 
     def with_small_values(self) -> Kernel:
@@ -212,9 +221,9 @@ class Kernel:
         from py2cu.diagnostics import TranslationError
 
         try:
-            return python_text(self._function), self.cuda_source
+            return python_text(self._function, self._source), self.cuda_source
         except TranslationError as error:
-            return python_text(self._function), str(error).strip()
+            return python_text(self._function, self._source), str(error).strip()
 
     def _prepare(self) -> Call:
         if self._call is None:
@@ -343,8 +352,10 @@ def _extents(value: Extent) -> list[int]:
 # --- from a function to its translation -----------------------------------------------------------------------------
 
 
-def translator(function: FunctionType, options: KernelOptions) -> Callable[[Values], Translation]:
-    """What translates a live function, as its source and the constants around it are now.
+def translator(
+    function: FunctionType, source: SourceFile, options: KernelOptions
+) -> Callable[[Values], Translation]:
+    """What translates a live function of `source`, as the constants around it are now.
 
     It takes what `Constexpr[int]` parameters are to be, by name, and asks the cache first.
 
@@ -353,49 +364,48 @@ def translator(function: FunctionType, options: KernelOptions) -> Callable[[Valu
     """
     from py2cu.runtime.cache import memo_get, memo_put
 
-    file, line = source_of(function), function.__code__.co_firstlineno
-    live = surroundings(function)
+    require_text(function, source)
+    line, live = function.__code__.co_firstlineno, surroundings(function)
 
     def translate(values: Values) -> Translation:
-        key = _fingerprint(file, function, options, values)
+        key = _fingerprint(source, function, options, values)
         found = memo_get(key)
         if found is None:
             from py2cu.pipeline import translate_function
 
-            found = translate_function(file, line, function.__name__, options, live, values)
+            found = translate_function(source, line, function.__name__, options, live, values)
             memo_put(key, found)
         return found
 
     return translate
 
 
-def source_of(function: FunctionType) -> SourceFile:
-    """The text of the file, or notebook cell, in which `function` was written.
+def require_text(function: FunctionType, source: SourceFile) -> None:
+    """Refuse a function whose source has no text.
 
     Raises:
         TranslationError: there is none, as for a function made by `exec`.
     """
+    if source.text:
+        return
     from py2cu.diagnostics import Diagnostic, Severity, TranslationError
     from py2cu.source import Span
 
-    file = written(function)
-    if not file.text:
-        place = Span(function.__code__.co_firstlineno, 0, function.__code__.co_firstlineno, 1)
-        message = f"the source of `{function.__name__}` is not to be had"
-        hint = "write the kernel in a file or a notebook cell"
-        raise TranslationError([Diagnostic(Severity.ERROR, "P100", message, place, file, hint)])
-    return file
+    place = Span(function.__code__.co_firstlineno, 0, function.__code__.co_firstlineno, 1)
+    message = f"the source of `{function.__name__}` is not to be had"
+    hint = "write the kernel in a file or a notebook cell"
+    raise TranslationError([Diagnostic(Severity.ERROR, "P100", message, place, source, hint)])
 
 
-def python_text(function: FunctionType) -> str:
+def python_text(function: FunctionType, source: SourceFile) -> str:
     """The function as written, dedented."""
     import inspect
     import textwrap
 
-    try:
-        return textwrap.dedent(inspect.getsource(function)).rstrip()
-    except OSError:
+    if not source.text:
         return f"def {function.__name__}(…): …"
+    lines = [f"{line}\n" for line in source.text.split("\n")][function.__code__.co_firstlineno - 1 :]
+    return textwrap.dedent("".join(inspect.getblock(lines))).rstrip()
 
 
 def _fingerprint(file: SourceFile, function: FunctionType, options: KernelOptions, values: Values) -> str:

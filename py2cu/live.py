@@ -24,11 +24,33 @@ def is_library(qualified: str) -> bool:
     return qualified.partition(".")[0] in _LIBRARIES
 
 
+_read: Final[dict[str, tuple[list[str], SourceFile]]] = {}
+"""The source of each file, as long as `linecache` holds the same lines: the kernels of a file share it."""
+_TIMED_CELL: Final = "<timed exec>"  # what `%%time` calls every cell that it compiles
+
+
 def written(function: FunctionType) -> SourceFile:
     """The file, or notebook cell, in which `function` was written; its text is empty where that is not to be had."""
     name = function.__code__.co_filename
     linecache.checkcache(name)
-    return SourceFile(name, "".join(linecache.getlines(name, function.__globals__)))
+    lines = linecache.getlines(name, function.__globals__)
+    if name not in _read or _read[name][0] is not lines:
+        _read[name] = lines, SourceFile(name, "".join(lines))
+    return _read[name][1]
+
+
+def remember_cell(function: FunctionType) -> None:
+    """Put the text of a cell that runs under `%%time` into `linecache`, where IPython leaves that of every other cell.
+
+    Only while the cell runs: each `%%time` cell has the same name, and takes the place of the one before.
+    """
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if function.__code__.co_filename != _TIMED_CELL or shell is None:
+        return
+    magic, _, body = shell.history_manager.input_hist_raw[-1].partition("\n")
+    if magic.startswith("%%time"):
+        text = shell.transform_cell(body)
+        linecache.cache[_TIMED_CELL] = len(text), None, [f"{line}\n" for line in text.split("\n")], _TIMED_CELL
 
 
 def surroundings(function: FunctionType) -> dict[str, object]:

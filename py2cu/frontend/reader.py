@@ -168,7 +168,9 @@ def _first_too_deep(tree: ast.Module) -> ast.expr | ast.stmt | None:
                     own = 1
             below = levels.setdefault(depth + own, [])
             left_out = _FLAT if depth + own <= MAX_DEPTH else ()
-            for part in vars(node).values():  # as `ast.iter_child_nodes` does, in a third of its time
+            # As `ast.iter_child_nodes` does, in half its time. Only the fields count: CPython shares one object for every
+            # `Load` or `Lt`, and a traceback printer such as IPython's leaves a `parent` on it.
+            for part in map(vars(node).get, node._fields):
                 if part.__class__ is list:
                     below += [child for child in part if isinstance(child, ast.AST)]
                 elif isinstance(part, ast.AST) and part.__class__ not in left_out:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 import libcst as cst
 import pytest
 
@@ -53,3 +55,19 @@ def test_a_file_that_changed_is_read_again(read: list[str]) -> None:
         file = SourceFile("changed.py", HEAD + KERNEL.format(name="f", times=times))
         assert f"{times} * x[i]" in emitted(file, 5, "f")
     assert len(read) == 2
+
+
+def test_attributes_that_others_leave_on_shared_nodes_are_not_walked() -> None:
+    """CPython shares the nodes of operators between all trees; what a traceback printer leaves there leads in circles."""
+    for node in ast.walk(foreign := ast.parse("a < b and not c")):
+        for child in ast.iter_child_nodes(node):
+            child.parent = node
+    shared = foreign.body[0].value.values[0].ops[0]
+    try:
+        assert ast.parse("a < b").body[0].value.ops[0] is shared
+        text = HEAD + KERNEL.format(name="f", times="(x[i] < 1 and not i)")
+        assert reader._first_too_deep(ast.parse(text)) is None
+        assert reader._first_too_deep(ast.parse("-" * 201 + "x")) is not None
+    finally:
+        for node in {id(node): node for node in ast.walk(foreign)}.values():
+            vars(node).pop("parent", None)

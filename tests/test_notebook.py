@@ -1,0 +1,188 @@
+"""Kernels in a real Jupyter kernel: after tracebacks, interrupts, reloads and redefinitions a call still answers.
+
+One notebook for the whole module, as a person keeps one open: whatever a cell leaves behind is there for the next test.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+nbclient = pytest.importorskip("nbclient")
+nbformat = pytest.importorskip("nbformat")
+pytest.importorskip("ipykernel")
+
+pytestmark = [pytest.mark.builds, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
+
+SECONDS = 60  # for one cell: a call that hangs is an error, not a test run that never ends
+
+# Comparison, `and` and `not`: their AST nodes are the ones that CPython shares between all trees.
+PRELUDE = """
+    import os, signal, threading, time
+    import torch
+    from jaxtyping import Float32
+    from torch import Tensor
+    from py2cu import Index, kernel
+
+    x = torch.tensor([-2.0, 0.5, 3.0])
+
+    @kernel
+    def clip(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):
+        out[i] = 0.0 if x[i] < 0.0 and not x[i] > 1.0 else min(x[i], 1.0)
+    """
+
+# Frames of a file are printed with `executing`, which leaves a `parent` on every AST node of that file.
+FAILING = """
+    def fail(x):
+        if x is not None and not len(x) < 0 and -1 < +1:
+            return 1 / 0
+    """
+
+# As the interrupt button does: SIGINT to the process group of the Jupyter kernel.
+INTERRUPT = """
+    def interrupt_soon(seconds):
+        threading.Timer(seconds, lambda: os.killpg(os.getpgrp(), signal.SIGINT)).start()
+    """
+
+
+class Notebook:
+    """A notebook in which cells are run one by one."""
+
+    def __init__(self, client: nbclient.NotebookClient) -> None:
+        self._client = client
+
+    def run(self, source: str) -> str:
+        """What the cell printed, or the traceback that it ended with."""
+        cell = nbformat.v4.new_code_cell(textwrap.dedent(source).strip())
+        self._client.nb.cells.append(cell)
+        self._client.execute_cell(cell, len(self._client.nb.cells) - 1)
+        parts = []
+        for output in cell.outputs:
+            match output.output_type:
+                case "stream":
+                    parts.append(output.text)
+                case "error":
+                    parts.append("\n".join(output.traceback))
+                case _:
+                    parts.append(output.data["text/plain"])
+        return "".join(parts)
+
+
+@pytest.fixture(scope="module")
+def notebook(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Notebook]:
+    folder = tmp_path_factory.mktemp("notebook")
+    client = nbclient.NotebookClient(
+        nbformat.v4.new_notebook(), timeout=SECONDS, kernel_name="python3", allow_errors=True,
+        resources={"metadata": {"path": str(folder)}},
+    )  # fmt: skip
+    with client.setup_kernel():
+        notebook = Notebook(client)
+        root = Path(__file__).parents[1]
+        assert notebook.run(f"import sys; sys.path.insert(0, {str(root)!r}); sys.path.insert(0, '')") == ""
+        assert notebook.run(PRELUDE) == ""
+        assert notebook.run(INTERRUPT) == ""
+        (folder / "failing.py").write_text(textwrap.dedent(FAILING), encoding="utf-8")
+        yield notebook
+
+
+CALL = "print(clip(x).tolist())"
+CLIPPED = "[0.0, 0.5, 1.0]\n"
+
+
+def redefine(notebook: Notebook, number: int) -> None:
+    """Another text for the kernel, so that its next call parses, translates and builds."""
+    source = f"""
+        @kernel
+        def clip(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):
+            # definition {number}
+            out[i] = 0.0 if x[i] < 0.0 and not x[i] > 1.0 else min(x[i], 1.0)
+        """
+    assert notebook.run(source) == ""
+
+
+TRACEBACKS = {
+    "in the cell": ("if x is not None and not len(x) < 0: 1 / 0", "ZeroDivisionError"),
+    "in a module": ("import failing\nfailing.fail(x)", "ZeroDivisionError"),
+    "in a module, verbose": ("%xmode Verbose\nfailing.fail(x)", "ZeroDivisionError"),
+    "no tensor": ("clip(3) if x is None or -len(x) < 0 else None", "TypeError"),
+    "dtype": ("assert clip(x.double()) is None or not len(x) > 3", "RuntimeError"),
+    "exit": ("if 1 < 2 and not 2 < 1: raise SystemExit(3)", "SystemExit"),
+    "syntax": ("def f(:", "SyntaxError"),
+    "refused kernel": (
+        '@kernel\ndef bad(i: Index["n"], x: Float32[Tensor, "n"]): x[i] = open(x[i]) < 1 and not 0\nbad(x)',
+        "error[P105]",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", TRACEBACKS)
+def test_a_kernel_answers_after_a_traceback(notebook: Notebook, what: str) -> None:
+    cell, said = TRACEBACKS[what]
+    assert said in notebook.run(cell)
+    redefine(notebook, [*TRACEBACKS].index(what))
+    assert notebook.run(CALL) == CLIPPED
+    assert "clip_kernel" in notebook.run("print(clip.cuda_source)")
+
+
+def test_an_interrupted_build_is_built_by_the_next_call(notebook: Notebook) -> None:
+    redefine(notebook, 1001)
+    assert "KeyboardInterrupt" in notebook.run("interrupt_soon(0.5)\nfor _ in range(10**9): clip(x)")
+    assert notebook.run(CALL) == CLIPPED
+
+
+def test_an_interrupted_simulation_leaves_nothing_behind(notebook: Notebook) -> None:
+    assert "KeyboardInterrupt" in notebook.run("interrupt_soon(0.5)\nfor _ in range(10**9): clip.simulate(x.repeat(1000))")
+    assert notebook.run("print(clip.simulate(x).tolist())") == CLIPPED
+    assert notebook.run(CALL) == CLIPPED
+
+
+def test_a_redefined_kernel_is_the_new_one(notebook: Notebook) -> None:
+    source = """
+        @kernel
+        def scaled(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):
+            out[i] = {} * x[i]
+        print(scaled(x).tolist(), scaled.simulate(x).tolist())
+        """
+    assert notebook.run(source.format(2)) == "[-4.0, 1.0, 6.0] [-4.0, 1.0, 6.0]\n"
+    assert notebook.run(source.format(4)) == "[-8.0, 2.0, 12.0] [-8.0, 2.0, 12.0]\n"
+    assert notebook.run("print(scaled.check().ok)") == "True\n"
+
+
+def test_a_reloaded_module_has_the_new_kernel(notebook: Notebook) -> None:
+    module = """
+        from jaxtyping import Float32
+        from torch import Tensor
+        from py2cu import Index, kernel
+
+        @kernel
+        def shifted(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):
+            out[i] = x[i] + {}
+        """
+    write = "import pathlib; _ = pathlib.Path('reloaded.py').write_text({!r})"
+    assert notebook.run("%load_ext autoreload\n%autoreload 2") == ""
+    assert notebook.run(write.format(textwrap.dedent(module.format(1)))) == ""
+    assert notebook.run("import reloaded\nprint(reloaded.shifted(x).tolist())") == "[-1.0, 1.5, 4.0]\n"
+    # A time of its own, whatever the file system's resolution is.
+    later = "os.utime('reloaded.py', (time.time() + 2, time.time() + 2))"
+    assert notebook.run(write.format(textwrap.dedent(module.format(10))) + "\n" + later) == ""
+    assert notebook.run("print(reloaded.shifted(x).tolist())") == "[8.0, 10.5, 13.0]\n"
+
+
+def test_magics_that_compile_the_cell_themselves(notebook: Notebook) -> None:
+    cell = """
+        %%time
+        @kernel
+        def halved(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):
+            out[i] = x[i] / 2
+        print(halved(x).tolist())
+        """
+    said = notebook.run(cell)
+    assert "[-1.0, 0.25, 1.5]\n" in said
+    assert "Wall time" in said
+    assert notebook.run("print(halved(x).tolist())") == "[-1.0, 0.25, 1.5]\n"
+    assert "per loop" in notebook.run("%timeit -n 10 -r 1 halved(x)")
+    assert "halved_kernel" in notebook.run("halved")
