@@ -50,6 +50,7 @@ _INCLUDES: Final = {
     "mutex": r"std::mutex\b",
     "thread": r"std::(thread|this_thread)\b",
     "algorithm": r"std::(max|min)\b",
+    "initializer_list": r"std::initializer_list<",
     "cassert": r"\bassert\(",
     "cmath": rf"\b(INFINITY|NAN)\b|\b({'|'.join(sorted(_MATH))})\(",
     "cstdint": r"_t\b",
@@ -82,7 +83,7 @@ def _environment() -> Environment:
         autoescape=False,
         bytecode_cache=_CompiledTemplates(str(location() / "templates")),
     )
-    environment.globals |= {"wrapped": wrapped, "needed": _needed}
+    environment.globals |= {"wrapped": wrapped, "wrapped_pragma": _wrapped_pragma, "needed": _needed}
     environment.filters |= {
         "mapped": _mapped,
         "is_zero": _is_zero,
@@ -216,6 +217,12 @@ def _operand(extent: str) -> str:
 def _is_zero(extent: str) -> str:
     binds_weaker = re.search(r"[?&|^<>=]", extent)
     return f"({extent}) == 0" if binds_weaker else f"{extent} == 0"
+
+
+def _wrapped_pragma(*parts: str) -> str:
+    """A directive, on as many lines as it needs."""
+    line = " ".join(part for part in parts if part)
+    return " \\\n".join(wrap_line(line))
 
 
 def _wrapped_condition(condition: str) -> str:

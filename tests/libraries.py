@@ -111,6 +111,7 @@ _SPELLINGS: Final = {getattr(torch, row.name): (row.c, DIALECT.spell(row)) for r
 _DTYPE: Final = f"(?:{'|'.join(row.name for row in DTYPES)})"
 _LAUNCHER: Final = r"(void|cudaError_t) (\w+)_launch(|<[^(]*>)\(\s*([^;]*?)\);"  # result, name, instance, parameters
 _DECLARED: Final = re.compile(rf"(?<!>\n)^{_LAUNCHER}", re.MULTILINE | re.DOTALL)  # no template
+_LARGE: Final = "parts > 1 && std::max(sizes) > 32768"
 _INSTANTIATED: Final = re.compile(f"^template {_LAUNCHER}", re.MULTILINE | re.DOTALL)
 
 
@@ -218,7 +219,7 @@ def _one_text(texts: Sequence[Artifacts], launchers: Sequence[tuple[Launcher, ..
             if line.startswith("#include <"):
                 includes[line] = None
             elif not line.startswith(('#include "', "#pragma once")):
-                bodies.append(line)
+                bodies.append(line.replace(_LARGE, "parts > 1"))  # small launches start threads, too
         for place, launcher in enumerate(launchers[number]):
             bodies.append(launcher.bridge(_bridge(number, place), is_cuda))
         bodies.append("}")

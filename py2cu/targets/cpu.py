@@ -5,15 +5,18 @@ Python integers are `int64_t` throughout, so nothing is instantiated twice.
 
 from __future__ import annotations
 
+from collections import Counter
+from functools import partial, reduce
 from typing import Final
 
 from py2cu.builtins.threads import LANE_HELPER
 from py2cu.dtypes import C64, C128
 from py2cu.ir.calls import launched_in
-from py2cu.ir.extents import IndexParameter
+from py2cu.ir.extents import Binary, Constant, IndexParameter, Name
 from py2cu.ir.kernel import Kernel
+from py2cu.ir.nodes import Expr
 from py2cu.ir.statements import EachThread, Turns
-from py2cu.ir.types import Width
+from py2cu.ir.types import ArrayType, Width
 from py2cu.ir.visit import statements
 from py2cu.ir.waiting import is_grid_barrier, lets_others, syncs_grid
 from py2cu.targets.arguments import kernel_arguments, launch_arguments
@@ -77,9 +80,48 @@ def view(kernel: Kernel) -> KernelView:
         shared_bytes=bytes_text(kernel, DIALECT),
         is_whole=is_whole,
         syncs_grid=syncs_grid(kernel),
+        sizes=_sizes(kernel),
         waits_anywhere=lets_others(kernel.body)
         or any(isinstance(stmt, EachThread) and stmt.turns is Turns.WAITING for stmt in statements(kernel.body)),
     )
+
+
+def _sizes(kernel: Kernel) -> tuple[str, ...]:
+    """How large a launch is: the sizes of its arrays and the number of its threads, without those that are no greater
+    than another one.
+    """
+    shapes = [array.type.dims for array in kernel.arrays if isinstance(array.type, ArrayType)]
+    threads = ("blocks * block.x * block.y * block.z",)
+    if kernel.indices:
+        shapes.insert(0, kernel.size or ())
+        threads = ()
+    products = [reduce(partial(Binary, "*"), shape) for shape in dict.fromkeys(shapes) if shape]
+    factors = [_factors(product) for product in products]
+    texts = (
+        extent_text(product, kernel)
+        for product, own in zip(products, factors, strict=True)
+        if own is None or not any(other is not None and _is_below(own, other) for other in factors)
+    )
+    return (*threads, *dict.fromkeys(texts))
+
+
+def _factors(extent: Expr) -> tuple[int, Counter[str]] | None:
+    """3 and `h`, `w` of `3 * h * w`; None for anything but a product."""
+    match extent:
+        case Constant(value=int(value)):
+            return value, Counter()
+        case Name(id=name):
+            return 1, Counter([name])
+        case Binary(op="*", left=left, right=right):
+            one, other = _factors(left), _factors(right)
+            return None if one is None or other is None else (one[0] * other[0], one[1] + other[1])
+        case _:
+            return None
+
+
+def _is_below(one: tuple[int, Counter[str]], other: tuple[int, Counter[str]]) -> bool:
+    """True where a product is less than another one, if no dimension is empty."""
+    return one[0] <= other[0] and one[1] <= other[1] and one != other
 
 
 def _helpers(kernel: Kernel) -> tuple[str, ...]:

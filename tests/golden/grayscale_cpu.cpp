@@ -3,6 +3,14 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <initializer_list>
+
+// Whether threads that share so many parts are worth their start, as torch has it: a launch with few threads of its own
+// and few elements runs where it is called. A process that has started no thread can fork.
+static inline bool is_large(int64_t parts, std::initializer_list<int64_t> sizes)
+{
+    return parts > 1 && std::max(sizes) > 32768;
+}
 
 // Luminance of a planar RGB picture.
 static inline void rgb2grey_kernel(const uint8_t* __restrict__ x, uint8_t* __restrict__ out, int64_t n, int64_t i)
@@ -14,7 +22,7 @@ void rgb2grey_launch(const uint8_t* x, uint8_t* out, int64_t n, Dim3 grid, Dim3 
 {
     const int64_t i_end = std::min<int64_t>(n, grid.x * block.x);
     // Threads get copies of the arguments: what others may change could not be kept in registers.
-    #pragma omp parallel for simd firstprivate(x, out, n)
+    #pragma omp parallel for simd if (parallel: is_large(i_end, {3 * n})) firstprivate(x, out, n)
     for (int64_t i = 0; i < i_end; ++i)
         rgb2grey_kernel(x, out, n, i);
 }
@@ -39,7 +47,7 @@ void rgb2grey_2d_launch(const uint8_t* x, uint8_t* out, int64_t h, int64_t w, Di
     const int64_t r_end = std::min<int64_t>(h, grid.y * block.y);
     const int64_t c_end = std::min<int64_t>(w, grid.x * block.x);
     // Threads get copies of the arguments: what others may change could not be kept in registers.
-    #pragma omp parallel for firstprivate(x, out, h, w)
+    #pragma omp parallel for if (parallel: is_large(r_end, {3 * h * w})) firstprivate(x, out, h, w)
     for (int64_t r = 0; r < r_end; ++r)
         #pragma omp simd
         for (int64_t c = 0; c < c_end; ++c)
@@ -67,8 +75,9 @@ static inline void rgb2grey_block_kernel(
 
 void rgb2grey_block_launch(const uint8_t* x, uint8_t* out, int64_t w, int64_t h, Dim3 grid, Dim3 block)
 {
-    #pragma omp parallel for
-    for (int64_t flat_block = 0; flat_block < grid.x * grid.y * grid.z; ++flat_block) {
+    const int64_t blocks = grid.x * grid.y * grid.z;
+    #pragma omp parallel for if (parallel: is_large(blocks, {blocks * block.x * block.y * block.z, 3 * h * w}))
+    for (int64_t flat_block = 0; flat_block < blocks; ++flat_block) {
         const Dim3 blockIdx{flat_block % grid.x, flat_block / grid.x % grid.y, flat_block / (grid.x * grid.y)};
         Dim3 threadIdx;
         for (threadIdx.z = 0; threadIdx.z < block.z; ++threadIdx.z)

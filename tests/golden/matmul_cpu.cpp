@@ -1,7 +1,16 @@
 // matmul: the kernels on the CPU, translated from matmul.py by py2cu.
 #include "matmul_cpu.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <initializer_list>
+
+// Whether threads that share so many parts are worth their start, as torch has it: a launch with few threads of its own
+// and few elements runs where it is called. A process that has started no thread can fork.
+static inline bool is_large(int64_t parts, std::initializer_list<int64_t> sizes)
+{
+    return parts > 1 && std::max(sizes) > 32768;
+}
 
 // Matrix product, one element a thread.
 static inline void matmul_kernel(
@@ -20,8 +29,10 @@ static inline void matmul_kernel(
 void matmul_launch(
     const float* m, const float* n, float* out, int64_t h, int64_t w, int64_t k, Dim3 grid, Dim3 block)
 {
-    #pragma omp parallel for
-    for (int64_t flat_block = 0; flat_block < grid.x * grid.y * grid.z; ++flat_block) {
+    const int64_t blocks = grid.x * grid.y * grid.z;
+    #pragma omp parallel for if (parallel: is_large(blocks, \
+                                                    {blocks * block.x * block.y * block.z, h * k, k * w, h * w}))
+    for (int64_t flat_block = 0; flat_block < blocks; ++flat_block) {
         const Dim3 blockIdx{flat_block % grid.x, flat_block / grid.x % grid.y, flat_block / (grid.x * grid.y)};
         Dim3 threadIdx;
         for (threadIdx.z = 0; threadIdx.z < block.z; ++threadIdx.z)
