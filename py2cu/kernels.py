@@ -148,7 +148,9 @@ class Kernel:
 
     def _copy(self, **changes: Any) -> Kernel:
         """Another kernel of the same function; `changes` are arguments of the constructor."""
-        arguments = {"options": self._options, "values": self._values, "fma": self._fma, "source": self._source}
+        arguments: dict[str, Any] = {
+            "options": self._options, "values": self._values, "fma": self._fma, "source": self._source
+        }  # fmt: skip
         other = Kernel(self._function, **(arguments | changes))
         other._translator = self._translator
         return other
@@ -352,9 +354,7 @@ def _extents(value: Extent) -> list[int]:
 # --- from a function to its translation -----------------------------------------------------------------------------
 
 
-def translator(
-    function: FunctionType, source: SourceFile, options: KernelOptions
-) -> Callable[[Values], Translation]:
+def translator(function: FunctionType, source: SourceFile, options: KernelOptions) -> Callable[[Values], Translation]:
     """What translates a live function of `source`, as the constants around it are now.
 
     It takes what `Constexpr[int]` parameters are to be, by name, and asks the cache first.

@@ -1,4 +1,4 @@
-"""A process that has made small calls on the CPU can fork: they start no threads, which a child would wait for forever."""
+"""A process that has made small calls on the CPU can fork: they start no threads, for which a child would wait."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ WAYS = {
         def __getitem__(self, number):
             return scaled(torch.full((3,), float(call(number))))
 
-    loader = torch.utils.data.DataLoader(Numbers(), batch_size=4, num_workers=2, multiprocessing_context="fork", timeout=60)
-    assert torch.cat([*loader]).tolist() == [[2.0 * number] * 3 for number in range(8)]
+    options = dict(batch_size=4, num_workers=2, multiprocessing_context="fork", timeout=60)
+    assert torch.cat([*torch.utils.data.DataLoader(Numbers(), **options)]).tolist() == [[2.0 * number] * 3 for number in range(8)]
 """,
 }
 

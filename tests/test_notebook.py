@@ -135,7 +135,9 @@ def test_an_interrupted_build_is_built_by_the_next_call(notebook: Notebook) -> N
 
 
 def test_an_interrupted_simulation_leaves_nothing_behind(notebook: Notebook) -> None:
-    assert "KeyboardInterrupt" in notebook.run("interrupt_soon(0.5)\nfor _ in range(10**9): clip.simulate(x.repeat(1000))")
+    assert "KeyboardInterrupt" in notebook.run(
+        "interrupt_soon(0.5)\nfor _ in range(10**9): clip.simulate(x.repeat(1000))"
+    )
     assert notebook.run("print(clip.simulate(x).tolist())") == CLIPPED
     assert notebook.run(CALL) == CLIPPED
 

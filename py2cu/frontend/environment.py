@@ -14,31 +14,22 @@ import builtins
 import functools
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from types import ModuleType
 from typing import Final
 
 import libcst as cst
 
-from py2cu.builtins import CONSTANTS, lookup
-from py2cu.dtypes import BY_JAXTYPING, GENERIC, DType, find_dtype
+from py2cu.builtins import CONSTANTS
+from py2cu.dtypes import DType, find_dtype
 from py2cu.frontend import evaluate
 from py2cu.frontend.bindings import STAR, Binding, Statement, find_bindings
 from py2cu.frontend.evaluate import Constants, Number, Real, Value, as_constants, is_kept
+from py2cu.frontend.known_names import is_known
+from py2cu.frontend.reexports import library_name, starred_names
 from py2cu.live import is_library, live_name
 
 _BUILTIN_NAMES = frozenset(dir(builtins))
-# Names that have a meaning here and are no builtin of the language.
-KNOWN = frozenset(
-    [
-        f"py2cu.{name}"
-        for name in ("kernel", "device", "local", "Constexpr", "Index", "blockIdx", "threadIdx", "blockDim", "gridDim")
-    ]
-    + [f"py2cu.{name}" for name in ("shared", "atomic", "syncthreads", "syncgrid", "syncwarp", "unroll")]
-    + [f"py2cu.threadfence{scope}" for scope in ("", "_block", "_system")]
-    + [f"jaxtyping.{name}" for name in (*BY_JAXTYPING, *GENERIC)]
-    + ["torch.Tensor"]
-)
-
 _KEEPING: Final = ("py2cu.kernel", "py2cu.device", "numba.cuda.jit")  # decorators after which a text is what it was
 MAX_STEPS: Final = 300  # from a name to the farthest number that it is computed from
 _LITERAL: Final = (bool, int, float, complex, str)
@@ -62,6 +53,8 @@ class Environment:
     rebound: dict[str, tuple[Binding, ...]] = field(default_factory=dict)  # what once was another thing, and where
     elsewhere: Mapping[str, cst.CSTNode] = field(default_factory=dict)  # names that `global` and its like bind anew
     makings: dict[cst.BaseExpression, tuple[str, ...]] = field(default_factory=dict)  # the names in definitions
+    folder: Path | None = None  # of the file, beside which others lie
+    passed_on: dict[str, str | None] = field(default_factory=dict)  # what names of other files are in a library
     _values: dict[str, Value | None] = field(default_factory=dict)  # of the definitions asked for
 
     @property
@@ -106,11 +99,19 @@ class Environment:
                 places.append((when, binding))
                 continue
             module = str(binding.meaning)
+            beside = starred_names(module, self.folder) if self.folder and not is_library(module) else None
+            if beside is not None:
+                names, libraries = beside
+                self.stars += libraries
+                for name in names:
+                    places = found.setdefault(name, [])
+                    places.append((when, replace(binding, name=name, meaning=f"{module}.{name}")))
+                continue
             self.stars.append(module)
             for name, places in found.items():
                 qualified = f"{module}.{name}"
                 if is_library(module):
-                    if _is_known(qualified):
+                    if is_known(qualified):
                         places.append((when, replace(binding, name=name, meaning=qualified)))
                 elif not isinstance(places[-1][1].meaning, str):  # names of libraries are seldom bound anew
                     places.append((when, replace(binding, name=name, meaning=None, is_certain=False)))
@@ -168,7 +169,8 @@ class Environment:
         scope = Environment(
             dict(self.imports), dict(self.definitions), dict(self.functions), list(self.stars), self.live, self.unread,
             {**self.told, **dict.fromkeys(parameters, function.name.value)}, unsure=dict(self.unsure),
-            rebound=dict(self.rebound), elsewhere=self.elsewhere, makings=self.makings,
+            rebound=dict(self.rebound), elsewhere=self.elsewhere, makings=self.makings, folder=self.folder,
+            passed_on=self.passed_on,
         )  # fmt: skip
         for name in parameters:
             scope._forget(name)
@@ -211,9 +213,9 @@ class Environment:
         match node:
             case cst.Attribute(value=value, attr=cst.Name(value=attr)):
                 owner = self.qualify(value, depth)
-                return f"{owner}.{attr}" if owner else None
+                return self._behind(f"{owner}.{attr}") if owner else None
             case cst.Name(value=name) if name in self.imports:
-                return self.imports[name]
+                return self._behind(self.imports[name])
             case cst.Name(value=name) if name in self.definitions and depth:
                 return self.qualify(self.definitions[name], depth - 1)
             case cst.Name(value=name) if name not in self.functions:
@@ -224,6 +226,14 @@ class Environment:
                 return self._starred(name) or (f"builtins.{name}" if name in _BUILTIN_NAMES else None)
             case _:
                 return None
+
+    def _behind(self, qualified: str) -> str:
+        """The library's own name for what a file beside this one imports and passes on; any other name as it is."""
+        if self.folder is None or is_library(qualified) or "." not in qualified:
+            return qualified
+        if qualified not in self.passed_on:
+            self.passed_on[qualified] = library_name(qualified, self.folder)
+        return self.passed_on[qualified] or qualified
 
     def living(self, node: cst.BaseExpression) -> object:
         """What `node`, a name or dotted name, stands for at run time; None where the source alone is known."""
@@ -352,7 +362,7 @@ class Environment:
         """What `from math import *` makes of `name`, as far as kernels know it; the last import counts."""
         for module in reversed(self.stars):
             qualified = f"{module}.{name}"
-            if _is_known(qualified):
+            if is_known(qualified):
                 return qualified
         return None
 
@@ -376,11 +386,6 @@ def _names_in(node: cst.CSTNode) -> Iterator[cst.Name]:
         case _:
             for child in node.children:
                 yield from _names_in(child)
-
-
-def _is_known(qualified: str) -> bool:
-    """True for a name that means something in kernels."""
-    return qualified in KNOWN or qualified in CONSTANTS or lookup(qualified) is not None
 
 
 @functools.lru_cache(4096)

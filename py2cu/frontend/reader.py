@@ -12,6 +12,7 @@ import unicodedata
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import libcst as cst
 
@@ -96,7 +97,8 @@ def read_module(
         reporter.error(*error.args)
         return None
     elsewhere = dict(_rebound(parsed.positions.rebinders))
-    environment = Environment(live=live or {}, unread=parsed.left_out, elsewhere=elsewhere)
+    folder = Path(file.name).parent
+    environment = Environment(live=live or {}, unread=parsed.left_out, elsewhere=elsewhere, folder=folder)
     environment.read(parsed.tree.body)
     functions = tuple(_functions(parsed.tree.body, environment))
     kernels = tuple(source for source in functions if source.decorator is not None)
@@ -168,8 +170,8 @@ def _first_too_deep(tree: ast.Module) -> ast.expr | ast.stmt | None:
                     own = 1
             below = levels.setdefault(depth + own, [])
             left_out = _FLAT if depth + own <= MAX_DEPTH else ()
-            # As `ast.iter_child_nodes` does, in half its time. Only the fields count: CPython shares one object for every
-            # `Load` or `Lt`, and a traceback printer such as IPython's leaves a `parent` on it.
+            # As `ast.iter_child_nodes` does, in half its time. Only the fields count: all trees share one object for
+            # each of `Load`, `Lt` and their like, on which a traceback printer such as IPython's leaves a `parent`.
             for part in map(vars(node).get, node._fields):
                 if part.__class__ is list:
                     below += [child for child in part if isinstance(child, ast.AST)]

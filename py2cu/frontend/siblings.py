@@ -20,11 +20,10 @@ from py2cu.diagnostics import Elsewhere, Related, Reporter
 from py2cu.frontend.environment import Environment
 from py2cu.frontend.evaluate import Constants, Real, as_constants, numbers
 from py2cu.frontend.reader import Module, read_module
+from py2cu.frontend.reexports import PASSED_ON, find_file
 from py2cu.live import is_library, surroundings, written
 from py2cu.nearest import did_you_mean
 from py2cu.source import SourceFile, UnreadableSource
-
-_PASSED_ON = 8  # how many files may pass a name on to each other
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +93,7 @@ class Siblings:
     def _read_constant(
         self, qualified: str, beside: SourceFile, reporter: Reporter, used: Related
     ) -> Constants | Real | None:
-        found = self._open(qualified, beside, reporter, used, _PASSED_ON)
+        found = self._open(qualified, beside, reporter, used, PASSED_ON)
         if isinstance(found, str):
             return None
         environment, node = found[0].environment, cst.Name(found[1])
@@ -102,7 +101,7 @@ class Siblings:
         return number if table is None and isinstance(number, bool | int | float) else table
 
     def _read_file(self, qualified: str, beside: SourceFile, reporter: Reporter, used: Related) -> DeviceFunction | str:
-        found = self._open(qualified, beside, reporter, used, _PASSED_ON)
+        found = self._open(qualified, beside, reporter, used, PASSED_ON)
         if isinstance(found, str):
             return found
         module, name = found
@@ -119,10 +118,12 @@ class Siblings:
         self, qualified: str, beside: SourceFile, reporter: Reporter, used: Related, passed_on: int
     ) -> tuple[Module, str] | str:
         """The file that defines a name, and the name there; a hint where there is none."""
-        place, name = _place(qualified, Path(beside.name).parent)
-        path = next((path for path in (place.with_suffix(".py"), place / "__init__.py") if path.is_file()), None)
+        name = qualified.rpartition(".")[2]
+        before = qualified.removesuffix(name)
+        module_name = before.rstrip(".") or before
+        path = find_file(module_name, Path(beside.name).parent)
         if path is None:
-            return f"functions come from files beside this one, and there is no `{place.name}.py`"
+            return f"functions come from files beside this one, and there is no `{module_name.rpartition('.')[2]}.py`"
         try:
             module = self._read(SourceFile.read(path), reporter, used, name, {})
         except UnreadableSource as error:
@@ -137,12 +138,3 @@ class Siblings:
         self, file: SourceFile, reporter: Reporter, used: Related, name: str, live: dict[str, object]
     ) -> Module | None:
         return read_module(file, reporter.within(Elsewhere(file, used)), live, name)
-
-
-def _place(qualified: str, folder: Path) -> tuple[Path, str]:
-    """Where the module of a qualified name would lie, without `.py`, and the name in it."""
-    level = len(qualified) - len(qualified.lstrip("."))
-    for _ in range(level - 1):
-        folder = folder / ".."
-    *parts, name = qualified.lstrip(".").split(".")
-    return folder.joinpath(*parts), name

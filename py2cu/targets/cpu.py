@@ -91,7 +91,7 @@ def _sizes(kernel: Kernel) -> tuple[str, ...]:
     than another one.
     """
     shapes = [array.type.dims for array in kernel.arrays if isinstance(array.type, ArrayType)]
-    threads = ("blocks * block.x * block.y * block.z",)
+    threads: tuple[str, ...] = ("blocks * block.x * block.y * block.z",)
     if kernel.indices:
         shapes.insert(0, kernel.size or ())
         threads = ()

@@ -1100,7 +1100,7 @@ MUTATIONS: Final = (
             "tests/unit/test_names_around.py",
         ),
         (
-            "if _is_known(qualified):\n                        places",
+            "if is_known(qualified):\n                        places",
             "if False:\n                        places",
             "tests/unit/test_names_around.py",
         ),

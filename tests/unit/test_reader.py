@@ -58,7 +58,7 @@ def test_a_file_that_changed_is_read_again(read: list[str]) -> None:
 
 
 def test_attributes_that_others_leave_on_shared_nodes_are_not_walked() -> None:
-    """CPython shares the nodes of operators between all trees; what a traceback printer leaves there leads in circles."""
+    """All trees share the nodes of operators; what a traceback printer leaves there leads in circles."""
     for node in ast.walk(foreign := ast.parse("a < b and not c")):
         for child in ast.iter_child_nodes(node):
             child.parent = node
