@@ -1,16 +1,21 @@
-"""Loads py2cu's own pytest plugin from the checkout; where the package is installed, pytest found it already.
+"""Which tests run, and what they may do; `tests/README.md` lists the kinds.
 
-Without torch, what translates is still tested: the tests of what runs are left out. Under `-n`, a worker that is done
-takes over tests of another one, some of which build for half a minute.
+The default run leaves out what calls a compiler, takes long or needs a GPU, and says so in its first line. A test that
+calls a compiler without the mark `builds` fails. Without torch, what translates is still tested: the tests of what runs
+are left out. Under `-n`, a worker that is done takes over tests of another one, some of which build for half a minute.
+
+py2cu's own pytest plugin is loaded from the checkout; where the package is installed, pytest found it already.
 """
 
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Iterator
 from importlib.metadata import entry_points
 from importlib.util import find_spec
-from typing import Any
+from pathlib import Path
+from typing import Any, NoReturn
 
 import pytest
 
@@ -30,6 +35,45 @@ TOPICS = (
 )
 NEED_TORCH = [f"unit/test_{name}.py" for name in TOPICS]
 collect_ignore = NEED_TORCH if find_spec("torch") is None else []
+
+
+LEFT_OUT = ("builds", "slow", "gpu")
+COMPILERS = ("ninja", "nvcc", "c++", "g++", "clang++", "cc1plus", "ptxas", "cuobjdump")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Without `-m`, and unless a file or test is named, the quick ones run."""
+    is_named = any("::" in argument or argument.endswith(".py") for argument in config.args)
+    if not config.option.markexpr and not is_named:
+        config.option.markexpr = " and ".join(f"not {mark}" for mark in LEFT_OUT)
+        if "PYTEST_XDIST_WORKER" not in os.environ:
+            rest = " or ".join(LEFT_OUT[:2])
+            print(f"Left out: tests marked {', '.join(LEFT_OUT)}. `pytest -m '{rest}'` runs what needs no GPU of them.")
+
+
+@pytest.fixture(autouse=True)
+def _only_marked_tests_build(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A test that builds, or calls a compiler in another way, carries the mark, or it fails."""
+    if find_spec("torch") is None or any(map(request.node.get_closest_marker, ("builds", "gpu"))):
+        yield
+        return
+    from py2cu.runtime import build
+
+    start = subprocess.Popen.__init__
+
+    def refuse(*_: Any, **__: Any) -> NoReturn:
+        pytest.fail("this test builds: it lacks the mark `builds`")
+
+    def refuse_compilers(self: Any, command: Any, *rest: Any, **options: Any) -> None:
+        words = [command] if isinstance(command, str | Path) else list(map(str, command))
+        if Path(words[0]).name in COMPILERS and "--version" not in words:
+            refuse()
+        start(self, command, *rest, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(build, "_plan", refuse)
+        patch.setattr(subprocess.Popen, "__init__", refuse_compilers)
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

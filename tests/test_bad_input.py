@@ -238,17 +238,20 @@ def test_hostile_names_and_comments_make_ascii_c_plus_plus(hostile_texts: Path) 
         assert all(line.isascii() for line in code), file
 
 
+@pytest.mark.builds
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc")
 def test_hostile_names_and_comments_compile_with_nvcc(hostile_texts: Path) -> None:
     compile_with(["nvcc", "-c", "-arch=sm_90", "-o", "/dev/null", "hostile.cu"], hostile_texts)
 
 
+@pytest.mark.builds
 @pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
 def test_hostile_names_and_comments_compile_with_gcc(hostile_texts: Path) -> None:
     compile_with(["g++", "-std=c++17", "-fopenmp", "-fsyntax-only", "hostile_cpu.cpp"], hostile_texts)
 
 
+@pytest.mark.builds
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
 def test_hostile_names_compile_in_the_binding(hostile_texts: Path) -> None:

@@ -25,7 +25,10 @@ from py2cu.runtime.messages import BuildError  # noqa: E402
 from py2cu.source import SourceFile, Span  # noqa: E402
 from py2cu.translation import Artifacts, TargetName, Text  # noqa: E402
 
-pytestmark = pytest.mark.skipif(toolchain.find_cxx() is None, reason="needs a C++ compiler")
+pytestmark = [
+    pytest.mark.builds,
+    pytest.mark.skipif(toolchain.find_cxx() is None, reason="needs a C++ compiler"),
+]
 needs_nvcc = pytest.mark.skipif(toolchain.find_nvcc() is None, reason="needs nvcc")
 
 PYTHON = SourceFile("saxpy.py", "@kernel\ndef saxpy(i, a, x, y):\n    if a:\n        y[i] = a * x[i] + y[i]\n")

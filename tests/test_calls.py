@@ -58,10 +58,12 @@ def run(request):
     return (lambda k: k) if request.param == "compiled" else (lambda k: k.simulate)
 
 
+@pytest.mark.builds
 def test_an_output_is_made_and_returned(run):
     assert run(doubled)(torch.tensor([1.0, 2.0])).tolist() == [2.0, 4.0]
 
 
+@pytest.mark.builds
 def test_as_many_arguments_as_parameters_fill_the_given_outputs(run):
     out = torch.zeros(2)
     assert run(doubled)(torch.tensor([1.0, 2.0]), out) is out
@@ -70,6 +72,7 @@ def test_as_many_arguments_as_parameters_fill_the_given_outputs(run):
     assert out.tolist() == [6.0, 8.0]
 
 
+@pytest.mark.builds
 def test_an_explicit_launch_runs_its_threads_alone(run):
     out = torch.zeros(5)
     run(counted)[1, 2](torch.ones(5), out)
@@ -84,6 +87,7 @@ def test_a_launch_is_a_grid_and_a_block_of_whole_numbers(run, launch):
         run(counted)[launch](torch.zeros(4), torch.zeros(4))
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize(
     "launch", [(0, 256), (1, 0), (-1, 256), ((1, 0), 256), (1, (256, 1, 0)), ((), 8), (1, (8, 1, 1, 1))]
 )
@@ -108,10 +112,12 @@ def test_a_refused_kernel_raises_at_its_first_use_and_not_before():
             use()
 
 
+@pytest.mark.builds
 def test_an_argument_that_is_only_assigned_to(run):
     assert run(of_a_forgetful_function)(torch.tensor([1.0, 2.0])).tolist() == [2.0, 3.0]
 
 
+@pytest.mark.builds
 def test_builtins_in_device_functions_are_those_of_kernels(run):
     halves = torch.tensor([1.0, 2.0], dtype=torch.bfloat16)
     assert run(of_a_function_of_builtins)(halves).tolist() == [29952.0, 29952.0], "30000 is rounded beside bfloat16"
@@ -145,6 +151,7 @@ def in_shared_memory(x: Float32[Tensor, "n"], out: Float32[Tensor, "n"], m: int)
         out[i] = x[i] + kept[0, 1]
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize("m", [-2, -(2**40), 2**40, 2**62])
 def test_shared_memory_of_an_extent_that_no_memory_has(m):
     assert in_shared_memory(torch.ones(5), 2).tolist() == [3] * 5
@@ -155,6 +162,7 @@ def test_shared_memory_of_an_extent_that_no_memory_has(m):
             in_shared_memory.simulate(torch.ones(5), m)
 
 
+@pytest.mark.builds
 def test_an_output_of_a_negative_extent_is_none():
     assert differences(torch.zeros(1)).shape == (0,)
     with pytest.raises(RuntimeError, match=r"differences: dimension 0 of `out` is `n - 1` = -1$"):

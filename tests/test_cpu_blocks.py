@@ -6,6 +6,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+pytestmark = pytest.mark.builds
+
 from tests import kernels_of_blocks as kernels  # noqa: E402
 
 

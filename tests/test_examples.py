@@ -15,6 +15,7 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 torch = pytest.importorskip("torch")
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_example_runs(path, tmp_path, monkeypatch, capsys):
     pytest.importorskip("skimage")
@@ -32,6 +33,7 @@ def test_example_runs(path, tmp_path, monkeypatch, capsys):
     assert "not proven" not in said
 
 
+@pytest.mark.builds
 def test_first_command_of_the_readme(tmp_path):
     pytest.importorskip("skimage")
     command = [sys.executable, str(ROOT / "examples" / "grayscale.py")]

@@ -58,7 +58,8 @@ WAYS = {
             return scaled(torch.full((3,), float(call(number))))
 
     options = dict(batch_size=4, num_workers=2, multiprocessing_context="fork", timeout=60)
-    assert torch.cat([*torch.utils.data.DataLoader(Numbers(), **options)]).tolist() == [[2.0 * number] * 3 for number in range(8)]
+    loader = torch.utils.data.DataLoader(Numbers(), **options)
+    assert torch.cat([*loader]).tolist() == [[2.0 * number] * 3 for number in range(8)]
 """,
 }
 

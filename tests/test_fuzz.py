@@ -21,6 +21,7 @@ SEED = 0
 NUMBERS = {Device.CPU: range(36), Device.EMULATED: range(36, 60)}
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize("device", NUMBERS)
 def test_compiled_code_matches_python(device):
     gxx()
@@ -33,6 +34,7 @@ def test_compiled_code_matches_python(device):
     assert sum(verdict.outcome is Outcome.AGREES for verdict in verdicts) >= 0.8 * len(sources), verdicts
 
 
+@pytest.mark.builds
 def test_a_planted_bug_is_found(monkeypatch):
     gxx()
     monkeypatch.setitem(HELPERS, "floor_mod", HELPERS["floor_mod"].replace("(rest < 0) != (b < 0)", "false"))
@@ -40,6 +42,7 @@ def test_a_planted_bug_is_found(monkeypatch):
     assert Outcome.DIFFERS in {verdict.outcome for verdict in judge(sources, Setting(Device.CPU), Seconds())}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", ["elif", "while True", " % len("])
 def test_kernels_shrink(piece):
     number = next(number for number in range(200) if piece in generate(SEED, number))
@@ -48,6 +51,7 @@ def test_kernels_shrink(piece):
     assert len(least) < 0.75 * len(generate(SEED, number)), least
 
 
+@pytest.mark.slow
 def test_translation_does_not_depend_on_hashes():
     program = (
         "from tests.fuzz.shrink import generate; from tests.fuzz.judge import translate; "

@@ -50,7 +50,7 @@ def test_every_golden_belongs_to_an_example():
     assert {path.name for path in GOLDEN.iterdir()} == {name for path in EXAMPLES for name in texts(path)}
 
 
-@pytest.mark.compiles
+@pytest.mark.builds
 @pytest.mark.slow
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_cuda_compiles_without_warnings(path, tmp_path):
@@ -59,7 +59,7 @@ def test_cuda_compiles_without_warnings(path, tmp_path):
     compile_quietly([nvcc(), *NVCC_STRICT, "-O1", "--threads=3", *targets, "-c", source, "-o", tmp_path / "kernel.o"])
 
 
-@pytest.mark.compiles
+@pytest.mark.builds
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_cpu_text_compiles_without_warnings(path, tmp_path):
     artifacts = translate(path).artifacts(TargetName.CPU)

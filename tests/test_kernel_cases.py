@@ -20,12 +20,21 @@ from py2cu.ir.printer import print_expr
 from py2cu.ir.signature import Signature
 from py2cu.kernels import Kernel
 from py2cu.pipeline import translate_file
+from py2cu.runtime import toolchain
 from py2cu.source import SourceFile
 from py2cu.testing import assert_matches_python
 from py2cu.translation import TargetName, Translation
 from tests.compilers import GXX_STRICT, NVCC_STRICT, gxx, nvcc, torch_headers
 
 CASES = sorted((Path(__file__).parent / "cases" / "kernels").glob("*.case"))
+# Those whose kernels can be run against their Python, as many at a time as one library holds.
+CHECKED = [path for path in CASES if "=== unchecked" not in path.read_text(encoding="utf-8")]
+BATCHES = [CHECKED[start :: -(-len(CHECKED) // 24)] for start in range(-(-len(CHECKED) // 24))]
+# One for each kind of thing that a binding does: dtypes, template arguments, fills, rows, shared memory, grids, …
+THROUGH_BINDING = (
+    "complex", "constexpr", "dtypes", "generic", "grid_barriers", "inits", "roles", "scalars", "shared_dynamic",
+    "views_in_rows",
+)  # fmt: skip
 PRELUDE = (
     "import math; import numpy as np; import torch; from torch import Tensor; "
     "from jaxtyping import BFloat16, Bool, Float16, Float32, Float64, Int8, Int16, Int32, Int64; "
@@ -108,12 +117,22 @@ def test_of_two_limits_it_is_always_the_same_that_gives_the_size():
     assert [*map(print_expr, signature.size)] == ["x_size"]
 
 
-@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
-def test_compiled_kernels_match_python(path, tmp_path):
+@pytest.mark.builds
+@pytest.mark.parametrize("paths", BATCHES, ids=lambda paths: f"{paths[0].stem}-{paths[-1].stem}")
+def test_compiled_kernels_match_python(paths, tmp_path):
+    """One library for all of them, without torch's binding."""
     pytest.importorskip("torch")
-    case = read_case(path)
-    if "unchecked" in case.sections:
-        pytest.skip(case.sections["unchecked"].strip())
+    from tests.batches import disagreements
+    from tests.libraries import Device
+
+    assert not disagreements(paths, Device.CPU, tmp_path)
+
+
+@pytest.mark.builds
+@pytest.mark.parametrize("stem", THROUGH_BINDING)
+def test_kernels_behind_their_binding_match_python(stem, tmp_path):
+    pytest.importorskip("torch")
+    case = read_case(CASES[0].with_name(f"{stem}.case"))
     translation = translate(case)
     kernels = import_kernels(case, tmp_path)
     assert len(kernels) == len(translation.signatures)
@@ -139,7 +158,7 @@ def import_kernels(case: Case, place: Path) -> list[Kernel]:
     return [value for value in vars(module).values() if isinstance(value, Kernel)]
 
 
-@pytest.mark.compiles
+@pytest.mark.builds
 @pytest.mark.slow
 @pytest.mark.parametrize("target", ["cuda", "cpu"])
 def test_all_cases_compile_without_warnings(target, tmp_path):
@@ -149,14 +168,30 @@ def test_all_cases_compile_without_warnings(target, tmp_path):
         "cpu": lambda: [gxx(), *GXX_STRICT, *torch_headers(), "-O1", "-x", "c++"],
     }[target]()
     source = tmp_path / "cases.cu"
-    source.write_text(in_one_file(TargetName(target)), encoding="utf-8")
+    source.write_text(in_one_file(TargetName(target), "header", "kernel"), encoding="utf-8")
     command += ["-c", str(source), "-o", str(tmp_path / "cases.o")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def in_one_file(target: TargetName) -> str:
-    """The kernels of every case, the includes first, then each case in a namespace of its own."""
+@pytest.mark.builds
+@pytest.mark.parametrize("target", TargetName)
+def test_all_bindings_compile(target, tmp_path):
+    """Torch's binding of every case, of which `THROUGH_BINDING` are built; in one file, a namespace each."""
+    headers = [*torch_headers(), "-DTORCH_EXTENSION_NAME=cases"]
+    if target is TargetName.CUDA:
+        nvcc()
+        include = toolchain.cuda_include(toolchain.cuda_home())
+        headers += ["-DUSE_CUDA", "-isystem", str(include), "-isystem", str(include / "cccl")]
+    source = tmp_path / "bindings.cpp"
+    source.write_text(in_one_file(target, "header", "binding"), encoding="utf-8")
+    flags = [*GXX_STRICT, "-Wno-unused-but-set-variable", "-fsyntax-only"]
+    done = subprocess.run([gxx(), *flags, *headers, str(source)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def in_one_file(target: TargetName, *parts: str) -> str:
+    """These texts of every case, the includes first, then each case in a namespace of its own."""
     includes: dict[str, None] = {}
     bodies: list[str] = []
     for path in CASES:
@@ -165,7 +200,7 @@ def in_one_file(target: TargetName) -> str:
             continue
         artifacts = translation.texts[target]
         bodies.append(f"namespace case_{path.stem} {{")
-        for text in (artifacts.header, artifacts.kernel):
+        for text in (getattr(artifacts, part) for part in parts):
             bodies.append(f'#line 1 "{text.name}"')
             for line in text.text.splitlines():
                 includes |= {line: None} if line.startswith("#include <") else {}

@@ -104,7 +104,7 @@ def has_gpu() -> bool:
     return torch.cuda.is_available()
 
 
-@pytest.mark.compiles
+@pytest.mark.builds
 def test_compiles_and_links(program):
     assert program.exists()
 

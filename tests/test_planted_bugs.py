@@ -11,6 +11,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+pytestmark = pytest.mark.builds
+
 from jaxtyping import Float32, Float64, Int32, UInt8  # noqa: E402
 from torch import Tensor  # noqa: E402
 

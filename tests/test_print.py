@@ -16,6 +16,8 @@ from tests.test_kernel_cases import CASES, import_kernels, read_case, signature_
 
 torch = pytest.importorskip("torch")
 
+pytestmark = pytest.mark.builds
+
 PRINTS = next(path for path in CASES if path.stem == "print")
 INPUTS = {
     "bool": torch.tensor([True, False, True, False]),

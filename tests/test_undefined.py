@@ -22,6 +22,7 @@ from tests.libraries import REPORTS, Device, Setting, build  # noqa: E402
 FLAVOURS = ("tame", "random", "extreme", "non-finite")
 
 
+@pytest.mark.builds
 @pytest.mark.slow
 def test_cases_have_no_undefined_behaviour(tmp_path, capfd):
     gxx()

@@ -7,8 +7,10 @@ runs nothing. The function's code is the user's, so breakpoints hold.
 
 from __future__ import annotations
 
+import gc
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from types import FunctionType
@@ -129,15 +131,32 @@ def simulate(
 
     notes_returns = tells = False
     in_turns = signature.shared is not None or signature.barrier is not None or works_together(function)
-    while True:
-        try:
-            return attempt(notes_returns=notes_returns, tells=tells, in_turns=in_turns)
-        except ReturnLinesWanted:
-            notes_returns = True
-        except OperandsWanted:
-            tells = True
-        except TurnsWanted:
-            in_turns = True
+    with _collector_paused():
+        while True:
+            try:
+                return attempt(notes_returns=notes_returns, tells=tells, in_turns=in_turns)
+            except ReturnLinesWanted:
+                notes_returns = True
+            except OperandsWanted:
+                tells = True
+            except TurnsWanted:
+                in_turns = True
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Without the cycle collector: every access makes objects that it would go through, and with them all of torch's.
+
+    A simulation within another one, or beside it, leaves it paused for the outer one.
+    """
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def _with_doubt(writes: Mapping[int, Write], doubtful: Collection[Place]) -> Mapping[int, Write]:

@@ -925,8 +925,8 @@ MUTATIONS: Final = (
     *_rule(
         "threads that spin let others go on, and are told of where that does not help",
         (
-            "except TurnsWanted:\n            in_turns = True",
-            "except TurnsWanted:\n            raise",
+            "except TurnsWanted:\n                in_turns = True",
+            "except TurnsWanted:\n                raise",
             "tests/test_races.py",
         ),
         ("if spinning and standstill.is_reached(blocks):", "if spinning and ran > 0:", "tests/unit/test_threads.py"),

@@ -196,6 +196,7 @@ def test_translate_neither_runs_the_file_nor_loads_torch(write) -> None:
 torch_is_here = pytest.importorskip("torch", reason="check and build run kernels")
 
 
+@pytest.mark.builds
 def test_check_tells_kernel_by_kernel_what_agrees(write) -> None:
     result = run("check", write("k.py", TWICE, NEGATE), "--device", "cpu")
     assert result.exit_code == 0, result.output
@@ -204,11 +205,13 @@ def test_check_tells_kernel_by_kernel_what_agrees(write) -> None:
     assert [(row[0], row[1], row[-1]) for row in rows] == [("twice", "cpu", "agrees"), ("negate", "cpu", "agrees")]
 
 
+@pytest.mark.builds
 def test_check_one_kernel(write) -> None:
     result = run("check", write("k.py", TWICE, NEGATE), "--device", "cpu", "--kernel", "negate")
     assert result.exit_code == 0 and "twice" not in result.stdout
 
 
+@pytest.mark.builds
 def test_check_and_build_without_contraction(write, monkeypatch: pytest.MonkeyPatch) -> None:
     from py2cu.runtime import build, calls
 
@@ -224,6 +227,7 @@ def test_check_and_build_without_contraction(write, monkeypatch: pytest.MonkeyPa
         asked.clear()
 
 
+@pytest.mark.builds
 def test_check_of_template_arguments(write) -> None:
     name = write("t.py", SCALED)
     for values in ([], ["--constexpr", "by=3,5"]):
@@ -233,6 +237,7 @@ def test_check_of_template_arguments(write) -> None:
     assert "has a `Constexpr[int]` parameter `to`" in run("check", name, "--constexpr", "to=2").stderr
 
 
+@pytest.mark.builds
 def test_check_fails_where_the_compiled_kernel_differs(write, monkeypatch: pytest.MonkeyPatch) -> None:
     from py2cu.kernels import Kernel
 
@@ -249,6 +254,7 @@ def test_check_shows_what_is_refused_with_a_caret(write) -> None:
     assert result.stderr.splitlines()[-1] == "2 errors"
 
 
+@pytest.mark.builds
 def test_check_judges_constants_as_python_does(write) -> None:
     """Only running the file tells K: the translator alone would refuse it."""
     name = write("k.py", "globals()['K'] = 2", TWICE.replace("2 *", "K *"))
@@ -276,6 +282,7 @@ def test_check_of_a_file_without_kernels(write) -> None:
     assert result.exit_code == 2 and "k.py: error[P107]: there is no kernel to import" in result.stderr
 
 
+@pytest.mark.builds
 def test_check_finds_the_modules_beside_the_file_and_leaves_nothing_there(write) -> None:
     write("lib/neighbour_of_k.py", "FACTOR = 2")
     result = run("check", write("lib/k.py", "from neighbour_of_k import FACTOR", TWICE), "--device", "cpu")
@@ -300,6 +307,7 @@ def test_files_of_two_folders_have_their_own_modules_of_one_name(write, capsys: 
         del sys.modules["beside_them"]
 
 
+@pytest.mark.builds
 def test_build_fills_the_cache_that_calls_use(write) -> None:
     result = run("build", write("k.py", TWICE), "--target", "cpu")
     assert result.exit_code == 0

@@ -21,6 +21,7 @@ def tiled(x: Float32[Tensor, "n"], out: Float32[Tensor, "n"], n: int, tile: Cons
         out[i] = 2 * x[i]
 
 
+@pytest.mark.builds
 def test_a_block_within_the_bounds_is_launched():
     x = torch.arange(100.0)
     assert torch.equal(double(x), 2 * x)
@@ -29,6 +30,7 @@ def test_a_block_within_the_bounds_is_launched():
     assert torch.equal(out, 2 * x)
 
 
+@pytest.mark.builds
 def test_a_larger_block_is_refused():
     x = torch.arange(100.0)
     with pytest.raises(RuntimeError, match="double: a block has at most 64 threads, got 66"):
@@ -59,6 +61,7 @@ def told(x: Float32[Tensor, "n"], out: Float32[Tensor, "n"], n: int, wide: int):
         out[i] = 2 * x[i]
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize("wide", [1, 48, 64])
 def test_a_call_tells_the_block(wide):
     x = torch.arange(100.0)
@@ -66,6 +69,7 @@ def test_a_call_tells_the_block(wide):
     assert torch.equal(told.simulate(x, wide=wide), 2 * x)
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize("wide", [65, 2000, 0, -3])
 def test_a_block_that_cannot_be_launched_is_refused(wide):
     x = torch.arange(100.0)

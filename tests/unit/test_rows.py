@@ -67,6 +67,7 @@ def test_rows_are_tuples_of_elements():
     assert torch.equal(out, 2 * x)
 
 
+@pytest.mark.builds
 def test_elements_of_rows_are_those_of_the_array():
     x, out = torch.arange(8, dtype=torch.int32), torch.zeros(4, dtype=torch.int32)
     elements.simulate(x, out)
@@ -76,6 +77,7 @@ def test_elements_of_rows_are_those_of_the_array():
     assert torch.equal(out, filled)
 
 
+@pytest.mark.builds
 def test_a_length_that_rows_do_not_divide_is_refused_with_its_line():
     line = doubled.python.__code__.co_firstlineno + 2
     with pytest.raises(SimulationError, match=rf"line {line}.*shape '\[-1, 4\]' is invalid for input of size 10"):
@@ -84,12 +86,14 @@ def test_a_length_that_rows_do_not_divide_is_refused_with_its_line():
         doubled(torch.zeros(10))
 
 
+@pytest.mark.builds
 def test_an_output_of_another_length_is_refused_before_it_is_filled():
     x = torch.zeros(8, dtype=torch.int32)
     with pytest.raises(RuntimeError, match=r"elements: `out` is viewed in rows of 2 elements, but has 5"):
         elements(x, torch.zeros(5, dtype=torch.int32))
 
 
+@pytest.mark.builds
 def test_an_array_that_begins_between_rows_is_refused():
     x = torch.randn(13)
     with pytest.raises(RuntimeError, match=r"doubled: `x` must begin at a multiple of 16 bytes; pass `x.clone\(\)`"):
@@ -100,6 +104,7 @@ def test_an_array_that_begins_between_rows_is_refused():
     assert doubled(x[:0]).numel() == 0
 
 
+@pytest.mark.builds
 def test_arrays_of_which_only_elements_are_taken_begin_anywhere():
     x = torch.arange(9, dtype=torch.int32)
     with pytest.raises(RuntimeError, match="`x` must begin at a multiple of 16 bytes"):
@@ -127,6 +132,7 @@ def test_rows_race_like_their_elements():
         overtaken.simulate(torch.arange(8.0), sanitize=True)
 
 
+@pytest.mark.builds
 def test_past_the_end_a_row_is_zeros_and_none_is_stored():
     x, out = torch.tensor([1.0, 2, 3, 4, 5, 6]), torch.zeros(6)
     waiting.simulate(x, out)
@@ -134,12 +140,14 @@ def test_past_the_end_a_row_is_zeros_and_none_is_stored():
     assert torch.equal(waiting(x), out)
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize("each", [doubled, elements, waiting, spread], ids=lambda each: each.__name__)
 def test_check_invents_arrays_that_have_rows(each):
     report = each.check()
     assert report.ok, str(report)
 
 
+@pytest.mark.builds
 def test_nvcc_makes_one_access_of_a_row(tmp_path):
     source, ptx = tmp_path / "doubled.cu", tmp_path / "doubled.ptx"
     source.write_text(doubled.cuda_source, encoding="utf-8")

@@ -150,6 +150,7 @@ def test_names_mean_what_they_mean_in_their_file(tmp_path: Path) -> None:
     assert "return 2.0f * v;" in cuda(main)
 
 
+@pytest.mark.builds
 def test_defaults_are_what_they_are_in_their_file(folder: Path) -> None:
     main = write(
         folder,
@@ -173,6 +174,7 @@ def test_files_may_import_each_other(tmp_path: Path) -> None:
     assert text.count("float h(float v)") == 1
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize(
     ("line", "text"), [("from helpers import WIDTH", "WIDTH"), ("import helpers", "helpers.WIDTH")]
 )
@@ -193,6 +195,7 @@ def test_numbers_of_other_files(folder: Path, line: str, text: str) -> None:
 # --- refused ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize("line", ["from helpers import T, G", "from helpers import T as T, G as G"])
 def test_tables_of_other_files(folder: Path, line: str) -> None:
     value = "T[-1] * x[i] + T[i % 3] + G[1][0] + len(G[0])\n    a, b, c = T\n    out[i] += a * g(b) + c"
@@ -267,6 +270,7 @@ def test_a_kernel_of_another_file_is_not_called(tmp_path: Path) -> None:
 # --- live -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.builds
 def test_the_oracle_runs_them_on_elements(folder: Path) -> None:
     call = "clamp(x[i]) + helpers.halves(x[i])[1] * helpers.limited(x[i])"
     write(folder, helpers=CLAMP, main=f"import helpers\nfrom helpers import clamp\n\n{KERNEL}{call}\n")
@@ -293,6 +297,7 @@ def test_an_edited_sibling_is_translated_again(folder: Path) -> None:
     assert "python_min(v, 12.5f)" in imported().f.cuda_source
 
 
+@pytest.mark.builds
 def test_functions_that_another_makes_differ_by_what_is_around_them(folder: Path) -> None:
     write(
         folder,
@@ -309,6 +314,7 @@ def test_functions_that_another_makes_differ_by_what_is_around_them(folder: Path
     assert results == {22, 23, 32, 33, 43}
 
 
+@pytest.mark.builds
 def test_functions_of_other_notebook_cells() -> None:
     pytest.importorskip("torch")
     cells = [

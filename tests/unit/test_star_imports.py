@@ -43,6 +43,7 @@ def of_torch(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):
 STARS = ("jaxtyping", "math", "numpy", "py2cu")
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize(
     ("stars", "kernels"),
     [(STARS, KERNELS), (STARS[::-1], KERNELS), (("jaxtyping", "torch", "py2cu"), OF_TORCH)],

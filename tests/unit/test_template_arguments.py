@@ -54,6 +54,7 @@ def sums(tile: int) -> Tensor:
 # --- calls ---
 
 
+@pytest.mark.builds
 @needs_compiler
 def test_a_call_says_the_value_or_leaves_it_to_the_default() -> None:
     for _ in range(2):  # the second time over what the first one learnt
@@ -66,6 +67,7 @@ def test_a_call_says_the_value_or_leaves_it_to_the_default() -> None:
         assert torch.equal(tile_sums(x=X, minus=True), -sums(4))
 
 
+@pytest.mark.builds
 @needs_compiler
 def test_outputs_are_filled_for_any_value() -> None:
     for tile in (4, 8):
@@ -78,6 +80,7 @@ def test_outputs_are_filled_for_any_value() -> None:
         assert torch.equal(out, sums(tile))
 
 
+@pytest.mark.builds
 @needs_compiler
 def test_a_shape_tells_what_a_call_leaves_out() -> None:
     for tile in (3, 5):
@@ -89,6 +92,7 @@ def test_a_shape_tells_what_a_call_leaves_out() -> None:
         row_sums(X)
 
 
+@pytest.mark.builds
 @needs_compiler
 def test_every_value_is_translated_once(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
@@ -107,6 +111,7 @@ def test_every_value_is_translated_once(monkeypatch: pytest.MonkeyPatch) -> None
     assert [dict(values) for values in asked] == [{}, {"tile": (5,)}]
 
 
+@pytest.mark.builds
 @needs_compiler
 def test_blocks_follow_the_values() -> None:
     x = torch.randn(9, 21)
@@ -117,6 +122,7 @@ def test_blocks_follow_the_values() -> None:
         transposed(x, 64, 32)
 
 
+@pytest.mark.builds
 @needs_compiler
 def test_the_oracle_knows_the_values() -> None:
     assert torch.equal(tile_sums.simulate(X, 5), sums(5))
@@ -125,6 +131,7 @@ def test_the_oracle_knows_the_values() -> None:
     assert row_sums.check(X.view(20, 5)).ok
 
 
+@pytest.mark.builds
 @needs_compiler
 def test_check_invents_values_where_there_is_none() -> None:
     assert not row_sums.signature.constexprs["tile"].values
@@ -155,6 +162,7 @@ def test_what_no_template_argument_can_be_is_refused(values, message) -> None:
             call(X, **values)
 
 
+@pytest.mark.builds
 @needs_compiler
 def test_the_op_takes_the_values_that_it_was_built_for() -> None:
     op, x = tile_sums.with_values(tile=(4, 8)).op, X.to("cuda" if torch.cuda.is_available() else "cpu")
@@ -174,6 +182,7 @@ def test_values_are_asked_for_by_the_name_of_a_template_argument() -> None:
             tile_sums.with_values(tile=wrong)
 
 
+@pytest.mark.builds
 @needs_compiler
 def test_no_extent_is_divided_by_zero() -> None:
     with pytest.raises(RuntimeError, match="tile_sums: `tile` is 0, and an extent is divided by it"):

@@ -70,6 +70,7 @@ def test_a_cuda_home_without_a_compiler_is_passed_over(tmp_path: Path, monkeypat
     assert toolchain.cuda_home() == tmp_path / "real"
 
 
+@pytest.mark.builds
 def test_a_wrapper_on_path_leads_to_its_toolkit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home = toolkit(tmp_path / "real")
     executable(tmp_path / "bin" / "nvcc", f"#!/bin/sh\necho '#$ TOP={home}/bin/..' >&2\n")
