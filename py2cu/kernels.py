@@ -16,7 +16,16 @@ from collections.abc import Callable, Iterable, Mapping
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, overload
 
-from py2cu.live import called, called_functions, constants, meanings, remember_cell, surroundings, written
+from py2cu.live import (
+    called,
+    called_functions,
+    constants,
+    defaults_of,
+    meanings,
+    remember_cell,
+    surroundings,
+    written,
+)
 from py2cu.options import NO_VALUES, Block, KernelOptions, Size, Values
 
 if TYPE_CHECKING:
@@ -67,8 +76,14 @@ class Kernel:
         """Run on the tensors' device; returns the outputs, a tuple where there are several."""
         return (self._call or self._prepare())(*args, **kwargs)
 
+    def __get__(self, instance: object, owner: type | None = None) -> Kernel:
+        """A kernel is itself in a class, too, as a static method is. `help` and `inspect` take what has this for a
+        function, and show its signature and docstring.
+        """
+        return self
+
     def __getitem__(self, launch: tuple[Extent, Extent]) -> Callable[..., None]:
-        """`k[grid, block](*args)`: an explicit launch, every argument given."""
+        """`k[grid, block](*args)`: an explicit launch, every array given."""
         grid, block = _launch(launch, self.__name__)
         return functools.partial((self._call or self._prepare()).launch, grid, block)
 
@@ -85,7 +100,7 @@ class Kernel:
         if not args and not kwargs:
             return check_kernel(self.with_small_values(), contracts=self._fma)
         call = self._prepare()
-        values = call.bind(args, kwargs)
+        values = call.binder.bind(args, kwargs).values
         case = given_case(self.signature.instance(values), values)
         return check_kernel(self, [case], device=call.device_of(values), contracts=self._fma)
 
@@ -269,7 +284,8 @@ class Simulator:
         call = self._kernel._prepare()
         own = {parameter.name for parameter in self._kernel.signature.parameters}
         options = {name: kwargs.pop(name) for name in ("sanitize", "seed", "break_at") if name in kwargs.keys() - own}
-        values = call.with_outputs(call.bind(args, kwargs))
+        bind = call.binder.bind if grid is None else call.binder.bind_in_order
+        values = call.with_outputs(bind(args, kwargs).values)
         signature = self._kernel.signature.instance(values)
         # Nobody is told how far a translation may be from the results.
         report = simulate(self._kernel.python, signature, values, grid=grid, block=block, contracts=False, **options)
@@ -365,7 +381,7 @@ def translator(function: FunctionType, source: SourceFile, options: KernelOption
     from py2cu.runtime.cache import memo_get, memo_put
 
     require_text(function, source)
-    line, live = function.__code__.co_firstlineno, surroundings(function)
+    line, live, defaults = function.__code__.co_firstlineno, surroundings(function), defaults_of(function)
 
     def translate(values: Values) -> Translation:
         key = _fingerprint(source, function, options, values)
@@ -373,7 +389,7 @@ def translator(function: FunctionType, source: SourceFile, options: KernelOption
         if found is None:
             from py2cu.pipeline import translate_function
 
-            found = translate_function(source, line, function.__name__, options, live, values)
+            found = translate_function(source, line, function.__name__, options, live, values, defaults)
             memo_put(key, found)
         return found
 
@@ -413,7 +429,8 @@ def _fingerprint(file: SourceFile, function: FunctionType, options: KernelOption
     and the same of the functions that it calls, each of which may be a closure's.
     """
     functions = {each: number for number, each in enumerate(called_functions(function))}
-    parts: list[object] = [file.name, file.text, repr(options), repr(sorted(values.items()))]
+    own = [repr(options), repr(sorted(values.items())), repr(defaults_of(function))]
+    parts: list[object] = [file.name, file.text, *own]
     texts: dict[str, str] = {file.name: ""}
     for each in functions:
         name = each.__code__.co_filename

@@ -64,6 +64,16 @@ def surroundings(function: FunctionType) -> dict[str, object]:
     return live
 
 
+def defaults_of(function: FunctionType) -> dict[str, object]:
+    """The defaults of the parameters that have one."""
+    positional = function.__code__.co_varnames[: function.__code__.co_argcount]
+    values = function.__defaults__ or ()
+    return {
+        **dict(zip(positional[len(positional) - len(values) :], values, strict=True)),
+        **(function.__kwdefaults__ or {}),
+    }
+
+
 def constants(function: FunctionType) -> dict[str, object]:
     """The numbers and strings around `function`, also those of the user's modules that it mentions."""
     found: dict[str, object] = {}

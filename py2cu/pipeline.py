@@ -163,8 +163,9 @@ def translate_function(
     options: KernelOptions,
     live: Mapping[str, object],
     values: Values = NO_VALUES,
+    defaults: Mapping[str, object] | None = None,
 ) -> Translation:
-    """The one function `name` at `line`, with the options and globals that the decorator has in hand.
+    """The one function `name` at `line`, with the options, globals and defaults that the decorator has in hand.
 
     `values` are what `Constexpr[int]` parameters are to be, by name.
 
@@ -178,7 +179,8 @@ def translate_function(
     if source is None and not reporter.failed:
         what = "a lambda is no kernel" if name == "<lambda>" else f"no function `{name}` begins here"
         reporter.error("P107", what, Span(line, 0, line, 1), "make a kernel of a function that a `def` makes")
-    return _translate(options.name or name, module, [(source, options)] if source else [], TargetName, reporter, values)
+    sources = [(source, options)] if source else []
+    return _translate(options.name or name, module, sources, TargetName, reporter, values, defaults=defaults)
 
 
 def _translate(
@@ -189,10 +191,11 @@ def _translate(
     reporter: Reporter,
     values: Values,
     notes: bool = False,
+    defaults: Mapping[str, object] | None = None,
 ) -> Translation:
     assert module is not None or reporter.failed
     families = tuple(
-        compile_kernel(module, *source, reporter, values, notes) for source in sources if module is not None
+        compile_kernel(module, *source, reporter, values, notes, defaults) for source in sources if module is not None
     )
     if reporter.failed:
         raise TranslationError(reporter.sorted)
@@ -253,13 +256,14 @@ def compile_kernel(
     reporter: Reporter,
     values: Values = NO_VALUES,
     notes: bool = False,
+    defaults: Mapping[str, object] | None = None,
 ) -> Family:
     """One function as IR that the targets can spell; as far as it got, where `reporter` holds errors.
 
     A generic kernel has an instance for every dtype that its annotation admits and its body makes sense for.
     """
     first = Reporter(reporter.file)
-    kernel = read_kernel(module, source, first, options, values)
+    kernel = read_kernel(module, source, first, options, values, defaults)
     attempts = [_lower(instance, replace(first, found=dict(first.found)), notes) for instance in _instances(kernel)]
     family = tuple(instance for instance, local in attempts if not local.failed)
     _, told = next((attempt for attempt in attempts if not attempt[1].failed), attempts[0])

@@ -178,7 +178,7 @@ def _binding_text(
         "dim_type": "dim3" if is_cuda else "Dim3",
         "is_generic": any(family[0].variables for family in families),
         "uses_rows": any(array.row for view in views for array in (*view.given, *view.made)),
-        "fills_nonfinite": any(re.search("INFINITY|NAN", array.fill) for view in views for array in view.made),
+        "says_nonfinite": any(re.search(r"\b(INFINITY|NAN)\b", text) for view in views for text in view.numbers),
         "fills_whole": any(array.is_filled_whole for view in views for array in view.made),
         "uses_alignment": any(array.is_aligned for view in views for array in (*view.given, *view.made)),
         "uses_overlap": any(view.given_overlaps or view.made_overlaps for view in views),

@@ -94,7 +94,7 @@ def _artifacts(cuda: Artifacts, cpu: Artifacts) -> Artifacts:
     standard = ("algorithm", "cmath", "cstdlib", "stdexcept")
     headers = [f'#include "{cpu.header.name}"', *(f"#include <{name}>" for name in standard)]
     halves = [f"using {c} = {name};" for c, name in DIALECT.types.items() if c in body and "::" not in c]
-    bridges = [*_bridges(cpu.header.text), *INSTANTIATION.findall(cpu.kernel.text)]
+    bridges = [*_bridges(re.sub(r" /\* = .*? \*/", "", cpu.header.text)), *INSTANTIATION.findall(cpu.kernel.text)]
     text = "\n".join([*headers, *includes, WORDS, *halves, body, "}  // namespace emulated", *bridges, ""])
     return dataclasses.replace(cpu, kernel=Text(cpu.kernel.name, text, (0,) * text.count("\n")))
 

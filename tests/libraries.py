@@ -126,7 +126,8 @@ class Launcher:
     @classmethod
     def all_of(cls, texts: Artifacts, is_cuda: bool) -> tuple[Launcher, ...]:
         """The launchers that choose their own grid: of a template, those that it is instantiated for."""
-        found = _DECLARED.findall(texts.header.text) + _INSTANTIATED.findall(texts.kernel.text)
+        header = re.sub(r" /\* = .*? \*/", "", texts.header.text)  # the defaults that it shows
+        found = _DECLARED.findall(header) + _INSTANTIATED.findall(texts.kernel.text)
         result = "cudaError_t" if is_cuda else "void"  # an emulated text has both
         return tuple(
             cls(name, instance, _types(text))

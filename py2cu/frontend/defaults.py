@@ -1,4 +1,4 @@
-"""Defaults of device functions: constants, as they are where the function is defined.
+"""Defaults of device functions, and of the numbers that a kernel takes: constants, as they are where the `def` stands.
 
     SCALE = 2.5
 
@@ -6,21 +6,34 @@
 
 Python takes a default's value when the `def` runs, and what is read here are names as they are later: one that is bound
 more than once may have been another number before, and is refused. So is one that the file of the function does not
-bind itself, another notebook cell's or another file's, which may be another number by now.
+bind itself, another notebook cell's or another file's, which may be another number by now. A kernel under its decorator
+knows its own defaults.
 """
 
 from __future__ import annotations
 
+import numbers
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
 import libcst as cst
 
 from py2cu.diagnostics import Reporter
+from py2cu.dtypes import Kind
 from py2cu.frontend.doubts import refuse_doubt
+from py2cu.frontend.environment import Environment
 from py2cu.frontend.scope import of_64_bits, source_text
 from py2cu.frontend.siblings import DeviceFunction
 from py2cu.ir.complex_numbers import literal
-from py2cu.ir.extents import Constant
+from py2cu.ir.extents import Constant, Default
 from py2cu.ir.nodes import Call, Expr
+from py2cu.ir.types import ElementType, PythonType
 from py2cu.source import Span
+
+_WANTED = {
+    Kind.BOOL: "True or False", Kind.INT: "a whole number", Kind.FLOAT: "a number", Kind.COMPLEX: "a complex number"
+}  # fmt: skip
 
 
 def read_default(param: cst.Param, function: DeviceFunction, reporter: Reporter, span: Span) -> Expr | None:
@@ -54,3 +67,72 @@ def _is_literal(node: cst.BaseExpression) -> bool:
             return isinstance(inner, cst.BaseNumber)
         case _:
             return isinstance(node, cst.BaseNumber)
+
+
+@dataclass(frozen=True, slots=True)
+class DefaultReader:
+    """Reads the default of a number that a kernel takes.
+
+    `live` has the values that the function under a decorator holds; None where there is only text.
+    """
+
+    reporter: Reporter
+    environment: Environment
+    span_of: Callable[[cst.CSTNode], Span]
+    live: Mapping[str, object] | None
+
+    def read(self, param: cst.Param, type_: PythonType | ElementType) -> Default | None:
+        """The default as a number of `type_`; None, and a diagnostic, where it is none."""
+        node, name = param.default, param.name.value
+        assert node is not None
+        early = self.environment.as_defined()
+        if self.live is not None:
+            value = self.live.get(name)
+        elif refuse_doubt(node, early, self.reporter, self.span_of, f"write the default of `{name}` out"):
+            return None
+        else:
+            element = early.element(node)
+            value = early.constant(node) if element is None else element[1]
+        if value is None or isinstance(value, str):
+            what, hint = f"the default of `{name}` is no number that the text tells", "write the number out"
+            self.reporter.error("P106", what, self.span_of(node), hint)
+            return None
+        number = _as_type(value, type_)
+        if number is None:
+            what = f"`{name}` takes {_WANTED[_kind(type_)]}{_range(type_)}, and its default is {value!r}"
+            self.reporter.error("P106", what, self.span_of(node), "give it a default that a call could pass")
+            return None
+        text = source_text(node) if _is_literal(node) and not isinstance(number, bool) else ""
+        return Default(number, text, self.span_of(node))
+
+
+def _kind(type_: PythonType | ElementType) -> Kind:
+    return type_.kind if isinstance(type_, PythonType) else type_.dtype.kind
+
+
+def _range(type_: PythonType | ElementType) -> str:
+    """What a message says of the numbers that fit."""
+    if isinstance(type_, ElementType):
+        return f" that fits {type_.dtype}"
+    return " of 64 bits" if type_.kind is Kind.INT else ""
+
+
+def _as_type(value: object, type_: PythonType | ElementType) -> bool | int | float | complex | None:
+    """`value` as an argument of `type_` is passed; None where no call could pass it."""
+    kind = _kind(type_)
+    try:
+        match kind:
+            case Kind.BOOL:
+                return value if isinstance(value, bool) else None
+            case Kind.INT:
+                number = operator.index(value)  # type: ignore[arg-type]
+                fits = type_.dtype.holds(number) if isinstance(type_, ElementType) else -(2**63) <= number < 2**63
+                return int(number) if fits else None
+            case Kind.FLOAT if isinstance(value, numbers.Real):
+                fits = not isinstance(type_, ElementType) or type_.dtype.holds(float(value))
+                return float(value) if fits else None
+            case Kind.COMPLEX if isinstance(value, numbers.Complex):
+                return complex(value)
+    except (TypeError, OverflowError):
+        pass
+    return None

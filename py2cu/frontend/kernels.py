@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import libcst as cst
@@ -21,6 +21,7 @@ from py2cu.frontend.annotations import AnnotationReader, ConstexprAnnotation, In
 from py2cu.frontend.buffers import BufferReader
 from py2cu.frontend.closures import environment_in
 from py2cu.frontend.decorator import OptionReader, find_problems
+from py2cu.frontend.defaults import DefaultReader
 from py2cu.frontend.doubts import refuse_doubt
 from py2cu.frontend.environment import all_parameters
 from py2cu.frontend.expressions import ExpressionReader
@@ -34,6 +35,7 @@ from py2cu.ir.extents import (
     CONSTEXPR_MAX,
     BlockParameter,
     Constexpr,
+    Default,
     IndexParameter,
     Parameter,
     constant_extent,
@@ -42,21 +44,27 @@ from py2cu.ir.extents import (
 from py2cu.ir.kernel import Buffer, Kernel, Space
 from py2cu.ir.nodes import Atomic, Call, Expr, LaunchIndex
 from py2cu.ir.statements import Reserve
-from py2cu.ir.types import PY_BOOL, PY_INT, ArrayType, PythonType
+from py2cu.ir.types import PY_BOOL, PY_INT, ArrayType, ElementType, PythonType
 from py2cu.ir.visit import all_expressions, names_in
 from py2cu.options import DEFAULT_BLOCKS, MAX_THREADS, KernelOptions, Values, is_launchable
 from py2cu.source import Span
 
 
 def read_kernel(
-    module: Module, source: KernelSource, reporter: Reporter, options: KernelOptions | None, values: Values
+    module: Module,
+    source: KernelSource,
+    reporter: Reporter,
+    options: KernelOptions | None,
+    values: Values,
+    defaults: Mapping[str, object] | None = None,
 ) -> Kernel:
     """The kernel as untyped IR; what is wrong with it goes to `reporter`.
 
-    `options` are what the decorator was called with, where it was; None reads them from its source. `values` are what
-    `Constexpr[int]` parameters are to be, by name; where it says nothing, their default, if there is one.
+    `options` are what the decorator was called with, where it was, and `defaults` those of the function's parameters;
+    None reads them from the source. `values` are what `Constexpr[int]` parameters are to be, by name; where it says
+    nothing, their default, if there is one.
     """
-    return _KernelReader(module, source, reporter, values).read(options)
+    return _KernelReader(module, source, reporter, values, defaults).read(options)
 
 
 @dataclass(slots=True)
@@ -76,6 +84,7 @@ class _KernelReader:
     source: KernelSource
     reporter: Reporter
     values: Values
+    defaults: Mapping[str, object] | None
 
     def read(self, options: KernelOptions | None) -> Kernel:
         function = self.source.function
@@ -137,6 +146,8 @@ class _KernelReader:
                 self._error("P106", message, star, "name every parameter")
         for param in all_parameters(self.source.function):
             self._read_parameter(param, found, annotations)
+        by_keyword = {param.name.value for param in params.kwonly_params}
+        found.arguments[:] = [replace(p, by_keyword=p.name in by_keyword) for p in found.arguments]
         self._place_on_axes(found)
         return found
 
@@ -147,8 +158,11 @@ class _KernelReader:
             self._add_block_parameter(param, BlockParameter(name), found)
             return
         type_ = None if param.annotation is None else annotations.read(param.annotation.annotation, name)
-        if param.default is not None and not isinstance(type_, ConstexprAnnotation):
-            self._error("P106", f"parameter `{name}` has a default value", param, "pass it in every call")
+        is_number = isinstance(type_, PythonType | ElementType | ConstexprAnnotation)
+        if param.default is not None and not is_number and (type_ is not None or launched is not None):
+            self._error(
+                "P106", f"`{name}` is no number, and only numbers have defaults", param, "leave the default out"
+            )
         if launched is not None and param.annotation is None:
             if found.arguments or found.indices:
                 message = f"`{name}` must come before the kernel's own parameters"
@@ -168,11 +182,15 @@ class _KernelReader:
                 self._error("P106", message, param.name, f"make `{name}` the first one")
             found.indices.append(IndexParameter(name, type_.extent, "", span))
         elif isinstance(type_, ConstexprAnnotation):
-            found.arguments.append(Parameter(name, type_.type, span=span, constexpr=self._constexpr(param, type_.type)))
+            found.arguments.append(self._template_argument(param, type_.type))
         elif name == "shared" and isinstance(type_, ArrayType) and found.launch and not found.arguments:
             self._add_block_parameter(param, BlockParameter(name, type_), found)
-        elif type_ is not None:
+        elif isinstance(type_, ArrayType):
             found.arguments.append(Parameter(name, type_, span=span))
+        elif type_ is not None:
+            reader = DefaultReader(self.reporter, self.source.environment, self.module.span, self.defaults)
+            default = None if param.default is None else reader.read(param, type_)
+            found.arguments.append(Parameter(name, type_, span=span, default=default))
         else:
             found.broken.add(name)
 
@@ -192,21 +210,21 @@ class _KernelReader:
             given = replace(given, type=replace(given.type, dims=(constant_extent(1),)))
         found.block.append(given)
 
-    def _constexpr(self, param: cst.Param, type_: PythonType) -> Constexpr:
-        """The values that a template argument has instances for; a bool has both."""
-        default = None if param.default is None else self._default(param.default, type_)
-        if type_ == PY_BOOL:
-            return Constexpr((False, True), default)
-        given = self.values.get(param.name.value, () if default is None else (default,))
-        if not given and param.default is None:
-            name = param.name.value
+    def _template_argument(self, param: cst.Param, type_: PythonType) -> Parameter:
+        """A template argument with the values that it has instances for; a bool has both."""
+        name, span = param.name.value, self.module.span(param.name)
+        value = None if param.default is None else self._constexpr_default(param.default, type_)
+        given = self.values.get(name, () if value is None else (value,))
+        if not given and param.default is None and type_ != PY_BOOL:
             self.reporter.note(
-                "P311", f"no value of `{name}` is known here: the template has no instances",
-                self.module.span(param.name), f"give it a default, or ask for some: `--constexpr {name}=16,32`",
+                "P311", f"no value of `{name}` is known here: the template has no instances", span,
+                f"give it a default, or ask for some: `--constexpr {name}=16,32`",
             )  # fmt: skip
-        return Constexpr(tuple(dict.fromkeys(given)), default)
+        constexpr = Constexpr((False, True) if type_ == PY_BOOL else tuple(dict.fromkeys(given)))
+        default = None if value is None else Default(value)
+        return Parameter(name, type_, span=span, constexpr=constexpr, default=default)
 
-    def _default(self, node: cst.BaseExpression, type_: PythonType) -> int | None:
+    def _constexpr_default(self, node: cst.BaseExpression, type_: PythonType) -> int | None:
         value = self.source.environment.constant(node)
         fits = isinstance(value, bool) if type_ == PY_BOOL else is_constexpr_value(value)
         if fits and isinstance(value, int):

@@ -85,18 +85,23 @@ def is_constexpr_value(value: object) -> TypeGuard[int]:
 
 @record(frozen=True, slots=True)
 class Constexpr:
-    """What makes a parameter a template argument: the values that there are instances for, each once.
-
-    A call may leave the parameter out where it has a `default`.
-    """
+    """What makes a parameter a template argument: the values that there are instances for, each once."""
 
     values: tuple[int, ...]
-    default: int | None = None
 
     @property
     def most(self) -> int:
         """The greatest value; of any, where none is known."""
         return max(self.values, default=CONSTEXPR_MAX)
+
+
+@record(frozen=True, slots=True)
+class Default:
+    """What a scalar is where a call leaves it out; `text` is the literal that the user wrote, if it was one."""
+
+    value: bool | int | float | complex
+    text: str = field(default="", compare=False)
+    span: Span = place()
 
 
 @record(frozen=True, slots=True)
@@ -108,6 +113,8 @@ class Parameter:
     role: Role = Role.INPUT
     span: Span = place()
     constexpr: Constexpr | None = None
+    default: Default | None = None
+    by_keyword: bool = False  # behind a `*`: no call gives it by its place
 
     @property
     def is_array(self) -> bool:

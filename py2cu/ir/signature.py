@@ -127,8 +127,7 @@ class Signature:
 
     def is_optional(self, parameter: Parameter) -> bool:
         """True for what a shape tells, and for what has a default."""
-        has_default = parameter.constexpr is not None and parameter.constexpr.default is not None
-        return has_default or self.is_derived(parameter)
+        return parameter.default is not None or self.is_derived(parameter)
 
     def is_derived(self, parameter: Parameter) -> bool:
         """True for an int named like a dimension that an argument's shape tells."""

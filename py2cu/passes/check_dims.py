@@ -1,6 +1,7 @@
-"""Refuses a dimension whose value no call could tell.
+"""Refuses a dimension whose value no call could tell, and a default of one that a shape tells.
 
 def f(i: Index["m"], x: Float32[Tensor, "n"], …)     # P304: nothing says what m is
+def f(i: Index["n"], x: Float32[Tensor, "n"], n: int = 8)     # P106
 """
 
 from __future__ import annotations
@@ -15,7 +16,11 @@ from py2cu.source import Span
 
 def check_dims(kernel: Kernel, reporter: Reporter) -> Kernel:
     """Report dimensions that are the whole extent of no array and no integer parameter; the kernel is unchanged."""
-    told = {dim.name for dim in find_dims(kernel)}
+    told = {dim.name: dim.array for dim in find_dims(kernel)}
+    for parameter in kernel.parameters:
+        if parameter.default is not None and parameter.constexpr is None and told.get(parameter.name) is not None:
+            what = f"the shape of `{told[parameter.name]}` tells `{parameter.name}`, and a default would never count"
+            reporter.error("P106", what, parameter.default.span, "leave the default out; a call need not say it")
     for name in kernel.dims:
         if name not in told:
             reporter.error(

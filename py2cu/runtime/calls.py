@@ -6,7 +6,6 @@ op. What a tensor must be is checked in the op's C++, so that a call through `to
 
 from __future__ import annotations
 
-import numbers
 import operator
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -15,27 +14,27 @@ from typing import Any
 
 import torch
 
-from py2cu.dtypes import DType, Kind
-from py2cu.ir.extents import CONSTEXPR_MAX, Parameter, Role, is_constexpr_value
+from py2cu.ir.extents import Parameter, Role
 from py2cu.ir.signature import Signature, evaluate
-from py2cu.ir.types import ArrayType, ElementType, PythonType, is_complex
+from py2cu.ir.types import ArrayType, is_complex
 from py2cu.options import Values as Choice
+from py2cu.runtime.binder import ArgumentBinder, Bound, Values
 from py2cu.runtime.build import load
 from py2cu.source import SourceFile
 from py2cu.translation import TargetName, Translation
-
-Values = dict[str, Any]
 
 
 @dataclass(slots=True)
 class Plan:
     """How calls of one form (so many positional arguments, these by keyword) reach the op.
 
-    `sources` says for each of the op's arguments which positional or keyword argument it is; `first` is the place of an
-    array, whose device picks the op; `returns` picks the outputs that the caller gave, where the op makes none.
+    `sources` says for each of the op's arguments which positional or keyword argument it is; `defaults` are those of
+    numbers that such calls leave out; `first` is the place of an array, whose device picks the op; `returns` picks the
+    outputs that the caller gave, where the op makes none.
     """
 
     sources: tuple[int | str, ...]
+    defaults: Mapping[str, Any]
     first: int
     returns: Callable[[Sequence[Any]], Any] | None
     ops: dict[str, Callable[..., Any]] = field(default_factory=dict)
@@ -48,12 +47,15 @@ class Call:
         self.translation = translation
         self.fma = fma
         self.signature: Signature = translation.signatures[0]
+        self.binder = ArgumentBinder(self.signature)
         self._packets: dict[str, Any] = {}
         self._plans: dict[tuple[int, tuple[str, ...]], Plan] = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         plan = self._plans.get((len(args), (*kwargs,)))
         if plan is not None:
+            if plan.defaults:
+                kwargs |= plan.defaults
             values = [args[at] if isinstance(at, int) else kwargs.get(at) for at in plan.sources]
             first = values[plan.first]
             op = plan.ops.get(first.device.type) if isinstance(first, torch.Tensor) else None
@@ -68,7 +70,8 @@ class Call:
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Any call: bound by name, and planned for the next one of its form."""
-        order, values = self._bind(args, kwargs)
+        bound = self.binder.bind(args, kwargs)
+        values = bound.values
         device = self.device_of(values)
         if self.signature.size is None:
             name = self.signature.name
@@ -76,35 +79,35 @@ class Call:
         given = [p.name in values for p in self.signature.outputs]
         makes_all = bool(given) and not any(given)
         if makes_all or all(given):
-            self._plan(order, args, kwargs, makes_all).ops[device] = self._op(device, makes_all)
+            self._plan(bound, args, kwargs, makes_all).ops[device] = self._op(device, makes_all)
         if makes_all:
             return self._op(device, makes_all)(*(values.get(p.name) for p in self.signature.inputs))
         values = self.with_outputs(values)
         self.run(device, values)
         return self.result(values)
 
-    def _plan(
-        self, order: tuple[Parameter, ...], args: tuple[Any, ...], kwargs: dict[str, Any], makes_all: bool
-    ) -> Plan:
+    def _plan(self, bound: Bound, args: tuple[Any, ...], kwargs: dict[str, Any], makes_all: bool) -> Plan:
         """How calls of this form reach the op; made once."""
         key = (len(args), (*kwargs,))
         if key not in self._plans:
             taken = self.signature.inputs if makes_all else self.signature.parameters
-            places: dict[str, int | str] = {p.name: place for place, p in enumerate(order[: len(args)])}
+            places: dict[str, int | str] = {name: place for place, name in enumerate(bound.placed)}
             sources = tuple(places.get(p.name, p.name) for p in taken)
             first = next(place for place, p in enumerate(taken) if p.is_array)
             outputs = [place for place, p in enumerate(taken) if p.role is Role.OUTPUT]
             returns = None if makes_all or not outputs else operator.itemgetter(*outputs)
-            self._plans[key] = Plan(sources, first, returns)
+            left_out = (p for p in taken if p.default is not None and p.name not in {*bound.placed, *kwargs})
+            defaults = {p.name: bound.values[p.name] for p in left_out}
+            self._plans[key] = Plan(sources, defaults, first, returns)
         return self._plans[key]
 
     def launch(self, grid: list[int], block: list[int], *args: Any, **kwargs: Any) -> None:
         """Run on an explicit grid; every array is given."""
-        values = self.bind(args, kwargs)
+        values = self.binder.bind_in_order(args, kwargs).values
         missing = [p.name for p in self.signature.outputs if p.name not in values]
         if missing:
             raise TypeError(f"{self.signature.name}[grid, block](...) needs every argument; missing {_list(missing)}")
-        op = with_parts(self.packet(self.device_of(values)).grid, self.signature.parameters)
+        op = flat_op(self.packet(self.device_of(values)).grid, self.signature.parameters)
         op(*(values.get(p.name) for p in self.signature.parameters), grid, block)
 
     def run(self, device: str, values: Mapping[str, Any]) -> None:
@@ -116,9 +119,9 @@ class Call:
         """The overload that makes the outputs, or the one that is given every array."""
         packet = self.packet(device)
         if makes_all:
-            return with_parts(packet.default, self.signature.inputs)
+            return flat_op(packet.default, self.signature.inputs)
         op = packet.out if self.signature.outputs else packet.default
-        return with_parts(op, self.signature.parameters)
+        return flat_op(op, self.signature.parameters)
 
     @property
     def op(self) -> Any:
@@ -141,86 +144,7 @@ class Call:
         name = self.translation.python_file
         return SourceFile(name, "".join(linecache.getlines(name)))
 
-    # --- arguments ---
-
-    def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Values:
-        """Arguments by name; outputs and extents that shapes tell may be absent.
-
-        Raises:
-            TypeError: too many, too few, unknown or doubled arguments, or a tensor where none belongs and the reverse.
-        """
-        return self._bind(args, kwargs)[1]
-
-    def _bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[tuple[Parameter, ...], Values]:
-        """What positional arguments stand for, and all arguments by name."""
-        problems = []
-        for order in self._orders():
-            if (problem := self._problem(order, args, kwargs)) is None:
-                values = {**{p.name: value for p, value in zip(order, args, strict=False)}, **kwargs}
-                return order, self.with_constexprs(values)
-            problems.append(problem)
-        # Said of the inputs alone, unless there are more arguments than those.
-        raise TypeError(f"{self.usage} {problems[0 if len(args) <= len(self.signature.inputs) else 2]}")
-
-    def _orders(self) -> list[tuple[Parameter, ...]]:
-        """What positional arguments may stand for: the inputs alone, or every parameter, with or without extents."""
-        signature = self.signature
-        shorter = tuple(p for p in signature.parameters if not signature.is_derived(p))
-        return [signature.inputs, signature.required, signature.parameters, shorter]
-
-    def _problem(self, order: tuple[Parameter, ...], args: Sequence[Any], kwargs: Mapping[str, Any]) -> str | None:
-        """What keeps `args` from standing for `order`."""
-        if len(args) > len(order):
-            return f"takes {len(order)} arguments, got {len(args)}"
-        names = [p.name for p in self.signature.parameters]
-        placed = {p.name: value for p, value in zip(order, args, strict=False)}
-        if unknown := [name for name in kwargs if name not in names]:
-            return f"has no parameter {_list(unknown)}"
-        if doubled := [name for name in kwargs if name in placed]:
-            return f"got {_list(doubled)} twice"
-        if missing := [p.name for p in self.signature.required if p.name not in placed and p.name not in kwargs]:
-            return f"is missing {_list(missing)}"
-        for name, value in {**placed, **kwargs}.items():
-            wanted, kinds = _accepted(self.signature.parameter(name))
-            if not isinstance(value, kinds):
-                return f"takes {wanted} as `{name}`, got {_called(type(value))}"
-        return None
-
-    def with_constexprs(self, values: Values) -> Values:
-        """`values` with every template argument: one that is left out is what a shape tells, or else its default.
-
-        Raises:
-            TypeError: a whole number that none can be.
-        """
-        complete = dict(values)
-        for name in self.signature.constexprs:
-            value = values.get(name)
-            if value is None:
-                value = self._left_out(name, values)
-            if value is not None:
-                complete[name] = self._number(name, value) if name in self.signature.constexpr_ints else value
-        return complete
-
-    def _left_out(self, name: str, values: Mapping[str, Any]) -> int | None:
-        """A template argument that a call does not mention; None where its array has too few dimensions."""
-        dim = next((dim for dim in self.signature.dims if dim.name == name and dim.array in values), None)
-        if dim is None:
-            return self.signature.constexprs[name].default
-        shape = values[str(dim.array)].shape
-        return shape[dim.axis] // dim.divisor if dim.axis < len(shape) else None
-
-    def _number(self, name: str, value: Any) -> int:
-        number = value if isinstance(value, bool) else operator.index(value)
-        if not is_constexpr_value(number):
-            what = f"a whole number from 0 to {CONSTEXPR_MAX}"
-            raise TypeError(f"{self.usage} takes {what} as `{name}`, got {number}")
-        return number
-
-    @property
-    def usage(self) -> str:
-        """`rgb2grey(x, out=None)`."""
-        inputs = [f"{p.name}={_default(p)}" if self.signature.is_optional(p) else p.name for p in self.signature.inputs]
-        return f"{self.signature.name}({', '.join(inputs + [f'{p.name}=None' for p in self.signature.outputs])})"
+    # --- devices ---
 
     def device_of(self, values: Mapping[str, Any]) -> str:
         """The device that the tensors are on: "cuda" or "cpu".
@@ -305,13 +229,14 @@ class VariantCall(Call):
             numbers = tuple(args[at] if isinstance(at, int) else kwargs[at] for at in form.sources)
             if (call := self._variants.get(numbers)) is not None:
                 return call(*args, **kwargs)
-        order, values = self._bind(args, kwargs)
-        if form is None and (form := self._form([p.name for p in order[: len(args)]], values, kwargs)):
+        bound = self.binder.bind(args, kwargs)
+        if form is None and (form := self._form(bound, kwargs)):
             self._forms[key] = form
-        return self._variant(values)(**values)
+        return self._variant(bound.values)(**bound.values)
 
-    def _form(self, placed: list[str], values: Values, kwargs: Mapping[str, Any]) -> Form | None:
+    def _form(self, bound: Bound, kwargs: Mapping[str, Any]) -> Form | None:
         """How calls like this one say their numbers; None where a shape tells one."""
+        values, placed = bound
         left_out = self.signature.constexprs.keys() - {*placed, *kwargs}
         if any(self.signature.is_derived(self.signature.parameter(name)) for name in left_out):
             return None
@@ -320,11 +245,11 @@ class VariantCall(Call):
         return Form(sources, {name: values[name] for name in left_out})
 
     def launch(self, grid: list[int], block: list[int], *args: Any, **kwargs: Any) -> None:
-        values = self.bind(args, kwargs)
+        values = self.binder.bind_in_order(args, kwargs).values
         self._variant(values).launch(grid, block, **values)
 
     def run(self, device: str, values: Mapping[str, Any]) -> None:
-        complete = self.with_constexprs(dict(values))
+        complete = self.binder.complete(dict(values))
         self._variant(complete).run(device, complete)
 
     @property
@@ -350,43 +275,25 @@ class VariantCall(Call):
         return self._variants[key]
 
 
-def _default(parameter: Parameter) -> int | None:
-    return parameter.constexpr.default if parameter.constexpr is not None else None
+def flat_op(op: Any, parameters: Sequence[Parameter]) -> Callable[..., Any]:
+    """`op` for arguments in the order of `parameters`, and what it takes behind them, all by their places.
 
-
-def with_parts(op: Callable[..., Any], parameters: Sequence[Parameter]) -> Callable[..., Any]:
-    """`op` for arguments in the order of `parameters`; it takes a complex number as two real ones."""
-    if not any(is_complex(parameter.type) for parameter in parameters):
-        return op
+    The op takes a complex number as two real ones, and by keyword what follows a default in its schema.
+    """
+    names = [argument.name for argument in op._schema.arguments if argument.kwarg_only]
+    if not names and not any(is_complex(parameter.type) for parameter in parameters):
+        return op  # type: ignore[no-any-return]
+    count = len(op._schema.arguments) - len(names)
 
     def call(*values: Any) -> Any:
         flat: list[Any] = []
         for place, value in enumerate(values):
             has_parts = place < len(parameters) and is_complex(parameters[place].type)
             flat += (float(value.real), float(value.imag)) if has_parts else (value,)
-        return op(*flat)
+        return op(*flat[:count], **dict(zip(names, flat[count:], strict=True)))
 
     return call
 
 
 def _list(names: Sequence[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
-
-
-def _called(kind: type) -> str:
-    """Of NumPy's types with the library: its `bool` is not Python's."""
-    return f"numpy.{kind.__name__}" if kind.__module__ == "numpy" else kind.__name__
-
-
-def _accepted(parameter: Parameter) -> tuple[str, type | tuple[type, ...]]:
-    """What an argument for `parameter` is called, and its Python types."""
-    match parameter.type:
-        case ArrayType():
-            return "a tensor", torch.Tensor
-        case ElementType(dtype=DType(kind=kind)) | PythonType(kind=kind):
-            return {
-                Kind.BOOL: ("a bool", bool),
-                Kind.INT: ("a whole number", numbers.Integral),
-                Kind.FLOAT: ("a number", numbers.Real),
-                Kind.COMPLEX: ("a complex number", numbers.Complex),
-            }[kind]

@@ -95,7 +95,9 @@ def make_case(
 ) -> Case | None:
     """One case; None where an extent comes out negative, or is divided by zero."""
     dims = dict(sizes)
-    free = {p.name: _free_scalar(p, seed) for p in signature.parameters if not p.is_array and p.name not in sizes}
+    scalars = [p for p in signature.parameters if not p.is_array and p.name not in sizes]
+    defaults = {p.name: p.default.value for p in scalars if p.default is not None and seed % 3 == 0}
+    free = {p.name: _free_scalar(p, seed) for p in scalars} | defaults
     dims |= {name: value for name, value in free.items() if isinstance(value, int)}
     extents = (sizes[name] for name in dimension_names(signature) if sizes.get(name))
     draw = Draw(values, seed, bound=min(extents, default=4))
@@ -107,7 +109,7 @@ def make_case(
             if shape is None:
                 return None
             arguments[parameter.name] = _fill(signature, parameter, draw.array(type_.dtype, shape))
-        elif isinstance(type_, ElementType) and parameter.name not in sizes:
+        elif isinstance(type_, ElementType) and parameter.name not in {**sizes, **defaults}:
             arguments[parameter.name] = draw.array(type_.dtype, [1]).item()
         else:
             arguments[parameter.name] = free[parameter.name] if parameter.name in free else sizes[parameter.name]

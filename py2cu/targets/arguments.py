@@ -16,6 +16,7 @@ from py2cu.ir.types import ArrayType, ElementType, PythonType, Type, Width
 from py2cu.ir.visit import all_expressions, assigned_names, statements
 from py2cu.ir.waiting import meets_others
 from py2cu.records import record
+from py2cu.targets.c_types import qualified
 from py2cu.targets.spell_expressions import Dialect
 
 MAX_WIDTH = 116
@@ -23,14 +24,20 @@ MAX_WIDTH = 116
 
 @record(frozen=True, slots=True)
 class Argument:
-    """One C++ parameter: `const float* x`, passed on as `x`."""
+    """One C++ parameter: `const float* x`, passed on as `x`. `default` is what the Python has for it."""
 
     name: str
     type: str
+    default: str = ""
 
     @property
     def declaration(self) -> str:
         return f"{self.type} {self.name}"
+
+    @property
+    def documented(self) -> Argument:
+        """The parameter as a header declares it: `double eps /* = 1e-5 */`."""
+        return Argument(f"{self.name} /* = {self.default} */" if self.default else self.name, qualified(self.type))
 
 
 def typenames(names: tuple[str, ...]) -> tuple[Argument, ...]:
@@ -125,7 +132,18 @@ def is_input(parameter: Parameter | None) -> bool:
 
 def launch_arguments(kernel: Kernel, dialect: Dialect) -> tuple[Argument, ...]:
     """Raw pointers, scalars and extents, as any C++ program would pass them."""
-    return tuple(Argument(kernel.c_name(name), launch_type(type_, p, dialect)) for name, type_, p in arguments(kernel))
+    return tuple(
+        Argument(kernel.c_name(name), launch_type(type_, p, dialect), _default_text(p))
+        for name, type_, p in arguments(kernel)
+    )
+
+
+def _default_text(parameter: Parameter | None) -> str:
+    """A default as its user wrote it, or else its value; empty where there is none."""
+    if parameter is None or parameter.default is None:
+        return ""
+    value = parameter.default.value
+    return str(value).lower() if isinstance(value, bool) else parameter.default.text or repr(value)
 
 
 def launch_type(type_: Type, parameter: Parameter | None, dialect: Dialect) -> str:

@@ -24,7 +24,7 @@ from py2cu.options import MAX_THREADS
 from py2cu.targets.arguments import arguments
 from py2cu.targets.c_types import qualified
 from py2cu.targets.literals import init_text, is_double
-from py2cu.targets.schemas import operators
+from py2cu.targets.schemas import default_parts, is_unspoken, operators
 from py2cu.targets.spell_expressions import Dialect
 from py2cu.targets.view import (
     KernelView,
@@ -130,6 +130,11 @@ class BindingView:
     blocks: str  # how many a launch without a grid has
     launch_bounds: tuple[int, ...]
     open_block: str  # its extents, where only a call tells them
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """Where the text may say a number that a header has."""
+        return (*(array.fill for array in self.made), *(value for launch in self.launches for value in launch.values))
 
     @property
     def most_threads(self) -> int:
@@ -407,22 +412,36 @@ def _cpp_names(kernel: Kernel, parameter: Parameter) -> tuple[str, ...]:
 
 
 def _cpp_parameters(kernel: Kernel, signature: Signature, parameters: tuple[Parameter, ...]) -> tuple[str, ...]:
-    return tuple(
-        f"double {name}" if is_complex(parameter.type) else _cpp_parameter(kernel, signature, parameter)
-        for parameter in parameters
-        for name in _cpp_names(kernel, parameter)
-    )
+    return tuple(text for parameter in parameters for text in _cpp_parameter(kernel, signature, parameter))
 
 
-def _cpp_parameter(kernel: Kernel, signature: Signature, parameter: Parameter) -> str:
-    name = kernel.c_name(parameter.name)
+def _cpp_parameter(kernel: Kernel, signature: Signature, parameter: Parameter) -> tuple[str, ...]:
+    names = _cpp_names(kernel, parameter)
     match parameter.type:
         case ArrayType():
-            return f"const Tensor& {name}"
+            return (f"const Tensor& {names[0]}",)
         case PythonType(kind=Kind.INT) if signature.is_derived(parameter):
-            return f"std::optional<int64_t> {name}"
+            return (f"std::optional<int64_t> {names[0]}",)
         case ElementType(dtype=DType(kind=kind)) | PythonType(kind=kind):
-            return f"{_CPP_SCALARS[kind]} {name}"
+            scalar = _CPP_SCALARS[kind]
+            optional = f"std::optional<{scalar}>"
+            pairs = zip(names, _defaults(parameter), strict=True)
+            return tuple(f"{optional if is_unspoken(default) else scalar} {name}" for name, default in pairs)
+
+
+def _defaults(parameter: Parameter) -> tuple[float | None, ...]:
+    """The default of each of the op's arguments for a scalar."""
+    if parameter.default is not None:
+        return default_parts(parameter)
+    return (None, None) if is_complex(parameter.type) else (None,)
+
+
+def _cpp_values(kernel: Kernel, parameter: Parameter) -> tuple[str, ...]:
+    """What a scalar is: an argument of the op, or what it stands for where it is None."""
+    return tuple(
+        f"{name}.value_or({init_text(default)})" if default is not None and is_unspoken(default) else name
+        for name, default in zip(_cpp_names(kernel, parameter), _defaults(parameter), strict=True)
+    )
 
 
 def _launch_value(
@@ -439,12 +458,15 @@ def _launch_value(
         return f"at.{c_name}"
     if parameter is not None and is_complex(parameter.type):
         type_ = dialect.spell(parameter.type.dtype if isinstance(parameter.type, ElementType) else C128)
-        return f"{qualified(type_)}({', '.join(_cpp_names(kernel, parameter))})"
-    if parameter is not None and isinstance(parameter.type, ElementType):
+        return f"{qualified(type_)}({', '.join(_cpp_values(kernel, parameter))})"
+    if parameter is None:
+        return c_name
+    (value,) = _cpp_values(kernel, parameter)
+    if isinstance(parameter.type, ElementType):
         dtype = parameter.type.dtype
-        value = f"static_cast<float>({c_name})" if dtype.is_half else c_name
+        value = f"static_cast<float>({value})" if dtype.is_half else value
         return f"static_cast<{dialect.spell(dtype)}>({value})"
-    return c_name
+    return value
 
 
 def _returns(count: int) -> str:

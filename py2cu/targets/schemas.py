@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from py2cu.dtypes import Kind
+import math
+from itertools import chain
+
+from py2cu.dtypes import DType, Kind
 from py2cu.ir.extents import Parameter, Role
 from py2cu.ir.kernel import Kernel
 from py2cu.ir.signature import Signature
@@ -37,29 +40,63 @@ def _schema(
 ) -> str:
     """`rgb2grey.out(Tensor x, Tensor(a!) out) -> ()`.
 
-    What a call may leave out has a default, at the list's end: none for extents that shapes tell.
+    Numbers have the defaults that the user wrote. With `defaults`, whatever a call may leave out has one at the list's
+    end: template arguments theirs, extents that shapes tell none. What follows a default goes by keyword.
     """
     letters = iter("abcdefghijklmnopqrstuvwxyz")
-    trailing = len(parameters)
-    while defaults and trailing and signature.is_optional(parameters[trailing - 1]):
-        trailing -= 1
-    items = []
-    for place, parameter in enumerate(parameters):
-        match parameter.type:
-            case ArrayType() if parameter.role is not Role.INPUT:
-                kind = f"Tensor({next(letters)}!)"
-            case ArrayType():
-                kind = "Tensor"
-            case ElementType(dtype=dtype):
-                kind = _SCHEMA_SCALARS[dtype.kind]
-            case PythonType(kind=scalar):
-                kind = _SCHEMA_SCALARS[scalar] + ("?" if signature.is_derived(parameter) else "")
+    has_default = _defaults_in(parameters, signature, trailing=defaults)
+    items: list[list[str]] = []
+    for parameter, is_default in zip(parameters, has_default, strict=True):
         spelled = parameter.name if parameter.name.isascii() else kernel.c_name(parameter.name)
+        match parameter.type:
+            case ArrayType():
+                alias = f"({next(letters)}!)" if parameter.role is not Role.INPUT else ""
+                items.append([f"Tensor{alias} {spelled}"])
+                continue
+            case ElementType(dtype=DType(kind=kind)) | PythonType(kind=kind):
+                scalar = _SCHEMA_SCALARS[kind]
+        if signature.is_derived(parameter):
+            items.append([f"{scalar}? {spelled}" + ("=None" if is_default else "")])
+            continue
         names = (f"{spelled}_real", f"{spelled}_imag") if is_complex(parameter.type) else (spelled,)
-        default = f"={_schema_default(signature, parameter)}" if place >= trailing else ""
-        items += [f"{kind} {name}{default}" for name in names]
-    return f"{name}({', '.join([*items, *more])}) -> {returns}"
+        values = default_parts(parameter) if is_default else (None,) * len(names)
+        items.append([_scalar(scalar, *each) for each in zip(names, values, strict=True)])
+    place = _first_by_keyword((*has_default, *(False for _ in more)))
+    words = [*items, *([text] for text in more)]
+    words[place:] = [["*"], *words[place:]] if place < len(words) else []
+    return f"{name}({', '.join(chain.from_iterable(words))}) -> {returns}"
 
 
-def _schema_default(signature: Signature, parameter: Parameter) -> int | None:
-    return None if parameter.constexpr is None or signature.is_derived(parameter) else parameter.constexpr.default
+def _defaults_in(parameters: tuple[Parameter, ...], signature: Signature, *, trailing: bool) -> tuple[bool, ...]:
+    """Which parameters of an overload have a default."""
+    start = len(parameters)
+    while trailing and start and signature.is_optional(parameters[start - 1]):
+        start -= 1
+    return tuple(
+        place >= start or (parameter.default is not None and parameter.constexpr is None)
+        for place, parameter in enumerate(parameters)
+    )
+
+
+def _first_by_keyword(has_default: tuple[bool, ...]) -> int:
+    """The place of the first parameter without a default behind one that has one; their count if there is none."""
+    first = has_default.index(True) if True in has_default else len(has_default)
+    return has_default.index(False, first) if False in has_default[first:] else len(has_default)
+
+
+def default_parts(parameter: Parameter) -> tuple[bool | int | float, ...]:
+    """The default of a scalar as torch has it: of a complex number, both parts."""
+    assert parameter.default is not None
+    value = parameter.default.value
+    return (value.real, value.imag) if isinstance(value, complex) else (value,)
+
+
+def is_unspoken(value: float | None) -> bool:
+    """True for an infinity or NaN, which torch's schemas cannot say: None stands for it there."""
+    return value is not None and not math.isfinite(value)
+
+
+def _scalar(kind: str, name: str, default: float | None) -> str:
+    if default is None:
+        return f"{kind} {name}"
+    return f"{kind}? {name}=None" if is_unspoken(default) else f"{kind} {name}={default}"

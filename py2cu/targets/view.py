@@ -13,7 +13,6 @@ from py2cu.ir.nodes import Expr, LaunchIndex, Unary
 from py2cu.ir.types import PY_BOOL, ArrayType, Width
 from py2cu.passes.widen_halves import NARROWED
 from py2cu.targets.arguments import Argument, launch_arguments, template_head, typenames, wrapped
-from py2cu.targets.c_types import qualified
 from py2cu.targets.device_functions import FunctionView
 from py2cu.targets.spell_expressions import Dialect
 from py2cu.targets.spell_statements import Line, Speller
@@ -165,8 +164,7 @@ class KernelView:
     @property
     def declared(self) -> KernelView:
         """The kernel as its header declares it."""
-        arguments = (replace(argument, type=qualified(argument.type)) for argument in self.launch_arguments)
-        return replace(self, launch_arguments=tuple(arguments))
+        return replace(self, launch_arguments=tuple(argument.documented for argument in self.launch_arguments))
 
     def instantiations(self, returns: str, *extra: str) -> tuple[str, ...]:
         """`template cudaError_t silu_launch<float>(const float* x, …)`, one an instance."""

@@ -685,13 +685,13 @@ MUTATIONS: Final = (
     *_rule(
         "outputs are made or given",
         (
-            "return [signature.inputs, signature.required, signature.parameters, shorter]",
-            "return [signature.inputs, signature.inputs, signature.inputs, shorter[:1]]",
+            "self._readings = (self._inputs, self._needed, self._all, not_derived)",
+            "self._readings = (self._inputs, self._inputs, self._inputs, not_derived[:1])",
             "tests/test_calls.py",
         ),
         (
-            "values = call.with_outputs(call.bind(args, kwargs))",
-            "values = call.bind(args, kwargs)",
+            "values = call.with_outputs(bind(args, kwargs).values)",
+            "values = bind(args, kwargs).values",
             "tests/test_calls.py",
         ),
     ),

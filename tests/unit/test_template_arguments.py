@@ -98,7 +98,7 @@ def test_every_value_is_translated_once(monkeypatch: pytest.MonkeyPatch) -> None
     asked = []
 
     def translate_function(*args: object) -> object:
-        asked.append(args[-1])
+        asked.append(args[-2])
         return original(*args)
 
     original = pipeline.translate_function

@@ -1,0 +1,185 @@
+"""Which argument of a call is which parameter: one rule for calls, explicit launches, `simulate` and `check`.
+
+A reading says what positional arguments stand for. It fits where number, names and kinds (tensor, number) of the
+arguments do and no required input is missing. The first that fits wins:
+
+    def scaled(blockIdx, x: Float32[Tensor, "h w"], out: Float32[Tensor, "h w"], h: int, by: float = 2.0): …
+
+    scaled(x, 4, 3.0)         the inputs in order
+    scaled(x)                 the inputs without what shapes give or defaults supply
+    scaled(x, y, 4, 3.0)      all parameters in order
+    scaled(x, y, 3.0)         all parameters without what shapes give
+
+Each may end early, so the last two hold for calls without what defaults supply as well, and for those that give the
+first outputs alone. An explicit launch knows the third reading only.
+"""
+
+from __future__ import annotations
+
+import numbers
+import operator
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import torch
+
+from py2cu.dtypes import DType, Kind
+from py2cu.ir.extents import CONSTEXPR_MAX, Parameter, is_constexpr_value
+from py2cu.ir.signature import Signature
+from py2cu.ir.types import ArrayType, ElementType, PythonType
+
+Values = dict[str, Any]
+Reading = tuple[Parameter, ...]
+
+_NUMBERS: Final = {
+    Kind.BOOL: ("a bool", bool),
+    Kind.INT: ("a whole number", numbers.Integral),
+    Kind.FLOAT: ("a number", numbers.Real),
+    Kind.COMPLEX: ("a complex number", numbers.Complex),
+}
+
+
+class Bound(NamedTuple):
+    """The arguments of a call: by name, defaults included, and the names of those that were given by their places."""
+
+    values: Values
+    placed: tuple[str, ...]
+
+
+class ArgumentBinder:
+    """Binds the arguments of one kernel's calls; the only place that accepts or refuses an argument in Python."""
+
+    def __init__(self, signature: Signature) -> None:
+        self.signature = signature
+        by_place = [p for p in signature.parameters if not p.by_keyword]
+        not_derived = tuple(p for p in by_place if not signature.is_derived(p))
+        self._inputs = _among(by_place, signature.inputs)
+        self._all: Reading = tuple(by_place)
+        self._needed = _among(by_place, signature.required)
+        self._readings = (self._inputs, self._needed, self._all, not_derived)
+
+    def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Bound:
+        """The arguments of a call; outputs, and extents that shapes tell, may be absent.
+
+        Raises:
+            TypeError: too many, too few, unknown or doubled arguments, or a tensor where none belongs and the reverse.
+        """
+        return self._first_fit(self._readings, args, kwargs)
+
+    def bind_in_order(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Bound:
+        """The arguments of an explicit launch.
+
+        Raises:
+            TypeError: as `bind`.
+        """
+        return self._first_fit((self._all,), args, kwargs)
+
+    def _first_fit(self, readings: Sequence[Reading], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Bound:
+        problems = []
+        for reading in readings:
+            placed = {p.name: value for p, value in zip(reading, args, strict=False)}
+            if (problem := self._misfit(reading, placed, args, kwargs)) is None:
+                values = placed | dict(kwargs)
+                self._check_types(values)
+                return Bound(self.complete(values), tuple(placed))
+            problems.append(problem)
+        # Said of the inputs alone, unless there are more arguments than those.
+        is_short = len(readings) == 1 or len(args) <= len(self._inputs)
+        raise TypeError(f"{self.usage} {problems[0 if is_short else 2]}{self._advice(len(args))}")
+
+    def _misfit(
+        self, reading: Reading, placed: Mapping[str, Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> str | None:
+        """What keeps the arguments from being read so."""
+        if len(args) > len(reading):
+            return f"takes {len(reading)} arguments by their places, got {len(args)}"
+        names = {p.name for p in self.signature.parameters}
+        if unknown := [name for name in kwargs if name not in names]:
+            return f"has no parameter {_list(unknown)}"
+        if doubled := [name for name in kwargs if name in placed]:
+            return f"got {_list(doubled)} twice"
+        if missing := [p.name for p in self.signature.required if p.name not in placed and p.name not in kwargs]:
+            return f"is missing {_list(missing)}"
+        for name, value in (*placed.items(), *kwargs.items()):
+            parameter = self.signature.parameter(name)
+            if not isinstance(value, torch.Tensor if parameter.is_array else numbers.Number):
+                return f"takes {_accepted(parameter)[0]} as `{name}`, got {_called(type(value))}"
+        return None
+
+    def _check_types(self, values: Mapping[str, Any]) -> None:
+        for name, value in values.items():
+            wanted, kinds = _accepted(self.signature.parameter(name))
+            if not isinstance(value, kinds):
+                raise TypeError(f"{self.usage} takes {wanted} as `{name}`, got {_called(type(value))}")
+
+    def _advice(self, count: int) -> str:
+        """How to say outputs that no reading of so many arguments holds."""
+        outputs = [f"{p.name}=" for p in self.signature.outputs]
+        return f"; outputs go by name: {', '.join(outputs)}" if outputs and count > len(self._needed) else ""
+
+    def complete(self, values: Values) -> Values:
+        """`values` with the defaults of what is left out, template arguments that shapes tell among them.
+
+        Raises:
+            TypeError: a whole number that no template argument can be.
+        """
+        complete = dict(values)
+        for parameter in self.signature.parameters:
+            name = parameter.name
+            if parameter.constexpr is not None:
+                value = complete[name] if name in complete else self._left_out(parameter, complete)
+                if value is not None:
+                    complete[name] = self._number(name, value) if name in self.signature.constexpr_ints else value
+            elif parameter.default is not None:
+                complete.setdefault(name, parameter.default.value)
+        return complete
+
+    def _left_out(self, parameter: Parameter, values: Mapping[str, Any]) -> Any:
+        """A template argument that a call does not mention; None where its array has too few dimensions."""
+        dims = (dim for dim in self.signature.dims if dim.name == parameter.name and dim.array in values)
+        if (dim := next(dims, None)) is None:
+            return parameter.default.value if parameter.default is not None else None
+        shape = values[str(dim.array)].shape
+        return shape[dim.axis] // dim.divisor if dim.axis < len(shape) else None
+
+    def _number(self, name: str, value: Any) -> int:
+        number = value if isinstance(value, bool) else operator.index(value)
+        if not is_constexpr_value(number):
+            what = f"a whole number from 0 to {CONSTEXPR_MAX}"
+            raise TypeError(f"{self.usage} takes {what} as `{name}`, got {number}")
+        return number
+
+    @property
+    def usage(self) -> str:
+        """`rgb2grey(x, out=None)`."""
+        return (
+            f"{self.signature.name}({', '.join(map(self._shown, (*self.signature.inputs, *self.signature.outputs)))})"
+        )
+
+    def _shown(self, parameter: Parameter) -> str:
+        if parameter.default is not None:
+            return f"{parameter.name}={parameter.default.text or parameter.default.value}"
+        is_needed = parameter in self.signature.required
+        return parameter.name if is_needed else f"{parameter.name}=None"
+
+
+def _among(by_place: Iterable[Parameter], wanted: Sequence[Parameter]) -> Reading:
+    return tuple(p for p in by_place if p in wanted)
+
+
+def _list(names: Sequence[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _called(kind: type) -> str:
+    """Of NumPy's types with the library: its `bool` is not Python's."""
+    return f"numpy.{kind.__name__}" if kind.__module__ == "numpy" else kind.__name__
+
+
+def _accepted(parameter: Parameter) -> tuple[str, type]:
+    """What an argument for `parameter` is called, and its Python type."""
+    match parameter.type:
+        case ArrayType():
+            return "a tensor", torch.Tensor
+        case ElementType(dtype=DType(kind=kind)) | PythonType(kind=kind):
+            return _NUMBERS[kind]
