@@ -94,11 +94,11 @@ _SYNTAX: Final = {
     ),
     "P106": Code(
         "a kernel's parameters or its return",
-        "Every parameter is named: no `*args`. Numbers may have defaults, as in `eps: float = 1e-5`: constants that a "
-        "call could pass, of parameters that no shape tells. Arrays have none. Launch objects come first, then element "
-        "indices (at most three), then the kernel's own parameters. A kernel returns nothing: its results are stored in "
-        "arrays, and the call returns those that it allocated. A device function that returns a value does so on every "
-        "path.",
+        "Every parameter is named: no `*args`. Numbers may have defaults, as in `eps: float = 1e-5`: constants that "
+        "a call could pass, of parameters that no shape tells. Arrays have none. Launch objects come first, then "
+        "element indices (at most three), then the kernel's own parameters. A kernel returns nothing: its results "
+        "are stored in arrays, and the call returns those that it allocated. A device function that returns a value "
+        "does so on every path.",
         _index("return 2 * x[i]"),
         _index("out[i] = 2 * x[i]"),
     ),
