@@ -50,6 +50,9 @@ _INCLUDES: Final = {
     "mutex": r"std::mutex\b",
     "thread": r"std::(thread|this_thread)\b",
     "algorithm": r"std::(max|min)\b",
+    "stdexcept": r"std::runtime_error\b",
+    "string": r"std::(string|to_string)\b",
+    "exception": r"std::exception_ptr\b",
     "initializer_list": r"std::initializer_list<",
     "cassert": r"\bassert\(",
     "cmath": rf"\b(INFINITY|NAN)\b|\b({'|'.join(sorted(_MATH))})\(",
@@ -87,6 +90,7 @@ def _environment() -> Environment:
     environment.filters |= {
         "mapped": _mapped,
         "is_zero": _is_zero,
+        "operand": _operand,
         "quotient": _quotient,
         "wrapped_condition": _wrapped_condition,
     }

@@ -91,7 +91,7 @@ def _artifacts(cuda: Artifacts, cpu: Artifacts) -> Artifacts:
     )
     assert "<<<" not in body, body
     body = body.replace("using cuda::std::complex;", "using std::complex;")
-    standard = ("algorithm", "cmath", "cstdlib", "stdexcept")
+    standard = ("algorithm", "cassert", "cmath", "cstdlib", "stdexcept")
     headers = [f'#include "{cpu.header.name}"', *(f"#include <{name}>" for name in standard)]
     halves = [f"using {c} = {name};" for c, name in DIALECT.types.items() if c in body and "::" not in c]
     bridges = [*_bridges(re.sub(r" /\* = .*? \*/", "", cpu.header.text)), *INSTANTIATION.findall(cpu.kernel.text)]

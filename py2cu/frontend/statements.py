@@ -11,7 +11,7 @@ import libcst as cst
 from py2cu.frontend.annotations import AnnotationReader
 from py2cu.frontend.expressions import BINARY, ExpressionReader
 from py2cu.frontend.printing import read_message, read_print
-from py2cu.frontend.scope import Scope
+from py2cu.frontend.scope import Scope, source_text
 from py2cu.frontend.unpacking import Unpacker
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.kernel import Annotation
@@ -133,7 +133,7 @@ class StatementReader:
                 return (Return(span),)
             case cst.Assert(test=test, msg=message):
                 said = read_message(message, self.expressions) if message is not None else None
-                return (Assert(self.expressions.read(test), said, span),)
+                return (Assert(self.expressions.read(test), said, source_text(test), span),)
             case cst.Expr(value=cst.Call() as call) if self.expressions.calls.is_invoke(call):
                 invoke = self.expressions.calls.read_invoke(call)
                 return () if invoke is None else (Evaluate(invoke, span),)

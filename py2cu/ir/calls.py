@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 
 from py2cu.ir.kernel import Kernel
 from py2cu.ir.nodes import Invoke, LaunchIndex
-from py2cu.ir.statements import Block
-from py2cu.ir.visit import all_expressions
+from py2cu.ir.statements import Assert, Block
+from py2cu.ir.visit import all_expressions, statements
 
 
 def called_functions(block: Block) -> tuple[str, ...]:
@@ -52,6 +52,11 @@ def functions_that(kernel: Kernel, does: Callable[[Kernel], bool]) -> frozenset[
             break
         found |= more
     return frozenset(found)
+
+
+def asserts(kernel: Kernel) -> bool:
+    """True for a kernel with an `assert`, in itself or in a device function."""
+    return any(isinstance(stmt, Assert) for each in (kernel, *kernel.functions) for stmt in statements(each.body))
 
 
 def in_rings(functions: Iterable[Kernel], *, itself: bool = True) -> set[str]:

@@ -218,10 +218,11 @@ class Print:
 
 @record(frozen=True, slots=True)
 class Assert:
-    """`assert test, message`."""
+    """`assert test, message`; `text` is the test as its user wrote it."""
 
     test: Expr
     message: str | None
+    text: str = field(default="", compare=False)
     span: Span = place()
     trivia: Trivia = _trivia()
 

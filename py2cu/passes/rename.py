@@ -45,7 +45,8 @@ _TAKEN: Final = """
 _VARIABLES: Final = (
     "grid block stream flat_block guard error blocks threads shared_bytes allow_shared max_blocks launch_cooperatively "
     "cooperative_groups GridBarrier grid_barrier running next_block Turns MAX_THREADS each_thread "
-    "each_thread_in_turn each_thread_in_turns is_large"
+    "each_thread_in_turn each_thread_in_turns is_large FailedAssert FirstFailure Abandoned assert_that "
+    "first_failure"
 )
 # Types of CUDA's headers, which variables may hide and functions may not be called after.
 _TYPES: Final = "half half2 nv_bfloat16 nv_bfloat162 uchar ushort uint ulong"

@@ -28,6 +28,7 @@ from py2cu.ir.names import free_name, names_of
 from py2cu.ir.nodes import Atomic, Call, Compare, Expr, Invoke, Select, Unary
 from py2cu.ir.statements import (
     BARE,
+    Assert,
     Assign,
     Block,
     Break,
@@ -75,9 +76,10 @@ def split_at_barriers(kernel: Kernel, reporter: Reporter) -> Kernel:
     views = _find_own_views(kernel, varies)
     bases = {buffer.name: buffer.base for buffer in kernel.buffers if buffer.base}
     waiting = functions_that(kernel, lambda function: lets_others(function.body))
+    asserting = functions_that(kernel, lambda function: any(isinstance(s, Assert) for s in statements(function.body)))
     scalars: frozenset[str] = frozenset()
     while True:  # where a local of the block changes, pieces are cut, which may part the mentions of others
-        cutting = _Cutting(kernel, varies, scalars, views, waiting)
+        cutting = _Cutting(kernel, varies, scalars, views, waiting, asserting)
         body = cutting.whole()
         uses = Uses(bases)
         uses.block(body, ())
@@ -162,6 +164,7 @@ class _Cutting:
     scalars: frozenset[str]
     views: frozenset[str]
     waiting: frozenset[str]  # functions in which a thread may wait for any other
+    asserting: frozenset[str]  # functions in which an `assert` may fail
     locals: dict[str, ValueType] = field(default_factory=dict)
     stays: Name | None = None  # whether a thread has not returned yet, where later pieces have to know
     returning: int = 0  # pieces in which threads return
@@ -274,8 +277,13 @@ class _Cutting:
         """What threads that run `block` notice of each other; it may be that it `counts` them."""
         if lets_others(block) or not self.waiting.isdisjoint(called_functions(block)):
             return Turns.WAITING
-        counts = counts or any(isinstance(node, Atomic) for node in all_expressions(block))
+        counts = counts or any(isinstance(node, Atomic) for node in all_expressions(block)) or self.asserts(block)
         return Turns.IN_ORDER if counts else Turns.ANY
+
+    def asserts(self, block: Block) -> bool:
+        """True where a thread may fail an `assert`: those behind it in its block do not run then."""
+        is_own = any(isinstance(stmt, Assert) for stmt in statements(block))
+        return is_own or not self.asserting.isdisjoint(called_functions(block))
 
     def returned(self, stmt: Stmt) -> Block:
         """A thread that returns says so."""

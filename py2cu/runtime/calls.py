@@ -10,7 +10,7 @@ import operator
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import torch
 
@@ -107,7 +107,7 @@ class Call:
         missing = [p.name for p in self.signature.outputs if p.name not in values]
         if missing:
             raise TypeError(f"{self.signature.name}[grid, block](...) needs every argument; missing {_list(missing)}")
-        op = flat_op(self.packet(self.device_of(values)).grid, self.signature.parameters)
+        op = self._called(self.packet(self.device_of(values)).grid, self.signature.parameters)
         op(*(values.get(p.name) for p in self.signature.parameters), grid, block)
 
     def run(self, device: str, values: Mapping[str, Any]) -> None:
@@ -119,9 +119,14 @@ class Call:
         """The overload that makes the outputs, or the one that is given every array."""
         packet = self.packet(device)
         if makes_all:
-            return flat_op(packet.default, self.signature.inputs)
+            return self._called(packet.default, self.signature.inputs)
         op = packet.out if self.signature.outputs else packet.default
-        return flat_op(op, self.signature.parameters)
+        return self._called(op, self.signature.parameters)
+
+    def _called(self, op: Any, parameters: Sequence[Parameter]) -> Callable[..., Any]:
+        """An overload as this class calls it: with one argument for each of `parameters`."""
+        flat = flat_op(op, parameters)
+        return asserting(flat) if self.signature.asserts else flat
 
     @property
     def op(self) -> Any:
@@ -273,6 +278,25 @@ class VariantCall(Call):
                     asked = {name: (value,) for name, value in chosen.items()}
                     self._variants[key] = self._own if is_own else Call(self._translate(asked), fma=self.fma)
         return self._variants[key]
+
+
+_ASSERTION: Final = ": assertion failed at line "
+"""How the CPU's launchers begin what they throw, behind the kernel's name."""
+
+
+def asserting(op: Callable[..., Any]) -> Callable[..., Any]:
+    """`op`, whose failed assertions are `AssertionError`s, as in Python."""
+
+    def call(*values: Any) -> Any:
+        try:
+            return op(*values)
+        except RuntimeError as error:
+            if _ASSERTION not in str(error):
+                raise
+            failure = AssertionError(str(error))
+        raise failure
+
+    return call
 
 
 def flat_op(op: Any, parameters: Sequence[Parameter]) -> Callable[..., Any]:

@@ -11,7 +11,7 @@ from typing import Final
 
 from py2cu.builtins.threads import LANE_HELPER
 from py2cu.dtypes import C64, C128
-from py2cu.ir.calls import launched_in
+from py2cu.ir.calls import asserts, launched_in
 from py2cu.ir.extents import Binary, Constant, IndexParameter, Name
 from py2cu.ir.kernel import Kernel
 from py2cu.ir.nodes import Expr
@@ -47,6 +47,7 @@ DIALECT: Final = Dialect(
     unroll="#pragma GCC unroll",
     unrolls_wholly=False,
     own_atomics=True,
+    throws=True,
     types={
         "__half": "c10::Half",
         "__nv_bfloat16": "c10::BFloat16",
@@ -81,6 +82,7 @@ def view(kernel: Kernel) -> KernelView:
         is_whole=is_whole,
         syncs_grid=syncs_grid(kernel),
         sizes=_sizes(kernel),
+        asserts=asserts(kernel),
         waits_anywhere=lets_others(kernel.body)
         or any(isinstance(stmt, EachThread) and stmt.turns is Turns.WAITING for stmt in statements(kernel.body)),
     )
@@ -96,16 +98,21 @@ def _sizes(kernel: Kernel) -> tuple[str, ...]:
         shapes.insert(0, kernel.size or ())
         threads = ()
     products = [reduce(partial(Binary, "*"), shape) for shape in dict.fromkeys(shapes) if shape]
-    factors = [_factors(product) for product in products]
-    texts = (
-        extent_text(product, kernel)
-        for product, own in zip(products, factors, strict=True)
-        if own is None or not any(other is not None and _is_below(own, other) for other in factors)
-    )
-    return (*threads, *dict.fromkeys(texts))
+    sizes: list[tuple[Expr, _Factors | None]] = []
+    for product in products:
+        own = _factors(product)
+        if own is None or not any(other is not None and _is_below(own, other) for _, other in sizes):
+            sizes = [
+                (each, other) for each, other in sizes if own is None or other is None or not _is_below(other, own)
+            ]
+            sizes.append((product, own))
+    return (*threads, *dict.fromkeys(extent_text(product, kernel) for product, _ in sizes))
 
 
-def _factors(extent: Expr) -> tuple[int, Counter[str]] | None:
+_Factors = tuple[int, Counter[str]]
+
+
+def _factors(extent: Expr) -> _Factors | None:
     """3 and `h`, `w` of `3 * h * w`; None for anything but a product."""
     match extent:
         case Constant(value=int(value)):
@@ -119,9 +126,9 @@ def _factors(extent: Expr) -> tuple[int, Counter[str]] | None:
             return None
 
 
-def _is_below(one: tuple[int, Counter[str]], other: tuple[int, Counter[str]]) -> bool:
-    """True where a product is less than another one, if no dimension is empty."""
-    return one[0] <= other[0] and one[1] <= other[1] and one != other
+def _is_below(one: _Factors, other: _Factors) -> bool:
+    """True where a product is no greater than another one, if no dimension is empty."""
+    return one[0] <= other[0] and one[1] <= other[1]
 
 
 def _helpers(kernel: Kernel) -> tuple[str, ...]:

@@ -71,6 +71,7 @@ class Dialect:
     unroll: str = "#pragma unroll"  # above a loop that is to be unrolled, by the number behind it
     unrolls_wholly: bool = True  # where no number is
     own_atomics: bool = False  # all atomic operations are helpers
+    throws: bool = False  # a failed `assert` throws what the launcher catches; it is not C's
     names_variables: bool = True  # an instance of a generic kernel is spelled with `T`, not with its dtype
 
     def spell(self, dtype: DType) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterator
+from pathlib import PurePath
 from typing import Final, assert_never
 
 from py2cu.ir.complex_numbers import is_made
@@ -132,18 +133,25 @@ class Speller(ExpressionSpeller):
                 yield Line(f"{pad}{type(stmt).__name__.lower()};")
             case Print():
                 yield Line(f"{pad}{self.printing(stmt)};")
-            case Assert(test=test, message=message):
-                tested = self.expr(test)
-                said = self.junction("and", tested, string_literal(message)) if message else tested
-                yield Line(
-                    f"{pad}assert(({said.text}));" if _BARE_COMMA.search(tested.text) else f"{pad}assert({said.text});"
-                )
+            case Assert():
+                yield Line(f"{pad}{self.assertion(stmt)};")
             case EachThread():
                 raise AssertionError(f"{stmt} is the CPU's")
             case Delete() | Remark():
                 return
             case _:
                 assert_never(stmt)
+
+    def assertion(self, stmt: Assert) -> str:
+        """C's `assert`, a macro, or a call of `assert_that` with the line and the message."""
+        tested = self.expr(stmt.test)
+        if self.dialect.throws:
+            there = self.kernel.elsewhere
+            line = f"{f'{PurePath(there.file.name).name}, ' if there else ''}line {stmt.span.line}"
+            said = stmt.message or " ".join(stmt.text.split())
+            return f"assert_that({tested.text}, {string_literal(line).text}, {string_literal(said).text})"
+        said = self.junction("and", tested, string_literal(stmt.message)).text if stmt.message else tested.text
+        return f"assert(({said}))" if _BARE_COMMA.search(tested.text) else f"assert({said})"
 
     def reservation(self, name: str, start: Expr | None) -> Iterator[str]:
         """The declarations of an array of the kernel's own, or of a pointer into another one."""

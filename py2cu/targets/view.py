@@ -61,6 +61,7 @@ class KernelView:
     is_whole: bool = False  # on the CPU: it is called once a block, and goes through the threads by itself
     syncs_grid: bool = False  # its blocks wait for each other
     waits_anywhere: bool = False  # on the CPU: a thread may wait for any other one
+    asserts: bool = False  # on the CPU: an `assert` may throw
     sizes: tuple[str, ...] = ()  # on the CPU: of what a launch has to do; the greatest counts
     shared_asks: str = ""  # the condition under which the launcher asks for them; empty where it always does
     constexprs: tuple[Argument, ...] = ()  # template arguments of the user's: first, since no call can deduce them

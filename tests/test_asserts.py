@@ -1,0 +1,121 @@
+"""A failed `assert` on the CPU: the call raises, nobody waits for the block that failed, and the process goes on."""
+
+from __future__ import annotations
+
+import inspect
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from py2cu.runtime.simulate import SimulationError  # noqa: E402
+from tests import kernels_that_assert as kernels  # noqa: E402
+
+pytestmark = pytest.mark.builds
+
+SECONDS = 60
+ONE_DIMENSION = [
+    "of_blocks",
+    "of_pieces",
+    "of_a_grid",
+    "of_blocks_in_order",
+    "of_threads_in_order",
+    "of_a_grid_in_order",
+]
+
+
+@pytest.fixture(autouse=True)
+def _on_the_cpu_and_in_time(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A launch that waits for ever ends the test run."""
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    signal.alarm(SECONDS)
+    yield
+    signal.alarm(0)
+
+
+def line_of_assert(function) -> int:
+    lines, first = inspect.getsourcelines(function)
+    return first + next(place for place, line in enumerate(lines) if line.strip().startswith("assert "))
+
+
+def call(kernel, x):
+    """The first output; one that the kernel reads is given."""
+    if kernel is kernels.of_a_grid:
+        kernel(x, out := torch.empty_like(x))
+        return out
+    made = kernel(x)
+    return made[0] if isinstance(made, tuple) else made
+
+
+def numbers(n: int, *negative: int):
+    x = torch.ones(n)
+    x[list(negative)] = -1.0
+    return x
+
+
+@pytest.mark.parametrize("n", [300, 900])
+@pytest.mark.parametrize("name", ONE_DIMENSION)
+def test_the_failure_of_the_first_block_is_raised(name, n):
+    kernel = getattr(kernels, name)
+    line = line_of_assert(kernel.python)
+    said = rf"{name}: assertion failed at line {line}, block \(1, 0, 0\), thread \({{}}, 0, 0\): positive$"
+    thread = 31 - 13 if name == "of_pieces" else 13
+    with pytest.raises(AssertionError, match=said.format(thread)):
+        call(kernel, numbers(n, 45, n - 7, 280))
+    right = call(kernel, numbers(n))
+    assert torch.equal(right, torch.full((n,), 2.0 if name == "of_a_grid" else 1.0))
+
+
+def test_many_blocks_wait_for_one_that_failed():
+    with pytest.raises(AssertionError, match=r"block \(1, 0, 0\), thread \(13, 0, 0\): positive"):
+        kernels.of_blocks_in_order(numbers(70_000, 45, 69_000))
+
+
+def test_elements_are_judged_block_by_block():
+    x = torch.ones(10, 30)
+    x[0, 20] = x[3, 4] = x[3, 5] = 0.0
+    with pytest.raises(AssertionError, match=r"block \(0, 0, 0\), thread \(4, 3, 0\): x\[r, c\] != 0$") as caught:
+        kernels.of_elements(x)
+    with pytest.raises(SimulationError, match=r"block \(0, 0, 0\), thread \(4, 3, 0\)"):
+        kernels.of_elements.simulate(x)
+    with pytest.raises(RuntimeError) as from_op:
+        kernels.of_elements.op(x)
+    assert str(from_op.value) == str(caught.value)
+    with pytest.raises(AssertionError, match=r"block \(1, 0, 0\), thread \(4, 0, 0\)"):
+        kernels.of_elements[(2, 1), (16, 3)](x, torch.empty(10, 30))
+
+
+def test_a_function_says_its_own_line():
+    line = line_of_assert(kernels.checked)
+    with pytest.raises(AssertionError, match=rf'at line {line}, block .*, thread .*: above "-5"$'):
+        kernels.of_elements(torch.full((1, 1), -6.0))
+
+
+def test_templates_assert():
+    assert kernels.of_a_template(torch.ones(3), 0).tolist() == [1.0, 1.0, 1.0]
+    for _ in range(2):  # the second time by a plan
+        with pytest.raises(AssertionError, match=r"of_a_template: .*thread .0, 0, 0.: above the limit"):
+            kernels.of_a_template(torch.ones(3), 1)
+
+
+def test_a_million_failures_take_no_time():
+    with pytest.raises(AssertionError, match=r"block \(0, 0, 0\), thread \(0, 0, 0\)"):
+        kernels.of_elements(torch.zeros(1000, 1000))
+
+
+def test_what_a_call_wrote_before_it_failed_is_written_once():
+    """The call is not tried again: a plan that raised is no plan that does not fit."""
+    out = torch.zeros(300)
+    kernels.of_blocks(numbers(300), out)
+    out.zero_()
+    with pytest.raises(AssertionError):
+        kernels.of_blocks(numbers(300, 299), out)
+    assert out[:32].tolist() == [1.0] * 32
+
+
+def test_check_tells_a_compiled_assertion_from_the_pythons():
+    assert kernels.of_blocks.check(torch.ones(100)).ok
+    report = kernels.of_blocks.check()
+    assert not report.failures, report
