@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -69,16 +71,13 @@ def test_small_calls_leave_nothing_that_a_child_waits_for(way: str, tmp_path: Pa
     script = tmp_path / "forks.py"
     end = 'if __name__ == "__main__":\n    call(1)\n    main()\n    print("done")\n'
     script.write_text(SETUP.lstrip() + WAYS[way].lstrip("\n") + "\n\n" + end, encoding="utf-8")
-    environment = {"PYTHONPATH": str(Path(__file__).parents[1])}
+    environment = {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])}
     done = run([sys.executable, "-W", "ignore", str(script)], environment)
     assert done == "done\n"
 
 
 def run(command: list[str], environment: dict[str, str]) -> str:
     """What it prints. In a session of its own: what hangs goes with its children."""
-    import os
-    import signal
-
     with subprocess.Popen(
         command, env=os.environ | environment, stdout=subprocess.PIPE, text=True, start_new_session=True
     ) as process:

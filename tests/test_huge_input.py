@@ -13,7 +13,8 @@ import pytest
 import py2cu
 
 HEAD = "from jaxtyping import Float32\nfrom torch import Tensor\nfrom py2cu import Index, kernel\n\n\n"
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(py2cu.__file__).parents[1]), "PY2CU_DEBUG": ""}
+_PATH = os.pathsep.join([str(Path(py2cu.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+ENVIRONMENT = {**os.environ, "PYTHONPATH": _PATH, "PY2CU_DEBUG": ""}
 REFUSED, FINE = 2, 0
 
 
