@@ -90,8 +90,13 @@ def constants(function: FunctionType) -> dict[str, object]:
 
 def meanings(function: FunctionType) -> dict[str, str]:
     """What modules, classes and functions around `function` are called where they come from."""
-    live = ((name, live_name(value)) for name, value in surroundings(function).items())
-    return {name: meaning for name, meaning in live if meaning is not None}
+    around = surroundings(function)
+    live = {name: live_name(value) for name, value in around.items()}
+    names = set(_code_names(function.__code__))
+    for value in around.values():
+        if isinstance(value, ModuleType):
+            live |= {f"{owner}.{name}": live_name(member) for owner, name, member in _members(value, names)}
+    return {name: meaning for name, meaning in live.items() if meaning is not None}
 
 
 def called_functions(function: FunctionType) -> list[FunctionType]:
@@ -128,7 +133,9 @@ def _members(module: ModuleType, names: set[str]) -> Iterator[tuple[str, str, ob
 def _names(function: FunctionType) -> Iterable[str]:
     """The global names in the function's body, and those that its annotations may be spelled with."""
     yield from _code_names(function.__code__)
-    yield from (name for name, value in function.__globals__.items() if hasattr(value, "__module__") or callable(value))
+    for name, value in function.__globals__.items():
+        if hasattr(value, "__module__") or callable(value) or isinstance(value, ModuleType):
+            yield name
 
 
 def _code_names(code: CodeType) -> Iterator[str]:

@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import numbers
 import operator
+import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import libcst as cst
 
 from py2cu.diagnostics import Reporter
-from py2cu.dtypes import Kind
+from py2cu.dtypes import DType, Kind
 from py2cu.frontend.doubts import refuse_doubt
 from py2cu.frontend.environment import Environment
 from py2cu.frontend.scope import of_64_bits, source_text
@@ -29,6 +30,7 @@ from py2cu.ir.complex_numbers import literal
 from py2cu.ir.extents import Constant, Default
 from py2cu.ir.nodes import Call, Expr
 from py2cu.ir.types import ElementType, PythonType
+from py2cu.live import live_name
 from py2cu.source import Span
 
 _WANTED = {
@@ -92,7 +94,7 @@ class DefaultReader:
             return None
         else:
             element = early.element(node)
-            value = early.constant(node) if element is None else element[1]
+            value = early.constant(node) if element is None else _rounded(*element)
         if value is None or isinstance(value, str):
             what, hint = f"the default of `{name}` is no number that the text tells", "write the number out"
             self.reporter.error("P106", what, self.span_of(node), hint)
@@ -104,6 +106,16 @@ class DefaultReader:
             return None
         text = source_text(node) if _is_literal(node) and not isinstance(number, bool) else ""
         return Default(number, text, self.span_of(node))
+
+
+def _rounded(dtype: DType, number: float) -> bool | int | float:
+    """A constant that NumPy holds as `dtype`, as Python's own number."""
+    if dtype.kind is Kind.BOOL:
+        return bool(number)
+    if dtype.kind is Kind.INT:
+        return int(number)
+    layout = {16: "e", 32: "f", 64: "d"}[dtype.bits]  # NumPy has no bfloat16
+    return float(struct.unpack(layout, struct.pack(layout, number))[0])
 
 
 def _kind(type_: PythonType | ElementType) -> Kind:
@@ -123,7 +135,8 @@ def _as_type(value: object, type_: PythonType | ElementType) -> bool | int | flo
     try:
         match kind:
             case Kind.BOOL:
-                return value if isinstance(value, bool) else None
+                is_bool = isinstance(value, bool) or live_name(type(value)) in ("numpy.bool", "numpy.bool_")
+                return bool(value) if is_bool else None
             case Kind.INT:
                 number = operator.index(value)  # type: ignore[arg-type]
                 fits = type_.dtype.holds(number) if isinstance(type_, ElementType) else -(2**63) <= number < 2**63

@@ -14,7 +14,6 @@ import builtins
 import functools
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from types import ModuleType
 from typing import Final
 
@@ -26,7 +25,7 @@ from py2cu.frontend import evaluate
 from py2cu.frontend.bindings import STAR, Binding, Statement, find_bindings
 from py2cu.frontend.evaluate import Constants, Number, Real, Value, as_constants, is_kept
 from py2cu.frontend.known_names import is_known
-from py2cu.frontend.reexports import library_name, starred_names
+from py2cu.frontend.reexports import Reexports
 from py2cu.live import is_library, live_name
 
 _BUILTIN_NAMES = frozenset(dir(builtins))
@@ -53,8 +52,7 @@ class Environment:
     rebound: dict[str, tuple[Binding, ...]] = field(default_factory=dict)  # what once was another thing, and where
     elsewhere: Mapping[str, cst.CSTNode] = field(default_factory=dict)  # names that `global` and its like bind anew
     makings: dict[cst.BaseExpression, tuple[str, ...]] = field(default_factory=dict)  # the names in definitions
-    folder: Path | None = None  # of the file, beside which others lie
-    passed_on: dict[str, str | None] = field(default_factory=dict)  # what names of other files are in a library
+    reexports: Reexports | None = None  # reads the files beside; a live kernel asks what its names are
     _values: dict[str, Value | None] = field(default_factory=dict)  # of the definitions asked for
 
     @property
@@ -99,23 +97,39 @@ class Environment:
                 places.append((when, binding))
                 continue
             module = str(binding.meaning)
-            beside = starred_names(module, self.folder) if self.folder and not is_library(module) else None
+            beside = self.reexports.starred(module) if self.reexports and not is_library(module) else None
             if beside is not None:
-                names, libraries = beside
-                self.stars += libraries
-                for name in names:
-                    places = found.setdefault(name, [])
-                    places.append((when, replace(binding, name=name, meaning=f"{module}.{name}")))
+                for library in beside.libraries:
+                    self._enter_star(library, when, binding, found, beside.names)
+                dot = "" if module.endswith(".") else "."
+                for name, is_told in beside.names.items():
+                    meaning, is_certain = f"{module}{dot}{name}" if is_told else None, binding.is_certain and is_told
+                    place = replace(binding, name=name, meaning=meaning, is_certain=is_certain)
+                    found.setdefault(name, []).append((when, place))
+                continue
+            if is_library(module):
+                self._enter_star(module, when, binding, found)
                 continue
             self.stars.append(module)
             for name, places in found.items():
-                qualified = f"{module}.{name}"
-                if is_library(module):
-                    if is_known(qualified):
-                        places.append((when, replace(binding, name=name, meaning=qualified)))
-                elif not isinstance(places[-1][1].meaning, str):  # names of libraries are seldom bound anew
+                if not isinstance(places[-1][1].meaning, str):  # names of libraries are seldom bound anew
                     places.append((when, replace(binding, name=name, meaning=None, is_certain=False)))
         return found
+
+    def _enter_star(
+        self,
+        library: str,
+        when: int,
+        star: Binding,
+        found: dict[str, list[tuple[int, Binding]]],
+        but: Collection[str] = (),
+    ) -> None:
+        """Bind anew what kernels know of a library, whose names a star brings, all `but` some."""
+        self.stars.append(library)
+        for name, places in found.items():
+            qualified = f"{library}.{name}"
+            if name not in but and is_known(qualified):
+                places.append((when, replace(star, name=name, meaning=qualified)))
 
     def _rivals(self, places: list[Binding], is_given: bool) -> tuple[Binding, ...] | None:
         """The bindings between which only running tells; None where the text tells that the last one counts."""
@@ -169,8 +183,7 @@ class Environment:
         scope = Environment(
             dict(self.imports), dict(self.definitions), dict(self.functions), list(self.stars), self.live, self.unread,
             {**self.told, **dict.fromkeys(parameters, function.name.value)}, unsure=dict(self.unsure),
-            rebound=dict(self.rebound), elsewhere=self.elsewhere, makings=self.makings, folder=self.folder,
-            passed_on=self.passed_on,
+            rebound=dict(self.rebound), elsewhere=self.elsewhere, makings=self.makings, reexports=self.reexports,
         )  # fmt: skip
         for name in parameters:
             scope._forget(name)
@@ -213,9 +226,9 @@ class Environment:
         match node:
             case cst.Attribute(value=value, attr=cst.Name(value=attr)):
                 owner = self.qualify(value, depth)
-                return self._behind(f"{owner}.{attr}") if owner else None
+                return self._behind(f"{owner}.{attr}", node) if owner else None
             case cst.Name(value=name) if name in self.imports:
-                return self._behind(self.imports[name])
+                return self._behind(self.imports[name], node)
             case cst.Name(value=name) if name in self.definitions and depth:
                 return self.qualify(self.definitions[name], depth - 1)
             case cst.Name(value=name) if name not in self.functions:
@@ -227,13 +240,15 @@ class Environment:
             case _:
                 return None
 
-    def _behind(self, qualified: str) -> str:
+    def _behind(self, qualified: str, node: cst.BaseExpression) -> str:
         """The library's own name for what a file beside this one imports and passes on; any other name as it is."""
-        if self.folder is None or is_library(qualified) or "." not in qualified:
+        if is_library(qualified) or "." not in qualified:
             return qualified
-        if qualified not in self.passed_on:
-            self.passed_on[qualified] = library_name(qualified, self.folder)
-        return self.passed_on[qualified] or qualified
+        if self.reexports is not None:
+            return self.reexports.library_name(qualified) or qualified
+        value = self.living(node)
+        name = live_name(value) if value is not None else None
+        return name if name is not None and is_library(name) else qualified
 
     def living(self, node: cst.BaseExpression) -> object:
         """What `node`, a name or dotted name, stands for at run time; None where the source alone is known."""

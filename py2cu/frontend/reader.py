@@ -21,6 +21,7 @@ from py2cu.frontend.bindings import Statement, flatten, suites
 from py2cu.frontend.environment import Environment
 from py2cu.frontend.outline import outline
 from py2cu.frontend.positions import Positions, Rebinder
+from py2cu.frontend.reexports import Reexports
 from py2cu.source import SourceFile, Span
 
 KERNEL_DECORATOR = "py2cu.kernel"
@@ -97,8 +98,8 @@ def read_module(
         reporter.error(*error.args)
         return None
     elsewhere = dict(_rebound(parsed.positions.rebinders))
-    folder = Path(file.name).parent
-    environment = Environment(live=live or {}, unread=parsed.left_out, elsewhere=elsewhere, folder=folder)
+    beside = None if live else Reexports(Path(file.name).parent)
+    environment = Environment(live=live or {}, unread=parsed.left_out, elsewhere=elsewhere, reexports=beside)
     environment.read(parsed.tree.body)
     functions = tuple(_functions(parsed.tree.body, environment))
     kernels = tuple(source for source in functions if source.decorator is not None)

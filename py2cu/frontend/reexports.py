@@ -4,7 +4,7 @@
     from py2cu import Index, kernel        from common import *
 
 In: the name of a module, and the folder of the file that imports it. Out: what `*` of that module binds, and which
-library a name of it comes from. Files are parsed, never imported or run.
+library a name of it comes from, where the text tells. Files are parsed, never imported or run; each once.
 """
 
 from __future__ import annotations
@@ -13,26 +13,142 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 from py2cu.frontend.known_names import is_known
 from py2cu.live import is_library
 from py2cu.source import SourceFile, UnreadableSource
 
-PASSED_ON = 8  # how many files may pass a name on to each other
+PASSED_ON: Final = 8  # how many files may pass a name on to each other
+OWN: Final = ""  # what a file that defines a name itself makes of it: no import
+
+
+@dataclass(frozen=True, slots=True)
+class _Event:
+    """A statement that binds a name, or by `*` several: to what an import names, else to something of the file's own.
+
+    `is_certain`: it runs whenever the file does.
+    """
+
+    name: str
+    meaning: str
+    is_certain: bool = True
 
 
 @dataclass(slots=True)
-class ModuleNames:
-    """The names that the top level of a file binds.
-
-    `imports` maps each to the qualified name that one plain import gives it, or to None where anything else binds it;
-    `stars` are the modules that it imports whole; `public` is its `__all__`.
-    """
+class _File:
+    """What the top level of a file binds, in order; `public` is its `__all__`, if the text tells that."""
 
     folder: Path
-    imports: dict[str, str | None] = field(default_factory=dict)
-    stars: list[str] = field(default_factory=list)
+    events: list[_Event] = field(default_factory=list)
     public: list[str] | None = None
+    is_public_told: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Starred:
+    """What `from module import *` binds: names, each with whether the text tells it, and libraries passed on whole."""
+
+    names: dict[str, bool]
+    libraries: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reexports:
+    """Reads the files beside one in `folder`."""
+
+    folder: Path
+    _files: dict[Path, _File | None] = field(default_factory=dict)
+    _meanings: dict[tuple[Path, str], str | None] = field(default_factory=dict)
+    _starred: dict[Path, Starred | None] = field(default_factory=dict)
+    _qualified: dict[str, str | None] = field(default_factory=dict)
+
+    def library_name(self, qualified: str) -> str | None:
+        """The name in a library that a name of a file beside stands for: "py2cu.kernel" for "common.kernel".
+
+        None where it is no library's, or where the text does not tell.
+        """
+        if qualified not in self._qualified:
+            self._qualified[qualified] = self._library_name(qualified, self.folder, PASSED_ON)
+        return self._qualified[qualified]
+
+    def starred(self, module: str) -> Starred | None:
+        """What `from module import *` binds; None where there is no such file, or its text does not tell."""
+        path = find_file(module, self.folder)
+        return self._starred_of(path) if path is not None else None
+
+    def _library_name(self, qualified: str, folder: Path, passed_on: int) -> str | None:
+        dots = len(qualified) - len(qualified.lstrip("."))
+        parts = qualified[dots:].split(".")
+        for cut in range(0 if dots else 1, len(parts)):
+            path = find_file("." * dots + ".".join(parts[:cut]), folder)
+            if path is not None and (meaning := self._meaning(path, parts[cut])):
+                full = ".".join([meaning, *parts[cut + 1 :]])
+                if is_library(full):
+                    return full
+                return self._library_name(full, path.parent, passed_on - 1) if passed_on else None
+        return None
+
+    def _meaning(self, path: Path, name: str) -> str | None:
+        """What `name` is once the file has run: a qualified name, or OWN; None where the text does not tell."""
+        if (path, name) not in self._meanings:
+            self._meanings[path, name] = None  # for files that pass it on in a circle
+            events = [*self._events(path, name)]
+            last = events[-1] if events else None
+            is_rebound = sum(event.meaning == OWN for event in events) > 1
+            if last is not None and last.is_certain and not (last.meaning == OWN and is_rebound):
+                self._meanings[path, name] = last.meaning
+        return self._meanings[path, name]
+
+    def _events(self, path: Path, name: str) -> Iterator[_Event]:
+        """What binds `name` in a file, in order."""
+        file = self._file(path)
+        for event in file.events if file is not None else ():
+            if event.name == name:
+                yield event
+            elif event.name == "*" and is_library(event.meaning):
+                if is_known(f"{event.meaning}.{name}"):
+                    yield _Event(name, f"{event.meaning}.{name}", event.is_certain)
+            elif event.name == "*" and (there := find_file(event.meaning, path.parent)) is not None:
+                starred = self._starred_of(there)
+                if starred is None:
+                    yield _Event(name, OWN, is_certain=False)
+                elif name in starred.names:
+                    is_certain = event.is_certain and starred.names[name]
+                    dot = "" if event.meaning.endswith(".") else "."
+                    yield _Event(name, f"{event.meaning}{dot}{name}", is_certain)
+
+    def _starred_of(self, path: Path) -> Starred | None:
+        if path not in self._starred:
+            self._starred[path] = Starred({}, ())  # for files that import each other
+            self._starred[path] = self._read_starred(path)
+        return self._starred[path]
+
+    def _read_starred(self, path: Path) -> Starred | None:
+        file = self._file(path)
+        if file is None or not file.is_public_told:
+            return None
+        if file.public is not None:
+            return Starred({name: self._meaning(path, name) is not None for name in file.public}, ())
+        names: dict[str, None] = {}
+        libraries: list[str] = []
+        for event in file.events:
+            if event.name != "*":
+                names |= {} if event.name.startswith("_") else {event.name: None}
+            elif is_library(event.meaning):
+                libraries.append(event.meaning)
+            elif (there := find_file(event.meaning, path.parent)) is not None:
+                starred = self._starred_of(there)
+                if starred is None:
+                    return None
+                names |= dict.fromkeys(starred.names)
+                libraries += starred.libraries
+        return Starred({name: self._meaning(path, name) is not None for name in names}, tuple(libraries))
+
+    def _file(self, path: Path) -> _File | None:
+        if path not in self._files:
+            self._files[path] = _read(path)
+        return self._files[path]
 
 
 def find_file(module: str, folder: Path) -> Path | None:
@@ -41,123 +157,70 @@ def find_file(module: str, folder: Path) -> Path | None:
     for _ in range(level - 1):
         folder = folder / ".."
     place = folder.joinpath(*filter(None, module.split(".")))
-    candidates = (place.with_suffix(".py"), place / "__init__.py") if module.strip(".") else (place / "__init__.py",)
+    candidates = [place / "__init__.py", *([place.with_suffix(".py")] if module.strip(".") else [])]
     return next((path for path in candidates if path.is_file()), None)
 
 
-def library_name(qualified: str, folder: Path, passed_on: int = PASSED_ON) -> str | None:
-    """The name in a library that a name of a file beside stands for: "py2cu.kernel" for "common.kernel".
-
-    None where it is no library's, or where the text does not tell.
-    """
-    dots = len(qualified) - len(qualified.lstrip("."))
-    parts = qualified[dots:].split(".")
-    for cut in range(0 if dots else 1, len(parts)):
-        names = _names_of("." * dots + ".".join(parts[:cut]), folder)
-        imported = _imported(names, parts[cut], passed_on) if names is not None else None
-        if names is not None and imported is not None:
-            full = ".".join([imported, *parts[cut + 1 :]])
-            return full if is_library(full) else library_name(full, names.folder, passed_on - 1) if passed_on else None
-    return None
-
-
-def starred_names(module: str, folder: Path, passed_on: int = PASSED_ON) -> tuple[list[str], list[str]] | None:
-    """What `from module import *` binds: names, and libraries of which it passes on every name.
-
-    None where there is no such file.
-    """
-    names = _names_of(module, folder)
-    if names is None:
-        return None
-    if names.public is not None:
-        return names.public, []
-    found, libraries = [name for name in names.imports if not name.startswith("_")], []
-    for star in names.stars:
-        if is_library(star):
-            libraries.append(star)
-        elif passed_on and (more := starred_names(star, names.folder, passed_on - 1)) is not None:
-            found += more[0]
-            libraries += more[1]
-    return [*dict.fromkeys(found)], libraries
-
-
-def _imported(names: ModuleNames, name: str, passed_on: int) -> str | None:
-    """The qualified name, as the file says it, of what it imports as `name`."""
-    if name in names.imports:
-        return names.imports[name]
-    for star in reversed(names.stars):
-        if is_library(star):
-            if is_known(f"{star}.{name}"):
-                return f"{star}.{name}"
-        elif passed_on and name in (starred_names(star, names.folder, passed_on - 1) or ((), ()))[0]:
-            return f"{star}.{name}"
-    return None
-
-
-def _names_of(module: str, folder: Path) -> ModuleNames | None:
-    path = find_file(module, folder)
-    if path is None:
-        return None
+def _read(path: Path) -> _File | None:
     try:
         tree = ast.parse(SourceFile.read(path).text)
     except (UnreadableSource, SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    names = ModuleNames(path.parent)
+    file = _File(path.parent)
     for statement in tree.body:
-        _enter(statement, names)
-    return names
+        _enter(statement, file)
+    rebound = (name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names)
+    file.events += [_Event(name, OWN, is_certain=False) for name in rebound]
+    mentions = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == "__all__"]
+    file.is_public_told = not mentions or (len(mentions) == 1 and file.public is not None)
+    return file
 
 
-def _enter(statement: ast.stmt, names: ModuleNames) -> None:
-    """Add what a statement of the top level binds."""
+def _enter(statement: ast.stmt, file: _File, *, is_certain: bool = True) -> None:
+    """Add what a statement of the top level, or one within it, binds."""
     match statement:
-        case ast.ImportFrom(names=[ast.alias(name="*")]):
-            names.stars.append(_module(statement))
         case ast.Import() | ast.ImportFrom():
-            for name, meaning in _aliases(statement):
-                names.imports[name] = meaning if names.imports.get(name, meaning) == meaning else None
-        case ast.Assign(targets=[ast.Name(id="__all__")], value=value):
-            names.public = _strings(value)
-        case _:
-            names.imports.update(dict.fromkeys(_bound(statement)))
-
-
-def _aliases(statement: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
-    """What an import binds, and the qualified name of that."""
-    for alias in statement.names:
-        if isinstance(statement, ast.Import):
-            top = alias.name.partition(".")[0]
-            yield (alias.asname, alias.name) if alias.asname else (top, top)
-        else:
-            module = _module(statement)
-            yield alias.asname or alias.name, f"{module}{'' if module.endswith('.') else '.'}{alias.name}"
-
-
-def _module(statement: ast.ImportFrom) -> str:
-    return "." * statement.level + (statement.module or "")
-
-
-def _bound(statement: ast.stmt) -> Iterator[str]:
-    """The names that any other statement may bind at the top level."""
-    match statement:
+            file.events += [_Event(name, meaning, is_certain) for name, meaning in _aliases(statement)]
+        case (
+            ast.Assign(targets=[ast.Name(id="__all__")], value=value)
+            | ast.AnnAssign(target=ast.Name(id="__all__"), value=ast.expr() as value)
+        ) if is_certain:
+            file.public = _strings(value)
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-            yield name
-        case ast.Import() | ast.ImportFrom():
-            yield from (name for name, _ in _aliases(statement) if name != "*")
+            file.events.append(_Event(name, OWN, is_certain))
         case _:
             for child in ast.iter_child_nodes(statement):
                 match child:
                     case ast.stmt():
-                        yield from _bound(child)
+                        _enter(child, file, is_certain=False)
                     case ast.ExceptHandler(body=body) | ast.match_case(body=body):
-                        yield from (name for inner in body for name in _bound(inner))
+                        for inner in body:
+                            _enter(inner, file, is_certain=False)
                     case _:
                         stored = (node for node in ast.walk(child) if isinstance(node, ast.Name))
-                        yield from (node.id for node in stored if not isinstance(node.ctx, ast.Load))
+                        bound = (node.id for node in stored if not isinstance(node.ctx, ast.Load))
+                        is_plain = isinstance(statement, ast.Assign | ast.AnnAssign)
+                        file.events += [_Event(name, OWN, is_certain and is_plain) for name in bound]
+
+
+def _aliases(statement: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
+    """What an import binds, and the qualified name of that; of `*` the module."""
+    for alias in statement.names:
+        if isinstance(statement, ast.Import):
+            top = alias.name.partition(".")[0]
+            yield (alias.asname, alias.name) if alias.asname else (top, top)
+            continue
+        module = "." * statement.level + (statement.module or "")
+        if alias.name == "*":
+            yield "*", module
+        else:
+            yield alias.asname or alias.name, f"{module}{'' if module.endswith('.') else '.'}{alias.name}"
 
 
 def _strings(value: ast.expr) -> list[str] | None:
-    """The names in a literal `__all__`."""
-    items: Sequence[ast.expr] = value.elts if isinstance(value, ast.List | ast.Tuple) else ()
+    """The names in a literal `__all__`; None where it is none."""
+    if not isinstance(value, ast.List | ast.Tuple):
+        return None
+    items: Sequence[ast.expr] = value.elts
     strings = [item.value for item in items if isinstance(item, ast.Constant) and isinstance(item.value, str)]
-    return strings if items and len(strings) == len(items) else None
+    return strings if len(strings) == len(items) else None

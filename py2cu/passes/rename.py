@@ -44,10 +44,11 @@ _TAKEN: Final = """
 # What launchers and bindings call their own variables.
 _VARIABLES: Final = (
     "grid block stream flat_block guard error blocks threads shared_bytes allow_shared max_blocks launch_cooperatively "
-    "cooperative_groups GridBarrier grid_barrier running next_block Turns MAX_THREADS each_thread "
-    "each_thread_in_turn each_thread_in_turns is_large FailedAssert FirstFailure Abandoned assert_that "
-    "first_failure"
+    "cooperative_groups grid_barrier running next_block MAX_THREADS each_thread each_thread_in_turn "
+    "each_thread_in_turns first_failure"
 )
+# Classes and functions of the CPU's text.
+_CLASSES: Final = "Turns GridBarrier FailedAssert FirstFailure Abandoned assert_that is_large"
 # Types of CUDA's headers, which variables may hide and functions may not be called after.
 _TYPES: Final = "half half2 nv_bfloat16 nv_bfloat162 uchar ushort uint ulong"
 # Functions of numbers that the headers of C and CUDA declare, which functions may not be called after, nor after their
@@ -71,7 +72,7 @@ _TOGETHER: Final = """
 _OF_FUNCTIONS: Final = frozenset(f"{_TYPES} {_FUNCTIONS} {_TOGETHER}".split()).union(
     *(row.spelling.values() for row in ROWS.values())
 )
-RESERVED: Final = frozenset(f"{_KEYWORDS} {_TAKEN} {_VARIABLES}".split())
+RESERVED: Final = frozenset(f"{_KEYWORDS} {_TAKEN} {_VARIABLES} {_CLASSES}".split())
 
 
 def rename(kernel: Kernel, reporter: Reporter) -> Kernel:
@@ -112,6 +113,8 @@ def _rename(kernel: Kernel, symbols: Mapping[str, str]) -> Kernel:
 def _symbol(kernel: Kernel) -> str:
     if not kernel.key:
         return ascii_identifier(kernel.name)
+    if kernel.name in _CLASSES.split():
+        return f"{kernel.name}_"
     if kernel.name in _VARIABLES.split():
         return kernel.name
     is_taken = kernel.name in _OF_FUNCTIONS or kernel.name.removesuffix("f") in _OF_FUNCTIONS

@@ -11,14 +11,15 @@ arguments do and no required input is missing. The first that fits wins:
     scaled(x, y, 3.0)         all parameters without what shapes give
 
 Each may end early, so the last two hold for calls without what defaults supply as well, and for those that give the
-first outputs alone. An explicit launch knows the third reading only.
+first outputs alone. Of readings that fit, one whose numbers are not of the parameters' types is passed over where a
+later one fits altogether. An explicit launch knows the third reading only.
 """
 
 from __future__ import annotations
 
 import numbers
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import torch
@@ -26,7 +27,7 @@ import torch
 from py2cu.dtypes import DType, Kind
 from py2cu.ir.extents import CONSTEXPR_MAX, Parameter, is_constexpr_value
 from py2cu.ir.signature import Signature
-from py2cu.ir.types import ArrayType, ElementType, PythonType
+from py2cu.ir.types import ElementType, PythonType
 
 Values = dict[str, Any]
 Reading = tuple[Parameter, ...]
@@ -75,22 +76,29 @@ class ArgumentBinder:
         return self._first_fit((self._all,), args, kwargs)
 
     def _first_fit(self, readings: Sequence[Reading], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Bound:
-        problems = []
+        problems, wrong_type = [], None
         for reading in readings:
             placed = {p.name: value for p, value in zip(reading, args, strict=False)}
-            if (problem := self._misfit(reading, placed, args, kwargs)) is None:
-                values = placed | dict(kwargs)
-                self._check_types(values)
+            values = {**placed, **kwargs}
+            problem = self._misfit(reading, placed, args, kwargs)
+            if problem is None and (mismatch := self._mismatch(values, _type_of)) is None:
                 return Bound(self.complete(values), tuple(placed))
-            problems.append(problem)
+            if problem is None and wrong_type is None:
+                wrong_type = mismatch
+            problems.append(problem or "")
+        if wrong_type is not None:
+            raise TypeError(f"{self.usage} {wrong_type}")
+        if len(readings) == 1:
+            order = ", ".join(p.name for p in self._all)
+            raise TypeError(f"{self.usage} {problems[0]}; an explicit launch reads its arguments in order: {order}")
         # Said of the inputs alone, unless there are more arguments than those.
-        is_short = len(readings) == 1 or len(args) <= len(self._inputs)
-        raise TypeError(f"{self.usage} {problems[0 if is_short else 2]}{self._advice(len(args))}")
+        problem = problems[0 if len(args) <= len(self._inputs) else 2]
+        raise TypeError(f"{self.usage} {problem}{self._advice(len(args))}")
 
     def _misfit(
         self, reading: Reading, placed: Mapping[str, Any], args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> str | None:
-        """What keeps the arguments from being read so."""
+        """What keeps the arguments from being read so: their number, names or kinds."""
         if len(args) > len(reading):
             return f"takes {len(reading)} arguments by their places, got {len(args)}"
         names = {p.name for p in self.signature.parameters}
@@ -100,17 +108,15 @@ class ArgumentBinder:
             return f"got {_list(doubled)} twice"
         if missing := [p.name for p in self.signature.required if p.name not in placed and p.name not in kwargs]:
             return f"is missing {_list(missing)}"
-        for name, value in (*placed.items(), *kwargs.items()):
-            parameter = self.signature.parameter(name)
-            if not isinstance(value, torch.Tensor if parameter.is_array else numbers.Number):
-                return f"takes {_accepted(parameter)[0]} as `{name}`, got {_called(type(value))}"
-        return None
+        return self._mismatch({**placed, **kwargs}, _kind_of)
 
-    def _check_types(self, values: Mapping[str, Any]) -> None:
+    def _mismatch(self, values: Mapping[str, Any], accepted: Callable[[Parameter], type]) -> str | None:
+        """The first argument that is not what `accepted` says of its parameter."""
         for name, value in values.items():
-            wanted, kinds = _accepted(self.signature.parameter(name))
-            if not isinstance(value, kinds):
-                raise TypeError(f"{self.usage} takes {wanted} as `{name}`, got {_called(type(value))}")
+            parameter = self.signature.parameter(name)
+            if not isinstance(value, accepted(parameter)):
+                return f"takes {_described(parameter)} as `{name}`, got {_called(type(value))}"
+        return None
 
     def _advice(self, count: int) -> str:
         """How to say outputs that no reading of so many arguments holds."""
@@ -176,10 +182,21 @@ def _called(kind: type) -> str:
     return f"numpy.{kind.__name__}" if kind.__module__ == "numpy" else kind.__name__
 
 
-def _accepted(parameter: Parameter) -> tuple[str, type]:
-    """What an argument for `parameter` is called, and its Python type."""
+def _kind_of(parameter: Parameter) -> type:
+    return torch.Tensor if parameter.is_array else numbers.Number
+
+
+def _type_of(parameter: Parameter) -> type:
+    return torch.Tensor if parameter.is_array else _NUMBERS[_kind(parameter)][1]
+
+
+def _described(parameter: Parameter) -> str:
+    return "a tensor" if parameter.is_array else _NUMBERS[_kind(parameter)][0]
+
+
+def _kind(parameter: Parameter) -> Kind:
     match parameter.type:
-        case ArrayType():
-            return "a tensor", torch.Tensor
         case ElementType(dtype=DType(kind=kind)) | PythonType(kind=kind):
-            return _NUMBERS[kind]
+            return kind
+        case _:
+            raise AssertionError(parameter)

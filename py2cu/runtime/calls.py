@@ -26,7 +26,7 @@ from py2cu.translation import TargetName, Translation
 
 @dataclass(slots=True)
 class Plan:
-    """How calls of one form (so many positional arguments, these by keyword) reach the op.
+    """How calls of one form (arguments of these types by their places, of those by these names) reach the op.
 
     `sources` says for each of the op's arguments which positional or keyword argument it is; `defaults` are those of
     numbers that such calls leave out; `first` is the place of an array, whose device picks the op; `returns` picks the
@@ -34,7 +34,7 @@ class Plan:
     """
 
     sources: tuple[int | str, ...]
-    defaults: Mapping[str, Any]
+    defaults: dict[str, Any]
     first: int
     returns: Callable[[Sequence[Any]], Any] | None
     ops: dict[str, Callable[..., Any]] = field(default_factory=dict)
@@ -49,21 +49,20 @@ class Call:
         self.signature: Signature = translation.signatures[0]
         self.binder = ArgumentBinder(self.signature)
         self._packets: dict[str, Any] = {}
-        self._plans: dict[tuple[int, tuple[str, ...]], Plan] = {}
+        self._plans: dict[tuple[object, ...], Plan] = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        plan = self._plans.get((len(args), (*kwargs,)))
+        plan = self._plans.get((*map(type, args), *kwargs, *map(type, kwargs.values())))
         if plan is not None:
-            if plan.defaults:
-                kwargs |= plan.defaults
-            values = [args[at] if isinstance(at, int) else kwargs.get(at) for at in plan.sources]
+            named = plan.defaults | kwargs if plan.defaults else kwargs
+            values = [args[at] if isinstance(at, int) else named.get(at) for at in plan.sources]
             first = values[plan.first]
             op = plan.ops.get(first.device.type) if isinstance(first, torch.Tensor) else None
             if op is not None:
                 try:
                     made = op(*values)
                 except RuntimeError:
-                    pass  # nothing was launched: the plan does not fit these arguments, or it is said again below
+                    pass  # nothing was launched: it is said again below, with what the caller can mend
                 else:
                     return made if plan.returns is None else plan.returns(values)
         return self._call(args, kwargs)
@@ -87,8 +86,8 @@ class Call:
         return self.result(values)
 
     def _plan(self, bound: Bound, args: tuple[Any, ...], kwargs: dict[str, Any], makes_all: bool) -> Plan:
-        """How calls of this form reach the op; made once."""
-        key = (len(args), (*kwargs,))
+        """How calls of this form reach the op; made once: types and names decide how a call is read."""
+        key = (*map(type, args), *kwargs, *map(type, kwargs.values()))
         if key not in self._plans:
             taken = self.signature.inputs if makes_all else self.signature.parameters
             places: dict[str, int | str] = {name: place for place, name in enumerate(bound.placed)}

@@ -5,6 +5,7 @@ The same `Argument`s fill the kernel, the launcher, its declaration and its call
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 from py2cu.dtypes import C128, Kind
@@ -139,11 +140,25 @@ def launch_arguments(kernel: Kernel, dialect: Dialect) -> tuple[Argument, ...]:
 
 
 def _default_text(parameter: Parameter | None) -> str:
-    """A default as its user wrote it, or else its value; empty where there is none."""
+    """A default in C++, with the digits that its user wrote; empty where there is none."""
     if parameter is None or parameter.default is None:
         return ""
-    value = parameter.default.value
-    return str(value).lower() if isinstance(value, bool) else parameter.default.text or repr(value)
+    default = parameter.default
+    match default.value:
+        case complex() as value:
+            return f"{{{_number_text(value.real)}, {_number_text(value.imag)}}}"
+        case float() as value if not math.isfinite(value):
+            return _number_text(value)
+        case value:
+            return default.text.replace("_", "") or _number_text(value)
+
+
+def _number_text(value: bool | int | float) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if math.isfinite(value):
+        return repr(value)
+    return "NAN" if math.isnan(value) else "INFINITY" if value > 0 else "-INFINITY"
 
 
 def launch_type(type_: Type, parameter: Parameter | None, dialect: Dialect) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from itertools import chain
 
 from py2cu.dtypes import DType, Kind
@@ -92,8 +93,8 @@ def default_parts(parameter: Parameter) -> tuple[bool | int | float, ...]:
 
 
 def is_unspoken(value: float | None) -> bool:
-    """True for an infinity or NaN, which torch's schemas cannot say: None stands for it there."""
-    return value is not None and not math.isfinite(value)
+    """True for what torch's schemas cannot say: infinities, NaN and subnormal numbers, for which None stands there."""
+    return value is not None and (not math.isfinite(value) or 0 < abs(value) < sys.float_info.min)
 
 
 def _scalar(kind: str, name: str, default: float | None) -> str:

@@ -32,9 +32,9 @@ class Mutation:
 
 
 def find(mutation: Mutation, root: Path) -> list[Path]:
-    """The files of the package that hold the text, once for every place."""
+    """The files of the package, and the templates, that hold the text, once for every place."""
     places = []
-    for path in sorted((root / "py2cu").rglob("*.py")):
+    for path in [*sorted((root / "py2cu").rglob("*.py")), *sorted((root / "templates").rglob("*.j2"))]:
         places += [path.relative_to(root)] * path.read_text(encoding="utf-8").count(mutation.old)
     return places
 
@@ -1100,9 +1100,75 @@ MUTATIONS: Final = (
             "tests/unit/test_names_around.py",
         ),
         (
-            "if is_known(qualified):\n                        places",
-            "if False:\n                        places",
+            "if name not in but and is_known(qualified):",
+            "if False:",
             "tests/unit/test_names_around.py",
+        ),
+    ),
+    *_rule(
+        "numbers have defaults, and one binder reads every call",
+        ("complete.setdefault(name, parameter.default.value)", "pass", "tests/unit/test_binder.py"),
+        (
+            "by_place = [p for p in signature.parameters if not p.by_keyword]",
+            "by_place = [*signature.parameters]",
+            "tests/unit/test_binder.py",
+        ),
+        (
+            "return self._first_fit((self._all,), args, kwargs)",
+            "return self._first_fit(self._readings, args, kwargs)",
+            "tests/unit/test_binder.py",
+        ),
+        ('[["*"], *words[place:]] if place < len(words) else []', "words[place:]", "tests/unit/test_binder.py"),
+        (
+            "own = [repr(options), repr(sorted(values.items())), repr(defaults_of(function))]",
+            "own = [repr(options), repr(sorted(values.items()))]",
+            "tests/unit/test_binder.py",
+        ),
+        (
+            "and parameter.constexpr is None and told.get(parameter.name) is not None:",
+            "and False:",
+            "refused:default_value",
+        ),
+        (
+            "fits = type_.dtype.holds(number) if isinstance(type_, ElementType) else -(2**63) <= number < 2**63",
+            "fits = True",
+            "refused:default_value",
+        ),
+        (
+            "early = self.environment.as_defined()\n        if self.live",
+            "early = self.environment\n        if self.live",
+            "refused:default_value",
+        ),
+    ),
+    *_rule(
+        "a failed assert ends its block, and the first block's is raised",
+        (" or self.asserts(block)", "", "tests/test_asserts.py"),
+        ("return asserting(flat) if self.signature.asserts else flat", "return flat", "tests/test_asserts.py"),
+        ("if (is_set() && first <= flat_block) return;", "", "tests/test_asserts.py"),
+        ("--spin_budget < 0", "false", "tests/test_asserts.py"),
+        (
+            "    grid_barrier.leave();\n{% endif %}\n{% if kernel.waits_anywhere %}",
+            "{% endif %}\n{% if kernel.waits_anywhere %}",
+            "tests/test_asserts.py",
+        ),
+    ),
+    *_rule(
+        "a small launch on the CPU starts no thread",
+        ("std::max(sizes) > 32768", "std::max(sizes) > 0", "tests/test_fork.py"),
+        ("if (parallel: is_large(", "if (parallel: 1 || is_large(", "tests/test_fork.py"),
+    ),
+    *_rule(
+        "names that a file passes on from a library are the library's",
+        (
+            "return self.reexports.library_name(qualified) or qualified",
+            "return qualified",
+            "tests/unit/test_reexports.py",
+        ),
+        ("if file.public is not None:", "if False:", "tests/unit/test_reexports.py"),
+        (
+            '{} if event.name.startswith("_") else {event.name: None}',
+            "{event.name: None}",
+            "tests/unit/test_reexports.py",
         ),
     ),
 )

@@ -240,8 +240,8 @@ def test_headers_show_defaults(kernels):
     for header in (translation.cuda.header.text, kernels.normed.header):
         words = " ".join(header.split())
         assert "double eps /* = 1e-5 */, int64_t rounds /* = 100 */, bool flip /* = false */" in words
-        assert "double far /* = inf */, uint8_t small /* = 7 */, double named /* = 0.25 */" in words
-        assert "cuda::std::complex<double> z /* = (1-2j) */" in words
+        assert "double far /* = INFINITY */, uint8_t small /* = 7 */, double named /* = 0.25 */" in words
+        assert "cuda::std::complex<double> z /* = {1.0, -2.0} */" in words
     assert "/*" not in kernels.normed.cuda_source
 
 

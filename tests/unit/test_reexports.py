@@ -112,3 +112,79 @@ def test_what_no_file_says_is_no_kernel(folder: Path, common: str) -> None:
     path = write(folder, {"common": NO_KERNEL[common], "main": f"from common import *\n{PLAIN}"})
     with pytest.raises(TranslationError, match="there is no kernel in this file"):
         translate_file(SourceFile.read(path))
+
+
+EXP: Final = (
+    "from py2cu import Index, kernel\nfrom jaxtyping import Float32\nfrom torch import Tensor\n{}"
+    + KERNEL.format(at="", value="{}")
+)
+# A name of which the text beside tells something else than an approximation of Python would: what is translated.
+REBOUND: Final = {
+    "a star after an import": (
+        {"fast": "def exp(x):\n    return x + 100.0\n", "common": "from math import exp\nfrom fast import *\n"},
+        "from common import exp\n", "exp(x[i])", "100.0f",
+    ),
+    "a library's star after a definition": (
+        {"common": "def exp(x):\n    return x + 100.0\nfrom math import *\n"}, "from common import *\n", "exp(x[i])", "expf",
+    ),
+    "a library's star passed on": (
+        {"common": "from math import *\n"}, "def exp(x):\n    return x + 100.0\nfrom common import *\n", "exp(x[i])", "expf",
+    ),
+    "a package before a module": (
+        {"common": "from math import exp\n", "common/__init__": "from math import log as exp\n"},
+        "from common import exp\n", "exp(x[i])", "logf",
+    ),
+    "an empty __all__": (
+        {"common": "__all__ = []\ndef abs(x):\n    return x + 100.0\n"}, "from common import *\n", "abs(x[i])", "fabsf",
+    ),
+    "an annotated __all__": (
+        {"common": "__all__: list[str] = ['abs']\ndef abs(x):\n    return x + 100.0\ndef exp(x):\n    return x\n"},
+        "from common import *\nfrom math import exp\n", "abs(exp(x[i]))", "100.0f",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REBOUND)
+def test_the_last_binding_counts_in_the_text_and_under_the_decorator(folder: Path, case: str) -> None:
+    files, imports, value, expected = REBOUND[case]
+    path = write(folder, {**files, "main": EXP.format(imports, value)})
+    assert expected in translate_file(SourceFile.read(path)).cuda.kernel.text
+    pytest.importorskip("torch")
+    assert expected in importlib.import_module("main").f.cuda_source
+
+
+UNTOLD: Final = {
+    "global": "from math import exp, log\ndef g():\n    global exp\n    exp = log\ng()\n",
+    "a star under try": "from math import exp\ntry:\n    from fast import *\nexcept ImportError:\n    pass\n",
+    "either": "if len('a') == 1:\n    def exp(x):\n        return x\nelse:\n    from math import exp\n",
+    "defined twice": "def exp(x):\n    return x\ndef exp(x):\n    return x + 1\n",
+}
+
+
+@pytest.mark.parametrize("case", UNTOLD)
+def test_what_the_text_beside_does_not_tell_is_refused_and_known_under_the_decorator(folder: Path, case: str) -> None:
+    files = {"fast": "def exp(x):\n    return x + 100.0\n", "common": UNTOLD[case]}
+    path = write(folder, {**files, "main": EXP.format("from common import *\n", "exp(x[i])")})
+    with pytest.raises(TranslationError, match="what `exp` is, the text alone does not tell"):
+        translate_file(SourceFile.read(path))
+    pytest.importorskip("torch")
+    module = importlib.import_module("main")
+    expected = {"global": "logf", "a star under try": "100.0f", "either": "return x;", "defined twice": "return x + 1;"}
+    assert expected[case] in module.f.cuda_source
+
+
+def test_a_live_kernel_does_not_ask_the_files_beside(folder: Path) -> None:
+    pytest.importorskip("torch")
+    write(folder, {"common": "from math import exp\n", "main": EXP.format("from common import *\n", "exp(x[i])")})
+    kernel = importlib.import_module("main").f
+    write(folder, {"common": "from math import log as exp\n"})
+    assert "expf" in kernel.cuda_source
+
+
+def test_files_that_import_each_other_are_read_once(folder: Path) -> None:
+    names = "abcdefgh"
+    stars = {n: "".join(f"from .{m} import *\n" for m in names if m != n) for n in names}
+    files = {f"ring/{n}": f"{stars[n]}def {n}_1(x):\n    return x\nfrom py2cu import kernel, Index\n" for n in names}
+    main = f"from jaxtyping import Float32\nfrom torch import Tensor\nfrom .a import *\n{PLAIN}"
+    path = write(folder, {"ring/__init__": "", **files, "ring/main": main})
+    assert "f_kernel" in translate_file(SourceFile.read(path)).cuda.kernel.text
