@@ -5,6 +5,7 @@ of other notebook cells. Nothing is called.
 """
 
 from __future__ import annotations
+import __future__
 
 import linecache
 import sys
@@ -27,6 +28,7 @@ def is_library(qualified: str) -> bool:
 _read: Final[dict[str, tuple[list[str], SourceFile]]] = {}
 """The source of each file, as long as `linecache` holds the same lines: the kernels of a file share it."""
 _TIMED_CELL: Final = "<timed exec>"  # what `%%time` calls every cell that it compiles
+_FUTURES: Final = __future__.annotations.compiler_flag
 
 
 def written(function: FunctionType) -> SourceFile:
@@ -34,6 +36,8 @@ def written(function: FunctionType) -> SourceFile:
     name = function.__code__.co_filename
     linecache.checkcache(name)
     lines = linecache.getlines(name, function.__globals__)
+    if name == _TIMED_CELL and not _holds("".join(lines), function.__code__):
+        return SourceFile(name, "")
     if name not in _read or _read[name][0] is not lines:
         _read[name] = lines, SourceFile(name, "".join(lines))
     return _read[name][1]
@@ -47,10 +51,25 @@ def remember_cell(function: FunctionType) -> None:
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if function.__code__.co_filename != _TIMED_CELL or shell is None:
         return
-    magic, _, body = shell.history_manager.input_hist_raw[-1].partition("\n")
-    if magic.startswith("%%time"):
-        text = shell.transform_cell(body)
+    raw = shell.history_manager.input_hist_raw[-1]
+    _, magic, rest = raw.partition("%%time")
+    text = shell.transform_cell(rest.partition("\n")[2]) if magic else ""
+    if _holds(text, function.__code__):
         linecache.cache[_TIMED_CELL] = len(text), None, [f"{line}\n" for line in text.split("\n")], _TIMED_CELL
+
+
+def _holds(text: str, code: CodeType) -> bool:
+    """Whether `code` is compiled from `text`."""
+    try:
+        waiting = [compile(text, code.co_filename, "exec", dont_inherit=True, flags=code.co_flags & _FUTURES)]
+    except (SyntaxError, ValueError):
+        return False
+    while waiting:
+        inner = [constant for constant in waiting.pop().co_consts if isinstance(constant, CodeType)]
+        if code in inner:
+            return True
+        waiting += inner
+    return False
 
 
 def surroundings(function: FunctionType) -> dict[str, object]:

@@ -64,16 +64,25 @@ def load_all(files: Sequence[Path], only: str | None, values: Values = NO_VALUES
 def _load(path: Path, number: int, only: str | None, others: Others) -> Loaded:
     file = SourceFile.read(path)
     module = _import(path, file, f"_py2cu_{number}_{path.stem}", others)
-    own = {id(v): v for v in vars(module).values() if isinstance(v, Kernel) and v.__module__ == module.__name__}
+    own = {id(kernel): kernel for kernel in _kernels_in(module, module.__name__)}
     kernels = tuple(kernel for kernel in own.values() if only in (None, kernel.__name__))
     if not kernels:
         known = [kernel.__name__ for kernel in own.values()]
         names = ", ".join(f"`{name}`" for name in known)
         what = f"no kernel called `{only}`" if only else "no kernel"
-        hint = "they stand at the top level of the file, under `@kernel` from py2cu"
+        hint = "they stand at the top level of the file or of a class, under `@kernel` from py2cu"
         hint = did_you_mean(only or "", known, f"it has {names}") if names else hint
         raise Refused([f"{path}: {marked('error', 'error[P107]')}: there is {what} to import\n  hint: {hint}"], 1)
     return Loaded(file, kernels)
+
+
+def _kernels_in(scope: ModuleType | type, module: str) -> Iterator[Kernel]:
+    """The kernels that a module defines, those of its classes among them."""
+    for value in vars(scope).values():
+        if isinstance(value, Kernel) and value.__module__ == module:
+            yield value
+        elif isinstance(value, type) and value.__module__ == module and value is not scope:
+            yield from _kernels_in(value, module)
 
 
 def _import(path: Path, file: SourceFile, name: str, others: Others) -> ModuleType:

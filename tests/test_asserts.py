@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import inspect
 import signal
+import subprocess
 from collections.abc import Iterator
 
 import pytest
 
 torch = pytest.importorskip("torch")
 
+from py2cu.pipeline import translate_file  # noqa: E402
 from py2cu.runtime.simulate import SimulationError  # noqa: E402
+from py2cu.source import SourceFile  # noqa: E402
+from py2cu.translation import TargetName  # noqa: E402
 from tests import kernels_that_assert as kernels  # noqa: E402
+from tests.compilers import gxx  # noqa: E402
 
 pytestmark = pytest.mark.builds
 
@@ -119,3 +124,62 @@ def test_check_tells_a_compiled_assertion_from_the_pythons():
     assert kernels.of_blocks.check(torch.ones(100)).ok
     report = kernels.of_blocks.check()
     assert not report.failures, report
+
+
+def test_a_function_of_another_file_says_which(tmp_path, monkeypatch):
+    head = "from jaxtyping import Float32\nfrom torch import Tensor\nfrom py2cu import Index, kernel\n"
+    (tmp_path / "asserting_helpers.py").write_text('def FirstFailure(v):\n    assert v > 0, "a\\0b"\n    return v\n')
+    (tmp_path / "asserting_main.py").write_text(
+        head + "from asserting_helpers import FirstFailure\n\n@kernel\ndef of_another_file(i: Index['n'], "
+        "x: Float32[Tensor, 'n'], out: Float32[Tensor, 'n']):\n    out[i] = FirstFailure(x[i])\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    import asserting_main  # type: ignore[import-not-found]
+
+    with pytest.raises(AssertionError, match=r"at asserting_helpers.py, line 2, block .*: a\\0b$"):
+        asserting_main.of_another_file(torch.zeros(2))
+    assert asserting_main.of_another_file(torch.ones(2)).tolist() == [1.0, 1.0]
+
+
+SPINNING = """
+from jaxtyping import Int32
+from torch import Tensor
+from py2cu import atomic, kernel
+
+@kernel(size="n", block=32)
+def {name}(blockIdx, threadIdx, x: Int32[Tensor, "n"], flag: Int32[Tensor, "m"]):
+    if threadIdx.x == 0:
+        while atomic.add(flag, 0, 0) < blockIdx.x:
+            pass
+        x[blockIdx.x] = blockIdx.x
+        {check}
+        atomic.add(flag, 0, 1)
+"""
+MAIN = """
+#include <cstdint>
+#include <vector>
+void spin_a_launch(int32_t*, int32_t*, int64_t, int64_t);
+void spin_b_launch(int32_t*, int32_t*, int64_t, int64_t);
+int main()
+{
+    std::vector<int32_t> x(256), flag(1);
+    spin_a_launch(x.data(), flag.data(), 256, 1);
+    flag[0] = 0;
+    spin_b_launch(x.data(), flag.data(), 256, 1);
+    return x[7] == 7 ? 0 : 1;
+}
+"""
+
+
+@pytest.mark.parametrize("order", ["ab", "ba"])
+def test_texts_with_and_without_assertions_link_together(tmp_path, order):
+    """What one text calls as another does is local to each, since its members differ."""
+    for name, check in (("spin_a", "pass"), ("spin_b", 'assert x[blockIdx.x] < 1000, "small"')):
+        source = SourceFile(f"{name}.py", SPINNING.format(name=name, check=check))
+        for text in translate_file(source).texts[TargetName.CPU].files[:2]:
+            (tmp_path / text.name).write_text(text.text, encoding="utf-8")
+    (tmp_path / "main.cpp").write_text(MAIN, encoding="utf-8")
+    files = ["main.cpp", *(f"spin_{name}_cpu.cpp" for name in order)]
+    command = [gxx(), "-std=c++17", "-O1", "-fopenmp", *files, "-o", "main"]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    subprocess.run([tmp_path / "main"], check=True, timeout=30)

@@ -188,3 +188,20 @@ def test_magics_that_compile_the_cell_themselves(notebook: Notebook) -> None:
     assert notebook.run("print(halved(x).tolist())") == "[-1.0, 0.25, 1.5]\n"
     assert "per loop" in notebook.run("%timeit -n 10 -r 1 halved(x)")
     assert "halved_kernel" in notebook.run("halved")
+
+
+def test_a_timed_cell_is_never_taken_for_another(notebook: Notebook) -> None:
+    cell = """
+        {}%%time
+        @kernel
+        def added(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):
+            out[i] = x[i] + {}
+        """
+    assert "Wall time" in notebook.run(cell.format("", 1.0))
+    assert notebook.run("print(added(x).tolist(), added.python is not None)") == "[-1.0, 1.5, 4.0] True\n"
+    notebook.run("first = added")
+    notebook.run(cell.format("%%capture\n        ", 7.0))
+    said = notebook.run("print(added(x).tolist())")
+    assert said == "[5.0, 7.5, 10.0]\n" or "error[P100]" in said
+    assert "error[P100]" in notebook.run("kernel(first.python)(x)")
+    assert notebook.run("print(first(x).tolist())") == "[-1.0, 1.5, 4.0]\n"

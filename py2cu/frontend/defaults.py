@@ -82,6 +82,7 @@ class DefaultReader:
     environment: Environment
     span_of: Callable[[cst.CSTNode], Span]
     live: Mapping[str, object] | None
+    elsewhere: Callable[[cst.BaseExpression], object]  # what a constant of another file is; None where it is none
 
     def read(self, param: cst.Param, type_: PythonType | ElementType) -> Default | None:
         """The default as a number of `type_`; None, and a diagnostic, where it is none."""
@@ -95,14 +96,15 @@ class DefaultReader:
         else:
             element = early.element(node)
             value = early.constant(node) if element is None else _rounded(*element)
-        if value is None or isinstance(value, str):
+            value = self.elsewhere(node) if value is None else value
+        if value is None or isinstance(value, str | tuple):
             what, hint = f"the default of `{name}` is no number that the text tells", "write the number out"
             self.reporter.error("P106", what, self.span_of(node), hint)
             return None
         number = _as_type(value, type_)
         if number is None:
             what = f"`{name}` takes {_WANTED[_kind(type_)]}{_range(type_)}, and its default is {value!r}"
-            self.reporter.error("P106", what, self.span_of(node), "give it a default that a call could pass")
+            self.reporter.error("P106", what, self.span_of(node), "write a default of that type")
             return None
         text = source_text(node) if _is_literal(node) and not isinstance(number, bool) else ""
         return Default(number, text, self.span_of(node))
@@ -139,7 +141,8 @@ def _as_type(value: object, type_: PythonType | ElementType) -> bool | int | flo
                 return bool(value) if is_bool else None
             case Kind.INT:
                 number = operator.index(value)  # type: ignore[arg-type]
-                fits = type_.dtype.holds(number) if isinstance(type_, ElementType) else -(2**63) <= number < 2**63
+                fits = -(2**63) <= number < 2**63  # as torch's ops take them
+                fits &= not isinstance(type_, ElementType) or type_.dtype.holds(number)
                 return int(number) if fits else None
             case Kind.FLOAT if isinstance(value, numbers.Real):
                 fits = not isinstance(type_, ElementType) or type_.dtype.holds(float(value))

@@ -188,11 +188,17 @@ class _KernelReader:
         elif isinstance(type_, ArrayType):
             found.arguments.append(Parameter(name, type_, span=span))
         elif type_ is not None:
-            reader = DefaultReader(self.reporter, self.source.environment, self.module.span, self.defaults)
+            reader = DefaultReader(
+                self.reporter, self.source.environment, self.module.span, self.defaults, self._constant_elsewhere
+            )
             default = None if param.default is None else reader.read(param, type_)
             found.arguments.append(Parameter(name, type_, span=span, default=default))
         else:
             found.broken.add(name)
+
+    def _constant_elsewhere(self, node: cst.BaseExpression) -> object:
+        siblings = Siblings(self.module.file)
+        return siblings.constant(node, self.source.environment, self.module, self.reporter)
 
     def _is_barrier(self, param: cst.Param) -> bool:
         """True for `syncb: threading.Barrier`."""

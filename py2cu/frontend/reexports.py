@@ -27,7 +27,7 @@ OWN: Final = ""  # what a file that defines a name itself makes of it: no import
 class _Event:
     """A statement that binds a name, or by `*` several: to what an import names, else to something of the file's own.
 
-    `is_certain`: it runs whenever the file does.
+    `=np.float32`: another name of the file's own stands for that. `is_certain`: it runs whenever the file does.
     """
 
     name: str
@@ -47,7 +47,7 @@ class _File:
 
 @dataclass(frozen=True, slots=True)
 class Starred:
-    """What `from module import *` binds: names, each with whether the text tells it, and libraries passed on whole."""
+    """What `from module import *` binds: names, and whether the text tells each; libraries passed on whole."""
 
     names: dict[str, bool]
     libraries: tuple[str, ...]
@@ -81,7 +81,7 @@ class Reexports:
         dots = len(qualified) - len(qualified.lstrip("."))
         parts = qualified[dots:].split(".")
         for cut in range(0 if dots else 1, len(parts)):
-            path = find_file("." * dots + ".".join(parts[:cut]), folder)
+            path = self._find("." * dots + ".".join(parts[:cut]), folder)
             if path is not None and (meaning := self._meaning(path, parts[cut])):
                 full = ".".join([meaning, *parts[cut + 1 :]])
                 if is_library(full):
@@ -97,8 +97,15 @@ class Reexports:
             last = events[-1] if events else None
             is_rebound = sum(event.meaning == OWN for event in events) > 1
             if last is not None and last.is_certain and not (last.meaning == OWN and is_rebound):
-                self._meanings[path, name] = last.meaning
+                is_alias = last.meaning.startswith("=")
+                self._meanings[path, name] = self._aliased(path, last.meaning[1:]) if is_alias else last.meaning
         return self._meanings[path, name]
+
+    def _aliased(self, path: Path, dotted: str) -> str:
+        """What a name is that was assigned another one."""
+        head, dot, rest = dotted.partition(".")
+        meaning = self._meaning(path, head)
+        return f"{meaning}{dot}{rest}" if meaning else OWN
 
     def _events(self, path: Path, name: str) -> Iterator[_Event]:
         """What binds `name` in a file, in order."""
@@ -109,7 +116,7 @@ class Reexports:
             elif event.name == "*" and is_library(event.meaning):
                 if is_known(f"{event.meaning}.{name}"):
                     yield _Event(name, f"{event.meaning}.{name}", event.is_certain)
-            elif event.name == "*" and (there := find_file(event.meaning, path.parent)) is not None:
+            elif event.name == "*" and (there := self._find(event.meaning, path.parent)) is not None:
                 starred = self._starred_of(there)
                 if starred is None:
                     yield _Event(name, OWN, is_certain=False)
@@ -137,13 +144,18 @@ class Reexports:
                 names |= {} if event.name.startswith("_") else {event.name: None}
             elif is_library(event.meaning):
                 libraries.append(event.meaning)
-            elif (there := find_file(event.meaning, path.parent)) is not None:
+            elif (there := self._find(event.meaning, path.parent)) is not None:
                 starred = self._starred_of(there)
                 if starred is None:
                     return None
                 names |= dict.fromkeys(starred.names)
                 libraries += starred.libraries
         return Starred({name: self._meaning(path, name) is not None for name in names}, tuple(libraries))
+
+    def _find(self, module: str, folder: Path) -> Path | None:
+        """The file of a module that one in `folder` imports: if not relative, beside the first file or there."""
+        found = None if module.startswith(".") else find_file(module, self.folder)
+        return found or find_file(module, folder)
 
     def _file(self, path: Path) -> _File | None:
         if path not in self._files:
@@ -186,6 +198,10 @@ def _enter(statement: ast.stmt, file: _File, *, is_certain: bool = True) -> None
             | ast.AnnAssign(target=ast.Name(id="__all__"), value=ast.expr() as value)
         ) if is_certain:
             file.public = _strings(value)
+        case ast.Assign(targets=[ast.Name(id=name)], value=ast.Name() | ast.Attribute() as value):
+            dotted = ast.unparse(value)
+            is_name = all(map(str.isidentifier, dotted.split(".")))
+            file.events.append(_Event(name, f"={dotted}" if is_name else OWN, is_certain))
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
             file.events.append(_Event(name, OWN, is_certain))
         case _:

@@ -158,9 +158,10 @@ class ArgumentBinder:
     @property
     def usage(self) -> str:
         """`rgb2grey(x, out=None)`."""
-        return (
-            f"{self.signature.name}({', '.join(map(self._shown, (*self.signature.inputs, *self.signature.outputs)))})"
-        )
+        parameters = (*self.signature.inputs, *self.signature.outputs)
+        placed = [self._shown(p) for p in parameters if not p.by_keyword]
+        named = [self._shown(p) for p in parameters if p.by_keyword]
+        return f"{self.signature.name}({', '.join([*placed, *(['*'] if named else []), *named])})"
 
     def _shown(self, parameter: Parameter) -> str:
         if parameter.default is not None:

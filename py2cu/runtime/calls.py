@@ -279,7 +279,7 @@ class VariantCall(Call):
         return self._variants[key]
 
 
-_ASSERTION: Final = ": assertion failed at line "
+_ASSERTION: Final = ": assertion failed at "
 """How the CPU's launchers begin what they throw, behind the kernel's name."""
 
 

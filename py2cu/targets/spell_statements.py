@@ -148,7 +148,7 @@ class Speller(ExpressionSpeller):
         if self.dialect.throws:
             there = self.kernel.elsewhere
             line = f"{f'{PurePath(there.file.name).name}, ' if there else ''}line {stmt.span.line}"
-            said = stmt.message or " ".join(stmt.text.split())
+            said = (stmt.message or " ".join(stmt.text.split())).replace("\0", "\\0")  # which would end it
             return f"assert_that({tested.text}, {string_literal(line).text}, {string_literal(said).text})"
         said = self.junction("and", tested, string_literal(stmt.message)).text if stmt.message else tested.text
         return f"assert(({said}))" if _BARE_COMMA.search(tested.text) else f"assert({said})"

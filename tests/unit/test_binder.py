@@ -199,7 +199,12 @@ def test_defaults_stand_in_for_what_a_call_leaves_out(kernels, name, args, kwarg
         ("normed", (X, 2.5), {}, r"takes a whole number as `n`, got float"),
         ("normed", (X, 4, 1.0, 2, 1), {}, r"takes a bool as `flip`, got int"),
         ("normed", (X, 4, 1.0, 2, True, 9.0, 5), {}, r"takes a tensor as `out`, got int; outputs go by name: out="),
-        ("normed", (X,), {"small": Y}, r"eps=1e-5, rounds=100, flip=False, far=inf, small=7, .* number as `small`"),
+        (
+            "normed",
+            (X,),
+            {"small": Y},
+            r"flip=False, far=inf, out=None, \*, small=7, .* whole number as `small`, got Tensor",
+        ),
         ("first", (X, Y), {"m": 1}, r"takes 1 arguments by their places, got 2; outputs go by name: out="),
     ],
 )
@@ -304,3 +309,87 @@ def test_check_tries_the_defaults_too(kernels):
     report = kernels.normed.check()
     assert report.ok, report
     assert report.cases >= 8
+
+
+MORE: Final = """
+import numpy as np
+from jaxtyping import Float32
+from torch import Tensor
+from py2cu import Constexpr, Index, kernel, threadIdx
+
+
+@kernel(size=1)
+def number(threadIdx, x: Float32[Tensor, "n"], out: Float32[Tensor, ""], by: float = 1.0):
+    out[()] = x[0] + by
+
+
+@kernel
+def scaled(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"], a: float = 1.0, b: float = 2.0, *,
+           s: float):
+    out[i] = x[i] * a + b + s
+
+
+@kernel
+def in_place(i: Index["h"], x: Float32[Tensor, "h"], h: int, r: float, c: Constexpr[int] = 16):
+    x[i] = x[i] * r + c
+
+
+@kernel
+def typed(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"], k: int, f: bool):
+    out[i] = x[i] + k if f else x[i]
+
+
+@kernel
+def tiny(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"], a: float = 1e-310,
+         b: float = np.float32(0.1), c: bool = np.bool_(True), d: np.uint64 = 2**62):
+    out[i] = x[i] + a * 1e300 + b if c else 0.0
+"""
+
+
+@pytest.fixture(scope="module")
+def more(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
+    path = tmp_path_factory.mktemp("more") / "more.py"
+    path.write_text(MORE, encoding="utf-8")
+    spec = importlib.util.spec_from_file_location("more", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_a_later_reading_that_fits_altogether_is_taken(more):
+    values = binder(more, "in_place").bind((X, 2.5, 4), {}).values
+    assert same(values, {"x": X, "r": 2.5, "c": 4})
+
+
+@pytest.mark.builds
+def test_a_plan_is_for_arguments_of_these_types(more):
+    x, out = torch.arange(4.0), torch.full((), 50.0)
+    assert more.number(x, 3.0).item() == 3.0
+    assert more.number(x, out) is out
+    assert out.item() == 1.0
+    assert more.number(x, 4.0).item() == 4.0
+    y = torch.zeros(4)
+    for _ in range(2):
+        assert more.scaled(x, 5.0, s=0.0).tolist() == [2.0, 7.0, 12.0, 17.0]
+        assert more.scaled(x, y, s=1.0) is y
+        assert y.tolist() == [3.0, 4.0, 5.0, 6.0]
+
+
+@pytest.mark.builds
+def test_what_is_refused_cold_is_refused_warm(more):
+    x = torch.arange(4.0)
+    assert more.typed(x, 2, True).tolist() == [2.0, 3.0, 4.0, 5.0]
+    for k, f in [(torch.tensor(2), True), (2.5, True), (2, 1), (2, 2.0), (None, True), ("2", True)]:
+        with pytest.raises(TypeError):
+            more.typed(x, k, f)
+    assert more.typed(x, np.int64(2), False).tolist() == x.tolist()
+
+
+@pytest.mark.builds
+def test_defaults_that_schemas_cannot_say_and_those_that_numpy_rounds(more):
+    read = translate_file(SourceFile("more.py", MORE), "tiny").signatures[0]
+    live = more.tiny.signature
+    assert [p.default.value for p in read.parameters[2:]] == [p.default.value for p in live.parameters[2:]]
+    assert more.tiny(torch.zeros(2)).tolist() == pytest.approx([0.1 + 1e-10] * 2)

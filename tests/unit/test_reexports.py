@@ -58,6 +58,18 @@ LAYOUTS: Final = {
         "pack/main": "from .common import *\nfrom .deep import clamp as limited\n"
         + KERNEL.format(at="", value="clamp(x[i]) - limited(x[i] + 1)"),
     },
+    "other names there": {
+        "common": "import py2cu\nkernel = py2cu.kernel\nIndex = py2cu.Index\nfrom jaxtyping import Float32\n"
+        "from torch import Tensor\n",
+        "main": f"from common import *\n{PLAIN}",
+    },
+    "beside the first file": {
+        "common": IMPORTS, "a/__init__": "", "a/x": "from common import *\n", "main": f"from a.x import *\n{PLAIN}",
+    },
+    "a default": {
+        "common": IMPORTS + "EPS = 0.25\n",
+        "main": "from common import *\n" + PLAIN.replace('"n"]):', '"n"], by: float = EPS):').replace("2 *", "by *"),
+    },
     "a package's own": {
         "pack/__init__": IMPORTS, "pack/main": f"from . import Index, Float32, Tensor\nfrom . import kernel\n{PLAIN}",
     },
@@ -82,6 +94,14 @@ def write(folder: Path, layout: dict[str, str]) -> Path:
         path.parent.mkdir(exist_ok=True, parents=True)
         path.write_text(text, encoding="utf-8")
     return path
+
+
+def test_kernels_of_classes_are_found_by_all(folder: Path) -> None:
+    path = write(folder, {"main": f"{IMPORTS}\nclass Ops:" + PLAIN.replace("\n", "\n    ") + "\n"})
+    assert "f_kernel" in translate_file(SourceFile.read(path)).cuda.kernel.text
+    pytest.importorskip("torch")
+    (loaded,) = load_all([path], None)
+    assert [each.__name__ for each in loaded.kernels] == ["f"]
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -125,10 +145,12 @@ REBOUND: Final = {
         "from common import exp\n", "exp(x[i])", "100.0f",
     ),
     "a library's star after a definition": (
-        {"common": "def exp(x):\n    return x + 100.0\nfrom math import *\n"}, "from common import *\n", "exp(x[i])", "expf",
+        {"common": "def exp(x):\n    return x + 100.0\nfrom math import *\n"},
+        "from common import *\n", "exp(x[i])", "expf",
     ),
     "a library's star passed on": (
-        {"common": "from math import *\n"}, "def exp(x):\n    return x + 100.0\nfrom common import *\n", "exp(x[i])", "expf",
+        {"common": "from math import *\n"},
+        "def exp(x):\n    return x + 100.0\nfrom common import *\n", "exp(x[i])", "expf",
     ),
     "a package before a module": (
         {"common": "from math import exp\n", "common/__init__": "from math import log as exp\n"},
