@@ -28,16 +28,23 @@ from py2cu.translation import TargetName, Translation
 class Plan:
     """How calls of one form (arguments of these types by their places, of those by these names) reach the op.
 
-    `sources` says for each of the op's arguments which positional or keyword argument it is; `defaults` are those of
+    `sources` says for each of the op's arguments which positional or keyword argument it is; where the
+    positional ones come first, in order, `behind` names the rest; `defaults` are those of
     numbers that such calls leave out; `first` is the place of an array, whose device picks the op; `returns` picks the
     outputs that the caller gave, where the op makes none.
     """
 
     sources: tuple[int | str, ...]
+    behind: tuple[str, ...] | None
     defaults: dict[str, Any]
     first: int
     returns: Callable[[Sequence[Any]], Any] | None
     ops: dict[str, Callable[..., Any]] = field(default_factory=dict)
+
+
+def _form(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[object, ...]:
+    """What decides how a call is read: the types of its arguments, and names."""
+    return (*map(type, args), *kwargs, *map(type, kwargs.values())) if kwargs else tuple(map(type, args))
 
 
 class Call:
@@ -52,12 +59,13 @@ class Call:
         self._plans: dict[tuple[object, ...], Plan] = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        plan = self._plans.get((*map(type, args), *kwargs, *map(type, kwargs.values())))
+        plan = self._plans.get(_form(args, kwargs))
         if plan is not None:
             named = plan.defaults | kwargs if plan.defaults else kwargs
-            values = [args[at] if isinstance(at, int) else named.get(at) for at in plan.sources]
-            first = values[plan.first]
-            op = plan.ops.get(first.device.type) if isinstance(first, torch.Tensor) else None
+            values = (*args, *map(named.get, plan.behind)) if plan.behind else args
+            if plan.behind is None:
+                values = tuple(args[at] if isinstance(at, int) else named.get(at) for at in plan.sources)
+            op = plan.ops.get(values[plan.first].device.type)
             if op is not None:
                 try:
                     made = op(*values)
@@ -87,7 +95,7 @@ class Call:
 
     def _plan(self, bound: Bound, args: tuple[Any, ...], kwargs: dict[str, Any], makes_all: bool) -> Plan:
         """How calls of this form reach the op; made once: types and names decide how a call is read."""
-        key = (*map(type, args), *kwargs, *map(type, kwargs.values()))
+        key = _form(args, kwargs)
         if key not in self._plans:
             taken = self.signature.inputs if makes_all else self.signature.parameters
             places: dict[str, int | str] = {name: place for place, name in enumerate(bound.placed)}
@@ -97,7 +105,9 @@ class Call:
             returns = None if makes_all or not outputs else operator.itemgetter(*outputs)
             left_out = (p for p in taken if p.default is not None and p.name not in {*bound.placed, *kwargs})
             defaults = {p.name: bound.values[p.name] for p in left_out}
-            self._plans[key] = Plan(sources, defaults, first, returns)
+            in_order = sources[: len(args)] == tuple(range(len(args)))
+            behind = tuple(map(str, sources[len(args) :])) if in_order else None
+            self._plans[key] = Plan(sources, behind, defaults, first, returns)
         return self._plans[key]
 
     def launch(self, grid: list[int], block: list[int], *args: Any, **kwargs: Any) -> None:
@@ -226,7 +236,7 @@ class VariantCall(Call):
         self._lock = threading.Lock()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        key = (*map(type, args), *kwargs, *map(type, kwargs.values()))
+        key = _form(args, kwargs)
         form = self._forms.get(key)
         if form is not None:
             kwargs |= form.added
