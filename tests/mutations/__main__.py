@@ -23,7 +23,7 @@ from tests.mutations.rules import MUTATIONS, Mutation, find
 
 ROOT: Final = Path(__file__).parents[2]
 COPIED: Final = ("py2cu", "templates", "tests", "examples", "docs", "pyproject.toml")
-FAILED: Final = re.compile(r"^FAILED (?:tests/)?(\S+?)(?: - (.*))?$", re.MULTILINE)
+FAILED: Final = re.compile(r"^FAILED (?:tests/)?(.+?)(?: - (.*))?$", re.MULTILINE)
 PYTEST: Final = ("-m", "pytest", "-x", "-q", "--tb=no", "-p", "no:cacheprovider")
 JUDGE: Final = ("-m", "tests.mutations.judge")
 SECONDS: Final = 600
@@ -89,7 +89,8 @@ def run(mutation: Mutation | None, cases: Iterable[str]) -> Outcome:
             if done.returncode:
                 failed = FAILED.search(done.stdout) if is_test else None
                 said = [failed[1]] if failed else [*done.stdout.splitlines()[:2], *done.stderr.splitlines()[-1:]]
-                broke = "Traceback" in done.stderr or (is_test and failed is None)
+                is_killed = done.returncode < 0  # a crash, or the alarm of a test that waits for ever
+                broke = not is_killed and ("Traceback" in done.stderr or (is_test and failed is None))
                 text = " ".join([*(["BROKE"] if broke else []), *said, f"(exit {done.returncode})"])
                 return Outcome(text, killed=not broke)
     return Outcome("SURVIVED", held=True)

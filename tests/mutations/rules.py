@@ -1130,8 +1130,8 @@ MUTATIONS: Final = (
             "refused:default_value",
         ),
         (
-            "fits = type_.dtype.holds(number) if isinstance(type_, ElementType) else -(2**63) <= number < 2**63",
-            "fits = True",
+            "fits &= not isinstance(type_, ElementType) or type_.dtype.holds(number)",
+            "pass",
             "refused:default_value",
         ),
         (
