@@ -6,6 +6,7 @@ import importlib.util
 import inspect
 import math
 import pydoc
+from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
@@ -146,16 +147,19 @@ WITH_DEFAULTS: Final = [
 ]
 
 
-@pytest.fixture(scope="module")
-def kernels(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
-    path = tmp_path_factory.mktemp("binder") / "calls.py"
-    path.write_text(KERNELS, encoding="utf-8")
-    spec = importlib.util.spec_from_file_location("calls", path)
+def imported(path: Path, text: str) -> ModuleType:
+    path.write_text(text, encoding="utf-8")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def kernels(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
+    return imported(tmp_path_factory.mktemp("binder") / "calls.py", KERNELS)
 
 
 def binder(kernels: ModuleType, name: str):
@@ -264,13 +268,7 @@ def test_schemas_have_defaults_and_what_follows_them_goes_by_keyword(kernels):
 def test_a_default_is_what_the_function_has(tmp_path):
     """A notebook's cells bind names in any order; the value that counts is the function's own."""
     source = KERNELS.replace("EPS = 0.25", "EPS = float(len('ab'))")
-    path = tmp_path / "computed.py"
-    path.write_text(source, encoding="utf-8")
-    spec = importlib.util.spec_from_file_location("computed", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = imported(tmp_path / "computed.py", source)
     assert binder(module, "normed").bind((X,), {}).values["named"] == 2.0
 
 
@@ -348,14 +346,7 @@ def tiny(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"], a: f
 
 @pytest.fixture(scope="module")
 def more(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
-    path = tmp_path_factory.mktemp("more") / "more.py"
-    path.write_text(MORE, encoding="utf-8")
-    spec = importlib.util.spec_from_file_location("more", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return imported(tmp_path_factory.mktemp("more") / "more.py", MORE)
 
 
 def test_a_later_reading_that_fits_altogether_is_taken(more):
