@@ -11,11 +11,11 @@ import libcst as cst
 from py2cu.frontend.annotations import AnnotationReader
 from py2cu.frontend.expressions import BINARY, ExpressionReader
 from py2cu.frontend.printing import read_message, read_print
-from py2cu.frontend.scope import Scope, source_text
+from py2cu.frontend.scope import Scope, is_named, nodes_in, source_text
 from py2cu.frontend.unpacking import Unpacker
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.kernel import Annotation
-from py2cu.ir.nodes import Expr, Invoke, Item, Load
+from py2cu.ir.nodes import Expr, Invoke, Load
 from py2cu.ir.statements import (
     Assert,
     Assign,
@@ -217,12 +217,13 @@ class StatementReader:
         return ()
 
     def _refuse_target(self, target: cst.Subscript) -> None:
-        """What is no element of an array is not assigned to; reading it may have said more already."""
-        if not isinstance(self.expressions.read(target), Item):
-            return
-        self.scope.error(
-            "P401", "only elements of arrays are assigned to", target, "assign all of it anew, or store it in an array"
-        )
+        """Refuse to assign to what is no element of an array, unless reading it is refused already."""
+        before = len(self.scope.reporter.found)
+        self.expressions.read(target)
+        is_judged = not any(is_named(node, name) for node in nodes_in(target) for name in self.scope.broken)
+        if is_judged and len(self.scope.reporter.found) == before:
+            what, hint = "only elements of arrays are assigned to", "assign all of it anew, or store it in an array"
+            self.scope.error("P401", what, target, hint)
 
     def _is_local(self, target: cst.Name) -> bool:
         """True where `target` may be bound here; False, and a diagnostic, where it is a parameter that may not."""
