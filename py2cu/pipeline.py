@@ -201,7 +201,7 @@ def _translate(
         raise TranslationError(reporter.sorted)
     finished = _finish(families, reporter)
     name = spell_identifier(name)
-    source_name = PurePath(reporter.file.name).name
+    source_name = _printable(PurePath(reporter.file.name).name)
     return Translation(
         name=name,
         python_file=reporter.file.name,
@@ -213,6 +213,11 @@ def _translate(
             if (found := finished if target is TargetName.CUDA else _for_cpu(families, finished, reporter)) is not None
         },
     )
+
+
+def _printable(name: str) -> str:
+    """A file's name as one line of a comment: what does not print is escaped."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in name)
 
 
 def _for_cpu(

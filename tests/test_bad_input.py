@@ -14,6 +14,8 @@ from click.testing import CliRunner, Result
 
 import py2cu
 from py2cu.cli import app
+from py2cu.pipeline import translate_file
+from py2cu.source import SourceFile
 
 HEAD = "from jaxtyping import Float32\nfrom torch import Tensor\nfrom py2cu import Index, kernel\n\n\n"
 SIGNATURE = 'i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]'
@@ -323,3 +325,11 @@ def test_a_file_name_that_is_no_text(tmp_path: Path) -> None:
             [sys.executable, "-m", "py2cu", "translate", name], capture_output=True, check=False, env=ENVIRONMENT
         )
         assert done.returncode in (0, 2) and b"Traceback" not in done.stderr, done.stderr
+
+
+def test_a_file_name_puts_no_line_into_a_text() -> None:
+    file = SourceFile("a\nint evil;\r//\x85\u2028.py", HEAD + kernel("out[i] = x[i]"))
+    for artifacts in translate_file(file).texts.values():
+        for text in artifacts.files:
+            assert not any(line.startswith("int evil") for line in re.split(r"[\n\r\x85\u2028]", text.text))
+            assert all(char == "\n" or char.isprintable() for char in text.text)

@@ -189,7 +189,7 @@ class Scope:
         self.error("P201", f"unknown name `{node.value}`", node, hint)
 
 
-def is_named(node: cst.BaseExpression, name: str) -> bool:
+def is_named(node: cst.CSTNode, name: str) -> bool:
     return isinstance(node, cst.Name) and node.value == name
 
 
