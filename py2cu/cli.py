@@ -51,7 +51,7 @@ def _examples(*lines: str, after: str = "") -> str:
 )
 @click.version_option(__version__, message="py2cu %(version)s")
 def app() -> None:
-    """Write a kernel in Python, get CUDA C++ that you would sign, and proof that the two agree."""
+    """Write a kernel in Python, get CUDA C++ that you would sign, and evidence that the two agree."""
 
 
 _TARGETS = click.Choice([str(name) for name in TargetName])
