@@ -119,9 +119,13 @@ class ArgumentBinder:
         return None
 
     def _advice(self, count: int) -> str:
-        """How to say outputs that no reading of so many arguments holds."""
-        outputs = [f"{p.name}=" for p in self.signature.outputs]
-        return f"; outputs go by name: {', '.join(outputs)}" if outputs and count > len(self._needed) else ""
+        """How to say what no reading of so many arguments holds."""
+        if count <= len(self._needed):
+            return ""
+        outputs = [f"{p.name}=" for p in self.signature.outputs if not p.by_keyword]
+        by_keyword = [f"{p.name}=" for p in self.signature.parameters if p.by_keyword]
+        advice = f"; outputs go by name: {', '.join(outputs)}" if outputs else ""
+        return advice + (f"; by keyword alone: {', '.join(by_keyword)}" if by_keyword else "")
 
     def complete(self, values: Values) -> Values:
         """`values` with the defaults of what is left out, template arguments that shapes tell among them.

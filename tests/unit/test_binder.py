@@ -209,7 +209,13 @@ def test_defaults_stand_in_for_what_a_call_leaves_out(kernels, name, args, kwarg
             {"small": Y},
             r"flip=False, far=inf, out=None, \*, small=7, .* whole number as `small`, got Tensor",
         ),
-        ("first", (X, Y), {"m": 1}, r"takes 1 arguments by their places, got 2; outputs go by name: out="),
+        ("first", (X, Y), {"m": 1}, r"takes 1 arguments by their places, got 2; by keyword alone: by=, out=, m=$"),
+        (
+            "normed",
+            (X, 4, 1.0, 2, True, 9.0, 5),
+            {},
+            r"outputs go by name: out=; by keyword alone: small=, named=, z=$",
+        ),
     ],
 )
 def test_what_fits_no_reading_is_refused(kernels, name, args, kwargs, said):
