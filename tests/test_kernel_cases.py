@@ -165,7 +165,8 @@ def test_all_cases_compile_without_warnings(target, tmp_path):
     """All of them in one file, a namespace each."""
     command = {
         "cuda": lambda: [nvcc(), *NVCC_STRICT, "-O1", "-arch=sm_75"],
-        "cpu": lambda: [gxx(), *GXX_STRICT, *torch_headers(), "-O1", "-x", "c++"],
+        # Compiled alone, what is local to a text is in the main file; here `#line` says that it is in another one.
+        "cpu": lambda: [gxx(), *GXX_STRICT, "-Wno-subobject-linkage", *torch_headers(), "-O1", "-x", "c++"],
     }[target]()
     source = tmp_path / "cases.cu"
     source.write_text(in_one_file(TargetName(target), "header", "kernel"), encoding="utf-8")
