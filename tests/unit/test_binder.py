@@ -271,11 +271,13 @@ def test_schemas_have_defaults_and_what_follows_them_goes_by_keyword(kernels):
     assert '"first.out(Tensor x, float by=0.5, *, Tensor(a!) out, int m) -> ()"' in kernels.first.cpp_source
 
 
-def test_a_default_is_what_the_function_has(tmp_path):
-    """A notebook's cells bind names in any order; the value that counts is the function's own."""
-    source = KERNELS.replace("EPS = 0.25", "EPS = float(len('ab'))")
-    module = imported(tmp_path / "computed.py", source)
-    assert binder(module, "normed").bind((X,), {}).values["named"] == 2.0
+@pytest.mark.parametrize("value", [2.0, 3.0])
+def test_a_default_is_what_the_function_has(tmp_path_factory, monkeypatch, value):
+    """A notebook's cells bind names in any order; the value that counts is the function's own, also in the cache."""
+    monkeypatch.setenv("PY2CU_TEST_DEFAULT", str(value))
+    source = KERNELS.replace("EPS = 0.25", 'import os\nEPS = float(os.environ["PY2CU_TEST_DEFAULT"])')
+    module = imported(tmp_path_factory.getbasetemp() / "computed.py", source)
+    assert binder(module, "normed").bind((X,), {}).values["named"] == value
 
 
 @pytest.mark.builds

@@ -127,6 +127,13 @@ NO_KERNEL: Final = {
 }
 
 
+def test_a_star_passes_on_no_name_with_an_underscore(folder: Path) -> None:
+    main = f"from common import *\n{PLAIN}".replace("@kernel", "@_kernel")
+    path = write(folder, {"common": f"{IMPORTS}from py2cu import kernel as _kernel\n", "main": main})
+    with pytest.raises(TranslationError, match="there is no kernel in this file"):
+        translate_file(SourceFile.read(path))
+
+
 @pytest.mark.parametrize("common", NO_KERNEL)
 def test_what_no_file_says_is_no_kernel(folder: Path, common: str) -> None:
     path = write(folder, {"common": NO_KERNEL[common], "main": f"from common import *\n{PLAIN}"})
