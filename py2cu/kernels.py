@@ -77,8 +77,9 @@ class Kernel:
         return (self._call or self._prepare())(*args, **kwargs)
 
     def __get__(self, instance: object, owner: type | None = None) -> Kernel:
-        """A kernel is itself in a class, too, as a static method is. `help` and `inspect` take what has this for a
-        function, and show its signature and docstring.
+        """Return the kernel itself: as a class attribute it does not bind the instance.
+
+        With this method, `help` and `inspect` treat a kernel as a routine and show its signature and docstring.
         """
         return self
 

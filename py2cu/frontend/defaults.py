@@ -1,4 +1,4 @@
-"""Defaults of device functions, and of the numbers that a kernel takes: constants, as they are where the `def` stands.
+"""Default values of parameters: constants, with the value that they have where the `def` stands.
 
     SCALE = 2.5
 
@@ -6,8 +6,10 @@
 
 Python takes a default's value when the `def` runs, and what is read here are names as they are later: one that is bound
 more than once may have been another number before, and is refused. So is one that the file of the function does not
-bind itself, another notebook cell's or another file's, which may be another number by now. A kernel under its decorator
-knows its own defaults.
+bind itself, another notebook cell's or another file's, which may be another number by now.
+
+Numbers that a kernel takes may also have constants of other files as defaults. Under the decorator, the defaults of the
+function itself count.
 """
 
 from __future__ import annotations
@@ -73,19 +75,20 @@ def _is_literal(node: cst.BaseExpression) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class DefaultReader:
-    """Reads the default of a number that a kernel takes.
+    """Reads the default values of a kernel's scalar parameters.
 
-    `live` has the values that the function under a decorator holds; None where there is only text.
+    `live` maps parameters to the defaults of the decorated function; None if only the source is known. `elsewhere`
+    returns the value of a constant that another file binds, or None.
     """
 
     reporter: Reporter
     environment: Environment
     span_of: Callable[[cst.CSTNode], Span]
     live: Mapping[str, object] | None
-    elsewhere: Callable[[cst.BaseExpression], object]  # what a constant of another file is; None where it is none
+    elsewhere: Callable[[cst.BaseExpression], object]
 
     def read(self, param: cst.Param, type_: PythonType | ElementType) -> Default | None:
-        """The default as a number of `type_`; None, and a diagnostic, where it is none."""
+        """The default, converted to `type_`; None, after a diagnostic, if it is not constant or has another type."""
         node, name = param.default, param.name.value
         assert node is not None
         early = self.environment.as_defined()
@@ -98,7 +101,7 @@ class DefaultReader:
             value = early.constant(node) if element is None else _rounded(*element)
             value = self.elsewhere(node) if value is None else value
         if value is None or isinstance(value, str | tuple):
-            what, hint = f"the default of `{name}` is no number that the text tells", "write the number out"
+            what, hint = f"the default of `{name}` is not a constant that the source shows", "write the number out"
             self.reporter.error("P106", what, self.span_of(node), hint)
             return None
         number = _as_type(value, type_)
@@ -111,7 +114,7 @@ class DefaultReader:
 
 
 def _rounded(dtype: DType, number: float) -> bool | int | float:
-    """A constant that NumPy holds as `dtype`, as Python's own number."""
+    """The Python number that equals the NumPy scalar `dtype(number)`."""
     if dtype.kind is Kind.BOOL:
         return bool(number)
     if dtype.kind is Kind.INT:
@@ -125,14 +128,14 @@ def _kind(type_: PythonType | ElementType) -> Kind:
 
 
 def _range(type_: PythonType | ElementType) -> str:
-    """What a message says of the numbers that fit."""
+    """The range of `type_`, for a message."""
     if isinstance(type_, ElementType):
         return f" that fits {type_.dtype}"
     return " of 64 bits" if type_.kind is Kind.INT else ""
 
 
 def _as_type(value: object, type_: PythonType | ElementType) -> bool | int | float | complex | None:
-    """`value` as an argument of `type_` is passed; None where no call could pass it."""
+    """`value` converted to `type_`; None if it has another kind or is out of range."""
     kind = _kind(type_)
     try:
         match kind:

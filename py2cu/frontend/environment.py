@@ -124,7 +124,7 @@ class Environment:
         found: dict[str, list[tuple[int, Binding]]],
         but: Collection[str] = (),
     ) -> None:
-        """Bind anew what kernels know of a library, whose names a star brings, all `but` some."""
+        """Rebind the known names of a library that `from library import *` imports, except those in `but`."""
         self.stars.append(library)
         for name, places in found.items():
             qualified = f"{library}.{name}"
@@ -241,7 +241,7 @@ class Environment:
                 return None
 
     def _behind(self, qualified: str, node: cst.BaseExpression) -> str:
-        """The library's own name for what a file beside this one imports and passes on; any other name as it is."""
+        """The library's name for an object that a file beside this one re-exports; any other name unchanged."""
         if is_library(qualified) or "." not in qualified:
             return qualified
         if self.reexports is not None:

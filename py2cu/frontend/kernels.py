@@ -60,11 +60,11 @@ def read_kernel(
 ) -> Kernel:
     """The kernel as untyped IR; what is wrong with it goes to `reporter`.
 
-    `options` are what the decorator was called with, where it was, and `defaults` those of the function's parameters;
-    None reads them from the source. `values` are what `Constexpr[int]` parameters are to be, by name; where it says
+    `options` are the decorator's arguments, and `defaults` the default values of the decorated function; None reads
+    them from the source. `values` are what `Constexpr[int]` parameters are to be, by name; where it says
     nothing, their default, if there is one.
     """
-    return _KernelReader(module, source, reporter, values, defaults).read(options)
+    return _KernelReader(module, source, reporter, values, defaults, Siblings(module.file)).read(options)
 
 
 @dataclass(slots=True)
@@ -85,6 +85,7 @@ class _KernelReader:
     reporter: Reporter
     values: Values
     defaults: Mapping[str, object] | None
+    siblings: Siblings
 
     def read(self, options: KernelOptions | None) -> Kernel:
         function = self.source.function
@@ -92,9 +93,7 @@ class _KernelReader:
         parameters = self._read_parameters(annotations)
         options = self._checked_options(options, parameters)
         around = self.source.environment
-        functions = FunctionReader(
-            self.reporter, environment_in(function, around), around, self.module, Siblings(self.module.file)
-        )
+        functions = FunctionReader(self.reporter, environment_in(function, around), around, self.module, self.siblings)
         scope = self._scope(parameters, functions)
         reader = StatementReader(scope, ExpressionReader(scope))
         given = tuple(Reserve(b.name, b.span) for b in scope.buffers.values() if b.is_given)
@@ -197,8 +196,7 @@ class _KernelReader:
             found.broken.add(name)
 
     def _constant_elsewhere(self, node: cst.BaseExpression) -> object:
-        siblings = Siblings(self.module.file)
-        return siblings.constant(node, self.source.environment, self.module, self.reporter)
+        return self.siblings.constant(node, self.source.environment, self.module, self.reporter)
 
     def _is_barrier(self, param: cst.Param) -> bool:
         """True for `syncb: threading.Barrier`."""

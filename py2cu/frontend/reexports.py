@@ -1,10 +1,10 @@
-"""Names that a file beside the kernel's imports and passes on.
+"""Re-exports: names that a file beside the kernel's imports from a library, for others to import.
 
     # common.py                            # kernels.py
     from py2cu import Index, kernel        from common import *
 
-In: the name of a module, and the folder of the file that imports it. Out: what `*` of that module binds, and which
-library a name of it comes from, where the text tells. Files are parsed, never imported or run; each once.
+In: the name of a module, and the folder of the file that imports it. Out: the names that `*` of that module binds, and
+the library that a name comes from, if the source determines it. Files are parsed once each, never imported or run.
 """
 
 from __future__ import annotations
@@ -19,25 +19,35 @@ from py2cu.frontend.known_names import is_known
 from py2cu.live import is_library
 from py2cu.source import SourceFile, UnreadableSource
 
-PASSED_ON: Final = 8  # how many files may pass a name on to each other
-OWN: Final = ""  # what a file that defines a name itself makes of it: no import
+PASSED_ON: Final = 8  # the longest chain of files that re-export a name
+OWN: Final = ""  # the meaning of a name that a file defines itself
 
 
 @dataclass(frozen=True, slots=True)
 class _Event:
-    """A statement that binds a name, or by `*` several: to what an import names, else to something of the file's own.
+    """One binding of a name, or of `*`, at the top level of a file.
 
-    `=np.float32`: another name of the file's own stands for that. `is_certain`: it runs whenever the file does.
+    `meaning` is the qualified name that is imported, or OWN. `alias` is the right side of `kernel = py2cu.kernel`.
+    `is_certain`: the statement runs whenever the file does.
     """
 
     name: str
     meaning: str
     is_certain: bool = True
+    alias: str = ""
+
+    @property
+    def is_definition(self) -> bool:
+        """True for a binding to something of the file's own."""
+        return self.meaning == OWN and not self.alias
 
 
 @dataclass(slots=True)
 class _File:
-    """What the top level of a file binds, in order; `public` is its `__all__`, if the text tells that."""
+    """The bindings at the top level of a file, in order, and its `__all__`.
+
+    `is_public_told`: False if the file changes `__all__` in a way that only running it could evaluate.
+    """
 
     folder: Path
     events: list[_Event] = field(default_factory=list)
@@ -47,7 +57,10 @@ class _File:
 
 @dataclass(frozen=True, slots=True)
 class Starred:
-    """What `from module import *` binds: names, and whether the text tells each; libraries passed on whole."""
+    """The effect of `from module import *`.
+
+    `names` maps each name to whether the source determines its value; `libraries` are re-exported by stars.
+    """
 
     names: dict[str, bool]
     libraries: tuple[str, ...]
@@ -64,16 +77,16 @@ class Reexports:
     _qualified: dict[str, str | None] = field(default_factory=dict)
 
     def library_name(self, qualified: str) -> str | None:
-        """The name in a library that a name of a file beside stands for: "py2cu.kernel" for "common.kernel".
+        """Resolve a name of a file beside to a library's: "common.kernel" to "py2cu.kernel".
 
-        None where it is no library's, or where the text does not tell.
+        None if it is not a library's, or if the source does not determine it.
         """
         if qualified not in self._qualified:
             self._qualified[qualified] = self._library_name(qualified, self.folder, PASSED_ON)
         return self._qualified[qualified]
 
     def starred(self, module: str) -> Starred | None:
-        """What `from module import *` binds; None where there is no such file, or its text does not tell."""
+        """The effect of `from module import *`; None without such a file, or if the source does not determine it."""
         path = find_file(module, self.folder)
         return self._starred_of(path) if path is not None else None
 
@@ -90,25 +103,24 @@ class Reexports:
         return None
 
     def _meaning(self, path: Path, name: str) -> str | None:
-        """What `name` is once the file has run: a qualified name, or OWN; None where the text does not tell."""
+        """The meaning of `name` after the file has run; None if the source does not determine it."""
         if (path, name) not in self._meanings:
-            self._meanings[path, name] = None  # for files that pass it on in a circle
+            self._meanings[path, name] = None  # breaks import cycles
             events = [*self._events(path, name)]
             last = events[-1] if events else None
-            is_rebound = sum(event.meaning == OWN for event in events) > 1
-            if last is not None and last.is_certain and not (last.meaning == OWN and is_rebound):
-                is_alias = last.meaning.startswith("=")
-                self._meanings[path, name] = self._aliased(path, last.meaning[1:]) if is_alias else last.meaning
+            is_rebound = sum(event.is_definition for event in events) > 1
+            if last is not None and last.is_certain and not (last.is_definition and is_rebound):
+                self._meanings[path, name] = self._aliased(path, last.alias) if last.alias else last.meaning
         return self._meanings[path, name]
 
     def _aliased(self, path: Path, dotted: str) -> str:
-        """What a name is that was assigned another one."""
+        """The meaning of a dotted name that the file assigns to another one."""
         head, dot, rest = dotted.partition(".")
         meaning = self._meaning(path, head)
         return f"{meaning}{dot}{rest}" if meaning else OWN
 
     def _events(self, path: Path, name: str) -> Iterator[_Event]:
-        """What binds `name` in a file, in order."""
+        """The bindings of `name` in a file, in order, stars included."""
         file = self._file(path)
         for event in file.events if file is not None else ():
             if event.name == name:
@@ -127,7 +139,7 @@ class Reexports:
 
     def _starred_of(self, path: Path) -> Starred | None:
         if path not in self._starred:
-            self._starred[path] = Starred({}, ())  # for files that import each other
+            self._starred[path] = Starred({}, ())  # breaks import cycles
             self._starred[path] = self._read_starred(path)
         return self._starred[path]
 
@@ -201,7 +213,7 @@ def _enter(statement: ast.stmt, file: _File, *, is_certain: bool = True) -> None
         case ast.Assign(targets=[ast.Name(id=name)], value=ast.Name() | ast.Attribute() as value):
             dotted = ast.unparse(value)
             is_name = all(map(str.isidentifier, dotted.split(".")))
-            file.events.append(_Event(name, f"={dotted}" if is_name else OWN, is_certain))
+            file.events.append(_Event(name, OWN, is_certain, alias=dotted if is_name else ""))
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
             file.events.append(_Event(name, OWN, is_certain))
         case _:
@@ -234,7 +246,7 @@ def _aliases(statement: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]
 
 
 def _strings(value: ast.expr) -> list[str] | None:
-    """The names in a literal `__all__`; None where it is none."""
+    """The names in a literal `__all__`; None if it is not a literal."""
     if not isinstance(value, ast.List | ast.Tuple):
         return None
     items: Sequence[ast.expr] = value.elts

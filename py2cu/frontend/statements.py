@@ -217,7 +217,7 @@ class StatementReader:
         return ()
 
     def _refuse_target(self, target: cst.Subscript) -> None:
-        """Refuse to assign to what is no element of an array, unless reading it is refused already."""
+        """Refuse a target that is not an array element, unless reading it already reported an error."""
         before = len(self.scope.reporter.found)
         self.expressions.read(target)
         is_judged = not any(is_named(node, name) for node in nodes_in(target) for name in self.scope.broken)

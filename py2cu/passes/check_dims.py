@@ -1,4 +1,4 @@
-"""Refuses a dimension whose value no call could tell, and a default of one that a shape tells.
+"""Refuses a dimension that no argument determines, and a default for one that an array's shape determines.
 
 def f(i: Index["m"], x: Float32[Tensor, "n"], …)     # P304: nothing says what m is
 def f(i: Index["n"], x: Float32[Tensor, "n"], n: int = 8)     # P106
@@ -19,7 +19,7 @@ def check_dims(kernel: Kernel, reporter: Reporter) -> Kernel:
     told = {dim.name: dim.array for dim in find_dims(kernel)}
     for parameter in kernel.parameters:
         if parameter.default is not None and parameter.constexpr is None and told.get(parameter.name) is not None:
-            what = f"the shape of `{told[parameter.name]}` tells `{parameter.name}`, and a default would never count"
+            what = f"`{parameter.name}` is a dimension of `{told[parameter.name]}`: its default would never be used"
             reporter.error("P106", what, parameter.default.span, "leave the default out; a call need not say it")
     for name in kernel.dims:
         if name not in told:

@@ -10,9 +10,9 @@ arguments do and no required input is missing. The first that fits wins:
     scaled(x, y, 4, 3.0)      all parameters in order
     scaled(x, y, 3.0)         all parameters without what shapes give
 
-Each may end early, so the last two hold for calls without what defaults supply as well, and for those that give the
-first outputs alone. Of readings that fit, one whose numbers are not of the parameters' types is passed over where a
-later one fits altogether. An explicit launch knows the third reading only.
+Each reading may end early: a call need not give trailing parameters, be they outputs or numbers with defaults. If the
+numbers of the first reading that fits have the wrong types, a later reading whose types match is taken instead. An
+explicit launch uses the third reading alone.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class ArgumentBinder:
     def _misfit(
         self, reading: Reading, placed: Mapping[str, Any], args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> str | None:
-        """What keeps the arguments from being read so: their number, names or kinds."""
+        """Why the arguments do not fit a reading: their number, names or kinds; None if they do."""
         if len(args) > len(reading):
             return f"takes {len(reading)} arguments by their places, got {len(args)}"
         names = {p.name for p in self.signature.parameters}
@@ -111,7 +111,7 @@ class ArgumentBinder:
         return self._mismatch({**placed, **kwargs}, _kind_of)
 
     def _mismatch(self, values: Mapping[str, Any], accepted: Callable[[Parameter], type]) -> str | None:
-        """The first argument that is not what `accepted` says of its parameter."""
+        """A message about the first argument that is not of the type that `accepted` gives for its parameter."""
         for name, value in values.items():
             parameter = self.signature.parameter(name)
             if not isinstance(value, accepted(parameter)):
@@ -119,7 +119,7 @@ class ArgumentBinder:
         return None
 
     def _advice(self, count: int) -> str:
-        """How to say what no reading of so many arguments holds."""
+        """Which parameters to give by name, for a call with more positional arguments than required inputs."""
         if count <= len(self._needed):
             return ""
         outputs = [f"{p.name}=" for p in self.signature.outputs if not p.by_keyword]

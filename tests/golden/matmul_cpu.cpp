@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <initializer_list>
 
-// Whether threads that share so many parts are worth their start, as torch has it: a launch with few threads of its own
-// and few elements runs where it is called. A process that has started no thread can fork.
+// True if a launch is worth several OS threads: more than 32,768 threads or array elements, which is torch's grain size.
+// A smaller launch runs on the calling thread, and leaves the process able to fork.
 static inline bool is_large(int64_t parts, std::initializer_list<int64_t> sizes)
 {
     return parts > 1 && std::max(sizes) > 32768;
