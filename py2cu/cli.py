@@ -11,6 +11,7 @@ from __future__ import annotations
 import gc
 import os
 import re
+import shlex
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -21,7 +22,7 @@ import click
 
 from py2cu import __version__
 from py2cu.codes import CODES
-from py2cu.console import EXIT_CHECK_FAILED, answering, collecting, refuse, rendered, say, table, working
+from py2cu.console import EXIT_CHECK_FAILED, answering, collecting, marked, refuse, rendered, say, table, working
 from py2cu.diagnostics import EnvironmentLacks
 from py2cu.ir.extents import CONSTEXPR_MAX, is_constexpr_value
 from py2cu.nearest import did_you_mean
@@ -32,7 +33,7 @@ from py2cu.translation import TargetName, Text, Translation
 if TYPE_CHECKING:
     from py2cu.ir.signature import Signature
     from py2cu.loading import Loaded
-    from py2cu.runtime.check import CheckReport
+    from py2cu.runtime.report import CheckReport
 
 
 def _examples(*lines: str, after: str = "") -> str:
@@ -117,14 +118,25 @@ def main() -> NoReturn:
 # --- translate -------------------------------------------------------------------------------------------------------
 
 
+class _Translate(click.Command):
+    """A command whose `--dump-ir` takes a value with `=` alone: click would read `--dump-ir FILE` as one."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        end = args.index("--") if "--" in args else len(args)
+        options = [f"{arg}=" if arg == "--dump-ir" else arg for arg in args[:end]]
+        return super().parse_args(ctx, options + args[end:])
+
+
 @app.command(
+    cls=_Translate,
     epilog=_examples(
         "py2cu translate saxpy.py",
         "py2cu translate saxpy.py softmax.py -o csrc",
         "py2cu translate layers.py --kernel silu --target cpu",
         "py2cu translate layers.py --notes -o csrc",
         "py2cu translate tiled.py --constexpr tile=16,32",
-    )
+        "py2cu translate saxpy.py --dump-ir=infer_types",
+    ),
 )
 @_FILES
 @click.option("-o", "--output", metavar="DIR", type=click.Path(path_type=Path), help="Write the texts here.")
@@ -139,14 +151,29 @@ def main() -> NoReturn:
 )
 @_CONSTEXPR
 @click.option("--notes", is_flag=True, help="Also say what could be faster.")
+@click.option(
+    "--dump-ir",
+    "wanted",
+    metavar="[=PASS|diff]",
+    help="Print the last IR of each kernel in place of the texts, that after PASS, or what each pass changed.",
+)
 @answering()
 def translate(
-    files: tuple[Path, ...], output: Path | None, kernel: str | None, target: TargetName, values: Values, notes: bool
+    files: tuple[Path, ...],
+    output: Path | None,
+    kernel: str | None,
+    target: TargetName,
+    values: Values,
+    notes: bool,
+    wanted: str | None,
 ) -> None:
     """Print the C++ of kernels, or write it to files.
 
     The Python files are read, never imported or run.
     """
+    if wanted is not None:
+        dump_all(files, kernel, target, values, notes, wanted=wanted, has_output=output is not None)
+        return
     translations = translate_all(files, kernel, target, values, notes)
     texts = [text for done in translations for text in done.artifacts(target).files]
     for done in translations:
@@ -174,6 +201,42 @@ def translate_all(
                 done.append(translate_file(SourceFile.read(path), only, [target], notes, values))
     _require_known(values, (signature for translation in done for signature in translation.signatures))
     return done
+
+
+def dump_all(
+    files: Sequence[Path],
+    only: str | None,
+    target: TargetName,
+    values: Values,
+    notes: bool,
+    *,
+    wanted: str,
+    has_output: bool,
+) -> None:
+    """Print the IR of every kernel: the last, that after the pass `wanted`, or with `diff` what each pass changed.
+
+    Raises:
+        Refused: with the errors of all the files, once what there was before them is printed.
+    """
+    from py2cu.dump import DIFF, LAST, NAMES, ONLY_CPU, Dump
+    from py2cu.passes.manager import observing
+    from py2cu.passes.verified import verify_step
+
+    if has_output:
+        refuse("`--dump-ir` prints the IR and writes no texts\n  hint: leave out `-o`")
+    if wanted not in (LAST, DIFF, *NAMES):
+        hint = did_you_mean(wanted, (*NAMES, DIFF), "write one of these names")
+        refuse(f"there is no pass `{wanted}`\n  hint: {hint}\n  passes: {', '.join(NAMES)}; or `{DIFF}`")
+    if wanted in ONLY_CPU and target is not TargetName.CPU:
+        refuse(f"the pass `{wanted}` runs for the CPU alone\n  hint: add `--target cpu`")
+    dump = Dump()
+    try:
+        with observing(dump), observing(verify_step):
+            done = translate_all(files, only, target, values, notes)
+    finally:
+        click.echo(dump.text(wanted), nl=False)
+    for translation in done:
+        say(*map(rendered, translation.notes))
 
 
 def write_texts(directory: Path, texts: Sequence[Text]) -> None:
@@ -209,43 +272,89 @@ def write_texts(directory: Path, texts: Sequence[Text]) -> None:
 @click.option("--device", type=_TARGETS, callback=_as_target, help="Where to run; by default the GPU, if there is one.")
 @_CONSTEXPR
 @_NO_FMA
+@click.option(
+    "--unordered",
+    metavar="NAME,...",
+    multiple=True,
+    help="Arrays whose elements may come in any order; several of one option are rearranged together.",
+)
+@click.option("--race", type=click.Choice(["same value"]), help="Accept races that write the value that is there.")
 @answering()
-def check(files: tuple[Path, ...], kernel: str | None, device: TargetName | None, values: Values, fma: bool) -> None:
+def check(
+    files: tuple[Path, ...],
+    kernel: str | None,
+    device: TargetName | None,
+    values: Values,
+    fma: bool,
+    unordered: tuple[str, ...],
+    race: str | None,
+) -> None:
     """Build kernels and compare each with its own Python.
 
-    Over many shapes and values, each dtype's extremes among them. Imports the files. Exits with 1 where two differ.
+    Over many shapes and values, each dtype's extremes among them. Imports the files. Exits with 1 where two differ;
+    a kernel of which too little can be compared is not checked, which is no failure.
     """
     where = _device(device)
     from py2cu.kernels import Kernel
+    from py2cu.progress import progress_bar
     from py2cu.runtime.build import library
     from py2cu.runtime.check import check_kernel
+    from py2cu.runtime.permutations import names_of_group, written_arrays
 
     reports = []
-    for loaded in _loaded(files, kernel, values):
+    files_of_kernels = _loaded(files, kernel, values)
+    _require_written(unordered, (each.signature for loaded in files_of_kernels for each in loaded.kernels))
+    for loaded in files_of_kernels:
         for each in map(Kernel.with_small_values, loaded.kernels if fma else map(Kernel.without_fma, loaded.kernels)):
             with working(f"building {each.__name__} for {where}"):
                 library(each.translation.artifacts(where), fma=fma, source=loaded.source)
-            with working(f"checking {each.__name__} on {where}"):
-                reports.append(check_kernel(each, device=where.value, contracts=fma))
+            written = set(written_arrays(each.signature))
+            groups = [text for text in unordered if written.issuperset(names_of_group(text))]
+            what = f"checking {each.__name__} on {where}"
+            with progress_bar(what) as progress:
+                if progress is None:
+                    say(f"{what} …")
+                reports.append(
+                    check_kernel(
+                        each, device=where.value, contracts=fma, unordered=groups, race=race, progress=progress
+                    )
+                )
     show_reports(reports)
     if not all(report.ok for report in reports):
         raise click.exceptions.Exit(EXIT_CHECK_FAILED)
 
 
+def _require_written(unordered: Sequence[str], signatures: Iterable[Signature]) -> None:
+    """Refuse a group of arrays that `--unordered` gives and no kernel writes."""
+    from py2cu.runtime.permutations import names_of_group, written_arrays
+
+    written = [written_arrays(signature) for signature in signatures]
+    for text in unordered:
+        names = names_of_group(text)
+        if not any(set(names) <= set(of_kernel) for of_kernel in written):
+            known = sorted({name for of_kernel in written for name in of_kernel})
+            unknown = next((name for name in names if name not in known), text)
+            hint = did_you_mean(unknown, known, f"they write {', '.join(known) or 'none'}")
+            refuse(f"no kernel here writes an array `{unknown}`\n  hint: {hint}")
+
+
 def show_reports(reports: Sequence[CheckReport]) -> None:
-    """One line a kernel, then what failed, was skipped or is worth a note."""
-    rows = [("kernel", "device", "cases", "elements", "result")]
-    rows += [(r.kernel, r.device, str(r.cases), str(r.elements), _verdict(r)) for r in reports]
+    """Print one line a kernel, then failures, skipped cases and notes; on stderr, kernels that are not checked."""
+    rows = [("kernel", "device", "cases", "compared", "accepted", "result")]
+    rows += [(r.kernel, r.device, str(r.cases), str(r.compared), str(r.accepted), r.verdict.value) for r in reports]
     click.echo(table(rows))
     for report in reports:
-        if not report.ok:
-            click.echo(f"\n{report}")
-        elif report.notes:
-            click.echo("\n".join(["", f"`{report.kernel}`", *(f"  note: {note}" for note in report.notes)]))
+        lines = [*report.findings(), *(f"  hint: {hint}" for hint in report.hints(_as_option))]
+        if lines:
+            click.echo("\n".join(["", f"`{report.kernel}` {report.verdict}", *lines]))
+    for report in reports:
+        if not report.checked and report.ok:
+            say(f"{marked('warning', 'warning')}: `{report.kernel}` is not checked: {report.reason}")
 
 
-def _verdict(report: CheckReport) -> str:
-    return "agrees" if report.ok else "DIFFERS" if report.failures else "not proven"
+def _as_option(_: str, option: str, values: Sequence[str]) -> str:
+    """An option of `check` as it is typed."""
+    return "`" + " ".join(f"--{option} {shlex.quote(value)}" for value in values) + "`"
 
 
 @app.command(epilog=_examples("py2cu build layers.py", "py2cu build layers.py --target cpu"))

@@ -51,7 +51,9 @@ _SYNTAX: Final = {
     "P100": Code(
         "the file cannot be read",
         "It does not exist, is a directory, may not be read, or is no text in its encoding. Python source is UTF-8 "
-        "unless its first or second line names another encoding, such as `# coding: latin-1`.",
+        "unless its first or second line names another encoding, such as `# coding: latin-1`. "
+        "Or the text of a function is not what Python runs: its file was edited after its import, or nothing keeps the "
+        "text, as for what `exec` makes. Reload the file.",
     ),
     "P101": Code(
         "not valid Python",
@@ -109,6 +111,14 @@ _SYNTAX: Final = {
         "last. A kernel that a call makes, as in `k = kernel(f)`, is there for a program that runs; a file is read.",
         "from jaxtyping import Float32\nfrom torch import Tensor\nfrom py2cu import Index\n\n\n"
         'def f(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):\n    out[i] = x[i]\n',
+        _index("out[i] = x[i]"),
+    ),
+    "P108": Code(
+        "no operator of torch",
+        "Every kernel becomes an operator of torch, whose schema has at most 60 arguments: two of them are the grid "
+        "and the block of an explicit launch, and a complex number is two. At most 26 arrays can be written, and no "
+        "name can be a word of the schema language. Put several arrays into the rows of one, or write several kernels.",
+        _index("out[i] = x[i]").replace("def f(", "def NoneType("),
         _index("out[i] = x[i]"),
     ),
 }

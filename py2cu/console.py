@@ -122,7 +122,7 @@ class Refusals:
         try:
             yield
         except UnreadableSource as error:
-            self.texts.append(f"{path}: {marked('error', 'error[P100]')}: {error}")
+            self.texts.append(f"{path}{error.place}: {marked('error', 'error[P100]')}: {error}")
             self.errors += 1
         except TranslationError as error:
             self.texts += [rendered(_under_name(item, path)) for item in error.diagnostics]

@@ -7,35 +7,22 @@ loads the translator.
 from __future__ import annotations
 
 import functools
-import hashlib
 import itertools
-import operator
 import threading
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, overload
 
-from py2cu.live import (
-    called,
-    called_functions,
-    constants,
-    defaults_of,
-    meanings,
-    remember_cell,
-    surroundings,
-    written,
-)
-from py2cu.options import NO_VALUES, Block, KernelOptions, Size, Values
+from py2cu.function_text import remember_cell
+from py2cu.options import NO_VALUES, Block, Extent, KernelOptions, Size, Values, launch_shape
+from py2cu.simulator import Simulator
+from py2cu.translator import Translator, python_text, remember_texts
 
 if TYPE_CHECKING:
     from py2cu.ir.signature import Signature
     from py2cu.runtime.calls import Call
-    from py2cu.runtime.check import CheckReport
-    from py2cu.source import SourceFile
+    from py2cu.runtime.report import CheckReport
     from py2cu.translation import Translation
-
-Extent = int | tuple[int, ...]
 
 
 class Kernel:
@@ -55,26 +42,28 @@ class Kernel:
         values: Values = NO_VALUES,
         *,
         fma: bool = True,
-        source: SourceFile | None = None,
     ) -> None:
-        if source is None:
-            remember_cell(function)
+        remember_cell(function)
+        remember_texts(function)
         self._function = function
-        self._source = source or written(function)
         self._options = options or KernelOptions()
         self._values = values
         self._fma = fma
         self._lock = threading.RLock()
-        self._translator: Callable[[Values], Translation] | None = None
+        self._translator: Translator | None = None
         self._translation: Translation | None = None
         self._call: Call | None = None
+        self._unchanged: Callable[[], bool] = _never  # whether what was translated is what Python runs now
         functools.update_wrapper(self, function)
 
     # --- running ---
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run on the tensors' device; returns the outputs, a tuple where there are several."""
-        return (self._call or self._prepare())(*args, **kwargs)
+        call = self._call
+        if call is None or not self._unchanged():
+            call = self._prepare()
+        return call(args, kwargs)
 
     def __get__(self, instance: object, owner: type | None = None) -> Kernel:
         """Return the kernel itself: as a class attribute it does not bind the instance.
@@ -85,8 +74,13 @@ class Kernel:
 
     def __getitem__(self, launch: tuple[Extent, Extent]) -> Callable[..., None]:
         """`k[grid, block](*args)`: an explicit launch, every array given."""
-        grid, block = _launch(launch, self.__name__)
-        return functools.partial((self._call or self._prepare()).launch, grid, block)
+        return functools.partial(self._launch, *launch_shape(launch, self.__name__))
+
+    def _launch(self, grid: list[int], block: list[int], /, *args: Any, **kwargs: Any) -> None:
+        call = self._call
+        if call is None or not self._unchanged():
+            call = self._prepare()
+        call(args, kwargs, (grid, block))
 
     @property
     def simulate(self) -> Simulator:
@@ -94,16 +88,32 @@ class Kernel:
         return Simulator(self)
 
     def check(self, *args: Any, **kwargs: Any) -> CheckReport:
-        """Compare the compiled kernel with its Python, on these arguments or, given none, on invented ones."""
+        """Compare the compiled kernel with its Python, on these arguments or, given none, on invented ones.
+
+        By keyword, unless the kernel has a parameter of the name:
+
+        Args:
+            unordered: arrays whose elements, or rows, may come in any order: `"out"` or `("out", "rest")`. Those of
+                one string, `"keys, values"`, are rearranged together.
+            race: `"same value"` accepts threads that race but write the value that is there.
+
+        Raises:
+            ValueError: `unordered` names no array that the kernel writes, or `race` is something else.
+        """
+        from py2cu.progress import progress_bar
         from py2cu.runtime.check import check_kernel
         from py2cu.runtime.inputs import given_case
 
-        if not args and not kwargs:
-            return check_kernel(self.with_small_values(), contracts=self._fma)
-        call = self._prepare()
-        values = call.binder.bind(args, kwargs).values
-        case = given_case(self.signature.instance(values), values)
-        return check_kernel(self, [case], device=call.device_of(values), contracts=self._fma)
+        own = {parameter.name for parameter in self.signature.parameters}
+        options = {name: kwargs.pop(name) for name in ("unordered", "race") if name in kwargs.keys() - own}
+        with progress_bar(f"checking {self.__name__}") as progress:
+            if not args and not kwargs:
+                return check_kernel(self.with_small_values(), contracts=self._fma, progress=progress, **options)
+            call = self._prepare()
+            values = call.binder.bind(args, kwargs).values
+            device = call.binder.accept(values)
+            case = given_case(self.signature.instance(values), values)
+            return check_kernel(self, [case], device=device, contracts=self._fma, progress=progress, **options)
 
     def run(self, target_device: str, arguments: Mapping[str, Any]) -> None:
         """Run the code compiled for "cuda" or "cpu" in place; every array is among `arguments`."""
@@ -151,22 +161,28 @@ class Kernel:
         Raises:
             TranslationError: the function is outside the language.
         """
-        if self._translation is None:
+        if self._translation is None or not self._unchanged():
             with self._lock:
-                self._translation = self._translation or self._translate(self._values)
+                translator = self._current_translator()
+                self._translation = self._translation or translator(self._values)
+                self._unchanged = translator.dependencies.unchanged
         return self._translation
 
-    def _translate(self, values: Values) -> Translation:
-        """All that one kernel is translated from is what it was at the first time."""
-        if self._translator is None:
-            self._translator = translator(self._function, self._source, self._options)
-        return self._translator(values)
+    def _current_translator(self) -> Translator:
+        """The translator of the function; a new one if a name that the function looks up was rebound."""
+        last = self._translator
+        if last is None or not last.dependencies.unchanged():
+            made = Translator(self._function, self._options)
+            if last is not None and last.key == made.key:  # bound anew to what it was
+                last.dependencies = made.dependencies
+            else:
+                self._translator, self._translation, self._call = made, None, None
+        assert self._translator is not None
+        return self._translator
 
     def _copy(self, **changes: Any) -> Kernel:
         """Another kernel of the same function; `changes` are arguments of the constructor."""
-        arguments: dict[str, Any] = {
-            "options": self._options, "values": self._values, "fma": self._fma, "source": self._source
-        }  # fmt: skip
+        arguments: dict[str, Any] = {"options": self._options, "values": self._values, "fma": self._fma}
         other = Kernel(self._function, **(arguments | changes))
         other._translator = self._translator
         return other
@@ -174,7 +190,7 @@ class Kernel:
     def with_translation(self, translation: Translation) -> Kernel:
         """The same Python with other texts, say a `.cu` edited by hand: what `check` then judges."""
         other = self._copy()
-        other._translation = translation
+        other._translation, other._unchanged = translation, _always
         return other
 
     def with_values(self, **values: int | Iterable[int]) -> Kernel:
@@ -201,7 +217,7 @@ class Kernel:
     def without_fma(self) -> Kernel:
         """The same kernel, compiled so that every multiplication and every addition rounds on its own."""
         other = self._copy(fma=False)
-        other._translation = self._translation
+        other._translation, other._unchanged = self._translation, self._unchanged
         return other
 
     def with_small_values(self) -> Kernel:
@@ -239,61 +255,33 @@ class Kernel:
         from py2cu.diagnostics import TranslationError
 
         try:
-            return python_text(self._function, self._source), self.cuda_source
+            return python_text(self._function), self.cuda_source
         except TranslationError as error:
-            return python_text(self._function, self._source), str(error).strip()
+            return python_text(self._function), str(error).strip()
 
     def _prepare(self) -> Call:
-        if self._call is None:
-            with self._lock:
-                if self._call is None:
-                    from py2cu.runtime.calls import Call, VariantCall
+        """What calls the kernel as it is now."""
+        with self._lock:
+            translation = self.translation
+            if self._call is None:
+                from py2cu.runtime.calls import Call, VariantCall
 
-                    self._call = (
-                        VariantCall(self.translation, self._translate, fma=self._fma)
-                        if self.signature.constexprs
-                        else Call(self.translation, fma=self._fma)
-                    )
-        return self._call
+                if translation.signatures[0].constexprs:
+                    self._translator = self._translator or Translator(self._function, self._options)
+                    self._call = VariantCall(translation, self._translator, fma=self._fma)
+                else:
+                    self._call = Call(translation, fma=self._fma)
+            return self._call
 
 
-class Simulator:
-    """`k.simulate(*args)` and `k.simulate[grid, block](*args)`; returns what the call would.
+def _never() -> bool:
+    """Nothing is translated yet."""
+    return False
 
-    What is legal in Python but not promised by the compiled kernel is a `SimulationWarning` at the kernel's line.
-    Beside the kernel's arguments it takes, by keyword, unless the kernel has a parameter of the name:
 
-    Args:
-        sanitize: True finds races as well, which takes longer; barriers that some threads miss are found anyway.
-        seed: permutes the order of blocks, and of threads between barriers and between their atomics.
-        break_at: a block and a thread, each a number or a tuple: breakpoints stop there alone.
-    """
-
-    def __init__(self, kernel: Kernel) -> None:
-        self._kernel = kernel
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._run(args, kwargs, None, None)
-
-    def __getitem__(self, launch: tuple[Extent, Extent]) -> Callable[..., Any]:
-        grid, block = _launch(launch, self._kernel.__name__)
-        return lambda *args, **kwargs: self._run(args, kwargs, tuple(grid), tuple(block))
-
-    def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any], grid: Extent | None, block: Extent | None) -> Any:
-        from py2cu.runtime.simulate import SimulationWarning, simulate
-
-        call = self._kernel._prepare()
-        own = {parameter.name for parameter in self._kernel.signature.parameters}
-        options = {name: kwargs.pop(name) for name in ("sanitize", "seed", "break_at") if name in kwargs.keys() - own}
-        bind = call.binder.bind if grid is None else call.binder.bind_in_order
-        values = call.with_outputs(bind(args, kwargs).values)
-        signature = self._kernel.signature.instance(values)
-        # Nobody is told how far a translation may be from the results.
-        report = simulate(self._kernel.python, signature, values, grid=grid, block=block, contracts=False, **options)
-        for finding in report.findings:
-            file = finding.file or self._kernel.python.__code__.co_filename
-            warnings.warn_explicit(str(finding), SimulationWarning, file, finding.line)
-        return call.result(values)
+def _always() -> bool:
+    """The translation was given, whatever Python runs."""
+    return True
 
 
 @overload
@@ -353,98 +341,3 @@ def kernel(
 
 def _as_tuple(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
-
-
-def _launch(launch: tuple[Extent, Extent], name: str) -> tuple[list[int], list[int]]:
-    try:
-        grid, block = map(_extents, launch)
-    except (TypeError, ValueError):
-        raise TypeError(f"launch it as {name}[grid, block](...), each a whole number or a tuple") from None
-    return grid, block
-
-
-def _extents(value: Extent) -> list[int]:
-    """One for each axis, NumPy's whole numbers as Python's."""
-    return [operator.index(extent) for extent in ((value,) if hasattr(value, "__index__") else value)]
-
-
-# --- from a function to its translation -----------------------------------------------------------------------------
-
-
-def translator(function: FunctionType, source: SourceFile, options: KernelOptions) -> Callable[[Values], Translation]:
-    """What translates a live function of `source`, as the constants around it are now.
-
-    It takes what `Constexpr[int]` parameters are to be, by name, and asks the cache first.
-
-    Raises:
-        TranslationError: the function is outside the language, or its source is not to be had.
-    """
-    from py2cu.runtime.cache import memo_get, memo_put
-
-    require_text(function, source)
-    line, live, defaults = function.__code__.co_firstlineno, surroundings(function), defaults_of(function)
-
-    def translate(values: Values) -> Translation:
-        key = _fingerprint(source, function, options, values)
-        found = memo_get(key)
-        if found is None:
-            from py2cu.pipeline import translate_function
-
-            found = translate_function(source, line, function.__name__, options, live, values, defaults)
-            memo_put(key, found)
-        return found
-
-    return translate
-
-
-def require_text(function: FunctionType, source: SourceFile) -> None:
-    """Refuse a function whose source has no text.
-
-    Raises:
-        TranslationError: there is none, as for a function made by `exec`.
-    """
-    if source.text:
-        return
-    from py2cu.diagnostics import Diagnostic, Severity, TranslationError
-    from py2cu.source import Span
-
-    place = Span(function.__code__.co_firstlineno, 0, function.__code__.co_firstlineno, 1)
-    message = f"the source of `{function.__name__}` is not to be had"
-    hint = "write the kernel in a file or a notebook cell"
-    raise TranslationError([Diagnostic(Severity.ERROR, "P100", message, place, source, hint)])
-
-
-def python_text(function: FunctionType, source: SourceFile) -> str:
-    """The function as written, dedented."""
-    import inspect
-    import textwrap
-
-    if not source.text:
-        return f"def {function.__name__}(…): …"
-    lines = [f"{line}\n" for line in source.text.split("\n")][function.__code__.co_firstlineno - 1 :]
-    return textwrap.dedent("".join(inspect.getblock(lines))).rstrip()
-
-
-def _fingerprint(file: SourceFile, function: FunctionType, options: KernelOptions, values: Values) -> str:
-    """What a translation depends on: the source, the place in it, the options, template arguments, constants around it,
-    and the same of the functions that it calls, each of which may be a closure's.
-    """
-    functions = {each: number for number, each in enumerate(called_functions(function))}
-    own = [repr(options), repr(sorted(values.items())), repr(defaults_of(function))]
-    parts: list[object] = [file.name, file.text, *own]
-    texts: dict[str, str] = {file.name: ""}
-    for each in functions:
-        name = each.__code__.co_filename
-        if name not in texts:
-            texts[name] = written(each).text
-        parts += [name, *_place(each), _constants(each), [functions[other] for other in called(each)]]
-    return hashlib.sha256("\0".join(map(str, [*parts, *texts.values()])).encode()).hexdigest()
-
-
-def _place(function: FunctionType) -> tuple[int, str]:
-    return function.__code__.co_firstlineno, function.__name__
-
-
-def _constants(function: FunctionType) -> str:
-    found = {**meanings(function), **constants(function)}
-    return repr(sorted((name, repr(value)) for name, value in found.items()))

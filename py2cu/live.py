@@ -1,19 +1,16 @@
-"""Live functions: the text they were written in, what the names in them mean now, and what they call.
+"""Live functions: what the names in them mean now, and what they call.
 
 In: a function that Python holds. Out: the same facts that a file's text would give, for functions of other modules and
 of other notebook cells. Nothing is called.
 """
 
 from __future__ import annotations
-import __future__
 
-import linecache
+import dis
 import sys
-from collections.abc import Iterable, Iterator
-from types import CodeType, FunctionType, ModuleType
-from typing import Final
-
-from py2cu.source import SourceFile
+from collections.abc import Iterable, Iterator, Mapping
+from types import CellType, CodeType, FunctionType, ModuleType
+from typing import Final, NamedTuple
 
 _LIBRARIES: Final = frozenset(
     {*sys.stdlib_module_names, "py2cu", "numpy", "torch", "jaxtyping", "numba", "cupy", "triton", "IPython"}
@@ -25,62 +22,11 @@ def is_library(qualified: str) -> bool:
     return qualified.partition(".")[0] in _LIBRARIES
 
 
-_read: Final[dict[str, tuple[list[str], SourceFile]]] = {}
-"""The source of each file, as long as `linecache` holds the same lines: the kernels of a file share it."""
-_TIMED_CELL: Final = "<timed exec>"  # what `%%time` calls every cell that it compiles
-_FUTURES: Final = __future__.annotations.compiler_flag
-
-
-def written(function: FunctionType) -> SourceFile:
-    """The file, or notebook cell, in which `function` was written; its text is empty where that is not to be had."""
-    name = function.__code__.co_filename
-    linecache.checkcache(name)
-    lines = linecache.getlines(name, function.__globals__)
-    if name == _TIMED_CELL and not _holds("".join(lines), function.__code__):
-        return SourceFile(name, "")
-    if name not in _read or _read[name][0] is not lines:
-        _read[name] = lines, SourceFile(name, "".join(lines))
-    return _read[name][1]
-
-
-def remember_cell(function: FunctionType) -> None:
-    """Put the text of a cell that runs under `%%time` into `linecache`, where IPython leaves that of every other cell.
-
-    Only while the cell runs: each `%%time` cell has the same name, and takes the place of the one before.
-    """
-    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    if function.__code__.co_filename != _TIMED_CELL or shell is None:
-        return
-    raw = shell.history_manager.input_hist_raw[-1]
-    _, magic, rest = raw.partition("%%time")
-    text = shell.transform_cell(rest.partition("\n")[2]) if magic else ""
-    if _holds(text, function.__code__):
-        linecache.cache[_TIMED_CELL] = len(text), None, [f"{line}\n" for line in text.split("\n")], _TIMED_CELL
-
-
-def _holds(text: str, code: CodeType) -> bool:
-    """Whether `code` is compiled from `text`."""
-    try:
-        waiting = [compile(text, code.co_filename, "exec", dont_inherit=True, flags=code.co_flags & _FUTURES)]
-    except (SyntaxError, ValueError):
-        return False
-    while waiting:
-        inner = [constant for constant in waiting.pop().co_consts if isinstance(constant, CodeType)]
-        if code in inner:
-            return True
-        waiting += inner
-    return False
-
-
 def surroundings(function: FunctionType) -> dict[str, object]:
     """What the names that `function` reads mean around it, now: a closure's cells, then globals."""
     live = {name: function.__globals__[name] for name in _names(function) if name in function.__globals__}
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=False):
-        try:
-            live[name] = cell.cell_contents
-        except ValueError:
-            continue  # not assigned yet
-    return live
+    values = {name: contents(cell) for name, cell in cells_of(function).items()}
+    return live | {name: value for name, value in values.items() if value is not None}
 
 
 def defaults_of(function: FunctionType) -> dict[str, object]:
@@ -118,6 +64,66 @@ def meanings(function: FunctionType) -> dict[str, str]:
     return {name: meaning for name, meaning in live.items() if meaning is not None}
 
 
+class Binding(NamedTuple):
+    """A name that a function reads, where Python looks it up, and its value there: None if it is not bound."""
+
+    namespace: Mapping[str, object]
+    name: str
+    value: object
+
+
+def bindings(function: FunctionType) -> Iterator[Binding]:
+    """What `function` looks up when it runs: globals, builtins among them, and members of the user's modules."""
+    cells = cells_of(function)
+    for first, *rest in sorted(_chains(function.__code__, frozenset(cells))):
+        value = contents(cells[first]) if first in cells else function.__globals__.get(first)
+        if first not in cells:
+            yield Binding(function.__globals__, first, value)
+        for name in rest:
+            if not isinstance(value, ModuleType) or is_library(value.__name__):
+                break
+            namespace = vars(value)
+            value = namespace.get(name)
+            yield Binding(namespace, name, value)
+
+
+def cells_of(function: FunctionType) -> dict[str, CellType]:
+    """The variables of functions around `function` that it reads."""
+    return dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+
+
+def contents(cell: CellType) -> object:
+    """What a variable of a function around holds; None before it is assigned."""
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return None
+
+
+_LOADS: Final = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF"})
+_ATTRIBUTES: Final = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
+
+
+def _chains(code: CodeType, free: frozenset[str]) -> set[tuple[str, ...]]:
+    """`("helpers", "K")` for `helpers.K`, of globals and of variables in `free`; functions within `code` included."""
+    chains: set[tuple[str, ...]] = set()
+    chain: tuple[str, ...] = ()
+    for instruction in dis.get_instructions(code):
+        if instruction.opname == "EXTENDED_ARG":
+            continue
+        if instruction.opname in _LOADS and (instruction.opname != "LOAD_DEREF" or instruction.argval in free):
+            chain = (instruction.argval,)
+        elif instruction.opname in _ATTRIBUTES and chain:
+            chain = (*chain, instruction.argval)
+        else:
+            chain = ()
+        chains |= {chain} if chain else set()
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            chains |= _chains(constant, free)
+    return chains
+
+
 def called_functions(function: FunctionType) -> list[FunctionType]:
     """The functions that `function` may call, and those that these may call, itself first; none of libraries."""
     found = {function: None}
@@ -131,13 +137,11 @@ def called_functions(function: FunctionType) -> list[FunctionType]:
 
 
 def called(function: FunctionType) -> Iterator[FunctionType]:
-    """The functions that `function` may call itself, name by name."""
-    names = set(_code_names(function.__code__))
-    for name, value in surroundings(function).items():
-        if name not in names and name not in function.__code__.co_freevars:
-            continue
-        values = [member for *_, member in _members(value, names)] if isinstance(value, ModuleType) else [value]
-        yield from (each for each in values if isinstance(each, FunctionType) and not is_library(each.__module__ or ""))
+    """The functions that `function` may call itself; none of libraries."""
+    values = [binding.value for binding in bindings(function)] + [*map(contents, cells_of(function).values())]
+    for value in values:
+        if isinstance(value, FunctionType) and not is_library(value.__module__ or ""):
+            yield value
 
 
 def _members(module: ModuleType, names: set[str]) -> Iterator[tuple[str, str, object]]:

@@ -16,6 +16,7 @@ from pathlib import Path
 from types import CodeType, ModuleType
 
 from py2cu.console import Refused, collecting, described, marked
+from py2cu.deep_stack import with_deep_stack
 from py2cu.diagnostics import Reporter, TranslationError
 from py2cu.kernels import Kernel
 from py2cu.live import is_library
@@ -158,7 +159,7 @@ def _compiled(path: Path, file: SourceFile, place: str) -> CodeType:
         return compile(file.text, place, "exec", dont_inherit=True)
     except SyntaxError as error:
         reporter = Reporter(file)
-        read_module(file, reporter)
+        with_deep_stack(read_module)(file, reporter)
         if reporter.failed:
             raise TranslationError(reporter.sorted) from None
         raise Refused([f"{path}:{error.lineno or 1}: {marked('error', 'error')}: {error.msg}"], 1) from None

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -51,3 +52,25 @@ class KernelOptions:
     def __hash__(self) -> int:
         plain = (self.size, self.block, self.name, self.strided, self.coarsen, self.launch_bounds)
         return hash((*plain, tuple(self.init.items())))
+
+
+Extent = int | tuple[int, ...]
+
+
+def launch_shape(launch: tuple[Extent, Extent], name: str) -> tuple[list[int], list[int]]:
+    """The grid and the block of `name[grid, block]`, one extent for each axis; NumPy's whole numbers become Python's.
+
+    Raises:
+        TypeError: `launch` is no pair of whole numbers or tuples of them.
+    """
+    try:
+        grid, block = launch
+        if grid.__class__ is int and block.__class__ is int:
+            return [grid], [block]
+        return _extents(grid), _extents(block)
+    except (TypeError, ValueError):
+        raise TypeError(f"launch it as {name}[grid, block](...), each a whole number or a tuple") from None
+
+
+def _extents(value: Extent) -> list[int]:
+    return [operator.index(extent) for extent in ((value,) if hasattr(value, "__index__") else value)]

@@ -8,20 +8,22 @@ Each stage reports what it finds wrong and goes on; the errors of a file are rai
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain, product
 from pathlib import PurePath
 from typing import Final
 
+from py2cu.deep_stack import with_deep_stack
 from py2cu.diagnostics import Reporter, TranslationError
 from py2cu.frontend.kernels import read_kernel
 from py2cu.frontend.reader import KernelSource, Module, read_module
 from py2cu.frontend.unread import refuse_unread
 from py2cu.ir.kernel import Family, Kernel
 from py2cu.ir.signature import signature_of
-from py2cu.ir.verify import verify
+from py2cu.ir.verify import Stage, verify
 from py2cu.ir.visit import changed
 from py2cu.nearest import did_you_mean
 from py2cu.options import NO_VALUES, KernelOptions, Values
@@ -32,6 +34,7 @@ from py2cu.passes.check_barriers import check_barriers
 from py2cu.passes.check_dims import check_dims
 from py2cu.passes.check_loops import check_loops
 from py2cu.passes.check_once import check_once
+from py2cu.passes.check_operator import check_operator
 from py2cu.passes.check_order import check_order
 from py2cu.passes.check_powers import check_powers
 from py2cu.passes.check_rows import check_rows
@@ -48,6 +51,7 @@ from py2cu.passes.lift_waiting_calls import CannotSplit, runs_in_blocks
 from py2cu.passes.lower_loops import lower_loops
 from py2cu.passes.lower_semantics import lower_semantics
 from py2cu.passes.make_complex import make_complex
+from py2cu.passes.manager import Run, Step, passes, run_passes, show
 from py2cu.passes.narrow_floats import narrow_floats
 from py2cu.passes.note_performance import note_performance
 from py2cu.passes.part_signs import part_signs
@@ -65,12 +69,11 @@ from py2cu.render import render
 from py2cu.source import SourceFile, Span
 from py2cu.translation import TargetName, Translation
 
-Pass = Callable[[Kernel, Reporter], Kernel]
 
-
-def everywhere(run: Pass) -> Pass:
+def everywhere(run: Run) -> Run:
     """The pass for a kernel and each of its device functions."""
 
+    @functools.wraps(run)
     def run_all(kernel: Kernel, reporter: Reporter) -> Kernel:
         functions = tuple(run(f, reporter.within(f.elsewhere)) for f in kernel.functions)
         kernel = run(kernel, reporter)
@@ -79,47 +82,59 @@ def everywhere(run: Pass) -> Pass:
     return run_all
 
 
+READ: Final = Step("read_kernel", Stage.UNTYPED)
 # What the Python says: these report errors. Names and what hangs on nothing else are judged even where something could
 # not be read, types where all could, the rest where nothing was wrong: one run shows as much as can be trusted.
-NAMES: Final[tuple[Pass, ...]] = (
+NAMES: Final = passes(
+    Stage.UNTYPED,
     everywhere(lift_atomics),
     separate_dims,
     everywhere(resolve_extents),
     everywhere(check_assigned),
 )
-TYPES: Final[tuple[Pass, ...]] = (infer_types,)
-REST: Final[tuple[Pass, ...]] = (type_what_was_read,)
-EFFECTS: Final[tuple[Pass, ...]] = (
+TYPES: Final = passes(Stage.TYPED, infer_types)
+REST: Final = passes(Stage.UNTYPED, type_what_was_read)
+EFFECTS: Final = passes(
+    Stage.TYPED,
     check_rows,
     check_barriers,
     add_guards,
     find_roles,
+    check_operator,
     check_dims,
     check_order,
     everywhere(check_loops),
     check_powers,
 )
 # What could be faster: these report notes to those who ask.
-NOTES: Final[tuple[Pass, ...]] = (note_performance,)
+NOTES: Final = passes(Stage.TYPED, note_performance)
 # What C needs: these rewrite kernels that are right.
-LOWERINGS: Final[tuple[Pass, ...]] = (
-    split_tuples,
-    lay_out_shared,
-    everywhere(lower_loops),
-    everywhere(evaluate_once),
-    everywhere(make_complex),
-    check_once,
-    everywhere(divide_integers),
-    choose_widths,
-    everywhere(flatten_subscripts),
-    pass_extents,
-    everywhere(widen_halves),
-    everywhere(lower_semantics),
-    narrow_floats,
-    part_signs,
+LOWERINGS: Final = (
+    *passes(
+        Stage.TYPED,
+        split_tuples,
+        lay_out_shared,
+        everywhere(lower_loops),
+        everywhere(evaluate_once),
+        everywhere(make_complex),
+        check_once,
+        everywhere(divide_integers),
+        choose_widths,
+        everywhere(flatten_subscripts),
+        pass_extents,
+        everywhere(widen_halves),
+    ),
+    *passes(Stage.LOWERED, everywhere(lower_semantics), narrow_floats, part_signs),
 )
-# What a target spells: where the CPU's threads work together, they are taken one after the other before.
-FINISHES: Final[tuple[Pass, ...]] = (everywhere(place_declarations), everywhere(bind_results), rename)
+# What the CPU needs where threads wait for others, or work together: they are taken one after the other.
+WAITING: Final = passes(Stage.LOWERED, let_others)
+SPLITTING: Final = passes(Stage.LOWERED, split_at_barriers)
+# What a target spells. `tell_apart` sees all kernels of a file at once.
+FINISHES: Final = passes(Stage.FINISHED, everywhere(place_declarations), everywhere(bind_results), rename)
+APART: Final = Step("tell_apart", Stage.FINISHED)
+STEPS: Final = (
+    READ, *NAMES, *TYPES, *REST, *EFFECTS, *NOTES, *LOWERINGS, *WAITING, *SPLITTING, *FINISHES, APART
+)  # fmt: skip
 
 
 @contextlib.contextmanager
@@ -134,6 +149,7 @@ def _collector_paused() -> Iterator[None]:
             gc.enable()
 
 
+@with_deep_stack
 @_collector_paused()
 def translate_file(
     file: SourceFile,
@@ -155,6 +171,7 @@ def translate_file(
     return _translate(_stem(file), module, [(source, None) for source in sources], targets, reporter, values, notes)
 
 
+@with_deep_stack
 @_collector_paused()
 def translate_function(
     file: SourceFile,
@@ -224,13 +241,13 @@ def _for_cpu(
     families: tuple[Family, ...], finished: tuple[Family, ...], reporter: Reporter
 ) -> tuple[Family, ...] | None:
     """What the CPU target spells; None where it has no text for a kernel whose threads work together."""
-    families = tuple(tuple(map(let_others, family)) for family in families)
+    families = tuple(tuple(run_passes(WAITING, kernel, reporter) for kernel in family) for family in families)
     if not any(map(runs_in_blocks, chain.from_iterable(families))):
         return finished
     try:
         return _finish(
             tuple(
-                tuple(split_at_barriers(kernel, reporter) if runs_in_blocks(kernel) else kernel for kernel in family)
+                tuple(run_passes(SPLITTING if runs_in_blocks(each) else (), each, reporter) for each in family)
                 for family in families
             ),
             reporter,
@@ -241,17 +258,12 @@ def _for_cpu(
 
 def _finish(families: tuple[Family, ...], reporter: Reporter) -> tuple[Family, ...]:
     """Lowered kernels as a target spells them: with declarations, and with names that no two share."""
-    done = []
-    for family in families:
-        members = []
-        for kernel in family:
-            for finish in FINISHES:
-                kernel = finish(kernel, reporter)
-            for each in (kernel, *kernel.functions):
-                verify(each)
-            members.append(kernel)
-        done.append(tuple(members))
-    return tell_apart(tuple(done))
+    done = tuple(tuple(run_passes(FINISHES, kernel, reporter) for kernel in family) for family in families)
+    apart = tell_apart(done)
+    for before, after in zip(chain.from_iterable(done), chain.from_iterable(apart), strict=True):
+        show(APART, before, after, reporter)
+        verify(after, APART.stage)
+    return apart
 
 
 def compile_kernel(
@@ -284,17 +296,12 @@ def _instances(kernel: Kernel) -> Iterable[Kernel]:
 
 def _lower(kernel: Kernel, local: Reporter, notes: bool) -> tuple[Kernel, Reporter]:
     """`kernel` through the passes, and what they said of it."""
-    stages = (NAMES, REST if local.failed else TYPES)
-    for analyse in chain(*stages):
-        kernel = analyse(kernel, local)
+    show(READ, None, kernel, local)
+    kernel = run_passes(chain(NAMES, REST if local.failed else TYPES), kernel, local)
     if not local.failed:
-        for analyse in EFFECTS:
-            kernel = analyse(kernel, local)
+        kernel = run_passes(EFFECTS, kernel, local)
     if not local.failed:
-        for note in NOTES if notes else ():
-            kernel = note(kernel, local)
-        for lower in LOWERINGS:
-            kernel = lower(kernel, local)
+        kernel = run_passes(chain(NOTES if notes else (), LOWERINGS), kernel, local)
     return kernel, local
 
 

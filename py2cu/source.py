@@ -30,7 +30,16 @@ NOWHERE = Span(0, 0, 0, 0)
 
 
 class UnreadableSource(Exception):
-    """The input is no Python source text; the message says why."""
+    """The input is no Python source text; the message says why, `line` (0 for the whole file) and `column` where."""
+
+    def __init__(self, message: str, line: int = 0, column: int = 0) -> None:
+        super().__init__(message)
+        self.line, self.column = line, column
+
+    @property
+    def place(self) -> str:
+        """`:line:column`, as messages count columns; empty for the whole file."""
+        return f":{self.line}:{self.column + 1}" if self.line else ""
 
 
 @record(frozen=True, slots=True)
@@ -66,13 +75,40 @@ def _lines(text: str) -> list[str]:
 
 
 def decode(data: bytes) -> str:
-    """Python's own reading of source bytes: BOM, coding line, else UTF-8."""
+    """Python's own reading of source bytes: BOM, coding line, else UTF-8.
+
+    Raises:
+        UnreadableSource: they are binary, or not in their encoding; with the line and column.
+    """
     if b"\0" in data:
-        raise UnreadableSource("the file is binary, not Python source: it holds a null byte")
+        at = data.index(b"\0")
+        raise UnreadableSource("the file is binary, not Python source: it holds a null byte", *_place(data, at))
     import tokenize  # not for those who already have text
 
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+    except (SyntaxError, LookupError) as error:
+        at = _undecodable(data)
+        raise UnreadableSource(f"the file is not text in its encoding: {error}", *_place(data, at)) from error
+    try:
         return data.decode(encoding)
-    except (SyntaxError, UnicodeDecodeError, LookupError) as error:
-        raise UnreadableSource(f"the file is not text in its encoding: {error}") from error
+    except UnicodeDecodeError as error:
+        what = f"the file is not text in its encoding: {error.reason} {error.object[error.start]:#04x} in {encoding}"
+        raise UnreadableSource(what, *_place(data, error.start)) from error
+    except LookupError as error:
+        raise UnreadableSource(f"the file is not text in its encoding: {error}", 1, 0) from error
+
+
+def _undecodable(data: bytes) -> int:
+    """Where the first byte that is not UTF-8 stands in the two lines that may name an encoding; 0 where none does."""
+    try:
+        b"".join(data.splitlines(keepends=True)[:2]).decode()
+    except UnicodeDecodeError as error:
+        return error.start
+    return 0
+
+
+def _place(data: bytes, at: int) -> tuple[int, int]:
+    """The line, from 1, and the column, from 0, of the byte `at`; a character of UTF-8 is one column."""
+    *ended, last = re.split(rb"\r\n|\r|\n", data[:at])
+    return len(ended) + 1, len(last.decode(errors="replace"))

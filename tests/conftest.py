@@ -19,6 +19,9 @@ from typing import Any, NoReturn
 
 import pytest
 
+from py2cu.passes.manager import OBSERVERS
+from py2cu.passes.verified import verify_step
+
 pytest_plugins = [] if entry_points(group="pytest11", name="py2cu") else ["py2cu.testing"]
 
 TOPICS = (
@@ -39,6 +42,9 @@ collect_ignore = NEED_TORCH if find_spec("torch") is None else []
 
 LEFT_OUT = ("builds", "slow", "gpu")
 COMPILERS = ("ninja", "nvcc", "c++", "g++", "clang++", "cc1plus", "ptxas", "cuobjdump")
+
+
+OBSERVERS.append(verify_step)  # every kernel that a test translates is verified after every pass
 
 
 def pytest_configure(config: pytest.Config) -> None:

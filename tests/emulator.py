@@ -22,6 +22,8 @@ WORDS = """
 #define __host__
 #define __constant__ static
 namespace emulated {
+"""
+INSIDE = """
 using std::abs; using std::acos; using std::acosh; using std::asin; using std::asinh; using std::atan;
 using std::atan2; using std::atanh; using std::cbrt; using std::ceil; using std::copysign; using std::cos;
 using std::cosh; using std::erf; using std::erfc; using std::exp; using std::exp2; using std::expm1;
@@ -30,10 +32,10 @@ using std::isfinite; using std::isinf; using std::isnan; using std::ldexp; using
 using std::log10; using std::log1p; using std::log2; using std::max; using std::min; using std::nextafter;
 using std::pow; using std::remainder; using std::rint; using std::signbit; using std::sin; using std::sinh;
 using std::sqrt; using std::tan; using std::tanh; using std::tgamma; using std::trunc;
-struct uint3 { unsigned x, y, z; };
+struct uint3 { Count x, y, z; };
 struct dim3 {
-    unsigned x, y, z;
-    dim3(unsigned x = 1, unsigned y = 1, unsigned z = 1) : x(x), y(y), z(z) {}
+    Count x, y, z;
+    dim3(Count x = 1, Count y = 1, Count z = 1) : x(x), y(y), z(z) {}
 };
 using cudaStream_t = void*;
 using cudaError_t = int;
@@ -42,11 +44,12 @@ static thread_local uint3 blockIdx, threadIdx;
 static thread_local dim3 blockDim, gridDim;
 static cudaError_t last_error = cudaSuccess;
 static cudaError_t cudaGetLastError() { cudaError_t error = last_error; last_error = cudaSuccess; return error; }
-template <typename Body>
-static void launch(dim3 grid, dim3 block, Body body)
+"""
+LAUNCH = """
+static void launch(dim3 grid, dim3 block, std::function<void()> body)
 {
-    if (!grid.x || !grid.y || !grid.z || grid.y > 65535 || grid.z > 65535 || grid.x > 2147483647u || !block.x ||
-        !block.y || !block.z || block.z > 64 || block.x * block.y * block.z > 1024) {
+    if (!grid.x || !grid.y || !grid.z || grid.y > 65535 || grid.z > 65535 || grid.x > most_blocks || !block.x ||
+        !block.y || !block.z || block.z > 64 || int64_t(block.x) * block.y * block.z > 1024) {
         last_error = cudaErrorInvalidConfiguration;
         return;
     }
@@ -55,9 +58,7 @@ static void launch(dim3 grid, dim3 block, Body body)
     for (blockIdx.z = 0; blockIdx.z < grid.z; ++blockIdx.z)
         for (blockIdx.y = 0; blockIdx.y < grid.y; ++blockIdx.y)
             for (blockIdx.x = 0; blockIdx.x < grid.x; ++blockIdx.x)
-                for (threadIdx.z = 0; threadIdx.z < block.z; ++threadIdx.z)
-                    for (threadIdx.y = 0; threadIdx.y < block.y; ++threadIdx.y)
-                        for (threadIdx.x = 0; threadIdx.x < block.x; ++threadIdx.x) body();
+                run_block(block, body);
 }
 """
 
@@ -74,13 +75,40 @@ def is_within_reach(translation: Translation) -> bool:
     return TOGETHER.search(translation.cuda.kernel.text) is None
 
 
-def emulate(translation: Translation) -> Translation:
-    """`translation` with the CUDA text in place of the CPU's."""
-    return translation.with_texts(_artifacts(*(translation.texts[target] for target in TargetName)))
+COUNTS = """
+using Count = unsigned;
+constexpr int64_t most_blocks = 2147483647;
+"""
+ONE_AFTER_THE_OTHER = """
+static void run_block(dim3 block, const std::function<void()>& body)
+{
+    for (threadIdx.z = 0; threadIdx.z < block.z; ++threadIdx.z)
+        for (threadIdx.y = 0; threadIdx.y < block.y; ++threadIdx.y)
+            for (threadIdx.x = 0; threadIdx.x < block.x; ++threadIdx.x) body();
+}
+"""
 
 
-def _artifacts(cuda: Artifacts, cpu: Artifacts) -> Artifacts:
-    lines = cuda.kernel.text.splitlines()
+@dataclasses.dataclass(frozen=True)
+class Words:
+    """What CUDA's words are made of: what stands before all, how blocks and threads are counted, and how they run."""
+
+    before: str = ""
+    counts: str = COUNTS
+    threads: str = ONE_AFTER_THE_OTHER
+
+
+PLAIN = Words()
+
+
+def emulate(translation: Translation, text: str = "", words: Words = PLAIN) -> Translation:
+    """`translation` with the CUDA text, or the `text` that was made of it, in place of the CPU's."""
+    cuda, cpu = (translation.texts[target] for target in TargetName)
+    return translation.with_texts(_artifacts(text or cuda.kernel.text, cpu, words))
+
+
+def _artifacts(cuda: str, cpu: Artifacts, words: Words) -> Artifacts:
+    lines = cuda.splitlines()
     includes = [line for line in cpu.kernel.text.splitlines() if line.startswith("#include <")]
     body = "\n".join(line for line in lines if not line.startswith("#include"))
     body = re.sub(
@@ -93,9 +121,10 @@ def _artifacts(cuda: Artifacts, cpu: Artifacts) -> Artifacts:
     body = body.replace("using cuda::std::complex;", "using std::complex;")
     standard = ("algorithm", "cassert", "cmath", "cstdlib", "stdexcept")
     headers = [f'#include "{cpu.header.name}"', *(f"#include <{name}>" for name in standard)]
-    halves = [f"using {c} = {name};" for c, name in DIALECT.types.items() if c in body and "::" not in c]
+    halves = [f"using {c} = {name};" for c, name in DIALECT.types.items() if name in cpu.kernel.text and "::" not in c]
     bridges = [*_bridges(re.sub(r" /\* = .*? \*/", "", cpu.header.text)), *INSTANTIATION.findall(cpu.kernel.text)]
-    text = "\n".join([*headers, *includes, WORDS, *halves, body, "}  // namespace emulated", *bridges, ""])
+    start = [*headers, *includes, words.before, WORDS, words.counts, INSIDE, words.threads, LAUNCH]
+    text = "\n".join([*start, *halves, body, "}  // namespace emulated", *bridges, ""])
     return dataclasses.replace(cpu, kernel=Text(cpu.kernel.name, text, (0,) * text.count("\n")))
 
 

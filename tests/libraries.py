@@ -27,14 +27,18 @@ from py2cu.targets.cpu import DIALECT
 from py2cu.translation import Artifacts, TargetName, Translation
 from tests.compilers import torch_headers
 from tests.emulator import emulate
+from tests.widths.narrow import narrow
 
 
 class Device(enum.StrEnum):
-    """Where kernels run: the CPU's text, CUDA's on a GPU, CUDA's on the CPU (`tests/emulator.py`)."""
+    """Where kernels run: the CPU's text, CUDA's on a GPU, CUDA's on the CPU (`tests/emulator.py`), and there
+    with integers of a few bits (`tests/widths`).
+    """
 
     CPU = "cpu"
     CUDA = "cuda"
     EMULATED = "emulated"
+    WIDTHS = "widths"
 
     @property
     def targets(self) -> tuple[TargetName, ...]:
@@ -112,6 +116,17 @@ _DTYPE: Final = f"(?:{'|'.join(row.name for row in DTYPES)})"
 _LAUNCHER: Final = r"(void|cudaError_t) (\w+)_launch(|<[^(]*>)\(\s*([^;]*?)\);"  # result, name, instance, parameters
 _DECLARED: Final = re.compile(rf"(?<!>\n)^{_LAUNCHER}", re.MULTILINE | re.DOTALL)  # no template
 _LARGE: Final = "parts > 1 && std::max(sizes) > 32768"
+_GUARDED: Final = (
+    "try {{ {call}; return 0; }} "
+    "catch (const std::exception& error) {{ std::strncpy(raised, error.what(), sizeof raised - 1); return 1; }} "
+    "catch (...) {{ return 1; }}"
+)
+_RAISED: Final = """
+#include <cstring>
+#include <exception>
+extern "C" __attribute__((visibility("default"))) char raised[256];
+char raised[256];
+"""
 _INSTANTIATED: Final = re.compile(f"^template {_LAUNCHER}", re.MULTILINE | re.DOTALL)
 
 
@@ -126,7 +141,7 @@ class Launcher:
     @classmethod
     def all_of(cls, texts: Artifacts, is_cuda: bool) -> tuple[Launcher, ...]:
         """The launchers that choose their own grid: of a template, those that it is instantiated for."""
-        header = re.sub(r" /\* = .*? \*/", "", texts.header.text)  # the defaults that it shows
+        header = re.sub(r" /\* = .*? \*/|^//.*\n", "", texts.header.text, flags=re.MULTILINE)  # defaults, docstrings
         found = _DECLARED.findall(header) + _INSTANTIATED.findall(texts.kernel.text)
         result = "cudaError_t" if is_cuda else "void"  # an emulated text has both
         return tuple(
@@ -139,7 +154,7 @@ class Launcher:
         """The C function in front of it."""
         values = [f"*static_cast<{type_}*>(a[{place}])" for place, type_ in enumerate(self.types)]
         call = f"{self.name}_launch{self.instance}({', '.join([*values, 'nullptr'] if is_cuda else values)})"
-        body = f"return {call};" if is_cuda else f"try {{ {call}; return 0; }} catch (...) {{ return 1; }}"
+        body = f"return {call};" if is_cuda else _GUARDED.format(call=call)
         return f'extern "C" __attribute__((visibility("default"))) int {function}(void** a) {{ {body} }}'
 
     def is_of(self, op: str) -> bool:
@@ -192,7 +207,7 @@ def build(translations: Sequence[Translation], setting: Setting) -> list[dict[st
         functions = {launcher: loaded[_bridge(number, place)] for place, launcher in enumerate(launchers[number])}
         runs.append(
             {
-                signature.op: _runner(signature, functions, is_cuda)
+                signature.op: _runner(signature, functions, loaded, is_cuda)
                 for signature in translation.signatures
                 if any(launcher.is_of(signature.op) for launcher in functions)
             }
@@ -206,7 +221,7 @@ def _bridge(number: int, place: int) -> str:
 
 
 def _artifacts(translation: Translation, device: Device) -> Artifacts:
-    whole = emulate(translation) if device is Device.EMULATED else translation
+    whole = {Device.EMULATED: emulate, Device.WIDTHS: narrow}.get(device, lambda same: same)(translation)
     return whole.texts[TargetName.CUDA if device is Device.CUDA else TargetName.CPU]
 
 
@@ -224,7 +239,7 @@ def _one_text(texts: Sequence[Artifacts], launchers: Sequence[tuple[Launcher, ..
         for place, launcher in enumerate(launchers[number]):
             bodies.append(launcher.bridge(_bridge(number, place), is_cuda))
         bodies.append("}")
-    return "\n".join([*includes, *bodies, ""])
+    return "\n".join([*includes, "" if is_cuda else _RAISED, *bodies, ""])
 
 
 def _compiler(setting: Setting) -> list[str]:
@@ -233,12 +248,14 @@ def _compiler(setting: Setting) -> list[str]:
         flags = [*toolchain.gencode_flags(toolchain.gpu_architectures()), f"--fmad={str(setting.fma).lower()}"]
         return [str(toolchain.find_nvcc()), "-std=c++17", "-O1", *flags, "-shared", "-Xcompiler=-fPIC", "-w"]
     contraction = ["-march=native", "-ffp-contract=fast"] if setting.fma else ["-ffp-contract=off"]
-    flags = ["-std=c++17", "-O1", *contraction, "-fvisibility=hidden", "-w", "-shared", "-fPIC"]
+    level = "-O0" if setting.device is Device.WIDTHS else "-O1"  # compilers take long to inline checked integers
+    flags = ["-std=c++17", level, *contraction, "-fvisibility=hidden", "-w", "-shared", "-fPIC"]
     return [str(toolchain.find_cxx()), *torch_headers(), "-x", "c++", *flags, *setting.checks]
 
 
-def _runner(signature: Signature, functions: Mapping[Launcher, Any], is_cuda: bool) -> Run:
+def _runner(signature: Signature, functions: Mapping[Launcher, Any], library: ctypes.CDLL, is_cuda: bool) -> Run:
     """What finds the launcher for some arguments, and calls it. An input with gaps is copied, as the binding does."""
+    raised = ctypes.create_string_buffer(1) if is_cuda else (ctypes.c_char * 256).in_dll(library, "raised")
     own = {launcher: function for launcher, function in functions.items() if launcher.is_of(signature.op)}
     names = [parameter.name for parameter in signature.parameters]
     taken = [name for name in names if name not in signature.constexprs]
@@ -252,7 +269,7 @@ def _runner(signature: Signature, functions: Mapping[Launcher, Any], is_cuda: bo
         packed = launcher.pack(values)
         error = function((ctypes.c_void_p * len(packed))(*(ctypes.addressof(value) for value in packed)))
         if error:
-            raise RuntimeError(f"the launch failed: error {error}")
+            raise RuntimeError(f"the launch failed: {raised.value.decode() or f'error {error}'}")
         if is_cuda:
             torch.cuda.synchronize()
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -11,6 +13,10 @@ from pathlib import Path
 import pytest
 
 import py2cu
+from py2cu.diagnostics import TranslationError
+from py2cu.frontend.nesting import MAX_DEPTH, MAX_TERMS
+from py2cu.pipeline import translate_file
+from py2cu.source import SourceFile
 
 HEAD = "from jaxtyping import Float32\nfrom torch import Tensor\nfrom py2cu import Index, kernel\n\n\n"
 _PATH = os.pathsep.join([str(Path(py2cu.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
@@ -39,6 +45,11 @@ def calls(depth: int) -> str:
     return first + "".join(more) + f"out[i] = f{depth - 1}(x[i])"
 
 
+def chains() -> str:
+    """A sum of many terms, whose first term is a product of as many factors."""
+    return "out[i] = (" + " * ".join(["x[i]"] * (MAX_TERMS - 50)) + ")" + " + x[i]" * (MAX_TERMS - 50)
+
+
 DEEP = {
     "parentheses": ("out[i] = " + "(" * 2000 + "x[i]" + ")" * 2000, REFUSED),
     "parentheses that Python reads": ("out[i] = " + "(" * 150 + "x[i]" + ")" * 150, FINE),
@@ -53,7 +64,17 @@ DEEP = {
     "and of few": ("if " + " and ".join(["x[i] > 0"] * 150) + ": out[i] = 1", FINE),
     "terms": ("out[i] = " + " + ".join(["x[i]"] * 5000), REFUSED),
     "terms that are few": ("out[i] = " + " + ".join(["x[i]"] * 150), FINE),
-    "comparisons": ("if " + " < ".join(["x[i]"] * 1000) + ": out[i] = 1", REFUSED),
+    "comparisons": ("if " + " < ".join(["x[i]"] * MAX_TERMS) + ": out[i] = 1", FINE),
+    "more comparisons": ("if " + " < ".join(["x[i]"] * (MAX_TERMS + 1)) + ": out[i] = 1", REFUSED),
+    "a thousand terms": ("out[i] = " + " + ".join(["x[i] * 2"] * MAX_TERMS), FINE),
+    "a thousand whole numbers": ("k = int(x[i])\nout[i] = " + " - ".join(["k"] * MAX_TERMS), FINE),
+    "a thousand and one terms": ("out[i] = " + " - ".join(["x[i]"] * (MAX_TERMS + 1)), REFUSED),
+    "a thousand conditions": ("if " + " and ".join(["x[i] > 0"] * MAX_TERMS) + ": out[i] = 1", FINE),
+    "a thousand alternatives": ("if " + " or ".join(["x[i] > 0"] * MAX_TERMS) + ": out[i] = 1", FINE),
+    "a thousand branches": (elifs(MAX_TERMS - 1), FINE),
+    "chains in chains": (chains(), REFUSED),
+    "floor divisions": ("k = int(x[i])\nout[i] = " + " // ".join(["k"] * 150), FINE),
+    "more floor divisions": ("k = int(x[i])\nout[i] = " + " // ".join(["k"] * 1000), REFUSED),
     "arguments": ("out[i] = min(" + ", ".join(["x[i]"] * 1000) + ")", REFUSED),
     "elif": (elifs(3000), REFUSED),
     "elif of few": (elifs(150), FINE),
@@ -113,3 +134,36 @@ def test_huge_files(what: str, tmp_path: Path) -> None:
     status, said = translated(source, tmp_path, seconds=120, gigabytes=4)
     assert status == expected, said[-500:]
     assert "Traceback" not in said
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (
+            "out[i] = " + " + ".join(["x[i]"] * (MAX_TERMS + 2)),
+            f"k.py:8:{14 + 7 * MAX_TERMS}: error[P102]: a chain of {MAX_TERMS + 2} terms: at most {MAX_TERMS} are",
+        ),
+        (
+            "if " + " or ".join(["x[i] > 0"] * (MAX_TERMS + 1)) + ": out[i] = 1",
+            f": error[P102]: a chain of {MAX_TERMS + 1} terms: at most",
+        ),
+        (elifs(1200), f": error[P102]: a chain of 1201 branches: at most {MAX_TERMS} are translated"),
+        (chains(), f": error[P102]: chains of more than {MAX_DEPTH + MAX_TERMS} terms in all stand in each other here"),
+    ],
+)
+def test_long_chains_are_refused_by_count(body: str, said: str) -> None:
+    with pytest.raises(TranslationError, match=re.escape(said)):
+        translate_file(SourceFile("k.py", HEAD + kernel(body)))
+
+
+def test_a_kernel_with_a_long_sum_is_simulated_as_it_is(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    path = tmp_path / "long_sum.py"
+    path.write_text(HEAD + kernel("out[i] = " + " + ".join(["x[i]"] * MAX_TERMS)), encoding="utf-8")
+    spec = importlib.util.spec_from_file_location("long_sum", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    out = torch.zeros(3)
+    module.f.simulate(torch.ones(3), out=out)
+    assert out.tolist() == [float(MAX_TERMS)] * 3

@@ -57,7 +57,7 @@ class Case:
 
 
 def read_case(path: Path) -> Case:
-    sentence, *parts = re.split(r"^=== (\w+)\n", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    sentence, *parts = re.split(r"^=== (.+)\n", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
     return Case(path, sentence.strip(), {name: text.strip("\n") + "\n" for name, text in zip(*[iter(parts)] * 2)})  # noqa: B905
 
 

@@ -17,8 +17,8 @@ from jaxtyping import Float32, Float64, Int32, UInt8  # noqa: E402
 from torch import Tensor  # noqa: E402
 
 from py2cu import Index, Kernel, blockDim, blockIdx, kernel, threadIdx  # noqa: E402
-from py2cu.runtime.check import Mismatch  # noqa: E402
 from py2cu.runtime.compare import Fault  # noqa: E402
+from py2cu.runtime.report import Mismatch  # noqa: E402
 from py2cu.translation import Artifacts, TargetName  # noqa: E402
 
 
@@ -176,4 +176,16 @@ def test_caught_on_the_gpu(bug):
 @pytest.mark.parametrize("function", MAKERS, ids=lambda function: function.__name__)
 def test_nothing_is_found_where_nothing_is_planted(function):
     report = MAKERS[function](function).check()
-    assert report.ok, str(report)
+    assert report.ok and report.checked, str(report)
+
+
+def named_like_options(
+    i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"], race: float, unordered: float
+):
+    out[i] = x[i] * race + unordered
+
+
+def test_a_parameter_named_like_an_option_of_check_is_the_kernels():
+    report = kernel(named_like_options).check(torch.ones(5), race=2.0, unordered=0.5)
+    assert report.ok
+    assert (report.compared, report.accepted) == (5, 0)

@@ -49,4 +49,9 @@ ATOMICS: Final[dict[str, AtomicRow]] = {
 
 def atomic_function(op: str, dtype: DType) -> str:
     """The C++ function: CUDA's own, or the helper's name."""
-    return ATOMICS[op].functions.get(dtype.c) or f"atomic_{op.rstrip('_')}"
+    return ATOMICS[op].functions.get(dtype.c) or atomic_helper(op)
+
+
+def atomic_helper(op: str) -> str:
+    """The name of the helper for what CUDA has no function for."""
+    return f"atomic_{op.rstrip('_')}"

@@ -164,6 +164,7 @@ def find_formula(qualified: str, places: int, keywords: frozenset[str] = frozens
             if qualified in row.names
             and len(row.parameters) == places + len(keywords)
             and keywords == set(row.parameters[places:])
+            and not (keywords and qualified.startswith(("math.", "cmath.")))  # which take all by their places
         ),
         None,
     )

@@ -215,6 +215,9 @@ class CallReader:
 
     def _read_len(self, node: cst.Call) -> Expr:
         match node.args[0].value:
+            case other if node.args[0].keyword is not None or node.args[0].star:
+                self.scope.error("P105", "`len` takes one argument, by its place", node, f"`len({source_text(other)})`")
+                return Constant(0, self.scope.span_of(node))
             case cst.Name(value=name) if name in self.scope.arrays and self.scope.arrays[name].dims:
                 return Extent(name, 0, self.scope.span_of(node))
             case other if (table := find_row(other, self.scope)) is not None:

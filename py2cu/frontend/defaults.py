@@ -6,7 +6,8 @@
 
 Python takes a default's value when the `def` runs, and what is read here are names as they are later: one that is bound
 more than once may have been another number before, and is refused. So is one that the file of the function does not
-bind itself, another notebook cell's or another file's, which may be another number by now.
+bind itself, another notebook cell's or another file's, which may be another number by now. Of a live function the
+numbers are known.
 
 Numbers that a kernel takes may also have constants of other files as defaults. Under the decorator, the defaults of the
 function itself count.
@@ -48,6 +49,11 @@ def read_default(param: cst.Param, function: DeviceFunction, reporter: Reporter,
     node, name = param.default, param.name.value
     assert node is not None
     early = function.environment.as_defined()
+    live = (function.defaults or {}).get(name)
+    if (
+        isinstance(live, bool | int | float) and type(live).__module__ != "numpy" and live != early.constant(node)
+    ):  # the text has another number, or none
+        return Constant(of_64_bits(live, reporter, function.module.span(node)), span)
     hint = f"give `{name}` in the call, or bind the name once, with a plain `=` or `import` that surely runs"
     if refuse_doubt(node, early, reporter, function.module.span, hint):
         return None

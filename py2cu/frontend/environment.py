@@ -170,6 +170,23 @@ class Environment:
                 self.unsure[name] = (Binding(name, None, definition, True), *self.unsure.get(changed, ()))
                 waiting = [*self.definitions]
 
+    def ask_live(self, names: Iterable[str]) -> None:
+        """Let the live values of these names count, and those of names that are computed from them."""
+        waiting = [*names]
+        while waiting:
+            name = waiting.pop()
+            node = self.definitions.get(name) or self.functions.get(name) or cst.Name(name)
+            self._forget(name)
+            self.unsure[name] = (Binding(name, None, node, True),)
+            waiting += [other for other, made in self.definitions.items() if name in self._made_of(made)]
+
+    def copy(self) -> Environment:
+        """The same names, to be changed."""
+        return replace(
+            self, imports={**self.imports}, definitions={**self.definitions}, functions={**self.functions},
+            unsure={**self.unsure}, rebound={**self.rebound}, _values={},
+        )  # fmt: skip
+
     def _made_of(self, definition: cst.BaseExpression) -> tuple[str, ...]:
         if definition not in self.makings:
             self.makings[definition] = tuple(name.value for name in _names_in(definition))

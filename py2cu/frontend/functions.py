@@ -25,6 +25,7 @@ from py2cu.frontend.environment import Environment, all_parameters
 from py2cu.frontend.evaluate import Constants, Real
 from py2cu.frontend.expressions import ExpressionReader
 from py2cu.frontend.reader import Module
+from py2cu.frontend.redefinitions import redefined
 from py2cu.frontend.scope import Captured, Scope, assigned_names
 from py2cu.frontend.siblings import DeviceFunction, Siblings
 from py2cu.frontend.statements import StatementReader
@@ -32,7 +33,7 @@ from py2cu.ir.extents import Name, Parameter
 from py2cu.ir.kernel import Kernel
 from py2cu.ir.types import PY_INT, ArrayType, PythonType
 from py2cu.ir.visit import names_in
-from py2cu.live import surroundings
+from py2cu.live import defaults_of, surroundings
 from py2cu.source import Span
 
 MAX_CALLS = 32
@@ -57,20 +58,32 @@ class FunctionReader:
         if isinstance(node, cst.Name) and node.value in self.environment.functions:
             function = self.environment.functions[node.value]
             home = self.environment.homes.get(node.value)
-            return DeviceFunction(function, self.module, home or self._around_live(node.value))
+            return self._own_function(function, home or self._around_live(node.value))
         if isinstance(node, cst.Name) and node.value not in self.environment.binders:
             name = self.around.function_name(node.value)
             if name is not None:
-                return DeviceFunction(self.around.functions[name], self.module, self._around_live(name))
+                return self._own_function(self.around.functions[name], self._around_live(name))
         found = self.siblings.find(node, self.environment, self.module, self.reporter)
         return found if isinstance(found, DeviceFunction) else None
+
+    def _own_function(self, node: cst.FunctionDef, around: Environment) -> DeviceFunction:
+        """A function of this file; a live one knows its defaults."""
+        live = self.around.live.get(node.name.value)
+        if not isinstance(live, FunctionType) or not self.module.is_here(node, live):
+            return DeviceFunction(node, self.module, around)
+        return DeviceFunction(node, self.module, around, defaults_of(live))
 
     def _around_live(self, function: str) -> Environment:
         """What is around a function of the file: one that lives knows names that the kernel does not read."""
         live = self.environment.live.get(function)
         if not isinstance(live, FunctionType):
             return self.around
-        return replace(self.around, live={**self.around.live, **surroundings(live)}, _values={})
+        own = surroundings(live)
+        around = replace(self.around, live={**self.around.live, **own}, _values={})
+        if others := redefined(around, own, self.module.is_here):
+            around = around.copy()
+            around.ask_live(others)
+        return around
 
     def missing(self, node: cst.BaseExpression) -> str | None:
         """A hint where `node` names a function of another file, which has none."""
@@ -148,6 +161,9 @@ class FunctionReader:
     def _read(
         self, function: cst.FunctionDef, arrays: Sequence[ArrayType | None], captured: Captured, key: str
     ) -> Kernel:
+        if function.asynchronous is not None:
+            what = f"`{function.name.value}` is `async`: Python makes a coroutine of its call, not a value"
+            self.reporter.error("P103", what, self.span_of(function.name), "leave `async` out")
         names = [param.name for param in all_parameters(function)]
         assigned = Counter(assigned_names(function.body.body))
         given = {*(name.value for name in names), *captured.values}
@@ -198,6 +214,7 @@ class FunctionReader:
             annotated=tuple(reader.annotated),
             buffers=tuple(scope.buffers.values()),
             from_end=tuple(scope.from_end),
+            elided=tuple(scope.elided),
             span=self.span_of(function.name),
             key=key,
             elsewhere=self.elsewhere,

@@ -126,6 +126,7 @@ class _KernelReader:
             span=self.module.span(function.name),
             buffers=tuple(scope.buffers.values()),
             from_end=tuple(scope.from_end),
+            elided=tuple(scope.elided),
             variables=tuple(annotations.variables.values()),
             functions=tuple(functions.found),
             block_parameters=tuple(parameters.block),

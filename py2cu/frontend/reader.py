@@ -13,23 +13,23 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import FunctionType
 
 import libcst as cst
 
+from py2cu import deep_stack
 from py2cu.diagnostics import Reporter
+from py2cu.frontend import nesting
 from py2cu.frontend.bindings import Statement, flatten, suites
 from py2cu.frontend.environment import Environment
 from py2cu.frontend.outline import outline
 from py2cu.frontend.positions import Positions, Rebinder
+from py2cu.frontend.redefinitions import redefined
 from py2cu.frontend.reexports import Reexports
+from py2cu.function_text import written
 from py2cu.source import SourceFile, Span
 
 KERNEL_DECORATOR = "py2cu.kernel"
-MAX_DEPTH = 200
-"""How many levels a source may nest: Python's own parser gives brackets as many. LibCST's takes time and memory that
-grow with the square of the depth, and every walk over the tree takes a few frames of Python's stack a level.
-"""
-_FLAT = frozenset([ast.Name, ast.Constant, *ast.expr_context.__subclasses__(), *ast.operator.__subclasses__()])
 _BROKEN = "mend it: a file that Python cannot run cannot be translated either"
 _DEEP = "break long expressions into several assignments, and long `elif` chains into a loop or a lookup in an array"
 
@@ -60,16 +60,25 @@ class Module:
 
     def function_at(self, line: int, name: str) -> KernelSource | None:
         """The function `name` whose `def`, or first decorator, stands on `line`."""
-        for source in self.functions:
-            first, last = self._head(source.function)
-            if source.function.name.value == name and first <= line <= last:
-                return source
-        return None
+        found = (source for source in self.functions if source.function.name.value == name)
+        return next((source for source in found if stands_at(source.function, line, self.positions)), None)
 
-    def _head(self, function: cst.FunctionDef) -> tuple[int, int]:
-        starts = [self.span(decorator).line for decorator in function.decorators]
-        own = self.span(function.name).line
-        return min([own, *starts]), own
+    def is_here(self, node: cst.FunctionDef, function: FunctionType) -> bool:
+        """Whether `node` makes the live `function`: at its line, in the text that it was compiled from."""
+        return is_made_by(node, function, self.file, self.positions)
+
+
+def stands_at(node: cst.FunctionDef, line: int, positions: Positions) -> bool:
+    """Whether the `def` of `node`, or a decorator of it, stands on `line`."""
+    own = positions.span(node.name).line
+    return min([own, *(positions.span(decorator).line for decorator in node.decorators)]) <= line <= own
+
+
+def is_made_by(node: cst.FunctionDef, function: FunctionType, file: SourceFile, positions: Positions) -> bool:
+    """Whether `node` of `file` makes the live `function`: at its line, in the text that it was compiled from."""
+    code = function.__code__
+    is_named = code.co_filename == file.name and code.co_name == node.name.value
+    return is_named and stands_at(node, code.co_firstlineno, positions) and written(function).text == file.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +110,9 @@ def read_module(
     beside = None if live else Reexports(Path(file.name).parent)
     environment = Environment(live=live or {}, unread=parsed.left_out, elsewhere=elsewhere, reexports=beside)
     environment.read(parsed.tree.body)
+    if live:
+        positions = parsed.positions
+        environment.ask_live(redefined(environment, live, lambda node, f: is_made_by(node, f, file, positions)))
     functions = tuple(_functions(parsed.tree.body, environment))
     kernels = tuple(source for source in functions if source.decorator is not None)
     return Module(file, parsed.positions, kernels, functions, environment, parsed.tree.body)
@@ -120,10 +132,13 @@ def _parse(text: str, wanted: str | None) -> _Parsed:
             warnings.simplefilter("ignore")  # invalid escapes are not this tool's to report
             part = outline(text, ast.parse(text), wanted)
             kept = ast.Module(part.statements, [])
-            if (node := _first_too_deep(kept)) is not None:
-                column = len(SourceFile("", text).line(node.lineno).encode()[: node.col_offset].decode())
-                place = Span(node.lineno, column, node.lineno, column + 1)
-                raise _NoPython("P102", f"the source is nested more than {MAX_DEPTH} levels deep here", place, _DEEP)
+            if nesting.is_deep(kept):
+                if (nested := nesting.find_nested(kept)) is not None:
+                    line, column = nested.node.lineno, nested.node.col_offset
+                    column = len(SourceFile("", text).line(line).encode()[:column].decode())
+                    raise _NoPython("P102", nested.reason, Span(line, column, line, column + 1), nested.hint)
+                if not deep_stack.is_deep():  # LibCST's parser would end the process
+                    raise deep_stack.StackWanted
             compile(kept, "<kernels>", "exec", dont_inherit=True)  # finds a stray `break` and a doubled parameter
             tree = cst.parse_module(part.text)
     except SyntaxError as error:
@@ -135,12 +150,11 @@ def _parse(text: str, wanted: str | None) -> _Parsed:
         line, column = max(1, error.raw_line), max(0, error.raw_column - 1)
         place = Span(line, column, line, column + 1)
         raise _NoPython("P101", f"not valid Python: {error.message}", place, _BROKEN) from None
-    except (RecursionError, MemoryError):
+    except (RecursionError, MemoryError) as error:
+        if isinstance(error, RecursionError) and not deep_stack.is_deep():
+            raise
         raise _NoPython("P102", "the source is nested too deeply to parse", Span(1, 0, 1, 1), _DEEP) from None
-    try:
-        positions = Positions(tree)
-    except RecursionError:
-        raise _NoPython("P102", "the source is nested too deeply to read", Span(1, 0, 1, 1), _DEEP) from None
+    positions = Positions(tree)
     _normalise(positions.foreign)
     return _Parsed(tree, positions, part.left_out)
 
@@ -152,33 +166,6 @@ def _normalise(names: Iterable[cst.Name]) -> None:
     """
     for name in names:
         object.__setattr__(name, "value", unicodedata.normalize("NFKC", name.value))
-
-
-def _first_too_deep(tree: ast.Module) -> ast.expr | ast.stmt | None:
-    """The first node below `MAX_DEPTH` levels; `a and b and c` is two, as LibCST reads it, and so is `a < b < c`."""
-    levels: dict[int, list[ast.AST]] = {0: [tree]}
-    while levels:
-        depth = min(levels)
-        for node in levels.pop(depth):
-            if depth > MAX_DEPTH and isinstance(node, ast.expr | ast.stmt):
-                return node
-            match node:
-                case ast.BoolOp(values=values):
-                    own = len(values) - 1
-                case ast.Compare(comparators=compared):
-                    own = len(compared)
-                case _:
-                    own = 1
-            below = levels.setdefault(depth + own, [])
-            left_out = _FLAT if depth + own <= MAX_DEPTH else ()
-            # As `ast.iter_child_nodes` does, in half its time. Only the fields count: all trees share one object for
-            # each of `Load`, `Lt` and their like, on which a traceback printer such as IPython's leaves a `parent`.
-            for part in map(vars(node).get, node._fields):
-                if part.__class__ is list:
-                    below += [child for child in part if isinstance(child, ast.AST)]
-                elif isinstance(part, ast.AST) and part.__class__ not in left_out:
-                    below.append(part)
-    return None
 
 
 def _rebound(rebinders: Iterable[Rebinder]) -> Iterator[tuple[str, cst.CSTNode]]:

@@ -16,6 +16,7 @@ from py2cu.frontend.doubts import refuse_doubt
 from py2cu.frontend.environment import Environment
 from py2cu.frontend.evaluate import Constants, Real
 from py2cu.frontend.siblings import DeviceFunction
+from py2cu.ir.elisions import Elided, Elision
 from py2cu.ir.extents import FromEnd
 from py2cu.ir.kernel import Buffer
 from py2cu.ir.names import numbered
@@ -90,6 +91,7 @@ class Scope:
     functions: DeviceFunctions
     returns: bool  # a device function does, a kernel does not
     from_end: list[FromEnd] = field(default_factory=list, kw_only=True)  # constant indices of tables that do
+    elided: list[Elided] = field(default_factory=list, kw_only=True)  # statements that have no code
     starts: dict[str, Expr] = field(default_factory=dict, kw_only=True)  # of views: where they begin
     barriers: frozenset[str] = field(default=frozenset(), kw_only=True)  # parameters that are the block's barrier
     grids: set[str] = field(default_factory=set, kw_only=True)  # names of Numba's group of all threads
@@ -163,6 +165,10 @@ class Scope:
     def refuses_doubt(self, node: cst.CSTNode) -> bool:
         """True where `node` says a name that the text alone does not tell, which is reported then."""
         return refuse_doubt(node, self.environment, self.reporter, self.span_of)
+
+    def elide(self, statement: cst.CSTNode, why: Elision) -> None:
+        """Note a statement that has no code."""
+        self.elided.append(Elided(self.span_of(statement), why))
 
     def error(self, code: str, message: str, node: cst.CSTNode, hint: str) -> None:
         self.reporter.error(code, message, self.span_of(node), hint)

@@ -10,6 +10,7 @@ where it was written.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FunctionType
@@ -21,18 +22,23 @@ from py2cu.frontend.environment import Environment
 from py2cu.frontend.evaluate import Constants, Real, as_constants, numbers
 from py2cu.frontend.reader import Module, read_module
 from py2cu.frontend.reexports import PASSED_ON, find_file
-from py2cu.live import is_library, surroundings, written
+from py2cu.function_text import written
+from py2cu.live import defaults_of, is_library, surroundings
 from py2cu.nearest import did_you_mean
 from py2cu.source import SourceFile, UnreadableSource
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceFunction:
-    """A function that a kernel calls: its node, and the file and the names around it."""
+    """A function that a kernel calls: its node, and the file and the names around it.
+
+    `defaults` are those of the live function; None if only its text is known.
+    """
 
     node: cst.FunctionDef
     module: Module
     environment: Environment
+    defaults: Mapping[str, object] | None = None
     number: int = 0  # of a function in another: each time that one runs, it makes another of the same name
 
 
@@ -70,7 +76,7 @@ class Siblings:
         if module is None or source is None:
             return f"the source of `{function.__name__}` is not to be had: write it with `def` in a file or a cell"
         number = self.inner.setdefault(function, len(self.inner) + 1) if "<locals>" in function.__qualname__ else 0
-        return DeviceFunction(source.function, module, source.environment, number)
+        return DeviceFunction(source.function, module, source.environment, defaults_of(function), number)
 
     def constant(
         self, node: cst.BaseExpression, environment: Environment, module: Module, reporter: Reporter
@@ -127,7 +133,7 @@ class Siblings:
         try:
             module = self._read(SourceFile.read(path), reporter, used, name, {})
         except UnreadableSource as error:
-            return f"`{path}` is no help: {error}"
+            return f"`{path}{error.place}` is no help: {error}"
         if module is None:
             return f"mend `{path}` first"
         if name in module.environment.imports and passed_on:

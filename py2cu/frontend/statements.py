@@ -13,6 +13,7 @@ from py2cu.frontend.expressions import BINARY, ExpressionReader
 from py2cu.frontend.printing import read_message, read_print
 from py2cu.frontend.scope import Scope, is_named, nodes_in, source_text
 from py2cu.frontend.unpacking import Unpacker
+from py2cu.ir.elisions import Elision
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.kernel import Annotation
 from py2cu.ir.nodes import Expr, Invoke, Load
@@ -91,9 +92,19 @@ class StatementReader:
                 head, inner = self.expressions.read(test), self.read_suite(body)
                 return (While(head, inner, self._span(test), trivia, self._read_else(orelse)),)
             case cst.FunctionDef(name=name) if self.scope.environment.functions.get(name.value) is statement:
-                return ()  # a device function, read where it is called
+                self._refuse_calls_of_def(statement)
+                return self._elide(statement, Elision.DEFINITION)
             case _:
                 return self._refuse(statement)
+
+    def _refuse_calls_of_def(self, function: cst.FunctionDef) -> None:
+        """Refuse calls in decorators, defaults and annotations, which Python makes where the function is defined."""
+        for part in (*function.decorators, function.params, function.returns):
+            for node in nodes_in(part) if part is not None else ():
+                if isinstance(node, cst.Call):
+                    what, hint = "this call runs where the function is defined", "call it on a line of its own"
+                    self.scope.error("P103", what, node, hint)
+                    return
 
     # --- one line ---
 
@@ -120,7 +131,7 @@ class StatementReader:
             case cst.Del(target=target):
                 return self._read_del(target)
             case cst.Pass() | cst.Expr(value=cst.Ellipsis() | cst.SimpleString() | cst.ConcatenatedString()):
-                return ()
+                return self._elide(statement, Elision.EMPTY)
             case cst.Break():
                 return (Break(span),)
             case cst.Continue():
@@ -144,8 +155,10 @@ class StatementReader:
                 return (sync,)
             case cst.Expr(value=cst.Call() as call) if self.expressions.calls.meaning(call.func) == "builtins.print":
                 return (read_print(call, self.expressions),)
-            case cst.Expr(value=cst.Call(func=callee)) if self._is_breakpoint(callee):
-                return ()
+            case cst.Expr(value=cst.Call(func=callee, args=args)) if self._is_breakpoint(callee):
+                if args:  # the compiled kernel would leave their effects out
+                    self.scope.error("P105", "`breakpoint` takes no arguments in a kernel", args[0], "`breakpoint()`")
+                return self._elide(statement, Elision.BREAKPOINT)
             case cst.Expr(value=cst.Call() as call):
                 before = len(self.scope.reporter.found)
                 self.expressions.read(call)
@@ -189,7 +202,7 @@ class StatementReader:
                 self.expressions.calls.is_grid(group)
             ):
                 self.scope.grids.add(name)
-                return ()
+                return self._elide(statement, Elision.GRID)
         unpacker = Unpacker(self.scope, self.expressions, self.temporaries, statement)
         pairs = unpacker.read()
         return (*unpacker.saved, *(stmt for target, value in pairs for stmt in self._assign(target, value, statement)))
@@ -283,7 +296,7 @@ class StatementReader:
             case target:
                 self.scope.error("P103", "only names are annotated in a kernel", target, "leave the annotation out")
         if statement.value is None:
-            return ()
+            return self._elide(statement, Elision.ANNOTATION)
         return self._assign(statement.target, self.expressions.read(statement.value), statement)
 
     def _read_annotation(self, name: str, node: cst.BaseExpression) -> None:
@@ -384,6 +397,11 @@ class StatementReader:
                 return start, stop, step
         self.scope.error("P104", "a kernel's `for` runs over `range(…)`", node, "index the array: `for i in range(n)`")
         return None
+
+    def _elide(self, statement: cst.CSTNode, why: Elision) -> Block:
+        """Note a statement that has no code; `ir/account.py` reports statements that are dropped without a note."""
+        self.scope.elide(statement, why)
+        return ()
 
     def _refuse(self, statement: cst.CSTNode) -> Block:
         word = _WORDS.get(type(statement), "this statement")

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from py2cu.diagnostics import Elsewhere
 from py2cu.dtypes import DType, Kind, TypeVariable
+from py2cu.ir.elisions import Elided
 from py2cu.ir.extents import (
     Binary,
     BlockParameter,
@@ -25,6 +26,7 @@ from py2cu.ir.extents import (
     Parameter,
     place,
 )
+from py2cu.ir.header_names import is_declared
 from py2cu.ir.intervals import Range
 from py2cu.ir.nodes import ArrayName, Expr, Invoke
 from py2cu.ir.statements import Block
@@ -111,8 +113,11 @@ class Buffer:
 
     @property
     def is_extern(self) -> bool:
-        """True where C declares it as what the launch gives; instances of a template cannot, their types differ."""
-        return self.is_dynamic and not self.base and self.type.dtype.variable is None and not self.is_constructed
+        """True where C declares it as what the launch gives, by the user's name: no header may have that name, and
+        instances of a template cannot, since their types differ.
+        """
+        is_one_type = self.type.dtype.variable is None and not self.is_constructed
+        return self.is_dynamic and not self.base and is_one_type and not is_declared(self.name)
 
     @property
     def is_constructed(self) -> bool:
@@ -155,6 +160,7 @@ class Kernel:
     left_out: tuple[LeftOut, ...] = ()  # set by add_guards, past the end where there are barriers
     from_end: tuple[FromEnd, ...] = ()  # of tables; flatten_subscripts adds those of the other arrays
     bounds: tuple[Bound, ...] = ()  # set by choose_widths: all must fit an int for the 32-bit instantiation
+    size_bounds: tuple[Bound, ...] = ()  # set by choose_widths: what the extents of the launch are computed from
     is_bounded: bool = False  # set by choose_widths: where they do, all of its Python integers fit
     narrowed: tuple[tuple[str, ElementType], ...] = ()  # set by narrow_floats
     helpers: tuple[str, ...] = ()  # set by lower_semantics
@@ -169,6 +175,7 @@ class Kernel:
     returned: tuple[Range, ...] = ()  # and what it returns: a number, or each item of a tuple
     renamed: tuple[tuple[str, str], ...] = ()  # set by resolve_names: what a name is called in C
     block_parameters: tuple[BlockParameter, ...] = ()  # the lecture's `shared` and `syncb`
+    elided: tuple[Elided, ...] = ()  # statements of the Python that have no code; passes add those that they leave out
     per_thread: tuple[str, ...] = ()  # set by split_at_barriers: locals that live from one `EachThread` to another
 
     @property

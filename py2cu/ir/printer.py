@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import assert_never
 
-from py2cu.dtypes import DType, TypeVariable
+from py2cu.dtypes import Kind
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.kernel import Kernel
 from py2cu.ir.nodes import (
@@ -45,19 +45,70 @@ from py2cu.ir.statements import (
     Stmt,
     Store,
     Sync,
+    Turns,
     While,
 )
-from py2cu.ir.types import UNKNOWN, ElementType, PythonType, TupleType, ValueType, Width
+from py2cu.ir.types import ArrayType, ElementType, PythonType, TupleType, Type, Width
 
 
 def print_kernel(kernel: Kernel) -> str:
-    """The whole kernel: a line a parameter, then the body."""
-    lines = [f"kernel {kernel.name}"]
-    lines += [f"  index {i.name}: {print_expr(i.extent)} on {i.axis}" for i in kernel.indices]
-    lines += [f"  {p.role.value} {p.name}: {p.type}" for p in kernel.parameters]
-    lines += [f"  {b.space.value} {b.name}: {b.type}{f' = {b.values}' if b.values else ''}" for b in kernel.buffers]
-    lines += [f"  local {name}: {type_}{_width(type_)}" for name, type_ in kernel.locals]
-    return "\n".join([*lines, *(f"  {line}" for line in print_block(kernel.body))]) + "\n"
+    """The whole kernel: a line each for what its head says, then the body, then the device functions."""
+    parts = [f"kernel {kernel.name}", *_print_launch(kernel), *_print_function(kernel)]
+    for function in kernel.functions:
+        result = f" -> {_show(function.result)}" if function.result is not None else ""
+        parts += ["", f"function {_instance_of(function.key)}{result}", *_print_function(function)]
+    return "\n".join(parts) + "\n"
+
+
+def _print_launch(kernel: Kernel) -> Iterator[str]:
+    """What only a kernel has: how it is launched."""
+    yield from (f"  index {i.name}: {print_expr(i.extent)} on {i.axis}" for i in kernel.indices)
+    if kernel.size is not None:
+        yield f"  size {_print_all(kernel.size)}"
+    yield f"  block {_print_all(kernel.block)}"
+    yield from (f"  guard {guard.index} >= {print_expr(guard.extent)} on {guard.axis}" for guard in kernel.guards)
+    for left in kernel.left_out:
+        yield f"  predicated at line {left.line}: {', '.join(guard.index for guard in left.guards)}"
+    for bound in kernel.bounds:
+        products = ((*names, *([str(by)] if by != 1 or not names else [])) for names, by in bound.terms)
+        yield f"  32 bits hold {' + '.join(map(' * '.join, products))}"
+    yield from (f"  {name} goes as {_show(type_)}" for name, type_ in kernel.narrowed)
+
+
+def _print_function(function: Kernel) -> Iterator[str]:
+    """What a kernel and a device function have: parameters, arrays, locals, and the body."""
+    for p in function.parameters:
+        yield f"  {p.role.value} {p.name}: {_show(p.type)}"
+    for b in function.buffers:
+        what = f"{'dynamic ' if b.is_dynamic else ''}{b.space.value} {b.name}: {_show(b.type)}"
+        yield f"  {what}{f' of {b.base}' if b.base else ''}{f' = {b.values}' if b.values else ''}"
+    yield from (f"  from the end, at line {end.line}: {end.index} on axis {end.axis}" for end in function.from_end)
+    yield from (f"  local {name}: {_show(type_)}" for name, type_ in function.locals)
+    if function.per_thread:
+        yield f"  kept for each thread: {', '.join(function.per_thread)}"
+    if function.struct is not None:
+        yield f"  struct {function.struct.name}: {', '.join(function.struct.fields)}"
+    if function.helpers:
+        yield f"  helpers {', '.join(function.helpers)}"
+    if function.symbol:
+        yield f"  called {function.symbol} in C++"
+    yield from (f"  {old} is {new} in C++" for old, new in function.renamed)
+    yield from (f"  {line}" for line in print_block(function.body))
+
+
+def _print_all(exprs: tuple[Expr, ...]) -> str:
+    return ", ".join(map(print_expr, exprs))
+
+
+def _show(type_: Type) -> str:
+    """A type of a parameter, an array or a local: `float32[h, w]`, `int as index_t`."""
+    match type_:
+        case ArrayType(dtype=dtype, dims=dims):
+            return f"{dtype}[{_print_all(dims)}]"
+        case TupleType(items=items):
+            return f"({', '.join(map(_show, items))})"
+        case _:
+            return f"{type_}{_width(type_)}"
 
 
 def print_block(block: Block) -> Iterator[str]:
@@ -67,23 +118,24 @@ def print_block(block: Block) -> Iterator[str]:
 
 def _print_statement(stmt: Stmt) -> Iterator[str]:
     match stmt:
-        case Assign(name=name, value=value):
-            yield f"{name} = {print_expr(value, typed=True)}"
+        case Assign(name=name, value=value, declares=declares):
+            yield f"{name}{'' if declares is None else f': {_show(declares)}'} = {print_expr(value, typed=True)}"
         case Declare(name=name, type=type_):
-            yield f"{name}: {type_}"
+            yield f"{name}: {_show(type_)}"
         case Reserve(array=array, start=start):
-            yield f"reserve {array}{f' at {print_expr(start)}' if start is not None else ''}"
+            yield f"reserve {array}{f' at {print_expr(start, typed=True)}' if start is not None else ''}"
         case Bind(names=names, value=value):
             yield f"{', '.join(names)} = {print_expr(value, typed=True)}"
         case Store(array=array, indices=indices, value=value):
-            yield f"{array}[{', '.join(map(print_expr, indices))}] = {print_expr(value, typed=True)}"
+            yield f"{array}[{_print_typed(indices)}] = {print_expr(value, typed=True)}"
         case If(test=test, body=body, orelse=orelse):
             yield f"if {print_expr(test, typed=True)}:"
             yield from _print_branches(body, orelse)
-        case For(var=var, start=start, stop=stop, step=step, body=body, orelse=orelse, unroll=unroll):
+        case For(var=var, body=body, orelse=orelse, unroll=unroll, type=type_):
             if unroll is not None:
                 yield f"unroll {unroll or 'wholly'}:"
-            yield f"for {var} in range({print_expr(start)}, {print_expr(stop)}, {print_expr(step)}):"
+            counts = _print_typed((stmt.start, stmt.stop, stmt.step))
+            yield f"for {var}{_width(type_)} in range({counts}):"
             yield from _print_branches(body, orelse)
         case While(test=test, body=body, orelse=orelse):
             yield f"while {print_expr(test, typed=True)}:"
@@ -93,16 +145,18 @@ def _print_statement(stmt: Stmt) -> Iterator[str]:
         case Evaluate(call=call):
             yield print_expr(call, typed=True)
         case Sync(function=function, args=args):
-            yield f"{function}({', '.join(map(print_expr, args))})"
-        case EachThread(body=body):
-            yield "each thread:"
+            yield f"{function}({_print_typed(args)})"
+        case EachThread(body=body, turns=turns):
+            yield f"each thread{'' if turns is Turns.ANY else f', {turns.name.lower()}'}:"
             yield from _print_branches(body, ())
         case Break() | Continue() | Return():
             yield type(stmt).__name__.lower()
         case Delete(name=name):
             yield f"del {name}"
         case Print(texts=texts, values=values, fields=fields):
-            shown = [f"{{{print_expr(v)}:{f.layout}{f.letter}}}" for v, f in zip(values, fields, strict=True)]
+            shown = [
+                f"{{{print_expr(v, typed=True)}:{f.layout}{f.letter}}}" for v, f in zip(values, fields, strict=True)
+            ]
             yield f"print({''.join(a + b for a, b in zip(texts, [*shown, ''], strict=True))!r})"
         case Assert(test=test, message=message):
             yield f"assert {print_expr(test, typed=True)}, {message!r}"
@@ -113,14 +167,18 @@ def _print_statement(stmt: Stmt) -> Iterator[str]:
 
 
 def _print_branches(body: Block, orelse: Block) -> Iterator[str]:
-    yield from (f"  {line}" for line in print_block(body))
+    yield from (f"  {line}" for line in (print_block(body) if body else ["pass"]))
     if orelse:
         yield "else:"
         yield from (f"  {line}" for line in print_block(orelse))
 
 
+def _print_typed(exprs: tuple[Expr, ...]) -> str:
+    return ", ".join(print_expr(expr, typed=True) for expr in exprs)
+
+
 def print_expr(expr: Expr, typed: bool = False) -> str:
-    """`expr` as Python; `typed` adds the type of every operation and conversion."""
+    """`expr` as Python; `typed` adds types, but for names, comparisons and Python numbers that no C type carries."""
 
     def show(inner: Expr) -> str:
         text = print_expr(inner, typed)
@@ -128,7 +186,7 @@ def print_expr(expr: Expr, typed: bool = False) -> str:
             f"({text})" if isinstance(inner, Binary | Compare | BoolOp | Select) and not text.startswith("(") else text
         )
 
-    suffix = f":{expr.type}" if typed and expr.type is not UNKNOWN else ""
+    suffix = _suffix(expr) if typed else ""
     match expr:
         case Constant(value=value):
             return f"{value!r}{suffix}"
@@ -139,25 +197,27 @@ def print_expr(expr: Expr, typed: bool = False) -> str:
         case Extent(array=array, axis=axis_number):
             return f"{array}.shape[{axis_number}]"
         case Unary(op=op, operand=operand):
-            return f"{op} {show(operand)}" if op == "not" else f"{op}{show(operand)}"
+            return f"{op} {show(operand)}" if op == "not" else f"{op}{show(operand)}{suffix}"
         case Binary(op=op, left=left, right=right):
             text = f"{show(left)} {op} {show(right)}"
-            return f"({text}){suffix}" if typed else text
+            return f"({text}){suffix}" if suffix else text
         case Compare(op=op, left=left, right=right) | BoolOp(op=op, left=left, right=right):
             return f"{show(left)} {op} {show(right)}"
         case Select(test=test, then=then, orelse=orelse):
             return f"{show(then)} if {show(test)} else {show(orelse)}"
         case ArrayName(id=name):
             return name
-        case Call(function=function, args=args) | Invoke(function=function, args=args):
+        case Invoke(function=key, args=args):
+            return f"{_instance_of(key)}({', '.join(print_expr(arg, typed) for arg in args)}){suffix}"
+        case Call(function=function, args=args):
             return f"{function}({', '.join(print_expr(arg, typed) for arg in args)}){suffix}"
         case Load(array=array, indices=indices):
-            return f"{array}[{', '.join(print_expr(index) for index in indices)}]{suffix}"
+            return f"{array}[{', '.join(print_expr(index, typed) for index in indices)}]{suffix}"
         case Atomic(op=op, array=array, indices=indices, values=values):
-            place = f"{array}[{', '.join(map(print_expr, indices))}]"
+            place = f"{array}[{', '.join(print_expr(index, typed) for index in indices)}]"
             return f"atomic.{op}({', '.join((place, *(print_expr(value, typed) for value in values)))}){suffix}"
         case Convert(value=value, type=type_):
-            return f"{type_}({print_expr(value, typed)})"
+            return f"{_show(type_) if typed else type_}({print_expr(value, typed)})"
         case Tuple(items=items):
             return f"({', '.join(print_expr(item, typed) for item in items)},)"
         case Item(value=value, at=at):
@@ -166,15 +226,24 @@ def print_expr(expr: Expr, typed: bool = False) -> str:
             assert_never(expr)
 
 
-def print_type(type_: ValueType | None) -> str:
-    """A type with its width; what is of a type variable goes by its symbol."""
-    match type_:
-        case TupleType(items=items):
-            return f"({', '.join(map(print_type, items))})"
-        case ElementType(dtype=DType(variable=TypeVariable(symbol=symbol))):
-            return symbol
+def _instance_of(key: str) -> str:
+    """`put[1-D array of float32, Python int]` of a device function's key; the arrays' ranks, `put[1,]`, until typed."""
+    name, _, rest = key.rpartition("(")
+    ranks, _, types = rest.partition(")")
+    return f"{name}[{types.removeprefix(': ') or ranks}]"
+
+
+def _suffix(expr: Expr) -> str:
+    """`:float32`, `:index_t`; nothing for what its text shows, and for a Python integer of no width yet."""
+    match expr.type:
+        case ElementType() as type_:
+            return f":{type_}"
+        case PythonType(kind=Kind.INT, width=width) if width is not Width.ANY and not isinstance(expr, Constant):
+            return f":{width.value}"
+        case PythonType(kind=Kind.FLOAT | Kind.COMPLEX as kind) if not isinstance(expr, Constant):
+            return f":{kind.name.lower()}"
         case _:
-            return f"{type_}{_width(type_)}"
+            return ""
 
 
 def _width(type_: object) -> str:

@@ -78,6 +78,7 @@ class Signature:
     # None where the kernel does not say how far that is.
     bounds: tuple[tuple[tuple[tuple[str, ...], int], ...], ...] | None = None
     rows: tuple[tuple[str, int], ...] = ()  # arrays that are viewed in rows, and of how many elements at most
+    aligned: tuple[str, ...] = ()  # those of which a row is loaded or stored at once
     asserts: bool = False  # a call may raise `AssertionError`
     instances: tuple[Signature, ...] = ()  # of a generic kernel: for every dtype that it takes
 
@@ -187,6 +188,7 @@ def signature_of(family: Family) -> Signature:
 
 def _signature(kernel: Kernel) -> Signature:
     from py2cu.ir.calls import asserts  # which a cached kernel never needs, nor
+    from py2cu.ir.visit import arrays_of_row_pointers
     from py2cu.ir.waiting import has_barrier
 
     functions = (kernel, *kernel.functions)
@@ -212,6 +214,7 @@ def _signature(kernel: Kernel) -> Signature:
         left_out=kernel.left_out,
         bounds=tuple(bound.terms for bound in kernel.bounds) if kernel.is_bounded else None,
         rows=tuple(sorted(kernel.rows.items())),
+        aligned=arrays_of_row_pointers(kernel),
         asserts=asserts(kernel),
     )
 

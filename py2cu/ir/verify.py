@@ -1,39 +1,182 @@
-"""What may reach the targets, as rules; a kernel that breaks one shows a bug of ours, not of the user."""
+"""What holds of a kernel at each stage, as rules; a kernel that breaks one shows a bug of ours, not of the user.
+
+In: a kernel and its stage. Out: nothing, or an `InternalError` at the first node that breaks a rule. The pipeline
+verifies what reaches the targets; the tests verify the kernel after every pass.
+"""
 
 from __future__ import annotations
 
+import enum
+from collections.abc import Callable, Iterator
+from typing import Final
+
 from py2cu.diagnostics import InternalError
-from py2cu.ir.extents import Binary
+from py2cu.dtypes import Kind
+from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.kernel import Kernel
-from py2cu.ir.nodes import Atomic, Extent, Item, Load
-from py2cu.ir.statements import Assign, Evaluate, For, Store, While
-from py2cu.ir.types import UNKNOWN
-from py2cu.ir.visit import all_expressions, statements
+from py2cu.ir.nodes import ArrayName, Atomic, BoolOp, Call, Convert, Expr, Extent, Invoke, Item, Load
+from py2cu.ir.statements import Assign, Bind, Block, Declare, EachThread, Evaluate, For, Reserve, Stmt, Store, While
+from py2cu.ir.types import UNKNOWN, ElementType, PythonType, Type, Width, kind_of
+from py2cu.ir.visit import all_expressions, blocks, statements
+from py2cu.source import Span
 
 
-def verify(kernel: Kernel) -> None:
-    """Check a kernel after all passes.
+class Stage(enum.IntEnum):
+    """How far a kernel has come; the rules of a stage hold from there on, unless they say until when."""
+
+    UNTYPED = enum.auto()  # from the front end until `infer_types`
+    TYPED = enum.auto()  # until `lower_semantics`
+    LOWERED = enum.auto()  # what a target may change before it names and declares
+    FINISHED = enum.auto()  # what a target spells
+
+
+Broken = Iterator[tuple[str, Span]]  # what is wrong, and where
+
+
+def verify(kernel: Kernel, stage: Stage) -> None:
+    """Check a kernel, and the device functions that it calls, against the rules of `stage`.
 
     Raises:
-        InternalError: an untyped node, an unresolved extent, an operator that C lacks, an access of several indices.
+        InternalError: it breaks one.
     """
-    results_unused = [stmt.call for stmt in statements(kernel.body) if isinstance(stmt, Evaluate)]
-    for node in all_expressions(kernel.body):
-        if node.type is UNKNOWN and node not in results_unused:
-            raise InternalError(f"{type(node).__name__} has no type", node.span)
+    for function in (kernel, *kernel.functions):
+        for first, last, rule in _RULES:
+            if first <= stage <= last:
+                for message, span in rule(function, kernel):
+                    raise InternalError(f"{message}, in `{function.name}`", span)
+
+
+def _names_something(function: Kernel, kernel: Kernel) -> Broken:
+    """Every array and every device function that is named exists, and is called with what it takes."""
+    arrays = {p.name for p in function.parameters if p.is_array} | {buffer.name for buffer in function.buffers}
+    functions = {callee.key: len(callee.parameters) for callee in kernel.functions}
+    for node in all_expressions(function.body):
+        match node:
+            case Constant() | Name() | Binary():  # what is frequent comes first
+                pass
+            case Load(array=name) | Atomic(array=name) | ArrayName(id=name) if name not in arrays:
+                yield f"there is no array `{name}`", node.span
+            case Invoke(function=key, args=args) if functions.get(key) != len(args):
+                yield f"`{key}` does not exist, or takes another number of arguments", node.span
+    for stmt in statements(function.body):
+        if isinstance(stmt, Store | Reserve) and stmt.array not in arrays:
+            yield f"there is no array `{stmt.array}`", stmt.span
+
+
+def _is_untyped(function: Kernel, _: Kernel) -> Broken:
+    """Nothing that typing, or a lowering, makes."""
+    for node in all_expressions(function.body):
+        if isinstance(node, Convert):
+            yield "a conversion stands in untyped IR", node.span
+        if isinstance(node, Call) and "." not in node.function:
+            yield f"the helper `{node.function}` stands in untyped IR", node.span
+    if function.locals:
+        yield "untyped IR has typed locals", function.span
+
+
+def _is_typed(function: Kernel, _: Kernel) -> Broken:
+    """Every value has a type; the call that is a statement gives none."""
+    unused = {id(stmt.call) for stmt in statements(function.body) if isinstance(stmt, Evaluate)}
+    for node in all_expressions(function.body):
+        if node.type is UNKNOWN and id(node) not in unused and not isinstance(node, ArrayName):
+            yield f"{type(node).__name__} has no type", node.span
         if isinstance(node, Extent):
-            raise InternalError("an extent was not resolved", node.span)
-        if isinstance(node, Item) and not node.field:
-            raise InternalError("an item of a tuple has no field", node.span)
+            yield "an extent was not resolved", node.span
+
+
+def _knows_locals(function: Kernel, kernel: Kernel) -> Broken:
+    """Every name that is assigned is a local or a parameter; every name that is read is known."""
+    assigned = {name for name, _ in function.locals} | {p.name for p in function.parameters}
+    known = assigned.union(function.dims, kernel.dims, (index.name for index in function.indices))
+    for stmt in statements(function.body):
+        if isinstance(stmt, For):
+            known.add(stmt.var)
+        if isinstance(stmt, Assign) and stmt.name not in assigned:
+            yield f"`{stmt.name}` has no type", stmt.span
+    for node in all_expressions(function.body):
+        if isinstance(node, Name) and node.id not in known:
+            yield f"nothing defines `{node.id}`", node.span
+
+
+def _is_lowered(function: Kernel, _: Kernel) -> Broken:
+    """Only what C computes as Python does; an access of memory has one index, unless C knows the array's extents."""
+    for node in all_expressions(function.body):
         if isinstance(node, Binary) and node.op in ("//", "**"):
-            raise InternalError(f"`{node.op}` was not lowered", node.span)
-        if isinstance(node, Load | Atomic) and len(node.indices) != 1 and not kernel.has_rank(node.array):
-            raise InternalError("an access was not flattened", node.span)
-    names = {name for name, _ in kernel.locals} | {p.name for p in kernel.parameters}
-    for stmt in statements(kernel.body):
-        if isinstance(stmt, Store) and len(stmt.indices) != 1 and not kernel.has_rank(stmt.array):
-            raise InternalError("a store was not flattened", stmt.span)
+            yield f"`{node.op}` was not lowered", node.span
+        if isinstance(node, Item) and not node.field:
+            yield "an item of a tuple has no field", node.span
+        if isinstance(node, BoolOp) and not _is_bool(node.type):
+            yield f"`{node.op}` gives one of its operands", node.span
+        if isinstance(node, Load | Atomic) and len(node.indices) != 1 and not function.has_rank(node.array):
+            yield "an access was not flattened", node.span
+        if _lacks_width(node):
+            yield f"{type(node).__name__} has no width", node.span
+    for stmt in statements(function.body):
         if isinstance(stmt, For | While) and stmt.orelse:
-            raise InternalError("the `else` of a loop was not lowered", stmt.span)
-        if isinstance(stmt, Assign) and stmt.name not in names:
-            raise InternalError(f"`{stmt.name}` has no declaration", stmt.span)
+            yield "the `else` of a loop was not lowered", stmt.span
+        if isinstance(stmt, Store) and len(stmt.indices) != 1 and not function.has_rank(stmt.array):
+            yield "a store was not flattened", stmt.span
+
+
+def _is_bool(type_: Type) -> bool:
+    return isinstance(type_, ElementType | PythonType) and kind_of(type_) is Kind.BOOL
+
+
+def _lacks_width(node: Expr) -> bool:
+    """True for a Python integer of no C type; a literal is of the type that it meets."""
+    type_ = node.type
+    is_open = isinstance(type_, PythonType) and type_.width is Width.ANY and type_.kind is Kind.INT
+    return is_open and not isinstance(node, Constant)
+
+
+def _is_portable(function: Kernel, _: Kernel) -> Broken:
+    """Nothing that only a target's own passes make."""
+    for stmt in statements(function.body):
+        if isinstance(stmt, Declare | Bind | EachThread):
+            yield f"{type(stmt).__name__} stands before the passes of a target", stmt.span
+        if isinstance(stmt, Assign) and stmt.declares is not None:
+            yield f"`{stmt.name}` is declared before the passes of a target", stmt.span
+
+
+def _is_declared(function: Kernel, _: Kernel) -> Broken:
+    """Every local is declared once where it is visible, before it is assigned."""
+    yield from _declared_in(function.body, frozenset((*(p.name for p in function.parameters), *function.per_thread)))
+
+
+def _declared_in(block: Block, around: frozenset[str]) -> Broken:
+    visible = set(around)
+    for stmt in block:
+        made = _declares(stmt)
+        for name in made:
+            if name in visible:
+                yield f"`{name}` is declared twice", stmt.span
+        visible.update(made)
+        if isinstance(stmt, Assign) and stmt.name not in visible:
+            yield f"`{stmt.name}` has no declaration", stmt.span
+        own = frozenset([stmt.var]) if isinstance(stmt, For) else frozenset[str]()
+        for inner in blocks(stmt):
+            yield from _declared_in(inner, own.union(visible))
+
+
+def _declares(stmt: Stmt) -> tuple[str, ...]:
+    match stmt:
+        case Declare(name=name):
+            return (name,)
+        case Assign(name=name) if stmt.declares is not None:
+            return (name,)
+        case Bind(names=names):
+            return names
+        case _:
+            return ()
+
+
+Rule = Callable[[Kernel, Kernel], Broken]
+_RULES: Final[tuple[tuple[Stage, Stage, Rule], ...]] = (
+    (Stage.UNTYPED, Stage.FINISHED, _names_something),
+    (Stage.UNTYPED, Stage.UNTYPED, _is_untyped),
+    (Stage.UNTYPED, Stage.TYPED, _is_portable),
+    (Stage.TYPED, Stage.FINISHED, _is_typed),
+    (Stage.TYPED, Stage.FINISHED, _knows_locals),
+    (Stage.LOWERED, Stage.FINISHED, _is_lowered),
+    (Stage.FINISHED, Stage.FINISHED, _is_declared),
+)

@@ -287,14 +287,12 @@ def kept(find: Callable[[Block], Iterator[Found]]) -> Callable[[Block], Iterator
 @kept
 def statements(block: Block) -> Iterator[Stmt]:
     """Every statement of `block`, nested ones after the one that holds them."""
-    return _nested(block)
-
-
-def _nested(block: Block) -> Iterator[Stmt]:
-    for stmt in block:
+    waiting = list(reversed(block))
+    while waiting:
+        stmt = waiting.pop()
         yield stmt
-        for inner in blocks(stmt):
-            yield from _nested(inner)
+        for inner in reversed(blocks(stmt)):
+            waiting += reversed(inner)
 
 
 def assigned_names(block: Block) -> Iterator[str]:
@@ -372,3 +370,9 @@ def _rebuild_statement(stmt: Stmt, change: Callable[[Expr], Expr], change_stmt: 
             return stmt
         case _:
             assert_never(stmt)
+
+
+def arrays_of_row_pointers(kernel: Kernel) -> tuple[str, ...]:
+    """The arrays of which `kernel` loads or stores a row at once, through a pointer to the row."""
+    reserved = (stmt.array for stmt in statements(kernel.body) if isinstance(stmt, Reserve))
+    return tuple(sorted({kernel.shown(array) for array in reserved if kernel.row(array)}))

@@ -142,9 +142,14 @@ class _Finder:
 
     def expression(self, expr: Expr, limits: Limits) -> Iterator[Access]:
         match expr:
-            case BoolOp(op=op, left=left, right=right):
-                yield from self.expression(left, limits)
-                yield from self.expression(right, limits | self.known_where(left, op == "and"))
+            case BoolOp(op=op):
+                first, *rest = _terms_of(expr, op)
+                yield from self.expression(first, limits)
+                before = first
+                for term in rest:
+                    limits |= self.known_where(before, op == "and")
+                    yield from self.expression(term, limits)
+                    before = term
             case Select(test=test, then=then, orelse=orelse):
                 yield from self.expression(test, limits)
                 yield from self.expression(then, limits | self.known_where(test, True))
@@ -223,6 +228,15 @@ def _compared_in(expr: Expr, told: Mapping[str, Limits]) -> Limits:
         if isinstance(node, Compare) and node.op in ("<", "<=", ">", ">="):
             found |= {Limit(side, None) for side, end in _sides(node) if not _is_start(end)}
     return frozenset(found)
+
+
+def _terms_of(expr: Expr, op: str) -> list[Expr]:
+    """`a`, `b` and `c` of `a and b and c`."""
+    terms: list[Expr] = []
+    while isinstance(expr, BoolOp) and expr.op == op:
+        terms.append(expr.right)
+        expr = expr.left
+    return [expr, *reversed(terms)]
 
 
 def _sides(test: Compare) -> tuple[tuple[Expr, Expr], tuple[Expr, Expr]]:

@@ -10,12 +10,12 @@ from dataclasses import replace
 from typing import Final
 
 from py2cu.dtypes import Kind
-from py2cu.ir.extents import Binary, IndexParameter
+from py2cu.ir.extents import Binary, Constant, IndexParameter, Name
 from py2cu.ir.kernel import Kernel
 from py2cu.ir.nodes import Convert, Expr, LaunchIndex
 from py2cu.ir.statements import Assign, Block
 from py2cu.ir.types import PythonType, Width
-from py2cu.ir.visit import changed, rebuild
+from py2cu.ir.visit import changed, rebuild_block
 from py2cu.ir.waiting import has_barrier
 from py2cu.passes.add_guards import guard_statement
 
@@ -29,14 +29,15 @@ def add_index_arithmetic(kernel: Kernel) -> Kernel:
         return kernel
     lead: Block = tuple(_index_assignment(index) for index in kernel.indices)
     if kernel.guards and not has_barrier(kernel):
-        guards = (replace(guard, extent=rebuild(guard.extent, _as_c)) for guard in kernel.guards)
-        lead += (guard_statement(tuple(guards)),)
+        lead += rebuild_block((guard_statement(kernel.guards),), _as_c)
     return changed(kernel, body=lead + kernel.body)
 
 
-def _as_c(extent: Expr) -> Expr:
-    """Extents are not negative, so C divides them as Python does."""
-    return replace(extent, op="/") if isinstance(extent, Binary) and extent.op == "//" else extent
+def _as_c(expr: Expr) -> Expr:
+    """Indices and extents are `index_t`; they are not negative, so C divides them as Python does."""
+    if isinstance(expr, Binary | Constant | Name):
+        expr = replace(expr, type=_INDEX)
+    return replace(expr, op="/") if isinstance(expr, Binary) and expr.op == "//" else expr
 
 
 def without_indices(kernel: Kernel) -> Kernel:

@@ -24,7 +24,7 @@ from py2cu.ir.kernel import Bound, Kernel
 from py2cu.ir.nodes import ArrayName, Call, Convert, Expr, Invoke, Item, LaunchIndex, Load, Unary
 from py2cu.ir.statements import Assign, Block, For, Return, Stmt
 from py2cu.ir.types import PY_INT, ArrayType, PythonType, ScalarType, TupleType, ValueType, Width
-from py2cu.ir.visit import all_expressions, changed, children, rebuild_block, statements
+from py2cu.ir.visit import all_expressions, changed, children, rebuild_block, statements, walk
 from py2cu.passes.lower_semantics import EXTREMA
 from py2cu.passes.ranges import FAR, INT_MAX, Ranges, of_type
 
@@ -48,7 +48,13 @@ def choose_widths(kernel: Kernel, reporter: Reporter) -> Kernel:
         chooser.bounds += inner.bounds
         chooser.is_bounded &= inner.is_bounded
     bounds = prune(chooser.bounds, _nonzero(kernel))
-    return changed(typed, functions=tuple(functions), bounds=bounds, is_bounded=chooser.is_bounded)
+    return changed(
+        typed,
+        functions=tuple(functions),
+        bounds=bounds,
+        size_bounds=chooser.size_bounds(),
+        is_bounded=chooser.is_bounded,
+    )
 
 
 _ROUNDS = 4
@@ -127,6 +133,7 @@ class _Chooser:
         for index in kernel.indices:
             axis = index.axis
             self.bounds.append({(f"blockDim.{axis}", f"gridDim.{axis}"): 1})
+            self.bounds += self._steps(index.extent)  # the guard computes it, whatever the grid
         if not kernel.key:
             self._bound_arrays()
         result = self.of_result(kernel.result) if kernel.returned else kernel.result
@@ -153,6 +160,17 @@ class _Chooser:
                 reach = times(reach, self.ranges.of(dim).reach)
             if reach is not None:
                 self.bounds.append(reach)
+
+    def size_bounds(self) -> tuple[Bound, ...]:
+        """The bounds of all that the extents of the launch are computed from; of a product of 1, none."""
+        return prune([reach for extent in self.kernel.size or () for reach in self._steps(extent)], frozenset())
+
+    def _steps(self, extent: Expr) -> list[Reach]:
+        """How far all reaches that an extent is computed from, and that is no extent of an array."""
+        types = (array.type for array in self.kernel.arrays)
+        known = [dim for type_ in types if isinstance(type_, ArrayType) for dim in type_.dims]
+        steps = (node for node in walk(extent) if isinstance(node, Binary) and node not in known)
+        return [reach for step in steps if (reach := self.ranges.of(step).reach) is not None]
 
     def width(self, found: Range) -> Width:
         """The narrowest type for values of this range; a bound that only the launch can judge is recorded."""
@@ -188,7 +206,7 @@ class _Chooser:
             return expr
         match expr:
             case Name(id=name) if name in self.index_names:
-                return changed(expr, type=_INTEGERS[Width.INDEX])
+                return changed(expr, type=extent_type(self.kernel, name))
             case LaunchIndex():
                 return changed(expr, type=_INTEGERS[Width.INT])
         # Never narrower than its operands: what is computed from them is computed in their type.
@@ -199,7 +217,7 @@ class _Chooser:
             if not isinstance(expr.right, Constant):
                 self.is_bounded = False  # its count may be too large even so
         typed = changed(expr, type=_INTEGERS[width])
-        return _widen_operands(typed)
+        return widen_operands(typed)
 
     def statement(self, stmt: Stmt) -> Block:
         if isinstance(stmt, Assign) and isinstance(stmt.value.type, PythonType) and stmt.value.type.kind is Kind.INT:
@@ -209,7 +227,16 @@ class _Chooser:
         return (stmt,)
 
 
-def _widen_operands(expr: Expr) -> Expr:
+def extent_type(kernel: Kernel, name: str) -> PythonType:
+    """The type of an extent.
+
+    The launcher compares the extents of its arrays with 2³¹, but no constant, which a device function may be given.
+    """
+    reach = dict(kernel.given)[name].reach if name in dict(kernel.given) else None
+    return _INTEGERS[Width.LONG if reach is not None and reach.get((), 0) > INT_MAX else Width.INDEX]
+
+
+def widen_operands(expr: Expr) -> Expr:
     """C computes in the operands' type, so one of them must have the result's width."""
     match expr:
         case Binary(left=left, right=right, type=PythonType(width=width)) if width is not Width.INT:

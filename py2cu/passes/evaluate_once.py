@@ -17,13 +17,24 @@ from dataclasses import dataclass, field, replace
 
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import Kind
+from py2cu.ir.account import elided_calls
+from py2cu.ir.elisions import Elided, Elision
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.kernel import Kernel
 from py2cu.ir.names import free_name, names_of
 from py2cu.ir.nodes import BoolOp, Compare, Convert, Expr, Select, unconverted
 from py2cu.ir.statements import Assert, Assign, Block, If, Print, Return, Stmt, Store, Trivia
 from py2cu.ir.types import PY_INT, ElementType, PythonType, ScalarType, kind_of
-from py2cu.ir.visit import all_expressions, changed, is_cheap, map_all, map_children, rebuild_block, rebuild_statements
+from py2cu.ir.visit import (
+    all_expressions,
+    changed,
+    is_cheap,
+    map_all,
+    map_children,
+    rebuild_block,
+    rebuild_statements,
+    walk,
+)
 
 
 def evaluate_once(kernel: Kernel, reporter: Reporter) -> Kernel:
@@ -31,14 +42,16 @@ def evaluate_once(kernel: Kernel, reporter: Reporter) -> Kernel:
     if not any(isinstance(expr, BoolOp) for expr in all_expressions(kernel.body)):
         return kernel
     lifting = _Lifting(names_of(kernel))
-    body = rebuild_block(rebuild_statements(kernel.body, lifting.statement), _choosing)
-    return changed(kernel, body=body, locals=kernel.locals + tuple(lifting.locals))
+    body = rebuild_block(rebuild_statements(kernel.body, lifting.statement), lifting.choosing)
+    locals_, elided = kernel.locals + tuple(lifting.locals), kernel.elided + tuple(lifting.elided)
+    return changed(kernel, body=body, locals=locals_, elided=elided)
 
 
 @dataclass(slots=True)
 class _Lifting:
     taken: set[str]
     locals: list[tuple[str, ScalarType]] = field(default_factory=list)
+    elided: list[Elided] = field(default_factory=list)  # calls in operands that a constant leaves out
     before: list[Stmt] = field(default_factory=list)  # what has to stand before the statement at hand
 
     def statement(self, stmt: Stmt) -> Block:
@@ -77,7 +90,7 @@ class _Lifting:
     def lift_test(self, expr: Expr) -> Expr:
         """The same where only the truth of `expr` counts: C's `&&` and `||` evaluate their operands once."""
         match expr:
-            case BoolOp(left=Compare() as first, right=Compare() as second) if expr.span == first.span == second.span:
+            case BoolOp(left=Compare() as first, right=Compare() as second) if _is_chain(first, second):
                 return self.chain(expr, first, second)
             case BoolOp(left=left):
                 return replace(expr, left=self.lift_test(left))
@@ -97,6 +110,17 @@ class _Lifting:
             right=replace(second, left=_with_core(second.left, local)),
         )
 
+    def choosing(self, expr: Expr) -> Expr:
+        """`a or b` as `a if a else b`: what is tested is `a` itself, before it met the type of `b`."""
+        if not (isinstance(expr, BoolOp) and _is_choice(expr)):
+            return expr
+        then, orelse = (expr.right, expr.left) if expr.op == "and" else (expr.left, expr.right)
+        test = unconverted(expr.left)
+        if isinstance(test, Constant):
+            self.elided += elided_calls(walk(orelse if test.value else then), Elision.UNREACHABLE)
+            return then if test.value else orelse
+        return Select(test, then, orelse, expr.span, expr.type)
+
     def local(self, value: Expr) -> Name:
         """A new local with that value."""
         assert isinstance(value.type, ElementType | PythonType)
@@ -107,20 +131,14 @@ class _Lifting:
         return Name(name, value.span, value.type)
 
 
+def _is_chain(first: Compare, second: Compare) -> bool:
+    """True for the two halves of `a < b < c`; tests that guards are made of have no place in the source either."""
+    return first.span == second.span and unconverted(first.right) == unconverted(second.left)
+
+
 def _is_choice(expr: BoolOp) -> bool:
     """True where the value of an operand is wanted, not only its truth."""
     return isinstance(expr.type, ElementType | PythonType) and kind_of(expr.type) is not Kind.BOOL
-
-
-def _choosing(expr: Expr) -> Expr:
-    """`a or b` as `a if a else b`: what is tested is `a` itself, before it met the type of `b`."""
-    if not (isinstance(expr, BoolOp) and _is_choice(expr)):
-        return expr
-    then, orelse = (expr.right, expr.left) if expr.op == "and" else (expr.left, expr.right)
-    test = unconverted(expr.left)
-    if isinstance(test, Constant):
-        return then if test.value else orelse
-    return Select(test, then, orelse, expr.span, expr.type)
 
 
 def _is_index_sum(expr: Expr) -> bool:

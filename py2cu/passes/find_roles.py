@@ -29,6 +29,10 @@ def find_roles(kernel: Kernel, reporter: Reporter) -> Kernel:
     if not (stored or speaks or reporter.failed):
         reporter.error("P407", f"`{kernel.name}` writes no array, so it has no effect", kernel.span, "store its result")
     inits = {name for name, _ in kernel.inits}
+    for parameter in kernel.arrays:
+        if parameter.name in inits and parameter.name not in stored and not reporter.failed:
+            what = f"`init` fills what the kernel writes, and `{parameter.name}` is only read"
+            reporter.error("P106", what, parameter.span, f"leave `{parameter.name}` out of `init`")
     makeable = {name for name in stored if name not in loaded or name in inits}
     allocated = _with_known_shape(kernel, makeable)
 

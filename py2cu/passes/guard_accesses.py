@@ -63,7 +63,8 @@ Needed = Mapping[Span, tuple[Limit, ...]]
 
 def guard_accesses(kernel: Kernel, needed: Needed) -> Kernel:
     """The kernel with these accesses under these limits."""
-    guarding = _Guarding(needed, _mentions(kernel.body), waiting_functions(kernel), names_of(kernel))
+    acting = frozenset(find_acting(kernel))
+    guarding = _Guarding(needed, _mentions(kernel.body), waiting_functions(kernel), acting, names_of(kernel))
     body = guarding.block(kernel.body, frozenset())
     locals_ = (*kernel.locals, *guarding.locals)
     return changed(kernel, body=body, locals=locals_, left_out=_left_out(kernel, needed))
@@ -115,12 +116,13 @@ def _is_seen(function: Kernel, stmt: Stmt) -> bool:
 @dataclass(frozen=True, slots=True)
 class _Guarding:
     """Guards the accesses of one kernel; `mentions` counts where its locals stand, `waiting` are the functions in which
-    threads wait, `locals` those that take what no guard may hold.
+    threads wait, `acting` the places of calls with effects, `locals` those that take what no guard may hold.
     """
 
     needed: Needed
     mentions: Counter[str]
     waiting: frozenset[str]
+    acting: frozenset[Span]
     taken: set[str]
     locals: list[tuple[str, ScalarType]] = field(default_factory=list)
 
@@ -146,19 +148,26 @@ class _Guarding:
             node.function in self.waiting if isinstance(node, Invoke) else is_exchange(node) for node in walk(expr)
         )
 
+    def acts_beyond(self, value: Expr, span: Span, known: frozenset[Limit]) -> bool:
+        """True where a call in `value` has effects under other limits than the statement at `span` has."""
+        own = set(self.limits(span, known))
+        calls = (node.span for node in walk(value) if isinstance(node, Invoke))
+        return any(call in self.acting and set(self.limits(call, known)) != own for call in calls)
+
     def lifted(self, stmt: Stmt, known: frozenset[Limit]) -> Block:
-        """`stmt`, behind locals with what threads wait for, where its effect is to be guarded."""
+        """`stmt`, after locals that take what its guard may not skip: collective calls, effects of other guards."""
         before: list[Stmt] = []
 
         def lift(value: Expr) -> Expr:
-            if not self.waits(value):
+            if not self.waits(value) and not self.acts_beyond(value, stmt.span, known):
                 return value
             before.append(Assign(self.fresh(value), value, value.span))
             return Name(self.locals[-1][0], value.span, value.type)
 
         match stmt:
             case Store(value=value, span=span) if self.limits(span, known):
-                stmt = changed(stmt, value=lift(value), augmented=stmt.augmented and not self.waits(value))
+                lifted = lift(value)
+                stmt = changed(stmt, value=lifted, augmented=stmt.augmented and lifted is value)
             case Evaluate(call=Atomic(values=values, span=span) as call) if self.limits(span, known):
                 stmt = changed(stmt, call=changed(call, values=tuple(map(lift, values))))
         if not before:
@@ -202,6 +211,8 @@ class _Guarding:
         match stmt:
             case Store(span=span) | Evaluate(call=Invoke(span=span) | Atomic(span=span)):
                 yield self.limits(span, known)
+                calls = (node.span for expr in expressions(stmt) for node in walk(expr) if isinstance(node, Invoke))
+                yield from (self.limits(call, known) for call in calls if call in self.acting)
             case Break() | Continue() if in_loop:
                 pass
             case Assign() | Remark() | Delete() | If() | For() | While():

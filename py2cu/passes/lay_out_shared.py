@@ -14,9 +14,9 @@ from py2cu.diagnostics import Reporter
 from py2cu.ir.extents import Binary
 from py2cu.ir.kernel import Buffer, Kernel
 from py2cu.ir.nodes import Expr
-from py2cu.ir.statements import BARE, Block, Remark, Reserve, Stmt
+from py2cu.ir.statements import Block, Reserve, Stmt
 from py2cu.ir.types import PY_INT
-from py2cu.ir.visit import changed, rebuild_statements
+from py2cu.ir.visit import changed, rebuild_statements, statements
 
 
 def lay_out_shared(kernel: Kernel, reporter: Reporter) -> Kernel:
@@ -25,17 +25,15 @@ def lay_out_shared(kernel: Kernel, reporter: Reporter) -> Kernel:
     if len(dynamic) < 2:
         return kernel
     placed = {b.name: replace(b, base=before.name) for before, b in itertools.pairwise(dynamic)}
-    waiting: list[Stmt] = [Reserve(dynamic[0].name, dynamic[0].span)]
-    waiting += [Reserve(b.name, b.span, start=size_of(before)) for before, b in itertools.pairwise(dynamic)]
-    names = {buffer.name for buffer in dynamic}
+    starts = {dynamic[0].name: None} | {b.name: size_of(before) for before, b in itertools.pairwise(dynamic)}
+    own = {stmt.array: stmt for stmt in statements(kernel.body) if isinstance(stmt, Reserve)}
+    waiting = [replace(own[name], start=start) for name, start in starts.items()]  # each keeps its comments
 
     def move(stmt: Stmt) -> Block:
-        if not isinstance(stmt, Reserve) or stmt.array not in names:
+        if not isinstance(stmt, Reserve) or stmt.array not in starts:
             return (stmt,)
         here, waiting[:] = tuple(waiting), []
-        if here:
-            return (replace(here[0], trivia=stmt.trivia), *here[1:])
-        return () if stmt.trivia == BARE else (Remark(stmt.span, stmt.trivia),)
+        return here
 
     body = rebuild_statements(kernel.body, move)
     buffers = tuple(placed.get(buffer.name, buffer) for buffer in kernel.buffers)

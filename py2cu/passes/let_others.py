@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
+from py2cu.diagnostics import Reporter
 from py2cu.ir.calls import functions_that
 from py2cu.ir.extents import Name
 from py2cu.ir.kernel import Kernel
@@ -22,7 +23,7 @@ from py2cu.ir.waiting import LET_OTHERS
 from py2cu.passes.lift_waiting_calls import is_cut
 
 
-def let_others(kernel: Kernel) -> Kernel:
+def let_others(kernel: Kernel, reporter: Reporter) -> Kernel:
     """The kernel, and its device functions, with such calls."""
     asking = functions_that(kernel, _updates)
     functions = tuple(_with_calls(function, asking) for function in kernel.functions)

@@ -16,7 +16,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from py2cu.builtins.threads import LANE_HELPER
+from py2cu.ir.account import elided_in
 from py2cu.ir.calls import functions_that, in_rings, launched_in
+from py2cu.ir.elisions import Elided, Elision
 from py2cu.ir.extents import Constant, Name
 from py2cu.ir.kernel import Buffer, Kernel, Space
 from py2cu.ir.names import free_name, names_of
@@ -82,6 +84,7 @@ def lift_waiting_calls(kernel: Kernel) -> Kernel:
         buffers=(*kernel.buffers, *lifting.buffers.values()),
         helpers=tuple(dict.fromkeys([*kernel.helpers, *(h for f in lifting.functions.values() for h in f.helpers)])),
         functions=tuple(function for function in kernel.functions if function.key not in needing),
+        elided=kernel.elided + tuple(lifting.elided),
     )
 
 
@@ -101,6 +104,7 @@ class _Lifting:
     buffers: dict[str, Buffer] = field(default_factory=dict)
     shared: dict[tuple[str, str], str] = field(default_factory=dict)  # one for all calls of a function
     reserved: list[Stmt] = field(default_factory=list)
+    elided: list[Elided] = field(default_factory=list)  # calls, and the returns of what they call
 
     def block(self, block: Block) -> Block:
         return tuple(done for stmt in block for done in self.statement(stmt))
@@ -184,6 +188,7 @@ class _Lifting:
     def put_in_place(self, call: Invoke, before: list[Stmt]) -> Name | None:
         """The statements of a function, in `before`; what it returns."""
         function = self.functions[call.function]
+        self.elided.append(Elided(call.span, Elision.INLINED))
         names = self.names_for(function)
         for parameter, arg in zip(function.parameters, call.args, strict=True):
             if isinstance(parameter.type, ArrayType):
@@ -196,6 +201,7 @@ class _Lifting:
         body, result = function.body, None
         if body and isinstance(body[-1], Return):
             last, body = body[-1], body[:-1]
+            self.elided += elided_in((last,), Elision.INLINED)
             if last.value is not None:
                 if function.result is None or isinstance(function.result, TupleType):
                     raise CannotSplit

@@ -20,7 +20,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from py2cu.diagnostics import Reporter
+from py2cu.ir.account import elided_in
 from py2cu.ir.complex_numbers import of_real
+from py2cu.ir.elisions import Elided, Elision
 from py2cu.ir.extents import Constant, Name
 from py2cu.ir.kernel import Kernel
 from py2cu.ir.names import names_of
@@ -43,7 +45,8 @@ def lower_loops(kernel: Kernel, reporter: Reporter) -> Kernel:
     lowering = _Lowering(kernel)
     body = rebuild_statements(kernel.body, lowering.statement)
     left = set(assigned_names(body))  # less what an `else` that is never reached had of its own
-    return changed(kernel, body=body, locals=tuple(item for item in lowering.types.items() if item[0] in left))
+    types = tuple(item for item in lowering.types.items() if item[0] in left)
+    return changed(kernel, body=body, locals=types, elided=kernel.elided + tuple(lowering.elided))
 
 
 class _Lowering:
@@ -53,6 +56,7 @@ class _Lowering:
         self.types = dict(kernel.locals)
         self.taken = names_of(kernel)
         self.shared = _shared_variables(kernel.body)
+        self.elided: list[Elided] = []
 
     def statement(self, stmt: Stmt) -> Block:
         match stmt:
@@ -91,7 +95,8 @@ class _Lowering:
         """The loop, and behind it what its `else` holds."""
         orelse, bare = loop.orelse, replace(loop, orelse=())
         if isinstance(loop, While) and isinstance(loop.test, Constant) and loop.test.value:
-            return (bare,)  # its `else` is never reached
+            self.elided += elided_in(orelse, Elision.UNREACHABLE)
+            return (bare,)
         if not (orelse and _breaks(loop.body)):
             return (*before, bare, *orelse)
         name = self.fresh("stopped", PY_BOOL)

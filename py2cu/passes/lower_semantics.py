@@ -16,10 +16,12 @@ from dataclasses import replace
 from typing import Final
 
 from py2cu.builtins import ROWS, Rule
-from py2cu.builtins.atomics import ATOMICS, atomic_function
+from py2cu.builtins.atomics import ATOMICS, atomic_helper
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import I16, I32, U64, DType, Kind, promote
+from py2cu.ir.account import elided_in
 from py2cu.ir.complex_numbers import of_real
+from py2cu.ir.elisions import Elided, Elision
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.intervals import Range
 from py2cu.ir.kernel import Buffer, Kernel
@@ -65,7 +67,8 @@ def lower_semantics(kernel: Kernel, reporter: Reporter) -> Kernel:
     lowering = _Lowering(Ranges(kernel))
     body = rebuild_block(kernel.body, lowering.expression, lowering.statement)
     buffers = tuple(_with_c_extents(buffer, lowering.ranges, reporter) for buffer in kernel.buffers)
-    return changed(kernel, body=body, buffers=buffers, helpers=kernel.helpers + tuple(lowering.helpers))
+    helpers, elided = kernel.helpers + tuple(lowering.helpers), kernel.elided + tuple(lowering.elided)
+    return changed(kernel, body=body, buffers=buffers, helpers=helpers, elided=elided)
 
 
 def _with_c_extents(buffer: Buffer, ranges: Ranges, reporter: Reporter) -> Buffer:
@@ -84,10 +87,14 @@ class _Lowering:
     def __init__(self, ranges: Ranges) -> None:
         self.ranges = ranges
         self.helpers: dict[str, None] = {}
+        self.elided: list[Elided] = []
 
     def statement(self, stmt: Stmt) -> Block:
         if isinstance(stmt, If) and isinstance(stmt.test, Constant):
-            return settled(stmt, bool(stmt.test.value))
+            branch = settled(stmt, bool(stmt.test.value))
+            if branch != (stmt,):
+                self.elided += elided_in(stmt.orelse if stmt.test.value else stmt.body, Elision.UNREACHABLE)
+            return branch
         if isinstance(stmt, For):
             return (self.loop(stmt),)
         if isinstance(stmt, Store | Assign):
@@ -117,9 +124,8 @@ class _Lowering:
             case Call():
                 return self.call(expr)
             case Atomic(op=op, array=array):
-                function = atomic_function(op, self.ranges.kernel.array_type(array).dtype)
-                if function.startswith("atomic_"):
-                    self.need(function)
+                if self.ranges.kernel.array_type(array).dtype.c not in ATOMICS[op].functions:
+                    self.need(atomic_helper(op))
                 return expr
             case Convert():
                 return self.convert(expr)

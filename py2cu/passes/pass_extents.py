@@ -17,6 +17,7 @@ from py2cu.ir.nodes import ArrayName, Atomic, Expr, Invoke, Load
 from py2cu.ir.statements import Store
 from py2cu.ir.types import PythonType, Width
 from py2cu.ir.visit import all_expressions, assigned_names, changed, rebuild, rebuild_block, statements, walk
+from py2cu.passes.choose_widths import extent_type
 
 _INDEX = PythonType(Kind.INT, Width.INDEX)
 
@@ -52,7 +53,9 @@ def _with_used_parameters(function: Kernel, called: set[str], all_of_them: bool)
     used |= {stmt.array for stmt in statements(function.body) if isinstance(stmt, Store)}
     used |= set(assigned_names(function.body))
     own = tuple(p for p in function.parameters if all_of_them or p.name in used | called)
-    extents = tuple(Parameter(name, _INDEX) for name in function.dims if all_of_them or name in used)
+    extents = tuple(
+        Parameter(name, extent_type(function, name)) for name in function.dims if all_of_them or name in used
+    )
     return changed(function, parameters=own + extents)
 
 

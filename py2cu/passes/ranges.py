@@ -54,6 +54,7 @@ class Ranges:
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
+        self._kept: dict[int, tuple[Expr, Range]] | None = None
         self.names: dict[str, Range] = {
             name: natural({(name,): 1}) if name in kernel.naturals else Range(reach={(name,): 1})
             for name in kernel.dims
@@ -78,6 +79,7 @@ class Ranges:
         self._starts = dict(self.names)  # without what loops add to counters
         self._added: dict[str, Range] = {}
         self._iterate()
+        self._kept = {}  # from here on no name gets another range: passes ask for every node of a long sum
 
     def _iterate(self) -> None:
         places = tuple(_with_loops(self.kernel.body, ()))
@@ -208,6 +210,14 @@ class Ranges:
 
     def of(self, expr: Expr) -> Range:
         """The values of `expr`."""
+        if self._kept is None or not isinstance(expr, Binary | Call):
+            return self._of_type(expr)
+        known = self._kept.get(id(expr))
+        if known is None:
+            known = self._kept[id(expr)] = expr, self._of_type(expr)
+        return known[1]
+
+    def _of_type(self, expr: Expr) -> Range:
         found = self._of(expr)
         limit = of_type(expr.type)
         if found.low < limit.low or found.high > limit.high:
@@ -251,7 +261,7 @@ class Ranges:
             case Convert(value=value, type=type_):
                 return self._convert(self.of(value), value.type, type_)
             case Binary():
-                found = self._binary(expr)
+                found = self._binary(expr, self.of(expr.left), self.of(expr.right))
                 return _rounded(found, expr.type) if _is_float(expr.type) else found
             case Call():
                 return self._call(expr)
@@ -298,8 +308,7 @@ class Ranges:
                 return _TRUTH
         return value
 
-    def _binary(self, expr: Binary) -> Range:
-        a, b = self.of(expr.left), self.of(expr.right)
+    def _binary(self, expr: Binary, a: Range, b: Range) -> Range:
         is_float = _is_float(expr.type)
         match expr.op:
             case "+":
@@ -342,7 +351,7 @@ class Ranges:
         match expr.function:
             case "floor_div" | "floor_mod" | "int_pow" as helper:
                 left, right = expr.args
-                return self._binary(Binary(_OPERATORS[helper], left, right, type=expr.type))
+                return self._binary(Binary(_OPERATORS[helper], left, right, type=expr.type), *args)
             case "ceil_div":
                 is_natural = args[0].is_natural and args[1].is_natural
                 return Range(0 if is_natural else -math.inf, args[0].high if is_natural else math.inf, args[0].reach)

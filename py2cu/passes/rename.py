@@ -14,6 +14,7 @@ from typing import Final
 from py2cu.builtins import ROWS
 from py2cu.diagnostics import Reporter
 from py2cu.ir.calls import called_functions
+from py2cu.ir.header_names import is_declared, is_macro
 from py2cu.ir.kernel import Kernel, Space
 from py2cu.ir.names import free_name
 from py2cu.ir.nodes import Call
@@ -117,7 +118,9 @@ def _symbol(kernel: Kernel) -> str:
         return f"{kernel.name}_"
     if kernel.name in _VARIABLES.split():
         return kernel.name
-    is_taken = kernel.name in _OF_FUNCTIONS or kernel.name.removesuffix("f") in _OF_FUNCTIONS
+    is_taken = (
+        kernel.name in _OF_FUNCTIONS or is_declared(kernel.name) or kernel.name.removesuffix("f") in _OF_FUNCTIONS
+    )
     return f"{kernel.name}_" if is_taken else spell_identifier(kernel.name)
 
 
@@ -136,7 +139,7 @@ def _called_functions(kernel: Kernel) -> set[str]:
 def spell_identifier(name: str) -> str:
     """`name` itself where C++ can have it; else ASCII, not reserved, and as near to it as can be."""
     text = ascii_identifier(name)
-    return f"{text}_" if text in RESERVED else text
+    return f"{text}_" if text in RESERVED or is_macro(text) else text
 
 
 def ascii_identifier(name: str) -> str:
@@ -150,7 +153,7 @@ def ascii_identifier(name: str) -> str:
 
 def _ascii(char: str) -> str:
     if char.isascii():
-        return char
+        return char if char.isalnum() else "_"  # of what a letter is in other forms, "(1)", too
     plain = unicodedata.normalize("NFKD", char)[0]
     if plain.isascii() and plain.isalnum():
         return plain

@@ -13,6 +13,8 @@ from collections import Counter
 from dataclasses import replace
 
 from py2cu.diagnostics import Reporter
+from py2cu.ir.account import elided_in
+from py2cu.ir.elisions import Elision
 from py2cu.ir.extents import Name, Parameter
 from py2cu.ir.kernel import Kernel
 from py2cu.ir.nodes import Expr, Extent
@@ -59,7 +61,8 @@ def _drop_restatements(kernel: Kernel) -> Kernel:
                 return False
 
     body = tuple(Remark(s.span, s.trivia) if restates(s) else s for s in kernel.body)
-    return changed(kernel, body=body)
+    dropped = elided_in(tuple(s for s in kernel.body if restates(s)), Elision.RESTATEMENT)
+    return changed(kernel, body=body, elided=kernel.elided + dropped)
 
 
 def _fresh(name: str, taken: set[str]) -> str:

@@ -21,7 +21,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from py2cu.diagnostics import Reporter
+from py2cu.ir.account import elided_in
 from py2cu.ir.calls import called_functions, functions_that
+from py2cu.ir.elisions import Elided, Elision
 from py2cu.ir.extents import Binary, Constant, Name
 from py2cu.ir.kernel import Kernel, Space
 from py2cu.ir.names import free_name, names_of
@@ -98,7 +100,8 @@ def split_at_barriers(kernel: Kernel, reporter: Reporter) -> Kernel:
     if not views.isdisjoint(wanted - computed.keys()):
         raise CannotSplit
     body = place_computed(body, computed, types, frozenset(kept))
-    return changed(kernel, body=body, locals=tuple(types.items()), per_thread=kept)
+    elided = kernel.elided + tuple(cutting.elided)
+    return changed(kernel, body=body, locals=tuple(types.items()), per_thread=kept, elided=elided)
 
 
 def _find_apart(kernel: Kernel) -> tuple[frozenset[str], Callable[[Expr], bool]]:
@@ -169,6 +172,7 @@ class _Cutting:
     stays: Name | None = None  # whether a thread has not returned yet, where later pieces have to know
     returning: int = 0  # pieces in which threads return
     ends_returning: bool = False  # whether the last one is such
+    elided: list[Elided] = field(default_factory=list)  # barriers, which the cuts are
 
     def whole(self) -> Block:
         """The body in pieces."""
@@ -190,6 +194,7 @@ class _Cutting:
         for stmt in block:
             if isinstance(stmt, Sync) and (is_barrier(stmt) or stmt.function == "syncwarp"):
                 yield from self.piece(piece, masks)
+                self.elided += elided_in((stmt,), Elision.CUT)
                 if is_grid_barrier(stmt):
                     yield stmt
                 elif stmt.trivia != BARE:
@@ -383,6 +388,8 @@ class _Cutting:
         self.scalars |= {someone.id}
         yes, no = Constant(True, type=PY_BOOL), Constant(False, type=PY_BOOL)
         inside = (*masks, stays)
+        left = (inner for inner in _of_loop(body) if isinstance(inner, Break | Continue))
+        self.elided += (Elided(inner.span, Elision.MASKED) for inner in left)
         leaving: dict[type[Stmt], Block] = {Break: (Assign(stays.id, no), Return())}
         around = inside
         if any(isinstance(inner, Continue) for inner in _of_loop(body)):

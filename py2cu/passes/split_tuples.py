@@ -20,6 +20,7 @@ from dataclasses import replace
 from typing import Final
 
 from py2cu.diagnostics import InternalError, Reporter
+from py2cu.ir.elisions import Elided, Elision
 from py2cu.ir.extents import Name
 from py2cu.ir.kernel import Kernel, Struct
 from py2cu.ir.names import free_name, names_of
@@ -89,7 +90,7 @@ def _struct(function: Kernel) -> Struct:
     count = len(function.result.items)
     returned = {_names(stmt.value) for stmt in statements(function.body) if isinstance(stmt, Return)}
     names = returned.pop() if len(returned) == 1 else ()
-    fields = tuple(f"{name}_" if name in "TUVW" else name for name in map(spell_identifier, names))
+    fields = tuple(f"{name}_" if name in ("T", "U", "V", "W") else name for name in map(spell_identifier, names))
     if len(set(fields)) != count:
         fields = tuple(_ORDINALS[at] if at < len(_ORDINALS) else f"item{at + 1}" for at in range(count))
     return Struct(f"{ascii_identifier(function.name)}_result", fields, function.key)
@@ -149,7 +150,13 @@ class _Splitter:
         assigned = {stmt.name for stmt in statements(body) if isinstance(stmt, Assign)}
         unread = {part.id for parts in self.parts.values() for part in parts} - assigned
         locals_ = tuple((name, type_) for name, type_ in self.types.items() if name not in unread)
-        return changed(self.kernel, body=body, locals=locals_, struct=struct)
+        dropped = tuple(
+            Elided(stmt.span, Elision.UNREAD)
+            for stmt in statements(self.kernel.body)
+            if isinstance(stmt, Assign) and any(part.id in unread for part in self.parts.get(stmt.name, ()))
+        )
+        elided = (*self.kernel.elided, *dropped)
+        return changed(self.kernel, body=body, locals=locals_, struct=struct, elided=elided)
 
     def without_unread(self, body: Block) -> Block:
         """`body` less what is assigned to items that nothing takes; calls stay, for what they do."""

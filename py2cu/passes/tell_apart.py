@@ -11,9 +11,11 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import chain, count
 
+from py2cu.dtypes import DType, TypeVariable
+from py2cu.ir.header_names import is_declared
 from py2cu.ir.kernel import Buffer, Family, Kernel, Space
 from py2cu.ir.names import names_of
-from py2cu.ir.printer import print_type
+from py2cu.ir.types import ElementType, PythonType, ScalarType, TupleType
 from py2cu.ir.visit import changed
 
 
@@ -63,7 +65,7 @@ def _with_unique_tables(families: tuple[Family, ...], helpers: set[str]) -> tupl
             if table.space is Space.CONSTANT or table.is_extern:
                 symbol, own = kernel.c_name(table.name), table.type.dtype.c if table.is_dynamic else table
                 others = {kernel.c_name(name) for name in names_of(kernel) - {table.name}}
-                while symbol in others or taken.setdefault(symbol, own) != own:
+                while symbol in others or is_declared(symbol) or taken.setdefault(symbol, own) != own:
                     symbol += "_"
                 renamed[table.name] = symbol
         functions = tuple(map(with_own_names, kernel.functions))
@@ -75,17 +77,32 @@ def _with_unique_tables(families: tuple[Family, ...], helpers: set[str]) -> tupl
 def _with_unique_structs(families: tuple[Family, ...]) -> tuple[Family, ...]:
     """What functions return in structs of one name, but of other fields or types, gets a name of its own."""
     functions = [function for family in families for kernel in family for function in kernel.functions]
-    taken: dict[str, str] = {function.symbol: "" for function in functions}
+    taken: dict[str, object] = {function.symbol: None for function in functions}
 
     def with_own_name(function: Kernel) -> Kernel:
         if function.struct is None:
             return function
-        name, text = function.struct.name, f"{function.struct.fields} {print_type(function.result)}"
+        assert isinstance(function.result, TupleType), function.result
+        name, own = (
+            function.struct.name,
+            (function.struct.fields, tuple(map(_in_every_instance, function.result.items))),
+        )
         numbered = (f"{name}{number}" for number in count(2))
-        name = next(each for each in chain([name], numbered) if taken.setdefault(each, text) == text)
+        name = next(each for each in chain([name], numbered) if taken.setdefault(each, own) == own)
         return replace(function, struct=replace(function.struct, name=name))
 
     return tuple(
         tuple(changed(kernel, functions=tuple(map(with_own_name, kernel.functions))) for kernel in family)
         for family in families
     )
+
+
+def _in_every_instance(type_: ScalarType) -> object:
+    """What decides the C++ type of a field: a type variable stands for all that it admits."""
+    match type_:
+        case ElementType(dtype=DType(variable=TypeVariable(symbol=symbol))):
+            return symbol
+        case ElementType():
+            return type_
+        case PythonType(width=width):
+            return type_, width

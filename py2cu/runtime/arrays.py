@@ -35,11 +35,14 @@ class Write(NamedTuple):
 
 
 class Sum(NamedTuple):
-    """What atomics have added to a float element: the magnitudes of its finite terms, and their errors, all told."""
+    """The terms that atomics have added to a float element: how many, the sum of the magnitudes of the finite ones, the
+    sum of their errors, and whether one is surely NaN, as the sum is then in any order.
+    """
 
     terms: int
     magnitude: float
     error: float
+    is_nan: bool
 
 
 class OutOfRange(IndexError):
@@ -159,14 +162,22 @@ class ArrayView:
 
     def add(self, position: int, value: Any, frame: FrameType) -> Any:
         """Add to an element, as `update`. Others may come in any order, which the sum's error covers."""
-        does = "add" if value != 0 else None
+        does = "add" if value.value != 0 else None  # a comparison of elements would put the thread in doubt
         if self._is_whole:
             return self.update(position, lambda old: old + value, frame, does)
-        before = self._sums.get(position) or Sum(0, *_size(self._values[position]))
+        old = self._values[position]
+        before = self._sums.get(position) or Sum(0, *_size(old), _is_surely_nan(old))
         magnitude, error = _size(value)
-        total = self._sums[position] = Sum(before.terms + 1, before.magnitude + magnitude, before.error + error)
+        total = self._sums[position] = Sum(
+            before.terms + 1,
+            before.magnitude + magnitude,
+            before.error + error,
+            before.is_nan or _is_surely_nan(value),
+        )
         bound = total.error + total.terms * self._dtype.epsilon * total.magnitude
-        if total.magnitude > self._dtype.high:
+        if total.is_nan:
+            bound = 0.0
+        elif total.magnitude > self._dtype.high:
             bound = math.inf  # in some order it overflows on its way
         return self.update(position, lambda old: self._cls.make(float(old + value), bound), frame, does)
 
@@ -252,8 +263,14 @@ class ArrayView:
 
 
 def _size(value: Any) -> tuple[float, float]:
-    """Magnitude and error of a float element; infinities and NaN, which a sum keeps in any order, have none."""
-    return (abs(float(value)), value.error) if math.isfinite(value) else (0.0, 0.0)
+    """Magnitude and error of a float element; sure infinities and NaN, which a sum keeps in any order, have none."""
+    if math.isfinite(value):
+        return abs(float(value)), value.error
+    return 0.0, 0.0 if value.error < math.inf else math.inf
+
+
+def _is_surely_nan(value: Any) -> bool:
+    return math.isnan(value) and value.error < math.inf
 
 
 class UnwrittenArray(ArrayView):

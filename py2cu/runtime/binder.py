@@ -28,6 +28,7 @@ from py2cu.dtypes import DType, Kind
 from py2cu.ir.extents import CONSTEXPR_MAX, Parameter, is_constexpr_value
 from py2cu.ir.signature import Signature
 from py2cu.ir.types import ElementType, PythonType
+from py2cu.runtime.argument_checks import check_arguments
 
 Values = dict[str, Any]
 Reading = tuple[Parameter, ...]
@@ -127,6 +128,14 @@ class ArgumentBinder:
         advice = f"; outputs go by name: {', '.join(outputs)}" if outputs else ""
         return advice + (f"; by keyword alone: {', '.join(by_keyword)}" if by_keyword else "")
 
+    def accept(self, values: Mapping[str, Any]) -> str:
+        """The device to run on, "cuda" or "cpu", for arguments that are bound.
+
+        Raises:
+            RuntimeError: a tensor of the wrong device, dtype, shape or layout, or a number out of range.
+        """
+        return check_arguments(self.signature, values)
+
     def complete(self, values: Values) -> Values:
         """`values` with the defaults of what is left out, template arguments that shapes tell among them.
 
@@ -142,6 +151,8 @@ class ArgumentBinder:
                     complete[name] = self._number(name, value) if name in self.signature.constexpr_ints else value
             elif parameter.default is not None:
                 complete.setdefault(name, parameter.default.value)
+            if name in complete and not parameter.is_array and _kind(parameter) is Kind.INT:
+                complete[name] = int(complete[name])  # of NumPy's as of Python's
         return complete
 
     def _left_out(self, parameter: Parameter, values: Mapping[str, Any]) -> Any:

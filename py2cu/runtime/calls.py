@@ -18,10 +18,14 @@ from py2cu.ir.extents import Parameter, Role
 from py2cu.ir.signature import Signature, evaluate
 from py2cu.ir.types import ArrayType, is_complex
 from py2cu.options import Values as Choice
+from py2cu.runtime.argument_checks import needs_grad
 from py2cu.runtime.binder import ArgumentBinder, Bound, Values
 from py2cu.runtime.build import load
 from py2cu.source import SourceFile
 from py2cu.translation import TargetName, Translation
+
+Launch = tuple[list[int], list[int]] | tuple[()]
+"""The grid and the block of an explicit launch; empty for a call."""
 
 
 @dataclass(slots=True)
@@ -30,14 +34,15 @@ class Plan:
 
     `sources` says for each of the op's arguments which positional or keyword argument it is; where the
     positional ones come first, in order, `behind` names the rest; `defaults` are those of
-    numbers that such calls leave out; `first` is the place of an array, whose device picks the op; `returns` picks the
-    outputs that the caller gave, where the op makes none.
+    numbers that such calls leave out; `first` is the place of an array, whose device picks the op; `written` are the
+    places of arrays that the kernel writes; `returns` picks the outputs that the caller gave, where the op makes none.
     """
 
     sources: tuple[int | str, ...]
     behind: tuple[str, ...] | None
     defaults: dict[str, Any]
     first: int
+    written: tuple[int, ...]
     returns: Callable[[Sequence[Any]], Any] | None
     ops: dict[str, Callable[..., Any]] = field(default_factory=dict)
 
@@ -57,76 +62,83 @@ class Call:
         self.binder = ArgumentBinder(self.signature)
         self._packets: dict[str, Any] = {}
         self._plans: dict[tuple[object, ...], Plan] = {}
+        self._launch_plans: dict[tuple[object, ...], Plan] = {}
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        plan = self._plans.get(_form(args, kwargs))
+    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any], launch: Launch = ()) -> Any:
+        # `_form`, written out: a call of it takes as long as its work.
+        form = (*map(type, args), *kwargs, *map(type, kwargs.values())) if kwargs else tuple(map(type, args))
+        plan = self._launch_plans.get(form) if launch else self._plans.get(form)
         if plan is not None:
             named = plan.defaults | kwargs if plan.defaults else kwargs
             values = (*args, *map(named.get, plan.behind)) if plan.behind else args
             if plan.behind is None:
                 values = tuple(args[at] if isinstance(at, int) else named.get(at) for at in plan.sources)
             op = plan.ops.get(values[plan.first].device.type)
+            for place in plan.written:
+                if values[place].requires_grad and needs_grad(values[place]):
+                    op = None
             if op is not None:
                 try:
-                    made = op(*values)
-                except RuntimeError:
+                    made = op(*values, *launch) if launch else op(*values)
+                except (RuntimeError, OverflowError):
                     pass  # nothing was launched: it is said again below, with what the caller can mend
                 else:
                     return made if plan.returns is None else plan.returns(values)
-        return self._call(args, kwargs)
+        return self._run_bound(args, kwargs, launch)
 
-    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Any call: bound by name, and planned for the next one of its form."""
-        bound = self.binder.bind(args, kwargs)
-        values = bound.values
-        device = self.device_of(values)
-        if self.signature.size is None:
-            name = self.signature.name
+    def _run_bound(self, args: tuple[Any, ...], kwargs: dict[str, Any], launch: Launch) -> Any:
+        """Any call: bound by name and checked, and planned for the next one of its form."""
+        bound = self.binder.bind_in_order(args, kwargs) if launch else self.binder.bind(args, kwargs)
+        values, name = bound.values, self.signature.name
+        missing = [p.name for p in self.signature.outputs if p.name not in values]
+        if missing and launch:
+            raise TypeError(f"{name}[grid, block](...) needs every argument; missing {_list(missing)}")
+        device = self.binder.accept(values)
+        if self.signature.size is None and not launch:
             raise TypeError(f"{name} has no size: launch it as {name}[grid, block](...), or say @kernel(size=…)")
-        given = [p.name in values for p in self.signature.outputs]
-        makes_all = bool(given) and not any(given)
-        if makes_all or all(given):
-            self._plan(bound, args, kwargs, makes_all).ops[device] = self._op(device, makes_all)
-        if makes_all:
-            return self._op(device, makes_all)(*(values.get(p.name) for p in self.signature.inputs))
+        makes_all = bool(missing) and len(missing) == len(self.signature.outputs)
+        if makes_all or not missing:
+            taken = self.signature.inputs if makes_all else self.signature.parameters
+            op = self._op(device, makes_all, launch)
+            plans = self._launch_plans if launch else self._plans
+            form = _form(args, kwargs)
+            if form not in plans:
+                plans[form] = self._plan(bound, args, kwargs, taken, returns=not (makes_all or launch))
+            plans[form].ops[device] = op
+            made = op(*(values.get(p.name) for p in taken), *launch)
+            return made if makes_all or launch else self.result(values)
         values = self.with_outputs(values)
         self.run(device, values)
         return self.result(values)
 
-    def _plan(self, bound: Bound, args: tuple[Any, ...], kwargs: dict[str, Any], makes_all: bool) -> Plan:
-        """How calls of this form reach the op; made once: types and names decide how a call is read."""
-        key = _form(args, kwargs)
-        if key not in self._plans:
-            taken = self.signature.inputs if makes_all else self.signature.parameters
-            places: dict[str, int | str] = {name: place for place, name in enumerate(bound.placed)}
-            sources = tuple(places.get(p.name, p.name) for p in taken)
-            first = next(place for place, p in enumerate(taken) if p.is_array)
-            outputs = [place for place, p in enumerate(taken) if p.role is Role.OUTPUT]
-            returns = None if makes_all or not outputs else operator.itemgetter(*outputs)
-            left_out = (p for p in taken if p.default is not None and p.name not in {*bound.placed, *kwargs})
-            defaults = {p.name: bound.values[p.name] for p in left_out}
-            in_order = sources[: len(args)] == tuple(range(len(args)))
-            behind = tuple(map(str, sources[len(args) :])) if in_order else None
-            self._plans[key] = Plan(sources, behind, defaults, first, returns)
-        return self._plans[key]
-
-    def launch(self, grid: list[int], block: list[int], *args: Any, **kwargs: Any) -> None:
-        """Run on an explicit grid; every array is given."""
-        values = self.binder.bind_in_order(args, kwargs).values
-        missing = [p.name for p in self.signature.outputs if p.name not in values]
-        if missing:
-            raise TypeError(f"{self.signature.name}[grid, block](...) needs every argument; missing {_list(missing)}")
-        op = self._called(self.packet(self.device_of(values)).grid, self.signature.parameters)
-        op(*(values.get(p.name) for p in self.signature.parameters), grid, block)
+    def _plan(
+        self, bound: Bound, args: tuple[Any, ...], kwargs: dict[str, Any], taken: Sequence[Parameter], *, returns: bool
+    ) -> Plan:
+        """How calls of this form reach an op that takes `taken`: types and names decide how a call is read."""
+        places: dict[str, int | str] = {name: place for place, name in enumerate(bound.placed)}
+        sources = tuple(places.get(p.name, p.name) for p in taken)
+        outputs = [place for place, p in enumerate(taken) if p.role is Role.OUTPUT]
+        left_out = (p for p in taken if p.default is not None and p.name not in {*bound.placed, *kwargs})
+        in_order = sources[: len(args)] == tuple(range(len(args)))
+        return Plan(
+            sources,
+            behind=tuple(map(str, sources[len(args) :])) if in_order else None,
+            defaults={p.name: bound.values[p.name] for p in left_out},
+            first=next(place for place, p in enumerate(taken) if p.is_array),
+            written=tuple(place for place, p in enumerate(taken) if p.role is not Role.INPUT),
+            returns=operator.itemgetter(*outputs) if outputs and returns else None,
+        )
 
     def run(self, device: str, values: Mapping[str, Any]) -> None:
         """Run the code for `device` on arguments that include every array."""
         op = self._op(device, makes_all=False)
         op(*(values.get(p.name) for p in self.signature.parameters))
 
-    def _op(self, device: str, makes_all: bool) -> Any:
-        """The overload that makes the outputs, or the one that is given every array."""
+    def _op(self, device: str, makes_all: bool, launch: Launch = ()) -> Callable[..., Any]:
+        """The overload that makes the outputs, the one that is given every array, or that with a grid."""
         packet = self.packet(device)
+        if launch:
+            return self._called(packet.grid, self.signature.parameters)
         if makes_all:
             return self._called(packet.default, self.signature.inputs)
         op = packet.out if self.signature.outputs else packet.default
@@ -157,26 +169,6 @@ class Call:
 
         name = self.translation.python_file
         return SourceFile(name, "".join(linecache.getlines(name)))
-
-    # --- devices ---
-
-    def device_of(self, values: Mapping[str, Any]) -> str:
-        """The device that the tensors are on: "cuda" or "cpu".
-
-        Raises:
-            RuntimeError: they are on several, or on one that kernels do not run on.
-        """
-        tensors = {name: value for name, value in values.items() if isinstance(value, torch.Tensor)}
-        first = next(iter(tensors))
-        for name, tensor in tensors.items():
-            if tensor.device.type not in ("cuda", "cpu"):
-                raise RuntimeError(
-                    f"{self.signature.name}: `{name}` is on {tensor.device}; kernels run on cuda and cpu"
-                )
-            if tensor.device.type != tensors[first].device.type:
-                places = f"`{name}` is on {tensor.device} and `{first}` on {tensors[first].device}"
-                raise RuntimeError(f"{self.signature.name}: {places}; all must be on one device")
-        return tensors[first].device.type
 
     # --- outputs ---
 
@@ -233,20 +225,22 @@ class VariantCall(Call):
         self._own = Call(translation, fma=fma)
         self._variants: dict[tuple[int, ...], Call] = {}
         self._forms: dict[tuple[object, ...], Form] = {}
+        self._launch_forms: dict[tuple[object, ...], Form] = {}
         self._lock = threading.Lock()
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any], launch: Launch = ()) -> Any:
         key = _form(args, kwargs)
-        form = self._forms.get(key)
+        forms = self._launch_forms if launch else self._forms
+        form = forms.get(key)
         if form is not None:
-            kwargs |= form.added
+            kwargs = {**kwargs, **form.added} if form.added else kwargs
             numbers = tuple(args[at] if isinstance(at, int) else kwargs[at] for at in form.sources)
             if (call := self._variants.get(numbers)) is not None:
-                return call(*args, **kwargs)
-        bound = self.binder.bind(args, kwargs)
+                return call(args, kwargs, launch)
+        bound = self.binder.bind_in_order(args, kwargs) if launch else self.binder.bind(args, kwargs)
         if form is None and (form := self._form(bound, kwargs)):
-            self._forms[key] = form
-        return self._variant(bound.values)(**bound.values)
+            forms[key] = form
+        return self._variant(bound.values)((), bound.values, launch)
 
     def _form(self, bound: Bound, kwargs: Mapping[str, Any]) -> Form | None:
         """How calls like this one say their numbers; None where a shape tells one."""
@@ -257,10 +251,6 @@ class VariantCall(Call):
         numbers = self.signature.constexpr_ints
         sources = tuple(placed.index(name) if name in placed else name for name in numbers)
         return Form(sources, {name: values[name] for name in left_out})
-
-    def launch(self, grid: list[int], block: list[int], *args: Any, **kwargs: Any) -> None:
-        values = self.binder.bind_in_order(args, kwargs).values
-        self._variant(values).launch(grid, block, **values)
 
     def run(self, device: str, values: Mapping[str, Any]) -> None:
         complete = self.binder.complete(dict(values))

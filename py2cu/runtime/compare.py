@@ -34,6 +34,7 @@ class Fault(enum.StrEnum):
     OUTSIDE = "write outside the array"
     RAISED = "compiled code failed"
     THREADS = "threads in each other's way"
+    SAME_VALUE = "race that writes the value that is there"
 
 
 @dataclass(frozen=True, slots=True)

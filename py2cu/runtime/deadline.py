@@ -1,6 +1,7 @@
 """Stop Python code that runs too long: a kernel whose invented values never end its loop.
 
-In: seconds. Out: a context in which `TooLong` is raised inside whatever bytecode runs when they have passed.
+In: seconds of processor time. Out: a context in which `TooLong` is raised inside whatever bytecode runs when the thread
+has used them up: on a machine that is busy with other work nothing is stopped earlier than on an idle one.
 Chosen over a line trace, which slows every kernel down fivefold to catch the rare endless one.
 """
 
@@ -8,8 +9,12 @@ from __future__ import annotations
 
 import ctypes
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
+
+_SHORTEST: Final = 0.001  # seconds between two looks at the clock
 
 
 class TooLong(Exception):
@@ -21,14 +26,12 @@ class TooLong(Exception):
 
 @contextmanager
 def deadline(seconds: float | None) -> Iterator[None]:
-    """Raise `TooLong` in this thread if the body still runs after `seconds`; None: never."""
+    """Raise `TooLong` in this thread if the body still runs after `seconds` of its time; None: never."""
     if seconds is None:
         yield
         return
-    watched = ctypes.c_ulong(threading.get_ident())
-    interrupt = ctypes.pythonapi.PyThreadState_SetAsyncExc
-    timer = threading.Timer(seconds, interrupt, (watched, ctypes.py_object(TooLong)))
-    timer.daemon = True
+    is_done = threading.Event()
+    timer = threading.Thread(target=_interrupt, args=(threading.get_ident(), seconds, is_done), daemon=True)
     timer.start()
     try:
         yield
@@ -36,7 +39,17 @@ def deadline(seconds: float | None) -> Iterator[None]:
         # If it comes only now, it comes inside these calls. Withdrawing it (None for the exception) would leave CPython
         # 3.11 with a pending signal for good, over which a debugger's next line never ends.
         try:
-            timer.cancel()
+            is_done.set()
             timer.join()
         except TooLong:
             pass
+
+
+def _interrupt(thread: int, seconds: float, is_done: threading.Event) -> None:
+    """Raise `TooLong` in `thread` when it has run for `seconds` more, unless `is_done` comes first."""
+    clock = time.pthread_getcpuclockid(thread)
+    end = time.clock_gettime(clock) + seconds
+    while not is_done.wait(max(end - time.clock_gettime(clock), _SHORTEST)):
+        if time.clock_gettime(clock) >= end:
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(TooLong))
+            return

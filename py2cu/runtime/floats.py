@@ -142,9 +142,10 @@ def integral(value: float, function: Callable[[float], int]) -> int:
 
 
 def settle(a: FloatElement, b: FloatElement, error: float) -> float:
-    """An error that is no finite number: none where an operand is surely infinite or NaN, else anything goes."""
-    sure = a.error < INF and b.error < INF and not (math.isfinite(a) and math.isfinite(b))
-    return 0.0 if sure else INF
+    """Replaces an error that is not finite: 0 where an operand is surely NaN, or both are sure and one is infinite."""
+    is_nan = any(operand.error < INF and math.isnan(operand) for operand in (a, b))
+    is_sure = a.error < INF and b.error < INF and not (math.isfinite(a) and math.isfinite(b))
+    return 0.0 if is_nan or is_sure else INF
 
 
 def measure(function: Method, arguments: tuple[float, ...], value: float, own: float) -> float:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -51,13 +51,14 @@ Argument = torch.Tensor | int | float | bool | complex
 class Case:
     """One call: every argument by name, arrays on the CPU. `strided` inputs are to be laid out with gaps.
 
-    `sizes` are the values of dimensions and template arguments.
+    `sizes` are the values of dimensions and template arguments, `seed` is that of the values.
     """
 
     sizes: Mapping[str, int]
     values: str
     arguments: Mapping[str, Argument]
     strided: bool = False
+    seed: int = 0
 
     def __str__(self) -> str:
         scalars = {name: value for name, value in self.arguments.items() if not isinstance(value, torch.Tensor)}
@@ -90,10 +91,14 @@ def _planned_cases(signature: Signature, seed: int) -> Iterator[Case]:
             yield case
 
 
+MAX_ELEMENTS: Final = 2**26
+"""The most elements of an invented array: extents that are constants may be of any size."""
+
+
 def make_case(
     signature: Signature, sizes: Mapping[str, int], values: str, seed: int, *, strided: bool = False
 ) -> Case | None:
-    """One case; None where an extent comes out negative, or is divided by zero."""
+    """One case; None where an extent is negative or divided by zero, or an array has more than `MAX_ELEMENTS`."""
     dims = dict(sizes)
     scalars = [p for p in signature.parameters if not p.is_array and p.name not in sizes]
     defaults = {p.name: p.default.value for p in scalars if p.default is not None and seed % 3 == 0}
@@ -113,7 +118,7 @@ def make_case(
             arguments[parameter.name] = draw.array(type_.dtype, [1]).item()
         else:
             arguments[parameter.name] = free[parameter.name] if parameter.name in free else sizes[parameter.name]
-    return Case(dict(sizes), values, arguments, strided)
+    return Case(dict(sizes), values, arguments, strided, seed)
 
 
 def _shape(type_: ArrayType, dims: dict[str, int]) -> list[int] | None:
@@ -121,7 +126,7 @@ def _shape(type_: ArrayType, dims: dict[str, int]) -> list[int] | None:
         shape = [evaluate(dim, dims) for dim in type_.dims]
     except ValueError:
         return None
-    return shape if all(extent >= 0 for extent in shape) else None
+    return shape if all(extent >= 0 for extent in shape) and math.prod(shape) <= MAX_ELEMENTS else None
 
 
 def _fill(signature: Signature, parameter: Parameter, drawn: torch.Tensor) -> torch.Tensor:
@@ -169,6 +174,18 @@ def grow(signature: Signature, case: Case, error: BaseException | None, seed: in
     return make_case(signature, sizes, case.values, seed, strided=case.strided)
 
 
+def scale_down(signature: Signature, case: Case, fits: Callable[[int], bool]) -> Case | None:
+    """`case` with dimensions halved until its work `fits`; itself where it does, None where no dimension is left."""
+    rows = _rows_of(signature)
+    fixed = {*signature.constexprs, *(name for extent in signature.block for name in names_in(extent))}
+    known = {name: size for name, size in case.sizes.items() if name in fixed}
+    sizes = {name: size // rows.get(name, 1) for name, size in case.sizes.items() if name not in fixed}
+    scaled = {**case.sizes, **_shrink(signature, sizes, known, fits)}
+    if scaled == case.sizes:
+        return case if fits(work_of(signature, scaled)) else None
+    return make_case(signature, scaled, case.values, case.seed, strided=case.strided)
+
+
 def _free_scalar(parameter: Parameter, number: int) -> int | float | bool | complex:
     """The value of a scalar that is no dimension."""
     kind = parameter.type.kind if isinstance(parameter.type, PythonType) else Kind.INT
@@ -209,7 +226,7 @@ def choose_sizes(signature: Signature, place: int, number: int = 0) -> dict[str,
         else:  # threads that wait for each other go through it in steps of a block
             choices = axis_sizes(shape[0]) if signature.has_barrier else INNER_SIZES
         sizes[name] = choices[(place + ordinal) % len(choices)]
-    return known | _shrink(signature, sizes, known)
+    return known | _shrink(signature, sizes, known, lambda work: work <= WORK_LIMIT)
 
 
 def _rows_of(signature: Signature) -> dict[str, int]:
@@ -276,8 +293,10 @@ def _axis_of(signature: Signature) -> dict[str, int]:
     return {name: axis for axis, extent in reversed(runs) for name in names_in(extent)}
 
 
-def _shrink(signature: Signature, sizes: dict[str, int], known: dict[str, int]) -> dict[str, int]:
-    """Halve dimensions until CPython can run the case: inner ones first, for the block edges matter most.
+def _shrink(
+    signature: Signature, sizes: dict[str, int], known: dict[str, int], fits: Callable[[int], bool]
+) -> dict[str, int]:
+    """Halve dimensions until the work `fits`: inner ones first, for the block edges matter most.
 
     Those of arrays that are viewed in rows are counted in rows till then.
     """
@@ -286,18 +305,20 @@ def _shrink(signature: Signature, sizes: dict[str, int], known: dict[str, int]) 
     def elements() -> dict[str, int]:
         return {name: size * rows.get(name, 1) for name, size in sizes.items()}
 
-    while _work(signature, known | elements()) > WORK_LIMIT and any(size > 1 for size in sizes.values()):
+    while not fits(work_of(signature, known | elements())) and any(size > 1 for size in sizes.values()):
         inner = [name for name in sizes if name not in axes and sizes[name] > 2]
         largest = max(inner or sizes, key=lambda name: sizes[name])
         sizes[largest] = sizes[largest] // 2 | 1
     return elements()
 
 
-def _work(signature: Signature, sizes: dict[str, int]) -> int:
-    """The elements of an array that had every dimension, or the threads that are wanted: whichever is more."""
+def work_of(signature: Signature, sizes: Mapping[str, int]) -> int:
+    """A measure of what a case takes: the elements of an array that had every dimension, or the threads that are
+    wanted, whichever is more.
+    """
     elements = math.prod(max(1, size) for size in sizes.values())
     try:
-        threads = math.prod([evaluate(extent, sizes) for extent in signature.size or ()])
+        threads = math.prod([evaluate(extent, dict(sizes)) for extent in signature.size or ()])
     except ValueError:  # the case will be left out
         return elements
     return max(elements, threads * (WAITING_WORK if signature.has_barrier else 1))

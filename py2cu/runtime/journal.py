@@ -2,7 +2,7 @@
 
 In: `place` and `start` from the simulator, with what the translator knows of the kernel's lines; `doubt` and `note`
 from elements and arrays. Out: `Finding`s, each message once a line, with the first thread that caused it. There is one
-`THREAD`, since CPython runs one at a time.
+`THREAD`, since one simulation runs at a time: `exclusive` makes those of other OS threads wait.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Callable, Iterable
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
 from typing import TYPE_CHECKING, Final
@@ -32,7 +34,8 @@ class Finding:
     """Something legal in Python that the compiled kernel does not promise, seen at run time.
 
     `is_open`: the compiled kernel may go on with anything, so that nothing after it can be compared. `is_bug`: and that
-    is the kernel's own fault, whatever its arguments: a race, a barrier that some threads miss.
+    is the kernel's own fault, whatever its arguments: a race, a barrier that some threads miss. `keeps_value`: a race
+    in which every write stores the value that is already there.
     """
 
     message: str
@@ -41,11 +44,19 @@ class Finding:
     is_open: bool = False
     file: str = ""  # where it is not the kernel's own
     is_bug: bool = False
+    keeps_value: bool = False
 
     def __str__(self) -> str:
         block, thread = self.place
         where = f"{os.path.basename(self.file)}, line {self.line}" if self.file else f"line {self.line}"
         return f"{where}: {self.message} (block {block}, thread {thread})"
+
+
+class TooManyOperations(Exception):
+    """A launch accesses watched arrays more often than its limit allows."""
+
+    def __init__(self, limit: float) -> None:
+        super().__init__(f"the launch takes more than the {limit:,} array accesses that a check has for it")
 
 
 class Journal:
@@ -61,7 +72,9 @@ class Journal:
         "integer",
         "left_out",
         "let_others",
+        "limit",
         "member",
+        "operations",
         "patience",
         "place",
         "runner",
@@ -80,6 +93,8 @@ class Journal:
         self.place = NOWHERE
         self.patience = math.inf  # how many atomics and fences more until others have their turn
         self.updates = False  # an atomic has run: the order of threads may show
+        self.operations = 0  # accesses to watched arrays so far
+        self.limit = math.inf  # after which the launch ends
         self.left_out: LeftOutHere = {}  # by the thread, which is past the end
         self._findings: dict[tuple[str, str, int], Finding] = {}
         self._from_end: frozenset[FromEnd] = frozenset()
@@ -92,10 +107,12 @@ class Journal:
         reserved: Iterable[tuple[int, str]] = (),
         *,
         contracts: bool = True,
+        limit: float = math.inf,
     ) -> None:
-        """A launch of a kernel of the file `home` begins."""
+        """A launch of a kernel of the file `home` begins; `limit` bounds its accesses to watched arrays."""
         self.home, self.doubt, self.contracts, self.place, self._findings = home, False, contracts, NOWHERE, {}
         self.updates, self.patience = False, math.inf
+        self.operations, self.limit = 0, limit
         self.left_out = {}
         self._from_end, self._reserved = frozenset(from_end), {}
         for line, name in reserved:
@@ -120,21 +137,50 @@ class Journal:
         """The names of the arrays that the line that runs makes."""
         return self._reserved.get(kernel_line(), [])
 
+    @contextmanager
+    def restored(self) -> Iterator[None]:
+        """After the body, the state is what it was before."""
+        before = {name: getattr(self, name) for name in self.__slots__ if hasattr(self, name)}
+        try:
+            yield
+        finally:
+            for name, value in before.items():
+                setattr(self, name, value)
+
     @property
     def findings(self) -> tuple[Finding, ...]:
         return tuple(self._findings.values())
 
-    def note(self, about: str, detail: str, *, is_open: bool = False, is_bug: bool = False) -> None:
+    def spend(self, operations: int) -> None:
+        """Count accesses to watched arrays, or what takes as long.
+
+        Raises:
+            TooManyOperations: beyond the limit of the launch.
+        """
+        self.operations += operations
+        if self.operations > self.limit:
+            raise TooManyOperations(self.limit)
+
+    def note(
+        self, about: str, detail: str, *, is_open: bool = False, is_bug: bool = False, keeps_value: bool = False
+    ) -> None:
         """Keep a finding; `about` is the same for every thread, `detail` is the first one's."""
-        self.note_at(kernel_place(), about, detail, is_open=is_open, is_bug=is_bug)
+        self.note_at(kernel_place(), about, detail, is_open=is_open, is_bug=is_bug, keeps_value=keeps_value)
 
     def note_at(
-        self, where: tuple[str, int], about: str, detail: str, *, is_open: bool = False, is_bug: bool = False
+        self,
+        where: tuple[str, int],
+        about: str,
+        detail: str,
+        *,
+        is_open: bool = False,
+        is_bug: bool = False,
+        keeps_value: bool = False,
     ) -> None:
         """The same of a thread that waits, at the file and line `where`."""
         file, line = where
         file = file if self.home and file != self.home else ""
-        finding = Finding(f"{about}: {detail}", line, self.place, is_open or is_bug, file, is_bug)
+        finding = Finding(f"{about}: {detail}", line, self.place, is_open or is_bug, file, is_bug, keeps_value)
         self._findings.setdefault((about, file, line), finding)
 
 
@@ -163,3 +209,26 @@ def is_users(frame: FrameType) -> bool:
 
 
 THREAD: Final = Journal()
+_running = threading.RLock()
+
+
+@contextmanager
+def exclusive() -> Iterator[None]:
+    """One simulation at a time: one in another OS thread waits for this one to end.
+
+    A simulation that begins inside this one, at a breakpoint of it, runs at once; `THREAD` is restored after it.
+    """
+    with _running, THREAD.restored():
+        yield
+
+
+def _replace_lock() -> None:
+    """Replace the lock in a forked child: if another thread held it, that thread does not exist in the child."""
+    global _running
+    if _running.acquire(blocking=False):
+        _running.release()
+    else:
+        _running = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_replace_lock)

@@ -16,6 +16,7 @@ from py2cu.options import is_launchable
 
 Triple = tuple[int, int, int]
 AXES: Final = "xyz"
+MAX_BLOCKS: Final = 2**31 - 1  # on an axis
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,8 @@ def plan_launch(
 
     Raises:
         ValueError: nothing says how large the grid is, the block is larger than the kernel's launch bounds or one that
-            no GPU launches, or the grid is empty.
+            no GPU launches, or the grid is empty or
+            larger than a GPU's.
     """
     own = tuple(evaluate(extent, dims) for extent in signature.block)
     shape = _triple(own if block is None else block)
@@ -62,14 +64,20 @@ def plan_launch(
         raise ValueError(f"`{signature.name}` is for blocks of at most {most} threads, got {threads}")
     if grid is not None:
         blocks = _triple(grid)
-        if min(blocks) < 1:
-            raise ValueError(f"`{signature.name}`: no GPU launches a grid of {' × '.join(map(str, blocks))} blocks")
+        _refuse_unlaunchable(signature, blocks, least=1)
         return Launch(blocks, shape)
     sizes = _sizes(signature, dims)
     if sizes is None:
         raise ValueError(f"`{signature.name}` has no size: launch it as {signature.name}[grid, block](...)")
     x, y, z = (max(0, -(-size // extent)) for size, extent in zip(sizes, shape, strict=True))
+    _refuse_unlaunchable(signature, (x, y, z), least=0)
     return Launch((x, y, z), shape)
+
+
+def _refuse_unlaunchable(signature: Signature, blocks: Triple, least: int) -> None:
+    """Raise ValueError for a grid that no `dim3` holds."""
+    if min(blocks) < least or max(blocks) > MAX_BLOCKS:
+        raise ValueError(f"`{signature.name}`: no GPU launches a grid of {' × '.join(map(str, blocks))} blocks")
 
 
 def _sizes(signature: Signature, dims: dict[str, int]) -> Triple | None:

@@ -3,7 +3,8 @@
 In: every access to an array of a launch, told by `WatchedArray`. Out: a finding at the later of the two. An element
 keeps its last write, and two reads and two atomic updates by different threads, so that an access costs the same
 however many there were; two suffice, since whoever writes is another thread than one of them. Two writes of the same
-value are no race: CUDA promises that the value arrives.
+value are no race: CUDA promises that the value arrives. A write that stores the value that is already there, bit by
+bit, races with a read as a finding of its own kind, since the reader sees that value in any order.
 
 Atomic updates of an element come one after the other, and one whose result is looked at tells its thread which came
 before: what follows it follows those as well, as where the last block sets the ticket back. What they leave hangs on
@@ -22,11 +23,13 @@ from typing import Any, ClassVar, Final
 
 from py2cu.dtypes import DType
 from py2cu.runtime.arrays import ArrayView, UnwrittenArray
+from py2cu.runtime.complexes import ComplexElement
 from py2cu.runtime.journal import THREAD
 from py2cu.runtime.order import Access, Known, is_ordered
 
 READ: Final = "read"
 WRITE: Final = "written"
+KEPT: Final = "written unchanged"
 ATOMIC: Final = "updated atomically"
 
 Pair = tuple[Access, Access | None]
@@ -35,12 +38,24 @@ Pair = tuple[Access, Access | None]
 class WatchedArray(ArrayView):
     """An array whose accesses are held against those of other threads."""
 
-    __slots__ = ("_atomics", "_changed", "_changes", "_contested", "_earlier", "_published", "_readers", "_writers")
+    __slots__ = (
+        "_atomics",
+        "_changed",
+        "_changers",
+        "_changes",
+        "_contested",
+        "_earlier",
+        "_published",
+        "_readers",
+        "_writers",
+    )
     is_shared: ClassVar[bool] = False
+    starts_unwritten: ClassVar[bool] = False
 
     def __init__(self, name: str, shape: Iterable[int], dtype: DType, values: Iterable[float | bool]) -> None:
         super().__init__(name, shape, dtype, values)
         self._writers: dict[int, Access] = {}
+        self._changers: dict[int, Access] = {}  # the last writes that changed a value, where later ones kept it
         self._readers: dict[int, Pair] = {}
         self._atomics: dict[int, Pair] = {}
         self._earlier: dict[int, tuple[Access | None, ...]] = {}  # reads and updates before the last writes
@@ -57,18 +72,23 @@ class WatchedArray(ArrayView):
         access = _access(frame, value, READ)
         last = self._writers.get(position)
         if last is not None and not is_ordered(last, access.by):
-            self._tell(position, last, access)
+            changer = self._changers.get(position) if last.kind is KEPT else None
+            is_changed = changer is not None and not is_ordered(changer, access.by)
+            self._tell(position, changer if changer is not None and is_changed else last, access)
         if position in self._atomics:
             self._hold(position, self._atomics[position], access)
         _enter(self._readers, position, access)
         return value
 
     def store(self, position: int, value: Any, frame: FrameType, /) -> None:
+        old = None if self.starts_unwritten and position not in self.writes else self._values[position]
         super().store(position, value, frame)
-        access = _access(frame, self._values[position], WRITE)
+        new = self._values[position]
+        keeps = old is not None and _keeps(old, new) and not THREAD.doubt and position not in self._unsettled
+        access = _access(frame, new, KEPT if keeps else WRITE)
         access.by.is_dirty |= not self.is_shared
         last = self._writers.get(position)
-        earlier: tuple[Access | None, ...] = *self._readers.pop(position, ()), *self._atomics.pop(position, ())
+        earlier = self._since_change(position, last, access)
         if last is not None and not is_ordered(last, access.by):
             if not _same(last.value, access.value):
                 self._tell(position, last, access)
@@ -76,6 +96,16 @@ class WatchedArray(ArrayView):
         self._hold(position, earlier, access)
         self._writers[position] = access
         self._earlier[position] = earlier
+
+    def _since_change(self, position: int, last: Access | None, now: Access) -> tuple[Access | None, ...]:
+        """The reads and updates that the write `now` may race with; a later write that changes the value may as well,
+        if `now` keeps it.
+        """
+        if now.kind is KEPT:
+            if last is not None and last.kind is WRITE:
+                self._changers[position] = last
+            return *self._readers.get(position, ()), *self._atomics.get(position, ())
+        return *self._readers.pop(position, ()), *self._atomics.pop(position, ())
 
     def update(self, position: int, change: Callable[[Any], Any], frame: FrameType, does: object = None) -> Any:
         old = super().update(position, change, frame, does)
@@ -122,21 +152,30 @@ class WatchedArray(ArrayView):
         who = f"thread {thread}" if same_block else f"block {block}, thread {thread}"
         missing = "no barrier orders them" if same_block else "nothing orders blocks"
         kinds = {before.kind, now.kind}
+        keeps_value = kinds == {READ, KEPT}
         missing = "a plain access and an atomic one" if ATOMIC in kinds and len(kinds) > 1 else missing
+        verbs = [WRITE if access.kind is KEPT else access.kind for access in (now, before)]
         detail = (
-            f"{self.spell(position)} is {now.kind} here ({now.value}), and {before.kind} in line {before.line} "
+            f"{self.spell(position)} is {verbs[0]} here ({now.value}), and {verbs[1]} in line {before.line} "
             f"({before.value}) by {who}; {missing}"
         )
-        THREAD.note(f"a race on `{self.name}`", detail, is_bug=True)
+        about = f"a race on `{self.name}`"
+        if keeps_value:
+            about = f"{about} whose write keeps the value"
+        THREAD.note(about, detail, is_bug=not keeps_value, keeps_value=keeps_value)
 
 
 class WatchedUnwritten(WatchedArray, UnwrittenArray):
     """The same of an output."""
 
     __slots__ = ()
+    starts_unwritten = True
 
 
 def _access(frame: FrameType, value: object, kind: str) -> Access:
+    THREAD.operations += 1
+    if THREAD.operations > THREAD.limit:
+        THREAD.spend(0)
     me = THREAD.member
     # What a named tuple's own constructor does, in half the time: every access makes one.
     return tuple.__new__(Access, (me, me.team.epoch, me.clock, frame.f_code, frame.f_lasti, value, kind))
@@ -156,6 +195,17 @@ def _is_looked_at(code: CodeType, call: int) -> bool:
     """False where the result of the call at this offset is dropped."""
     behind = next(instruction for instruction in dis.get_instructions(code) if instruction.offset > call)
     return behind.opname != "POP_TOP"
+
+
+def _keeps(old: Any, new: Any) -> bool:
+    """Whether a store of `new` leaves every bit of `old` as it is, in the compiled kernel as well."""
+    if isinstance(new, ComplexElement):
+        return _keeps(old.real, new.real) and _keeps(old.imag, new.imag)
+    before, after = old.value, new.value
+    if before != after:
+        return bool(before != before and after != after)
+    is_same_zero = before or math.copysign(1.0, before) == math.copysign(1.0, after)
+    return bool(is_same_zero and new.error <= old.error)
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -89,7 +89,8 @@ class SharedArray(Readable, UnwrittenArray):
             error, real = getattr(value, "error", 0.0), value
             value = self.convert(value)
             is_settled = not self._is_whole or not error or self._is_settled(real, error)
-        is_certain = is_settled and error < math.inf and not THREAD.doubt
+        # A float of any value says so itself, wherever it goes.
+        is_certain = is_settled and (error < math.inf or not self._is_whole) and not THREAD.doubt
         self._values[position] = value
         self._in_order[position][0] = value if is_certain else None
         self.writes[position] = CERTAIN if is_certain else DOUBTFUL
@@ -117,6 +118,7 @@ class WatchedShared(WatchedArray, SharedArray):
 
     __slots__ = ()
     is_shared = True
+    starts_unwritten = True
     __getitem__ = SharedArray.__getitem__
 
     def cell(self, _: int, /) -> Cell:

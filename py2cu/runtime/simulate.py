@@ -23,7 +23,7 @@ from py2cu.ir.types import ArrayType, ElementType
 from py2cu.runtime.arrays import ArrayView, UnwrittenArray, Write
 from py2cu.runtime.deadline import TooLong, deadline
 from py2cu.runtime.elements import Double, DoubleComplex, element_class
-from py2cu.runtime.journal import THREAD, Finding, Place
+from py2cu.runtime.journal import THREAD, Finding, Place, exclusive
 from py2cu.runtime.launch import Launch, plan_launch
 from py2cu.runtime.python_integers import Integer
 from py2cu.runtime.races import WatchedArray, WatchedUnwritten
@@ -46,7 +46,8 @@ class SimulationReport:
     """What a simulated launch did: its shape, the last write to each element (by flat index), and what was odd.
 
     `in_doubt`: the arrays of which compiled threads may write other elements, where a path hung on what Python leaves
-    open. `updates`: there were atomics, whose results may hang on the order of threads.
+    open. `updates`: there were atomics, whose results may hang on the order of threads. `operations`: accesses to
+    arrays, where the launch was sanitized.
     """
 
     kernel: str
@@ -56,6 +57,7 @@ class SimulationReport:
     findings: tuple[Finding, ...]
     in_doubt: frozenset[str] = frozenset()
     updates: bool = False
+    operations: int = 0
 
     def __str__(self) -> str:
         shape = f"grid {self.launch.grid}, block {self.launch.block}"
@@ -71,6 +73,7 @@ def simulate(
     grid: int | tuple[int, ...] | None = None,
     block: int | tuple[int, ...] | None = None,
     seconds: float | None = None,
+    operations: float = math.inf,
     stops: bool = True,
     contracts: bool = True,
     sanitize: bool = False,
@@ -79,10 +82,13 @@ def simulate(
     break_at: tuple[Index, Index] | None = None,
 ) -> SimulationReport:
     """Run `function` for every thread of a launch; outputs are among `arguments` and filled in place.
-    After `seconds`, where given, the thread that runs counts as one that raised. `stops`: `breakpoint()` is heeded.
+    After `seconds` of processor time, where given, or so many `operations` (accesses to arrays, of a sanitized launch),
+    the thread that runs counts as one that raised. `stops`: `breakpoint()` is heeded.
     `contracts`: the errors of the writes allow for multiply-adds that are rounded once. `sanitize`: races are found.
     `seed` permutes the order of blocks, and of threads between barriers and between their atomics; without one
     `backwards` reverses it. `break_at`: the one block and thread in which breakpoints stop.
+
+    One simulation runs at a time: a second OS thread waits. One that begins at a breakpoint of another runs at once.
 
     Raises:
         SimulationError: the Python raised: an index out of range, a division by zero, …
@@ -99,7 +105,7 @@ def simulate(
 
     def attempt(*, notes_returns: bool, tells: bool, in_turns: bool) -> SimulationReport:
         home = function.__code__.co_filename
-        THREAD.start(home, signature.from_end, signature.reserved, contracts=contracts)
+        THREAD.start(home, signature.from_end, signature.reserved, contracts=contracts, limit=operations)
         THREAD.integer = Integer if tells else choose_integer(signature, dims, launch)
         views = _make_views(signature, arguments, watched=sanitize)
         try:
@@ -127,11 +133,13 @@ def simulate(
         doubtful = execution.doubtful
         writes = {name: _with_doubt(view.writes, doubtful) for name, view in views.items()}
         found, in_doubt = THREAD.findings, frozenset(writes if doubtful else ())
-        return SimulationReport(signature.name, launch, threads, writes, found, in_doubt, THREAD.updates)
+        return SimulationReport(
+            signature.name, launch, threads, writes, found, in_doubt, THREAD.updates, THREAD.operations
+        )
 
     notes_returns = tells = False
     in_turns = signature.shared is not None or signature.barrier is not None or works_together(function)
-    with _collector_paused():
+    with exclusive(), _collector_paused():
         while True:
             try:
                 return attempt(notes_returns=notes_returns, tells=tells, in_turns=in_turns)

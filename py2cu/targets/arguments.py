@@ -5,15 +5,17 @@ The same `Argument`s fill the kernel, the launcher, its declaration and its call
 
 from __future__ import annotations
 
+import cmath
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 
 from py2cu.dtypes import C128, Kind
 from py2cu.ir.extents import Name, Parameter, Role
 from py2cu.ir.kernel import Kernel
 from py2cu.ir.nodes import ArrayName, Atomic, Load
 from py2cu.ir.statements import Store
-from py2cu.ir.types import ArrayType, ElementType, PythonType, Type, Width
+from py2cu.ir.types import ArrayType, ElementType, PythonType, Type, Width, is_complex
 from py2cu.ir.visit import all_expressions, assigned_names, statements
 from py2cu.ir.waiting import meets_others
 from py2cu.records import record
@@ -25,11 +27,22 @@ MAX_WIDTH = 116
 
 @record(frozen=True, slots=True)
 class Argument:
-    """One C++ parameter: `const float* x`, passed on as `x`. `default` is what the Python has for it."""
+    """One C++ parameter: `const float* __restrict__ x`, passed on as `x`. `default` is what the Python has for it."""
 
     name: str
-    type: str
+    base: str  # "float", "T", "index_t"
     default: str = ""
+    is_const: bool = False
+    is_pointer: bool = False
+    is_restrict: bool = False
+    is_complex: bool = False  # a complex number, no array
+    is_nonfinite: bool = False  # its default is INFINITY or NAN
+
+    @property
+    def type(self) -> str:
+        """`const float* __restrict__`."""
+        const, restrict = "const " if self.is_const else "", " __restrict__" if self.is_restrict else ""
+        return f"{const}{self.base}{'*' if self.is_pointer else ''}{restrict}"
 
     @property
     def declaration(self) -> str:
@@ -38,7 +51,8 @@ class Argument:
     @property
     def documented(self) -> Argument:
         """The parameter as a header declares it: `double eps /* = 1e-5 */`."""
-        return Argument(f"{self.name} /* = {self.default} */" if self.default else self.name, qualified(self.type))
+        name = f"{self.name} /* = {self.default} */" if self.default else self.name
+        return replace(self, name=name, base=qualified(self.base))
 
 
 def typenames(names: tuple[str, ...]) -> tuple[Argument, ...]:
@@ -95,27 +109,29 @@ def kernel_arguments(kernel: Kernel, dialect: Dialect) -> tuple[Argument, ...]:
     """What the device function takes: those arrays, scalars and extents that its body uses."""
     used = used_names(kernel) | used_arrays(kernel)
     return tuple(
-        Argument(kernel.c_name(name), kernel_type(kernel, dialect, name, type_, parameter))
+        kernel_argument(kernel, dialect, name, type_, parameter)
         for name, type_, parameter in arguments(kernel)
         if name in used
     )
 
 
-def kernel_type(kernel: Kernel, dialect: Dialect, name: str, type_: Type, parameter: Parameter | None) -> str:
-    """A kernel's pointers are `__restrict__`: the binding refuses arguments that overlap what is written.
+def kernel_argument(kernel: Kernel, dialect: Dialect, name: str, type_: Type, parameter: Parameter | None) -> Argument:
+    """A parameter of the function for the device.
 
+    A kernel's pointers are `__restrict__`: the binding refuses arguments that overlap what is written.
     A device function's are not, for its callers may pass it one array twice; nor are those in which threads that meet
     read what others wrote.
     """
+    argument = launch_argument(kernel, dialect, name, type_, parameter)
     match type_:
         case ArrayType() if not kernel.key and (is_input(parameter) or not shows_others(kernel, name)):
-            return f"{launch_type(type_, parameter, dialect)} __restrict__"
+            return replace(argument, is_restrict=True)
         case PythonType(kind=Kind.FLOAT | Kind.COMPLEX) if (narrowed := dict(kernel.narrowed).get(name)) is not None:
-            return dialect.spell(narrowed.dtype)
+            return replace(argument, base=dialect.spell(narrowed.dtype))
         case PythonType(kind=Kind.INT, width=width):
-            return dialect.widths[width if parameter is not None else Width.INDEX]
+            return replace(argument, base=dialect.widths[width if parameter is not None else Width.INDEX])
         case _:
-            return launch_type(type_, parameter, dialect)
+            return argument
 
 
 def shows_others(kernel: Kernel, array: str) -> bool:
@@ -134,8 +150,17 @@ def is_input(parameter: Parameter | None) -> bool:
 def launch_arguments(kernel: Kernel, dialect: Dialect) -> tuple[Argument, ...]:
     """Raw pointers, scalars and extents, as any C++ program would pass them."""
     return tuple(
-        Argument(kernel.c_name(name), launch_type(type_, p, dialect), _default_text(p))
+        replace(
+            launch_argument(kernel, dialect, name, type_, p), default=_default_text(p), is_nonfinite=_is_nonfinite(p)
+        )
         for name, type_, p in arguments(kernel)
+    )
+
+
+def _is_nonfinite(parameter: Parameter | None) -> bool:
+    """True where the default of `parameter` is spelled with a macro of <cmath>."""
+    return (
+        parameter is not None and parameter.default is not None and not cmath.isfinite(complex(parameter.default.value))
     )
 
 
@@ -161,15 +186,18 @@ def _number_text(value: bool | int | float) -> str:
     return "NAN" if math.isnan(value) else "INFINITY" if value > 0 else "-INFINITY"
 
 
-def launch_type(type_: Type, parameter: Parameter | None, dialect: Dialect) -> str:
+def launch_argument(kernel: Kernel, dialect: Dialect, name: str, type_: Type, parameter: Parameter | None) -> Argument:
+    """A parameter of the launcher, without its default."""
+    spelled = kernel.c_name(name)
     match type_:
         case ArrayType(dtype=dtype):
-            return f"{'const ' if is_input(parameter) else ''}{dialect.spell(dtype)}*"
+            return Argument(spelled, dialect.spell(dtype), is_const=is_input(parameter), is_pointer=True)
         case ElementType(dtype=dtype):
-            return dialect.spell(dtype)
+            return Argument(spelled, dialect.spell(dtype), is_complex=is_complex(type_))
         case PythonType(kind=kind):
-            return {
+            base = {
                 Kind.BOOL: "bool", Kind.INT: "int64_t", Kind.FLOAT: "double", Kind.COMPLEX: dialect.spell(C128),
             }[kind]  # fmt: skip
+            return Argument(spelled, base, is_complex=is_complex(type_))
         case _:
             raise AssertionError(type_)

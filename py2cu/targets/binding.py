@@ -5,6 +5,7 @@ One binding serves both targets; the template leaves out the device guard and st
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial, reduce
@@ -16,9 +17,8 @@ from py2cu.ir.kernel import Family, Kernel
 from py2cu.ir.nodes import Expr
 from py2cu.ir.printer import print_expr
 from py2cu.ir.signature import Dim, Signature, divisors, signature_of
-from py2cu.ir.statements import Reserve
 from py2cu.ir.types import PY_INT, ArrayType, ElementType, PythonType, is_complex
-from py2cu.ir.visit import rebuild, statements, walk
+from py2cu.ir.visit import arrays_of_row_pointers, rebuild, walk
 from py2cu.ir.waiting import syncs_grid
 from py2cu.options import MAX_THREADS
 from py2cu.targets.arguments import arguments
@@ -130,11 +130,7 @@ class BindingView:
     blocks: str  # how many a launch without a grid has
     launch_bounds: tuple[int, ...]
     open_block: str  # its extents, where only a call tells them
-
-    @property
-    def numbers(self) -> tuple[str, ...]:
-        """Where the text may say a number that a header has."""
-        return (*(array.fill for array in self.made), *(value for launch in self.launches for value in launch.values))
+    says_nonfinite: bool  # INFINITY or NAN, as what an array is filled with or as a default
 
     @property
     def most_threads(self) -> int:
@@ -215,7 +211,14 @@ def view(family: Family, groups: tuple[KernelView, ...], dialect: Dialect) -> Bi
         blocks=_blocks(kernel, dims) if kernel.size else "",
         launch_bounds=kernel.launch_bounds,
         open_block=", ".join(dim_text(extent, kernel) for extent in kernel.block) if kernel.has_open_block else "",
+        says_nonfinite=not all(map(math.isfinite, chain(*map(_spoken_defaults, signature.parameters), _fills(family)))),
     )
+
+
+def _fills(family: Family) -> Iterator[float]:
+    """What allocated arrays are filled with."""
+    made = {parameter.name for parameter in signature_of(family).outputs}
+    return (value for name, value in family[0].inits if name in made)
 
 
 def _blocks(kernel: Kernel, dims: dict[str, Dim]) -> str:
@@ -357,7 +360,7 @@ def _array(family: Family, parameter: Parameter, dims: dict[str, Dim], tellers: 
         fill="" if init is None else init_text(init),
         is_filled_whole=init is not None and not is_double(init),
         row=kernel.rows.get(parameter.name, 0),
-        is_aligned=parameter.name in _accessed_in_rows(family),
+        is_aligned=any(parameter.name in arrays_of_row_pointers(kernel) for kernel in family),
     )
 
 
@@ -379,12 +382,6 @@ def _is_natural(extent: Expr, naturals: set[str]) -> bool:
             return _is_natural(left, naturals) and _is_natural(right, naturals)
         case _:
             return False
-
-
-def _accessed_in_rows(family: Family) -> set[str]:
-    """The arrays to whose rows a kernel has pointers."""
-    stmts = ((kernel, stmt) for kernel in family for stmt in statements(kernel.body) if isinstance(stmt, Reserve))
-    return {kernel.shown(stmt.array) for kernel, stmt in stmts if kernel.row(stmt.array)}
 
 
 def dim_text(dim: Expr, kernel: Kernel) -> str:
@@ -442,6 +439,12 @@ def _cpp_values(kernel: Kernel, parameter: Parameter) -> tuple[str, ...]:
         f"{name}.value_or({init_text(default)})" if default is not None and is_unspoken(default) else name
         for name, default in zip(_cpp_names(kernel, parameter), _defaults(parameter), strict=True)
     )
+
+
+def _spoken_defaults(parameter: Parameter) -> Iterator[float]:
+    """The defaults that the text has, since the op's schema cannot say them."""
+    is_scalar = not isinstance(parameter.type, ArrayType)
+    return (default for default in _defaults(parameter) if is_scalar and default is not None and is_unspoken(default))
 
 
 def _launch_value(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 UNSIGNED_INDEX: Final = "unsigned index_t"
@@ -18,12 +17,13 @@ HALVES: Final = frozenset(("__half", "__nv_bfloat16"))
 COMPLEXES: Final = frozenset(("cuda::std::complex<float>", "cuda::std::complex<double>"))
 """Classes whose operators take two numbers of one type."""
 
+_UNSIGNED: Final = frozenset(("uint8_t", "uint16_t", "uint32_t", "uint64_t", "unsigned", UNSIGNED_INDEX))
 FLOATS: Final = HALVES | {"float", "double"}
 
 
-def qualified(text: str) -> str:
-    """C++ types as they are named where nothing says `using cuda::std::complex`."""
-    return re.sub(r"(?<![\w:])complex<", "cuda::std::complex<", text)
+def qualified(c_type: str) -> str:
+    """A C++ type as it is named where nothing says `using cuda::std::complex`."""
+    return f"cuda::std::{c_type}" if f"cuda::std::{c_type}" in COMPLEXES else c_type
 
 
 def same_type(a: str, b: str) -> bool:
@@ -33,7 +33,7 @@ def same_type(a: str, b: str) -> bool:
 
 
 def is_unsigned(c_type: str) -> bool:
-    return c_type.startswith("u")
+    return c_type in _UNSIGNED
 
 
 def arithmetic_type(c_type: str) -> str:

@@ -5,7 +5,6 @@ Python integers are `int64_t` throughout, so nothing is instantiated twice.
 
 from __future__ import annotations
 
-from collections import Counter
 from functools import partial, reduce
 from typing import Final
 
@@ -20,8 +19,11 @@ from py2cu.ir.types import ArrayType, Width
 from py2cu.ir.visit import statements
 from py2cu.ir.waiting import is_grid_barrier, lets_others, syncs_grid
 from py2cu.targets.arguments import kernel_arguments, launch_arguments
+from py2cu.targets.bounds import bound_headers, overflows
 from py2cu.targets.cpu_helpers import HELPERS, helpers_of_threads
 from py2cu.targets.device_functions import in_order, spell_functions
+from py2cu.targets.factors import Factors, factors
+from py2cu.targets.includes import headers_of_types
 from py2cu.targets.shared_memory import bytes_text
 from py2cu.targets.spell_blocks import BlockSpeller
 from py2cu.targets.spell_expressions import Dialect
@@ -41,6 +43,7 @@ DIALECT: Final = Dialect(
         name: f"std::{name}" for name in ("abs", "min", "max", "isnan", "isinf", "isfinite", "signbit", "printf")
     },
     overloads="std::",
+    headers={"printf": "cstdio", "min": "algorithm", "max": "algorithm", "fence": "atomic"},
     launch_struct="Dim3",
     fence="std::atomic_thread_fence(std::memory_order_seq_cst)",
     grid_barrier="grid_barrier.wait()",
@@ -62,6 +65,10 @@ def view(kernel: Kernel) -> KernelView:
     functions, callees = spell_functions(kernel, DIALECT)
     is_whole = any(isinstance(stmt, EachThread) or is_grid_barrier(stmt) for stmt in statements(kernel.body))
     speller = BlockSpeller(kernel, DIALECT, callees) if is_whole else Speller(kernel, DIALECT, callees)
+    body = tuple(speller.body())
+    tables, table_headers = tables_of(kernel, DIALECT)
+    taken, launched = kernel_arguments(kernel, DIALECT), launch_arguments(kernel, DIALECT)
+    types = speller.types.union(argument.base for argument in taken)
     return KernelView(
         name=kernel.symbol,
         doc=doc_lines(kernel.doc),
@@ -69,20 +76,28 @@ def view(kernel: Kernel) -> KernelView:
         is_template=False,
         helpers=_helpers(kernel),
         functions=functions,
-        tables=tables_of(kernel, DIALECT),
-        kernel_arguments=kernel_arguments(kernel, DIALECT),
-        launch_arguments=launch_arguments(kernel, DIALECT),
+        tables=tables,
+        kernel_arguments=taken,
+        launch_arguments=launched,
         indices=tuple(_loop(kernel, speller, index) for index in kernel.indices),
         launch=_used_launch_objects(kernel, is_whole),
         threads=tuple(extent_text(extent, kernel) for extent in kernel.size or ()),
         block=tuple(extent_text(extent, kernel) for extent in kernel.block),
         fits="",
-        body=tuple(speller.body()),
+        body=body,
         shared_bytes=bytes_text(kernel, DIALECT),
         is_whole=is_whole,
         syncs_grid=syncs_grid(kernel),
         sizes=_sizes(kernel),
+        overflows=overflows(kernel),
         asserts=asserts(kernel),
+        headers=headers_of_types(types).union(
+            speller.headers,
+            table_headers,
+            bound_headers(kernel.size_bounds, kernel),
+            *(function.headers for function in functions),
+        ),
+        launch_headers=headers_of_types(argument.base for argument in launched),
         waits_anywhere=lets_others(kernel.body)
         or any(isinstance(stmt, EachThread) and stmt.turns is Turns.WAITING for stmt in statements(kernel.body)),
     )
@@ -98,37 +113,13 @@ def _sizes(kernel: Kernel) -> tuple[str, ...]:
         shapes.insert(0, kernel.size or ())
         threads = ()
     products = [reduce(partial(Binary, "*"), shape) for shape in dict.fromkeys(shapes) if shape]
-    sizes: list[tuple[Expr, _Factors | None]] = []
+    sizes: list[tuple[Expr, Factors | None]] = []
     for product in products:
-        own = _factors(product)
-        if own is None or not any(other is not None and _is_below(own, other) for _, other in sizes):
-            sizes = [
-                (each, other) for each, other in sizes if own is None or other is None or not _is_below(other, own)
-            ]
+        own = factors(product)
+        if own is None or not any(other is not None and own.is_below(other) for _, other in sizes):
+            sizes = [(each, other) for each, other in sizes if own is None or other is None or not other.is_below(own)]
             sizes.append((product, own))
     return (*threads, *dict.fromkeys(extent_text(product, kernel) for product, _ in sizes))
-
-
-_Factors = tuple[int, Counter[str]]
-
-
-def _factors(extent: Expr) -> _Factors | None:
-    """3 and `h`, `w` of `3 * h * w`; None for anything but a product."""
-    match extent:
-        case Constant(value=int(value)):
-            return value, Counter()
-        case Name(id=name):
-            return 1, Counter([name])
-        case Binary(op="*", left=left, right=right):
-            one, other = _factors(left), _factors(right)
-            return None if one is None or other is None else (one[0] * other[0], one[1] + other[1])
-        case _:
-            return None
-
-
-def _is_below(one: _Factors, other: _Factors) -> bool:
-    """True where a product is no greater than another one, if no dimension is empty."""
-    return one[0] <= other[0] and one[1] <= other[1]
 
 
 def _helpers(kernel: Kernel) -> tuple[str, ...]:
@@ -143,7 +134,16 @@ def _loop(kernel: Kernel, speller: Speller, index: IndexParameter) -> IndexLoop:
     taken |= {kernel.c_name(constexpr) for constexpr in kernel.constexprs}
     while end in taken:
         end += "_"
-    return IndexLoop(name, extent_text(index.extent, kernel), end, index.axis)
+    return IndexLoop(name, extent_text(index.extent, kernel), end, index.axis, _is_product(index.extent))
+
+
+def _is_product(extent: Expr) -> bool:
+    """True for names and numbers that are multiplied from left to right, which read well behind a `<`."""
+    match extent:
+        case Binary(op="*", left=left, right=Constant() | Name()):
+            return _is_product(left)
+        case _:
+            return isinstance(extent, Constant | Name)
 
 
 def _used_launch_objects(kernel: Kernel, is_whole: bool) -> tuple[str, ...]:

@@ -4,13 +4,16 @@ warp say to each other: each has said its part in an array with a place for ever
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
+from py2cu.builtins.atomics import atomic_helper
 from py2cu.builtins.threads import WARP_SIZE
 from py2cu.ir.kernel import Kernel
 from py2cu.ir.nodes import Atomic, Call
 from py2cu.ir.visit import all_expressions
-from py2cu.targets.helpers import atomic
+from py2cu.targets.helpers import TargetHelpers, atomic
+from py2cu.targets.spell_expressions import is_together
 
 _FETCH: Final = """\
 // {what}, in one step; the element before.
@@ -159,6 +162,13 @@ template <typename T>
     "reduce_or_sync": _reduction("reduce_or_sync", "The bits that one has,", "result | value"),
     "reduce_xor_sync": _reduction("reduce_xor_sync", "The bits that an odd number has,", "result ^ value"),
 }
+HEADERS: Final[Mapping[str, tuple[str, ...]]] = {
+    "atomic_add": ("type_traits",),
+    "atomic_sub": ("type_traits",),
+    "Warp": ("algorithm",),
+}
+"""What the text of a helper needs, by its name."""
+HELPERS_OF_CPU: Final = TargetHelpers("static inline", HELPERS, HEADERS)
 
 
 def helpers_of_threads(kernel: Kernel) -> tuple[str, ...]:
@@ -168,7 +178,9 @@ def helpers_of_threads(kernel: Kernel) -> tuple[str, ...]:
         for node in all_expressions(each.body):
             match node:
                 case Atomic(op=op):
-                    found |= {"atomic_update": None, f"atomic_{op.rstrip('_')}": None}
-                case Call(function=function) if "." in function and (name := function.rpartition(".")[2]) in HELPERS:
+                    found |= {"atomic_update": None, atomic_helper(op): None}
+                case Call(function=function) if (
+                    is_together(function) and (name := function.rpartition(".")[2]) in HELPERS
+                ):
                     found |= {"Warp": None, name: None}
     return tuple(found)

@@ -4,10 +4,11 @@ hardware that has no instruction for them.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from py2cu.targets.helpers import HELPERS as COMMON
-from py2cu.targets.helpers import atomic
+from py2cu.targets.helpers import TargetHelpers, atomic
 
 _ATOMIC_64: Final = """\
 // {what}, in one step; the element before.
@@ -133,3 +134,12 @@ template <typename T>
 }}
 """,
 }
+HEADERS: Final[Mapping[str, tuple[str, ...]]] = {
+    "atomic_update": ("cstring", "type_traits"),
+    **dict.fromkeys(
+        ("narrowed", *(f"atomic_{op}" for op in ("add", "sub", "min", "max", "exch", "and", "or", "xor"))),
+        ("type_traits",),
+    ),
+}
+"""What the text of a helper needs, by its name."""
+HELPERS_OF_CUDA: Final = TargetHelpers("__device__ inline", HELPERS, HEADERS)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from typing import Final
 
 from py2cu.ir.calls import in_rings, launched_in
 from py2cu.ir.kernel import Kernel
 from py2cu.ir.types import TupleType
-from py2cu.targets.arguments import Argument, kernel_type, template_head, typenames, wrapped
+from py2cu.targets.arguments import Argument, kernel_argument, template_head, typenames, wrapped
+from py2cu.targets.includes import headers_of_types
 from py2cu.targets.spell_expressions import Callee, Dialect
 from py2cu.targets.spell_statements import Line, Speller, doc_lines
+
+_TYPE_PARAMETERS: Final = ("T", "U", "V", "W", "index_t")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,13 @@ class FunctionView:
     body: tuple[Line, ...]
     struct: StructView | None
     is_ringed: bool  # others that it calls call it: all are declared first
+    headers: frozenset[str]
+
+    @property
+    def code(self) -> tuple[object, ...]:
+        """What the compiler sees of it: two functions that differ in comments alone are one."""
+        lines = tuple((line.code, line.origin) for line in self.body if line.code.strip())
+        return self.template, self.head, self.arguments, lines, self.struct
 
     @property
     def template_head(self) -> str:
@@ -60,37 +70,37 @@ def spell_functions(kernel: Kernel, dialect: Dialect) -> tuple[tuple[FunctionVie
     """The device functions of `kernel`, and what their callers need to know of them."""
     launched = launched_in(kernel) if dialect.launch_struct else {}
     callees = {
-        function.key: Callee(function, "", in_order(launched.get(function.key, ()))) for function in kernel.functions
+        function.key: Callee(function, (), in_order(launched.get(function.key, ()))) for function in kernel.functions
     }
     ringed = in_rings(kernel.functions, itself=False)
-    while True:  # what a function is a template over, it is for what it calls as well
+    recurses = bool(in_rings(kernel.functions))
+    while True:  # once, unless a function calls another one before that is spelled
         before, views = dict(callees), []
         for function in kernel.functions:
             view = _spell_function(function, dialect, callees, is_ringed=function.key in ringed)
-            arguments = f"<{', '.join(view.template)}>" if view.template else ""
             struct = view.struct.type if view.struct else ""
-            callees[function.key] = replace(callees[function.key], template_arguments=arguments, struct=struct)
+            callees[function.key] = replace(callees[function.key], template=view.template, struct=struct)
             views.append(view)
-        if callees == before:
+        if not recurses or callees == before:
             return tuple(views), callees
 
 
 def _spell_function(function: Kernel, dialect: Dialect, callees: dict[str, Callee], *, is_ringed: bool) -> FunctionView:
+    """It is a template over the types that its signature and its body name, and over those of what it calls."""
     speller = Speller(function, dialect, callees)
     struct = _struct_view(function, speller)
     result = struct.type if struct else "void" if function.result is None else speller.type_text(function.result)
-    arguments = tuple(
-        Argument(function.c_name(p.name), kernel_type(function, dialect, p.name, p.type, p))
-        for p in function.parameters
-    )
+    arguments = tuple(kernel_argument(function, dialect, p.name, p.type, p) for p in function.parameters)
     arguments += tuple(Argument(name, dialect.launch_struct) for name in callees[function.key].launch)
     body = tuple(speller.block(function.body))
     if function.elsewhere is not None:
         body = tuple(replace(line, origin=0) for line in body)  # lines of the kernel's own file are what is kept
-    texts = " ".join([result, *(a.type for a in arguments), *(line.text for line in body)])
-    names = _template_names(texts, dialect, function)
+    types = speller.types.union(argument.base for argument in arguments)
     head = f"{result} {function.symbol}"
-    return FunctionView(doc_lines(function.doc), names, head, arguments, body, struct, is_ringed)
+    headers = headers_of_types(types) | speller.headers
+    return FunctionView(
+        doc_lines(function.doc), _type_parameters(types), head, arguments, body, struct, is_ringed, headers
+    )
 
 
 def _struct_view(function: Kernel, speller: Speller) -> StructView | None:
@@ -98,16 +108,9 @@ def _struct_view(function: Kernel, speller: Speller) -> StructView | None:
         return None
     types = tuple(map(speller.type_text, function.result.items))
     fields = tuple(f"{type_} {name}" for type_, name in zip(types, function.struct.fields, strict=True))
-    return StructView(function.struct.name, _template_names(" ".join(types), speller.dialect, function), fields)
+    return StructView(function.struct.name, _type_parameters(types), fields)
 
 
-def _template_names(texts: str, dialect: Dialect, function: Kernel) -> tuple[str, ...]:
-    """The type parameters that `texts` of a function mention."""
-    names = ("T", "U", "V", "W", "index_t")
-    return tuple(name for name in names if _is_template_name(name, texts, dialect, function))
-
-
-def _is_template_name(name: str, texts: str, dialect: Dialect, function: Kernel) -> bool:
-    if name != "index_t" and not (dialect.names_variables and name in function.symbols):
-        return False
-    return re.search(rf"\b{name}\b", texts) is not None
+def _type_parameters(types: Collection[str]) -> tuple[str, ...]:
+    """Those of `types` that a template has to be given."""
+    return tuple(name for name in _TYPE_PARAMETERS if name in types)

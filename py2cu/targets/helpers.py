@@ -6,7 +6,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
+
+from py2cu.targets.includes import MATH
 
 _WRAPPING = """\
 // {what} as Python elements do: wraps around, where C++ leaves signed overflow undefined.
@@ -387,12 +390,35 @@ template <typename T>
 }
 
 
+_TRAITS: Final = "type_traits"
+HEADERS: Final[Mapping[str, tuple[str, ...]]] = {
+    **dict.fromkeys(("add_elements", "subtract_elements", "multiply_elements", "widened", "narrowed"), (_TRAITS,)),
+    **dict.fromkeys(("wrapping_add", "wrapping_sub", "wrapping_mul", "wrapping_shift", "wrapping_abs"), (_TRAITS,)),
+    **dict.fromkeys(("negated", "int_pow", "gcd", "lcm", "factorial"), (_TRAITS,)),
+    **dict.fromkeys(("floor_div", "floor_mod", "isqrt"), (MATH, _TRAITS)),
+    **dict.fromkeys(("fraction", "mantissa", "exponent", "ldexp_by_any", "round_decimals"), (MATH,)),
+}
+"""What the text of a helper needs, by its name."""
+
+
 def takes_one_type(name: str) -> bool:
     """True where all arguments of the helper have the type of its result."""
     return name not in ("to_uint64", "widened", "complex_pow", "lane_id", "exponent", "ldexp_by_any")
 
 
-def helper_text(name: str, prefix: str, own: Mapping[str, str]) -> str:
-    """The definition of helper `name` for a target, which may have its `own`."""
-    text = own[name] if name in own else HELPERS[name]
-    return text.format(prefix=prefix)
+@dataclass(frozen=True, slots=True)
+class TargetHelpers:
+    """The helpers of a target: the common ones, and its `own`, of which some replace a common one."""
+
+    prefix: str  # goes before a function
+    own: Mapping[str, str]
+    own_headers: Mapping[str, tuple[str, ...]]
+
+    def text(self, name: str) -> str:
+        """The definition of helper `name`."""
+        text = self.own[name] if name in self.own else HELPERS[name]
+        return text.format(prefix=self.prefix)
+
+    def headers(self, name: str) -> tuple[str, ...]:
+        """What it needs."""
+        return (self.own_headers if name in self.own else HEADERS).get(name, ())

@@ -9,7 +9,8 @@ from dataclasses import replace
 
 from py2cu.dtypes import F32, F64, DType, Kind
 from py2cu.ir.extents import Constant
-from py2cu.ir.types import ElementType
+from py2cu.ir.nodes import Expr
+from py2cu.ir.types import PY_BOOL, ElementType
 from py2cu.passes.promotion import as_float, rounded_directly
 from py2cu.targets.c_types import arithmetic_type, is_unsigned
 from py2cu.targets.spelled import PRIMARY, UNARY, Spelled
@@ -36,6 +37,13 @@ def generic_literal(expr: Constant, dtype: DType) -> str:
     return float_literal(replace(expr, value=value, text=""), "double").text
 
 
+def is_one(expr: Expr) -> bool:
+    """True for a number that is spelled `1`: a constant of that value, unless its digits are `0x1` or `1.0`."""
+    if not isinstance(expr, Constant) or expr.value != 1 or expr.type == PY_BOOL:
+        return False
+    return is_whole_literal(expr) if isinstance(expr.value, float) else not _is_hexadecimal(expr.text)
+
+
 def init_text(value: bool | int | float) -> str:
     """What an allocated array is filled with: torch's C++ takes a double, and `all_bits` the numbers that none is."""
     if isinstance(value, bool):
@@ -53,7 +61,7 @@ def is_double(value: bool | int | float) -> bool:
 def integer_literal(expr: Constant, c_type: str) -> Spelled:
     """`0xffu`, `1L`, in the least type that C reads the digits as; hexadecimal digits stay."""
     value = int(expr.value)
-    text = expr.text if re.fullmatch(r"0[xX][0-9a-fA-F]+", expr.text) else str(value)
+    text = expr.text if _is_hexadecimal(expr.text) else str(value)
     if value >= 2**31 and is_unsigned(c_type):
         suffix, c_type = ("u", "uint32_t") if value < 2**32 else ("ul", "uint64_t")
         return Spelled(f"{text}{suffix}", PRIMARY, c_type)
@@ -62,7 +70,12 @@ def integer_literal(expr: Constant, c_type: str) -> Spelled:
     if value == -(2**31) and arithmetic_type(c_type) == "int":
         return Spelled("INT32_MIN", PRIMARY, "int")
     wide = not -(2**31) < value < 2**31
-    return Spelled(f"{text}{'L' if wide else ''}", PRIMARY if value >= 0 else UNARY, "int64_t" if wide else "int")
+    c_type = "int64_t" if wide else "int"
+    return Spelled(f"{text}{'L' if wide else ''}", PRIMARY if value >= 0 else UNARY, c_type, begins_with_sign=value < 0)
+
+
+def _is_hexadecimal(digits: str) -> bool:
+    return re.fullmatch(r"0[xX][0-9a-fA-F]+", digits) is not None
 
 
 def float_literal(expr: Constant, c_type: str) -> Spelled:
@@ -71,13 +84,13 @@ def float_literal(expr: Constant, c_type: str) -> Spelled:
     sign = "-" if math.copysign(1, value) < 0 else ""
     precedence = UNARY if sign else PRIMARY
     if math.isinf(value):
-        return Spelled(f"{sign}INFINITY", precedence, "float")
+        return Spelled(f"{sign}INFINITY", precedence, "float", begins_with_sign=bool(sign))
     if math.isnan(value):
         return Spelled("NAN", PRIMARY, "float")
     written = re.fullmatch(r"-?\d+\.\d+", expr.text)
     texts = (expr.text, repr(value)) if written else (repr(value),)
     text = next((text for text in texts if _reads_as(text, expr)), repr(as_float(F32, value)))
-    return Spelled(text + ("f" if c_type == "float" else ""), precedence, c_type)
+    return Spelled(text + ("f" if c_type == "float" else ""), precedence, c_type, begins_with_sign=bool(sign))
 
 
 def _reads_as(text: str, expr: Constant) -> bool:

@@ -11,17 +11,18 @@ own. Functions that come out as one text stay one.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
+from typing import Final
 
 from py2cu.ir.kernel import Family, Kernel
 from py2cu.ir.visit import changed
 from py2cu.targets.device_functions import FunctionView, spell_functions
 from py2cu.targets.spell_expressions import Dialect
 
-Types = tuple[str, ...]
+Types = tuple[tuple[str, bool], ...]  # of each parameter its type, less `const`, and whether it is a pointer to that
 Taken = dict[str, dict[Types, FunctionView]]  # by symbol
-_SYNONYMS = {"int32_t": "int", "uint32_t": "unsigned"}
+_SYNONYMS: Final = {"int32_t": "int", "uint32_t": "unsigned"}
+_PLACES: Final = ("first", "second", "third", "fourth", "fifth")  # what type parameters are called to be compared
 
 
 def with_own_overloads(families: tuple[Family, ...], dialect: Dialect) -> tuple[Family, ...]:
@@ -46,7 +47,7 @@ def _renamed(kernel: Kernel, dialect: Dialect, taken: Taken) -> Kernel:
 def _symbol(symbol: str, view: FunctionView, taken: Taken) -> str:
     several = {_parameter_types(view, index) for index in ({}, {"index_t": "int"}, {"index_t": "int64_t"})}
     while any(
-        other != view and any(_may_be_one(types, own) for own in several)
+        other.code != view.code and any(_may_be_one(types, own) for own in several)
         for types, other in taken.setdefault(symbol, {}).items()
     ):
         symbol += "_"
@@ -58,12 +59,17 @@ def _may_be_one(one: Types, other: Types) -> bool:
     """Whether some call could mean both: templates are alike where their type parameters are what the other has."""
     if one == other:
         return True
-    are_templates = "#" in "".join(one) and "#" in "".join(other)
+    are_templates = any(map(_is_open, one)) and any(map(_is_open, other))
     return are_templates and len(one) == len(other) and all(map(_may_be_one_type, one, other))
 
 
-def _may_be_one_type(one: str, other: str) -> bool:
-    return one == other or ("#" in one + other and one.count("*") == other.count("*"))
+def _may_be_one_type(one: tuple[str, bool], other: tuple[str, bool]) -> bool:
+    return one == other or ((_is_open(one) or _is_open(other)) and one[1] == other[1])
+
+
+def _is_open(parameter: tuple[str, bool]) -> bool:
+    """True for a type parameter, or for a pointer to one."""
+    return parameter[0] in _PLACES
 
 
 def _parameter_types(view: FunctionView, index: Mapping[str, str]) -> Types:
@@ -71,9 +77,5 @@ def _parameter_types(view: FunctionView, index: Mapping[str, str]) -> Types:
 
     `index` says what `index_t` is: to the template a parameter, to its instances a type.
     """
-    places = {name: f"#{place}" for place, name in enumerate(view.template)}
-    words = {**_SYNONYMS, **places, **index}
-    return tuple(
-        re.sub(r"\w+", lambda word: words.get(word[0], word[0]), argument.type.removeprefix("const "))
-        for argument in view.arguments
-    )
+    words = {**_SYNONYMS, **dict(zip(view.template, _PLACES, strict=False)), **index}
+    return tuple((words.get(argument.base, argument.base), argument.is_pointer) for argument in view.arguments)

@@ -10,7 +10,6 @@ What is kept for each thread has one index more, the thread's number. What the b
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
@@ -18,9 +17,10 @@ from py2cu.builtins import Builtin, Rule
 from py2cu.builtins.threads import LANE_HELPER, WARP_SIZE
 from py2cu.ir.extents import Name
 from py2cu.ir.kernel import Kernel, Space
-from py2cu.ir.nodes import Call, Expr
-from py2cu.ir.statements import Block, EachThread, Stmt, Turns
-from py2cu.targets.spell_expressions import Callee, Dialect
+from py2cu.ir.nodes import ArrayName, Atomic, Call, Expr, Invoke, LaunchIndex, Load
+from py2cu.ir.statements import Block, EachThread, Reserve, Stmt, Store, Turns
+from py2cu.ir.visit import all_expressions, assigned_names, statements
+from py2cu.targets.spell_expressions import Callee, Dialect, is_together
 from py2cu.targets.spell_statements import Line, Speller
 from py2cu.targets.spelled import PRECEDENCE, PRIMARY, Spelled
 
@@ -95,13 +95,37 @@ class BlockSpeller(Speller):
         self.thread = self.number
         inner = [*self.block(body, depth + 1)]
         self.thread = FIRST
-        text = "\n".join(line.text for line in inner)
-        place = "Dim3 threadIdx" if re.search(r"\bthreadIdx\b", text) else "Dim3"
-        number = f"int64_t {self.number}" if re.search(rf"\b{self.number}\b", text) else "int64_t"
+        place = "Dim3 threadIdx" if self.sees_place(body) else "Dim3"
+        number = f"int64_t {self.number}" if self.sees_number(body) else "int64_t"
         pad = "    " * depth
         yield Line(f"{pad}{_LOOPS[stmt.turns]}(blockDim, [&]({place}, {number}) {{")
         yield from inner
         yield Line(f"{pad}}});")
+
+    def sees_place(self, body: Block) -> bool:
+        """True where threads ask for their place in the block, by themselves or in a function that they call."""
+        return any(
+            (isinstance(node, LaunchIndex) and node.object == "threadIdx")
+            or (isinstance(node, Invoke) and "threadIdx" in self.callees[node.function].launch)
+            for node in all_expressions(body)
+        )
+
+    def sees_number(self, body: Block) -> bool:
+        """True where threads need their number: for their values, for their lanes, or for what others say."""
+        names = {*assigned_names(body)}
+        for stmt in statements(body):
+            match stmt:
+                case Store(array=array):
+                    names.add(array)
+                case Reserve(array=array):
+                    names |= {array, self.kernel.shown(array)}
+        for node in all_expressions(body):
+            match node:
+                case Call(function=function) if function == LANE_HELPER or is_together(function):
+                    return True
+                case Name(id=name) | ArrayName(id=name) | Load(array=name) | Atomic(array=name):
+                    names.add(name)
+        return not names.isdisjoint(self.kernel.per_thread)
 
     def reservation(self, name: str, start: Expr | None) -> Iterator[str]:
         buffer = self.kernel.buffer(name)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, assert_never
 
 from py2cu.builtins import ROWS, Builtin, Rule
-from py2cu.builtins.atomics import atomic_function
+from py2cu.builtins.atomics import atomic_function, atomic_helper
 from py2cu.dtypes import C128, DType, Kind
 from py2cu.ir.complex_numbers import is_made
 from py2cu.ir.extents import Binary, Constant, Name
@@ -49,6 +49,7 @@ from py2cu.targets.c_types import (
     same_type,
 )
 from py2cu.targets.helpers import takes_one_type
+from py2cu.targets.includes import MATH
 from py2cu.targets.literals import array_literal, float_literal, generic_literal, integer_literal, is_whole_literal
 from py2cu.targets.spelled import PRECEDENCE, PRIMARY, TERNARY, UNARY, Spelled, functional_cast
 
@@ -72,6 +73,7 @@ class Dialect:
     unrolls_wholly: bool = True  # where no number is
     own_atomics: bool = False  # all atomic operations are helpers
     throws: bool = False  # a failed `assert` throws what the launcher catches; it is not C's
+    headers: Mapping[str, str] = field(default_factory=dict)  # for functions beside `math`'s, and for what else calls
     names_variables: bool = True  # an instance of a generic kernel is spelled with `T`, not with its dtype
 
     def spell(self, dtype: DType) -> str:
@@ -86,13 +88,21 @@ class Callee:
     """A device function as its callers see it."""
 
     function: Kernel
-    template_arguments: str  # "<index_t>"
+    template: tuple[str, ...] = ()  # its type parameters, which every call names: "T", "index_t"
     launch: tuple[str, ...] = ()  # the launch objects that it is given
     struct: str = ""  # the type of a tuple that it returns
 
+    @property
+    def template_arguments(self) -> str:
+        """`<T, index_t>`; empty for a plain function."""
+        return f"<{', '.join(self.template)}>" if self.template else ""
+
 
 class ExpressionSpeller:
-    """Spells the expressions of one kernel."""
+    """Spells the expressions of one kernel, and counts the types and the headers that its text needs.
+
+    Both are counted where code is spelled: a comment, which is not spelled here, adds to neither.
+    """
 
     def __init__(self, kernel: Kernel, dialect: Dialect, callees: Mapping[str, Callee]) -> None:
         self.kernel = kernel
@@ -100,6 +110,8 @@ class ExpressionSpeller:
         self.callees = callees  # by key
         self.names = dict(kernel.renamed)
         self.locals = dict(kernel.locals)
+        self.types: set[str] = set()  # that the text names
+        self.headers: set[str] = set()  # that its functions and numbers need; `includes.py` has those of types
 
     def name(self, name: str) -> str:
         return self.names.get(name, name)
@@ -118,11 +130,30 @@ class ExpressionSpeller:
             case _:
                 raise AssertionError(f"no C type for {type_}")
 
-    def type_text(self, type_: Type) -> str:
+    def type_name(self, type_: Type) -> str:
         """The C type of `type_` as the target writes it."""
         if isinstance(type_, ElementType):
             return self.dialect.spell(type_.dtype)
         return self.dialect.spell(C128) if is_complex(type_) else self.c_type(type_)
+
+    def type_text(self, type_: Type) -> str:
+        """The same where the text names the type."""
+        return self.named(self.type_name(type_))
+
+    def named(self, c_type: str) -> str:
+        """`c_type`, which the text names."""
+        self.types.add(c_type)
+        return c_type
+
+    def chosen(self, spelled: Spelled) -> Spelled:
+        """`spelled`, the one of several spellings that the text holds."""
+        if spelled.casts_to:
+            self.types.add(spelled.casts_to)
+        return spelled
+
+    def converted(self, spelled: Spelled, c_type: str) -> Spelled:
+        """`spelled` cast to `c_type`."""
+        return Spelled(functional_cast(spelled.text, self.named(c_type)), PRIMARY, c_type)
 
     # --- statements ---
 
@@ -132,7 +163,7 @@ class ExpressionSpeller:
             return self.operand(value, c_type)
         if isinstance(value, Convert) and not (value.explicit or crosses(value)):
             inner = self.expr(value.value)
-            return inner if keeps_value(inner.c_type, c_type) else self.cast(inner, value.type)
+            return inner if keeps_value(inner.c_type, c_type) else self.chosen(self.cast(inner, value.type))
         return self.expr(value)
 
     def expr(self, expr: Expr) -> Spelled:
@@ -175,7 +206,7 @@ class ExpressionSpeller:
                 text = f"static_cast<{self.type_text(type_)}>({self.expr(value).text})"
                 return Spelled(text, PRIMARY, self.c_type(type_))
             case Convert(value=value, type=type_):
-                return self.cast(self.expr(value), type_)
+                return self.chosen(self.cast(self.expr(value), type_))
             case Invoke():
                 return self.invoke(expr)
             case ArrayName(id=name):
@@ -214,7 +245,9 @@ class ExpressionSpeller:
             case Load(array=array):
                 return self.row_text(array)
             case Invoke(function=function):
-                return self.callees[function].struct
+                callee = self.callees[function]
+                self.types.update(callee.template)
+                return callee.struct
             case _:
                 raise AssertionError(f"{value} is in no struct")
 
@@ -234,6 +267,7 @@ class ExpressionSpeller:
 
     def constant(self, expr: Constant) -> Spelled:
         c_type = self.c_type(expr.type)
+        self.count_number(expr)
         if isinstance(expr.type, ElementType) and expr.type.dtype.variable is not None:
             return Spelled(f"{self.type_text(expr.type)}({generic_literal(expr, expr.type.dtype)})", PRIMARY, c_type)
         if c_type == "bool":
@@ -253,10 +287,9 @@ class ExpressionSpeller:
             return Spelled(f"!{inner.within(UNARY)}", UNARY, "bool")
         wanted = arithmetic_type(self.c_type(expr.type))
         if C_RANK[arithmetic_type(inner.c_type)] < C_RANK[wanted] < C_RANK["__half"]:
-            inner = Spelled(functional_cast(inner.text, wanted), PRIMARY, wanted)
-        text = inner.within(UNARY)
-        gap = "(" if text.startswith(("-", "+")) else ""
-        return Spelled(f"{expr.op}({text})" if gap else f"{expr.op}{text}", UNARY, arithmetic_type(inner.c_type))
+            inner = self.converted(inner, wanted)
+        text = f"({inner.text})" if inner.begins_with_sign else inner.within(UNARY)
+        return Spelled(f"{expr.op}{text}", UNARY, arithmetic_type(inner.c_type), begins_with_sign=expr.op in "+-")
 
     def binary(self, op: str, left: Spelled, right: Spelled) -> Spelled:
         rank = PRECEDENCE[op]
@@ -284,12 +317,13 @@ class ExpressionSpeller:
         (bare_left, full_left), (bare_right, full_right) = self.spellings(left, wanted), self.spellings(right, wanted)
         target = arithmetic_type(wanted)
         if computes_in(target, bare_left.c_type, bare_right.c_type):
-            return bare_left, bare_right
+            return self.chosen(bare_left), self.chosen(bare_right)
         if computes_in(target, full_left.c_type, bare_right.c_type):
-            return full_left, bare_right
+            return self.chosen(full_left), self.chosen(bare_right)
+        self.chosen(full_left)
         if C_RANK[common_type(full_left.c_type, full_right.c_type)] < C_RANK[target]:  # two constants of a wide type
-            full_left = Spelled(functional_cast(full_left.text, target), PRIMARY, target)
-        return full_left, full_right
+            full_left = self.converted(full_left, target)
+        return full_left, self.chosen(full_right)
 
     def shifted(self, left: Expr, right: Expr, wanted: str) -> tuple[Spelled, Spelled]:
         """The operands of a shift, whose type in C is that of its left one alone."""
@@ -298,19 +332,21 @@ class ExpressionSpeller:
             return plain, by
         full = plain if isinstance(left, Constant) else self.expr(left)
         if C_RANK[arithmetic_type(full.c_type)] < C_RANK[wanted]:
-            full = Spelled(functional_cast(full.text, wanted), PRIMARY, wanted)
+            full = self.converted(full, wanted)
         return full, by
 
     def operand(self, expr: Expr, wanted: str) -> Spelled:
         """`expr` without an implicit conversion, if C would not compute in something wider than `wanted` for it."""
-        return self.spellings(expr, wanted)[0]
+        return self.chosen(self.spellings(expr, wanted)[0])
 
     def spellings(self, expr: Expr, wanted: str) -> tuple[Spelled, Spelled]:
         """`operand`, and `expr` in full; what is inside is spelled once, or nested expressions would take for ever."""
         if wanted in HALVES | COMPLEXES:
             pass
         elif isinstance(expr, Constant) and is_whole_literal(expr):
-            return Spelled(str(int(expr.value)), PRIMARY if expr.value >= 0 else UNARY, "int"), self.expr(expr)
+            precedence = PRIMARY if expr.value >= 0 else UNARY
+            bare = Spelled(str(int(expr.value)), precedence, "int", begins_with_sign=expr.value < 0)
+            return bare, self.expr(expr)
         elif isinstance(expr, Convert) and not (expr.explicit or crosses(expr)):
             inner = self.expr(expr.value)
             full = self.cast(inner, expr.type)
@@ -319,6 +355,7 @@ class ExpressionSpeller:
         return full, full
 
     def cast(self, value: Spelled, type_: Type) -> Spelled:
+        """`value` as a `type_`; who puts it into the text says that it is `chosen`."""
         c_type = self.c_type(type_)
         if value.c_type == c_type or (
             c_type == "int" and value.c_type == "int64_t" and self.dialect.launch_type == "int64_t"
@@ -327,8 +364,9 @@ class ExpressionSpeller:
         # Of a template argument, `T(int64_t(both))` looks like a function's type to gcc
         is_plain = value.c_type not in FLOATS | COMPLEXES and value.text not in self.kernel.constexprs
         if isinstance(type_, PythonType) and is_plain:
-            return Spelled(functional_cast(value.text, c_type), PRIMARY, c_type)
-        return Spelled(f"static_cast<{self.type_text(type_)}>({value.text})", PRIMARY, c_type)
+            return Spelled(functional_cast(value.text, c_type), PRIMARY, c_type, casts_to=c_type)
+        named = self.type_name(type_)
+        return Spelled(f"static_cast<{named}>({value.text})", PRIMARY, c_type, casts_to=named)
 
     def call(self, expr: Call) -> Spelled:
         """A builtin by its row's spelling, or a helper by its own name; templates want arguments of one type."""
@@ -339,7 +377,7 @@ class ExpressionSpeller:
         if row is not None and row.rule is Rule.PART:
             method = expr.function.rpartition(".")[2]
             return Spelled(f"{self.expr(expr.args[0]).within(PRIMARY)}.{method}()", PRIMARY, c_type)
-        if row is not None and row.rule in _TOGETHER:
+        if row is not None and is_together(expr.function):
             return self.together(expr, row)
         if expr.function == NARROWED:
             return Spelled(f"{NARROWED}<{self.type_text(expr.type)}>({self.expr(expr.args[0]).text})", PRIMARY, c_type)
@@ -353,6 +391,7 @@ class ExpressionSpeller:
             if name in ("min", "max"):  # CUDA's own, which narrow numbers enter as int
                 c_type = arithmetic_type(c_type)
         else:
+            self.headers.add(MATH)
             argument = self.c_type(expr.args[0].type)
             name = row.spelling.get(argument) or row.spelling.get("int64_t", row.key)
             is_overloaded = row.spelling.get("float") == row.spelling.get("double")
@@ -366,8 +405,22 @@ class ExpressionSpeller:
             if expr.function == "builtins.abs" and expr.type == PY_INT:
                 c_type = self.expr(expr.args[0]).c_type
             c_type = c_type if c_type == "bool" else arithmetic_type(c_type)  # C's `abs` of a narrow number is an int
-        name = self.dialect.functions.get(name, name)
-        return Spelled(f"{name}({', '.join(args)})", PRIMARY, c_type)
+        return Spelled(f"{self.function(name)}({', '.join(args)})", PRIMARY, c_type)
+
+    def function(self, name: str) -> str:
+        """A C function as the target calls it."""
+        self.count_header(name)
+        return self.dialect.functions.get(name, name)
+
+    def count_header(self, needed_for: str) -> None:
+        """Counts the header that the target needs for something that the text says, if it needs one."""
+        if header := self.dialect.headers.get(needed_for):
+            self.headers.add(header)
+
+    def count_number(self, number: Constant) -> None:
+        """Counts the header of INFINITY and NAN."""
+        if not math.isfinite(number.value):
+            self.headers.add(MATH)
 
     def together(self, expr: Call, row: Builtin) -> Spelled:
         """`__shfl_down_sync(0xFFFFFFFF, v, 16)`; masks are unsigned, votes are ints."""
@@ -405,6 +458,7 @@ class ExpressionSpeller:
     def part(self, part: Expr, type_: Type) -> str:
         """A constant is spelled alike in every instance of a type variable."""
         if isinstance(part, Constant) and isinstance(type_, ElementType) and type_.dtype.variable is not None:
+            self.count_number(part)
             return generic_literal(part, type_.dtype.part)
         return self.assigned(part, self.c_type(part.type)).text
 
@@ -413,7 +467,7 @@ class ExpressionSpeller:
         dtype = self.kernel.array_type(expr.array).dtype
         values = (self.exactly(value, expr.type) for value in expr.values)
         place = f"&{self.element(expr.array, expr.indices)}"
-        name = f"atomic_{expr.op.rstrip('_')}" if self.dialect.own_atomics else atomic_function(expr.op, dtype)
+        name = atomic_helper(expr.op) if self.dialect.own_atomics else atomic_function(expr.op, dtype)
         return Spelled(f"{name}({', '.join((place, *values))})", PRIMARY, dtype.c)
 
     def invoke(self, expr: Invoke) -> Spelled:
@@ -424,6 +478,7 @@ class ExpressionSpeller:
             for parameter, arg in zip(callee.function.parameters, expr.args, strict=True)
         ]
         args += map(self.launch_object, callee.launch)
+        self.types.update(callee.template)
         name = f"{callee.function.symbol}{callee.template_arguments}"
         return Spelled(f"{name}({', '.join(args)})", PRIMARY, "" if expr.type is UNKNOWN else self.c_type(expr.type))
 
@@ -454,6 +509,12 @@ class ExpressionSpeller:
         if isinstance(arg, Constant) and self.c_type(type_) == "uint32_t":
             return f"{spelled.text}u"
         return functional_cast(spelled.text, self.type_text(type_))
+
+
+def is_together(function: str) -> bool:
+    """True for a builtin in which threads tell each other something."""
+    row = ROWS.get(function)
+    return row is not None and row.rule in _TOGETHER
 
 
 def crosses(convert: Convert) -> bool:

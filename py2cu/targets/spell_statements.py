@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Collection, Iterator
 from pathlib import PurePath
 from typing import Final, assert_never
@@ -11,7 +10,7 @@ from typing import Final, assert_never
 from py2cu.ir.complex_numbers import is_made
 from py2cu.ir.extents import Binary, Constant, Name, Role
 from py2cu.ir.kernel import Space
-from py2cu.ir.nodes import BoolOp, Compare, Convert, Expr, Load, Select, Tuple, Unary, unconverted
+from py2cu.ir.nodes import BoolOp, Compare, Convert, Expr, Invoke, Load, Select, Tuple, Unary, unconverted
 from py2cu.ir.statements import (
     Assert,
     Assign,
@@ -40,20 +39,25 @@ from py2cu.ir.visit import children, walk
 from py2cu.ir.waiting import LET_OTHERS, is_grid_barrier
 from py2cu.records import record
 from py2cu.targets.c_types import HALVES, arithmetic_type, common_type
+from py2cu.targets.literals import is_one
 from py2cu.targets.spell_expressions import ExpressionSpeller
 from py2cu.targets.spelled import PRECEDENCE, PRIMARY, TERNARY, Spelled
 from py2cu.targets.wrap_lines import wrap_line
 
 _INDENT: Final = "    "
-_BARE_COMMA: Final = re.compile(r"<[^()]*,")  # between template arguments: a macro takes it for one of its own
 
 
 @record(frozen=True, slots=True)
 class Line:
-    """One line of a body, and the Python line that it says."""
+    """One line of a body: its code, the user's comment behind it, and the Python line that it says."""
 
-    text: str
+    code: str
     origin: int = 0
+    comment: str = ""
+
+    @property
+    def text(self) -> str:
+        return f"{self.code}{self.comment}"
 
 
 class Speller(ExpressionSpeller):
@@ -78,12 +82,17 @@ class Speller(ExpressionSpeller):
         yield from _comments(stmt.trivia, pad)
         if isinstance(stmt, For) and stmt.unroll is not None:
             yield from self.unrolling(stmt.unroll, Line(pad, stmt.span.line))
-        lines = [Line(text, line.origin) for line in self.spell_statement(stmt, depth) for text in wrap_line(line.text)]
-        beside = f"  // {comment_text(stmt.trivia.beside)}" if stmt.trivia.beside else ""
-        for place, line in enumerate(lines):
-            yield Line(line.text + (beside if place == 0 else ""), line.origin or stmt.span.line)
-        if beside and not lines:
-            yield Line(f"{pad}{beside.strip()}")
+        comment = f"// {comment_text(stmt.trivia.beside)}" if stmt.trivia.beside else ""
+        is_first = True
+        for line in self.spell_statement(stmt, depth):
+            first, *rest = wrap_line(line.code)
+            beside = f"  {comment}" if comment and is_first else ""
+            yield Line(first, line.origin or stmt.span.line, line.comment + beside)
+            for code in rest:
+                yield Line(code, line.origin or stmt.span.line)
+            is_first = False
+        if comment and is_first:
+            yield Line(pad, comment=comment)
 
     def spell_statement(self, stmt: Stmt, depth: int) -> Iterator[Line]:
         pad = _INDENT * depth
@@ -109,10 +118,12 @@ class Speller(ExpressionSpeller):
                 for declared in self.reservation(array, start):
                     yield Line(f"{pad}{declared};")
             case Sync() if is_grid_barrier(stmt):
+                self.count_header("grid_barrier")
                 yield Line(f"{pad}{self.dialect.grid_barrier};")
             case Sync(function=function) if function == LET_OTHERS:
                 yield Line(f"{pad}Turns::{LET_OTHERS}();")
             case Sync() if self.dialect.fence:
+                self.count_header("fence")
                 yield Line(f"{pad}{self.dialect.fence};")
             case Sync(function=function, args=args):
                 yield Line(f"{pad}__{function}({', '.join(map(self.mask, args))});")
@@ -151,7 +162,9 @@ class Speller(ExpressionSpeller):
             said = (stmt.message or " ".join(stmt.text.split())).replace("\0", "\\0")  # which would end it
             return f"assert_that({tested.text}, {string_literal(line).text}, {string_literal(said).text})"
         said = self.junction("and", tested, string_literal(stmt.message)).text if stmt.message else tested.text
-        return f"assert(({said}))" if _BARE_COMMA.search(tested.text) else f"assert({said})"
+        calls = [node for node in walk(stmt.test) if isinstance(node, Invoke)]
+        has_bare_comma = any(len(self.callees[call.function].template) > 1 for call in calls)  # of which macros know
+        return f"{self.function('assert')}{f'(({said}))' if has_bare_comma else f'({said})'}"
 
     def reservation(self, name: str, start: Expr | None) -> Iterator[str]:
         """The declarations of an array of the kernel's own, or of a pointer into another one."""
@@ -212,7 +225,8 @@ class Speller(ExpressionSpeller):
                 # Halves are classes, whose `op=` first makes one of its operand.
                 is_kept = c_type not in HALVES or computed == c_type
                 if is_kept and computed == arithmetic_type(self.c_type(inner.type)):
-                    if inner.op in "+-" and right.text == "1" and not isinstance(inner.type, ElementType):
+                    is_counted = not isinstance(inner.type, ElementType) and is_one(unconverted(inner.right))
+                    if is_counted and inner.op in "+-":
                         return f"{inner.op * 2}{target};"
                     return f"{target} {inner.op}= {right.text};"
         return f"{target} = {self.assigned(value, c_type).text};"
@@ -234,8 +248,7 @@ class Speller(ExpressionSpeller):
                 letter = "u"
             text += f"%{field.layout}{letter}{after.replace('%', '%%')}"
             values.append(spelled.text)
-        name = self.dialect.functions.get("printf", "printf")
-        return f"{name}({', '.join([string_literal(text).text, *values])})"
+        return f"{self.function('printf')}({', '.join([string_literal(text).text, *values])})"
 
     def conditional(self, stmt: If, depth: int) -> Iterator[Line]:
         """An `if` with its `elif` chain and `else`: braces around all branches or none."""
@@ -287,7 +300,7 @@ class Speller(ExpressionSpeller):
             yield from (line for place, line in enumerate(inner) if place or line.text)
             yield Line(f"{_INDENT * depth}}}")
         elif inline and len(inner) == 1 and isinstance(body[0], Return | Break | Continue):
-            yield Line(f"{head} {inner[0].text.strip()}", inner[0].origin)
+            yield Line(f"{head} {inner[0].code.strip()}", inner[0].origin, inner[0].comment)
         else:
             yield Line(head)
             yield from inner
@@ -302,11 +315,11 @@ class Speller(ExpressionSpeller):
     def unrolling(self, by: int, line: Line) -> Iterator[Line]:
         """`#pragma unroll 4`, which stands above a loop."""
         if by or self.dialect.unrolls_wholly:
-            yield Line(f"{line.text}{self.dialect.unroll}{f' {by}' if by else ''}", line.origin)
+            yield Line(f"{line.code}{self.dialect.unroll}{f' {by}' if by else ''}", line.origin)
 
     def loop_head(self, loop: For) -> str:
         """`for (int k = 0; k < n; ++k)`."""
-        var, c_type = self.name(loop.var), self.c_type(loop.type)
+        var, c_type = self.name(loop.var), self.named(self.c_type(loop.type))
         start = self.assigned(loop.start, c_type).text
         stop, step = self.expr(loop.stop).within(11), loop.step
         match step:
@@ -362,22 +375,26 @@ def _octal(char: str) -> str:
 
 def _branches(stmt: If) -> Iterator[Block]:
     """The blocks of an `if` and its `elif` chain, which all get braces if one of them does."""
-    yield stmt.body
-    match stmt.orelse:
-        case ():
-            return
-        case (If(chained=True) as branch,):
-            yield from _branches(branch)
-        case _:
-            yield stmt.orelse
+    chain = _chain(stmt)
+    yield from (branch.body for branch in chain)
+    if chain[-1].orelse:
+        yield chain[-1].orelse
 
 
 def _has_comments(stmt: If) -> bool:
-    match stmt.orelse:
-        case (If(chained=True) as branch,):
-            return any(branch.trivia.above) or bool(branch.trivia.beside) or _has_comments(branch)
-        case _:
-            return False
+    _, *chained = _chain(stmt)
+    return any(any(branch.trivia.above) or bool(branch.trivia.beside) for branch in chained)
+
+
+def _chain(stmt: If) -> list[If]:
+    """An `if` and each `elif` behind it."""
+    chain = [stmt]
+    while True:
+        match chain[-1].orelse:
+            case (If(chained=True) as branch,):
+                chain.append(branch)
+            case _:
+                return chain
 
 
 def _same_place(left: Expr, place: Expr) -> bool:
@@ -394,7 +411,7 @@ def _comments(trivia: Trivia, pad: str) -> Iterator[Line]:
     blank = False
     for text in trivia.above:
         if text:
-            yield Line(f"{pad}// {comment_text(text)}")
+            yield Line(pad, comment=f"// {comment_text(text)}")
             blank = False
         elif not blank:
             yield Line("")
@@ -402,9 +419,11 @@ def _comments(trivia: Trivia, pad: str) -> Iterator[Line]:
 
 
 def comment_text(text: str) -> str:
-    """Text that is harmless behind `//`: one line, no control characters, no backslash at its end."""
+    """Text that is harmless behind `//`: one line, no control characters, and nothing at its end that joins the next
+    line to it, which a backslash does, and before C++17 its trigraph.
+    """
     text = "".join(char if char.isprintable() else " " for char in text).rstrip()
-    return f"{text} (backslash)" if text.endswith("\\") else text
+    return f"{text} (backslash)" if text.endswith(("\\", "??/")) else text
 
 
 def doc_lines(doc: str | None) -> tuple[str, ...]:

@@ -18,11 +18,16 @@ PRECEDENCE: Final = {
 
 @record(frozen=True, slots=True)
 class Spelled:
-    """C text of an expression: how tightly it binds, and its C type."""
+    """C text of an expression: how tightly it binds, and its C type.
+
+    `casts_to` is the type of an outermost cast that its speller has not counted among the types of the text yet.
+    """
 
     text: str
     precedence: int
     c_type: str
+    begins_with_sign: bool = False
+    casts_to: str = ""
 
     def within(self, precedence: int) -> str:
         return self.text if self.precedence >= precedence else f"({self.text})"

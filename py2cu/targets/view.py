@@ -14,6 +14,7 @@ from py2cu.ir.types import PY_BOOL, ArrayType, Width
 from py2cu.passes.widen_halves import NARROWED
 from py2cu.targets.arguments import Argument, launch_arguments, template_head, typenames, wrapped
 from py2cu.targets.device_functions import FunctionView
+from py2cu.targets.includes import MATH, headers_of_types
 from py2cu.targets.spell_expressions import Dialect
 from py2cu.targets.spell_statements import Line, Speller
 
@@ -26,6 +27,12 @@ class IndexLoop:
     extent: str
     end: str  # the local that holds where the loop ends
     axis: str
+    is_product: bool
+
+    @property
+    def operand(self) -> str:
+        """The extent behind a `<`."""
+        return self.extent if self.is_product else f"({self.extent})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +74,18 @@ class KernelView:
     constexprs: tuple[Argument, ...] = ()  # template arguments of the user's: first, since no call can deduce them
     types: tuple[str, ...] = ()  # type parameters of a generic kernel: "T"
     instances: tuple[Instance, ...] = ()
+    grid: tuple[str, ...] = ()  # on CUDA: how many blocks cover `threads`
+    empty_tests: tuple[str, ...] = ()  # on CUDA: the conditions under which there are no threads
+    checks_grid: bool = False  # by a function that refuses too many
+    overflows: tuple[str, ...] = ()  # the conditions under which 64 bits may not hold `threads`
+    headers: frozenset[str] = frozenset()  # that the bodies of the kernel and its functions need
+    launch_headers: frozenset[str] = frozenset()  # that the types of the launcher's arguments need
+
+    @property
+    def declaration_headers(self) -> frozenset[str]:
+        """What the launcher's declaration needs, with the defaults that stand beside its arguments."""
+        has_nonfinite = any(argument.is_nonfinite for argument in self.launch_arguments)
+        return self.launch_headers | ({MATH} if has_nonfinite else frozenset())
 
     @property
     def template(self) -> tuple[Argument, ...]:
@@ -139,21 +158,21 @@ class KernelView:
 
     @property
     def kernel_call(self) -> str:
-        given = {argument.name: argument.type for argument in self.launch_arguments}
+        given = {argument.name: argument for argument in self.launch_arguments}
         return ", ".join(
-            self._passed(argument, given.get(argument.name, argument.type)) for argument in self.kernel_arguments
+            self._passed(argument, given.get(argument.name, argument)) for argument in self.kernel_arguments
         )
 
     @property
     def launch_call(self) -> str:
         return ", ".join(argument.name for argument in self.launch_arguments)
 
-    def _passed(self, argument: Argument, given: str) -> str:
+    def _passed(self, argument: Argument, given: Argument) -> str:
         """An argument of the launcher as its kernel takes it: C++ narrows a double by itself, not to halves."""
-        if given != argument.type and "complex<" in given and "*" not in given:
-            return f"{argument.type}({argument.name})"
-        if given == "double" and argument.type in self.types and NARROWED in self.helpers:
-            return f"{NARROWED}<{argument.type}>({argument.name})"
+        if given.is_complex and given.base != argument.base:
+            return f"{argument.base}({argument.name})"
+        if given.type == "double" and argument.base in self.types and NARROWED in self.helpers:
+            return f"{NARROWED}<{argument.base}>({argument.name})"
         return argument.name
 
     def kernel_signature(self, head: str, *extra: str) -> str:
@@ -207,7 +226,9 @@ def group(family: Family, view: Callable[[Kernel], KernelView], dialect: Dialect
         symbols = tuple(variable.symbol for variable in family[0].variables)
         instances = tuple(instance for kernel in members for instance in instances_of(kernel, plain))
         heads = constexpr_heads(members[0], dialect)
-        done.append(replace(text, name=name, constexprs=heads, types=symbols, instances=instances))
+        bases = {argument.base for instance in instances for argument in instance.launch_arguments}
+        view_ = replace(text, name=name, constexprs=heads, types=symbols, instances=instances)
+        done.append(replace(view_, launch_headers=text.launch_headers | headers_of_types(bases)))
     return tuple(done)
 
 
@@ -247,15 +268,16 @@ def constant_text(value: int) -> str:
     return str(value).lower()
 
 
-def tables_of(kernel: Kernel, dialect: Dialect) -> tuple[str, ...]:
-    """The declarations of the tables that a kernel and its device functions read."""
+def tables_of(kernel: Kernel, dialect: Dialect) -> tuple[tuple[str, ...], frozenset[str]]:
+    """The declarations of the tables that a kernel and its device functions read, and the headers that they need."""
     spellers = [Speller(each, dialect, {}) for each in (kernel, *kernel.functions)]
-    return tuple(
+    tables = tuple(
         speller.buffer(buffer.name)
         for speller in spellers
         for buffer in speller.kernel.buffers
         if buffer.space is Space.CONSTANT
     )
+    return tables, frozenset().union(*(headers_of_types(speller.types) | speller.headers for speller in spellers))
 
 
 def helpers_of(kernel: Kernel) -> tuple[str, ...]:

@@ -35,7 +35,8 @@ class _Break:
 
     @property
     def indent(self) -> int:
-        return self.columns[-1]
+        """Behind the innermost bracket that is not itself past the end of a line."""
+        return next((column for column in reversed(self.columns) if column < COLUMNS), self.columns[0])
 
 
 def wrap_line(text: str, hang: int = 4) -> list[str]:
@@ -49,15 +50,28 @@ def _margin(text: str) -> int:
 
 def _wrapped(text: str, columns: tuple[int, ...]) -> list[str]:
     """`text`, before which the brackets of `columns` were opened."""
-    if len(text) <= COLUMNS:
-        return [text]
-    places = [place for place in _breaks(text, columns) if place.indent < place.start]
-    fitting = [place for place in places if place.end <= COLUMNS] or places[:1]  # no longer than it must be
-    if not fitting:
-        return [text]
-    target = text.find(" = ", 0, COLUMNS)
-    best = min(fitting, key=lambda place: (place.end < target, place.depth, place.rank, -place.end))
-    return [text[: best.end], *_wrapped(" " * best.indent + text[best.start :], best.columns)]
+    lines: list[str] = []
+    while len(text) > COLUMNS:
+        fitting = _fitting(text, columns)
+        if not fitting:
+            break
+        target = text.find(" = ", 0, COLUMNS)
+        best = min(fitting, key=lambda place: (place.end < target, place.depth, place.rank, -place.end))
+        lines.append(text[: best.end])
+        text, columns = " " * best.indent + text[best.start :], best.columns
+    return [*lines, text]
+
+
+def _fitting(text: str, columns: tuple[int, ...]) -> list[_Break]:
+    """The places at which the first line fits, or the first one: no longer than it must be."""
+    fitting: list[_Break] = []
+    for place in _breaks(text, columns):
+        is_last = place.end > COLUMNS
+        if place.indent < place.start and not (is_last and fitting):
+            fitting.append(place)
+        if is_last and fitting:
+            break
+    return fitting
 
 
 def _breaks(text: str, opened: tuple[int, ...]) -> Iterator[_Break]:

@@ -2,7 +2,8 @@
 
 `writer.py` holds what a kernel under construction knows, `expressions.py` and `statements.py` the grammar (a table of
 productions each: a new construct is one entry), `whole_numbers.py` those about bounds, `functions.py` the device
-functions, `kernels.py` the strategy.
+functions, `shapes.py` the extents of launches and arrays, `remarks.py` comments and docstrings, `redefinitions.py` a
+later notebook cell that changes what a kernel was translated from, `kernels.py` the strategy.
 `judge.py` compiles many at once (`tests/libraries.py`) and compares, `shrink.py` finds the least kernel that fails,
 `__main__.py` is the long run.
 """

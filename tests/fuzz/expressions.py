@@ -20,10 +20,10 @@ from typing import Any, Final
 from py2cu.builtins import ROWS, Rule
 from py2cu.builtins.formulas import ROWS as FORMULAS
 from py2cu.dtypes import BOOL, C64, C128, DEFAULT_FLOAT, F32, F64, DType, Kind, promote, promote_weak
+from tests.fuzz.shapes import EXTENT_LIMIT, limit
 from tests.fuzz.writer import (
     ALL,
     DTYPES,
-    EXTENT_LIMIT,
     LIMIT,
     NUMBERS,
     SYMBOLS,
@@ -170,15 +170,51 @@ def anywhere(w: Writer, array: Array, depth: int) -> str:
 
 def own_element(w: Writer, array: Array) -> str:
     """An element of an array that is this thread's own."""
-    return anywhere(w, array, 1) if array.private else array.element
+    if array.private:
+        return anywhere(w, array, 1)
+    if not array.free or w.chance(2):
+        return array.element
+    fixed = len(array.own) - array.free
+    row = [subscript(w, array, axis, 1) for axis in range(fixed, len(array.own))]
+    return f"{array.name}[{', '.join([*array.own[:fixed], *row])}]"
+
+
+# Each of them is below EXTENT_LIMIT.
+PLACES: Final = (
+    "blockIdx.x", "threadIdx.x", "blockIdx.x * blockDim.x + threadIdx.x", "blockIdx.x * 4 + threadIdx.x",
+    "63 - threadIdx.x",
+)  # fmt: skip
 
 
 def subscript(w: Writer, array: Array, axis: int, depth: int) -> str:
     """Any element of an axis: this thread's own, the last one, or one computed from anything whole."""
     extent = w.pick([f"{array.name}.shape[{axis}]", f"{array.name}.shape[{axis - len(array.extents)}]"])
     extent = f"len({array.name})" if axis == 0 and w.chance(2) else extent
+    extent = w.pick([extent, array.extents[axis]]) if array.extents[axis].isdigit() else extent
     index = value(w, w.pick([Kind.INT, *INT_DTYPES]), depth)
-    return w.pick([array.own[axis], "-1", f"{index.text} % {extent}"])
+    return w.pick([array.own[axis], "-1", f"{index.text} % {extent}", *places(w, array.extents[axis])])
+
+
+def places(w: Writer, extent: str) -> list[str]:
+    """What lies within an extent that is a number, and the launch says or a loop counts."""
+    most = int(extent) if extent.isdigit() else 0
+    counted = [counter.text for counter in w.counters if counter.low >= 0 and counter.high < most]
+    return [*counted, *[index for _, index in w.axes], *PLACES] if most >= EXTENT_LIMIT else counted
+
+
+@makes(element, lots=2, leaf=True)
+def load_in_place(w: Writer, type_: Type, depth: int) -> Value:
+    """An element that this thread may write as well, or one of a row that none writes."""
+    known = [array for array in w.outputs if array.dtype is type_]
+    if not known:
+        return load(w, type_, depth)
+    array = w.pick(known)
+    if array.still and w.chance(2):
+        return Value(
+            f"{array.name}[{', '.join(['0', *(subscript(w, array, a, depth - 1) for a in range(1, len(array.own)))])}]",
+            type_,
+        )
+    return Value(own_element(w, array), type_)
 
 
 @makes(any_type, lots=3, leaf=True)
@@ -290,8 +326,10 @@ def index(w: Writer, type_: Type, depth: int) -> Value:
     indices = w.indices if w.is_function else [Value(name, type_, 0, EXTENT_LIMIT) for _, name in w.axes[::-1]]
     if w.arrays and w.chance(4):
         array = w.pick(w.arrays)
-        text = w.pick([f"len({array.name})", f"{array.name}.shape[{w.pick(range(len(array.extents)))}]"])
-        return Value(text, type_, 1, EXTENT_LIMIT)
+        axis = w.pick(range(len(array.extents)))
+        whole, one = (f"len({array.name})", array.extents[0]), (f"{array.name}.shape[{axis}]", array.extents[axis])
+        text, extent = w.pick([whole, one])
+        return Value(text, type_, 1, limit(extent))
     return w.pick([*indices, *w.counters] or [constant(w, type_, 0)])
 
 

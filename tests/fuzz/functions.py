@@ -8,15 +8,16 @@ of its own: Python and C++ order operands differently, so that it is refused els
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from py2cu.dtypes import Kind
 from tests.fuzz.expressions import any_type, condition, local, makes, subscript, value
+from tests.fuzz.shapes import SUBSCRIPT_LIMIT
 from tests.fuzz.statements import assignable, body, leaving, new_local, statement_of, unpack
 from tests.fuzz.writer import (
     ALL,
     DTYPES,
-    EXTENT_LIMIT,
     LOCAL_LIMIT,
     SYMBOLS,
     Array,
@@ -122,40 +123,50 @@ def _write(w: Writer, result: Type | None, *, writes: bool) -> Function:
     name, recurs = f"g{len(w.functions) + 1}", result is not None and w.chance(3)
     read = _array(w.readable(w.pick(DTYPES)), "x") if w.chance(3) else ()
     written = _array(w.writable(w.pick(DTYPES)), "y") if writes else ()
-    inner = Writer(w.draw, is_function=True, result=result, functions=list(w.functions))
-    inner.inputs, inner.outputs = [*read], [*written]
-    inner.indices = [Value(index, Kind.INT, 0, EXTENT_LIMIT) for array in (*read, *written) for index in array.own]
-    parameters = _parameters(inner, result)
-    passed = [text for array in (*read, *written) for text in (array.name, *array.own)]
-    if recurs:
+    function = Function(name, read, written, _parameters(w, result), result, recurs, ())
+    later = _text(w, function) if w.redefines else ()
+    return replace(function, lines=_text(w, function), later=later)
+
+
+def _text(w: Writer, function: Function) -> tuple[str, ...]:
+    """A definition of the function."""
+    arrays, parameters = (*function.read, *function.written), function.parameters
+    inner = Writer(w.draw, is_function=True, result=function.result, functions=list(w.functions))
+    inner.inputs, inner.outputs = [*function.read], [*function.written]
+    inner.indices = [Value(index, Kind.INT, 0, SUBSCRIPT_LIMIT) for array in arrays for index in array.own]
+    inner.names = len(parameters)
+    for parameter in parameters:
+        inner.declare(Value("", parameter.type), parameter.name)
+    passed = [text for array in arrays for text in (array.name, *array.own)]
+    if function.recurs:
         with inner.block("if k <= 0:"):
             inner.add(leaving(inner))
-    body(inner, most=4 if writes else 2)
+    body(inner, most=4 if function.written else 2)
     last = leaving(inner)
-    if recurs:
+    if function.recurs:
         numbers = [assignable(inner, parameter.type, 1).text for parameter in parameters]
-        again = f"{name}({', '.join(['k - 1', *passed, *numbers])})"
+        again = f"{function.name}({', '.join(['k - 1', *passed, *numbers])})"
         last = f"return {again} if {condition(inner, 1)} else {last.removeprefix('return ')}"
     inner.add(last)
-    heads = ", ".join(["k"] * recurs + passed + [parameter.head for parameter in parameters])
-    return Function(name, read, written, parameters, result, recurs, (f"def {name}({heads}):", *inner.lines))
+    heads = ", ".join(["k"] * function.recurs + passed + [parameter.head for parameter in parameters])
+    return (f"def {function.name}({heads}):", *inner.lines)
 
 
 def _array(given: Array | None, name: str) -> tuple[Array, ...]:
-    """The parameter for an array like `given`, of which the function is told an element."""
+    """The parameter for an array like `given`, of which the function is told an element, and no extent."""
     if given is None:
         return ()
     own = tuple(f"{name}_{letter}" for letter in "ijkl"[: len(given.own)])
-    return (Array(name, given.dtype, given.extents, own),)
+    return (Array(name, given.dtype, ("",) * len(own), own),)
 
 
-def _parameters(inner: Writer, result: Type | None) -> tuple[Parameter, ...]:
-    """One to three numbers, in scope; the last ones may have defaults."""
-    types = [inner.pick([*[result] * (result is not None), *ALL]) for _ in range(inner.pick([1, 2, 3]))]
+def _parameters(w: Writer, result: Type | None) -> tuple[Parameter, ...]:
+    """One to three numbers; the last ones may have defaults."""
+    types = [w.pick([*[result] * (result is not None), *ALL]) for _ in range(w.pick([1, 2, 3]))]
     parameters: list[Parameter] = []
     for place, type_ in enumerate(types):
         may_default = all(later in DEFAULTS for later in types[place:])
-        has_default = bool(parameters and parameters[-1].default) or (may_default and inner.chance(2))
-        default = inner.pick(DEFAULTS[type_]) if has_default else ""
-        parameters.append(Parameter(inner.declare(Value("", type_)).text, type_, default))
+        has_default = bool(parameters and parameters[-1].default) or (may_default and w.chance(2))
+        default = w.pick(DEFAULTS[type_]) if has_default else ""
+        parameters.append(Parameter(f"t{place + 1}", type_, default))
     return tuple(parameters)

@@ -1,33 +1,49 @@
-"""The verdict on kernels: translated twice, compiled together, each compared with its Python.
+"""The verdict on kernels: translated, some of them twice, compiled together, each compared with its Python.
 
 In: sources of kernels. Out: a `Verdict` each, in order.
 """
 
 from __future__ import annotations
 
+import contextlib
 import enum
+import inspect
+import linecache
 import re
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
 
+import tests.emulator
+import tests.widths.narrow
+import tests.widths.sizes
 from py2cu.diagnostics import TranslationError
 from py2cu.ir.signature import Signature
 from py2cu.kernels import Kernel
+from py2cu.passes.manager import observing
+from py2cu.passes.verified import verify_step
 from py2cu.pipeline import translate_file
 from py2cu.runtime.check import check_kernel
 from py2cu.runtime.inputs import TAME, Case, choose_constexprs, make_case
 from py2cu.source import SourceFile
 from py2cu.translation import Translation
-from tests.emulator import is_within_reach
 from tests.fuzz.kernels import NAME, PRELUDE, VALUES
+from tests.fuzz.redefinitions import CELL
 from tests.libraries import Checked, CompileFailure, Device, Run, Setting, build
 
 _BROKEN: Final = re.compile(r"\b(Attribute|Key|Name|NotImplemented|Runtime|Type)Error: ")  # none that kernels raise
 
+_NOT_HELD: Final = re.compile(r"bits cannot hold (\S+)")
+_BEYOND: Final = 2 ** (max(tests.widths.narrow.BITS) - 1)
+TWICE: Final = 4  # every fourth kernel is translated twice
+# Which texts the devices run that are none.
+_REACHES: Final[Mapping[Device, Callable[[Translation], bool]]] = {
+    Device.EMULATED: tests.emulator.is_within_reach,
+    Device.WIDTHS: tests.widths.narrow.is_within_reach,
+}
 _CRASH: Final = re.compile(r"\ASegmentation fault\s*\Z|died due to signal")
 
 
@@ -36,7 +52,7 @@ class Outcome(enum.StrEnum):
 
     AGREES = "agrees"
     REFUSED = "refused"  # with a diagnostic
-    UNPROVEN = "unproven"  # its Python raised on every input
+    UNCHECKED = "not checked"  # its Python raised on every input
     DIFFERS = "differs"
     STUMBLES = "the simulator broke"
     CHANGES = "two translations differ"
@@ -59,7 +75,7 @@ class Verdict:
 
     @property
     def is_fault(self) -> bool:
-        return self.outcome not in (Outcome.AGREES, Outcome.REFUSED, Outcome.UNPROVEN, Outcome.OVERWHELMS)
+        return self.outcome not in (Outcome.AGREES, Outcome.REFUSED, Outcome.UNCHECKED, Outcome.OVERWHELMS)
 
 
 @dataclass(slots=True)
@@ -82,7 +98,7 @@ def judge(sources: Sequence[str], setting: Setting, seconds: Seconds) -> list[Ve
     verdicts: dict[int, Verdict] = {}
     translations: dict[int, Translation] = {}
     for number, source in enumerate(sources):
-        found = seconds.measure("translate", partial(translate, source, device))
+        found = seconds.measure("translate", partial(translate, source, device, twice=number % TWICE == 0))
         if isinstance(found, Verdict):
             verdicts[number] = found
         else:
@@ -93,23 +109,82 @@ def judge(sources: Sequence[str], setting: Setting, seconds: Seconds) -> list[Ve
             verdicts[number] = run
         else:
             checked = _checked(sources[number], translations[number], run)
-            verdicts[number] = seconds.measure("check", partial(compare, checked, setting))
+            inputs = cases(checked.signature)
+            if device is Device.WIDTHS:
+                inputs = tests.widths.sizes.cases(checked.signature, tests.widths.narrow.bits_of(translations[number]))
+            verdict = seconds.measure("check", partial(compare, checked, inputs, setting))
+            verdicts[number] = _out_of_reach(verdict, translations[number]) or verdict
     return [verdicts[number] for number in range(len(sources))]
 
 
-def translate(source: str, device: Device) -> Translation | Verdict:
-    """The translation, or the verdict where there is none."""
-    file = SourceFile(f"{NAME}.py", PRELUDE + source)
+def _out_of_reach(verdict: Verdict, translation: Translation) -> Verdict | None:
+    """The verdict where what checked integers cannot hold came of a constant that is beyond them, as 65535 is."""
+    held = _NOT_HELD.search(verdict.message)
+    if (
+        held is None
+        or abs(float(held[1])) < _BEYOND
+        or max(tests.widths.narrow.constants_of(translation), default=0) < _BEYOND
+    ):
+        return None
+    return Verdict(Outcome.REFUSED, "widths: a constant of more than 16 bits")
+
+
+def translate(source: str, device: Device, *, twice: bool = True) -> Translation | Verdict:
+    """The translation, verified after every pass, or the verdict where there is none; `twice`: and a second one."""
     try:
-        first, second = (translate_file(file, targets=device.targets, values=VALUES) for _ in range(2))
+        with observing(verify_step):
+            first = _translation(source, device)
+        second = _translation(source, device) if twice else first
     except TranslationError as error:
         codes = sorted({item.code for item in error.diagnostics})
         return Verdict(Outcome.REFUSED, f"{' '.join(codes)}: {error.diagnostics[0].message}")
     except Exception:
         return Verdict(Outcome.BREAKS, traceback.format_exc())
-    if device is Device.EMULATED and not is_within_reach(first):
-        return Verdict(Outcome.REFUSED, "emulated: threads meet")
+    is_within_reach = _REACHES.get(device)
+    if is_within_reach is not None and not is_within_reach(first):
+        return Verdict(Outcome.REFUSED, f"{device}: threads meet")
     return first if first == second else Verdict(Outcome.CHANGES)
+
+
+def _translation(source: str, device: Device) -> Translation:
+    if CELL in source:
+        return _translation_of_cells(source)
+    return translate_file(SourceFile(f"{NAME}.py", PRELUDE + source), targets=device.targets, values=VALUES)
+
+
+def _translation_of_cells(source: str) -> Translation:
+    """Of a kernel that has been translated before the later cell, too."""
+    first, later = source.split(CELL)
+    home = run_cells(first)
+    kernel = None
+    with contextlib.suppress(TranslationError):  # the later cell may mend it
+        kernel = instantiated(home)
+        _ = kernel.translation
+    run_cell(1, later, home)
+    return (kernel or instantiated(home)).translation
+
+
+def instantiated(home: Mapping[str, Any]) -> Kernel:
+    """The kernel, with instances for the values of its template arguments."""
+    kernel = home[NAME]
+    assert isinstance(kernel, Kernel)
+    known = inspect.signature(kernel.python).parameters
+    return kernel.with_values(**{name: values for name, values in VALUES.items() if name in known})
+
+
+def run_cells(source: str) -> dict[str, Any]:
+    """The names that the cells of `source` define, run one after the other."""
+    home: dict[str, Any] = {"__name__": NAME}
+    for number, text in enumerate(source.split(CELL)):
+        run_cell(number, text if number else PRELUDE + text, home)
+    return home
+
+
+def run_cell(number: int, text: str, home: dict[str, Any]) -> None:
+    """As a notebook does, which keeps the text of each cell under a name."""
+    name = f"<cell {number}>"
+    linecache.cache[name] = len(text), None, text.splitlines(keepends=True), name
+    exec(compile(text, name, "exec"), home)
 
 
 def _compile(translations: Mapping[int, Translation], setting: Setting) -> Iterator[tuple[int, Run | Verdict]]:
@@ -135,22 +210,19 @@ def _compile(translations: Mapping[int, Translation], setting: Setting) -> Itera
 
 def _checked(source: str, translation: Translation, run: Run) -> Checked:
     """The compiled kernel and its Python, which CPython compiles from the same source."""
-    home: dict[str, Any] = {"__name__": NAME}
-    exec(compile(PRELUDE + source, f"{NAME}.py", "exec"), home)
-    kernel = home[NAME]
+    kernel = run_cells(source)[NAME]
     assert isinstance(kernel, Kernel)
     return Checked(kernel.python, translation.signatures[0], run)
 
 
-def compare(checked: Checked, setting: Setting) -> Verdict:
-    inputs = cases(checked.signature)
+def compare(checked: Checked, inputs: Iterable[Case], setting: Setting) -> Verdict:
     report = check_kernel(checked, inputs, device=setting.device.memory, contracts=setting.fma)
-    outcome = Outcome.AGREES if report.ok else Outcome.DIFFERS if report.failures else Outcome.UNPROVEN
-    message = "" if report.ok else str(report)
+    outcome = Outcome.DIFFERS if report.failures else Outcome.AGREES if report.has_run else Outcome.UNCHECKED
+    message = "" if outcome is Outcome.AGREES else str(report)
     broken = next(filter(_BROKEN.search, report.skipped), None)
     if broken is not None:
         outcome, message = Outcome.STUMBLES, broken
-    return Verdict(outcome, message, report.cases, len(report.skipped), report.elements)
+    return Verdict(outcome, message, report.cases, len(report.skipped), report.compared)
 
 
 # --- inputs -------------------------------------------------------------------------------------------------------

@@ -12,9 +12,13 @@ from hypothesis import strategies
 
 import tests.fuzz.functions
 import tests.fuzz.whole_numbers  # noqa: F401 - its productions
+from py2cu.dtypes import Kind
 from tests.fuzz.expressions import CONSTANTS, TABLES, convertible, value
+from tests.fuzz.redefinitions import later_cell
+from tests.fuzz.remarks import remarked
+from tests.fuzz.shapes import AXES, PRODUCTS, names_in, spaced
 from tests.fuzz.statements import body
-from tests.fuzz.writer import AXES, DTYPES, SYMBOLS, TILES, Value, Writer
+from tests.fuzz.writer import DTYPES, SYMBOLS, TILES, Value, Writer
 
 BLOCKS: Final = {1: (4,), 2: (4, 2), 3: (4, 2, 2)}
 NAME: Final = "f"  # of every kernel
@@ -37,11 +41,12 @@ PRELUDE: Final = "\n".join([
 
 @strategies.composite
 def kernels(draw: Callable[[Any], Any]) -> str:
-    """The source of one kernel."""
+    """The source of one kernel, and of a later cell here and there."""
     w = Writer(draw)
-    w.rank = w.pick([1, 1, 2, 3])
+    w.launch = launches(w)
     is_index = not w.chance(3)
     w.symbol = w.pick([None, None, None, None, *SYMBOLS])
+    w.redefines = w.chance(8)
     meets = is_index and w.chance(5)
     if meets:
         exchange(w)
@@ -52,8 +57,22 @@ def kernels(draw: Callable[[Any], Any]) -> str:
         if w.chance(2) or len(w.outputs) == 1:
             w.add(f"{array.element} = {value(w, array.dtype, 2).text}")
     functions = [line for function in w.functions for line in (*function.lines, "")]
-    before, within = ([], ["    " * bool(line) + line for line in functions]) if w.chance(4) else (functions, [])
-    return "\n".join([*before, *_head(w, is_index), *within, *(() if is_index else _indices(w)), *w.lines, ""])
+    before, within = (
+        ([], ["    " * bool(line) + line for line in functions]) if not w.redefines and w.chance(4) else (functions, [])
+    )
+    indices = [] if is_index else _indices(w)
+    lines = [*before, *_head(w, is_index), *within, *indices, *w.lines, ""]
+    later = later_cell(w, lines) if w.redefines else []
+    return "\n".join([*(remarked(w, lines) if w.chance(3) else lines), *later])
+
+
+def launches(w: Writer) -> tuple[tuple[str, str], ...]:
+    """One to three axes, the fastest first; the extent of one of them may be a product or a quotient."""
+    axes = list(AXES[: w.pick([1, 1, 2, 3])])
+    if w.chance(4):
+        place = w.pick(range(min(len(axes), len(PRODUCTS))))
+        axes[place] = w.pick(PRODUCTS[place]), axes[place][1]
+    return tuple(axes)
 
 
 def exchange(w: Writer) -> None:
@@ -70,23 +89,49 @@ def exchange(w: Writer) -> None:
 
 def _head(w: Writer, is_index: bool) -> list[str]:
     """The decorator and the parameters, arrays and numbers mixed."""
-    block = f"block={BLOCKS[w.rank]}"
-    size = "" if is_index else f"size=({''.join(f'{extent!r}, ' for extent, _ in AXES[: w.rank])}), "
-    indices = [f'{index}: Index["{extent}"]' for extent, index in w.axes]
+    block, extents = f"block={BLOCKS[w.rank]}", [_written(w, extent) for extent, _ in w.launch]
+    size = "" if is_index else f"size=({''.join(f'{extent!r}, ' for extent in extents)}), "
+    indices = [f'{index}: Index["{extent}"]' for extent, (_, index) in zip(extents[::-1], w.axes, strict=True)]
     arrays = [array.annotation for array in w.inputs + w.outputs]
+    _give_dimensions(w)
     scalars = [f"{name}: {annotation}" for name, annotation in w.scalars.items()]
-    scalars += ["n: int"] if w.chance(4) else []
     middle = len(arrays) // 2
     parameters = [*(indices if is_index else []), *arrays[:middle], *scalars, *arrays[middle:]]
     return [f"@kernel({size}{block})", f"def {NAME}({', '.join(parameters)}):"]
+
+
+def _written(w: Writer, extent: str) -> str:
+    return extent if extent.isidentifier() else w.pick([spaced(extent), extent])
+
+
+def _give_dimensions(w: Writer) -> None:
+    """A number for each name that no shape says, and for `n` here and there."""
+    extents = {extent for array in w.inputs + w.outputs for extent in array.extents}
+    needed = {name for extent in (*extents, *(extent for extent, _ in w.launch)) for name in names_in(extent)}
+    told = {name for name in needed if name in extents or f"2*{name}" in extents}
+    for name in sorted(needed - told | {"n"} if w.chance(4) else needed - told):
+        if name not in w.scalars:
+            w.scalar("int", Value(name, Kind.INT))
 
 
 def _indices(w: Writer) -> list[str]:
     """A block kernel's own index arithmetic, guarded by itself or by the translator."""
     lines = [
         f"    {index} = blockIdx.{axis} * blockDim.{axis} + threadIdx.{axis}"
-        for axis, (_, index) in zip("xyz", AXES[: w.rank], strict=False)
+        for axis, (_, index) in zip("xyz", w.launch, strict=False)
     ]
-    places = {extent: axis for axis, extent in enumerate(w.outputs[0].extents)}
-    past = [f"{index} >= {w.outputs[0].name}.shape[{places[extent]}]" for extent, index in AXES[: w.rank]]
-    return [*lines, f"    if {' or '.join(past)}:", "        return"] if w.chance(2) else lines
+    if not w.chance(2):
+        return lines
+    past = [f"{index} >= {_said(w, extent)}" for extent, index in w.launch]
+    return [*lines, f"    if {' or '.join(past)}:", "        return"]
+
+
+def _said(w: Writer, extent: str) -> str:
+    """An extent of the launch: of an array's shape, or computed from numbers of the call."""
+    arrays = [array for array in w.outputs + w.inputs if extent in array.extents]
+    if arrays and not w.chance(4):
+        array = w.pick(arrays)
+        return f"{array.name}.shape[{array.extents.index(extent)}]"
+    for name in sorted(names_in(extent)):
+        w.scalar("int", Value(name, Kind.INT))
+    return spaced(extent)

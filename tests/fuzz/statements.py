@@ -30,7 +30,8 @@ from tests.fuzz.expressions import (
     pairs,
     value,
 )  # fmt: skip
-from tests.fuzz.writer import DTYPES, EXTENT_LIMIT, LIMIT, LOCAL_LIMIT, SYMBOLS, Array, Type, Value, Writer, fitted
+from tests.fuzz.shapes import EXTENT_LIMIT, limit, times
+from tests.fuzz.writer import DTYPES, LIMIT, LOCAL_LIMIT, SYMBOLS, Array, Type, Value, Writer, fitted
 
 Write = Callable[[Writer], None]
 
@@ -138,7 +139,7 @@ def view_in_rows(w: Writer) -> None:
     dtype = w.pick([dtype for dtype in DTYPES if dtype.bits <= 64])
     row = w.pick([row for row in (2, 4, 8, 16) if row * max(dtype.bits, 8) <= 128])
     (extent, index), array, view = w.axes[-1], w.fresh("x"), w.fresh("r")
-    found = Array(array, dtype, (f"{row}*{extent}",), (f"{row} * {index}",))
+    found = Array(array, dtype, (times(row, extent),), (f"{row} * {index}",))
     is_stored = w.rank == 1 and w.chance(2)
     if is_stored:
         w.output(dtype)  # the first one is as large as the launch
@@ -305,7 +306,7 @@ def shape(w: Writer) -> None:
     array = w.pick(arrays)
     names = [w.fresh("extent") for _ in array.extents]
     w.add(f"{', '.join(names)} = {array.name}.shape")
-    w.scope += [Value(name, Kind.INT, 1, EXTENT_LIMIT) for name in names]
+    w.scope += [Value(name, Kind.INT, 1, limit(e)) for name, e in zip(names, array.extents, strict=True)]
     return None
 
 

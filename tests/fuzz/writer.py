@@ -15,6 +15,7 @@ from typing import Any, Final, TypeVar
 from hypothesis import strategies
 
 from py2cu.dtypes import C64, DTYPES, F16, GENERIC, I8, DType, Kind, TypeVariable
+from tests.fuzz.shapes import AXES, Shape, input_shapes, output_shapes
 
 Option = TypeVar("Option")
 Type = DType | Kind  # an element of a dtype, or a Python number of a kind
@@ -28,9 +29,7 @@ SYMBOLS: Final = tuple(
 )
 LIMIT: Final = 2**62  # Python integers stay below: they are exact to 64 bits only
 LOCAL_LIMIT: Final = 2**45  # what is assigned to an integer local; its updates in loops add less than this again
-EXTENT_LIMIT: Final = 64
 TILES: Final = (3, 1)  # the values of the template argument `tile`
-AXES: Final = (("n", "i"), ("m", "j"), ("p", "l"))  # of the launch, fastest first: extent and index
 _below = functools.cache(lambda count: strategies.integers(0, count - 1))
 
 
@@ -60,7 +59,8 @@ class Value:
 class Array:
     """An array: an extent an axis, and the text that indexes this thread's own element there.
 
-    All elements of a `private` one, which `local` makes, are this thread's own.
+    All elements of a `private` one, which `local` makes, are this thread's own. Of the others it is the last `free`
+    axes on which any index gives an element of this thread's own. No thread writes the first row of a `still` one.
     """
 
     name: str
@@ -68,6 +68,8 @@ class Array:
     extents: tuple[str, ...]
     own: tuple[str, ...]
     private: bool = False
+    free: int = 0
+    still: bool = False
 
     @property
     def annotation(self) -> str:
@@ -95,7 +97,7 @@ class Parameter:
 class Function:
     """A device function: what its calls give it, and its text. `recurs`: it takes how deep, before all.
 
-    Of an array, `own` are the names of the indices that follow it.
+    Of an array, `own` are the names of the indices that follow it. `later` is the text of a redefinition.
     """
 
     name: str
@@ -105,6 +107,7 @@ class Function:
     result: Type | None
     recurs: bool
     lines: tuple[str, ...]
+    later: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -112,8 +115,9 @@ class Writer:
     """One kernel, or device function, so far."""
 
     draw: Callable[[Any], Any]
-    rank: int = 1
+    launch: tuple[tuple[str, str], ...] = AXES[:1]  # extents and indices, fastest first
     symbol: DType | None = None  # the type variable of a generic kernel
+    redefines: bool = False  # a later cell changes what the kernel was translated from
     is_function: bool = False  # a device function, which has no arrays or scalars but its parameters
     result: Type | None = None  # of a device function
     indices: list[Value] = field(default_factory=list)  # of elements that a device function is told
@@ -141,6 +145,10 @@ class Writer:
     @property
     def dtypes(self) -> tuple[DType, ...]:
         return (*[self.symbol] * 4, *DTYPES) if self.symbol else DTYPES
+
+    @property
+    def rank(self) -> int:
+        return len(self.launch)
 
     # --- choices ---
 
@@ -211,7 +219,7 @@ class Writer:
     @property
     def axes(self) -> tuple[tuple[str, str], ...]:
         """The launch's extents and indices as arrays have them: fastest last."""
-        return AXES[: self.rank][::-1]
+        return self.launch[::-1]
 
     def input(self, dtype: DType) -> Array:
         """An input of `dtype`; there are two at most, or calls would spend their time on arguments."""
@@ -223,17 +231,8 @@ class Writer:
         return array
 
     def _shaped(self, name: str, dtype: DType) -> Array:
-        whole, (extent, index) = self.axes, self.axes[-1]
-        shapes = [
-            ((extent,), (index,)),
-            (tuple(e for e, _ in whole), tuple(i for _, i in whole)),
-            (("3", extent), ("-1", index)),
-            (("tile", extent), ("tile - 1", index)),
-            ((extent, "q"), (index, "0")),
-            ((f"2*{extent}",), (f"2 * {index} + 1",)),
-            (("q",), ("-1",)),
-        ]
-        array = Array(name, dtype, *self.pick(shapes))
+        shape = self.pick(input_shapes(self.axes))
+        array = Array(name, dtype, shape.extents, shape.own)
         if "tile" in array.extents:
             self.scalar("Constexpr[int]", Value("tile", Kind.INT))
         return array
@@ -243,11 +242,8 @@ class Writer:
         known = [array for array in self.outputs if array.dtype is dtype]
         if known:
             return known[0]
-        extents, own = (tuple(axis[place] for axis in self.axes) for place in (0, 1))
-        more = self.chance(4)
-        array = Array(
-            f"out_{_label(dtype)}", dtype, (*extents, "2") if more else extents, (*own, "-1") if more else own
-        )
+        shape = self.pick(output_shapes(self.axes)) if self.chance(3) else Shape.whole(self.axes)
+        array = Array(f"out_{_label(dtype)}", dtype, shape.extents, shape.own, free=shape.free, still=shape.still)
         self.outputs.append(array)
         return array
 

@@ -4,6 +4,13 @@
 #include <cstdint>
 #include <cuda_runtime.h>
 
+// The number of blocks of `block` threads that cover `threads`; 0, which CUDA refuses to launch, where it is too large.
+static unsigned covering_blocks(int64_t threads, int64_t block)
+{
+    const int64_t blocks = threads > 0 ? (threads - 1) / block + 1 : 0;
+    return blocks <= INT32_MAX ? static_cast<unsigned>(blocks) : 0;
+}
+
 // softmax(q k^T / sqrt(d)) v, for each head.
 // d is 32.
 template <int d, typename index_t>  // index_t: int, or int64_t where an extent needs it
@@ -81,7 +88,7 @@ cudaError_t attention_launch(
 {
     if (heads == 0 || queries == 0) return cudaSuccess;
     const dim3 block(64, 1);
-    const dim3 grid((queries + block.x - 1) / block.x, (heads + block.y - 1) / block.y);
+    const dim3 grid(covering_blocks(queries, block.x), covering_blocks(heads, block.y));
     return attention_launch<d>(q, k, v, out, queries, keys, heads, grid, block, stream);
 }
 

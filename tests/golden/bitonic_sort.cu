@@ -6,6 +6,13 @@
 #include <cstdint>
 #include <cuda_runtime.h>
 
+// The number of blocks of `block` threads that cover `threads`; 0, which CUDA refuses to launch, where it is too large.
+static unsigned covering_blocks(int64_t threads, int64_t block)
+{
+    const int64_t blocks = threads > 0 ? (threads - 1) / block + 1 : 0;
+    return blocks <= INT32_MAX ? static_cast<unsigned>(blocks) : 0;
+}
+
 // Each row sorted; a row has 512 elements at most.
 template <typename index_t>  // int, or int64_t where an extent needs it
 __global__ void sort_rows_kernel(const float* __restrict__ x, float* __restrict__ out, index_t n)
@@ -52,7 +59,7 @@ cudaError_t sort_rows_launch(const float* x, float* out, int64_t n, int64_t rows
 {
     if (256 * rows == 0) return cudaSuccess;
     const dim3 block(256);
-    const dim3 grid((256 * rows + block.x - 1) / block.x);
+    const dim3 grid(covering_blocks(256 * rows, block.x));
     return sort_rows_launch(x, out, n, rows, grid, block, stream);
 }
 

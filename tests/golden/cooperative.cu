@@ -20,6 +20,13 @@ __device__ float block_sum(float* part, int t, float value)
     return part[0];
 }
 
+// The number of blocks of `block` threads that cover `threads`; 0, which CUDA refuses to launch, where it is too large.
+static unsigned covering_blocks(int64_t threads, int64_t block)
+{
+    const int64_t blocks = threads > 0 ? (threads - 1) / block + 1 : 0;
+    return blocks <= INT32_MAX ? static_cast<unsigned>(blocks) : 0;
+}
+
 // Launches a kernel whose blocks wait for each other, unless the device cannot hold all of them at once.
 template <typename... Parameters, typename... Arguments>
 static cudaError_t launch_cooperatively(
@@ -83,7 +90,7 @@ cudaError_t total_launch(
 {
     if (256 * blocks_ == 0) return cudaSuccess;
     const dim3 block(256);
-    const dim3 grid((256 * blocks_ + block.x - 1) / block.x);
+    const dim3 grid(covering_blocks(256 * blocks_, block.x));
     return total_launch(x, sums, out, n, blocks_, grid, block, stream, max_blocks);
 }
 

@@ -4,6 +4,13 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
+// The number of blocks of `block` threads that cover `threads`; 0, which CUDA refuses to launch, where it is too large.
+static unsigned covering_blocks(int64_t threads, int64_t block)
+{
+    const int64_t blocks = threads > 0 ? (threads - 1) / block + 1 : 0;
+    return blocks <= INT32_MAX ? static_cast<unsigned>(blocks) : 0;
+}
+
 // Packed matrix times vector, one row a warp.
 template <typename index_t>  // int, or int64_t where an extent needs it
 __global__ void matvec_kernel(
@@ -50,6 +57,6 @@ cudaError_t matvec_launch(
 {
     if (32 * rows == 0) return cudaSuccess;
     const dim3 block(128);
-    const dim3 grid((32 * rows + block.x - 1) / block.x);
+    const dim3 grid(covering_blocks(32 * rows, block.x));
     return matvec_launch(packed, scales, zeros, x, out, rows, words, groups, grid, block, stream);
 }

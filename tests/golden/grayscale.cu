@@ -3,6 +3,13 @@
 #include <cstdint>
 #include <cuda_runtime.h>
 
+// The number of blocks of `block` threads that cover `threads`; 0, which CUDA refuses to launch, where it is too large.
+static unsigned covering_blocks(int64_t threads, int64_t block)
+{
+    const int64_t blocks = threads > 0 ? (threads - 1) / block + 1 : 0;
+    return blocks <= INT32_MAX ? static_cast<unsigned>(blocks) : 0;
+}
+
 // Luminance of a planar RGB picture.
 template <typename index_t>  // int, or int64_t where an extent needs it
 __global__ void rgb2grey_kernel(const uint8_t* __restrict__ x, uint8_t* __restrict__ out, index_t n)
@@ -54,7 +61,7 @@ cudaError_t rgb2grey_2d_launch(const uint8_t* x, uint8_t* out, int64_t h, int64_
 {
     if (h == 0 || w == 0) return cudaSuccess;
     const dim3 block(16, 16);
-    const dim3 grid((w + block.x - 1) / block.x, (h + block.y - 1) / block.y);
+    const dim3 grid(covering_blocks(w, block.x), covering_blocks(h, block.y));
     return rgb2grey_2d_launch(x, out, h, w, grid, block, stream);
 }
 
@@ -84,6 +91,6 @@ cudaError_t rgb2grey_block_launch(const uint8_t* x, uint8_t* out, int64_t w, int
 {
     if (h == 0 || w == 0) return cudaSuccess;
     const dim3 block(16, 16);
-    const dim3 grid((w + block.x - 1) / block.x, (h + block.y - 1) / block.y);
+    const dim3 grid(covering_blocks(w, block.x), covering_blocks(h, block.y));
     return rgb2grey_block_launch(x, out, w, h, grid, block, stream);
 }

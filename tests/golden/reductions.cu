@@ -14,6 +14,13 @@ __device__ float warp_sum(float value)
     return value;
 }
 
+// The number of blocks of `block` threads that cover `threads`; 0, which CUDA refuses to launch, where it is too large.
+static unsigned covering_blocks(int64_t threads, int64_t block)
+{
+    const int64_t blocks = threads > 0 ? (threads - 1) / block + 1 : 0;
+    return blocks <= INT32_MAX ? static_cast<unsigned>(blocks) : 0;
+}
+
 // One sum a block.
 template <typename index_t>  // int, or int64_t where an extent needs it
 __global__ void tree_sums_kernel(const float* __restrict__ x, float* __restrict__ out, index_t n)
@@ -50,7 +57,7 @@ cudaError_t tree_sums_launch(const float* x, float* out, int64_t n, int64_t bloc
 {
     if (256 * blocks_ == 0) return cudaSuccess;
     const dim3 block(256);
-    const dim3 grid((256 * blocks_ + block.x - 1) / block.x);
+    const dim3 grid(covering_blocks(256 * blocks_, block.x));
     return tree_sums_launch(x, out, n, blocks_, grid, block, stream);
 }
 

@@ -38,6 +38,13 @@ __device__ float block_sum(float* part, int t, float value)
     return result;
 }
 
+// The number of blocks of `block` threads that cover `threads`; 0, which CUDA refuses to launch, where it is too large.
+static unsigned covering_blocks(int64_t threads, int64_t block)
+{
+    const int64_t blocks = threads > 0 ? (threads - 1) / block + 1 : 0;
+    return blocks <= INT32_MAX ? static_cast<unsigned>(blocks) : 0;
+}
+
 // exp(x) over its sum, row by row; the maximum is taken off first, so that exp does not overflow.
 template <typename index_t>  // int, or int64_t where an extent needs it
 __global__ void softmax_kernel(const float* __restrict__ x, float* __restrict__ out, index_t n)
@@ -73,7 +80,7 @@ cudaError_t softmax_launch(const float* x, float* out, int64_t n, int64_t rows, 
 {
     if (128 * rows == 0) return cudaSuccess;
     const dim3 block(128);
-    const dim3 grid((128 * rows + block.x - 1) / block.x);
+    const dim3 grid(covering_blocks(128 * rows, block.x));
     return softmax_launch(x, out, n, rows, grid, block, stream);
 }
 
@@ -109,7 +116,7 @@ cudaError_t softmax_backward_launch(
 {
     if (128 * rows == 0) return cudaSuccess;
     const dim3 block(128);
-    const dim3 grid((128 * rows + block.x - 1) / block.x);
+    const dim3 grid(covering_blocks(128 * rows, block.x));
     return softmax_backward_launch(y, grad_out, grad_x, n, rows, grid, block, stream);
 }
 
@@ -155,7 +162,7 @@ cudaError_t layer_norm_launch(
 {
     if (128 * rows == 0) return cudaSuccess;
     const dim3 block(128);
-    const dim3 grid((128 * rows + block.x - 1) / block.x);
+    const dim3 grid(covering_blocks(128 * rows, block.x));
     return layer_norm_launch(x, weight, bias, eps, out, mean, scale, n, rows, grid, block, stream);
 }
 
@@ -200,7 +207,7 @@ cudaError_t layer_norm_backward_launch(
 {
     if (128 * rows == 0) return cudaSuccess;
     const dim3 block(128);
-    const dim3 grid((128 * rows + block.x - 1) / block.x);
+    const dim3 grid(covering_blocks(128 * rows, block.x));
     return layer_norm_backward_launch(x, weight, mean, scale, grad_out, grad_x, n, rows, grid, block, stream);
 }
 

@@ -1,6 +1,5 @@
 // tiled_matmul: CUDA kernels and their launchers, translated from tiled_matmul.py by py2cu.
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <cuda_runtime.h>
 
@@ -18,6 +17,13 @@ static cudaError_t allow_shared(Kernel* kernel, size_t bytes)
 {
     const int most = static_cast<int>(std::min(bytes, size_t(INT32_MAX)));
     return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most);
+}
+
+// The number of blocks of `block` threads that cover `threads`; 0, which CUDA refuses to launch, where it is too large.
+static unsigned covering_blocks(int64_t threads, int64_t block)
+{
+    const int64_t blocks = threads > 0 ? (threads - 1) / block + 1 : 0;
+    return blocks <= INT32_MAX ? static_cast<unsigned>(blocks) : 0;
 }
 
 // Matrix product by tiles of a constant size.
@@ -119,7 +125,7 @@ cudaError_t matmul_dynamic_launch(
     if (h == 0 || w == 0) return cudaSuccess;
     const dim3 block(tw, tw);
     if (block.x == 0 || block.y == 0 || block.z == 0) return cudaErrorInvalidConfiguration;
-    const dim3 grid((w + block.x - 1) / block.x, (h + block.y - 1) / block.y);
+    const dim3 grid(covering_blocks(w, block.x), covering_blocks(h, block.y));
     return matmul_dynamic_launch(m, n, out, h, w, k, tw, grid, block, stream);
 }
 

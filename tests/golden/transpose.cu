@@ -5,6 +5,13 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
+// The number of blocks of `block` threads that cover `threads`; 0, which CUDA refuses to launch, where it is too large.
+static unsigned covering_blocks(int64_t threads, int64_t block)
+{
+    const int64_t blocks = threads > 0 ? (threads - 1) / block + 1 : 0;
+    return blocks <= INT32_MAX ? static_cast<unsigned>(blocks) : 0;
+}
+
 // Rows become columns, by tiles.
 // T is float, double, __half or __nv_bfloat16.
 template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
@@ -51,7 +58,7 @@ cudaError_t transpose_launch(const T* x, T* out, int64_t h, int64_t w, cudaStrea
 {
     if ((h + 3) / 4 == 0 || w == 0) return cudaSuccess;
     const dim3 block(32, 8);
-    const dim3 grid((w + block.x - 1) / block.x, ((h + 3) / 4 + block.y - 1) / block.y);
+    const dim3 grid(covering_blocks(w, block.x), covering_blocks((h + 3) / 4, block.y));
     return transpose_launch(x, out, h, w, grid, block, stream);
 }
 

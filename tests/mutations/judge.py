@@ -57,8 +57,8 @@ def compare(path: Path, only: str, where: str, sanitize: bool = False) -> str | 
             return "does not compile"
         for kernel, translation, (run,) in zip(kernels, translations, map(dict.values, runs), strict=True):
             report = check_kernel(Checked(kernel.python, translation.signatures[0], run), device="cpu")
-            if not report.ok:
-                return f"{kernel.__name__}: {report.failures[0].kind if report.failures else 'is not proven'}"
+            if not (report.ok and report.has_run):
+                return f"{kernel.__name__}: {report.failures[0].kind if report.failures else 'is not checked'}"
     return None
 
 

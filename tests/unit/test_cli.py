@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import subprocess
@@ -17,6 +18,7 @@ from py2cu.cli import app
 from py2cu.codes import CODES
 from py2cu.diagnostics import EnvironmentLacks, InternalError
 from py2cu.loading import load_all
+from py2cu.progress import progress_bar
 
 HEAD = """\
 from jaxtyping import Float32
@@ -36,6 +38,26 @@ def ungrd(x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):
     i = blockIdx.x * blockDim.x + threadIdx.x
     out[i] = x[i]
 """
+COMPACTED = """
+from jaxtyping import Int32
+from py2cu import atomic
+@kernel(init={"count": 0})
+def compact(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"], count: Int32[Tensor, "1"]):
+    if x[i] > 0:
+        out[atomic.add(count, 0, 1)] = x[i]
+"""
+GATHERED = """
+from jaxtyping import Int32
+@kernel
+def gather(i: Index["n"], x: Float32[Tensor, "m"], index: Int32[Tensor, "n"], out: Float32[Tensor, "n"]):
+    out[i] = x[index[i]]
+"""
+KEPT = """
+@kernel
+def kept(i: Index["n"], x: Float32[Tensor, "n"], flag: Float32[Tensor, "1"], out: Float32[Tensor, "n"]):
+    out[i] = x[i] + flag[0]
+    flag[0] = flag[0]
+"""
 SCALED = """
 @kernel
 def scaled(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"], by: Constexpr[int]):
@@ -43,6 +65,11 @@ def scaled(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"], by
 """
 WRONG = TWICE.replace("2 * x[i]", "2 * x + y")
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(py2cu.__file__).parents[1])}
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
 
 
 def run(*args: str | Path) -> Result:
@@ -201,8 +228,60 @@ def test_check_tells_kernel_by_kernel_what_agrees(write) -> None:
     result = run("check", write("k.py", TWICE, NEGATE), "--device", "cpu")
     assert result.exit_code == 0, result.output
     head, *rows = [line.split() for line in result.stdout.splitlines()[:3]]
-    assert head == ["kernel", "device", "cases", "elements", "result"]
+    assert head == ["kernel", "device", "cases", "compared", "accepted", "result"]
     assert [(row[0], row[1], row[-1]) for row in rows] == [("twice", "cpu", "agrees"), ("negate", "cpu", "agrees")]
+
+
+@pytest.mark.builds
+def test_check_says_what_is_not_checked_and_what_would_check_it(write) -> None:
+    name = write("k.py", COMPACTED, TWICE)
+    result = run("check", name, "--device", "cpu")
+    assert result.exit_code == 0, result.output
+    assert re.search(r"(?m)^compact +cpu +9 +9 +903 +not checked$", result.stdout)
+    assert "hint: `--unordered out` compares `out` in any order of the elements" in result.stdout
+    warning = "warning: `compact` is not checked: any value was accepted for 903 of 912 elements"
+    assert warning in result.stderr and "twice" not in result.stderr.splitlines()[-1]
+    result = run("check", name, "--device", "cpu", "--unordered", "out")
+    assert result.exit_code == 0, result.output
+    assert re.search(r"(?m)^compact +cpu +9 +912 +0 +agrees$", result.stdout)
+    assert "not checked" not in result.output
+
+
+def test_check_refuses_unordered_names_that_no_kernel_writes(write) -> None:
+    result = run("check", write("k.py", COMPACTED), "--device", "cpu", "--unordered", "ot")
+    assert result.exit_code == 2
+    assert "no kernel here writes an array `ot`\n  hint: did you mean `out`?" in result.stderr
+
+
+@pytest.mark.builds
+def test_check_shows_skipped_cases(write) -> None:
+    result = run("check", write("k.py", GATHERED), "--device", "cpu")
+    assert result.exit_code == 0, result.output
+    assert "agrees" in result.stdout
+    assert re.search(r"(?m)^  skipped: m=\d+, n=\d+, random values: .* out of range", result.stdout)
+    assert re.search(r"(?m)^  … and \d+ more cases skipped$", result.stdout)
+
+
+@pytest.mark.builds
+def test_check_fails_where_threads_race_unless_that_is_accepted(write) -> None:
+    name = write("k.py", KEPT)
+    result = run("check", name, "--device", "cpu")
+    assert result.exit_code == 1
+    assert re.search(r"(?m)^kept .* RACES$", result.stdout)
+    assert "hint: `--race 'same value'` accepts writes of the value that is there" in result.stdout
+    assert run("check", name, "--device", "cpu", "--race", "same value").exit_code == 0
+
+
+def test_a_progress_bar_is_shown_on_a_terminal_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    with progress_bar("checking") as progress:
+        assert progress is None
+    terminal = Terminal()
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with progress_bar("checking [k]") as progress:
+        assert progress is not None
+        progress(3, 9)
+    assert "checking [k]" in terminal.getvalue() and "3/9" in terminal.getvalue()
 
 
 @pytest.mark.builds

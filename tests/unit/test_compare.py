@@ -10,8 +10,9 @@ from py2cu import atomic, testing
 from py2cu.dtypes import F32, U8, Kind
 from py2cu.ir.extents import Role
 from py2cu.runtime.arrays import Write
-from py2cu.runtime.check import check_kernel, unravel
+from py2cu.runtime.check import check_kernel
 from py2cu.runtime.compare import Fault, agree, tolerance
+from py2cu.runtime.comparison import unravel
 from py2cu.runtime.fences import Fenced, as_bits, poison, poison_bits
 from py2cu.runtime.inputs import axis_sizes, choose_sizes, given_case, invent_cases
 from tests.unit.kernels_by_hand import FakeKernel, array, scalar, signature
@@ -252,13 +253,14 @@ def test_a_case_whose_python_raises_gets_tame_values():
     assert any("out of range" in reason for reason in report.skipped)
 
 
-def test_a_kernel_whose_python_always_raises_is_not_proven():
+def test_a_kernel_whose_python_always_raises_is_not_checked():
     def broken(i, x, out):
         out[i] = x[i + 1]
 
     report = check(broken, AFFINE, affine_compiled)
-    assert not report.ok
-    assert not report.failures
+    assert report.ok
+    assert not report.checked
+    assert "`kernel` is not checked" in str(report)
     assert "no case with threads could be compared" in str(report)
     assert "out of range" in str(report)
 
@@ -270,7 +272,7 @@ def test_a_loop_that_never_ends_is_given_up(monkeypatch):
 
     monkeypatch.setattr("py2cu.runtime.check.CASE_SECONDS", 0.02)
     report = check(endless, AFFINE, affine_compiled)
-    assert not report.ok
+    assert not report.checked
     assert "does not end" in str(report)
 
 
@@ -279,7 +281,7 @@ def test_a_negative_index_is_reported():
         out[i] = x[i - 1]
 
     report = check(shift, AFFINE, affine_compiled)
-    assert not report.ok
+    assert not report.checked
     assert "negative index" in str(report)
 
 
@@ -315,7 +317,7 @@ def test_the_users_own_arguments_are_one_case():
     case = given_case(AFFINE, {"x": x, "out": out})
     report = check(affine, AFFINE, affine_compiled, cases=[case])
     assert report.ok
-    assert (report.cases, report.elements) == (1, 5)
+    assert (report.cases, report.compared, report.accepted) == (1, 5, 0)
     assert out.sum() == 0
     assert not check(affine, AFFINE, lambda x, out: None, cases=[case]).ok
     absent = given_case(AFFINE, {"x": x})
@@ -396,6 +398,15 @@ def test_assert_matches_python():
     testing.assert_matches_python(Checked(""), affine_compiled)
     with pytest.raises(AssertionError, match="DIFFERS from its Python"):
         testing.assert_matches_python(Checked(""), lambda x, out: None)
+
+
+def test_assert_matches_python_warns_of_what_is_not_checked():
+    class Unchecked:
+        def check(self):
+            return check(lambda i, x, out: 1 // 0, AFFINE, affine_compiled)
+
+    with pytest.warns(UserWarning, match="`kernel` is not checked"):
+        testing.assert_matches_python(Unchecked())
 
 
 def test_assert_golden_writes_then_compares(tmp_path, monkeypatch):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from py2cu.pipeline import translate_file
 from py2cu.source import SourceFile
 from py2cu.targets import cpu_helpers, cuda_helpers
+from py2cu.targets.helpers import HELPERS
 
 TEXT = """
 from jaxtyping import Float32
@@ -35,3 +38,82 @@ def test_a_number_of_the_call_that_is_assigned_and_never_read_is_known_in_the_ke
         head, assigned, _ = artifacts.kernel.text.partition("a = 2.0;")
         assert assigned
         assert "double a" in head
+
+
+@pytest.mark.parametrize(
+    "stem",
+    [
+        "a\nb", "a\rb", "a\x1f12", "a\x0bb", "a\x85b", "a\u2028b", "a\u202eb", "a\\", "a\"b", "a b", "-", "2d", "int",
+        "??/", "gr\u00f6\u00dfe", "\u03b1", "\u2474", "\u2488", "\ufdfa", "\U0001f600",
+        "\udce9", "{{ name }}", "%s",
+    ],
+    ids=ascii,
+)  # fmt: skip
+def test_the_name_of_a_file_puts_no_code_into_texts(stem):
+    plain = translate_file(SourceFile("plain.py", TEXT.format(name="g")))
+    named = translate_file(SourceFile(f"{stem}.py", TEXT.format(name="g")))
+    assert re.fullmatch(r"\w+", named.name, re.ASCII)
+    for target, artifacts in named.texts.items():
+        for text, usual in zip(artifacts.files, plain.texts[target].files, strict=True):
+            assert text.name == usual.name.replace("plain", named.name)
+            assert all(line.isprintable() for line in text.text.split("\n"))
+            lines, usual_lines = text.text.split("\n"), usual.text.split("\n")
+            assert lines[1:] == [line.replace("plain", named.name) for line in usual_lines[1:]]
+            assert lines[0].startswith(f"// {named.name}: ")
+            assert not lines[0].endswith(("\\", "??/"))
+
+
+STRINGS = """
+from jaxtyping import Float32
+from torch import Tensor
+from py2cu import Index, kernel
+
+def g(v):
+    assert v < 9, {text}
+    return v + 1
+
+@kernel
+def f(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):
+    print({text}, x[i])
+    assert x[i] > 0, {text}
+    out[i] = g(x[i])
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a\nb", "a\rb", "\x1b[0m", "\x1f12", "\x0c1", "\x7f", "\x85", "\u2028", "\u202e", "a\\", "a\\\\n", "quote\"",
+        "'", "??/", "??)", "%d %s %%", "*/ // /*", "gr\u00f6\u00dfe", "{{ x }}",
+        "index_t INFINITY std::max( sqrt( __half",
+    ],
+    ids=ascii,
+)  # fmt: skip
+def test_strings_are_escaped_and_decide_nothing(text):
+    plain = translate_file(SourceFile("plain.py", STRINGS.format(text=repr("usual"))))
+    named = translate_file(SourceFile("plain.py", STRINGS.format(text=repr(text))))
+    for target, artifacts in named.texts.items():
+        for other, usual in zip(artifacts.files, plain.texts[target].files, strict=True):
+            assert all(line.isprintable() for line in other.text.split("\n"))
+            assert "??" not in other.text
+            assert _without_strings(other.text) == _without_strings(usual.text)
+
+
+def _without_strings(text: str) -> str:
+    return re.sub(r"\s", "", re.sub(r'"(?:\\.|[^"\\\n])*"', '""', text))
+
+
+MENTIONS = {
+    "type_traits": r"std::(make_unsigned_t|conditional_t|is_\w+_v)",
+    "cmath": r"\b(fmod|floor|ceil|copysign|sqrt|trunc|frexp|ldexp|fabs|fma|rint)\(",
+    "cstring": r"\bmemcpy\(",
+    "algorithm": r"std::(min|max)\b",
+}
+
+
+@pytest.mark.parametrize("helpers", [cuda_helpers.HELPERS_OF_CUDA, cpu_helpers.HELPERS_OF_CPU], ids=["cuda", "cpu"])
+def test_helpers_declare_the_headers_that_they_need(helpers):
+    for name in HELPERS.keys() | helpers.own.keys():
+        code = "\n".join(line for line in helpers.text(name).splitlines() if not line.startswith("//"))
+        needed = {header for header, mention in MENTIONS.items() if re.search(mention, code)}
+        assert set(helpers.headers(name)) == needed, name

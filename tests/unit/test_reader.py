@@ -7,7 +7,7 @@ import ast
 import libcst as cst
 import pytest
 
-from py2cu.frontend import reader
+from py2cu.frontend import nesting, reader
 from py2cu.options import KernelOptions
 from py2cu.pipeline import translate_function
 from py2cu.source import SourceFile
@@ -66,8 +66,8 @@ def test_attributes_that_others_leave_on_shared_nodes_are_not_walked() -> None:
     try:
         assert ast.parse("a < b").body[0].value.ops[0] is shared
         text = HEAD + KERNEL.format(name="f", times="(x[i] < 1 and not i)")
-        assert reader._first_too_deep(ast.parse(text)) is None
-        assert reader._first_too_deep(ast.parse("-" * 201 + "x")) is not None
+        assert not nesting.is_deep(ast.parse(text))
+        assert nesting.is_deep(ast.parse("-" * 201 + "x"))
     finally:
         for node in {id(node): node for node in ast.walk(foreign)}.values():
             vars(node).pop("parent", None)

@@ -78,12 +78,10 @@ def test_elements_of_rows_are_those_of_the_array():
 
 
 @pytest.mark.builds
-def test_a_length_that_rows_do_not_divide_is_refused_with_its_line():
-    line = doubled.python.__code__.co_firstlineno + 2
-    with pytest.raises(SimulationError, match=rf"line {line}.*shape '\[-1, 4\]' is invalid for input of size 10"):
-        doubled.simulate(torch.zeros(10), torch.zeros(10))
-    with pytest.raises(RuntimeError, match=r"doubled: `x` is viewed in rows of 4 elements, but has 10"):
-        doubled(torch.zeros(10))
+def test_a_length_that_rows_do_not_divide_is_refused():
+    for run in (doubled, doubled.simulate):
+        with pytest.raises(RuntimeError, match=r"doubled: `x` is viewed in rows of 4 elements, but has 10"):
+            run(torch.zeros(10))
 
 
 @pytest.mark.builds
@@ -98,8 +96,9 @@ def test_an_array_that_begins_between_rows_is_refused():
     x = torch.randn(13)
     with pytest.raises(RuntimeError, match=r"doubled: `x` must begin at a multiple of 16 bytes; pass `x.clone\(\)`"):
         doubled(x[1:])
-    with pytest.raises(RuntimeError, match="`out` must begin at a multiple of 16 bytes"):
-        doubled(x[:12], out=torch.zeros(14)[2:])
+    for run in (doubled, doubled.simulate):
+        with pytest.raises(RuntimeError, match="`out` must begin at a multiple of 16 bytes"):
+            run(x[:12], out=torch.zeros(14)[2:])
     assert torch.equal(doubled(x[:12], out=torch.zeros(16)[4:]), 2 * x[:12])
     assert doubled(x[:0]).numel() == 0
 

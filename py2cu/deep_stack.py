@@ -1,0 +1,73 @@
+"""Calls a function again on a deep stack where the caller's stack is too small for it.
+
+Long chains of operators are deep trees, and every walk over a tree takes a few frames a level. In: a function that
+raises `RecursionError`, or `StackWanted` before code in C would overflow the stack. Out: what the second call returns.
+Complexity: ordinary calls pay nothing.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Final, ParamSpec, TypeVar
+
+_BYTES: Final = 256 * 2**20  # of address space: the system backs only the pages that are used
+_FRAMES: Final = 60_000
+_ONE_AT_A_TIME: Final = threading.Lock()  # the recursion limit and the stack size are process-wide
+_here = threading.local()
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+
+class StackWanted(RecursionError):
+    """The source is deeper than an ordinary stack is safe for."""
+
+
+def is_deep() -> bool:
+    """True on a thread that has a deep stack."""
+    return getattr(_here, "is_deep", False)
+
+
+def with_deep_stack(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """`function`, which is called a second time, on a deep stack, where the first call raises `RecursionError`."""
+
+    @functools.wraps(function)
+    def call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        try:
+            return function(*args, **kwargs)
+        except RecursionError:
+            if is_deep():
+                raise
+        return _run(functools.partial(function, *args, **kwargs))
+
+    return call
+
+
+def _run(function: Callable[[], Result]) -> Result:
+    """The result of `function`, called on a thread with a deep stack."""
+    outcome: Future[Result] = Future()
+
+    def run() -> None:
+        _here.is_deep = True
+        before = sys.getrecursionlimit()
+        sys.setrecursionlimit(max(before, _FRAMES))
+        try:
+            outcome.set_result(function())
+        except BaseException as error:
+            outcome.set_exception(error)
+        finally:
+            sys.setrecursionlimit(before)
+
+    with _ONE_AT_A_TIME:
+        size = threading.stack_size(_BYTES)
+        try:
+            thread = threading.Thread(target=run, daemon=True)
+            thread.start()
+        finally:
+            threading.stack_size(size)
+        thread.join()
+        return outcome.result()

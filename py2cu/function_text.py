@@ -1,0 +1,153 @@
+"""The text that a live function was compiled from.
+
+The text is read when a decorator runs and kept as long as the function has its code: an edit of the file changes
+neither. Before a translation the code is compared with the text, since a file may be edited between Python's reading of
+it and ours.
+"""
+
+from __future__ import annotations
+import __future__
+
+import functools
+import linecache
+import sys
+import warnings
+from collections.abc import Iterable, Iterator
+from importlib.machinery import SourceFileLoader
+from types import CodeType, FunctionType
+from typing import Final
+from weakref import WeakKeyDictionary
+
+from py2cu.source import SourceFile
+
+_read: Final[dict[str, tuple[list[str], SourceFile]]] = {}
+"""The source of each file, as long as `linecache` holds the same lines: the kernels of a file share it."""
+_kept: Final[WeakKeyDictionary[FunctionType, tuple[CodeType, SourceFile]]] = WeakKeyDictionary()
+"""The source of each function, as long as the function has this code: `%autoreload` puts other code into it."""
+_TIMED_CELL: Final = "<timed exec>"  # what `%%time` calls every cell that it compiles
+_FUTURES: Final = functools.reduce(
+    int.__or__, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
+)
+
+
+def written(function: FunctionType) -> SourceFile:
+    """The file, or notebook cell, in which `function` was written; its text is empty if there is none.
+
+    The first call reads the text. Later calls return the same text, whatever the file holds by then.
+    """
+    kept = _kept.get(function)
+    if kept is not None and kept[0] is function.__code__:
+        return kept[1]
+    source = _source(function)
+    if source.text:
+        _kept[function] = function.__code__, source
+    return source
+
+
+def _source(function: FunctionType) -> SourceFile:
+    """The text of the function's file now; `linecache` reads it again if the file's size or time is another."""
+    name = function.__code__.co_filename
+    linecache.checkcache(name)
+    lines = linecache.getlines(name, function.__globals__)
+    if name not in _read or _read[name][0] is not lines:
+        _read[name] = lines, SourceFile(name, "".join(lines))
+    return _read[name][1]
+
+
+def remember_cell(function: FunctionType) -> None:
+    """Put the text of a cell that runs under `%%time` into `linecache`, where IPython leaves that of every other cell.
+
+    Only while the cell runs: each `%%time` cell has the same name, and takes the place of the one before.
+    """
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if function.__code__.co_filename != _TIMED_CELL or shell is None:
+        return
+    raw = shell.history_manager.input_hist_raw[-1]
+    _, magic, rest = raw.partition("%%time")
+    text = shell.transform_cell(rest.partition("\n")[2]) if magic else ""
+    if any(_is_same(function.__code__, code) for code in _compiled(text, _futures(function.__code__))):
+        linecache.cache[_TIMED_CELL] = len(text), None, [f"{line}\n" for line in text.split("\n")], _TIMED_CELL
+
+
+def is_text_of(source: SourceFile, function: FunctionType) -> bool:
+    """Whether `function` was compiled from `source`: its code at the same line.
+
+    Import hooks, such as pytest's for assertions and jaxtyping's, add to what a text says. Of functions that such a
+    hook loaded, and of those that no file holds, parameters, names and constants are compared. True also for a text
+    that does not compile, which the translator refuses with a place.
+    """
+    code = function.__code__
+    try:
+        found = [each for each in _compiled(source.text, _futures(code)) if each.co_name == code.co_name]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return True
+    here = [each for each in found if each.co_firstlineno == code.co_firstlineno]
+    if any(_is_same(code, each) for each in here):
+        return True
+    is_plain = type(function.__globals__.get("__loader__")) is SourceFileLoader and not source.name.startswith("<")
+    return not is_plain and any(_may_be_made_of(code, each) for each in found)
+
+
+def forget(function: FunctionType) -> None:
+    """Read the text of `function` again at the next use."""
+    _kept.pop(function, None)
+
+
+def _futures(code: CodeType) -> int:
+    return int(code.co_flags & _FUTURES)
+
+
+@functools.lru_cache(maxsize=8)
+def _compiled(text: str, flags: int) -> tuple[CodeType, ...]:
+    """The code of every function in `text`, at any depth."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Python has given them already
+        return tuple(_inner_code(compile(text, "<text>", "exec", dont_inherit=True, flags=flags)))
+
+
+def _inner_code(code: CodeType) -> Iterator[CodeType]:
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield constant
+            yield from _inner_code(constant)
+
+
+def _is_same(code: CodeType, other: CodeType) -> bool:
+    """Whether two functions do the same, at whatever columns they stand."""
+    parts = ("co_code", "co_names", "co_varnames", "co_freevars", "co_cellvars", "co_argcount", "co_kwonlyargcount")
+    if any(getattr(code, part) != getattr(other, part) for part in parts):
+        return False
+    if len(code.co_consts) != len(other.co_consts):
+        return False
+    return all(
+        _is_same(mine, its) if isinstance(mine, CodeType) and isinstance(its, CodeType) else repr(mine) == repr(its)
+        for mine, its in zip(code.co_consts, other.co_consts, strict=True)
+    )
+
+
+def _may_be_made_of(code: CodeType, text: CodeType) -> bool:
+    """Whether `code` has the parameters of `text`, and all of its names and constants."""
+    return _parameters(code) == _parameters(text) and {*_mentions(code)} >= {*_mentions(text)}
+
+
+def _parameters(code: CodeType) -> tuple[object, ...]:
+    count = code.co_argcount + code.co_kwonlyargcount
+    return code.co_posonlyargcount, code.co_argcount, code.co_varnames[:count]
+
+
+def _mentions(code: CodeType) -> Iterator[str]:
+    """Names and constants of a function, and of those in it."""
+    yield from (*code.co_names, *code.co_varnames, *code.co_freevars, *code.co_cellvars)
+    yield from _atoms(code.co_consts)
+
+
+def _atoms(constants: Iterable[object]) -> Iterator[str]:
+    """The constants in tuples, and tuples in these; Python makes tuples of them where a hook may not."""
+    for constant in constants:
+        match constant:
+            case CodeType():
+                yield from _mentions(constant)
+            case tuple() | frozenset():
+                yield from _atoms(constant)
+            case _:
+                yield repr(constant)

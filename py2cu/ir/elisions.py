@@ -1,0 +1,35 @@
+"""Statements of the Python that have no code, each with the reason: noted where that is decided.
+
+`account.py` compares them with what a kernel has: a statement that is neither there nor here was lost.
+"""
+
+from __future__ import annotations
+
+import enum
+
+from py2cu.records import record
+from py2cu.source import Span
+
+
+class Elision(enum.Enum):
+    """Why a statement has no code."""
+
+    EMPTY = "it does nothing: `pass`, `...`, a docstring"
+    DEFINITION = "a function, which is read where it is called"
+    ANNOTATION = "the type of a local, without a value"
+    BREAKPOINT = "a stop of the simulator"
+    GRID = "a name of Numba's group of all threads"
+    RESTATEMENT = "it gives a dimension the name that it has"
+    UNREACHABLE = "no run comes here"
+    INLINED = "a call whose function stands here"
+    UNREAD = "a tuple of which nothing reads some items"
+    CUT = "a barrier at which the body is cut"
+    MASKED = "a `break` or `continue` that only some threads take: a flag replaces it"
+
+
+@record(frozen=True, slots=True)
+class Elided:
+    """One statement that has no code."""
+
+    span: Span
+    why: Elision

@@ -1,0 +1,69 @@
+"""Runs passes in order, and shows observers what each made of the kernel.
+
+In: a sequence of `Pass`es and a kernel. Out: the kernel after the last one. The IR dump and the tests' `verify` are
+observers; where there is none, a pass costs its call.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from py2cu.diagnostics import Reporter
+from py2cu.ir.kernel import Kernel
+from py2cu.ir.verify import Stage
+
+Run = Callable[[Kernel, Reporter], Kernel]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What makes or changes kernels, under the name that `--dump-ir` takes; it leaves each at `stage`."""
+
+    name: str
+    stage: Stage
+
+
+@dataclass(frozen=True, slots=True)
+class Pass(Step):
+    """A step for one kernel at a time."""
+
+    run: Run
+
+
+Observer = Callable[[Step, Kernel | None, Kernel, Reporter], None]
+"""Called after a step with the kernel before it, None for the front end, and after it, and the reporter of errors."""
+
+OBSERVERS: Final[list[Observer]] = []
+
+
+def passes(stage: Stage, *runs: Run) -> tuple[Pass, ...]:
+    """Passes that leave kernels at `stage`, each called after its function."""
+    return tuple(Pass(run.__name__, stage, run) for run in runs)
+
+
+def run_passes(sequence: Iterable[Pass], kernel: Kernel, reporter: Reporter) -> Kernel:
+    """`kernel` after all passes of `sequence`."""
+    for each in sequence:
+        done = each.run(kernel, reporter)
+        show(each, kernel, done, reporter)
+        kernel = done
+    return kernel
+
+
+def show(step: Step, before: Kernel | None, after: Kernel, reporter: Reporter) -> None:
+    """Call every observer."""
+    for observe in OBSERVERS:
+        observe(step, before, after, reporter)
+
+
+@contextlib.contextmanager
+def observing(observer: Observer) -> Iterator[None]:
+    """Calls `observer` after every pass in the `with` block."""
+    OBSERVERS.append(observer)
+    try:
+        yield
+    finally:
+        OBSERVERS.remove(observer)

@@ -1,0 +1,82 @@
+"""Run compiled code that may never return, in a thread that can be given up.
+
+In: functions that launch kernels. Out: their results, or `NeverReturns` where the process has computed for too long in
+one. Waiting for another process, as a build does, is no computing. C++ cannot be interrupted: a thread that is given up
+computes on until the process ends.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Final, Generic, Self, TypeVar
+
+import torch
+
+T = TypeVar("T")
+_INTERVAL: Final = 0.1  # seconds between two looks at the clock
+
+
+class NeverReturns(Exception):
+    """A call that did not return in its time."""
+
+
+class _Call(Generic[T]):
+    """A call for the thread to make, and its outcome."""
+
+    def __init__(self, function: Callable[[], T]) -> None:
+        self._function = function
+        self._is_inference = torch.is_inference_mode_enabled()
+        cuda: Any = torch.cuda
+        self._stream = cuda.current_stream() if cuda.is_initialized() else None
+        self.is_done = threading.Event()
+        self.result: T | None = None
+        self.error: BaseException | None = None
+
+    def make(self) -> None:
+        try:
+            # What torch keeps for each thread: the caller's.
+            with torch.inference_mode(self._is_inference), torch.cuda.stream(self._stream):
+                self.result = self._function()
+        except BaseException as error:  # the caller raises it
+            self.error = error
+        self.is_done.set()
+
+
+class Watchdog:
+    """A context with a thread of its own, which makes one call after the other."""
+
+    def __init__(self) -> None:
+        self._calls: queue.SimpleQueue[_Call[Any] | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._work, name="py2cu check", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None) -> None:
+        self._calls.put(None)
+
+    def run(self, function: Callable[[], T], seconds: float) -> T:
+        """`function()`, which may compute for so many `seconds` of processor time.
+
+        Raises:
+            NeverReturns: it takes longer; call nothing else then.
+        """
+        call = _Call(function)
+        start = time.process_time()
+        self._calls.put(call)
+        while not call.is_done.wait(_INTERVAL):
+            if time.process_time() - start > seconds:
+                raise NeverReturns(f"the compiled kernel does not return within {seconds:.0f} s of processor time")
+        if call.error is not None:
+            raise call.error
+        assert call.result is not None
+        return call.result
+
+    def _work(self) -> None:
+        while (call := self._calls.get()) is not None:
+            call.make()

@@ -1,0 +1,117 @@
+"""Extents of launches and shapes of arrays: names, numbers, products and quotients.
+
+In: the axes of a launch. Out: `Shape`s, each with the text that indexes a thread's own element. Extents are written as
+annotations have them, without spaces.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+Axes = tuple[tuple[str, str], ...]  # extents and indices, fastest last
+
+EXTENT_LIMIT: Final = 64  # of the launch's extents, and of the indices that run over them
+SUBSCRIPT_LIMIT: Final = 2**20  # of any extent of an array
+AXES: Final = (("n", "i"), ("m", "j"), ("p", "l"))  # the plainest launch, fastest first
+# What the two fastest extents of a launch may be instead; the judge's sizes keep each below EXTENT_LIMIT.
+PRODUCTS: Final = (
+    ("n*m", "n*n", "2*n", "n+1", "(n+3)//4", "n//2", "n*m-1", "n*q//2"),
+    ("m*q", "m+1", "(m+1)//2"),
+)  # fmt: skip
+# Constant extents behind those of the launch. Arrays have some thousands of elements at most: the simulator reads each.
+_INNER: Final = (("64",), ("8", "3"), ("320",), ("160", "2"))
+_NAME: Final = re.compile(r"[a-z]\w*")
+_OPERATORS: Final = re.compile(r"(//|[-+*])")
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The extents of an array, and the indices of a thread's own element.
+
+    On the last `free` axes any index gives an element that is this thread's own. Where it is `still`, no thread writes
+    the first row.
+    """
+
+    extents: tuple[str, ...]
+    own: tuple[str, ...]
+    free: int = 0
+    still: bool = False
+
+    @classmethod
+    def whole(cls, axes: Axes) -> Shape:
+        """One element a thread."""
+        return cls(tuple(extent for extent, _ in axes), tuple(index for _, index in axes))
+
+    def with_inner(self, extents: tuple[str, ...], own: tuple[str, ...]) -> Shape:
+        """A row of these extents for each element, all of it the thread's own."""
+        return Shape((*self.extents, *extents), (*self.own, *own), len(extents))
+
+
+def input_shapes(axes: Axes) -> tuple[Shape, ...]:
+    """Shapes of arrays that are only read, the simplest first."""
+    whole, (extent, index) = Shape.whole(axes), axes[-1]
+    row = Shape((extent,), (index,))
+    return (
+        row,
+        whole,
+        Shape(("3", extent), ("-1", index)),
+        Shape(("tile", extent), ("tile - 1", index)),
+        Shape((extent, "q"), (index, "0")),
+        Shape((times(2, extent),), (f"2 * {index} + 1",)),
+        Shape(("q",), ("-1",)),
+        *(row.with_inner(inner, _last(inner)) for inner in _INNER),
+        whole.with_inner(("16",), ("5",)),
+        Shape(("100", "7"), (index, "threadIdx.x")),
+        Shape(("40", "64"), ("blockIdx.x", index)),
+        Shape(("2", "160", extent), ("1", "-1", index)),
+        Shape((times(64, extent),), (f"{index} * 64 + 63",)),
+        Shape((times(320, extent),), (f"320 * {index} + 319",)),
+    )
+
+
+def output_shapes(axes: Axes) -> tuple[Shape, ...]:
+    """Shapes of arrays of which each thread has elements of its own."""
+    whole = Shape.whole(axes)
+    blocks, threads = _flat("blockIdx", "gridDim", len(axes)), _flat("threadIdx", "blockDim", len(axes))
+    return (
+        whole.with_inner(("2",), ("-1",)),
+        *(whole.with_inner(inner, _last(inner)) for inner in (_INNER if len(axes) == 1 else _INNER[:2])),
+        Shape(("64", "40"), (blocks, threads)),
+        Shape(("64", "16", "3"), (blocks, threads, "2"), free=1),
+        Shape(("64*40",), (f"({blocks}) * 40 + {threads}",)),
+        Shape(("2", *whole.extents), ("1", *whole.own), still=True),
+        Shape((*["16"] * (len(axes) - 1), "64"), whole.own),
+    )
+
+
+def _last(extents: tuple[str, ...]) -> tuple[str, ...]:
+    return (*(str(int(extent) - 1) for extent in extents[:-1]), "-1")
+
+
+def _flat(place: str, extent: str, rank: int) -> str:
+    """The number of a block in the grid, or of a thread in its block: `place.y * extent.x + place.x`."""
+    flat = f"{place}.{'xyz'[rank - 1]}"
+    for axis in reversed("xyz"[: rank - 1]):
+        flat = f"({flat})" if " " in flat else flat
+        flat = f"{flat} * {extent}.{axis} + {place}.{axis}"
+    return flat
+
+
+def times(factor: int, extent: str) -> str:
+    return f"{factor}*{extent}" if extent.isidentifier() else f"{factor}*({extent})"
+
+
+def spaced(extent: str) -> str:
+    """An extent with spaces around its operators."""
+    return _OPERATORS.sub(r" \1 ", extent)
+
+
+def names_in(extent: str) -> set[str]:
+    return set(_NAME.findall(extent))
+
+
+def limit(extent: str) -> int:
+    """A bound of an extent, from its text alone."""
+    return int(extent) if extent.isdigit() else EXTENT_LIMIT if extent.isidentifier() else SUBSCRIPT_LIMIT
