@@ -52,6 +52,7 @@ class Watchdog:
     def __init__(self) -> None:
         self._calls: queue.SimpleQueue[_Call[Any] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="py2cu check", daemon=True)
+        self._is_idle = True
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -59,6 +60,9 @@ class Watchdog:
 
     def __exit__(self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None) -> None:
         self._calls.put(None)
+        if self._is_idle:
+            # A thread that still frees tensors when the interpreter ends is unwound through C++, which aborts.
+            self._thread.join()
 
     def run(self, function: Callable[[], T], seconds: float) -> T:
         """`function()`, which may compute for so many `seconds` of processor time.
@@ -68,10 +72,12 @@ class Watchdog:
         """
         call = _Call(function)
         start = time.process_time()
+        self._is_idle = False
         self._calls.put(call)
         while not call.is_done.wait(_INTERVAL):
             if time.process_time() - start > seconds:
                 raise NeverReturns(f"the compiled kernel does not return within {seconds:.0f} s of processor time")
+        self._is_idle = True
         if call.error is not None:
             raise call.error
         assert call.result is not None

@@ -1,6 +1,7 @@
 """What `check` claims: what was compared, what was accepted, what is not checked; and how much it simulates."""
 
 import re
+import threading
 import time
 from dataclasses import replace
 
@@ -481,6 +482,13 @@ def test_a_watchdog_passes_on_what_its_calls_return_and_raise():
         with pytest.raises(NeverReturns):
             watchdog.run(endless, 0.2)
         ends.append(True)
+
+
+def test_a_watchdog_leaves_no_thread_that_frees_tensors_while_the_interpreter_ends():
+    with Watchdog() as watchdog:
+        watchdog.run(lambda: torch.zeros(3), 10.0)
+        (thread,) = (thread for thread in threading.enumerate() if thread.name == "py2cu check")
+    assert not thread.is_alive()
 
 
 def test_a_watchdog_runs_calls_in_the_callers_modes():
