@@ -47,13 +47,16 @@ BEYOND: Final = {
         "cooperative.total", "grid_barriers.shifted", "grid_barriers.smooth", "grid_barriers.total",
     )),
 }  # fmt: skip
-# Kernels whose text would run, and says nothing about widths.
+# Kernels whose text compiles, and says nothing about widths or does not end.
 UNJUDGED: Final = {
     "breakpoint.halve": "it stops in a debugger",
     "overloads.alike_in_an_instance": "which overload a call means hangs on the types of its arguments",
     "powers_of_computed.counted": "a power whose range is known is greater than 12 bits hold",
     "ranges_of_integers.rounded_reach": "a constant of 32 bits",
     "shared_of_templates.reversed_rows": "a product of template arguments is greater than 12 bits hold",
+    "waiting.all_together": "each thread spins until all have written, and they run one after the other",
+    "waiting.backwards": "each thread spins until the next one has written, and they run one after the other",
+    "waiting.tried_often": "threads count their tries until another has written, and they run one after the other",
 }
 
 
@@ -109,7 +112,6 @@ def is_judged(translation: Translation) -> bool:
 
 @pytest.mark.builds
 @pytest.mark.slow
-@pytest.mark.by_hand
 @pytest.mark.parametrize("names", BATCHES, ids=lambda names: f"{names[0]}-{names[-1]}")
 def test_no_integer_overflows(names, tmp_path):
     gxx()
