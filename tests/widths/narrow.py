@@ -9,6 +9,7 @@ thousands of elements are on both sides of every limit.
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator, Sequence, Set
 from pathlib import Path
 from typing import Final
@@ -38,6 +39,7 @@ _WAITS: Final = frozenset((
     "__threadfence_system", "__threadfence_block", "__syncthreads_and", "__syncthreads_count",
 ))  # fmt: skip
 _TYPES: Final = {"int": "Int", "unsigned": "Unsigned", "INT32_MAX": "MOST"}
+_FLOAT: Final = re.compile(r"(\d+\.\d*(?:e\+?\d+)?)f?")
 _LONGER: Final = frozenset(("char", "short", "int", "long"))  # behind `unsigned`
 _KEEPS: Final = frozenset(("reinterpret_cast", "asm"))  # helpers about the bits of numbers keep their types
 _DEVICE: Final = frozenset(("__global__", "__device__", "__constant__"))
@@ -72,7 +74,7 @@ def constants_of(translation: Translation) -> Iterator[int]:
 
 
 def _constants(tokens: Sequence[Token]) -> Iterator[int]:
-    """The whole numbers of a declaration, and the sizes of its arrays, `tile[64][64]`."""
+    """The whole numbers of a declaration, floats truncated, and the sizes of its arrays, `tile[64][64]`."""
     size = 1
     words = [token.text for token in tokens]
     for opening, word, closing in zip(words, words[1:], words[2:], strict=False):
@@ -80,6 +82,8 @@ def _constants(tokens: Sequence[Token]) -> Iterator[int]:
             is_extent = (opening, closing) == ("[", "]")
             size = size * int(word) if is_extent else 1
             yield size if is_extent else int(word)
+        elif (float_ := _FLOAT.fullmatch(word)) is not None:  # a bound of what may be truncated
+            yield int(float(float_[1]))
         elif (word, closing) != ("]", "["):
             size = 1 if word not in "[]" else size
 
