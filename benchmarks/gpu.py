@@ -87,7 +87,7 @@ def events(call: Callable[[], object], repeats: int) -> float:
 
 def compiled(source: str) -> ctypes.CDLL:
     """CUDA as a library for the GPU here."""
-    from py2cu.runtime import toolchain
+    from py2cu.build import toolchain
 
     place = Path(tempfile.mkdtemp())
     (place / "hand.cu").write_text(source, encoding="utf-8")

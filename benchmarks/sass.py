@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from benchmarks.table import Row, render
+from py2cu.build.toolchain import find_nvcc
 from py2cu.pipeline import translate_file
-from py2cu.runtime.toolchain import find_nvcc
 from py2cu.source import SourceFile
 from py2cu.translation import TargetName
 

@@ -25,7 +25,8 @@ LECTURE = """
 import contextlib, io, os, pathlib, sys, time, torch
 from torch.utils import cpp_extension
 from benchmarks import lecture
-from py2cu.runtime import compile, toolchain
+from py2cu.build import compiler
+from py2cu.build import toolchain
 on_gpu = torch.cuda.is_available()
 os.environ["PATH"] += os.pathsep + str(toolchain.find_ninja().parent)
 cpp_extension.CUDA_HOME = cpp_extension.CUDA_HOME or str(toolchain.cuda_home())
@@ -60,8 +61,8 @@ if on_gpu:
     rgb2grey(x)
     torch.cuda.synchronize()
 else:
-    from py2cu.runtime import build
-    build.library(rgb2grey.translation.cuda)
+    from py2cu.build import library
+    library.library(rgb2grey.translation.cuda)
 print("took", time.perf_counter() - started)
 """
 

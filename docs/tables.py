@@ -18,7 +18,8 @@ from py2cu.diagnostics import TranslationError, render
 from py2cu.dtypes import ALIASES, DTYPES, GENERIC, promote, promote_weak
 from py2cu.pipeline import translate_file
 from py2cu.source import SourceFile
-from py2cu.targets import cuda_helpers, helpers
+from py2cu.targets.cuda import helpers as cuda_helpers
+from py2cu.targets.cxx import helpers
 from py2cu.translation import TargetName, Translation
 
 IMPORTS: Final = """\

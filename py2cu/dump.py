@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from py2cu.diagnostics import Reporter
-from py2cu.ir.kernel import Kernel
+from py2cu.ir.kernels import Kernel
 from py2cu.ir.printer import print_kernel
 from py2cu.ir.types import ArrayType
 from py2cu.passes.manager import Step

@@ -13,15 +13,15 @@ from collections.abc import Callable, Iterable, Mapping
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, overload
 
+from py2cu.call.simulated import Simulator
+from py2cu.call.translate import Translator, python_text, remember_texts
 from py2cu.function_text import remember_cell
 from py2cu.options import NO_VALUES, Block, Extent, KernelOptions, Size, Values, launch_shape
-from py2cu.simulator import Simulator
-from py2cu.translator import Translator, python_text, remember_texts
 
 if TYPE_CHECKING:
-    from py2cu.ir.signature import Signature
-    from py2cu.runtime.calls import Call
-    from py2cu.runtime.report import CheckReport
+    from py2cu.call.plan import Call
+    from py2cu.check.report import CheckReport
+    from py2cu.ir.abi.signature import Signature
     from py2cu.translation import Translation
 
 
@@ -100,9 +100,9 @@ class Kernel:
         Raises:
             ValueError: `unordered` names no array that the kernel writes, or `race` is something else.
         """
-        from py2cu.progress import progress_bar
-        from py2cu.runtime.check import check_kernel
-        from py2cu.runtime.inputs import given_case
+        from py2cu.check.cases import given_case
+        from py2cu.check.progress import progress_bar
+        from py2cu.check.run import check_kernel
 
         own = {parameter.name for parameter in self.signature.parameters}
         options = {name: kwargs.pop(name) for name in ("unordered", "race") if name in kwargs.keys() - own}
@@ -201,7 +201,7 @@ class Kernel:
         Raises:
             TypeError: a name that is no `Constexpr[int]` parameter, or a number that none can be.
         """
-        from py2cu.ir.extents import CONSTEXPR_MAX, is_constexpr_value
+        from py2cu.ir.abi.extents import CONSTEXPR_MAX, is_constexpr_value
 
         known = self.signature.constexpr_ints
         chosen = {name: (value,) if isinstance(value, int) else tuple(value) for name, value in values.items()}
@@ -222,7 +222,7 @@ class Kernel:
 
     def with_small_values(self) -> Kernel:
         """The kernel that `check` invents arguments for: itself, unless a template argument has no instance yet."""
-        from py2cu.runtime.inputs import small_values
+        from py2cu.check.cases import small_values
 
         invented = small_values(self.signature).items()
         return self.with_values(**{name: tuple(v for v in values if self._takes(name, v)) for name, values in invented})
@@ -264,7 +264,7 @@ class Kernel:
         with self._lock:
             translation = self.translation
             if self._call is None:
-                from py2cu.runtime.calls import Call, VariantCall
+                from py2cu.call.plan import Call, VariantCall
 
                 if translation.signatures[0].constexprs:
                     self._translator = self._translator or Translator(self._function, self._options)

@@ -18,55 +18,55 @@ from typing import Final
 
 from py2cu.deep_stack import with_deep_stack
 from py2cu.diagnostics import Reporter, TranslationError
-from py2cu.frontend.kernels import read_kernel
+from py2cu.frontend.kernel_reader import read_kernel
+from py2cu.frontend.names.dynamic_kernels import refuse_unread
 from py2cu.frontend.reader import KernelSource, Module, read_module
-from py2cu.frontend.unread import refuse_unread
-from py2cu.ir.kernel import Family, Kernel
-from py2cu.ir.signature import signature_of
+from py2cu.ir.abi.signature import signature_of
+from py2cu.ir.kernels import Family, Kernel
 from py2cu.ir.verify import Stage, verify
 from py2cu.ir.visit import changed
-from py2cu.nearest import did_you_mean
 from py2cu.options import NO_VALUES, KernelOptions, Values
-from py2cu.passes.add_guards import add_guards
-from py2cu.passes.bind_results import bind_results
-from py2cu.passes.check_assigned import check_assigned
-from py2cu.passes.check_barriers import check_barriers
-from py2cu.passes.check_dims import check_dims
-from py2cu.passes.check_loops import check_loops
-from py2cu.passes.check_once import check_once
-from py2cu.passes.check_operator import check_operator
-from py2cu.passes.check_order import check_order
-from py2cu.passes.check_powers import check_powers
-from py2cu.passes.check_rows import check_rows
-from py2cu.passes.choose_widths import choose_widths
-from py2cu.passes.divide_integers import divide_integers
-from py2cu.passes.evaluate_once import evaluate_once
-from py2cu.passes.find_roles import find_roles
-from py2cu.passes.flatten_subscripts import flatten_subscripts
-from py2cu.passes.infer_types import infer_types
-from py2cu.passes.lay_out_shared import lay_out_shared
-from py2cu.passes.let_others import let_others
-from py2cu.passes.lift_atomics import lift_atomics
-from py2cu.passes.lift_waiting_calls import CannotSplit, runs_in_blocks
-from py2cu.passes.lower_loops import lower_loops
-from py2cu.passes.lower_semantics import lower_semantics
-from py2cu.passes.make_complex import make_complex
+from py2cu.passes.canonical.lift_atomics import lift_atomics
+from py2cu.passes.canonical.resolve_extents import resolve_extents
+from py2cu.passes.canonical.uniquify_dimensions import separate_dims
+from py2cu.passes.checks.barriers import check_barriers
+from py2cu.passes.checks.definite_assignment import check_assigned
+from py2cu.passes.checks.dimensions import check_dims
+from py2cu.passes.checks.duplicated_calls import check_once
+from py2cu.passes.checks.endless_loops import check_loops
+from py2cu.passes.checks.evaluation_order import check_order
+from py2cu.passes.checks.operator_limits import check_operator
+from py2cu.passes.checks.performance import note_performance
+from py2cu.passes.checks.powers import check_powers
+from py2cu.passes.checks.row_width import check_rows
+from py2cu.passes.guards.early_return import add_guards
+from py2cu.passes.infer_roles import find_roles
+from py2cu.passes.lowering.evaluate_once import evaluate_once
+from py2cu.passes.lowering.flatten_subscripts import flatten_subscripts
+from py2cu.passes.lowering.integer_quotients import divide_integers
+from py2cu.passes.lowering.integer_widths import choose_widths
+from py2cu.passes.lowering.loops import lower_loops
+from py2cu.passes.lowering.make_complex import make_complex
+from py2cu.passes.lowering.narrow_floats import narrow_floats
+from py2cu.passes.lowering.operators import lower_semantics
+from py2cu.passes.lowering.pass_extents import pass_extents
+from py2cu.passes.lowering.place_declarations import place_declarations
+from py2cu.passes.lowering.shared_layout import lay_out_shared
+from py2cu.passes.lowering.split_tuples import split_tuples
+from py2cu.passes.lowering.structured_bindings import bind_results
+from py2cu.passes.lowering.widen_halves import widen_halves
 from py2cu.passes.manager import Run, Step, passes, run_passes, show
-from py2cu.passes.narrow_floats import narrow_floats
-from py2cu.passes.note_performance import note_performance
-from py2cu.passes.part_signs import part_signs
-from py2cu.passes.pass_extents import pass_extents
-from py2cu.passes.place_declarations import place_declarations
-from py2cu.passes.rename import rename, spell_identifier
-from py2cu.passes.resolve_extents import resolve_extents
-from py2cu.passes.separate_dims import separate_dims
-from py2cu.passes.split_at_barriers import split_at_barriers
-from py2cu.passes.split_tuples import split_tuples
-from py2cu.passes.tell_apart import tell_apart
-from py2cu.passes.type_what_was_read import type_what_was_read
-from py2cu.passes.widen_halves import widen_halves
-from py2cu.render import render
+from py2cu.passes.typing.infer_types import infer_types
+from py2cu.passes.typing.recover_errors import type_what_was_read
 from py2cu.source import SourceFile, Span
+from py2cu.suggestions import did_you_mean
+from py2cu.targets.cpu.inline_collectives import CannotSplit, runs_in_blocks
+from py2cu.targets.cpu.insert_yields import let_others
+from py2cu.targets.cpu.split_at_barriers import split_at_barriers
+from py2cu.targets.cuda.hide_negation import part_signs
+from py2cu.targets.cxx.naming import rename, spell_identifier
+from py2cu.targets.cxx.uniquify_symbols import tell_apart
+from py2cu.targets.render import render
 from py2cu.translation import TargetName, Translation
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from py2cu.diagnostics import Diagnostic, EnvironmentLacks
-from py2cu.ir.signature import Signature
+from py2cu.ir.abi.signature import Signature
 
 
 class TargetName(enum.StrEnum):

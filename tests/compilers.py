@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from py2cu.runtime import toolchain
+from py2cu.build import toolchain
 
 NVCC_STRICT = ("-std=c++17", "-Xcompiler=-Wall,-Wextra,-Wno-unused-parameter,-Werror", "-Werror=all-warnings")
 # Who fills shared memory is another thread, which compilers do not follow: hence the last one.

@@ -63,7 +63,7 @@ def _only_marked_tests_build(request: pytest.FixtureRequest) -> Iterator[None]:
     if find_spec("torch") is None or any(map(request.node.get_closest_marker, ("builds", "gpu"))):
         yield
         return
-    from py2cu.runtime import build
+    from py2cu.build import library
 
     start = subprocess.Popen.__init__
 
@@ -77,7 +77,7 @@ def _only_marked_tests_build(request: pytest.FixtureRequest) -> Iterator[None]:
         start(self, command, *rest, **options)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(build, "_plan", refuse)
+        patch.setattr(library, "_plan", refuse)
         patch.setattr(subprocess.Popen, "__init__", refuse_compilers)
         yield
 
@@ -87,13 +87,13 @@ def _headers_are_compiled_once(tmp_path_factory: pytest.TempPathFactory) -> Iter
     if find_spec("torch") is None:
         yield
         return
-    from py2cu.runtime import build
+    from py2cu.build import library
     from tests.precompiled import with_headers
 
     folder = tmp_path_factory.getbasetemp()
     folder = folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder  # which all workers share
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(build, "_job", with_headers(build._job, folder))
+        patch.setattr(library, "_job", with_headers(library._job, folder))
         yield
 
 

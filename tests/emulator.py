@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import re
 
-from py2cu.targets.cpu import DIALECT
+from py2cu.targets.cpu.target import DIALECT
 from py2cu.translation import Artifacts, TargetName, Text, Translation
 
 WORDS = """

@@ -19,11 +19,11 @@ from typing import Any, Final
 
 import torch
 
+from py2cu.build import toolchain
 from py2cu.dtypes import C64, C128, DTYPES
-from py2cu.ir.signature import Signature
-from py2cu.runtime import toolchain
-from py2cu.runtime.simulate import bind_dims
-from py2cu.targets.cpu import DIALECT
+from py2cu.ir.abi.signature import Signature
+from py2cu.simulator.simulate import bind_dims
+from py2cu.targets.cpu.target import DIALECT
 from py2cu.translation import Artifacts, TargetName, Translation
 from tests.compilers import torch_headers
 from tests.emulator import emulate

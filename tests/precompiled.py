@@ -14,17 +14,18 @@ from typing import Final
 
 import filelock
 
-from py2cu.runtime import build, toolchain
-from py2cu.runtime.compile import Job
+from py2cu.build import library
+from py2cu.build import toolchain
+from py2cu.build.compiler import Job
 from tests.compilers import torch_headers
 
 _HEADERS: Final = ("library.h", "ops.h", "tensor.h")
 
 
-def with_headers(make_job: Callable[[build._Plan], Job], folder: Path) -> Callable[[build._Plan], Job]:
-    """`build._job`, whose bindings for a CPU begin with what is compiled in `folder`."""
+def with_headers(make_job: Callable[[library._Plan], Job], folder: Path) -> Callable[[library._Plan], Job]:
+    """`library._job`, whose bindings for a CPU begin with what is compiled in `folder`."""
 
-    def job(plan: build._Plan) -> Job:
+    def job(plan: library._Plan) -> Job:
         made = make_job(plan)
         if plan.for_cuda:
             return made

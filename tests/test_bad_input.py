@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import py2cu
-from py2cu.cli import app
+from py2cu.cli.app import app
 from py2cu.pipeline import translate_file
 from py2cu.source import SourceFile
 

@@ -19,9 +19,9 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from py2cu import codes  # noqa: E402
+from py2cu.build import cache, compiler, library, toolchain  # noqa: E402
+from py2cu.build.messages import BuildError  # noqa: E402
 from py2cu.diagnostics import EnvironmentLacks  # noqa: E402
-from py2cu.runtime import build, cache, compile, toolchain  # noqa: E402
-from py2cu.runtime.messages import BuildError  # noqa: E402
 from py2cu.source import SourceFile, Span  # noqa: E402
 from py2cu.translation import Artifacts, TargetName, Text  # noqa: E402
 
@@ -126,7 +126,7 @@ def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("cache")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PY2CU_CACHE_DIR", str(root))
-        build.library(CPU)
+        library.library(CPU)
     return root
 
 
@@ -145,7 +145,7 @@ def _codes(monkeypatch: pytest.MonkeyPatch) -> None:
 def start(code: str, root: Path, **environment: str) -> subprocess.Popen[str]:
     """Run `code` in another Python that has this module's names and the cache `root`."""
     lines = "import sys, time, torch\nfrom test_build import *\n" + textwrap.dedent(code)
-    paths = os.pathsep.join([str(Path(build.__file__).parents[2]), str(Path(__file__).parent)])
+    paths = os.pathsep.join([str(Path(library.__file__).parents[2]), str(Path(__file__).parent)])
     variables = os.environ | {"PY2CU_CACHE_DIR": str(root), "PYTHONPATH": paths} | environment
     return subprocess.Popen([sys.executable, "-c", lines], env=variables, stdout=subprocess.PIPE, text=True)
 
@@ -164,8 +164,8 @@ def test_a_cpu_build_is_called_through_torch_ops(
     shared_cache: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PY2CU_CACHE_DIR", str(shared_cache))
-    namespace = build.load(CPU)
-    assert namespace == build.load(CPU) == build.namespace(CPU)
+    namespace = library.load(CPU)
+    assert namespace == library.load(CPU) == library.namespace(CPU)
     x, y = torch.arange(1000.0), torch.ones(1000)
     getattr(torch.ops, namespace).saxpy(2.0, x, y)
     assert torch.equal(y, 2 * torch.arange(1000.0) + 1)
@@ -178,7 +178,7 @@ def test_the_next_process_needs_no_compiler_and_is_ready_in_50_ms(shared_cache: 
     code = """
         subprocess.Popen = None
         begin = time.perf_counter()
-        op = getattr(torch.ops, build.load(CPU)).saxpy
+        op = getattr(torch.ops, library.load(CPU)).saxpy
         took = time.perf_counter() - begin
         y = torch.ones(2)
         op(3.0, torch.ones(2), y)
@@ -191,9 +191,9 @@ def test_the_next_process_needs_no_compiler_and_is_ready_in_50_ms(shared_cache: 
 
 def test_of_four_processes_one_compiles(empty_cache: Path) -> None:
     code = """
-        original = compile.compile_library
-        compile.compile_library = lambda *a: print("compiled") or original(*a)
-        build.load(CPU)
+        original = compiler.compile_library
+        compiler.compile_library = lambda *a: print("compiled") or original(*a)
+        library.load(CPU)
     """
     outputs = [finish(process) for process in [start(code, empty_cache) for _ in range(4)]]
     assert sorted(outputs) == ["", "", "", "compiled\n"]
@@ -202,16 +202,16 @@ def test_of_four_processes_one_compiles(empty_cache: Path) -> None:
 def test_threads_build_different_kernels_at_once(empty_cache: Path) -> None:
     other = artifacts(TargetName.CPU, CPU_KERNEL + "// another\n")
     with ThreadPoolExecutor(4) as threads:
-        paths = list(threads.map(build.library, [CPU, other, CPU, other]))
+        paths = list(threads.map(library.library, [CPU, other, CPU, other]))
     assert len(set(paths)) == 2
-    assert build.namespace(CPU) != build.namespace(other)
+    assert library.namespace(CPU) != library.namespace(other)
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_after_a_build_that_was_ended_the_next_one_works(empty_cache: Path, number: signal.Signals) -> None:
     code = """
         signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in a shell's background ignores it
-        try: build.library(CPU)
+        try: library.library(CPU)
         except KeyboardInterrupt: pass
     """
     process = start(code, empty_cache)
@@ -222,7 +222,7 @@ def test_after_a_build_that_was_ended_the_next_one_works(empty_cache: Path, numb
     if number == signal.SIGINT:
         assert left_behind(empty_cache) == []
         assert _processes_in(empty_cache) == []
-    assert build.library(CPU).is_file()
+    assert library.library(CPU).is_file()
     assert left_behind(empty_cache) == []
 
 
@@ -251,19 +251,19 @@ def test_without_a_usable_cache_it_builds_for_this_process(tmp_path: Path, monke
     monkeypatch.setenv("PY2CU_CACHE_DIR", str(tmp_path / "file"))
     monkeypatch.setattr(cache, "_private_roots", [])
     with pytest.warns(UserWarning, match="cache cannot be written"):
-        path = build.library(CPU)
-    assert path.is_file() and build.library(CPU) == path
+        path = library.library(CPU)
+    assert path.is_file() and library.library(CPU) == path
 
 
 def test_a_full_disk_counts_as_an_unusable_cache(empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ninja = empty_cache.parent / "ninja"
-    tools = compile.find_tools(cuda=False)
+    tools = compiler.find_tools(cuda=False)
     ninja.write_text("#!/bin/sh\necho 'error: x.o: No space left on device'\nexit 1\n")
     ninja.chmod(0o755)
     monkeypatch.setattr(cache, "_private_roots", [empty_cache.parent / "private"])
     monkeypatch.setattr(compile, "find_tools", lambda *, cuda: replace(tools, ninja=ninja))
     with pytest.raises(OSError, match="no space left"):  # the private directory is as full as the first
-        build.library(CPU)
+        library.library(CPU)
     assert left_behind(empty_cache) == left_behind(empty_cache.parent / "private") == []
 
 
@@ -274,7 +274,7 @@ def test_a_fast_linker_that_fails_is_done_without(empty_cache: Path, monkeypatch
     broken.write_text("#!/bin/sh\nexit 1\n")
     broken.chmod(0o755)
     monkeypatch.setenv("COMPILER_PATH", str(broken.parent))
-    assert build.library(CPU).is_file()
+    assert library.library(CPU).is_file()
 
 
 @pytest.mark.parametrize("left", [0, 1000])
@@ -282,12 +282,12 @@ def test_a_damaged_entry_is_built_again(left: int, empty_cache: Path, shared_cac
     shutil.copytree(shared_cache, empty_cache)
     (path,) = empty_cache.glob("builds/*/*.so")
     path.write_bytes(path.read_bytes()[:left])
-    finish(start("getattr(torch.ops, build.load(CPU)).saxpy", empty_cache))
+    finish(start("getattr(torch.ops, library.load(CPU)).saxpy", empty_cache))
 
 
 def test_an_error_of_the_cpp_compiler_points_at_the_python(empty_cache: Path) -> None:
     with pytest.raises(BuildError) as caught:
-        build.library(BROKEN, source=lambda: PYTHON)
+        library.library(BROKEN, source=lambda: PYTHON)
     found = caught.value.diagnostics[0]
     assert (found.code, found.file, found.span) == ("P601", PYTHON, Span(4, 8, 4, 30))
     assert "'b' was not declared" in found.message and "(saxpy_cpu.cpp:7)" in found.message
@@ -298,34 +298,34 @@ def test_an_error_of_the_cpp_compiler_points_at_the_python(empty_cache: Path) ->
 
 def test_an_error_that_no_python_line_caused_points_at_the_emitted_text(empty_cache: Path) -> None:
     with pytest.raises(BuildError) as caught:
-        build.library(BROKEN)
+        library.library(BROKEN)
     assert caught.value.diagnostics[0].headline.startswith("saxpy_cpu.cpp:7:16: error[P601]: ")
     text = CPU.binding.text.replace("    saxpy_launch(", "    saxpy_lunch(")
     with pytest.raises(BuildError, match=r"saxpy\.cpp:17:5: error\[P601\]: the C\+\+ compiler"):
-        build.library(replace(CPU, binding=Text("saxpy.cpp", text, CPU.binding.origin)), source=lambda: PYTHON)
+        library.library(replace(CPU, binding=Text("saxpy.cpp", text, CPU.binding.origin)), source=lambda: PYTHON)
 
 
 def test_an_error_without_a_place_is_told_as_it_came(empty_cache: Path) -> None:
     with pytest.raises(BuildError, match=r"undefined reference to .*saxpy_launch") as caught:
-        build.library(artifacts(TargetName.CPU, CPU_KERNEL.replace("saxpy_launch", "other")), source=lambda: PYTHON)
+        library.library(artifacts(TargetName.CPU, CPU_KERNEL.replace("saxpy_launch", "other")), source=lambda: PYTHON)
     assert caught.value.diagnostics == ()
 
 
 @needs_nvcc
 def test_a_cuda_build_links_without_cuda_in_torch(empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCH_CUDA_ARCH_LIST", "9.0")
-    path = build.library(CUDA)
+    path = library.library(CUDA)
     text = path.read_bytes()
     assert b"aoti_torch_get_current_cuda_stream" in text and b"libcudart.so" in text
     if torch.version.cuda is None:
         with pytest.raises(EnvironmentLacks, match="built without CUDA"):
-            build.load(CUDA)
+            library.load(CUDA)
 
 
 @needs_nvcc
 def test_an_error_of_nvcc_points_at_the_python(empty_cache: Path) -> None:
     with pytest.raises(BuildError) as caught:
-        build.library(artifacts(TargetName.CUDA, CUDA_KERNEL.replace("a * x[i]", "b * x[i]")), source=lambda: PYTHON)
+        library.library(artifacts(TargetName.CUDA, CUDA_KERNEL.replace("a * x[i]", "b * x[i]")), source=lambda: PYTHON)
     found = caught.value.diagnostics[0]
     assert (found.file, found.span) == (PYTHON, Span(4, 8, 4, 30))
     assert found.message == 'nvcc refuses this line: identifier "b" is undefined (saxpy.cu:8)'
@@ -333,9 +333,9 @@ def test_an_error_of_nvcc_points_at_the_python(empty_cache: Path) -> None:
 
 def test_flags_and_target_are_part_of_the_content(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCH_CUDA_ARCH_LIST", "9.0")
-    names = {build.namespace(CPU), build.namespace(CUDA), build.namespace(CUDA, fma=False)}
+    names = {library.namespace(CPU), library.namespace(CUDA), library.namespace(CUDA, fma=False)}
     monkeypatch.setenv("TORCH_CUDA_ARCH_LIST", "8.0")
-    names.add(build.namespace(CUDA))
+    names.add(library.namespace(CUDA))
     assert len(names) == 4 and all(name.isidentifier() for name in names)
 
 
@@ -352,5 +352,5 @@ def test_a_missing_tool_is_named(
 ) -> None:
     monkeypatch.setattr(toolchain, tool, lambda: None)
     with pytest.raises(EnvironmentLacks, match=message) as caught:
-        build.library(artifacts(target))
+        library.library(artifacts(target))
     assert "install" in caught.value.hint

@@ -14,8 +14,8 @@ pytest.importorskip("torch")
 
 import torch
 
-from py2cu.runtime.check import check_kernel
-from py2cu.runtime.inputs import given_case
+from py2cu.check.cases import given_case
+from py2cu.check.run import check_kernel
 from tests.batches import disagreements
 from tests.libraries import Checked, Device, Setting, build
 

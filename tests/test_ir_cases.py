@@ -16,7 +16,7 @@ import pytest
 
 from py2cu.diagnostics import Diagnostic, Reporter, TranslationError
 from py2cu.dump import NAMES, ONLY_CPU
-from py2cu.ir.kernel import Kernel
+from py2cu.ir.kernels import Kernel
 from py2cu.ir.printer import print_kernel
 from py2cu.passes.manager import Step, observing
 from py2cu.pipeline import translate_file

@@ -16,11 +16,11 @@ from pathlib import Path
 
 import pytest
 
+from py2cu.build import toolchain
+from py2cu.ir.abi.signature import Signature
 from py2cu.ir.printer import print_expr
-from py2cu.ir.signature import Signature
 from py2cu.kernels import Kernel
 from py2cu.pipeline import translate_file
-from py2cu.runtime import toolchain
 from py2cu.source import SourceFile
 from py2cu.testing import assert_matches_python
 from py2cu.translation import TargetName, Translation

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from py2cu.ir.signature import Signature
+from py2cu.ir.abi.signature import Signature
 from py2cu.kernels import Kernel
 from py2cu.translation import TargetName
 from tests.compilers import gxx
@@ -15,8 +15,8 @@ from tests.test_kernel_cases import CASES, import_kernels, read_case, signature_
 
 torch = pytest.importorskip("torch")
 
-from py2cu.runtime.inputs import Case, choose_sizes, make_case  # noqa: E402
-from py2cu.runtime.simulate import SimulationError, simulate  # noqa: E402
+from py2cu.check.cases import Case, choose_sizes, make_case  # noqa: E402
+from py2cu.simulator.simulate import SimulationError, simulate  # noqa: E402
 from tests.libraries import REPORTS, Device, Setting, build  # noqa: E402
 
 FLAVOURS = ("tame", "random", "extreme", "non-finite")

@@ -11,12 +11,12 @@ import pytest
 
 pytest.importorskip("torch")
 
-from py2cu.ir.signature import Signature
+from py2cu.check.cases import small_values
+from py2cu.ir.abi.signature import Signature
 from py2cu.kernels import Kernel
-from py2cu.passes.flatten_subscripts import _IndexArithmetic
+from py2cu.passes.lowering.flatten_subscripts import _IndexArithmetic
 from py2cu.pipeline import translate_file
-from py2cu.runtime.inputs import small_values
-from py2cu.runtime.simulate import SimulationError, simulate
+from py2cu.simulator.simulate import SimulationError, simulate
 from py2cu.source import SourceFile
 from py2cu.translation import TargetName, Translation
 from tests.compilers import gxx

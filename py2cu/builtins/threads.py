@@ -1,7 +1,7 @@
 """What threads tell each other: shuffles and votes of a warp, votes of a block, and a thread's lane.
 
 CUDA's functions have the same names behind two underscores. All lanes of a mask call them together, and votes of a
-block are barriers (`ir/waiting.py`).
+block are barriers (`analysis/effects.py`).
 """
 
 from __future__ import annotations

@@ -19,13 +19,13 @@ import libcst as cst
 
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import BY_JAXTYPING, BY_NAME, GENERIC, DType, TypeVariable, find_dtype
-from py2cu.frontend.doubts import refuse_doubt
-from py2cu.frontend.environment import Environment
-from py2cu.ir.extents import Binary, Constant, Name
-from py2cu.ir.nodes import Expr
+from py2cu.frontend.names.ambiguity import refuse_doubt
+from py2cu.frontend.names.environment import Environment
+from py2cu.ir.abi.extents import Binary, Constant, Name
+from py2cu.ir.expressions import Expr
 from py2cu.ir.types import PY_BOOL, PY_COMPLEX, PY_FLOAT, PY_INT, ArrayType, ElementType, PythonType
-from py2cu.nearest import did_you_mean
 from py2cu.source import Span
+from py2cu.suggestions import did_you_mean
 
 PYTHON_TYPES: Final = {
     "builtins.int": PY_INT, "builtins.float": PY_FLOAT, "builtins.bool": PY_BOOL,

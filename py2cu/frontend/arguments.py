@@ -15,10 +15,10 @@ from dataclasses import dataclass
 import libcst as cst
 
 from py2cu.diagnostics import Reporter
-from py2cu.frontend.environment import all_parameters
+from py2cu.frontend.names.environment import all_parameters
 from py2cu.frontend.reader import Module
-from py2cu.ir.nodes import Expr
-from py2cu.nearest import did_you_mean
+from py2cu.ir.expressions import Expr
+from py2cu.suggestions import did_you_mean
 
 Given = cst.BaseExpression | Expr  # what the call says, or a default
 

@@ -11,19 +11,19 @@ from typing import Final
 import libcst as cst
 
 from py2cu import builtins
+from py2cu.analysis.effects import GRID_BARRIER
 from py2cu.builtins import Builtin
 from py2cu.builtins.atomics import ATOMICS
-from py2cu.frontend.buffers import EXAMPLES, MAKERS
-from py2cu.frontend.closures import capture
-from py2cu.frontend.evaluate import as_float
+from py2cu.frontend.array_declarations import EXAMPLES, MAKERS
 from py2cu.frontend.formulas import expand_call
+from py2cu.frontend.names.closures import capture
+from py2cu.frontend.names.constants import as_float
 from py2cu.frontend.scope import Scope, source_text
 from py2cu.frontend.tables import Read, find_row
-from py2cu.ir.extents import Constant, Name
-from py2cu.ir.nodes import ArrayName, Atomic, Call, Expr, Extent, Invoke
+from py2cu.ir.abi.extents import Constant, Name
+from py2cu.ir.expressions import ArrayName, Atomic, Call, Expr, Extent, Invoke
 from py2cu.ir.statements import Sync
-from py2cu.ir.waiting import GRID_BARRIER
-from py2cu.nearest import nearest
+from py2cu.suggestions import nearest
 
 SYNCS: Final = {
     "syncthreads": 0, "syncgrid": 0, "syncwarp": 1,

@@ -10,11 +10,11 @@ import libcst as cst
 
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import DType
-from py2cu.frontend.doubts import refuse_doubt
-from py2cu.frontend.environment import Environment
+from py2cu.frontend.names.ambiguity import refuse_doubt
+from py2cu.frontend.names.environment import Environment
 from py2cu.frontend.reader import KernelSource, Module
-from py2cu.nearest import did_you_mean
 from py2cu.options import MAX_BLOCKS, MAX_THREADS, KernelOptions, is_launchable
+from py2cu.suggestions import did_you_mean
 
 
 @dataclass(frozen=True, slots=True)

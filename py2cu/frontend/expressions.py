@@ -14,12 +14,12 @@ import libcst as cst
 from py2cu import builtins
 from py2cu.builtins import threads
 from py2cu.frontend.calls import CallReader
-from py2cu.frontend.evaluate import Value
+from py2cu.frontend.names.constants import Value
 from py2cu.frontend.scope import Scope, of_64_bits, source_text
 from py2cu.frontend.tables import read_lookup
+from py2cu.ir.abi.extents import Binary, Constant, Name
 from py2cu.ir.complex_numbers import is_literal, literal
-from py2cu.ir.extents import Binary, Constant, Name
-from py2cu.ir.nodes import (
+from py2cu.ir.expressions import (
     BoolOp,
     Call,
     Compare,
@@ -32,7 +32,7 @@ from py2cu.ir.nodes import (
     Tuple,
     Unary,
 )
-from py2cu.nearest import did_you_mean
+from py2cu.suggestions import did_you_mean
 
 BINARY: Final[dict[type[cst.BaseBinaryOp], str]] = {
     cst.Add: "+", cst.Subtract: "-", cst.Multiply: "*", cst.Divide: "/", cst.FloorDivide: "//", cst.Modulo: "%",

@@ -14,8 +14,8 @@ from typing import Final
 import libcst as cst
 
 from py2cu.frontend.expressions import ExpressionReader
-from py2cu.ir.extents import Constant
-from py2cu.ir.nodes import Expr
+from py2cu.ir.abi.extents import Constant
+from py2cu.ir.expressions import Expr
 from py2cu.ir.statements import Field, Print
 
 _SPEC: Final = re.compile(

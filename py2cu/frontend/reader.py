@@ -20,12 +20,12 @@ import libcst as cst
 from py2cu import deep_stack
 from py2cu.diagnostics import Reporter
 from py2cu.frontend import nesting
-from py2cu.frontend.bindings import Statement, flatten, suites
-from py2cu.frontend.environment import Environment
-from py2cu.frontend.outline import outline
+from py2cu.frontend.names.bindings import Statement, flatten, suites
+from py2cu.frontend.names.environment import Environment
+from py2cu.frontend.names.redefinitions import redefined
+from py2cu.frontend.names.reexports import Reexports
 from py2cu.frontend.positions import Positions, Rebinder
-from py2cu.frontend.redefinitions import redefined
-from py2cu.frontend.reexports import Reexports
+from py2cu.frontend.prune_source import outline
 from py2cu.function_text import written
 from py2cu.source import SourceFile, Span
 

@@ -11,19 +11,19 @@ import libcst as cst
 from py2cu import builtins
 from py2cu.diagnostics import Reporter
 from py2cu.frontend.arguments import Given
-from py2cu.frontend.bindings import Statement, flatten
-from py2cu.frontend.doubts import refuse_doubt
-from py2cu.frontend.environment import Environment
-from py2cu.frontend.evaluate import Constants, Real
-from py2cu.frontend.siblings import DeviceFunction
+from py2cu.frontend.names.ambiguity import refuse_doubt
+from py2cu.frontend.names.bindings import Statement, flatten
+from py2cu.frontend.names.constants import Constants, Real
+from py2cu.frontend.names.environment import Environment
+from py2cu.frontend.names.imports import DeviceFunction
+from py2cu.ir.abi.extents import FromEnd
 from py2cu.ir.elisions import Elided, Elision
-from py2cu.ir.extents import FromEnd
-from py2cu.ir.kernel import Buffer
+from py2cu.ir.expressions import Expr
+from py2cu.ir.kernels import Buffer
 from py2cu.ir.names import numbered
-from py2cu.ir.nodes import Expr
 from py2cu.ir.types import ArrayType
-from py2cu.nearest import did_you_mean
 from py2cu.source import Span
+from py2cu.suggestions import did_you_mean
 
 LAUNCH_OBJECTS = ("blockIdx", "threadIdx", "blockDim", "gridDim")
 _PYTHON = tuple(name.removeprefix("builtins.") for name in builtins.names() if name.startswith("builtins."))

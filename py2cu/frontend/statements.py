@@ -9,14 +9,14 @@ from typing import Final
 import libcst as cst
 
 from py2cu.frontend.annotations import AnnotationReader
+from py2cu.frontend.assignments import Unpacker
 from py2cu.frontend.expressions import BINARY, ExpressionReader
 from py2cu.frontend.printing import read_message, read_print
 from py2cu.frontend.scope import Scope, is_named, nodes_in, source_text
-from py2cu.frontend.unpacking import Unpacker
+from py2cu.ir.abi.extents import Binary, Constant, Name
 from py2cu.ir.elisions import Elision
-from py2cu.ir.extents import Binary, Constant, Name
-from py2cu.ir.kernel import Annotation
-from py2cu.ir.nodes import Expr, Invoke, Load
+from py2cu.ir.expressions import Expr, Invoke, Load
+from py2cu.ir.kernels import Annotation
 from py2cu.ir.statements import (
     Assert,
     Assign,

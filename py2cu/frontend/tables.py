@@ -12,11 +12,11 @@ from typing import Final
 import libcst as cst
 
 from py2cu.dtypes import BOOL, F64, I64
-from py2cu.frontend.evaluate import Constants, Real, numbers
+from py2cu.frontend.names.constants import Constants, Real, numbers
 from py2cu.frontend.scope import Scope, of_64_bits
-from py2cu.ir.extents import Constant, FromEnd
-from py2cu.ir.kernel import Buffer, Space
-from py2cu.ir.nodes import Expr, Load
+from py2cu.ir.abi.extents import Constant, FromEnd
+from py2cu.ir.expressions import Expr, Load
+from py2cu.ir.kernels import Buffer, Space
 from py2cu.ir.types import PY_INT, ArrayType
 from py2cu.source import Span
 

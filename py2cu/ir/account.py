@@ -12,10 +12,10 @@ import functools
 import unicodedata
 from collections.abc import Iterable, Iterator
 
-from py2cu.ir.calls import reached_functions
+from py2cu.analysis.call_graph import reached_functions
 from py2cu.ir.elisions import Elided, Elision
-from py2cu.ir.kernel import Kernel
-from py2cu.ir.nodes import Atomic, Expr, Invoke
+from py2cu.ir.expressions import Atomic, Expr, Invoke
+from py2cu.ir.kernels import Kernel
 from py2cu.ir.statements import (
     Assert,
     Assign,

@@ -1,7 +1,7 @@
 """Names that nothing else has: for locals that the user did not write.
 
-In: a kernel, or what is taken. Out: a name. That it hides no function of C++ is for `passes/rename.py` to see to: here
-functions go by keys.
+In: a kernel, or what is taken. Out: a name. That it hides no function of C++ is for `targets/cxx/naming.py` to see to:
+here functions go by keys.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Container, Iterator
 
-from py2cu.ir.kernel import Kernel
+from py2cu.ir.kernels import Kernel
 from py2cu.ir.visit import assigned_names
 
 

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from typing import assert_never
 
 from py2cu.dtypes import Kind
-from py2cu.ir.extents import Binary, Constant, Name
-from py2cu.ir.kernel import Kernel
-from py2cu.ir.nodes import (
+from py2cu.ir.abi.extents import Binary, Constant, Name
+from py2cu.ir.expressions import (
     ArrayName,
     Atomic,
     BoolOp,
@@ -25,6 +24,7 @@ from py2cu.ir.nodes import (
     Tuple,
     Unary,
 )
+from py2cu.ir.kernels import Kernel
 from py2cu.ir.statements import (
     Assert,
     Assign,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import enum
 from dataclasses import field
 
-from py2cu.ir.extents import place
-from py2cu.ir.nodes import Atomic, Expr, Invoke
+from py2cu.ir.abi.extents import place
+from py2cu.ir.expressions import Atomic, Expr, Invoke
 from py2cu.ir.types import PY_INT, ScalarType, ValueType
 from py2cu.records import record
 from py2cu.source import Span

@@ -13,11 +13,11 @@ from py2cu.dtypes import DType, Kind
 from py2cu.records import record
 
 if TYPE_CHECKING:
-    from py2cu.ir.nodes import Expr
+    from py2cu.ir.expressions import Expr
 
 
 class Width(enum.Enum):
-    """The C type that carries a Python integer, chosen by `passes/choose_widths.py`."""
+    """The C type that carries a Python integer, chosen by `passes/lowering/integer_widths.py`."""
 
     ANY = "any"  # not chosen yet
     INT = "int"  # always fits 32 bits

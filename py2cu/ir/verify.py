@@ -12,9 +12,9 @@ from typing import Final
 
 from py2cu.diagnostics import InternalError
 from py2cu.dtypes import Kind
-from py2cu.ir.extents import Binary, Constant, Name
-from py2cu.ir.kernel import Kernel
-from py2cu.ir.nodes import ArrayName, Atomic, BoolOp, Call, Convert, Expr, Extent, Invoke, Item, Load
+from py2cu.ir.abi.extents import Binary, Constant, Name
+from py2cu.ir.expressions import ArrayName, Atomic, BoolOp, Call, Convert, Expr, Extent, Invoke, Item, Load
+from py2cu.ir.kernels import Kernel
 from py2cu.ir.statements import Assign, Bind, Block, Declare, EachThread, Evaluate, For, Reserve, Stmt, Store, While
 from py2cu.ir.types import UNKNOWN, ElementType, PythonType, Type, Width, kind_of
 from py2cu.ir.visit import all_expressions, blocks, statements

@@ -7,9 +7,8 @@ import operator
 from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeVar, assert_never, cast
 
-from py2cu.ir.extents import Binary, Constant, Name
-from py2cu.ir.kernel import Kernel
-from py2cu.ir.nodes import (
+from py2cu.ir.abi.extents import Binary, Constant, Name
+from py2cu.ir.expressions import (
     ArrayName,
     Atomic,
     BoolOp,
@@ -26,6 +25,7 @@ from py2cu.ir.nodes import (
     Tuple,
     Unary,
 )
+from py2cu.ir.kernels import Kernel
 from py2cu.ir.statements import (
     Assert,
     Assign,

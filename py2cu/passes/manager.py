@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from py2cu.diagnostics import Reporter
-from py2cu.ir.kernel import Kernel
+from py2cu.ir.kernels import Kernel
 from py2cu.ir.verify import Stage
 
 Run = Callable[[Kernel, Reporter], Kernel]

@@ -26,7 +26,7 @@ from typing import Any, Final
 
 import torch
 
-from py2cu.runtime import toolchain
+from py2cu.build import toolchain
 from tests.fuzz.judge import Outcome, Seconds, Verdict, judge
 from tests.fuzz.shrink import generate, shrink
 from tests.libraries import STOPS, Device, Setting

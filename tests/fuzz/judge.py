@@ -20,14 +20,14 @@ from typing import Any, Final
 import tests.emulator
 import tests.widths.narrow
 import tests.widths.sizes
+from py2cu.check.cases import TAME, Case, choose_constexprs, make_case
+from py2cu.check.run import check_kernel
 from py2cu.diagnostics import TranslationError
-from py2cu.ir.signature import Signature
+from py2cu.ir.abi.signature import Signature
 from py2cu.kernels import Kernel
 from py2cu.passes.manager import observing
 from py2cu.passes.verified import verify_step
 from py2cu.pipeline import translate_file
-from py2cu.runtime.check import check_kernel
-from py2cu.runtime.inputs import TAME, Case, choose_constexprs, make_case
 from py2cu.source import SourceFile
 from py2cu.translation import Translation
 from tests.fuzz.kernels import NAME, PRELUDE, VALUES

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import torch
 
-from py2cu.loading import load_all
+from py2cu.cli.loading import load_all
 from tests.sanitizers import TOOLS, Outcome, page, save, watch
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.py"))

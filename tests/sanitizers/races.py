@@ -19,8 +19,8 @@ from typing import Any, Final
 import torch
 
 from py2cu import Kernel, TranslationError
+from py2cu.build.library import library
 from py2cu.diagnostics import Severity
-from py2cu.runtime.build import library
 from py2cu.translation import TargetName
 from tests.sanitizers import TOOLS, Outcome, page, save, watch
 from tests.test_races import CASES, PRELUDE, sections

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from py2cu.dtypes import BY_NAME, Kind
-from py2cu.ir.extents import Binary, Constant, IndexParameter, Name, Parameter, Role, constant_extent
-from py2cu.ir.signature import Dim, Guard, Signature
+from py2cu.ir.abi.extents import Binary, Constant, IndexParameter, Name, Parameter, Role, constant_extent
+from py2cu.ir.abi.signature import Dim, Guard, Signature
 from py2cu.ir.types import ArrayType, ElementType, PythonType
 
 

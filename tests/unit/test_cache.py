@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from py2cu import folders
+from py2cu import cache_directory as folders
+from py2cu.build import cache
 from py2cu.diagnostics import EnvironmentLacks
-from py2cu.runtime import cache
 from py2cu.translation import Artifacts, TargetName, Text, Translation
 
 EMPTY = Text("k", "", ())
@@ -119,7 +119,7 @@ def test_nowhere_to_write_is_said_so(root: Path, monkeypatch: pytest.MonkeyPatch
     def refuse(**_: object) -> str:
         raise OSError(errno.ENOSPC, "full")
 
-    monkeypatch.setattr("py2cu.runtime.cache.tempfile.mkdtemp", refuse)
+    monkeypatch.setattr("py2cu.build.cache.tempfile.mkdtemp", refuse)
     with pytest.raises(EnvironmentLacks, match="no directory to build in"):
         cache.add("key", "gcc", make)
 

@@ -12,17 +12,17 @@ pytest.importorskip("torch")
 import torch
 
 from py2cu import atomic, shared
+from py2cu.check.budget import OPERATIONS, Budget
+from py2cu.check.cases import given_case, invent_cases, scale_down, work_of
+from py2cu.check.compare import Fault, Snapshot
+from py2cu.check.permutations import Column, unmatched
+from py2cu.check.report import CheckReport, Mismatch, Verdict
+from py2cu.check.run import check_kernel
+from py2cu.check.watchdog import NeverReturns, Watchdog
 from py2cu.dtypes import F32, I32, Kind
-from py2cu.ir.extents import Role
-from py2cu.runtime.arrays import Write
-from py2cu.runtime.budget import OPERATIONS, Budget
-from py2cu.runtime.check import check_kernel
-from py2cu.runtime.compare import Fault, Snapshot
-from py2cu.runtime.inputs import given_case, invent_cases, scale_down, work_of
-from py2cu.runtime.permutations import Column, unmatched
-from py2cu.runtime.report import CheckReport, Mismatch, Verdict
-from py2cu.runtime.simulate import simulate
-from py2cu.runtime.watchdog import NeverReturns, Watchdog
+from py2cu.ir.abi.extents import Role
+from py2cu.simulator.memory.arrays import Write
+from py2cu.simulator.simulate import simulate
 from tests.unit.kernels_by_hand import FakeKernel, array, scalar, signature
 
 HERE = ((0, 0, 0), (0, 0, 0))
@@ -345,7 +345,7 @@ def attracted(p, out):
 
 def operations_of(kernel, monkeypatch):
     """The accesses of each case that a check simulates, and the report."""
-    from py2cu.runtime import check as module
+    from py2cu.check import run as module
 
     taken = []
 
@@ -440,7 +440,7 @@ def test_a_kernel_that_never_ends_is_given_up_by_its_time(monkeypatch):
         while k < 10:
             k = k * 1
 
-    monkeypatch.setattr("py2cu.runtime.check.CASE_SECONDS", 0.05)
+    monkeypatch.setattr("py2cu.check.run.CASE_SECONDS", 0.05)
     report = check_kernel(FakeKernel(endless, BODIES_ON_ONE, lambda x, out: None), device="cpu")
     assert report.ok and not report.checked
     assert sum("does not end" in reason for reason in report.skipped) == 2
@@ -460,7 +460,7 @@ def test_a_compiled_kernel_that_never_returns_is_given_up(monkeypatch):
     def python(i, x, out):
         out[i] = x[i]
 
-    monkeypatch.setattr("py2cu.runtime.check.COMPILED_SECONDS", 0.2)
+    monkeypatch.setattr("py2cu.check.run.COMPILED_SECONDS", 0.2)
     report = check_kernel(FakeKernel(python, BODIES_ON_ONE, compiled), device="cpu")
     ends.append(True)
     assert [failure.kind for failure in report.failures] == [Fault.RAISED]

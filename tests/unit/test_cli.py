@@ -13,12 +13,12 @@ import pytest
 from click.testing import CliRunner, Result
 
 import py2cu
-from py2cu import console
-from py2cu.cli import app
+from py2cu.check.progress import progress_bar
+from py2cu.cli import console
+from py2cu.cli.app import app
+from py2cu.cli.loading import load_all
 from py2cu.codes import CODES
 from py2cu.diagnostics import EnvironmentLacks, InternalError
-from py2cu.loading import load_all
-from py2cu.progress import progress_bar
 
 HEAD = """\
 from jaxtyping import Float32
@@ -209,7 +209,7 @@ def test_a_directory_in_the_place_of_a_text(write) -> None:
 def test_translate_neither_runs_the_file_nor_loads_torch(write) -> None:
     name = write("k.py", 'raise SystemExit("it ran")', TWICE)
     probe = (
-        "import sys; from py2cu.cli import app; app(sys.argv[1:], standalone_mode=False); "
+        "import sys; from py2cu.cli.app import app; app(sys.argv[1:], standalone_mode=False); "
         "print([m for m in ('torch', 'numpy', 'numba', 'rich') if m in sys.modules])"
     )
     done = subprocess.run(
@@ -292,11 +292,12 @@ def test_check_one_kernel(write) -> None:
 
 @pytest.mark.builds
 def test_check_and_build_without_contraction(write, monkeypatch: pytest.MonkeyPatch) -> None:
-    from py2cu.runtime import build, calls
+    from py2cu.build import library
+    from py2cu.call import plan as calls
 
     asked = []
     monkeypatch.setattr(
-        calls, "load", lambda *args, fma, **more: (asked.append(fma), build.load(*args, fma=fma, **more))[1]
+        calls, "load", lambda *args, fma, **more: (asked.append(fma), library.load(*args, fma=fma, **more))[1]
     )
     name = write("k.py", TWICE)
     for options, fma in (([], True), (["--no-fma"], False)):
@@ -426,7 +427,7 @@ def test_what_commands_raise(monkeypatch: pytest.MonkeyPatch, error: BaseExcepti
     def fail() -> None:
         raise error
 
-    monkeypatch.setattr("py2cu.runtime.doctor.diagnose", fail)
+    monkeypatch.setattr("py2cu.build.doctor.diagnose", fail)
     monkeypatch.delenv("PY2CU_DEBUG", raising=False)
     result = run("doctor")
     assert result.exit_code == code and result.output.startswith(said) and "Traceback" not in result.output
@@ -434,18 +435,18 @@ def test_what_commands_raise(monkeypatch: pytest.MonkeyPatch, error: BaseExcepti
 
 
 def test_a_traceback_for_those_who_ask(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("py2cu.runtime.doctor.diagnose", lambda: 1 / 0)
+    monkeypatch.setattr("py2cu.build.doctor.diagnose", lambda: 1 / 0)
     monkeypatch.setenv("PY2CU_DEBUG", "1")
     assert isinstance(run("doctor").exception, ZeroDivisionError)
 
 
 def test_a_build_that_a_compiler_refuses(write, monkeypatch: pytest.MonkeyPatch) -> None:
-    from py2cu.runtime.messages import BuildError
+    from py2cu.build.messages import BuildError
 
     def refuse(*args: object, **kwargs: object) -> None:
         raise BuildError([], "cc1plus: fatal error: no space left", "free some")
 
-    monkeypatch.setattr("py2cu.runtime.build.library", refuse)
+    monkeypatch.setattr("py2cu.build.library.library", refuse)
     result = run("build", write("k.py", TWICE), "--target", "cpu")
     assert result.exit_code == 3 and "no space left" in result.stderr and "hint: free some" in result.stderr
 

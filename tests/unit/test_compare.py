@@ -7,14 +7,14 @@ import pytest
 import torch
 
 from py2cu import atomic, testing
+from py2cu.check.cases import axis_sizes, choose_sizes, given_case, invent_cases
+from py2cu.check.compare import Fault, agree, tolerance
+from py2cu.check.comparison import unravel
+from py2cu.check.redzones import Fenced, as_bits, poison, poison_bits
+from py2cu.check.run import check_kernel
 from py2cu.dtypes import F32, U8, Kind
-from py2cu.ir.extents import Role
-from py2cu.runtime.arrays import Write
-from py2cu.runtime.check import check_kernel
-from py2cu.runtime.compare import Fault, agree, tolerance
-from py2cu.runtime.comparison import unravel
-from py2cu.runtime.fences import Fenced, as_bits, poison, poison_bits
-from py2cu.runtime.inputs import axis_sizes, choose_sizes, given_case, invent_cases
+from py2cu.ir.abi.extents import Role
+from py2cu.simulator.memory.arrays import Write
 from tests.unit.kernels_by_hand import FakeKernel, array, scalar, signature
 
 HERE = ((0, 0, 0), (0, 0, 0))
@@ -270,7 +270,7 @@ def test_a_loop_that_never_ends_is_given_up(monkeypatch):
         while x[i] == x[i]:
             pass
 
-    monkeypatch.setattr("py2cu.runtime.check.CASE_SECONDS", 0.02)
+    monkeypatch.setattr("py2cu.check.run.CASE_SECONDS", 0.02)
     report = check(endless, AFFINE, affine_compiled)
     assert not report.checked
     assert "does not end" in str(report)

@@ -6,11 +6,11 @@ import time
 
 import pytest
 
-from py2cu.runtime.deadline import TooLong, deadline
+from py2cu.simulator.deadline import TooLong, deadline
 
 TRACED = """
 import sys
-from py2cu.runtime.deadline import deadline
+from py2cu.simulator.deadline import deadline
 
 def called():
     return 1

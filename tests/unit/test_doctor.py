@@ -8,8 +8,8 @@ from typing import cast
 
 import pytest
 
-from py2cu.runtime import doctor, toolchain
-from py2cu.runtime.doctor import Finding, State
+from py2cu.build import doctor, toolchain
+from py2cu.build.doctor import Finding, State
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from py2cu.cli import app
+from py2cu.cli.app import app
 
 HEAD = """\
 from jaxtyping import Float, Float32

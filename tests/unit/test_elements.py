@@ -10,11 +10,11 @@ import pytest
 import torch
 
 from py2cu.dtypes import BOOL, C64, C128, DTYPES, F16, F32, F64, I8, I32, I64, U8, Kind, promote
-from py2cu.runtime.elements import Double, DoubleComplex, element_class
-from py2cu.runtime.functions import ANALYTIC, BUILTINS, CMATH, LIBRARY, MATH
-from py2cu.runtime.journal import THREAD
-from py2cu.runtime.meeting import ElementRangeError
-from py2cu.runtime.stand_ins import typed
+from py2cu.simulator.state import THREAD
+from py2cu.simulator.substitutes import typed
+from py2cu.simulator.values.family import Double, DoubleComplex, element_class
+from py2cu.simulator.values.math_functions import ANALYTIC, BUILTINS, CMATH, LIBRARY, MATH
+from py2cu.simulator.values.operators import ElementRangeError
 
 Bool, UInt8, Int8, Int32, Int64, Float32, Float64 = map(element_class, (BOOL, U8, I8, I32, I64, F32, F64))
 Complex64 = element_class(C64)

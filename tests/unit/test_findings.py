@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 import torch
 
+from py2cu.check.run import check_kernel
 from py2cu.dtypes import F32, I32, U64, Kind
-from py2cu.ir.extents import Role
-from py2cu.runtime.check import check_kernel
-from py2cu.runtime.elements import element_class
-from py2cu.runtime.functions import MATH
-from py2cu.runtime.journal import THREAD
-from py2cu.runtime.python_integers import LONG_HIGH, Integer
-from py2cu.runtime.simulate import SimulationError, simulate
+from py2cu.ir.abi.extents import Role
+from py2cu.simulator.simulate import SimulationError, simulate
+from py2cu.simulator.state import THREAD
+from py2cu.simulator.values.checked_int import LONG_HIGH, Integer
+from py2cu.simulator.values.family import element_class
+from py2cu.simulator.values.math_functions import MATH
 from py2cu.vocabulary import local
 from tests.unit.kernels_by_hand import FakeKernel, array, scalar, signature
 

@@ -12,8 +12,8 @@ import torch
 from py2cu.builtins import ROWS, Rule
 from py2cu.builtins.formulas import ROWS as FORMULAS
 from py2cu.dtypes import BF16, F16, F32, I32, I64, U8, Kind
-from py2cu.runtime.elements import element_class
-from py2cu.runtime.stand_ins import members
+from py2cu.simulator.substitutes import members
+from py2cu.simulator.values.family import element_class
 
 FLOATS = (0.0, -0.0, 0.5, -0.5, 1.5, 2.5, -3.25, 1e30, -1e30, 1e-30, math.inf, -math.inf, math.nan)
 INTEGERS = (0, 1, -1, 7, -13, 2**30)

@@ -9,9 +9,9 @@ from typing import Final
 
 import pytest
 
+from py2cu.cli.loading import load_all
 from py2cu.diagnostics import TranslationError
 from py2cu.kernels import Kernel
-from py2cu.loading import load_all
 from py2cu.pipeline import translate_file
 from py2cu.source import SourceFile
 

@@ -13,9 +13,9 @@ from types import ModuleType
 
 import pytest
 
+from py2cu.cli.loading import load_all
 from py2cu.diagnostics import TranslationError, render
 from py2cu.kernels import Kernel
-from py2cu.loading import load_all
 from py2cu.pipeline import translate_file
 from py2cu.source import SourceFile
 

@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from py2cu.dtypes import Kind
-from py2cu.ir.extents import Role
-from py2cu.runtime.python_integers import Integer
-from py2cu.runtime.simulate import SimulationError, simulate
+from py2cu.ir.abi.extents import Role
+from py2cu.simulator.simulate import SimulationError, simulate
+from py2cu.simulator.values.checked_int import Integer
 from tests.unit.kernels_by_hand import array, element, scalar, signature
 
 LIMIT = 3

@@ -6,10 +6,10 @@ from jaxtyping import Int64
 from torch import Tensor
 
 from py2cu import Index, kernel
-from py2cu.runtime import simulate as simulator
-from py2cu.runtime.python_integers import Integer
-from py2cu.runtime.simulate import SimulationError, SimulationWarning
-from py2cu.runtime.small_integers import choose_integer
+from py2cu.simulator import simulate as simulator
+from py2cu.simulator.simulate import SimulationError, SimulationWarning
+from py2cu.simulator.values.checked_int import Integer
+from py2cu.simulator.values.integer_choice import choose_integer
 
 
 @kernel

@@ -12,7 +12,7 @@ from jaxtyping import Float32, Int32  # noqa: E402
 from torch import Tensor  # noqa: E402
 
 from py2cu import Constexpr, Index, TranslationError, blockIdx, kernel, pipeline, threadIdx  # noqa: E402
-from py2cu.runtime import toolchain  # noqa: E402
+from py2cu.build import toolchain  # noqa: E402
 
 needs_compiler = pytest.mark.skipif(toolchain.find_cxx() is None, reason="needs a C++ compiler")
 
@@ -103,7 +103,7 @@ def test_every_value_is_translated_once(monkeypatch: pytest.MonkeyPatch) -> None
 
     original = pipeline.translate_function
     monkeypatch.setattr(pipeline, "translate_function", translate_function)
-    monkeypatch.setattr("py2cu.runtime.cache.memo_get", lambda key: None)
+    monkeypatch.setattr("py2cu.build.cache.memo_get", lambda key: None)
     fresh = kernel(tile_sums.python)
     with ThreadPoolExecutor(8) as pool:
         made = list(pool.map(lambda number: fresh(X, 4 + number % 2), range(16)))

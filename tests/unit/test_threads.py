@@ -48,12 +48,12 @@ from py2cu import (
 from py2cu import syncthreads as together
 from py2cu.builtins import lookup
 from py2cu.builtins.threads import LANE, ROWS
-from py2cu.ir.extents import Constant, Name
-from py2cu.runtime.check import check_kernel
-from py2cu.runtime.compare import Fault
-from py2cu.runtime.inputs import given_case
-from py2cu.runtime.simulate import SimulationError, SimulationWarning, simulate
-from py2cu.runtime.together import WAITING
+from py2cu.check.cases import given_case
+from py2cu.check.compare import Fault
+from py2cu.check.run import check_kernel
+from py2cu.ir.abi.extents import Constant, Name
+from py2cu.simulator.schedule.collectives import WAITING
+from py2cu.simulator.simulate import SimulationError, SimulationWarning, simulate
 from tests.unit.kernels_by_annotations import signature_of
 from tests.unit.kernels_by_hand import FakeKernel
 

@@ -9,8 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from py2cu.build import toolchain
 from py2cu.diagnostics import EnvironmentLacks
-from py2cu.runtime import toolchain
 
 
 @pytest.fixture(autouse=True)
@@ -149,7 +149,7 @@ def test_gencode_asks_for_machine_code_and_ptx() -> None:
 
 
 def test_finding_imports_no_torch() -> None:
-    code = "from py2cu.runtime import toolchain as t; t.find_nvcc(); t.gpu_architectures(); "
+    code = "from py2cu.build import toolchain as t; t.find_nvcc(); t.gpu_architectures(); "
     code += "import sys; print('torch' in sys.modules)"
     root = str(Path(toolchain.__file__).parents[2])
     run = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)

@@ -11,11 +11,11 @@ import pytest
 from py2cu.diagnostics import InternalError, Reporter
 from py2cu.frontend.scope import Scope
 from py2cu.frontend.statements import StatementReader
+from py2cu.ir.abi.extents import Binary, Constant, Name
 from py2cu.ir.account import lost
 from py2cu.ir.elisions import Elision
-from py2cu.ir.extents import Binary, Constant, Name
-from py2cu.ir.kernel import Kernel
-from py2cu.ir.nodes import BoolOp, Call, Convert, Expr, Extent, Invoke, Load
+from py2cu.ir.expressions import BoolOp, Call, Convert, Expr, Extent, Invoke, Load
+from py2cu.ir.kernels import Kernel
 from py2cu.ir.statements import Assign, Break, EachThread, Store
 from py2cu.ir.types import PY_FLOAT, PY_INT, UNKNOWN
 from py2cu.ir.verify import Stage, verify

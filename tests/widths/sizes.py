@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from py2cu.ir.signature import Signature, evaluate
+from py2cu.check.cases import SMALL, Case, choose_sizes, dimension_names, make_case
+from py2cu.ir.abi.signature import Signature, evaluate
 from py2cu.ir.types import ArrayType
 from py2cu.ir.visit import names_in
-from py2cu.runtime.inputs import SMALL, Case, choose_sizes, dimension_names, make_case
 
 MOST_THREADS: Final = 6_000  # where CPython runs each
 MOST_ELEMENTS: Final = 200_000

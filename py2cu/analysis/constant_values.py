@@ -1,0 +1,106 @@
+"""Refuses Python integers that constants alone take beyond 64 bits, which a compiled kernel has not.
+
+    x[i] * 2 ** 63               P305 at `2 ** 63`
+    (1 << 40) * (1 << 40)        P305 at the product
+    round(1e20)                  P305
+
+What else leaves 64 bits does so at run time, and the simulator reports it.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from py2cu.diagnostics import Reporter
+from py2cu.ir.abi.extents import Binary, Constant
+from py2cu.ir.expressions import Call, Expr, Unary
+from py2cu.ir.statements import Block
+from py2cu.ir.types import PY_BOOL, PY_INT, PythonType
+from py2cu.ir.visit import children, expressions, statements
+
+_LOW: Final = -(1 << 63)
+_HIGH: Final = (1 << 63) - 1
+_BITS: Final = 64
+_HINT: Final = "Python integers are exact to 64 bits: use a float, or less"
+
+
+def _power(base: int, exponent: int) -> int:
+    """`base ** exponent`, or some number as far beyond 64 bits."""
+    return int(base ** min(exponent, _BITS + exponent % 2))
+
+
+def _factorial(n: int) -> int:
+    return math.factorial(min(n, _BITS))
+
+
+_BINARY: Final[dict[str, Callable[[int, int], int]]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv, "%": operator.mod,
+    "&": operator.and_, "|": operator.or_, "^": operator.xor, "<<": operator.lshift, ">>": operator.rshift,
+    "**": _power,
+}  # fmt: skip
+_UNARY: Final[dict[str, Callable[[int], int]]] = {"+": operator.pos, "-": operator.neg, "~": operator.invert}
+_CALLS: Final[dict[str, Callable[..., int]]] = {
+    "builtins.abs": abs, "builtins.min": min, "builtins.max": max, "math.factorial": _factorial,
+}  # fmt: skip
+_STEPS: Final[dict[str, Callable[[float], int]]] = {
+    "builtins.round": round, "math.floor": math.floor, "math.ceil": math.ceil, "math.trunc": math.trunc,
+}  # fmt: skip
+_UNKNOWN: Final = (ArithmeticError, TypeError, ValueError)  # a division by zero and its like, which others refuse
+
+
+def check_constants(body: Block, reporter: Reporter) -> None:
+    """Refuse every constant expression beyond 64 bits, at the innermost place; typed kernels only."""
+    for stmt in statements(body):
+        for expr in expressions(stmt):
+            constant_value(expr, reporter)
+
+
+def constant_value(expr: Expr, reporter: Reporter | None = None) -> int | None:
+    """The whole number that `expr` is whatever the arguments are; None where they matter, or it has more bits."""
+    is_whole = isinstance(expr.type, PythonType) and expr.type in (PY_INT, PY_BOOL)
+    if not is_whole and reporter is None:
+        return None  # nothing in it is to be refused
+    parts = [constant_value(child, reporter) for child in children(expr)]
+    if not is_whole:
+        return None
+    numbers = [part for part in parts if part is not None]
+    value = None
+    match expr:
+        case Call(function=step, args=(arg,)) if step in _STEPS and (number := _float_constant(arg)) is not None:
+            value = _computed(_STEPS[step], [number])
+        case _ if len(numbers) < len(parts):
+            pass
+        case Constant(value=number):
+            value = int(number)
+        case Binary(op=op) if op in _BINARY and not (op in ("<<", ">>") and numbers[1] >= _BITS):
+            value = _computed(_BINARY[op], numbers)
+        case Unary(op=op) if op in _UNARY:
+            value = _computed(_UNARY[op], numbers)
+        case Call(function=function) if function in _CALLS:
+            value = _computed(_CALLS[function], numbers)
+    if value is None or _LOW <= value <= _HIGH:
+        return value
+    if reporter is not None:
+        what = "this constant" if isinstance(expr, Constant) else "this"
+        reporter.error("P305", f"{what} does not fit 64 bits", expr.span, _HINT)
+    return None
+
+
+def _float_constant(expr: Expr) -> float | None:
+    match expr:
+        case Constant(value=float() as number):
+            return number
+        case Unary(op="-", operand=Constant(value=float() as number)):
+            return -number
+        case _:
+            return None
+
+
+def _computed(function: Callable[..., int], numbers: Sequence[float]) -> int | None:
+    try:
+        return function(*numbers)
+    except _UNKNOWN:
+        return None

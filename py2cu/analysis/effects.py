@@ -1,0 +1,96 @@
+"""Where threads wait for each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from py2cu.analysis.call_graph import functions_that
+from py2cu.ir.expressions import Atomic, Call, Expr
+from py2cu.ir.kernels import Kernel, Space
+from py2cu.ir.statements import Block, Stmt, Sync
+from py2cu.ir.visit import all_expressions, kept, statements
+
+GRID_BARRIER: Final = "syncgrid"
+"""What all threads of the grid wait at: its blocks have to run at once."""
+BARRIERS: Final = frozenset(["syncthreads", GRID_BARRIER])
+"""What all threads of a block wait at; none of them may leave before the others are there."""
+BLOCK_VOTES: Final = frozenset(f"py2cu.syncthreads_{how}" for how in ("count", "and", "or"))
+"""Calls that are such barriers, too: all threads get the same from them."""
+_SHUFFLES: Final = ("shfl", "shfl_up", "shfl_down", "shfl_xor")
+_VOTES: Final = ("ballot", "any", "all", "match_any")
+_REDUCTIONS: Final = tuple(f"reduce_{op}" for op in ("add", "min", "max", "and", "or", "xor"))
+WARP_CALLS: Final = frozenset(f"py2cu.{name}_sync" for name in (*_SHUFFLES, *_VOTES, *_REDUCTIONS))
+"""Calls that the lanes of a warp make together."""
+LET_OTHERS: Final = "let_others"
+"""What a thread of the CPU calls while it waits for what others do; made by the pass of that name."""
+ACTIVE_MASK: Final = "py2cu.activemask"
+"""Which lanes of a warp come together; none of them waits for it."""
+_WAITING_CALLS: Final = BLOCK_VOTES | WARP_CALLS
+
+
+def is_barrier(stmt: Stmt) -> bool:
+    """True for a statement at which the threads of a block wait for each other."""
+    return isinstance(stmt, Sync) and stmt.function in BARRIERS
+
+
+def is_grid_barrier(stmt: Stmt) -> bool:
+    """True for a statement at which the threads of the grid wait for each other."""
+    return isinstance(stmt, Sync) and stmt.function == GRID_BARRIER
+
+
+def syncs_grid(kernel: Kernel) -> bool:
+    """True where the blocks of a kernel wait for each other, in its device functions too."""
+    return any(is_grid_barrier(stmt) for each in (kernel, *kernel.functions) for stmt in statements(each.body))
+
+
+def is_waiting_call(expr: Expr) -> bool:
+    """True for a call that threads make together."""
+    return isinstance(expr, Call) and expr.function in _WAITING_CALLS
+
+
+def is_exchange(expr: Expr) -> bool:
+    """True for a call that answers with what other threads say."""
+    return is_waiting_call(expr) or (isinstance(expr, Call) and expr.function == ACTIVE_MASK)
+
+
+def lets_others(block: Block) -> bool:
+    """True where a thread lets others go on under `block`."""
+    return any(isinstance(stmt, Sync) and stmt.function == LET_OTHERS for stmt in statements(block))
+
+
+def waits(block: Block) -> bool:
+    """True where threads wait for each other under `block`, be it for those of their warp alone."""
+    return next(_meetings(block), None) is not None
+
+
+@kept
+def _meetings(block: Block) -> Iterator[Stmt | Expr]:
+    syncs = (stmt for stmt in statements(block) if isinstance(stmt, Sync))
+    yield from (stmt for stmt in syncs if stmt.function in BARRIERS or stmt.function == "syncwarp")
+    yield from filter(is_waiting_call, all_expressions(block))
+
+
+def waiting_functions(kernel: Kernel) -> frozenset[str]:
+    """The keys of the device functions in which threads wait, by themselves or in others that they call."""
+    return functions_that(kernel, lambda function: waits(function.body))
+
+
+def has_barrier(kernel: Kernel) -> bool:
+    """True where the threads of a kernel wait for each other, in its device functions too: none may stop early."""
+    return any(waits(each.body) for each in (kernel, *kernel.functions))
+
+
+def meets_others(kernel: Kernel) -> bool:
+    """True where threads of a kernel are ordered by what others do: they wait, fence, or update atomically."""
+    bodies = [each.body for each in (kernel, *kernel.functions)]
+    calls = (expr for body in bodies for expr in all_expressions(body))
+    syncs = any(isinstance(stmt, Sync) for body in bodies for stmt in statements(body))
+    return syncs or any(isinstance(expr, Atomic) or is_exchange(expr) for expr in calls)
+
+
+def needs_block(kernel: Kernel) -> bool:
+    """True for a kernel whose threads share memory or wait for each other: no thread of it runs alone."""
+    each = (kernel, *kernel.functions)
+    shares = any(buffer.space is Space.SHARED for caller in each for buffer in caller.buffers)
+    return shares or has_barrier(kernel)

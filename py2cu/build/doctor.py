@@ -1,0 +1,142 @@
+"""What is here to build and run kernels with, and what to do about what is missing.
+
+In: the machine. Out: one `Finding` per component, and the exit status that follows. Printing is the command line's.
+Promises: never raises; what a component's absence costs decides whether it is missing (status 3) or a warning.
+"""
+
+from __future__ import annotations
+
+import enum
+import platform
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Final
+
+from py2cu.build import cache, toolchain
+from py2cu.cache_directory import location
+from py2cu.diagnostics import EnvironmentLacks
+
+EXIT_FINE: Final = 0
+EXIT_LACKING: Final = 3
+
+_OLDEST_PYTHON: Final = (3, 11)
+_OLDEST_TORCH: Final = (2, 11)
+
+
+class State(enum.Enum):
+    OK = "ok"
+    WARN = "warn"
+    MISSING = "missing"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One component: what was found, and what to do where that is not enough."""
+
+    component: str
+    state: State
+    detail: str
+    hint: str | None = None
+
+
+def diagnose() -> list[Finding]:
+    """Look at everything, in the order in which a build needs it."""
+    torch = _import_torch()
+    looks: tuple[Callable[[], Finding], ...] = (
+        _python,
+        lambda: _torch(torch),
+        lambda: _tool("C++ compiler", toolchain.find_cxx(), toolchain.CXX_HINT),
+        lambda: _tool("ninja", toolchain.find_ninja(), toolchain.NINJA_HINT),
+        lambda: _nvcc(torch),
+        lambda: _cuda(torch),
+        lambda: _gpu(torch),
+        _cache,
+    )
+    return [look() for look in looks]
+
+
+def exit_status(findings: Iterable[Finding]) -> int:
+    """3 where something that `check` and `build` need is missing, else 0."""
+    return EXIT_LACKING if any(item.state is State.MISSING for item in findings) else EXIT_FINE
+
+
+def _import_torch() -> ModuleType | str:
+    """Torch, or why it cannot be imported; a broken installation may raise anything."""
+    try:
+        import torch
+    except Exception as error:
+        return str(error).splitlines()[0] if str(error) else type(error).__name__
+    return torch
+
+
+def _python() -> Finding:
+    detail = f"{platform.python_version()} ({sys.executable})"
+    if sys.version_info < _OLDEST_PYTHON:
+        return Finding("Python", State.MISSING, detail, "py2cu needs Python 3.11 or newer")
+    return Finding("Python", State.OK, detail)
+
+
+def _torch(torch: ModuleType | str) -> Finding:
+    if isinstance(torch, str):
+        return Finding("torch", State.MISSING, torch, "pip install 'torch>=2.11'")
+    version = str(torch.__version__)
+    if tuple(int(part) for part in version.split(".")[:2]) < _OLDEST_TORCH:
+        return Finding("torch", State.MISSING, version, "pip install --upgrade 'torch>=2.11'")
+    return Finding("torch", State.OK, version)
+
+
+def _tool(component: str, found: Path | None, hint: str) -> Finding:
+    if found is None:
+        return Finding(component, State.MISSING, "not found", hint)
+    return Finding(component, State.OK, str(found))
+
+
+def _nvcc(torch: ModuleType | str) -> Finding:
+    """Missing only where there is a GPU to build for; elsewhere the CPU target serves."""
+    found = _tool("nvcc", toolchain.find_nvcc(), toolchain.NVCC_HINT)
+    if found.state is State.MISSING and not _has_gpu(torch):
+        return Finding("nvcc", State.WARN, "not found; needed only for CUDA builds", found.hint)
+    return found
+
+
+def _cuda(torch: ModuleType | str) -> Finding:
+    if isinstance(torch, str):
+        return Finding("CUDA in torch", State.WARN, "unknown without torch")
+    if torch.version.cuda is None:
+        state = State.MISSING if toolchain.gpu_capabilities() else State.WARN
+        hint = "install a CUDA build of torch to run on a GPU: https://pytorch.org"
+        return Finding("CUDA in torch", state, "none: this is a CPU build of torch", hint)
+    return Finding("CUDA in torch", State.OK, str(torch.version.cuda))
+
+
+def _gpu(torch: ModuleType | str) -> Finding:
+    if not isinstance(torch, str) and _has_gpu(torch):
+        devices = range(torch.cuda.device_count())
+        names = [f"{torch.cuda.get_device_name(i)} ({_dotted(torch.cuda.get_device_capability(i))})" for i in devices]
+        return Finding("GPU", State.OK, ", ".join(names))
+    if capabilities := toolchain.gpu_capabilities():
+        detail = f"{len(capabilities)} of capability {_dotted(capabilities[0])}, which torch cannot use"
+        return Finding("GPU", State.WARN, detail, "check the driver, CUDA_VISIBLE_DEVICES and torch's CUDA version")
+    return Finding("GPU", State.WARN, "none; kernels run on the CPU")
+
+
+def _has_gpu(torch: ModuleType | str) -> bool:
+    return not isinstance(torch, str) and bool(torch.cuda.is_available())
+
+
+def _dotted(capability: tuple[int, int]) -> str:
+    return ".".join(map(str, capability))
+
+
+def _cache() -> Finding:
+    root = location()
+    held = cache.usage()
+    detail = f"{root} ({held.entries} entries, {held.size / 2**20:.1f} MB)"
+    try:
+        cache.probe()
+    except EnvironmentLacks as lack:
+        return Finding("cache", State.WARN, f"{detail}: {lack.message}", lack.hint)
+    return Finding("cache", State.OK, detail)

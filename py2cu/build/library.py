@@ -1,0 +1,216 @@
+"""From artifacts to an op namespace: the cache where it knows them, a compiler where it does not.
+
+In: `Artifacts`. Out: the path of a shared library, or the `torch.ops` namespace once it is loaded.
+Promises: a cached library is found and loaded without a compiler, a child process or torch's extension builder;
+compiler messages come back as positions in the Python (`BuildError`).
+
+The key of a build is its content: texts, flags, torch, and what the flags depend on (GPU architectures, the CPU that
+`-march=native` means). The namespace carries it, so that two versions of a kernel live in one process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import struct
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from py2cu.build import cache, toolchain
+from py2cu.diagnostics import EnvironmentLacks
+from py2cu.source import SourceFile
+from py2cu.translation import Artifacts, TargetName
+
+if TYPE_CHECKING:
+    from py2cu.build.compiler import Job
+
+__all__ = ["library", "load", "namespace"]
+
+_COMMON_FLAGS: Final = (
+    "-DTORCH_TARGET_VERSION=0x020b000000000000",  # the stable ABI of torch 2.11: later ones load it too
+    "-fvisibility=hidden",  # else two versions of a kernel in one process could share a launcher or its statics
+)
+_CPU_FLAGS: Final = ("-march=native", "-fopenmp", "-ffp-contract=off", "-x c++")
+"""`-x c++` since load_inline writes the kernel to a file named .cu: two files compile at once, one would not."""
+
+_BINDING_FLAGS: Final = ("-O1",)
+"""It checks and calls: what more would bring is not to be measured, and takes a quarter of the build."""
+
+_NVCC_FLAGS: Final = (
+    "-O3",
+    "-Xcompiler=-fvisibility=hidden",
+    # Torch takes away the operators of half types; a .cu should mean the same to torch as to plain nvcc.
+    "-U__CUDA_NO_HALF_OPERATORS__",
+    "-U__CUDA_NO_HALF_CONVERSIONS__",
+    "-U__CUDA_NO_HALF2_OPERATORS__",
+    "-U__CUDA_NO_BFLOAT16_CONVERSIONS__",
+)
+
+_CPU_PRELUDE: Final = "#undef __F16C__  // else torch's half type draws in all of immintrin.h, a quarter of the build\n"
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """How artifacts are compiled on this machine, and the key that follows from it."""
+
+    artifacts: Artifacts
+    cxx_flags: tuple[str, ...]
+    nvcc_flags: tuple[str, ...]
+    key: str
+
+    @property
+    def for_cuda(self) -> bool:
+        return self.artifacts.target is TargetName.CUDA
+
+    @property
+    def namespace(self) -> str:
+        return re.sub(
+            r"\W", "_", f"{self.artifacts.target.value}_{self.artifacts.name}_{self.key[:12]}", flags=re.ASCII
+        )
+
+
+def library(artifacts: Artifacts, *, fma: bool = True, source: Callable[[], SourceFile] | None = None) -> Path:
+    """The shared library of `artifacts`, compiled unless the cache has it.
+
+    `source` gives the Python that they came from, for messages.
+
+    Raises:
+        BuildError: a compiler refused the text.
+        EnvironmentLacks: it is not cached, and a tool to build it is missing.
+    """
+    return _library(_plan(artifacts, fma), source)
+
+
+def namespace(artifacts: Artifacts, *, fma: bool = True) -> str:
+    """The name under `torch.ops` of what `load` would load."""
+    return _plan(artifacts, fma).namespace
+
+
+def load(artifacts: Artifacts, *, fma: bool = True, source: Callable[[], SourceFile] | None = None) -> str:
+    """Load the library of `artifacts` into this process, once; the ops are in `torch.ops.<the name returned>`.
+
+    Raises:
+        As `library`; EnvironmentLacks too where the library is for CUDA and this torch is not.
+    """
+    plan = _plan(artifacts, fma)
+    if plan.key not in _loaded:
+        _require_cuda_in_torch(artifacts.target)
+        path = _library(plan, source)
+        with _LOADING:
+            if plan.key not in _loaded:
+                _load(path, plan, source)
+                _loaded.add(plan.key)
+    return plan.namespace
+
+
+_loaded: set[str] = set()
+_LOADING: Final = threading.Lock()
+
+
+def _load(path: Path, plan: _Plan, source: Callable[[], SourceFile] | None) -> None:
+    """Load `path`; a cached file that is damaged is built again, once."""
+    with contextlib.suppress(OSError):
+        if _is_whole(path):
+            return _load_library(path)
+    cache.discard(path)
+    try:
+        _load_library(_library(plan, source))
+    except OSError as error:
+        raise EnvironmentLacks(f"the built library does not load: {error}", "see `py2cu doctor`") from error
+
+
+def _load_library(path: Path) -> None:
+    import torch
+
+    torch.ops.load_library(str(path))  # type: ignore[no-untyped-call]
+
+
+def _is_whole(path: Path) -> bool:
+    """Whether an ELF file reaches as far as its section headers, which linkers put last.
+
+    A file cut short, as a full disk or a crash may leave it, would end the process that loads it.
+    """
+    with path.open("rb") as stream:
+        header = stream.read(64)
+        size = os.fstat(stream.fileno()).st_size
+    if len(header) < 64:
+        return False
+    (start,) = struct.unpack_from("=Q", header, 40)
+    entry_size, count = struct.unpack_from("=HH", header, 58)
+    return bool(start + entry_size * count <= size)
+
+
+def _require_cuda_in_torch(target: TargetName) -> None:
+    import torch
+
+    if target is TargetName.CUDA and torch.version.cuda is None:
+        raise EnvironmentLacks(
+            "this torch is built without CUDA", "install a CUDA build of torch (https://pytorch.org), or use the CPU"
+        )
+
+
+def _plan(artifacts: Artifacts, fma: bool) -> _Plan:
+    import torch
+
+    standard = _standard(torch.__version__)
+    cxx: tuple[str, ...]
+    nvcc: tuple[str, ...]
+    if artifacts.target is TargetName.CUDA:
+        machine = toolchain.gencode_flags(toolchain.gpu_architectures())
+        cxx = (standard, *_COMMON_FLAGS, "-DUSE_CUDA")  # for the binding alone
+        nvcc = (standard, *_NVCC_FLAGS, *machine, *(() if fma else ("--fmad=false",)))
+    else:
+        machine = (toolchain.cpu_identity(),)
+        cxx, nvcc = (standard, *_COMMON_FLAGS, "-O3", *_CPU_FLAGS, *toolchain.vector_flags()), ()
+    texts = [(text.name, text.text) for text in artifacts.files]
+    flags = [cxx, _BINDING_FLAGS, nvcc]
+    content = [cache.FORMAT, torch.__version__, artifacts.target.value, artifacts.name, texts, flags, machine]
+    return _Plan(artifacts, cxx, nvcc, hashlib.sha256(json.dumps(content).encode()).hexdigest())
+
+
+def _standard(torch_version: str) -> str:
+    """C++17 builds a quarter faster than torch's own C++20; torch past 2.13 is not known to have headers for it."""
+    major, minor = (int(part) for part in re.findall(r"\d+", torch_version)[:2])
+    return "-std=c++17" if (major, minor) <= (2, 13) else "-std=c++20"
+
+
+def _library(plan: _Plan, source: Callable[[], SourceFile] | None) -> Path:
+    programs = [toolchain.find_cxx(), *((toolchain.find_nvcc(),) if plan.for_cuda else ())]
+    compiler = toolchain.identity(*programs)
+    return cache.find(plan.key, compiler) or _build(plan, compiler, source)
+
+
+def _build(plan: _Plan, compiler: str | None, source: Callable[[], SourceFile] | None) -> Path:
+    # A cached kernel has no time for these.
+    from py2cu.build.compiler import CompileError, compile_library, find_tools
+    from py2cu.build.messages import build_error
+
+    tools, job = find_tools(cuda=plan.for_cuda), _job(plan)
+    try:
+        return cache.add(plan.key, str(compiler), lambda directory: compile_library(job, tools, directory))
+    except CompileError as failure:
+        raise build_error(str(failure), plan.artifacts, source() if source else None) from None
+
+
+def _job(plan: _Plan) -> Job:
+    from py2cu.build.compiler import Job
+
+    artifacts = plan.artifacts
+    return Job(
+        name=plan.namespace,
+        kernel=artifacts.kernel,
+        header=artifacts.header,
+        binding=artifacts.binding,
+        prelude="" if plan.for_cuda else _CPU_PRELUDE,
+        cxx_flags=plan.cxx_flags,
+        binding_flags=_BINDING_FLAGS,
+        nvcc_flags=plan.nvcc_flags,
+        # As needed: of torch's link line only what is called; its Python half is not.
+        link_flags=("-Wl,--as-needed", *(() if plan.for_cuda else ("-fopenmp",))),
+    )

@@ -1,0 +1,222 @@
+"""What an argument must be: the tensors' devices, dtypes, shapes and layouts, and the ranges of numbers.
+
+In: the arguments of a call by name. Out: the device to run on, or an error that names the argument. Calls check so when
+they are planned, and whenever an op refuses them; `simulate` and `check` do each time. The op's C++ checks the same in
+the same words, so that a call through `torch.ops` is as safe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import Any, Final
+
+import torch
+
+from py2cu.dtypes import I64, DType, Kind
+from py2cu.ir.abi.extents import Parameter, Role
+from py2cu.ir.abi.signature import Signature, divisors, evaluate
+from py2cu.ir.types import ArrayType, ElementType, PythonType
+
+_DEVICES: Final = ("cuda", "cpu")
+Tensors = Mapping[str, torch.Tensor]
+
+
+def check_arguments(signature: Signature, values: Mapping[str, Any]) -> str:
+    """The device type of the tensors: "cuda" or "cpu"; `values` may lack outputs and what shapes tell.
+
+    Raises:
+        RuntimeError: an argument that the kernel does not take.
+    """
+    try:
+        return _device_of(signature, values)
+    except _Misfit as misfit:
+        message = f"{signature.name}: {misfit}"
+    raise RuntimeError(message)
+
+
+class _Misfit(Exception):
+    """Why an argument is refused."""
+
+
+def _device_of(signature: Signature, values: Mapping[str, Any]) -> str:
+    given = [p for p in signature.arrays if p.name in values]
+    inputs = [p for p in given if p.role is not Role.OUTPUT]
+    for parameter in given:
+        _check_storage(parameter, values[parameter.name])
+    tensors = {p.name: _as_read(signature, p, values[p.name]) for p in given}
+    device = _common_device(tensors)
+    for parameter in signature.parameters:
+        if parameter.name in values and not parameter.is_array:
+            _check_number(parameter, values[parameter.name])
+    ordered = [*inputs, *(p for p in given if p.role is Role.OUTPUT)]
+    _check_dtypes(signature, ordered, tensors)
+    for parameter in ordered:
+        _check_layout(parameter, tensors[parameter.name])
+    _check_shapes(signature.instance(tensors), ordered, tensors, values)
+    _check_overlaps(inputs, inputs, tensors)
+    _check_overlaps([p for p in ordered if p.role is Role.OUTPUT], ordered, tensors)
+    return device
+
+
+# --- one tensor ---------------------------------------------------------------------------------------------------
+
+
+def _check_storage(parameter: Parameter, tensor: torch.Tensor) -> None:
+    """Refuse what has no elements in memory one beside the other, and what cannot be written in place."""
+    name = parameter.name
+    if tensor.is_nested or tensor.layout is not torch.strided:
+        layout = "nested" if tensor.is_nested else str(tensor.layout).removeprefix("torch.")
+        raise _Misfit(f"`{name}` must be a dense tensor, got a {layout} one; pass `{name}.to_dense()`")
+    if tensor.is_quantized:
+        raise _Misfit(f"`{name}` must not be quantized; pass `{name}.dequantize()`")
+    if parameter.role is Role.INPUT:
+        return
+    if tensor.is_conj() or tensor.is_neg():
+        raise _Misfit(f"`{name}` is written, and is a conjugate or negative view; pass a tensor of its own")
+    if needs_grad(tensor):
+        raise _Misfit(f"`{name}` is written, and is a leaf that requires grad; call it under `torch.no_grad()`")
+
+
+def _as_read(signature: Signature, parameter: Parameter, tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor that the launcher gets: torch resolves views of its own, the op those of any layout."""
+    resolved = tensor.resolve_conj().resolve_neg()
+    return resolved.contiguous() if signature.strided and parameter.role is Role.INPUT else resolved
+
+
+def needs_grad(tensor: torch.Tensor) -> bool:
+    """True for a tensor that torch's own in-place operations refuse: a leaf that requires grad."""
+    return tensor.requires_grad and tensor.is_leaf and torch.is_grad_enabled()
+
+
+def _common_device(tensors: Tensors) -> str:
+    first = next(iter(tensors))
+    for name, tensor in tensors.items():
+        if tensor.device.type not in _DEVICES:
+            raise _Misfit(f"`{name}` is on {tensor.device}; kernels run on cuda and cpu")
+        if tensor.device.type != tensors[first].device.type:
+            places = f"`{name}` is on {tensor.device} and `{first}` on {tensors[first].device}"
+            raise _Misfit(f"{places}; all must be on one device")
+        if tensor.device != tensors[first].device:
+            places = f"`{name}` is on device {tensor.device.index} and `{first}` on device"
+            raise _Misfit(f"{places} {tensors[first].device.index}")
+    return tensors[first].device.type
+
+
+def _check_dtypes(signature: Signature, ordered: Sequence[Parameter], tensors: Tensors) -> None:
+    """Hold every dtype against those of the instances that the arrays before it leave."""
+    left = signature.instances or (signature,)
+    for parameter in ordered:
+        name, dtype = parameter.name, str(tensors[parameter.name].dtype).removeprefix("torch.")
+        admitted = dict.fromkeys(instance.dtype(name).name for instance in left)
+        left = tuple(instance for instance in left if instance.dtype(name).name == dtype)
+        if not left:
+            one_of = "one of " if len(admitted) > 1 else ""
+            raise _Misfit(f"`{name}` must be {one_of}{', '.join(admitted)}, got {dtype}")
+
+
+def _check_layout(parameter: Parameter, tensor: torch.Tensor) -> None:
+    assert isinstance(parameter.type, ArrayType)
+    name, rank = parameter.name, len(parameter.type.dims)
+    if tensor.dim() != rank:
+        raise _Misfit(f"`{name}` must have {rank} dimensions, got {tensor.dim()}")
+    if not tensor.is_contiguous():
+        raise _Misfit(f"`{name}` must be contiguous; pass `{name}.contiguous()`")
+
+
+# --- numbers ------------------------------------------------------------------------------------------------------
+
+
+def _check_number(parameter: Parameter, value: Any) -> None:
+    """Refuse what the op's arguments, of 64 bits each, or the parameter's own type cannot hold."""
+    match parameter.type:
+        case ElementType(dtype=DType(kind=Kind.INT) as dtype):
+            is_fit = I64.holds(int(value)) and dtype.holds(int(value))
+            limit = dtype.c if I64.holds(int(value)) else I64.c
+        case PythonType(kind=Kind.INT):
+            is_fit, limit = I64.holds(int(value)), I64.c
+        case ElementType(dtype=DType(kind=Kind.FLOAT | Kind.COMPLEX)) | PythonType(kind=Kind.FLOAT | Kind.COMPLEX):
+            is_fit, limit = _is_double(value), "double"
+        case _:
+            return
+    if not is_fit:
+        raise _Misfit(f"`{parameter.name}` = {_shown(value)} does not fit {limit}")
+
+
+def _is_double(value: Any) -> bool:
+    try:
+        complex(value)
+    except OverflowError:
+        return False
+    return True
+
+
+def _shown(value: Any) -> str:
+    """A number, shortened where it has hundreds of digits, of which Python refuses to print thousands."""
+    if isinstance(value, int) and abs(value) >= 10**40:
+        return f"a number of {value.bit_length()} bits"
+    return str(value)
+
+
+# --- shapes -------------------------------------------------------------------------------------------------------
+
+
+def _check_shapes(
+    signature: Signature, ordered: Sequence[Parameter], tensors: Tensors, values: Mapping[str, Any]
+) -> None:
+    """Hold every extent against its annotation."""
+    from py2cu.ir.printer import print_expr
+
+    dims = _dims(signature, tensors, values)
+    extents = [dim for p in signature.arrays if isinstance(p.type, ArrayType) for dim in p.type.dims]
+    for divisor in chain.from_iterable(map(divisors, (*extents, *(signature.size or ()), *signature.block))):
+        if evaluate(divisor, dims) == 0:
+            raise _Misfit(f"`{print_expr(divisor)}` is 0, and an extent is divided by it")
+    told = {(dim.array, dim.axis) for dim in signature.dims if dim.divisor == 1}
+    rows, aligned = dict(signature.rows), signature.aligned
+    for parameter in ordered:
+        assert isinstance(parameter.type, ArrayType)
+        name, tensor = parameter.name, tensors[parameter.name]
+        for axis, dim in enumerate(parameter.type.dims):
+            if (name, axis) in told:
+                continue
+            extent = evaluate(dim, dims)
+            if tensor.shape[axis] != extent:
+                what = f"dimension {axis} of `{name}` is `{print_expr(dim)}` = {extent}"
+                raise _Misfit(f"{what}, got {tensor.shape[axis]}")
+        row = rows.get(name, 0)
+        if row and tensor.numel() % row:
+            raise _Misfit(f"`{name}` is viewed in rows of {row} elements, but has {tensor.numel()}")
+        if name in aligned and tensor.data_ptr() % (row * tensor.element_size()):
+            size = row * tensor.element_size()
+            raise _Misfit(f"`{name}` must begin at a multiple of {size} bytes; pass `{name}.clone()`")
+
+
+def _dims(signature: Signature, tensors: Tensors, values: Mapping[str, Any]) -> dict[str, int]:
+    """The value of each dimension name; a number that is given too must be the same."""
+    dims = {name: int(value) for name, value in values.items() if isinstance(value, int)}
+    for dim in signature.dims:
+        if dim.array is None:
+            continue
+        extent = tensors[dim.array].shape[dim.axis] // dim.divisor
+        if values.get(dim.name) not in (None, extent):
+            what = f"`{dim.name}` is {values[dim.name]}, but dimension {dim.axis} of `{dim.array}` has {extent}"
+            raise _Misfit(what)
+        dims[dim.name] = extent
+    return dims
+
+
+# --- memory -------------------------------------------------------------------------------------------------------
+
+
+def _check_overlaps(arrays: Sequence[Parameter], others: Sequence[Parameter], tensors: Tensors) -> None:
+    """Kernels take their pointers as `__restrict__`: what is written must not be reached through another argument."""
+    for written in (p.name for p in arrays if p.role is not Role.INPUT):
+        for other in (p.name for p in others if p.name != written):
+            if _overlap(tensors[written], tensors[other]):
+                raise _Misfit(f"`{written}` is written and overlaps `{other}` in memory")
+
+
+def _overlap(array: torch.Tensor, other: torch.Tensor) -> bool:
+    a, b = array.data_ptr(), other.data_ptr()
+    return a < b + other.numel() * other.element_size() and b < a + array.numel() * array.element_size()

@@ -1,0 +1,218 @@
+"""Which argument of a call is which parameter: one rule for calls, explicit launches, `simulate` and `check`.
+
+A reading says what positional arguments stand for. It fits where number, names and kinds (tensor, number) of the
+arguments do and no required input is missing. The first that fits wins:
+
+    def scaled(blockIdx, x: Float32[Tensor, "h w"], out: Float32[Tensor, "h w"], h: int, by: float = 2.0): …
+
+    scaled(x, 4, 3.0)         the inputs in order
+    scaled(x)                 the inputs without what shapes give or defaults supply
+    scaled(x, y, 4, 3.0)      all parameters in order
+    scaled(x, y, 3.0)         all parameters without what shapes give
+
+Each reading may end early: a call need not give trailing parameters, be they outputs or numbers with defaults. If the
+numbers of the first reading that fits have the wrong types, a later reading whose types match is taken instead. An
+explicit launch uses the third reading alone.
+"""
+
+from __future__ import annotations
+
+import numbers
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import torch
+
+from py2cu.call.argument_checks import check_arguments
+from py2cu.dtypes import DType, Kind
+from py2cu.ir.abi.extents import CONSTEXPR_MAX, Parameter, is_constexpr_value
+from py2cu.ir.abi.signature import Signature
+from py2cu.ir.types import ElementType, PythonType
+
+Values = dict[str, Any]
+Reading = tuple[Parameter, ...]
+
+_NUMBERS: Final = {
+    Kind.BOOL: ("a bool", bool),
+    Kind.INT: ("a whole number", numbers.Integral),
+    Kind.FLOAT: ("a number", numbers.Real),
+    Kind.COMPLEX: ("a complex number", numbers.Complex),
+}
+
+
+class Bound(NamedTuple):
+    """The arguments of a call: by name, defaults included, and the names of those that were given by their places."""
+
+    values: Values
+    placed: tuple[str, ...]
+
+
+class ArgumentBinder:
+    """Binds the arguments of one kernel's calls; the only place that accepts or refuses an argument in Python."""
+
+    def __init__(self, signature: Signature) -> None:
+        self.signature = signature
+        by_place = [p for p in signature.parameters if not p.by_keyword]
+        not_derived = tuple(p for p in by_place if not signature.is_derived(p))
+        self._inputs = _among(by_place, signature.inputs)
+        self._all: Reading = tuple(by_place)
+        self._needed = _among(by_place, signature.required)
+        self._readings = (self._inputs, self._needed, self._all, not_derived)
+
+    def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Bound:
+        """The arguments of a call; outputs, and extents that shapes tell, may be absent.
+
+        Raises:
+            TypeError: too many, too few, unknown or doubled arguments, or a tensor where none belongs and the reverse.
+        """
+        return self._first_fit(self._readings, args, kwargs)
+
+    def bind_in_order(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Bound:
+        """The arguments of an explicit launch.
+
+        Raises:
+            TypeError: as `bind`.
+        """
+        return self._first_fit((self._all,), args, kwargs)
+
+    def _first_fit(self, readings: Sequence[Reading], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Bound:
+        problems, wrong_type = [], None
+        for reading in readings:
+            placed = {p.name: value for p, value in zip(reading, args, strict=False)}
+            values = {**placed, **kwargs}
+            problem = self._misfit(reading, placed, args, kwargs)
+            if problem is None and (mismatch := self._mismatch(values, _type_of)) is None:
+                return Bound(self.complete(values), tuple(placed))
+            if problem is None and wrong_type is None:
+                wrong_type = mismatch
+            problems.append(problem or "")
+        if wrong_type is not None:
+            raise TypeError(f"{self.usage} {wrong_type}")
+        if len(readings) == 1:
+            order = ", ".join(p.name for p in self._all)
+            raise TypeError(f"{self.usage} {problems[0]}; an explicit launch reads its arguments in order: {order}")
+        # Said of the inputs alone, unless there are more arguments than those.
+        problem = problems[0 if len(args) <= len(self._inputs) else 2]
+        raise TypeError(f"{self.usage} {problem}{self._advice(len(args))}")
+
+    def _misfit(
+        self, reading: Reading, placed: Mapping[str, Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> str | None:
+        """Why the arguments do not fit a reading: their number, names or kinds; None if they do."""
+        if len(args) > len(reading):
+            return f"takes {len(reading)} arguments by their places, got {len(args)}"
+        names = {p.name for p in self.signature.parameters}
+        if unknown := [name for name in kwargs if name not in names]:
+            return f"has no parameter {_list(unknown)}"
+        if doubled := [name for name in kwargs if name in placed]:
+            return f"got {_list(doubled)} twice"
+        if missing := [p.name for p in self.signature.required if p.name not in placed and p.name not in kwargs]:
+            return f"is missing {_list(missing)}"
+        return self._mismatch({**placed, **kwargs}, _kind_of)
+
+    def _mismatch(self, values: Mapping[str, Any], accepted: Callable[[Parameter], type]) -> str | None:
+        """A message about the first argument that is not of the type that `accepted` gives for its parameter."""
+        for name, value in values.items():
+            parameter = self.signature.parameter(name)
+            if not isinstance(value, accepted(parameter)):
+                return f"takes {_described(parameter)} as `{name}`, got {_called(type(value))}"
+        return None
+
+    def _advice(self, count: int) -> str:
+        """Which parameters to give by name, for a call with more positional arguments than required inputs."""
+        if count <= len(self._needed):
+            return ""
+        outputs = [f"{p.name}=" for p in self.signature.outputs if not p.by_keyword]
+        by_keyword = [f"{p.name}=" for p in self.signature.parameters if p.by_keyword]
+        advice = f"; outputs go by name: {', '.join(outputs)}" if outputs else ""
+        return advice + (f"; by keyword alone: {', '.join(by_keyword)}" if by_keyword else "")
+
+    def accept(self, values: Mapping[str, Any]) -> str:
+        """The device to run on, "cuda" or "cpu", for arguments that are bound.
+
+        Raises:
+            RuntimeError: a tensor of the wrong device, dtype, shape or layout, or a number out of range.
+        """
+        return check_arguments(self.signature, values)
+
+    def complete(self, values: Values) -> Values:
+        """`values` with the defaults of what is left out, template arguments that shapes tell among them.
+
+        Raises:
+            TypeError: a whole number that no template argument can be.
+        """
+        complete = dict(values)
+        for parameter in self.signature.parameters:
+            name = parameter.name
+            if parameter.constexpr is not None:
+                value = complete[name] if name in complete else self._left_out(parameter, complete)
+                if value is not None:
+                    complete[name] = self._number(name, value) if name in self.signature.constexpr_ints else value
+            elif parameter.default is not None:
+                complete.setdefault(name, parameter.default.value)
+            if name in complete and not parameter.is_array and _kind(parameter) is Kind.INT:
+                complete[name] = int(complete[name])  # of NumPy's as of Python's
+        return complete
+
+    def _left_out(self, parameter: Parameter, values: Mapping[str, Any]) -> Any:
+        """A template argument that a call does not mention; None where its array has too few dimensions."""
+        dims = (dim for dim in self.signature.dims if dim.name == parameter.name and dim.array in values)
+        if (dim := next(dims, None)) is None:
+            return parameter.default.value if parameter.default is not None else None
+        shape = values[str(dim.array)].shape
+        return shape[dim.axis] // dim.divisor if dim.axis < len(shape) else None
+
+    def _number(self, name: str, value: Any) -> int:
+        number = value if isinstance(value, bool) else operator.index(value)
+        if not is_constexpr_value(number):
+            what = f"a whole number from 0 to {CONSTEXPR_MAX}"
+            raise TypeError(f"{self.usage} takes {what} as `{name}`, got {number}")
+        return number
+
+    @property
+    def usage(self) -> str:
+        """`rgb2grey(x, out=None)`."""
+        parameters = (*self.signature.inputs, *self.signature.outputs)
+        placed = [self._shown(p) for p in parameters if not p.by_keyword]
+        named = [self._shown(p) for p in parameters if p.by_keyword]
+        return f"{self.signature.name}({', '.join([*placed, *(['*'] if named else []), *named])})"
+
+    def _shown(self, parameter: Parameter) -> str:
+        if parameter.default is not None:
+            return f"{parameter.name}={parameter.default.text or parameter.default.value}"
+        is_needed = parameter in self.signature.required
+        return parameter.name if is_needed else f"{parameter.name}=None"
+
+
+def _among(by_place: Iterable[Parameter], wanted: Sequence[Parameter]) -> Reading:
+    return tuple(p for p in by_place if p in wanted)
+
+
+def _list(names: Sequence[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _called(kind: type) -> str:
+    """Of NumPy's types with the library: its `bool` is not Python's."""
+    return f"numpy.{kind.__name__}" if kind.__module__ == "numpy" else kind.__name__
+
+
+def _kind_of(parameter: Parameter) -> type:
+    return torch.Tensor if parameter.is_array else numbers.Number
+
+
+def _type_of(parameter: Parameter) -> type:
+    return torch.Tensor if parameter.is_array else _NUMBERS[_kind(parameter)][1]
+
+
+def _described(parameter: Parameter) -> str:
+    return "a tensor" if parameter.is_array else _NUMBERS[_kind(parameter)][0]
+
+
+def _kind(parameter: Parameter) -> Kind:
+    match parameter.type:
+        case ElementType(dtype=DType(kind=kind)) | PythonType(kind=kind):
+            return kind
+        case _:
+            raise AssertionError(parameter)

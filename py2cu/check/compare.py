@@ -1,0 +1,131 @@
+"""Hold compiled results against Python's, element by element.
+
+In: an array before the launch, after the Python and after the compiled kernel, and who wrote what in Python. Out:
+`Difference`s, the first of each kind. Elements that Python wrote must agree within the error that the simulator
+tracked plus `slack`, a few ulps; elements that it did not write must keep their very bits.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+import torch
+
+from py2cu.check.redzones import bit_patterns, poison_pattern
+from py2cu.dtypes import F64, DType, Kind
+from py2cu.simulator.memory.arrays import Write
+from py2cu.simulator.values.integer_elements import truncation
+
+SLACK_ULPS: Final = 8  # what joins of weak Python floats and conversions may add to the tracked error
+
+
+class Fault(enum.StrEnum):
+    """The ways in which a compiled kernel can be wrong."""
+
+    VALUE = "wrong value"
+    UNWRITTEN = "unwritten element"
+    STRAY = "element that Python does not write"
+    INPUT = "changed input"
+    OUTSIDE = "write outside the array"
+    RAISED = "compiled code failed"
+    THREADS = "threads in each other's way"
+    SAME_VALUE = "race that writes the value that is there"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One element on which the two disagree."""
+
+    fault: Fault
+    position: int  # flat
+    expected: complex
+    actual: complex
+    write: Write | None
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One array: its element type, and its values before, after the Python and after the compiled kernel."""
+
+    dtype: DType
+    before: torch.Tensor
+    expected: torch.Tensor
+    actual: torch.Tensor
+
+
+def tolerance(dtype: DType, value: float, error: float = 0.0, slack: int = SLACK_ULPS) -> float:
+    """How far a faithful result may lie from `value`: its tracked error, some ulps, some of the smallest steps."""
+    return error + slack * (dtype.epsilon * abs(value) + _smallest(dtype))
+
+
+@cache
+def _smallest(dtype: DType) -> float:
+    """The least positive float of `dtype`; 0 for other kinds."""
+    if dtype.kind is not Kind.FLOAT:
+        return 0.0
+    return float(torch.finfo(getattr(torch, dtype.name)).smallest_normal) * dtype.epsilon
+
+
+def agree(dtype: DType, expected: complex, actual: complex, write: Write, slack: int = SLACK_ULPS) -> bool:
+    """Whether `actual` is an acceptable translation of `expected`, which `write` stored; both parts must be."""
+    if isinstance(expected, complex) or isinstance(actual, complex):
+        pairs = ((expected.real, actual.real), (expected.imag, actual.imag))
+        return all(agree(dtype.part, *pair, write, slack) for pair in pairs)
+    if write.error == math.inf or expected == actual:
+        return True
+    if dtype.kind is Kind.FLOAT:
+        reach = tolerance(dtype, expected, write.error, slack)
+        if math.isinf(actual) and math.isfinite(expected):  # a last bit more, and it overflows
+            return math.copysign(1.0, actual) == math.copysign(1.0, expected) and abs(expected) + reach > dtype.high
+        if not (math.isfinite(expected) and math.isfinite(actual)):
+            return math.isnan(expected) and math.isnan(actual)
+        return abs(expected - actual) <= reach
+    return write.real is not None and _truncates_to(dtype, write.real, int(actual), write.error, slack)
+
+
+def _truncates_to(dtype: DType, real: float, actual: int, error: float, slack: int) -> bool:
+    """Whether a float near `real` becomes `actual`: a multiply-add may carry it across an integer."""
+    reach = tolerance(getattr(real, "dtype", F64), float(real), error, slack)
+    truncate = truncation(dtype)
+    low, high = (truncate(float(real) + shift)[0] for shift in (-reach, reach))
+    return low <= actual <= high or actual in (low, high)
+
+
+def differences(
+    snapshot: Snapshot, writes: Mapping[int, Write], *, poisoned: bool, slack: int = SLACK_ULPS, in_doubt: bool = False
+) -> list[Difference]:
+    """The first difference of each kind, by position. `poisoned`: the array held poison before. `in_doubt`: which
+    elements are written hangs on what Python leaves open.
+    """
+    found: dict[Fault, Difference] = {}
+    for difference in _scan(snapshot, writes, poisoned, slack):
+        if not (in_doubt and difference.fault is Fault.STRAY):
+            found.setdefault(difference.fault, difference)
+    return list(found.values())
+
+
+def _scan(snapshot: Snapshot, writes: Mapping[int, Write], poisoned: bool, slack: int) -> Iterator[Difference]:
+    before, wanted, bits = (bit_patterns(t) for t in (snapshot.before, snapshot.expected, snapshot.actual))
+    expected, actual = snapshot.expected.flatten().tolist(), snapshot.actual.flatten().tolist()
+    untouched = poison_pattern(snapshot.actual.dtype) if poisoned else None
+    for position, value in enumerate(actual):
+        write = writes.get(position)
+        fault: Fault | None = None
+        if write is None:
+            fault = Fault.STRAY if bits[position] != before[position] else None
+        elif bits[position] == untouched and wanted[position] != untouched and write.error < math.inf:
+            fault = Fault.UNWRITTEN
+        elif not agree(snapshot.dtype, expected[position], value, write, slack):
+            fault = Fault.VALUE
+        if fault is not None:
+            yield Difference(fault, position, expected[position], value, write)
+
+
+def open_elements(writes: Mapping[int, Write]) -> int:
+    """How many written elements Python itself leaves open, so that nothing could be compared."""
+    return sum(write.error == math.inf for write in writes.values())

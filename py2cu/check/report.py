@@ -1,0 +1,129 @@
+"""What a check found: a `CheckReport`, its verdict, and what to do where too little could be compared."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from py2cu.check.compare import Fault
+
+Triple = tuple[int, int, int]
+Spelling = Callable[[str, str, Sequence[str]], str]  # how a user writes an option: the kernel, its name, its values
+SHOWN: Final = 3  # skipped cases that a report spells out
+SAME_VALUE: Final = "same value"  # of `race=`: accepts threads that race but write the value that is there
+
+
+class Verdict(enum.StrEnum):
+    """The outcome of a check in a word or two."""
+
+    AGREES = "agrees"
+    DIFFERS = "DIFFERS"
+    RACES = "RACES"  # in no other way than by writing the value that is there
+    NOT_CHECKED = "not checked"
+
+
+_SENTENCES: Final = {
+    Verdict.AGREES: "agrees with its Python",
+    Verdict.DIFFERS: "DIFFERS from its Python",
+    Verdict.RACES: "RACES, and agrees with its Python",
+    Verdict.NOT_CHECKED: "is not checked",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """One way in which the compiled kernel is wrong, by its first bad element."""
+
+    kind: Fault
+    case: str
+    message: str
+    array: str | None = None
+    index: tuple[int, ...] | None = None
+    block: Triple | None = None
+    thread: Triple | None = None
+    expected: complex | None = None
+    actual: complex | None = None
+    line: int | None = None
+
+    def __str__(self) -> str:
+        parts = [f"{self.kind}: {self.message}"]
+        if self.line is not None:
+            parts.append(f"    by block {self.block}, thread {self.thread}, line {self.line}")
+        return "\n".join([*parts, f"    case {self.case}"])
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReport:
+    """The outcome of a check.
+
+    `compared` counts the elements that were held against Python's, over all cases; `accepted` those for which any value
+    was accepted. `has_run`: a case that runs threads was compared. `unordered`: the arrays whose elements thread order
+    permutes, and does not change.
+    """
+
+    kernel: str
+    device: str
+    cases: int
+    compared: int
+    accepted: int = 0
+    failures: tuple[Mismatch, ...] = ()
+    skipped: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    has_run: bool = True
+    unordered: tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing was found to be wrong."""
+        return not self.failures
+
+    @property
+    def checked(self) -> bool:
+        """Whether enough was compared to say that the two agree: at least half of what was written."""
+        return self.has_run and self.accepted <= self.compared
+
+    @property
+    def verdict(self) -> Verdict:
+        if self.failures:
+            is_kept = all(failure.kind is Fault.SAME_VALUE for failure in self.failures)
+            return Verdict.RACES if is_kept else Verdict.DIFFERS
+        return Verdict.AGREES if self.checked else Verdict.NOT_CHECKED
+
+    def __str__(self) -> str:
+        counts = f"{self.cases} cases, {self.compared} elements compared, {self.accepted} accepted on {self.device}"
+        head = f"`{self.kernel}` {_SENTENCES[self.verdict]} ({counts})"
+        return "\n".join([head, *self.findings(), *(f"  hint: {hint}" for hint in self.hints(_in_python))])
+
+    @property
+    def reason(self) -> str:
+        """Why the kernel is not checked."""
+        if not self.has_run:
+            return "no case with threads could be compared"
+        return f"any value was accepted for {self.accepted} of {self.compared + self.accepted} elements"
+
+    def findings(self) -> list[str]:
+        """Lines about what failed, was skipped or is worth a note."""
+        lines = [f"  {self.reason}"] if self.verdict is Verdict.NOT_CHECKED else []
+        lines += [f"  {failure}" for failure in self.failures]
+        lines += [f"  skipped: {reason}" for reason in self.skipped[:SHOWN]]
+        if len(self.skipped) > SHOWN:
+            lines.append(f"  … and {len(self.skipped) - SHOWN} more cases skipped")
+        return lines + [f"  note: {note}" for note in self.notes]
+
+    def hints(self, spell: Spelling) -> list[str]:
+        """What would make the kernel pass, or more of it be compared; `spell` writes the option."""
+        if self.verdict is Verdict.RACES:
+            return [f"{spell(self.kernel, 'race', (SAME_VALUE,))} accepts writes of the value that is there"]
+        if self.verdict is not Verdict.NOT_CHECKED:
+            return []
+        if self.unordered:
+            names = " and ".join(f"`{name}`" for name in self.unordered)
+            return [f"{spell(self.kernel, 'unordered', self.unordered)} compares {names} in any order of the elements"]
+        return [f"in Python, `{self.kernel}.check(…)` takes arguments of your own, of which more may be compared"]
+
+
+def _in_python(kernel: str, option: str, values: Sequence[str]) -> str:
+    quoted = ", ".join(f'"{value}"' for value in values)
+    return f"`{kernel}.check(…, {option}={quoted if len(values) == 1 else f'({quoted})'})`"

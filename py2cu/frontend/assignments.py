@@ -1,0 +1,231 @@
+"""Assignments to several targets: what each of them gets, with every value taken once and before any target changes.
+
+a, b = b, a               a ← b, b ← a                         with `new_b = a` before them
+h, w = x.shape            h ← x.shape[0], w ← x.shape[1]
+q, r = divmod(f(i), k)    q ← operand // k, r ← operand % k    with `operand = f(i)` before them
+a, b = f(x[i])            a ← a_b[0], b ← a_b[1]               with `a_b = f(x[i])` before them
+a, b = T                  a ← T[0], b ← T[1]                   of constants from around the kernel
+a, b = x2[i]              a ← a_b[0], b ← a_b[1]               with `a_b = x2[i]`, a row of a view, before them
+a = b = x[i]              a ← value, b ← value                 with `value = x[i]` before them
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import libcst as cst
+
+from py2cu.builtins import find_split
+from py2cu.frontend.expressions import ExpressionReader, is_starred
+from py2cu.frontend.formulas import expand
+from py2cu.frontend.names.constants import Constants, Real
+from py2cu.frontend.scope import Scope, nodes_in, source_text
+from py2cu.frontend.tables import find_row
+from py2cu.ir.abi.extents import Constant, Name
+from py2cu.ir.expressions import ArrayName, Atomic, Expr, Extent, Invoke, Item, Load
+from py2cu.ir.statements import Assign
+from py2cu.ir.visit import is_cheap, names_in, walk
+from py2cu.source import Span
+
+Pair = tuple[cst.BaseExpression, Expr]  # a target, and what it gets
+
+
+@dataclass(frozen=True, slots=True)
+class _Touched:
+    """What a value reads, the arrays among that, and whether it might change them."""
+
+    names: frozenset[str]
+    arrays: frozenset[str]
+    acts: bool
+
+    def meets(self, other: _Touched) -> bool:
+        """True where it matters which of the two is taken first."""
+        both_act = self.acts and other.acts
+        return both_act or ((self.acts or other.acts) and not self.arrays.isdisjoint(other.arrays))
+
+
+@dataclass(slots=True)
+class Unpacker:
+    """Reads one assignment; `temporaries` are the locals so far that the kernel's text does not have."""
+
+    scope: Scope
+    expressions: ExpressionReader
+    temporaries: set[str]
+    statement: cst.Assign
+    saved: list[Assign] = field(default_factory=list)  # what has to stand before the assignment
+    marks: list[int] = field(default_factory=list)  # of each pair, how many of these stand before its value
+    results: dict[cst.BaseExpression, Name] = field(default_factory=dict)  # tuples, by the calls or rows that they are
+
+    @property
+    def span(self) -> Span:
+        return self.scope.span_of(self.statement)
+
+    def read(self) -> list[Pair]:
+        """Targets from left to right with their values; nothing, and a diagnostic, where these do not match."""
+        targets: list[cst.BaseExpression] = [target.target for target in self.statement.targets]
+        value = self.statement.value
+        if any(isinstance(target, cst.Tuple | cst.List) for target in targets):
+            return self._in_order([pair for target in targets for pair in self._unpack(target, value)])
+        if all(map(self._takes_tuples, targets)):
+            return self._share(targets, self.expressions.read_whole(value))
+        return self._share(targets, self.expressions.read(value))
+
+    def _takes_tuples(self, target: cst.BaseExpression) -> bool:
+        """True for a name, and for a row of a view."""
+        match target:
+            case cst.Subscript(value=cst.Name(value=name), slice=[cst.SubscriptElement(slice=cst.Index(value=index))]):
+                return self.scope.has_rows(name) and not isinstance(index, cst.Tuple)
+            case _:
+                return isinstance(target, cst.Name)
+
+    def _share(self, targets: list[cst.BaseExpression], value: Expr) -> list[Pair]:
+        """One value for all targets; they read it from the first one where that is surely of the value's own type."""
+        first = targets[0]
+        if isinstance(first, cst.Name) and first.value in self.scope.once:
+            again = Name(first.value, self.span)
+            return [(target, again if place else value) for place, target in enumerate(targets)]
+        if len(targets) > 1 and not isinstance(value, Constant | Name):
+            value = self._save(value, "value", self.span)
+        return [(target, value) for target in targets]
+
+    def _unpack(self, target: cst.BaseExpression, value: cst.BaseExpression) -> list[Pair]:
+        """What each name or element of `target` gets; nothing, and a diagnostic, where that does not match."""
+        if not isinstance(target, cst.Tuple | cst.List):
+            return self._pairs([target], [self._read(value, self._takes_tuples(target))])
+        if (row := find_row(value, self.scope)) is not None:
+            return self._unpack_row(target, row, value)
+        targets = self._targets(target)
+        match value:
+            case _ if targets is None:
+                return []
+            case cst.Tuple(elements=elements) | cst.List(elements=elements) if not any(map(is_starred, elements)):
+                if self._counts_match(len(elements), targets, value):
+                    inner = zip(targets, elements, strict=True)
+                    return [pair for part, element in inner for pair in self._unpack(part, element.value)]
+                return []
+            case cst.Attribute(value=cst.Name(value=name), attr=cst.Name(value="shape")) if name in self.scope.arrays:
+                rank = len(self.scope.arrays[name].dims)
+                values: list[Expr] = [Extent(name, axis, self.scope.span_of(value)) for axis in range(rank)]
+            case cst.Call(func=func, args=args) if (
+                split := find_split(self.expressions.calls.meaning(func), len(args))
+            ) is not None and not any(arg.keyword or arg.star for arg in args):
+                operands = [self._once(arg.value, "operand") for arg in args]
+                given = dict(zip(split.parameters, operands, strict=True))
+                values = [expand(text, given, self.scope.span_of(value)) for text in split.texts]
+            case cst.Call() if self.expressions.calls.is_invoke(value):
+                values = self._items(self._result(value, targets), len(targets))
+            case cst.Subscript(value=cst.Name(value=name)) if self.scope.has_rows(name):
+                values = self._items(self._result(value, targets), len(targets))
+            case cst.Name(value=name) if name in self.scope.values:
+                values = self._items(Name(name, self.scope.span_of(value)), len(targets))
+            case _:
+                self.scope.error(
+                    "P103", "only a tuple, `.shape` or `divmod(…)` can be unpacked", value, "assign one by one"
+                )
+                return []
+        return self._pairs(targets, values) if self._counts_match(len(values), targets, value) else []
+
+    def _targets(self, target: cst.Tuple | cst.List) -> list[cst.BaseExpression] | None:
+        """The parts of a target; None, and a diagnostic, where one takes any number of values."""
+        starred = [element for element in target.elements if is_starred(element)]
+        for element in starred:
+            self.scope.error("P103", "`*` has no meaning in a kernel", element, "write a name for each value")
+        return None if starred else [element.value for element in target.elements]
+
+    def _unpack_row(self, target: cst.BaseExpression, row: Constants | Real, value: cst.BaseExpression) -> list[Pair]:
+        """What each part of `target` gets of a tuple of constants, and of those in it."""
+        if not isinstance(row, tuple):
+            return self._pairs([target], [Constant(row, self.scope.span_of(value))])
+        if not isinstance(target, cst.Tuple | cst.List):
+            what = f"`{source_text(target)}` would be a tuple of constants"
+            self.scope.error("P312", what, target, "unpack it, too, or look its numbers up: `T[r][c]`")
+            return []
+        targets = self._targets(target)
+        if targets is None or not self._counts_match(len(row), targets, value):
+            return []
+        return [pair for part, item in zip(targets, row, strict=True) for pair in self._unpack_row(part, item, value)]
+
+    def _pairs(self, targets: Sequence[cst.BaseExpression], values: Sequence[Expr]) -> list[Pair]:
+        """Targets with the values that were just read."""
+        self.marks += [len(self.saved)] * len(values)
+        return list(zip(targets, values, strict=True))
+
+    def _read(self, value: cst.BaseExpression, takes_tuples: bool) -> Expr:
+        """A value that goes to one target as it is; where others get it too, what it does happens once for all."""
+        made = self.expressions.read_whole(value) if takes_tuples else self.expressions.read(value)
+        acts = any(isinstance(node, Invoke | Atomic) for node in walk(made))
+        return self._result(value, ()) if acts and len(self.statement.targets) > 1 else made
+
+    def _result(self, node: cst.BaseExpression, targets: Sequence[cst.BaseExpression]) -> Name:
+        """What a device function returns, or a row, in a local called after the targets."""
+        if node not in self.results:
+            names = [target.value for target in targets if isinstance(target, cst.Name)]
+            name = "_".join(names) if len(names) == len(targets) else ""
+            result = self.expressions.read(node)
+            self.results[node] = self._save(result, name.strip("_") or "result", self.scope.span_of(node))
+        return self.results[node]
+
+    @staticmethod
+    def _items(whole: Name, count: int) -> list[Expr]:
+        return [Item(whole, at, whole.span, count=count) for at in range(count)]
+
+    def _counts_match(self, count: int, targets: Sequence[cst.BaseExpression], value: cst.BaseExpression) -> bool:
+        if count != len(targets):
+            self.scope.error("P103", f"{count} values for {len(targets)} names", value, "as many names as values")
+        return count == len(targets)
+
+    def _once(self, node: cst.BaseExpression, name: str) -> Expr:
+        """`node` so that it may stand twice: what costs something goes into a local first."""
+        value = self.expressions.read(node)
+        return value if is_cheap(value) else self._save(value, name, self.scope.span_of(node))
+
+    def _save(self, value: Expr, name: str, span: Span) -> Name:
+        fresh = self.scope.fresh(name, self.temporaries)
+        self.saved.append(Assign(fresh, value, span))
+        return Name(fresh, span)
+
+    def _in_order(self, pairs: list[Pair]) -> list[Pair]:
+        """The pairs, with values in locals that are to be taken before a target changes, or before others act."""
+        early = self._taken_early(pairs)
+        before, done, kept = self.saved, 0, []
+        self.saved = []
+        for at, (target, value) in enumerate(pairs):
+            self.saved += before[done : self.marks[at]]
+            done = self.marks[at]
+            if at in early:
+                name = f"new_{target.value}" if isinstance(target, cst.Name) else "new_value"
+                value = self._save(value, name, self.span)
+            kept.append((target, value))
+        self.saved += before[done:]
+        return kept
+
+    def _taken_early(self, pairs: list[Pair]) -> set[int]:
+        """The pairs whose values an earlier target might change, and those that must be taken before them."""
+        touched = [self._touched(value) for _, value in pairs]
+        early: set[int] = set()
+        changed: set[str] = set()  # by earlier targets, and by calls in their indices
+        read: set[str] = set()  # by these indices
+        for at, (target, _) in enumerate(pairs):
+            names, acts = touched[at].names, touched[at].acts
+            if names & changed or (acts and names & read):
+                early.add(at)
+            nodes = tuple(nodes_in(target))
+            named = [self.scope.shown(node.value) for node in nodes if isinstance(node, cst.Name)]
+            changed |= {*named} if any(isinstance(node, cst.Call) for node in nodes) else {*named[:1]}
+            read |= {*named}
+        later: list[_Touched] = []  # what is taken before the assignment, and stands behind
+        for at in reversed(range(len(pairs))):
+            behind = self.marks[at + 1] if at + 1 < len(pairs) else len(self.saved)
+            later += [self._touched(stmt.value) for stmt in self.saved[self.marks[at] : behind]]
+            if at in early or any(touched[at].meets(other) for other in later):
+                early.add(at)
+                later.append(touched[at])
+        return early
+
+    def _touched(self, value: Expr) -> _Touched:
+        nodes = walk(value)
+        arrays = {node.array for node in nodes if isinstance(node, Load | Atomic)}
+        arrays |= {node.id for node in nodes if isinstance(node, ArrayName)}
+        shown = frozenset(map(self.scope.shown, arrays))
+        return _Touched(shown | {*names_in(value)}, shown, any(isinstance(node, Invoke | Atomic) for node in nodes))

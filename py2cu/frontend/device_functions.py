@@ -1,0 +1,238 @@
+"""Device functions: plain functions that a kernel calls, read once for every way in which they are given arrays.
+
+In: the call's function name and which of its arguments are arrays. Out: untyped IR; `infer_types` makes an instance of
+it for every set of argument types. What a parameter is follows from the call, as in Python; annotations only tell the
+reader.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from types import FunctionType
+
+import libcst as cst
+
+from py2cu.diagnostics import Elsewhere, Related, Reporter
+from py2cu.frontend.annotations import unnamed_dims
+from py2cu.frontend.arguments import Given, bind_arguments
+from py2cu.frontend.array_declarations import BufferReader
+from py2cu.frontend.expressions import ExpressionReader
+from py2cu.frontend.names.closures import environment_in
+from py2cu.frontend.names.constants import Constants, Real
+from py2cu.frontend.names.defaults import read_default
+from py2cu.frontend.names.environment import Environment, all_parameters
+from py2cu.frontend.names.imports import DeviceFunction, Siblings
+from py2cu.frontend.names.redefinitions import redefined
+from py2cu.frontend.reader import Module
+from py2cu.frontend.scope import Captured, Scope, assigned_names
+from py2cu.frontend.statements import StatementReader
+from py2cu.ir.abi.extents import Name, Parameter
+from py2cu.ir.kernels import Kernel
+from py2cu.ir.types import PY_INT, ArrayType, PythonType
+from py2cu.ir.visit import names_in
+from py2cu.live import defaults_of, surroundings
+from py2cu.source import Span
+
+MAX_CALLS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionReader:
+    """Reads the device functions of one kernel; `found` holds them, each behind those that it calls."""
+
+    reporter: Reporter
+    environment: Environment  # of the body that is being read
+    around: Environment  # of the kernel or of the other file: without the functions of that body
+    module: Module
+    siblings: Siblings
+    elsewhere: Elsewhere | None = None
+    found: list[Kernel] = field(default_factory=list)
+    keys: set[str] = field(default_factory=set)
+    depth: int = 0  # of functions that are being read
+
+    def named(self, node: cst.BaseExpression) -> DeviceFunction | None:
+        """The device function that `node` names."""
+        if isinstance(node, cst.Name) and node.value in self.environment.functions:
+            function = self.environment.functions[node.value]
+            home = self.environment.homes.get(node.value)
+            return self._own_function(function, home or self._around_live(node.value))
+        if isinstance(node, cst.Name) and node.value not in self.environment.binders:
+            name = self.around.function_name(node.value)
+            if name is not None:
+                return self._own_function(self.around.functions[name], self._around_live(name))
+        found = self.siblings.find(node, self.environment, self.module, self.reporter)
+        return found if isinstance(found, DeviceFunction) else None
+
+    def _own_function(self, node: cst.FunctionDef, around: Environment) -> DeviceFunction:
+        """A function of this file; a live one knows its defaults."""
+        live = self.around.live.get(node.name.value)
+        if not isinstance(live, FunctionType) or not self.module.is_here(node, live):
+            return DeviceFunction(node, self.module, around)
+        return DeviceFunction(node, self.module, around, defaults_of(live))
+
+    def _around_live(self, function: str) -> Environment:
+        """What is around a function of the file: one that lives knows names that the kernel does not read."""
+        live = self.environment.live.get(function)
+        if not isinstance(live, FunctionType):
+            return self.around
+        own = surroundings(live)
+        around = replace(self.around, live={**self.around.live, **own}, _values={})
+        if others := redefined(around, own, self.module.is_here):
+            around = around.copy()
+            around.ask_live(others)
+        return around
+
+    def missing(self, node: cst.BaseExpression) -> str | None:
+        """A hint where `node` names a function of another file, which has none."""
+        found = self.siblings.find(node, self.environment, self.module, self.reporter)
+        return found if isinstance(found, str) else None
+
+    def constant(self, node: cst.BaseExpression) -> Constants | Real | None:
+        """The number, or the tuple of numbers, that `node` names in another file; None where it names none."""
+        return self.siblings.constant(node, self.environment, self.module, self.reporter)
+
+    def span_of(self, node: cst.CSTNode) -> Span:
+        return self.module.span(node)
+
+    def _inside(self, function: DeviceFunction, call: cst.Call) -> FunctionReader:
+        """A reader for the body of `function`, which shares what is found."""
+        inside = environment_in(function.node, function.environment)
+        if function.module is self.module:
+            return replace(self, environment=inside, depth=self.depth + 1)
+        there = self._there(function, call)
+        return replace(
+            self, reporter=self.reporter.within(there), environment=inside, around=function.environment,
+            module=function.module, elsewhere=None if there.file == self.siblings.main else there, depth=self.depth + 1,
+        )  # fmt: skip
+
+    def _there(self, function: DeviceFunction, call: cst.Call) -> Elsewhere:
+        """The file of `function`, for what is wrong in it."""
+        used = Related(f"`{function.node.name.value}` is called here", self.span_of(call), self.module.file)
+        return Elsewhere(function.module.file, used)
+
+    def arguments(self, call: cst.Call, function: DeviceFunction) -> tuple[Given, ...] | None:
+        """What a call gives each parameter of `function`; None, and a diagnostic, where it is not to be called so."""
+        node, environment = function.node, function.environment
+        if any(environment.decorates(decorator.decorator) == "py2cu.kernel" for decorator in node.decorators):
+            self.reporter.error(
+                "P105", f"`{node.name.value}` is a kernel, which only a call from outside launches",
+                self.span_of(call), "move what both need into a plain function, and call that",
+            )  # fmt: skip
+            return None
+        if environment.binders and not environment.is_plain(node):
+            what = f"`{node.name.value}` is what its decorator makes of it, which the text does not tell"
+            self.reporter.error("P105", what, self.span_of(call), "leave the decorator out")
+            return None
+        is_here = function.module is self.module
+        reporter = self.reporter if is_here else self.reporter.within(self._there(function, call))
+        return bind_arguments(
+            call, node, self.module, self.reporter,
+            lambda param: read_default(param, function, reporter, self.span_of(call)),
+        )  # fmt: skip
+
+    def key(
+        self, call: cst.Call, function: DeviceFunction, arrays: Sequence[ArrayType | None], captured: Captured
+    ) -> str | None:
+        """The key of `function` for these arrays among its arguments; None, and a diagnostic, where it is too deep."""
+        name = function.node.name.value
+        given = (*captured.arrays.values(), *arrays, *(None for _ in captured.values))
+        ranks = ["" if array is None else str(len(array.dims)) for array in given]
+        file = function.module.file.name
+        place = f"{'' if file == self.siblings.main.name else f'{file}:'}{function.number or ''}"
+        span = function.module.span(function.node)
+        if span.column > 0:  # one in another function: there may be more of its name
+            place += f"{span.line}:"
+        key = f"{place}{name}({','.join(ranks)})"
+        if key not in self.keys:
+            if self.depth == MAX_CALLS:
+                self.reporter.error(
+                    "P102", f"device functions call each other more than {MAX_CALLS} deep here", self.span_of(call),
+                    "write some of them out where they are called",
+                )  # fmt: skip
+                return None
+            self.keys.add(key)
+            inside = self._inside(function, call)
+            self.found.append(inside._read(function.node, arrays, captured, key))
+        return key
+
+    def _read(
+        self, function: cst.FunctionDef, arrays: Sequence[ArrayType | None], captured: Captured, key: str
+    ) -> Kernel:
+        if function.asynchronous is not None:
+            what = f"`{function.name.value}` is `async`: Python makes a coroutine of its call, not a value"
+            self.reporter.error("P103", what, self.span_of(function.name), "leave `async` out")
+        names = [param.name for param in all_parameters(function)]
+        assigned = Counter(assigned_names(function.body.body))
+        given = {*(name.value for name in names), *captured.values}
+        used = given | set(assigned) | captured.arrays.keys()
+        around = self._around(captured, self.span_of(function.name), used)
+        used |= {name for p in around if isinstance(p.type, ArrayType) for dim in p.type.dims for name in names_in(dim)}
+        own = (
+            Parameter(name.value, self._own(array, name, used), span=self.span_of(name))
+            for name, array in zip(names, arrays, strict=True)
+        )
+        values = (Parameter(name, PY_INT, span=self.span_of(function.name)) for name in captured.values)
+        parameters = (*around, *own, *values)
+        taken = {p.name: p.type for p in parameters if isinstance(p.type, ArrayType)}
+        reserved = BufferReader(self.reporter, self.environment, self.span_of, taken, is_device=True)
+        buffers = reserved.read(function.body.body)
+        taken |= {name: buffer.type for name, buffer in buffers.items()}
+        scope = Scope(
+            self.reporter,
+            self.environment,
+            self.span_of,
+            captured.launch,
+            taken,
+            buffers,
+            frozenset((given | set(assigned)) - set(taken)),
+            frozenset(),
+            frozenset(),
+            frozenset(name for name, count in assigned.items() if count == 1) - given,
+            self,
+            returns=True,
+            broken=captured.broken,
+            starts=reserved.starts,
+            barriers=captured.barriers,
+            grids=set(captured.grids),
+        )
+        reader = StatementReader(scope, ExpressionReader(scope))
+        text = function.get_docstring(clean=False)
+        return Kernel(
+            name=function.name.value,
+            doc=inspect.cleandoc(text) if text else None,
+            indices=(),
+            launch=(),
+            parameters=parameters,
+            size=None,
+            block=(),
+            inits=(),
+            strided=False,
+            body=reader.read_suite(function.body),
+            annotated=tuple(reader.annotated),
+            buffers=tuple(scope.buffers.values()),
+            from_end=tuple(scope.from_end),
+            elided=tuple(scope.elided),
+            span=self.span_of(function.name),
+            key=key,
+            elsewhere=self.elsewhere,
+        )
+
+    def _around(self, captured: Captured, span: Span, used: set[str]) -> tuple[Parameter, ...]:
+        """The arrays of the function around; their extents keep names that this one has not used."""
+        kept = {dim.id for array in captured.arrays.values() for dim in array.dims if isinstance(dim, Name)} - used
+        found = []
+        for name, array in captured.arrays.items():
+            others = unnamed_dims(name, len(array.dims), span, used | kept)
+            pairs = zip(array.dims, others, strict=True)
+            dims = tuple(dim if isinstance(dim, Name) and dim.id in kept else other for dim, other in pairs)
+            found.append(Parameter(name, ArrayType(array.dtype, dims), span=span))
+        return tuple(found)
+
+    def _own(self, array: ArrayType | None, name: cst.Name, used: set[str]) -> ArrayType | PythonType:
+        """An array's extents go by names that the function has not used; what a number is, only types can tell."""
+        if array is None:
+            return PY_INT
+        return ArrayType(array.dtype, unnamed_dims(name.value, len(array.dims), self.span_of(name), used))

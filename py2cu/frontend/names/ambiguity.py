@@ -1,0 +1,51 @@
+"""Refuses a name that the text alone does not tell, with the places that bind it.
+
+In: what a kernel says, and the names around it. Out: whether there was such a name in it, which is reported then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import libcst as cst
+
+from py2cu.diagnostics import Related, Reporter
+from py2cu.frontend.names.bindings import Binding
+from py2cu.frontend.names.environment import Environment
+from py2cu.source import Span
+
+_SHOWN = 4  # places that bind the name
+_HINT = (
+    "bind it once, with a plain `=`, `def` or `import` that surely runs, or make it a parameter; "
+    "under the decorator, its value is known"
+)
+
+
+def refuse_doubt(
+    node: cst.CSTNode,
+    environment: Environment,
+    reporter: Reporter,
+    span_of: Callable[[cst.CSTNode], Span],
+    hint: str = _HINT,
+) -> bool:
+    """Report the first name in `node` that only running the file tells; False where there is none."""
+    name = environment.doubted(node)
+    if name is None:
+        return False
+    places = [Related(_told(place), span_of(place.node)) for place in environment.unsure[name.value][:_SHOWN]]
+    what = f"what `{name.value}` is, the text alone does not tell"
+    reporter.error("P205", what, span_of(name), hint, places)
+    return True
+
+
+def _told(place: Binding) -> str:
+    """What a place does to its name, in the words that its own text does not have."""
+    match place:
+        case Binding(meaning=cst.FunctionDef(decorators=[_, *_])):
+            return f"`{place.name}` is what its decorator makes of this"
+        case Binding(meaning=None, node=cst.Name() | cst.NamedExpr()):
+            return f"`{place.name}` {'gets' if place.is_certain else 'may get'} its value here"
+        case Binding(meaning=None, node=cst.BaseExpression()):
+            return f"`{place.name}` is made of this"
+        case _:
+            return f"`{place.name}` {'is' if place.is_certain else 'may be'} bound here"

@@ -1,0 +1,163 @@
+"""Default values of parameters: constants, with the value that they have where the `def` stands.
+
+    SCALE = 2.5
+
+    def scaled(v, k=SCALE, turn=math.pi, most=1 << 10, step=np.float32(0.1)): …
+
+Python takes a default's value when the `def` runs, and what is read here are names as they are later: one that is bound
+more than once may have been another number before, and is refused. So is one that the file of the function does not
+bind itself, another notebook cell's or another file's, which may be another number by now. Of a live function the
+numbers are known.
+
+Numbers that a kernel takes may also have constants of other files as defaults. Under the decorator, the defaults of the
+function itself count.
+"""
+
+from __future__ import annotations
+
+import numbers
+import operator
+import struct
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import libcst as cst
+
+from py2cu.diagnostics import Reporter
+from py2cu.dtypes import DType, Kind
+from py2cu.frontend.names.ambiguity import refuse_doubt
+from py2cu.frontend.names.environment import Environment
+from py2cu.frontend.names.imports import DeviceFunction
+from py2cu.frontend.scope import of_64_bits, source_text
+from py2cu.ir.abi.extents import Constant, Default
+from py2cu.ir.complex_numbers import literal
+from py2cu.ir.expressions import Call, Expr
+from py2cu.ir.types import ElementType, PythonType
+from py2cu.live import live_name
+from py2cu.source import Span
+
+_WANTED = {
+    Kind.BOOL: "True or False", Kind.INT: "a whole number", Kind.FLOAT: "a number", Kind.COMPLEX: "a complex number"
+}  # fmt: skip
+
+
+def read_default(param: cst.Param, function: DeviceFunction, reporter: Reporter, span: Span) -> Expr | None:
+    """What a call at `span` gives `param` by giving nothing; None, and a diagnostic, where the text does not tell.
+
+    `reporter` is that of the function's file.
+    """
+    node, name = param.default, param.name.value
+    assert node is not None
+    early = function.environment.as_defined()
+    live = (function.defaults or {}).get(name)
+    if (
+        isinstance(live, bool | int | float) and type(live).__module__ != "numpy" and live != early.constant(node)
+    ):  # the text has another number, or none
+        return Constant(of_64_bits(live, reporter, function.module.span(node)), span)
+    hint = f"give `{name}` in the call, or bind the name once, with a plain `=` or `import` that surely runs"
+    if refuse_doubt(node, early, reporter, function.module.span, hint):
+        return None
+    if (element := early.element(node)) is not None:
+        dtype, number = element
+        return Call(f"numpy.{dtype.name}", (Constant(number, span),), span)
+    value = early.constant(node)
+    if isinstance(value, complex):
+        return literal(value, span)
+    if isinstance(value, bool | int | float):
+        value = of_64_bits(value, reporter, function.module.span(node))
+        return Constant(value, span, text=source_text(node) if _is_literal(node) else "")
+    what = f"the default of `{name}` is no number that the text tells"
+    reporter.error("P105", what, function.module.span(node), f"give `{name}` in the call")
+    return None
+
+
+def _is_literal(node: cst.BaseExpression) -> bool:
+    match node:
+        case cst.UnaryOperation(operator=cst.Minus(), expression=inner):
+            return isinstance(inner, cst.BaseNumber)
+        case _:
+            return isinstance(node, cst.BaseNumber)
+
+
+@dataclass(frozen=True, slots=True)
+class DefaultReader:
+    """Reads the default values of a kernel's scalar parameters.
+
+    `live` maps parameters to the defaults of the decorated function; None if only the source is known. `elsewhere`
+    returns the value of a constant that another file binds, or None.
+    """
+
+    reporter: Reporter
+    environment: Environment
+    span_of: Callable[[cst.CSTNode], Span]
+    live: Mapping[str, object] | None
+    elsewhere: Callable[[cst.BaseExpression], object]
+
+    def read(self, param: cst.Param, type_: PythonType | ElementType) -> Default | None:
+        """The default, converted to `type_`; None, after a diagnostic, if it is not constant or has another type."""
+        node, name = param.default, param.name.value
+        assert node is not None
+        early = self.environment.as_defined()
+        if self.live is not None:
+            value = self.live.get(name)
+        elif refuse_doubt(node, early, self.reporter, self.span_of, f"write the default of `{name}` out"):
+            return None
+        else:
+            element = early.element(node)
+            value = early.constant(node) if element is None else _rounded(*element)
+            value = self.elsewhere(node) if value is None else value
+        if value is None or isinstance(value, str | tuple):
+            what, hint = f"the default of `{name}` is not a constant that the source shows", "write the number out"
+            self.reporter.error("P106", what, self.span_of(node), hint)
+            return None
+        number = _as_type(value, type_)
+        if number is None:
+            what = f"`{name}` takes {_WANTED[_kind(type_)]}{_range(type_)}, and its default is {value!r}"
+            self.reporter.error("P106", what, self.span_of(node), "write a default of that type")
+            return None
+        text = source_text(node) if _is_literal(node) and not isinstance(number, bool) else ""
+        return Default(number, text, self.span_of(node))
+
+
+def _rounded(dtype: DType, number: float) -> bool | int | float:
+    """The Python number that equals the NumPy scalar `dtype(number)`."""
+    if dtype.kind is Kind.BOOL:
+        return bool(number)
+    if dtype.kind is Kind.INT:
+        return int(number)
+    layout = {16: "e", 32: "f", 64: "d"}[dtype.bits]  # NumPy has no bfloat16
+    return float(struct.unpack(layout, struct.pack(layout, number))[0])
+
+
+def _kind(type_: PythonType | ElementType) -> Kind:
+    return type_.kind if isinstance(type_, PythonType) else type_.dtype.kind
+
+
+def _range(type_: PythonType | ElementType) -> str:
+    """The range of `type_`, for a message."""
+    if isinstance(type_, ElementType):
+        return f" that fits {type_.dtype}"
+    return " of 64 bits" if type_.kind is Kind.INT else ""
+
+
+def _as_type(value: object, type_: PythonType | ElementType) -> bool | int | float | complex | None:
+    """`value` converted to `type_`; None if it has another kind or is out of range."""
+    kind = _kind(type_)
+    try:
+        match kind:
+            case Kind.BOOL:
+                is_bool = isinstance(value, bool) or live_name(type(value)) in ("numpy.bool", "numpy.bool_")
+                return bool(value) if is_bool else None
+            case Kind.INT:
+                number = operator.index(value)  # type: ignore[arg-type]
+                fits = -(2**63) <= number < 2**63  # as torch's ops take them
+                fits &= not isinstance(type_, ElementType) or type_.dtype.holds(number)
+                return int(number) if fits else None
+            case Kind.FLOAT if isinstance(value, numbers.Real):
+                fits = not isinstance(type_, ElementType) or type_.dtype.holds(float(value))
+                return float(value) if fits else None
+            case Kind.COMPLEX if isinstance(value, numbers.Complex):
+                return complex(value)
+    except (TypeError, OverflowError):
+        pass
+    return None

@@ -1,0 +1,122 @@
+"""Kernels that running a file makes, and its text does not show: told, so that none is left out in silence.
+
+    k = kernel(f)                                     a kernel that a call makes
+    either = kernel(block=64) if small else kernel    `@either` above a `def`: which one, only running tells
+
+In: a module. Out: diagnostics, and whether one of them is an error. A call that makes a kernel is noted only where the
+file has others, which are all that it is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import libcst as cst
+
+from py2cu.diagnostics import Reporter
+from py2cu.frontend.names.ambiguity import refuse_doubt
+from py2cu.frontend.names.bindings import Statement, flatten
+from py2cu.frontend.names.environment import Environment
+from py2cu.frontend.reader import KERNEL_DECORATOR, KernelSource, Module
+from py2cu.frontend.scope import source_text
+
+_HINT = "write `@kernel(…)` above the `def`, or a name that is bound once, to `kernel(…)`, in a line that surely runs"
+
+
+def refuse_unread(module: Module, only: str | None, reporter: Reporter) -> bool:
+    """Report kernels of `module`, or the one called `only`, that its text does not show; True where one is refused."""
+    refused = False
+    has_others = only is None and bool(module.kernels)
+    for source in module.functions:
+        if source.decorator is None and only in (None, source.function.name.value):
+            refused |= _refuse_decorators(source, module, reporter)
+    for call, function in _kernels_made(module):
+        if only in (None, function):
+            what = f"this call makes a kernel of `{function}`, which only running the file does"
+            hint = f"write `@kernel(…)` above `def {function}`" if function.isidentifier() else "write `@kernel(…)`"
+            (reporter.note if has_others else reporter.error)("P107", what, module.span(call), hint)
+            refused |= not has_others
+    return refused
+
+
+def _refuse_decorators(source: KernelSource, module: Module, reporter: Reporter) -> bool:
+    early = source.environment.as_defined()
+    for decorator in source.function.decorators:
+        node = decorator.decorator
+        if not _speaks_of_kernels(node, early, set()):
+            continue
+        if not refuse_doubt(node, early, reporter, module.span, _HINT):
+            what = f"whether `{source.function.name.value}` is a kernel, the text alone does not tell"
+            reporter.error("P205", what, module.span(node), _HINT)
+        return True
+    return False
+
+
+def _speaks_of_kernels(node: cst.CSTNode, scope: Environment, seen: set[str]) -> bool:
+    """True where `node`, or what a name in it stands for, mentions `kernel`."""
+    match node:
+        case cst.Attribute() | cst.Name() if scope.qualify(node) == KERNEL_DECORATOR:
+            return True
+        case cst.Attribute(value=value) | cst.Arg(value=value):
+            return _speaks_of_kernels(value, scope, seen)
+        case cst.Name(value=name):
+            if name in seen:
+                return False
+            seen.add(name)
+            if name in scope.functions:
+                function = scope.functions[name]
+                return _speaks_of_kernels(function.body, scope.inner(function), seen)
+            places = scope.unsure.get(name, ())
+            if any(place.meaning == KERNEL_DECORATOR for place in places):
+                return True
+            made_of = (scope.definition(name), *(part for place in places for part in (place.meaning, place.node)))
+            return any(_speaks_of_kernels(part, scope, seen) for part in made_of if isinstance(part, cst.CSTNode))
+        case _:
+            return any(_speaks_of_kernels(child, scope, seen) for child in node.children)
+
+
+def _kernels_made(module: Module) -> Iterator[tuple[cst.Call, str]]:
+    """The calls that make kernels where the file runs, and the function that each is given."""
+    for statement in _statements(module.body):
+        match statement:
+            case cst.Assign(value=value) | cst.AnnAssign(value=cst.BaseExpression() as value) | cst.Expr(value=value):
+                for call in _calls(value):
+                    given = _given(call)
+                    if given is not None and _makes_kernels(call.func, module.environment):
+                        yield call, source_text(given)
+
+
+def _given(call: cst.Call) -> cst.BaseExpression | None:
+    """The function that `kernel` is called with, or what it made; None where there are options alone."""
+    return next((arg.value for arg in call.args if arg.keyword is None or arg.keyword.value == "function"), None)
+
+
+def _makes_kernels(function: cst.BaseExpression, scope: Environment) -> bool:
+    """True for `kernel`, for `kernel(…)` of options, and for names that are, or may be, bound to these."""
+    behind = scope.decorator(function)
+    places = scope.as_defined().unsure.get(behind.value, ()) if isinstance(behind, cst.Name) else ()
+    for made in (behind, *(place.meaning for place in places)):
+        if made == KERNEL_DECORATOR or (isinstance(made, cst.BaseExpression) and _is_maker(made, scope)):
+            return True
+    return False
+
+
+def _is_maker(node: cst.BaseExpression, scope: Environment) -> bool:
+    maker = node.func if isinstance(node, cst.Call) and _given(node) is None else node
+    return scope.qualify(maker) == KERNEL_DECORATOR
+
+
+def _statements(body: Iterable[Statement]) -> Iterator[Statement]:
+    """The statements that run with a file, those of its classes too."""
+    for statement in flatten(body):
+        yield statement
+        if isinstance(statement, cst.ClassDef):
+            yield from _statements(statement.body.body)
+
+
+def _calls(node: cst.CSTNode) -> Iterator[cst.Call]:
+    if isinstance(node, cst.Call):
+        yield node
+    if not isinstance(node, cst.Lambda):
+        for child in node.children:
+            yield from _calls(child)

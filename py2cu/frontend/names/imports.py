@@ -1,0 +1,146 @@
+"""Functions and numbers of other files and of other notebook cells, found and read as text.
+
+    from helpers import clamp          helpers.py, or helpers/__init__.py, beside the file that says so
+    from .geometry import clamp        geometry.py in its folder, `..geometry` in the one above
+    import helpers                     and then `helpers.clamp(…)`
+
+Nothing is imported or run. Under a decorator, whose function already lives, the function that the name stands for tells
+where it was written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FunctionType
+
+import libcst as cst
+
+from py2cu.diagnostics import Elsewhere, Related, Reporter
+from py2cu.frontend.names.constants import Constants, Real, as_constants, numbers
+from py2cu.frontend.names.environment import Environment
+from py2cu.frontend.names.reexports import PASSED_ON, find_file
+from py2cu.frontend.reader import Module, read_module
+from py2cu.function_text import written
+from py2cu.live import defaults_of, is_library, surroundings
+from py2cu.source import SourceFile, UnreadableSource
+from py2cu.suggestions import did_you_mean
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceFunction:
+    """A function that a kernel calls: its node, and the file and the names around it.
+
+    `defaults` are those of the live function; None if only its text is known.
+    """
+
+    node: cst.FunctionDef
+    module: Module
+    environment: Environment
+    defaults: Mapping[str, object] | None = None
+    number: int = 0  # of a function in another: each time that one runs, it makes another of the same name
+
+
+@dataclass(frozen=True, slots=True)
+class Siblings:
+    """Reads the files that a kernel's functions come from, each once for every name; `main` is the kernel's own."""
+
+    main: SourceFile
+    found: dict[tuple[str, str, object], DeviceFunction | str] = field(default_factory=dict)
+    inner: dict[FunctionType, int] = field(default_factory=dict)
+    constants: dict[tuple[str, str], Constants | Real | None] = field(default_factory=dict)
+
+    def find(
+        self, node: cst.BaseExpression, environment: Environment, module: Module, reporter: Reporter
+    ) -> DeviceFunction | str | None:
+        """The function that `node` names in `module`; where its file has none, a hint; None where no file is meant."""
+        qualified = environment.qualify(node)
+        if qualified is None or is_library(qualified) or "." not in qualified:
+            return None
+        live = environment.living(node)
+        key = (module.file.name, qualified, live if isinstance(live, FunctionType) else None)
+        if key not in self.found:
+            used = Related(f"`{qualified.rpartition('.')[2]}` is used here", module.span(node), module.file)
+            self.found[key] = (
+                self._read_live(live, reporter, used)
+                if isinstance(live, FunctionType)
+                else self._read_file(qualified, module.file, reporter, used)
+            )
+        return self.found[key]
+
+    def _read_live(self, function: FunctionType, reporter: Reporter, used: Related) -> DeviceFunction | str:
+        file, code = written(function), function.__code__
+        module = self._read(file, reporter, used, code.co_name, surroundings(function)) if file.text else None
+        source = module.function_at(code.co_firstlineno, code.co_name) if module else None
+        if module is None or source is None:
+            return f"the source of `{function.__name__}` is not to be had: write it with `def` in a file or a cell"
+        number = self.inner.setdefault(function, len(self.inner) + 1) if "<locals>" in function.__qualname__ else 0
+        return DeviceFunction(source.function, module, source.environment, defaults_of(function), number)
+
+    def constant(
+        self, node: cst.BaseExpression, environment: Environment, module: Module, reporter: Reporter
+    ) -> Constants | Real | None:
+        """The number, or the tuple of numbers, that `node` names in another file; None where it names none."""
+        qualified = environment.qualify(node)
+        if qualified is None or is_library(qualified) or "." not in qualified:
+            return None
+        value = environment.living(node)
+        if value is None:
+            key = (module.file.name, qualified)
+            if key not in self.constants:
+                used = Related(f"`{qualified.rpartition('.')[2]}` is used here", module.span(node), module.file)
+                self.constants[key] = self._read_constant(qualified, module.file, reporter, used)
+            return self.constants[key]
+        known = as_constants([value])
+        has_elements = known is not None and any(type(number).__module__ == "numpy" for number in numbers(known))
+        return None if known is None or has_elements else known[0]  # `np.float64` is a float to Python alone
+
+    def _read_constant(
+        self, qualified: str, beside: SourceFile, reporter: Reporter, used: Related
+    ) -> Constants | Real | None:
+        found = self._open(qualified, beside, reporter, used, PASSED_ON)
+        if isinstance(found, str):
+            return None
+        environment, node = found[0].environment, cst.Name(found[1])
+        table, number = environment.constants(node), environment.constant(node)
+        return number if table is None and isinstance(number, bool | int | float) else table
+
+    def _read_file(self, qualified: str, beside: SourceFile, reporter: Reporter, used: Related) -> DeviceFunction | str:
+        found = self._open(qualified, beside, reporter, used, PASSED_ON)
+        if isinstance(found, str):
+            return found
+        module, name = found
+        environment = module.environment
+        if (own := environment.function_name(name)) is not None:
+            return DeviceFunction(environment.functions[own], module, environment)
+        if name in environment.definitions:
+            return f"`{name}` of `{module.file.name}` is no function: kernels call those that a `def` makes"
+        if name in environment.unsure:
+            return f"the text of `{module.file.name}` does not tell what `{name}` is: define it once, undecorated"
+        return did_you_mean(name, environment.names, f"`{module.file.name}` has no function `{name}`")
+
+    def _open(
+        self, qualified: str, beside: SourceFile, reporter: Reporter, used: Related, passed_on: int
+    ) -> tuple[Module, str] | str:
+        """The file that defines a name, and the name there; a hint where there is none."""
+        name = qualified.rpartition(".")[2]
+        before = qualified.removesuffix(name)
+        module_name = before.rstrip(".") or before
+        path = find_file(module_name, Path(beside.name).parent)
+        if path is None:
+            return f"functions come from files beside this one, and there is no `{module_name.rpartition('.')[2]}.py`"
+        try:
+            module = self._read(SourceFile.read(path), reporter, used, name, {})
+        except UnreadableSource as error:
+            return f"`{path}{error.place}` is no help: {error}"
+        if module is None:
+            return f"mend `{path}` first"
+        if name in module.environment.imports and passed_on:
+            return self._open(module.environment.imports[name], module.file, reporter, used, passed_on - 1)
+        return module, name
+
+    def _read(
+        self, file: SourceFile, reporter: Reporter, used: Related, name: str, live: dict[str, object]
+    ) -> Module | None:
+        return read_module(file, reporter.within(Elsewhere(file, used)), live, name)

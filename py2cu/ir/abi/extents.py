@@ -1,0 +1,170 @@
+"""What a call needs of the IR: parameters, and the extents that their shapes are made of.
+
+Apart from the rest, since a cached kernel is called by what this module holds alone; `nodes.py` and `statements.py` go
+on from here.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import field
+from typing import TYPE_CHECKING, Final, TypeGuard
+
+from py2cu.ir.types import PY_INT, UNKNOWN, ArrayType, ElementType, PythonType, Type, ValueType
+from py2cu.records import record
+from py2cu.source import NOWHERE, Span
+
+if TYPE_CHECKING:
+    from py2cu.ir.expressions import Expr
+
+
+def place() -> Span:
+    """A node's span, which does not count when nodes are compared."""
+    return field(default=NOWHERE, compare=False)
+
+
+# --- expressions that extents are made of -------------------------------------------------------------------------
+
+
+@record(frozen=True, slots=True)
+class Constant:
+    """A literal, or a name that stands for one (`math.pi`, a module constant); `text` is how the user wrote it.
+
+    `cast` is the element type that the source gives it: `np.uint8(3)`.
+    """
+
+    value: bool | int | float
+    span: Span = place()
+    type: Type = UNKNOWN
+    text: str = field(default="", compare=False)
+    cast: ElementType | None = field(default=None, compare=False)
+
+
+def constant_extent(value: int) -> Constant:
+    """An extent that is a number."""
+    return Constant(value, type=PY_INT)
+
+
+@record(frozen=True, slots=True)
+class Name:
+    """A local variable, a scalar parameter, an element index or a dimension."""
+
+    id: str
+    span: Span = place()
+    type: Type = UNKNOWN
+
+
+@record(frozen=True, slots=True)
+class Binary:
+    """Arithmetic with Python's meaning; `lower_semantics` leaves only what C computes alike."""
+
+    op: str  # + - * / // % ** & | ^ << >>
+    left: Expr
+    right: Expr
+    span: Span = place()
+    type: Type = UNKNOWN
+
+
+# --- parameters ---------------------------------------------------------------------------------------------------
+
+CONSTEXPR_MAX: Final = 2**31 - 1
+
+
+class Role(enum.Enum):
+    """What a kernel does with a parameter, and who provides it."""
+
+    INPUT = "input"
+    INOUT = "inout"  # written, and the caller provides it
+    OUTPUT = "output"  # written, and allocated where the caller gives none
+
+
+def is_constexpr_value(value: object) -> TypeGuard[int]:
+    """Whether a `Constexpr[int]` parameter can have it: C++ counts with it in an int, and extents are not negative."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= CONSTEXPR_MAX
+
+
+@record(frozen=True, slots=True)
+class Constexpr:
+    """What makes a parameter a template argument: the values that there are instances for, each once."""
+
+    values: tuple[int, ...]
+
+    @property
+    def most(self) -> int:
+        """The greatest value; of any, where none is known."""
+        return max(self.values, default=CONSTEXPR_MAX)
+
+
+@record(frozen=True, slots=True)
+class Default:
+    """What a scalar is where a call leaves it out; `text` is the literal that the user wrote, if it was one."""
+
+    value: bool | int | float | complex
+    text: str = field(default="", compare=False)
+    span: Span = place()
+
+
+@record(frozen=True, slots=True)
+class Parameter:
+    """An argument of the call: an array or a scalar, in the user's order."""
+
+    name: str
+    type: ArrayType | ElementType | PythonType
+    role: Role = Role.INPUT
+    span: Span = place()
+    constexpr: Constexpr | None = None
+    default: Default | None = None
+    by_keyword: bool = False  # behind a `*`: no call gives it by its place
+
+    @property
+    def is_array(self) -> bool:
+        return isinstance(self.type, ArrayType)
+
+
+@record(frozen=True, slots=True)
+class IndexParameter:
+    """`i: Index["n"]`: the thread's place along one axis, in an index kernel."""
+
+    name: str
+    extent: Expr
+    axis: str
+    span: Span = place()
+
+
+@record(frozen=True, slots=True)
+class BlockParameter:
+    """What a launch gives every block, and no call: shared memory of this type, or a barrier, which has none."""
+
+    name: str
+    type: ArrayType | None = None
+
+
+@record(frozen=True, slots=True)
+class Guard:
+    """Threads at or past `extent` on `axis` do nothing."""
+
+    index: str
+    extent: Expr
+    axis: str
+
+
+@record(frozen=True, slots=True)
+class LeftOut:
+    """What threads past the end do not, where none may stop: the access or call whose text ends here.
+
+    Reads and calls give zero, of a call's `result` type.
+    """
+
+    line: int
+    column: int
+    guards: tuple[Guard, ...]
+    result: ValueType | None = None
+
+
+@record(frozen=True, slots=True)
+class FromEnd:
+    """A negative constant index, which counts from the end: at `line`, on `axis` of an array."""
+
+    line: int
+    axis: int
+    index: int

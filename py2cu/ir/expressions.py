@@ -1,0 +1,173 @@
+"""The IR on one page: a kernel as frozen, typed nodes, each with its place in the Python.
+
+Every later stage matches these unions exhaustively, so mypy lists what a new node still needs.
+Trees are untyped (`UNKNOWN`) from the front end to `infer_types` and typed from there on; `verify.py` says which
+nodes each stage may meet.
+"""
+
+from __future__ import annotations
+
+from dataclasses import field
+
+from py2cu.ir.abi.extents import Binary, Constant, Name, place
+from py2cu.ir.types import PY_BOOL, PY_INT, UNKNOWN, Paths, Type
+from py2cu.records import record
+from py2cu.source import Span
+
+# --- expressions --------------------------------------------------------------------------------------------------
+
+
+@record(frozen=True, slots=True)
+class LaunchIndex:
+    """One component of a launch object: `threadIdx.x`."""
+
+    object: str  # blockIdx, threadIdx, blockDim or gridDim
+    axis: str  # x, y or z
+    span: Span = place()
+    type: Type = PY_INT
+
+
+@record(frozen=True, slots=True)
+class Extent:
+    """`array.shape[axis]`; `resolve_extents` replaces it by the dimension's expression."""
+
+    array: str
+    axis: int
+    span: Span = place()
+    type: Type = PY_INT
+
+
+@record(frozen=True, slots=True)
+class Unary:
+    op: str  # - + ~ not
+    operand: Expr
+    span: Span = place()
+    type: Type = UNKNOWN
+
+
+@record(frozen=True, slots=True)
+class Compare:
+    op: str  # == != < <= > >=
+    left: Expr
+    right: Expr
+    span: Span = place()
+    type: Type = PY_BOOL
+
+
+@record(frozen=True, slots=True)
+class BoolOp:
+    """Short-circuit `and` / `or`; value-returning until `lower_semantics`."""
+
+    op: str  # and or
+    left: Expr
+    right: Expr
+    span: Span = place()
+    type: Type = UNKNOWN
+
+
+@record(frozen=True, slots=True)
+class Select:
+    """`then if test else orelse`."""
+
+    test: Expr
+    then: Expr
+    orelse: Expr
+    span: Span = place()
+    type: Type = UNKNOWN
+
+
+@record(frozen=True, slots=True)
+class Call:
+    """A builtin, by the key of its row in `py2cu/builtins`, or a helper that `lower_semantics` put in."""
+
+    function: str
+    args: tuple[Expr, ...]
+    span: Span = place()
+    type: Type = UNKNOWN
+
+
+@record(frozen=True, slots=True)
+class Invoke:
+    """A call of a device function: `function` is the key of one of the kernel's `functions`.
+
+    `paths` says what its result may be on the paths through the function, as `path_types` reads it.
+    """
+
+    function: str
+    args: tuple[Expr, ...]
+    span: Span = place()
+    type: Type = UNKNOWN
+    paths: Paths = field(default=frozenset(), compare=False)
+
+
+@record(frozen=True, slots=True)
+class ArrayName:
+    """A whole array, handed to a device function."""
+
+    id: str
+    span: Span = place()
+    type: Type = UNKNOWN
+
+
+@record(frozen=True, slots=True)
+class Load:
+    """`array[indices]` as a value; one flat index after `flatten_subscripts`."""
+
+    array: str
+    indices: tuple[Expr, ...]
+    span: Span = place()
+    type: Type = UNKNOWN
+
+
+@record(frozen=True, slots=True)
+class Atomic:
+    """`atomic.add(array, indices, value)`: its value is the element before. From `lift_atomics` on it stands alone."""
+
+    op: str  # the key of its row in `py2cu/builtins/atomics.py`
+    array: str
+    indices: tuple[Expr, ...]
+    values: tuple[Expr, ...]
+    span: Span = place()
+    type: Type = UNKNOWN
+
+
+@record(frozen=True, slots=True)
+class Convert:
+    """`value` as another type: explicit where the user wrote the cast, implicit where promotion asked for it."""
+
+    value: Expr
+    type: Type
+    span: Span = place()
+    explicit: bool = False
+
+
+def unconverted(operand: Expr) -> Expr:
+    """An operand as it was before promotion."""
+    return operand.value if isinstance(operand, Convert) and not operand.explicit else operand
+
+
+@record(frozen=True, slots=True)
+class Tuple:
+    """`items` together: returned, or assigned to a local."""
+
+    items: tuple[Expr, ...]
+    span: Span = place()
+    type: Type = UNKNOWN
+
+
+@record(frozen=True, slots=True)
+class Item:
+    """`value[at]` of a tuple; `count` is how many items the Python unpacks it into, 0 where it only indexes."""
+
+    value: Expr
+    at: int
+    span: Span = place()
+    type: Type = UNKNOWN
+    count: int = 0
+    field: str = ""  # set by split_tuples: what the function's result calls it in C
+
+
+Expr = (
+    Constant | Name | LaunchIndex | Extent | Unary | Binary | Compare | BoolOp | Select | Call | Invoke | ArrayName
+    | Load | Atomic | Convert | Tuple | Item
+)  # fmt: skip

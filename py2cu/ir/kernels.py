@@ -1,0 +1,351 @@
+"""The IR's root: a kernel, or a device function, with the arrays that it makes."""
+
+from __future__ import annotations
+
+import enum
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain
+from typing import Any, Final
+
+from py2cu.diagnostics import Elsewhere
+from py2cu.dtypes import DType, Kind, TypeVariable
+from py2cu.ir.abi.extents import (
+    Binary,
+    BlockParameter,
+    Constant,
+    Constexpr,
+    FromEnd,
+    Guard,
+    IndexParameter,
+    LeftOut,
+    Name,
+    Parameter,
+    place,
+)
+from py2cu.ir.elisions import Elided
+from py2cu.ir.expressions import ArrayName, Expr, Invoke
+from py2cu.ir.header_names import is_declared
+from py2cu.ir.intervals import Range
+from py2cu.ir.statements import Block
+from py2cu.ir.types import ArrayType, ElementType, ScalarType, ValueType
+from py2cu.source import Span
+
+_SMALL: Final = 64  # factors that leave what is counted countable
+_OF_EXTENTS: Final = frozenset(["parameters", "indices", "size", "block", "buffers", "spelled_out"])
+"""The fields that say what extents there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A value that 32-bit index arithmetic must reach: a sum of products of dimensions, scalars and grid sizes."""
+
+    terms: tuple[tuple[tuple[str, ...], int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Struct:
+    """What C returns a tuple in: its name, that of each item, and the key of the function that it is named after."""
+
+    name: str
+    fields: tuple[str, ...]
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation:
+    """`name: type` in a kernel's body: what the user says that a local is, which `infer_types` checks."""
+
+    name: str
+    type: ScalarType
+    span: Span = place()
+
+
+class Space(enum.Enum):
+    """Where a buffer lives, and who sees it."""
+
+    LOCAL = "local"  # a thread's own
+    SHARED = "shared"  # one for all threads of a block
+    CONSTANT = "constant"  # a table that all threads read
+    GLOBAL = "global"  # a caller's: `x4 = x.view(-1, 4)` shows an array parameter in rows
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """An array that is no argument: `acc = local((4, 4), np.float32)`, or a tuple of constants around the kernel.
+
+    Its extents are constants and its accesses keep all their indices, unless it `is_flat`: a shared array that the
+    launch sizes, or a view of another one. An access of a view in rows that has one index is of a whole row.
+    `values` are a table's, the last index fastest.
+    """
+
+    name: str
+    type: ArrayType
+    space: Space
+    values: tuple[bool | int | float, ...] = ()
+    like: str = ""  # the array whose dtype it takes: `local(4, x.dtype)`
+    span: Span = place()
+    base: str = ""  # what a view, `ms = buf[:n]`, shows a part of; of a dynamic array: the one before it
+    is_dynamic: bool = False  # it lies in the memory that a launch asks for
+    is_given: bool = False  # it is the parameter `shared`
+
+    @property
+    def is_made(self) -> bool:
+        """True where a line of the kernel makes it: it is no table, no parameter, and no view."""
+        is_view = bool(self.base) and not self.is_dynamic
+        return self.space is not Space.CONSTANT and not is_view and not self.is_given
+
+    @property
+    def row(self) -> int:
+        """How many elements one access of a row loads or stores; 0 of an array that has no rows."""
+        if self.space is not Space.GLOBAL:
+            return 0
+        _, extent = self.type.dims
+        assert isinstance(extent, Constant), extent
+        return int(extent.value)
+
+    @property
+    def row_bytes(self) -> int:
+        """The size of such a row, to which its array is aligned."""
+        return self.row * max(self.type.dtype.bits, 8) // 8
+
+    @property
+    def is_extern(self) -> bool:
+        """True where C declares it as what the launch gives, by the user's name: no header may have that name, and
+        instances of a template cannot, since their types differ.
+        """
+        is_one_type = self.type.dtype.variable is None and not self.is_constructed
+        return self.is_dynamic and not self.base and is_one_type and not is_declared(self.name)
+
+    @property
+    def is_constructed(self) -> bool:
+        """True for elements that C++ may have to construct: in shared memory, where it cannot, they are bytes."""
+        dtype = self.type.dtype
+        admitted = (dtype,) if dtype.variable is None else dtype.variable.admits
+        return self.space is Space.SHARED and any(row.kind is Kind.COMPLEX for row in admitted)
+
+    @property
+    def is_flat(self) -> bool:
+        """True where C has a pointer, and one index an access."""
+        return self.is_dynamic or bool(self.base)
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One kernel function, whole; or a device function, which nothing launches and which has a `key`.
+
+    `size` is how many threads are wanted in x, y, z (None where only an explicit launch can say), `block` the block.
+    `inits` maps an output to the value that an allocated one is filled with.
+    """
+
+    name: str
+    doc: str | None
+    indices: tuple[IndexParameter, ...]
+    launch: tuple[str, ...]  # the launch objects taken as leading parameters, by their CUDA names
+    parameters: tuple[Parameter, ...]
+    size: tuple[Expr, ...] | None
+    block: tuple[Expr, ...]
+    inits: tuple[tuple[str, int | float], ...]
+    strided: bool
+    body: Block
+    span: Span = place()
+    spelled_out: tuple[Expr, ...] = ()  # the extents of indices that have become arithmetic
+    launch_bounds: tuple[int, ...] = ()  # the most threads of a block, the least blocks of a multiprocessor
+    annotated: tuple[Annotation, ...] = ()
+    buffers: tuple[Buffer, ...] = ()
+    locals: tuple[tuple[str, ValueType], ...] = ()  # set by infer_types
+    guards: tuple[Guard, ...] = ()  # set by add_guards
+    left_out: tuple[LeftOut, ...] = ()  # set by add_guards, past the end where there are barriers
+    from_end: tuple[FromEnd, ...] = ()  # of tables; flatten_subscripts adds those of the other arrays
+    bounds: tuple[Bound, ...] = ()  # set by choose_widths: all must fit an int for the 32-bit instantiation
+    size_bounds: tuple[Bound, ...] = ()  # set by choose_widths: what the extents of the launch are computed from
+    is_bounded: bool = False  # set by choose_widths: where they do, all of its Python integers fit
+    narrowed: tuple[tuple[str, ElementType], ...] = ()  # set by narrow_floats
+    helpers: tuple[str, ...] = ()  # set by lower_semantics
+    symbol: str = ""  # set by rename: what the C++ functions and the op are named after
+    variables: tuple[TypeVariable, ...] = ()  # of a generic kernel
+    functions: tuple[Kernel, ...] = ()  # device functions that it calls, each before its callers
+    key: str = ""  # of a device function: what calls of it say
+    elsewhere: Elsewhere | None = None  # of a device function in another file than the kernel's
+    result: ValueType | None = None  # of a device function, set by infer_types: the type that it returns
+    struct: Struct | None = None  # of a device function that returns a tuple, set by split_tuples
+    given: tuple[tuple[str, Range], ...] = ()  # of a device function, set by choose_widths: what its parameters can be
+    returned: tuple[Range, ...] = ()  # and what it returns: a number, or each item of a tuple
+    renamed: tuple[tuple[str, str], ...] = ()  # set by resolve_names: what a name is called in C
+    block_parameters: tuple[BlockParameter, ...] = ()  # the lecture's `shared` and `syncb`
+    elided: tuple[Elided, ...] = ()  # statements of the Python that have no code; passes add those that they leave out
+    per_thread: tuple[str, ...] = ()  # set by split_at_barriers: locals that live from one `EachThread` to another
+
+    @property
+    def arrays(self) -> tuple[Parameter, ...]:
+        return tuple(p for p in self.parameters if isinstance(p.type, ArrayType))
+
+    @property
+    def constexprs(self) -> dict[str, Constexpr]:
+        """The parameters that are template arguments."""
+        return {p.name: p.constexpr for p in self.parameters if p.constexpr is not None}
+
+    def having(self, **fields: Any) -> Kernel:
+        """The kernel with other fields; what is known of its extents is kept where these are the same.
+
+        Passes ask for so many that `dataclasses.replace` would take a part of their time that can be seen.
+        """
+        other = object.__new__(Kernel)
+        state = {**vars(self), **fields}
+        if not _OF_EXTENTS.isdisjoint(fields):
+            for found in ("dims", "naturals", "sizes"):
+                state.pop(found, None)
+        vars(other).update(state)
+        return other
+
+    def instance(self, dtypes: Mapping[str, DType]) -> Kernel:
+        """The kernel with these dtypes, by symbol, in the place of its type variables."""
+        if not self.variables:
+            return self
+
+        def change(parameter: Parameter) -> Parameter:
+            type_ = parameter.type
+            if not isinstance(type_, ArrayType) or type_.dtype.variable is None:
+                return parameter
+            dtype = replace(dtypes[type_.dtype.variable.symbol], variable=type_.dtype.variable)
+            return replace(parameter, type=replace(type_, dtype=dtype))
+
+        return self.having(parameters=tuple(map(change, self.parameters)))
+
+    @property
+    def plain(self) -> Kernel:
+        """An instance of a generic kernel as if it were written for its dtypes alone."""
+        if not self.variables:
+            return self
+
+        def change(parameter: Parameter) -> Parameter:
+            type_ = parameter.type
+            if not isinstance(type_, ArrayType):
+                return parameter
+            return replace(parameter, type=replace(type_, dtype=type_.dtype.plain))
+
+        return self.having(parameters=tuple(map(change, self.parameters)), variables=())
+
+    @property
+    def symbols(self) -> frozenset[str]:
+        """The type parameters that the parameters' dtypes stand for."""
+        dtypes = (p.type.dtype for p in self.parameters if isinstance(p.type, ArrayType | ElementType))
+        return frozenset(dtype.variable.symbol for dtype in dtypes if dtype.variable is not None)
+
+    def parameter(self, name: str) -> Parameter | None:
+        return next((p for p in self.parameters if p.name == name), None)
+
+    def buffer(self, name: str) -> Buffer | None:
+        return next((buffer for buffer in self.buffers if buffer.name == name), None)
+
+    def row(self, name: str) -> int:
+        """How many elements a row of the array `name` has, which are accessed at once; 0 where it has no such rows."""
+        buffer = self.buffer(name)
+        return 0 if buffer is None else buffer.row
+
+    @property
+    def rows(self) -> dict[str, int]:
+        """The parameters that views show in rows, and how many elements the longest of these have."""
+        found: dict[str, int] = {}
+        for buffer in self.buffers:
+            if buffer.row:
+                found[buffer.base] = max(buffer.row, found.get(buffer.base, 0))
+        return found
+
+    def is_own(self, name: str) -> bool:
+        """True for an array of the kernel's own: neither a caller's nor a view of one."""
+        buffer = self.buffer(name)
+        return buffer is not None and buffer.space is not Space.GLOBAL
+
+    def shown(self, name: str) -> str:
+        """The array that `name` is a part of, or shows otherwise: itself, unless it is a view."""
+        buffer = self.buffer(name)
+        is_view = buffer is not None and bool(buffer.base) and not buffer.is_dynamic
+        return self.shown(buffer.base) if buffer is not None and is_view else name
+
+    def has_rank(self, name: str) -> bool:
+        """True for an array of which C knows all extents, so that its accesses keep their indices."""
+        buffer = self.buffer(name)
+        return buffer is not None and not buffer.is_flat
+
+    def array_type(self, name: str) -> ArrayType:
+        """The type of the array `name`, parameter or buffer; it must be one."""
+        found = self.buffer(name) or self.parameter(name)
+        assert found is not None and isinstance(found.type, ArrayType), name
+        return found.type
+
+    def bind(self, call: Invoke, function: Kernel) -> dict[str, Expr]:
+        """What a call in this kernel gives the names of a device function: its parameters, and its arrays' extents."""
+        given: dict[str, Expr] = {p.name: arg for p, arg in zip(function.parameters, call.args, strict=True)}
+        for parameter, arg in zip(function.parameters, call.args, strict=True):
+            if isinstance(parameter.type, ArrayType) and isinstance(arg, ArrayName):
+                for own, extent in zip(parameter.type.dims, self.array_type(arg.id).dims, strict=True):
+                    assert isinstance(own, Name), own
+                    given[own.id] = extent
+        return given
+
+    def c_name(self, name: str) -> str:
+        """`name` as the C++ text spells it: C++ keywords, macros and non-ASCII names are renamed."""
+        return next((spelled for old, spelled in self.renamed if old == name), name)
+
+    @property
+    def has_open_block(self) -> bool:
+        """True where only a call tells the block: it names more than template arguments."""
+        from py2cu.ir.visit import names_in  # which imports this module
+
+        return not self.constexprs.keys() >= {name for extent in self.block for name in names_in(extent)}
+
+    @cached_property
+    def dims(self) -> tuple[str, ...]:
+        """Dimension names in order of first appearance in the parameters and indices."""
+        from py2cu.ir.visit import names_in  # which imports this module
+
+        sources = [*self.spelled_out, *(index.extent for index in self.indices)]
+        sources += [dim for p in self.parameters if isinstance(p.type, ArrayType) for dim in p.type.dims]
+        sources += self.size or ()
+        constexprs = self.constexprs.keys()
+        sources += (extent for extent in self.block if not constexprs >= set(names_in(extent)))
+        return tuple(dict.fromkeys(name for source in sources for name in names_in(source)))
+
+    @cached_property
+    def naturals(self) -> frozenset[str]:
+        """The dimensions that are never negative: a number of the call may be, unless it is an extent as it stands."""
+        types = (*(p.type for p in self.parameters), *(buffer.type for buffer in self.buffers))
+        sizes = [dim for type_ in types if isinstance(type_, ArrayType) for dim in type_.dims]
+        sizes += (*(index.extent for index in self.indices), *(self.size or ()), *self.block)
+        numbers = {p.name for p in self.parameters if not isinstance(p.type, ArrayType)}
+        return frozenset({size.id for size in sizes if isinstance(size, Name)} | ({*self.dims} - numbers))
+
+    @cached_property
+    def sizes(self) -> tuple[Counter[str], ...]:
+        """Products of dimensions that are no greater than some array's size, give or take a small factor."""
+        types = [array.type for array in self.arrays if isinstance(array.type, ArrayType)]
+        return tuple(chain.from_iterable(self._products(type_.dims) for type_ in types))
+
+    def _products(self, factors: Iterable[Expr]) -> list[Counter[str]]:
+        found: list[Counter[str]] = [Counter()]
+        for factor in factors:
+            found = [one + other for one in found for other in self._addends(factor)]
+        return found
+
+    def _addends(self, extent: Expr) -> list[Counter[str]]:
+        """What a sum of natural numbers is no less than."""
+        match extent:
+            case Name(id=name):
+                return [Counter([name])]
+            case Binary(op="*", left=left, right=right):
+                return self._products((left, right))
+            case Binary(op="+", left=Name(id=left), right=Name(id=right)) if {left, right} <= self.naturals:
+                return [Counter([left]), Counter([right])]
+            case Binary(op="+" | "-", left=left, right=Constant()) | Binary(op="+", left=Constant(), right=left):
+                return self._addends(left)
+            case Binary(op="//", left=left, right=Constant(value=by)) if by <= _SMALL:
+                return self._addends(left)
+            case _:
+                return [Counter()]
+
+
+Family = tuple[Kernel, ...]
+"""One kernel of the user: itself alone, or the instances of a generic one."""

@@ -1,0 +1,215 @@
+"""Atomic operations inside expressions become statements before them: in C++ as in Python, each happens once, in order.
+
+    s = x[0] + atomic.add(x, 0, 1) + y[i]          value = x[0]
+                                             →     old = atomic.add(x, 0, 1)
+                                                   s = value + old + y[i]
+
+What Python evaluates before an operation, and could be something else after it, is taken into a local as well: not the
+elements of arrays that a kernel only reads. The test of a loop may have one, `while atomic.cas(lock, 0, 0, 1)
+!= 0: pass`; more are refused there, and what may stay unevaluated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from py2cu.analysis.effects import is_waiting_call
+from py2cu.diagnostics import Reporter
+from py2cu.ir.abi.extents import Binary, Name
+from py2cu.ir.expressions import ArrayName, Atomic, BoolOp, Compare, Expr, Invoke, Load, Select, Unary
+from py2cu.ir.kernels import Kernel
+from py2cu.ir.names import free_name, names_of
+from py2cu.ir.statements import (
+    Assert,
+    Assign,
+    Block,
+    Evaluate,
+    For,
+    If,
+    Print,
+    Return,
+    Stmt,
+    Store,
+    Sync,
+    Trivia,
+    While,
+)
+from py2cu.ir.visit import (
+    all_expressions,
+    changed,
+    children,
+    expressions,
+    map_blocks,
+    map_children,
+    statements,
+    walk,
+)
+from py2cu.source import Span
+
+
+def lift_atomics(kernel: Kernel, reporter: Reporter) -> Kernel:
+    """The kernel with atomic operations as statements, or as all that a name is assigned or a function returns."""
+    if not any(isinstance(node, Atomic) for node in all_expressions(kernel.body)):
+        return kernel
+    return changed(kernel, body=_Lifting(reporter, names_of(kernel), _only_read(kernel)).block(kernel.body))
+
+
+def _only_read(kernel: Kernel) -> frozenset[str]:
+    """The arrays whose elements nothing changes; a device function may be given one array twice."""
+    if kernel.key:
+        return frozenset()
+    nodes = [*all_expressions(kernel.body)]
+    written = {stmt.array for stmt in statements(kernel.body) if isinstance(stmt, Store)}
+    written |= {node.array for node in nodes if isinstance(node, Atomic)}
+    written |= {node.id for node in nodes if isinstance(node, ArrayName)}
+    return frozenset(array.name for array in kernel.arrays) - written
+
+
+@dataclass(slots=True)
+class _Lifting:
+    """Lifts what is in one kernel; of the statement at hand it knows what stands before it already."""
+
+    reporter: Reporter
+    taken: set[str]
+    only_read: frozenset[str]
+    before: list[Stmt] = field(default_factory=list)
+    done: dict[Span, Name] = field(default_factory=dict)  # one operation may have come to stand twice
+
+    def block(self, block: Block) -> Block:
+        return tuple(done for stmt in block for done in self.statement(map_blocks(stmt, self.block)))
+
+    def statement(self, stmt: Stmt) -> Block:
+        """The statement, whose blocks are done, behind its operations."""
+        if not any(map(_has_atomic, expressions(stmt))):
+            return (stmt,)
+        self.before, self.done = [], {}
+        lifted = self.lifted_statement(stmt)
+        if not self.before:
+            return (lifted,)
+        first, *rest = (*self.before, replace(lifted, trivia=replace(stmt.trivia, above=())))
+        return (replace(first, trivia=Trivia(above=stmt.trivia.above)), *rest)
+
+    def lifted_statement(self, stmt: Stmt) -> Stmt:
+        match stmt:
+            case Assign(value=value):
+                return changed(stmt, value=self.whole(value))
+            case Return(value=value) if value is not None:
+                return changed(stmt, value=self.whole(value))
+            case Evaluate(call=call):
+                made = self.with_operands(call)
+                assert isinstance(made, Invoke | Atomic)
+                return changed(stmt, call=made)
+            case Store(augmented=True):
+                return self.augmented(stmt)
+            case Store(indices=indices, value=value):
+                value, *places = self.operands((value, *indices))
+                return changed(stmt, value=value, indices=tuple(places))
+            case If(test=test):
+                return changed(stmt, test=self.lifted(test), chained=False)
+            case For(start=start, stop=stop, step=step):
+                start, stop, step = self.operands((start, stop, step))
+                return changed(stmt, start=start, stop=stop, step=step)
+            case While(test=test) if self.acts_once(test):
+                return stmt
+            case While(test=test):
+                hint = "move it into the loop: `while True:`, then `if …: break`"
+                self.refuse(test, "must be alone in the test of a loop", hint)
+                return stmt
+            case Sync(args=args):
+                return changed(stmt, args=self.operands(args))
+            case Print(values=values):
+                return changed(stmt, values=self.operands(values))
+            case Assert(test=test):
+                return changed(stmt, test=self.lifted(test))
+            case _:
+                raise AssertionError(f"an atomic operation in {stmt}")
+
+    def acts_once(self, test: Expr) -> bool:
+        """True for a test that may stand as it is: one operation, always evaluated, beside what nothing changes."""
+        match test:
+            case Atomic():
+                return not any(map(_has_atomic, children(test)))
+            case Compare(left=left, right=right) | Binary(left=left, right=right):
+                acting, other = (left, right) if _has_atomic(left) else (right, left)
+                return self.acts_once(acting) and not (_has_atomic(other) or any(map(self.may_change, walk(other))))
+            case Unary(operand=operand):
+                return self.acts_once(operand)
+            case _:
+                return False
+
+    def augmented(self, stmt: Store) -> Stmt:
+        """`x[i] += v`: Python looks `x[i]` up, index first, before it evaluates `v`."""
+        assert isinstance(stmt.value, Binary) and isinstance(stmt.value.left, Load), stmt
+        places = tuple(self.settled(index) for index in stmt.indices)
+        old = changed(stmt.value.left, indices=places)
+        left, right = self.operands((old, stmt.value.right))
+        return changed(stmt, indices=places, value=changed(stmt.value, left=left, right=right), augmented=left is old)
+
+    def whole(self, value: Expr) -> Expr:
+        """A value that may be an operation itself."""
+        return self.with_operands(value) if isinstance(value, Atomic) else self.lifted(value)
+
+    def lifted(self, expr: Expr) -> Expr:
+        """`expr` without operations."""
+        match expr:
+            case _ if not _has_atomic(expr):
+                return expr
+            case Atomic(span=span) if span in self.done:
+                return self.done[span]
+            case Atomic(span=span):
+                self.done[span] = made = self.saved(self.with_operands(expr), "old")
+                return made
+            case BoolOp(left=left, right=right):
+                left = self.lifted(left)
+                return changed(expr, left=left, right=self.unconditional(right))
+            case Select(test=test, then=then, orelse=orelse):
+                test = self.lifted(test)
+                return changed(expr, test=test, then=self.unconditional(then), orelse=self.unconditional(orelse))
+            case _:
+                return self.with_operands(expr)
+
+    def unconditional(self, expr: Expr) -> Expr:
+        """An operand that may stay unevaluated: what it has of operations must have happened."""
+        if any(isinstance(node, Atomic) and node.span not in self.done for node in walk(expr)):
+            hint = "write an `if`, with the operation on a line of its own"
+            self.refuse(expr, "cannot stand where it may stay unevaluated", hint)
+            return expr
+        return self.lifted(expr)
+
+    def with_operands(self, expr: Expr) -> Expr:
+        operands = iter(self.operands(children(expr)))
+        return map_children(expr, lambda _: next(operands))
+
+    def operands(self, operands: Sequence[Expr]) -> tuple[Expr, ...]:
+        """Operands in evaluation order, those before an operation settled."""
+        last = max((place for place, operand in enumerate(operands) if _has_atomic(operand)), default=-1)
+        return tuple(
+            self.settled(operand) if place < last else self.lifted(operand) for place, operand in enumerate(operands)
+        )
+
+    def settled(self, expr: Expr) -> Expr:
+        """`expr` as it is now, whatever happens next."""
+        expr = self.lifted(expr)
+        return self.saved(expr, "value") if any(map(self.may_change, walk(expr))) else expr
+
+    def may_change(self, node: Expr) -> bool:
+        """True for what is evaluated where it stands, or is something else later."""
+        if isinstance(node, Load):
+            return node.array not in self.only_read
+        return isinstance(node, Invoke) or is_waiting_call(node)
+
+    def saved(self, value: Expr, name: str) -> Name:
+        """A local that is assigned `value` before the statement."""
+        fresh = free_name(name, self.taken)
+        self.taken.add(fresh)
+        self.before.append(Assign(fresh, value, value.span))
+        return Name(fresh, value.span)
+
+    def refuse(self, expr: Expr, what: str, hint: str) -> None:
+        atomic = next(node for node in walk(expr) if isinstance(node, Atomic) and node.span not in self.done)
+        self.reporter.error("P502", f"an atomic operation {what}", atomic.span, hint)
+
+
+def _has_atomic(expr: Expr) -> bool:
+    return any(isinstance(node, Atomic) for node in walk(expr))

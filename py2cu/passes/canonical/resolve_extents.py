@@ -1,0 +1,27 @@
+"""`x.shape[0]` → the dimension that the annotation names there.
+
+out[i] = x.shape[0]     # x: Float32[Tensor, "h w"]
+out[i] = h
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from py2cu.diagnostics import Reporter
+from py2cu.ir.expressions import Expr, Extent
+from py2cu.ir.kernels import Kernel
+from py2cu.ir.visit import all_expressions, changed, rebuild_block
+
+
+def resolve_extents(kernel: Kernel, reporter: Reporter) -> Kernel:
+    """Replace every `Extent` by its dimension's expression, placed where the extent stood."""
+    if not any(isinstance(expr, Extent) for expr in all_expressions(kernel.body)):
+        return kernel
+
+    def resolve(expr: Expr) -> Expr:
+        if isinstance(expr, Extent):
+            return replace(kernel.array_type(expr.array).dims[expr.axis], span=expr.span)
+        return expr
+
+    return changed(kernel, body=rebuild_block(kernel.body, resolve))

@@ -1,0 +1,101 @@
+"""Dimensions live in annotations and locals in the body; where both use a name, the dimension gets another.
+
+    def f(…, x: UInt8[Tensor, "c h w"], …):          c_extent, h, w
+        _, h, w = x.shape                             h and w are what they are
+        c = blockIdx.x * blockDim.x + threadIdx.x     c
+
+An integer parameter called like a dimension is that dimension, and may not be assigned to; nor may a template argument.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+from py2cu.diagnostics import Reporter
+from py2cu.ir.abi.extents import Name, Parameter
+from py2cu.ir.account import elided_in
+from py2cu.ir.elisions import Elision
+from py2cu.ir.expressions import Expr, Extent
+from py2cu.ir.kernels import Kernel
+from py2cu.ir.statements import Assign, For, Remark, Stmt
+from py2cu.ir.types import PY_INT, ArrayType
+from py2cu.ir.visit import changed, rebuild, statements
+
+
+def separate_dims(kernel: Kernel, reporter: Reporter) -> Kernel:
+    """The kernel with no dimension called like a local, an array or an element index."""
+    kernel = _drop_restatements(kernel)
+    dims = kernel.dims
+    assigned = {
+        s.name if isinstance(s, Assign) else s.var: s for s in statements(kernel.body) if isinstance(s, Assign | For)
+    }
+    extents = {p.name for p in kernel.parameters if p.type == PY_INT and p.name in dims}
+    for name in sorted(extents & set(assigned)):
+        message = f"`{name}` is an extent of the call and cannot be assigned to"
+        reporter.error("P203", message, assigned[name].span, "use another name")
+    for name in sorted(kernel.constexprs.keys() & set(assigned) - extents):
+        message = f"`{name}` is a template argument and cannot be assigned to"
+        reporter.error("P203", message, assigned[name].span, "use another name")
+    others = {p.name for p in kernel.parameters} | {i.name for i in kernel.indices} | set(assigned)
+    others |= {buffer.name for buffer in kernel.buffers}
+    renamed: dict[str, str] = {}
+    for name in dims:
+        if name in others - extents:
+            renamed[name] = _fresh(f"{name}_extent", {*others, *dims, *renamed.values()})
+    return _rename_dims(kernel, renamed) if renamed else kernel
+
+
+def _drop_restatements(kernel: Kernel) -> Kernel:
+    """`h, w = x.shape`, where the annotation says "h w", gives the dimensions no new name: the line says nothing."""
+    count = Counter(
+        s.name if isinstance(s, Assign) else s.var for s in statements(kernel.body) if isinstance(s, Assign | For)
+    )
+
+    def restates(stmt: Stmt) -> bool:
+        match stmt:
+            case Assign(name=name, value=Extent(array=array, axis=axis)) if count[name] == 1:
+                dim = kernel.array_type(array).dims[axis]
+                return isinstance(dim, Name) and dim.id == name and kernel.parameter(name) is None
+            case _:
+                return False
+
+    body = tuple(Remark(s.span, s.trivia) if restates(s) else s for s in kernel.body)
+    dropped = elided_in(tuple(s for s in kernel.body if restates(s)), Elision.RESTATEMENT)
+    return changed(kernel, body=body, elided=kernel.elided + dropped)
+
+
+def _fresh(name: str, taken: set[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _rename_dims(kernel: Kernel, renamed: dict[str, str]) -> Kernel:
+    def rename(expr: Expr) -> Expr:
+        return replace(expr, id=renamed[expr.id]) if isinstance(expr, Name) and expr.id in renamed else expr
+
+    def change(extent: Expr) -> Expr:
+        return rebuild(extent, rename)
+
+    def change_parameter(parameter: Parameter) -> Parameter:
+        type_ = parameter.type
+        if not isinstance(type_, ArrayType):
+            return parameter
+        return replace(parameter, type=replace(type_, dims=tuple(map(change, type_.dims))))
+
+    def change_array(type_: ArrayType) -> ArrayType:
+        return replace(type_, dims=tuple(map(change, type_.dims)))
+
+    return replace(
+        kernel,
+        buffers=tuple(replace(buffer, type=change_array(buffer.type)) for buffer in kernel.buffers),
+        block_parameters=tuple(
+            given if given.type is None else replace(given, type=change_array(given.type))
+            for given in kernel.block_parameters
+        ),
+        parameters=tuple(map(change_parameter, kernel.parameters)),
+        indices=tuple(replace(index, extent=change(index.extent)) for index in kernel.indices),
+        size=None if kernel.size is None else tuple(map(change, kernel.size)),
+        block=tuple(map(change, kernel.block)),
+    )

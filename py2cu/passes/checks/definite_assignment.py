@@ -1,0 +1,205 @@
+"""Refuses a name that may be read before it is assigned, and shows the path that leaves it so.
+
+if c: t = 1
+out[i] = t      # P204: on the path where c is false, t is unbound
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import assert_never
+
+from py2cu.diagnostics import Related, Reporter
+from py2cu.ir.abi.extents import Binary, Constant, Name
+from py2cu.ir.expressions import ArrayName, Atomic, Expr, Load
+from py2cu.ir.kernels import Kernel
+from py2cu.ir.statements import (
+    Assert,
+    Assign,
+    Bind,
+    Block,
+    Break,
+    Continue,
+    Declare,
+    Delete,
+    EachThread,
+    Evaluate,
+    For,
+    If,
+    Print,
+    Remark,
+    Reserve,
+    Return,
+    Stmt,
+    Store,
+    Sync,
+    While,
+)
+from py2cu.ir.visit import expressions, statements, walk
+from py2cu.source import Span
+
+Bound = frozenset[str] | None  # the names surely assigned here; None where this place is never reached
+
+
+def check_assigned(kernel: Kernel, reporter: Reporter) -> Kernel:
+    """Report reads of locals that are not assigned on every path; the kernel is unchanged."""
+    first: dict[str, Span] = {}
+    for stmt in statements(kernel.body):
+        match stmt:
+            case Assign():
+                first.setdefault(stmt.name, stmt.span)
+            case For():
+                first.setdefault(stmt.var, stmt.span)
+            case Reserve():
+                first.setdefault(stmt.array, stmt.span)
+    annotated = {annotation.name: annotation.span for annotation in kernel.annotated}
+    given = frozenset([*(p.name for p in kernel.parameters), *(i.name for i in kernel.indices)])
+    deleted = {stmt.name for stmt in statements(kernel.body) if isinstance(stmt, Delete)}
+    flow = _Flow(frozenset((first.keys() | annotated.keys()) - given | deleted), reporter)
+    flow.gaps = {name: Related(f"`{name}` is annotated here, not assigned", span) for name, span in annotated.items()}
+    flow.gaps |= {name: Related(f"`{name}` is first assigned here", span) for name, span in first.items()}
+    flow.block(kernel.body, given & deleted)
+    return kernel
+
+
+@dataclass(slots=True)
+class _Loop:
+    """The paths that leave a loop's body before its end: what is bound where they do."""
+
+    breaks: list[tuple[Bound, Span]] = field(default_factory=list)
+    continues: list[tuple[Bound, Span]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Flow:
+    """Follows what is bound through a kernel; `gaps` says of each name what last left it unbound."""
+
+    locals: frozenset[str]
+    reporter: Reporter
+    gaps: dict[str, Related] = field(default_factory=dict)
+    loops: list[_Loop] = field(default_factory=list)
+
+    def block(self, block: Block, bound: frozenset[str]) -> Bound:
+        """The names bound after `block`. What stands behind a jump is judged by what was bound before the jump."""
+        is_reached = True
+        for stmt in block:
+            after = self.statement(stmt, bound)
+            is_reached &= after is not None
+            bound = bound if after is None else after
+        return bound if is_reached else None
+
+    def statement(self, stmt: Stmt, bound: frozenset[str]) -> Bound:
+        """The names bound after `stmt`, given those bound before."""
+        for expr in expressions(stmt):
+            for node in walk(expr):
+                match node:
+                    case Name(id=name) | ArrayName(id=name) | Load(array=name) | Atomic(array=name):
+                        self.check_read(name, node.span, bound)
+        match stmt:
+            case Assign(name=name) | Reserve(array=name):
+                return bound | {name}
+            case Store(array=name):
+                self.check_read(name, stmt.span, bound)
+                return bound
+            case If(body=body, orelse=orelse):
+                where_true, where_false = self.block(body, bound), self.block(orelse, bound)
+                one = self.join(where_true, where_false, "where this is false", stmt.span)
+                return self.join(where_false, one, "where this is true", stmt.span)
+            case For(var=var, body=body, orelse=orelse):
+                loop, end = self.loop(body, bound | {var})
+                idle = None if runs(stmt) else bound
+                where = ("where this loop runs no round", stmt.span)
+                finished = self.join(end, idle, *where)
+                return self.leave(loop, end, self.after(orelse, finished), *where)
+            case While(test=test, body=body, orelse=orelse):
+                loop, end = self.loop(body, bound)
+                endless = isinstance(test, Constant) and bool(test.value)
+                where = ("where this is false at once", stmt.span)
+                finished = None if endless else self.join(end, bound, *where)
+                return self.leave(loop, end, self.after(orelse, finished), *where)
+            case Break():
+                self.loops[-1].breaks.append((bound, stmt.span))
+                return None
+            case Continue():
+                self.loops[-1].continues.append((bound, stmt.span))
+                return None
+            case Return():
+                return None
+            case Delete(name=name):
+                self.check_read(name, stmt.span, bound)
+                self.gaps[name] = Related(f"`{name}` is deleted here", stmt.span)
+                return bound - {name}
+            case EachThread() | Declare() | Bind() | Evaluate() | Sync() | Print() | Assert() | Remark():
+                return bound
+            case _:
+                assert_never(stmt)
+
+    def after(self, block: Block, bound: Bound) -> Bound:
+        """The names bound after `block`, which nothing may reach."""
+        return None if bound is None else self.block(block, bound)
+
+    def loop(self, body: Block, bound: frozenset[str]) -> tuple[_Loop, Bound]:
+        """The ways out of a loop's body, and what is bound where a round ends.
+
+        What the body deletes is not bound where it begins: an earlier round may have done so.
+        """
+        for stmt in statements(body):
+            if isinstance(stmt, Delete) and stmt.name in bound:
+                self.gaps[stmt.name] = Related(f"`{stmt.name}` is deleted here, in an earlier round", stmt.span)
+                bound -= {stmt.name}
+        self.loops.append(_Loop())
+        end = self.block(body, bound)
+        loop = self.loops.pop()
+        for skipped, span in loop.continues:
+            end = self.join(end, skipped, "where this `continue` goes on", span)
+        return loop, end
+
+    def leave(self, loop: _Loop, end: Bound, finished: Bound, idle: str, place: Span) -> Bound:
+        """What is bound behind a loop: where it finished, and where a `break` left it.
+
+        What the `end` of a round binds too is unbound where there was no round, which `finished` has told; where no
+        round has an end, only that finishes the loop.
+        """
+        for broken, span in loop.breaks:
+            both = self.join(finished, broken, "where this `break` leaves the loop", span)
+            if end is None:
+                self.join(broken, finished, idle, place)
+            elif broken is not None:
+                self.join(broken - end, finished, "where the loop ends without this `break`", span)
+            finished = both
+        return finished
+
+    def join(self, path: Bound, other: Bound, where: str, span: Span) -> Bound:
+        """What is bound on both paths; what only `path` binds is unbound `where` the other one leads here."""
+        if path is None or other is None:
+            return other if path is None else path
+        for name in path - other:
+            self.gaps[name] = Related(f"`{name}` is not assigned {where}", span)
+        return path & other
+
+    def check_read(self, name: str, span: Span, bound: frozenset[str]) -> None:
+        if name in self.locals and name not in bound:
+            self.reporter.error(
+                "P204", f"`{name}` may be read here before it is assigned", span,
+                f"assign `{name}` on every path that leads here", (self.gaps[name],),
+            )  # fmt: skip
+
+
+def runs(loop: For) -> bool:
+    """True where the loop's constant bounds make it run at least once."""
+    start, stop, step = map(_whole, (loop.start, loop.stop, loop.step))
+    if start is None or stop is None or not step:
+        return False
+    return start < stop if step > 0 else start > stop
+
+
+def _whole(bound: Expr) -> int | None:
+    """The value of a bound that is made of whole constants."""
+    match bound:
+        case Constant(value=value) if isinstance(value, int):
+            return value
+        case Binary(op="+" | "-" | "*" as op, left=left, right=right):
+            a, b = _whole(left), _whole(right)
+            return None if a is None or b is None else {"+": a + b, "-": a - b, "*": a * b}[op]
+        case _:
+            return None

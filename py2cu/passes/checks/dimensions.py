@@ -1,0 +1,40 @@
+"""Refuses a dimension that no argument determines, and a default for one that an array's shape determines.
+
+def f(i: Index["m"], x: Float32[Tensor, "n"], …)     # P304: nothing says what m is
+def f(i: Index["n"], x: Float32[Tensor, "n"], n: int = 8)     # P106
+"""
+
+from __future__ import annotations
+
+from py2cu.diagnostics import Reporter
+from py2cu.ir.abi.signature import find_dims
+from py2cu.ir.kernels import Kernel
+from py2cu.ir.visit import names_in
+from py2cu.source import Span
+from py2cu.suggestions import did_you_mean
+
+
+def check_dims(kernel: Kernel, reporter: Reporter) -> Kernel:
+    """Report dimensions that are the whole extent of no array and no integer parameter; the kernel is unchanged."""
+    told = {dim.name: dim.array for dim in find_dims(kernel)}
+    for parameter in kernel.parameters:
+        if parameter.default is not None and parameter.constexpr is None and told.get(parameter.name) is not None:
+            what = f"`{parameter.name}` is a dimension of `{told[parameter.name]}`: its default would never be used"
+            reporter.error("P106", what, parameter.default.span, "leave the default out; a call need not say it")
+    for name in kernel.dims:
+        if name not in told:
+            reporter.error(
+                "P304", f"nothing tells the dimension `{name}`", _place(kernel, name),
+                did_you_mean(name, told, f"give an array an extent of just `{name}`, or add a parameter `{name}: int`"),
+            )  # fmt: skip
+    return kernel
+
+
+def _place(kernel: Kernel, name: str) -> Span:
+    for index in kernel.indices:
+        if name in names_in(index.extent):
+            return index.extent.span
+    for dim in (*(kernel.size or ()), *kernel.block):
+        if name in names_in(dim):
+            return dim.span
+    return kernel.span

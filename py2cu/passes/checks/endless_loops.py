@@ -1,0 +1,54 @@
+"""Refuses loops that nothing in them ends: a GPU need not load again what it has, and C++ takes such for ones that end.
+
+while flag[0] == 0: pass                    # P503
+while atomic.add(flag, 0, 0) == 0: pass     # asks again
+
+One that stores, prints, waits, or is left by `break` or `return`, is none of them.
+"""
+
+from __future__ import annotations
+
+from typing import Final, TypeGuard
+
+from py2cu.analysis.effects import is_exchange
+from py2cu.diagnostics import Reporter
+from py2cu.ir.abi.extents import Constant
+from py2cu.ir.expressions import Atomic, Invoke
+from py2cu.ir.kernels import Kernel
+from py2cu.ir.statements import Assign, Block, Break, Continue, Delete, For, If, Remark, Reserve, Stmt, While
+from py2cu.ir.visit import all_expressions, assigned_names, blocks, names_in, statements, walk
+
+_COMPUTING: Final = Assign | Continue | Delete | For | If | Remark | Reserve | While  # others see nothing of these
+
+
+def check_loops(kernel: Kernel, reporter: Reporter) -> Kernel:
+    """Report `while` loops that would go on for ever; the kernel is unchanged."""
+    for stmt in statements(kernel.body):
+        if _is_endless(stmt):
+            reporter.error(
+                "P503", "a loop that never ends once it is entered: nothing in it changes what it asks", stmt.test.span,
+                "to wait for another thread ask by an atomic operation: `while atomic.add(flag, 0, 0) == 0`",
+            )  # fmt: skip
+    return kernel
+
+
+def _is_endless(stmt: Stmt) -> TypeGuard[While]:
+    """True for a loop that only computes, and nothing that its test mentions."""
+    if not isinstance(stmt, While) or (isinstance(stmt.test, Constant) and not stmt.test.value):
+        return False
+    asks = [*walk(stmt.test), *all_expressions(stmt.body)]
+    acts = any(isinstance(node, Atomic | Invoke) or is_exchange(node) for node in asks)
+    changes = not set(names_in(stmt.test)).isdisjoint(assigned_names(stmt.body))
+    return _only_computes(stmt.body) and not acts and not changes
+
+
+def _only_computes(block: Block, *, in_other: bool = False) -> bool:
+    """True where others see nothing of what `block` does, and it does not leave the loop around it.
+
+    `in_other`: it is in another loop, within.
+    """
+    return all(
+        (isinstance(stmt, _COMPUTING) or (in_other and isinstance(stmt, Break)))
+        and all(_only_computes(inner, in_other=in_other or isinstance(stmt, For | While)) for inner in blocks(stmt))
+        for stmt in block
+    )

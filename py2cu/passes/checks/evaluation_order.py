@@ -1,0 +1,78 @@
+"""Refuses expressions whose value depends on an order that C++ leaves open.
+
+    out[j] = put(x, i) + x[i]      P409: C++ may read x[i] before `put` writes to it, Python reads it afterwards
+
+Python evaluates operands from left to right; so does C++ between statements, and around `&&`, `||` and `?:`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from py2cu.analysis.call_graph import functions_that
+from py2cu.diagnostics import Reporter
+from py2cu.ir.abi.extents import Role
+from py2cu.ir.expressions import ArrayName, BoolOp, Expr, Invoke, Load, Select
+from py2cu.ir.kernels import Kernel
+from py2cu.ir.statements import Assert, Evaluate, Print, Store
+from py2cu.ir.visit import children, expressions, statements, walk
+
+
+def check_order(kernel: Kernel, reporter: Reporter) -> Kernel:
+    """Report calls that do something beside what may notice it; the kernel is unchanged."""
+    acting = acting_functions(kernel)
+    for caller in (kernel, *kernel.functions) if acting else ():
+        check = _Check(acting, reporter.within(caller.elsewhere))
+        for stmt in statements(caller.body):
+            match stmt:
+                case Store(indices=indices, value=value):  # C++ too evaluates the right side first
+                    check.beside_each_other(indices)
+                    check.expression(value)
+                case Evaluate(call=call):
+                    check.expression(call)
+                case _:
+                    check.beside_each_other(expressions(stmt))
+    return kernel
+
+
+def acting_functions(kernel: Kernel) -> frozenset[str]:
+    """The keys of the device functions that write, print or assert."""
+    return functions_that(kernel, _acts)
+
+
+def _acts(function: Kernel) -> bool:
+    """True for a function that writes, prints or asserts."""
+    writes = any(p.is_array and p.role is not Role.INPUT for p in function.parameters)
+    return writes or any(isinstance(stmt, Print | Assert) for stmt in statements(function.body))
+
+
+@dataclass(frozen=True, slots=True)
+class _Check:
+    acting: frozenset[str]
+    reporter: Reporter
+
+    def expression(self, expr: Expr) -> None:
+        """Look at the operands of `expr`, and theirs."""
+        if isinstance(expr, BoolOp | Select):
+            for child in children(expr):
+                self.expression(child)
+        else:
+            self.beside_each_other(children(expr))
+
+    def beside_each_other(self, operands: Sequence[Expr]) -> None:
+        """Operands of one operation, in an order that C++ does not say."""
+        for operand in operands:
+            self.expression(operand)
+            call = next((node for node in walk(operand) if self.acts(node)), None)
+            if call is not None and any(self.notices(other) for other in operands if other is not operand):
+                message = "this call does something, and what stands beside it may notice: C++ leaves their order open"
+                hint = "assign what it returns on a line of its own, before or after the rest"
+                self.reporter.error("P409", message, call.span, hint)
+
+    def acts(self, expr: Expr) -> bool:
+        return isinstance(expr, Invoke) and expr.function in self.acting
+
+    def notices(self, expr: Expr) -> bool:
+        """True where another call's effect could change what `expr` is or does: it reads an array, or acts itself."""
+        return any(isinstance(node, Load | ArrayName) or self.acts(node) for node in walk(expr))

@@ -1,0 +1,50 @@
+"""Refuses a power of whole numbers whose exponent may be negative: Python makes a float of it, C++ must know before.
+
+    for k in range(8):
+        s += 2 ** k      # `k` is 0 to 7: a whole number
+    s += 2 ** (k - 9)    # P307
+
+The sign of an exponent follows from its range: indices, extents, unsigned elements and what is computed from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from py2cu.analysis.call_graph import reached_functions
+from py2cu.analysis.ranges import Ranges
+from py2cu.diagnostics import Reporter
+from py2cu.dtypes import Kind
+from py2cu.ir.abi.extents import Binary, Constant
+from py2cu.ir.expressions import unconverted
+from py2cu.ir.kernels import Kernel
+from py2cu.ir.types import ElementType, PythonType, kind_of
+from py2cu.ir.visit import all_expressions, changed
+from py2cu.passes.lowering.integer_widths import follow_calls
+
+
+def check_powers(kernel: Kernel, reporter: Reporter) -> Kernel:
+    """Report powers whose exponent may be negative; the kernel is unchanged."""
+    functions = reached_functions(kernel)
+    if not any(True for caller in (kernel, *functions) for _ in _powers(caller)):
+        return kernel
+    functions = follow_calls(changed(kernel, functions=functions))
+    for caller in (kernel, *functions):
+        ranges = Ranges(changed(caller, functions=functions))
+        for power in _powers(caller):
+            exponent = unconverted(power.right)
+            if not ranges.of(exponent).is_natural:
+                reporter.within(caller.elsewhere).error(
+                    "P307", "a whole number to a power that may be negative is a float in Python", exponent.span,
+                    "say that it is not: `max(k, 0)`; or make the base a float: `float(…)`",
+                )  # fmt: skip
+    return kernel
+
+
+def _powers(kernel: Kernel) -> Iterator[Binary]:
+    """The powers of whole numbers whose exponent is no constant; of constants their types have told."""
+    for expr in all_expressions(kernel.body):
+        match expr:
+            case Binary(op="**", right=right, type=ElementType() | PythonType() as type_):
+                if kind_of(type_) < Kind.FLOAT and not isinstance(right, Constant):
+                    yield expr

@@ -1,0 +1,25 @@
+"""Refuses views whose rows are more than a thread loads or stores at once.
+
+x4 = x.view(-1, 4)      x: Float64      P410: a row has 32 bytes, and an access has 16 at most
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from py2cu.diagnostics import Reporter
+from py2cu.ir.kernels import Kernel
+
+MAX_BYTES: Final = 16
+
+
+def check_rows(kernel: Kernel, reporter: Reporter) -> Kernel:
+    """Report such views; the kernel is unchanged."""
+    for buffer in kernel.buffers:
+        if buffer.row_bytes > MAX_BYTES:
+            most = MAX_BYTES * buffer.row // buffer.row_bytes
+            what = f"a row of {buffer.row} {buffer.type.dtype} has {buffer.row_bytes} bytes"
+            message = f"{what}, and what is accessed at once has {MAX_BYTES} at most"
+            hint = f"`{buffer.base}.view(-1, {most})`" if most > 1 else f"index the elements of `{buffer.base}`"
+            reporter.error("P410", message, buffer.span, hint)
+    return kernel

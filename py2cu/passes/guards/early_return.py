@@ -1,0 +1,317 @@
+"""Keeps threads past the end from doing anything: one early return, where the kernel has no guard of its own.
+
+    i = blockIdx.x * blockDim.x + threadIdx.x         i = blockIdx.x * blockDim.x + threadIdx.x
+    out[i] = x[i]                                →    if i >= n: return
+                                                      out[i] = x[i]
+
+An index kernel is guarded by its indices' extents. In a block kernel, a *global index* needs a guard where it alone
+indexes an array and nothing has compared it. The extent is `size` on that axis where the kernel says one, else that of
+the array.
+
+Where threads wait for each other, none may return: there `guard_accesses` guards each access on its own.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from py2cu.analysis.accesses import Access, Limit, find_accesses
+from py2cu.analysis.call_graph import called_functions
+from py2cu.analysis.effects import has_barrier, waiting_functions
+from py2cu.diagnostics import Reporter
+from py2cu.ir.abi.extents import Binary, Guard, IndexParameter, Name, constant_extent
+from py2cu.ir.expressions import Atomic, BoolOp, Compare, Expr, Invoke, LaunchIndex
+from py2cu.ir.kernels import Kernel
+from py2cu.ir.printer import print_expr
+from py2cu.ir.statements import Assert, Assign, Block, If, Print, Remark, Return, Stmt, Store
+from py2cu.ir.types import PY_INT, ElementType
+from py2cu.ir.visit import all_expressions, assigned_names, changed, names_in, rebuild, statements
+from py2cu.options import DEFAULT_BLOCKS
+from py2cu.passes.guards.predicate_accesses import as_limit, depending, find_acting, guard_accesses
+from py2cu.source import Span
+
+AXES = "xyz"
+_EFFECTS = {Store: "an array was written", Print: "something was printed", Assert: "something was asserted"}
+
+
+def add_guards(kernel: Kernel, reporter: Reporter) -> Kernel:
+    """The kernel with the guards that it lacks; `guards` lists them, and every one is noted in a block kernel."""
+    if kernel.indices:
+        return _guard_indices(kernel, reporter)
+    globals_ = find_global_indices(kernel)
+    accesses = find_accesses(kernel)
+    kernel = _infer_size(kernel, globals_, accesses)
+    missing = _missing_guards(kernel, globals_, accesses)
+    if not missing:
+        return kernel
+    if has_barrier(kernel):
+        return _guard_each(kernel, accesses, missing, reporter)
+    place = max(_position(kernel.body, guard.index) for guard in missing)
+    first = missing[0]
+    done = next(_effects(kernel, kernel.body[: place + 1]), None)
+    if done:
+        test = f"if {print_expr(first.index)} >= {print_expr(first.extent)}: return"
+        hint = f"compute the index first, then write `{test}`"
+        reporter.error("P405", f"a guard belongs here, after {done}", first.span, hint)
+        return kernel
+    for guard in missing:
+        index, extent = print_expr(guard.index), print_expr(guard.extent)
+        test = f"if {index} >= {extent}: return"
+        reporter.note(
+            "P406", f"`{index}` may pass the end: added `{test}`", guard.span, "write it yourself, or leave it"
+        )
+    guards = tuple(Guard(print_expr(item.index), item.extent, item.axis) for item in missing)
+    leave = _leave_past([(item.index, item.extent) for item in missing])
+    return changed(kernel, body=(*kernel.body[: place + 1], leave, *kernel.body[place + 1 :]), guards=guards)
+
+
+def guard_statement(guards: tuple[Guard, ...]) -> If:
+    """`if r >= h or c >= w: return`, of an index kernel's guards."""
+    return _leave_past([(Name(guard.index, type=PY_INT), guard.extent) for guard in guards])
+
+
+def _leave_past(limits: list[tuple[Expr, Expr]]) -> If:
+    test: Expr | None = None
+    for index, extent in limits:
+        past = Compare(">=", index, extent)
+        test = past if test is None else BoolOp("or", test, past, type=past.type)
+    assert test is not None
+    return If(test, (Return(),))
+
+
+def _guard_indices(kernel: Kernel, reporter: Reporter) -> Kernel:
+    """A guard for every index that the kernel does not compare with its own extent before each access."""
+    accesses = find_accesses(kernel)
+
+    def is_guarded(index: IndexParameter) -> bool:
+        limit = Limit(Name(index.name, type=PY_INT), index.extent)
+        return bool(accesses) and all(limit in access.limits for access in accesses)
+
+    if has_barrier(kernel):
+        return _guard_elements(kernel, accesses, reporter)
+    guards = tuple(Guard(i.name, i.extent, i.axis) for i in kernel.indices if not is_guarded(i))
+    return changed(kernel, guards=guards)
+
+
+def _guard_elements(kernel: Kernel, accesses: tuple[Access, ...], reporter: Reporter) -> Kernel:
+    """An index kernel with every access that its indices lead to under their limits."""
+    acting = find_acting(kernel)
+    calls = {node.span: node for node in all_expressions(kernel.body) if isinstance(node, Invoke)}
+    needed: dict[Span, tuple[Limit, ...]] = {}
+    guards: list[Guard] = []
+    for index in kernel.indices:
+        limit = as_limit(index.name, index.extent)
+        names = depending(kernel.body, index.name)
+        for access in accesses:
+            reached = acting.get(access.span) or access.place.index or calls.get(access.span)
+            if reached is None or limit in access.limits or names.isdisjoint(names_in(reached)):
+                continue
+            if limit not in needed.get(access.span, ()):
+                needed[access.span] = (*needed.get(access.span, ()), limit)
+        if any(limit in limits for limits in needed.values()):
+            guards.append(Guard(index.name, index.extent, index.axis))
+    return guard_accesses(changed(kernel, guards=tuple(guards)), _but_waiting(kernel, needed, reporter))
+
+
+def _but_waiting(
+    kernel: Kernel, needed: dict[Span, tuple[Limit, ...]], reporter: Reporter
+) -> dict[Span, tuple[Limit, ...]]:
+    """`needed` without calls that cannot be left out, which are refused: of functions in which threads wait, and of
+    functions within the kernel, which the simulator has no hold of.
+    """
+    waiting = waiting_functions(kernel)
+    functions = {function.key: function for function in kernel.functions}
+    for call in (node for node in all_expressions(kernel.body) if isinstance(node, Invoke)):
+        function = functions[call.function]
+        if _is_inside(kernel, call, function):
+            message = f"`{function.name}` is called with an index that may pass the end"
+            hint = f"compare the index before the call, or move `{function.name}` out of the kernel"
+        elif call.function in waiting:
+            message = f"threads wait in `{function.name}`, so those past the end call it too"
+            hint = "compare the index inside of it before each access"
+        else:
+            continue
+        if needed.pop(call.span, ()):
+            reporter.error("P405", message, call.span, hint)
+    return needed
+
+
+def _is_inside(kernel: Kernel, call: Invoke, function: Kernel) -> bool:
+    """True where the kernel's text holds that of `function`, which it calls."""
+    return function.elsewhere is None and kernel.span.line < function.span.line < call.span.line
+
+
+def _guard_each(kernel: Kernel, accesses: tuple[Access, ...], missing: list[_Missing], reporter: Reporter) -> Kernel:
+    """A block kernel with every access that lacks a guard under one of its own."""
+    needed: dict[Span, tuple[Limit, ...]] = {}
+    acting = find_acting(kernel)
+    for item in missing:
+        names = depending(kernel.body, item.index.id) if isinstance(item.index, Name) else frozenset()
+        counting = (
+            access.span for access in accesses
+            if access.span in acting and Limit(item.index, None) not in access.limits
+            and not names.isdisjoint(names_in(acting[access.span]))
+        )  # fmt: skip
+        for span in dict.fromkeys((*item.spans, *counting)):
+            needed[span] = (*needed.get(span, ()), Limit(item.index, item.extent))
+        index, extent = print_expr(item.index), print_expr(item.extent)
+        what = f"`{index}` may pass the end: where it does, reads give 0, writes and atomics do nothing"
+        reporter.note("P406", what, item.span, f"write `if {index} < {extent}:` yourself, or leave it")
+    guards = tuple(Guard(print_expr(item.index), item.extent, item.axis) for item in missing)
+    return guard_accesses(changed(kernel, guards=guards), _but_waiting(kernel, needed, reporter))
+
+
+def _effects(kernel: Kernel, block: Block) -> Iterator[str]:
+    """What `block` has done to the world, by itself or through the functions that it calls."""
+    functions = {function.key: function for function in kernel.functions}
+    waiting = [(kernel, block)]
+    while waiting:
+        caller, block = waiting.pop()
+        for stmt in statements(block):
+            if type(stmt) in _EFFECTS and not (isinstance(stmt, Store) and caller.is_own(stmt.array)):
+                yield _EFFECTS[type(stmt)]
+        for node in all_expressions(block):
+            if isinstance(node, Atomic) and not caller.is_own(node.array):
+                yield _EFFECTS[Store]
+        called = [functions.pop(key) for key in called_functions(block) if key in functions]
+        waiting += [(function, function.body) for function in called]
+
+
+# --- global indices -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class GlobalIndices:
+    """A thread's place in the whole grid: `blockIdx.a * blockDim.a + threadIdx.a`, in any order of terms and factors.
+
+    A part may stand in a local that is assigned once, and the block's extent as `block` says it.
+    """
+
+    values: dict[str, Expr]  # of locals that are assigned once, at the top level, or added to right there
+    block: tuple[Expr, ...]
+
+    @property
+    def names(self) -> dict[str, str]:
+        """The locals that are one, with their axis."""
+        return {name: axis for name, value in self.values.items() if (axis := self.axis(value))}
+
+    def axis(self, expr: Expr | None) -> str | None:
+        """The axis of one."""
+        match expr and self.part(expr):
+            case Binary(op="+", left=left, right=right):
+                return self._axis(left, right) or self._axis(right, left)
+            case _:
+                return None
+
+    def part(self, expr: Expr) -> Expr:
+        """What a local stands for."""
+        while isinstance(expr, Name) and expr.id in self.values:
+            expr = self.values[expr.id]
+        return expr
+
+    def _axis(self, thread: Expr, start: Expr) -> str | None:
+        match self.part(thread), self.part(start):
+            case LaunchIndex(object="threadIdx", axis=axis), Binary(op="*", left=left, right=right):
+                extents = (LaunchIndex("blockDim", axis), *self.block[AXES.index(axis) :][:1])
+                factors = self.part(left), self.part(right)
+                for place, extent in (factors, reversed(factors)):
+                    if place == LaunchIndex("blockIdx", axis) and extent in extents:
+                        return axis
+        return None
+
+
+def find_global_indices(kernel: Kernel) -> GlobalIndices:
+    """Those of a block kernel, computed here or by a function. A parameter that is assigned has two values."""
+    returned = {function.key: _returned(function.body) for function in kernel.functions}
+    assigned = Counter([*assigned_names(kernel.body), *(p.name for p in kernel.parameters)])
+    values: dict[str, Expr] = {}
+    for before, stmt in pairwise((None, *kernel.body)):
+        if not isinstance(stmt, Assign):
+            continue
+        value = returned[stmt.value.function] if isinstance(stmt.value, Invoke) else stmt.value
+        if assigned[stmt.name] == 1 and value and (value is stmt.value or not names_in(value)):
+            values[stmt.name] = value
+        elif stmt.augmented and assigned[stmt.name] == 2 and isinstance(before, Assign) and before.name == stmt.name:
+            values[stmt.name] = _put(before.value, stmt.name, stmt.value)
+    return GlobalIndices(values, kernel.block)
+
+
+def _put(value: Expr, name: str, expr: Expr) -> Expr:
+    """`expr` with `value` in the place of a local."""
+    return rebuild(expr, lambda part: value if isinstance(part, Name) and part.id == name else part)
+
+
+def _returned(body: Block) -> Expr | None:
+    """What a function returns that does nothing else."""
+    match [stmt for stmt in body if not isinstance(stmt, Remark)]:
+        case [Return(value=value)]:
+            return value
+        case _:
+            return None
+
+
+# --- missing guards -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Missing:
+    index: Expr
+    extent: Expr
+    axis: str
+    span: Span
+    spans: list[Span] = field(default_factory=list)  # every access that lacks it
+
+
+def _missing_guards(kernel: Kernel, globals_: GlobalIndices, accesses: tuple[Access, ...]) -> list[_Missing]:
+    found: dict[tuple[str, Expr], _Missing] = {}  # by axis: however it is written, the index is the same one
+    for access in accesses:
+        place = access.place
+        axis = globals_.axis(place.index)
+        if axis and place.index and Limit(place.index, None) not in access.limits:
+            extent = _size_on(kernel, axis) or kernel.array_type(place.array).dims[place.dim]
+            missing = found.setdefault((axis, extent), _Missing(place.index, extent, axis, access.span))
+            missing.spans.append(access.span)
+    return list(found.values())
+
+
+def _size_on(kernel: Kernel, axis: str) -> Expr | None:
+    place = AXES.index(axis)
+    return kernel.size[place] if kernel.size and place < len(kernel.size) else None
+
+
+def _infer_size(kernel: Kernel, globals_: GlobalIndices, accesses: tuple[Access, ...]) -> Kernel:
+    """Where the kernel says no `size`: the extents that its global indices run over, if they say one for every axis."""
+    if kernel.size is not None:
+        return kernel
+    extents: dict[str, Expr] = {}
+    for place in (access.place for access in accesses):
+        if axis := globals_.axis(place.index):
+            extents.setdefault(axis, kernel.array_type(place.array).dims[place.dim])
+    for limit in (limit for access in accesses for limit in sorted(access.limits, key=repr)):  # a set has no order
+        if (axis := globals_.axis(limit.index)) and limit.bound and _is_extent(kernel, limit.bound):
+            extents[axis] = limit.bound
+    axes = AXES[: max((AXES.index(axis) for axis in (*extents, *globals_.names.values())), default=-1) + 1]
+    if not axes or not all(axis in extents for axis in axes):
+        return kernel
+    default = tuple(map(constant_extent, DEFAULT_BLOCKS[len(axes)]))
+    block = kernel.block if len(kernel.block) >= len(axes) else default
+    return changed(kernel, size=tuple(extents[axis] for axis in axes), block=block)
+
+
+def _is_extent(kernel: Kernel, expr: Expr) -> bool:
+    scalars = {p.name for p in kernel.parameters if p.type == PY_INT}
+    known = set(kernel.dims) | scalars
+    return (
+        bool(names_in(expr))
+        and set(names_in(expr)) <= known - set(assigned_names(kernel.body))
+        and not isinstance(expr.type, ElementType)
+    )
+
+
+def _position(body: tuple[Stmt, ...], index: Expr) -> int:
+    """Where the last of what `index` is made of is assigned; -1, the start, where nothing is."""
+    names = names_in(index)
+    return max((at for at, stmt in enumerate(body) if isinstance(stmt, Assign) and stmt.name in names), default=-1)

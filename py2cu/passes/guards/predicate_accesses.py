@@ -1,0 +1,362 @@
+"""Guards accesses one by one, where threads wait for each other and none may leave: past the end, reads give zero,
+writes do nothing, and so do atomic operations with anything that depends on the index. The other half of `add_guards`.
+
+    s[t] = x[i]                           s[t] = x[i] if i < n else 0
+    syncthreads()                    →    syncthreads()
+    v = x[i] - s[0]                       if i < n:
+    out[i] = v                                v = x[i] - s[0]
+                                              out[i] = v
+
+Neighbours that do nothing else share one `if`, with the locals that nobody else needs.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from py2cu.analysis.accesses import Limit
+from py2cu.analysis.call_graph import called_functions
+from py2cu.analysis.effects import is_exchange, waiting_functions, waits
+from py2cu.dtypes import Kind
+from py2cu.ir.abi.extents import Binary, Constant, LeftOut, Name
+from py2cu.ir.complex_numbers import of_real
+from py2cu.ir.expressions import Atomic, BoolOp, Compare, Convert, Expr, Invoke, Load, Select, Tuple
+from py2cu.ir.kernels import Kernel
+from py2cu.ir.names import free_name, names_of
+from py2cu.ir.printer import print_expr
+from py2cu.ir.statements import (
+    Assert,
+    Assign,
+    Block,
+    Break,
+    Continue,
+    Delete,
+    Evaluate,
+    For,
+    If,
+    Print,
+    Remark,
+    Stmt,
+    Store,
+    While,
+)
+from py2cu.ir.types import PY_BOOL, PY_INT, ElementType, PythonType, ScalarType, TupleType, is_complex, kind_of, part_of
+from py2cu.ir.visit import (
+    all_expressions,
+    assigned_names,
+    blocks,
+    changed,
+    expressions,
+    map_all,
+    map_blocks,
+    map_children,
+    statements,
+    walk,
+)
+from py2cu.source import Span
+
+Needed = Mapping[Span, tuple[Limit, ...]]
+"""The limits that an access, by its place in the text, lacks."""
+
+
+def guard_accesses(kernel: Kernel, needed: Needed) -> Kernel:
+    """The kernel with these accesses under these limits."""
+    acting = frozenset(find_acting(kernel))
+    guarding = _Guarding(needed, _mentions(kernel.body), waiting_functions(kernel), acting, names_of(kernel))
+    body = guarding.block(kernel.body, frozenset())
+    locals_ = (*kernel.locals, *guarding.locals)
+    return changed(kernel, body=body, locals=locals_, left_out=_left_out(kernel, needed))
+
+
+def _left_out(kernel: Kernel, needed: Needed) -> tuple[LeftOut, ...]:
+    """What the guards hold back, as the simulator is told."""
+    guards = {(guard.index, guard.extent): guard for guard in kernel.guards}
+    calls = {node.span: node for node in all_expressions(kernel.body) if isinstance(node, Invoke)}
+    found = []
+    for span, limits in needed.items():
+        past = tuple(guards[print_expr(limit.index), limit.bound] for limit in limits if limit.bound)
+        type_ = calls[span].type if span in calls else None
+        result = type_ if isinstance(type_, ElementType | PythonType | TupleType) else None
+        if past:
+            found.append(LeftOut(span.end_line, span.end_column, past, result))
+    return tuple(found)
+
+
+def find_acting(kernel: Kernel) -> dict[Span, Atomic | Invoke]:
+    """What a kernel does in expressions, by its place: atomic operations, and calls of functions that write or print.
+
+    Not those in which threads wait for each other: all have to come.
+    """
+    functions = {function.key: function for function in kernel.functions}
+    nodes = [node for node in all_expressions(kernel.body) if isinstance(node, Atomic | Invoke)]
+    return {n.span: n for n in nodes if isinstance(n, Atomic) or _acts(functions[n.function], functions)}
+
+
+def _acts(function: Kernel, functions: Mapping[str, Kernel]) -> bool:
+    """True where a call does more than compute, by itself or through others."""
+    reached = [function]
+    for each in reached:
+        reached += [functions[key] for key in called_functions(each.body) if functions[key] not in reached]
+    does = any(_is_seen(each, stmt) for each in reached for stmt in statements(each.body))
+    does = does or any(isinstance(node, Atomic) for each in reached for node in all_expressions(each.body))
+    return does and not any(waits(each.body) for each in reached)
+
+
+def _is_seen(function: Kernel, stmt: Stmt) -> bool:
+    """True for what others notice: a write to an array of the function's own is none."""
+    match stmt:
+        case Store(array=array):
+            return not function.is_own(array)
+        case _:
+            return isinstance(stmt, Print | Assert)
+
+
+@dataclass(frozen=True, slots=True)
+class _Guarding:
+    """Guards the accesses of one kernel; `mentions` counts where its locals stand, `waiting` are the functions in which
+    threads wait, `acting` the places of calls with effects, `locals` those that take what no guard may hold.
+    """
+
+    needed: Needed
+    mentions: Counter[str]
+    waiting: frozenset[str]
+    acting: frozenset[Span]
+    taken: set[str]
+    locals: list[tuple[str, ScalarType]] = field(default_factory=list)
+
+    def block(self, block: Block, known: frozenset[Limit]) -> Block:
+        """`block` guarded, where the limits that are `known` hold already."""
+        block = tuple(each for stmt in block for each in self.lifted(stmt, known))
+        done: list[Stmt] = []
+        at = 0
+        while at < len(block):
+            end = self.end_of_group(block, at, known)
+            if end == at:
+                done += self.statement(block[at], known)
+            else:
+                done.append(self.guarded(block[at:end], known))
+            at = max(end, at + 1)
+        return tuple(done)
+
+    # --- what threads wait for ---
+
+    def waits(self, expr: Expr) -> bool:
+        """True where `expr` takes other threads, past the end or not."""
+        return any(
+            node.function in self.waiting if isinstance(node, Invoke) else is_exchange(node) for node in walk(expr)
+        )
+
+    def acts_beyond(self, value: Expr, span: Span, known: frozenset[Limit]) -> bool:
+        """True where a call in `value` has effects under other limits than the statement at `span` has."""
+        own = set(self.limits(span, known))
+        calls = (node.span for node in walk(value) if isinstance(node, Invoke))
+        return any(call in self.acting and set(self.limits(call, known)) != own for call in calls)
+
+    def lifted(self, stmt: Stmt, known: frozenset[Limit]) -> Block:
+        """`stmt`, after locals that take what its guard may not skip: collective calls, effects of other guards."""
+        before: list[Stmt] = []
+
+        def lift(value: Expr) -> Expr:
+            if not self.waits(value) and not self.acts_beyond(value, stmt.span, known):
+                return value
+            before.append(Assign(self.fresh(value), value, value.span))
+            return Name(self.locals[-1][0], value.span, value.type)
+
+        match stmt:
+            case Store(value=value, span=span) if self.limits(span, known):
+                lifted = lift(value)
+                stmt = changed(stmt, value=lifted, augmented=stmt.augmented and lifted is value)
+            case Evaluate(call=Atomic(values=values, span=span) as call) if self.limits(span, known):
+                stmt = changed(stmt, call=changed(call, values=tuple(map(lift, values))))
+        if not before:
+            return (stmt,)
+        first = replace(before[0], trivia=replace(stmt.trivia, beside=""))
+        return (first, *before[1:], replace(stmt, trivia=replace(stmt.trivia, above=())))
+
+    def fresh(self, value: Expr) -> str:
+        """A new local for `value`."""
+        assert isinstance(value.type, ElementType | PythonType), value
+        name = free_name("value", self.taken)
+        self.taken.add(name)
+        self.locals.append((name, value.type))
+        return name
+
+    # --- groups ---
+
+    def end_of_group(self, block: Block, at: int, known: frozenset[Limit]) -> int:
+        """Where the longest group that begins at `at` ends; `at` itself where none does."""
+        if not self.lacks(block[at], known):
+            return at
+        limits: tuple[Limit, ...] = ()
+        best = at
+        for end, stmt in enumerate(block[at:], at + 1):
+            effects = set(self.effects(stmt, known))
+            if len(effects) > 1 or (limits and effects - {limits}) or () in effects:
+                break
+            limits = limits or next(iter(effects), ())
+            if effects and self.is_closed(block[at:end]):
+                best = end
+        return best
+
+    def lacks(self, stmt: Stmt, known: frozenset[Limit]) -> bool:
+        """True where something in `stmt` is to be guarded."""
+        return any(self.limits(span, known) for span in _spans(stmt))
+
+    def effects(self, stmt: Stmt, known: frozenset[Limit], in_loop: bool = False) -> Iterator[tuple[Limit, ...]]:
+        """The limits under which `stmt` does something; none at all, (), for what happens anyway."""
+        if any(map(self.waits, expressions(stmt))):
+            yield ()
+        match stmt:
+            case Store(span=span) | Evaluate(call=Invoke(span=span) | Atomic(span=span)):
+                yield self.limits(span, known)
+                calls = (node.span for expr in expressions(stmt) for node in walk(expr) if isinstance(node, Invoke))
+                yield from (self.limits(call, known) for call in calls if call in self.acting)
+            case Break() | Continue() if in_loop:
+                pass
+            case Assign() | Remark() | Delete() | If() | For() | While():
+                for expr in expressions(stmt):
+                    yield from (self.limits(n.span, known) for n in walk(expr) if isinstance(n, Atomic))
+                    yield from (() for node in walk(expr) if isinstance(node, Invoke))
+                for inner in (inner for block in blocks(stmt) for inner in block):
+                    yield from self.effects(inner, known, in_loop or isinstance(stmt, For | While))
+            case _:
+                yield ()
+
+    def is_closed(self, group: Block) -> bool:
+        """True where nothing else mentions what the group assigns."""
+        own = _mentions(group)
+        return all(own[name] == self.mentions[name] for name in assigned_names(group))
+
+    def guarded(self, group: Block, known: frozenset[Limit]) -> If:
+        """A group under the limits of its effects."""
+        limits = next(found for stmt in group for found in self.effects(stmt, known))
+        first, *rest = self.block(group, known | frozenset(limits))
+        if isinstance(first, If) and not (rest or first.orelse):
+            return changed(first, test=BoolOp("and", _test(limits), first.test, type=PY_BOOL))
+        comments = replace(first.trivia, beside="")
+        first = replace(first, trivia=replace(first.trivia, above=()))
+        return If(_test(limits), (first, *rest), span=group[0].span, trivia=comments)
+
+    # --- what stands alone ---
+
+    def statement(self, stmt: Stmt, known: frozenset[Limit]) -> Block:
+        """One statement; where it is not guarded as a whole, what it reads is."""
+
+        def change(expr: Expr) -> Expr:
+            return self.expression(expr, known)
+
+        match stmt:
+            case Assign(value=value):
+                return (changed(stmt, value=change(value)),)
+            case Store(indices=indices, value=value, span=span):
+                if self.limits(span, known):
+                    return (self.guarded((stmt,), known),)
+                return (changed(stmt, indices=map_all(indices, change), value=change(value)),)
+            case Evaluate(call=call):
+                if self.limits(call.span, known):
+                    return (self.guarded((stmt,), known),)
+                done = map_children(call, change)
+                assert isinstance(done, Invoke | Atomic)
+                return (changed(stmt, call=done),)
+            case If(test=test) | While(test=test):
+                stmt = changed(stmt, test=change(test))
+            case For(start=start, stop=stop, step=step):
+                stmt = changed(stmt, start=change(start), stop=change(stop), step=change(step))
+        return (map_blocks(stmt, lambda block: self.block(block, known)),)
+
+    def expression(self, expr: Expr, known: frozenset[Limit]) -> Expr:
+        """`expr` with zero for what lies past the end."""
+        inner = map_children(expr, lambda child: self.expression(child, known))
+        match inner:
+            case Load(span=span) | Invoke(span=span) | Atomic(span=span) if limits := self.limits(span, known):
+                return Select(_test(limits), inner, _zero(inner.type, span), span, inner.type)
+            case _:
+                return _joined(inner)
+
+    def limits(self, span: Span, known: frozenset[Limit]) -> tuple[Limit, ...]:
+        return tuple(limit for limit in self.needed.get(span, ()) if limit not in known)
+
+
+def _joined(expr: Expr) -> Expr:
+    """`x[i] * y[i] if i < n else 0`, where each was guarded: zero stays zero."""
+    match expr:
+        case Binary(op="+" | "-" | "*", left=Select() as a, right=Select() as b) if (
+            a.test == b.test and _is_zero(a.orelse) and _is_zero(b.orelse)
+        ):
+            then = changed(expr, left=a.then, right=b.then)
+            return Select(a.test, then, _zero(expr.type, expr.span), expr.span, expr.type)
+        case Convert(value=Select() as a) if _is_zero(a.orelse) and not is_complex(expr.type):
+            return Select(a.test, changed(expr, value=a.then), _zero(expr.type, expr.span), expr.span, expr.type)
+        case _:
+            return expr
+
+
+def _is_zero(expr: Expr) -> bool:
+    return isinstance(expr, Constant) and expr.value == 0
+
+
+def _zero(type_: object, span: Span) -> Expr:
+    """Zero of a number's type, or a row of them."""
+    if isinstance(type_, TupleType):
+        return Tuple(tuple(_zero(item, span) for item in type_.items), span, type_)
+    assert isinstance(type_, ElementType | PythonType), type_
+    if is_complex(type_):
+        part: ScalarType = part_of(type_)
+        return of_real(Constant(0.0, span, part), type_)
+    return Constant({Kind.BOOL: False, Kind.FLOAT: 0.0}.get(kind_of(type_), 0), span, type_)
+
+
+def _test(limits: tuple[Limit, ...]) -> Expr:
+    """`r < h and c < w`."""
+    test: Expr | None = None
+    for limit in limits:
+        assert limit.bound is not None, limit
+        inside = Compare("<", limit.index, limit.bound)
+        test = inside if test is None else BoolOp("and", test, inside, type=inside.type)
+    assert test is not None
+    return test
+
+
+def _spans(stmt: Stmt) -> Iterator[Span]:
+    """The places of what `stmt` and the statements in it may access."""
+    for inner in statements((stmt,)):
+        if isinstance(inner, Store):
+            yield inner.span
+        for expr in expressions(inner):
+            yield from (node.span for node in walk(expr) if isinstance(node, Load | Atomic | Invoke))
+
+
+def _mentions(block: Block) -> Counter[str]:
+    """How often each local is assigned or read under `block`; in a loop, its variable is the loop's own."""
+    found: Counter[str] = Counter()
+    for stmt in block:
+        found.update(node.id for expr in expressions(stmt) for node in walk(expr) if isinstance(node, Name))
+        for inner in blocks(stmt):
+            found.update(_mentions(inner))
+        match stmt:
+            case Assign(name=name) | Delete(name=name):
+                found[name] += 1
+            case For(var=var, body=body) if var not in assigned_names(body):
+                found[var] -= _mentions(body)[var]
+    return found
+
+
+def depending(block: Block, name: str) -> frozenset[str]:
+    """The names whose values are made of `name`: itself, and locals."""
+    found = {name}
+    while True:
+        before = len(found)
+        for stmt in statements(block):
+            match stmt:
+                case Assign(name=own) | For(var=own):
+                    if any(isinstance(n, Name) and n.id in found for expr in expressions(stmt) for n in walk(expr)):
+                        found.add(own)
+        if len(found) == before:
+            return frozenset(found)
+
+
+def as_limit(index: str, extent: Expr) -> Limit:
+    """The limit of an element index."""
+    return Limit(Name(index, type=PY_INT), extent)

@@ -1,0 +1,154 @@
+"""Takes into a local what Python evaluates once and C's shape of it would twice.
+
+    y = 0.1 < exp(x) < 2             value = exp(x)
+                              →      y = 0.1 < value and value < 2
+    y = exp(x) or 1                  value = exp(x)
+                                     y = value if value else 1
+
+Only where the statement surely evaluates it: not behind `and`, `or` and `if` of an expression, whose operands may have
+to stay unevaluated, and not in the test of a loop or an `elif`. There the text stands twice, and as it has no effects
+nothing can tell: `check_once` refuses what has. Names, constants, plain elements and sums of indices stand twice
+anywhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from py2cu.diagnostics import Reporter
+from py2cu.dtypes import Kind
+from py2cu.ir.abi.extents import Binary, Constant, Name
+from py2cu.ir.account import elided_calls
+from py2cu.ir.elisions import Elided, Elision
+from py2cu.ir.expressions import BoolOp, Compare, Convert, Expr, Select, unconverted
+from py2cu.ir.kernels import Kernel
+from py2cu.ir.names import free_name, names_of
+from py2cu.ir.statements import Assert, Assign, Block, If, Print, Return, Stmt, Store, Trivia
+from py2cu.ir.types import PY_INT, ElementType, PythonType, ScalarType, kind_of
+from py2cu.ir.visit import (
+    all_expressions,
+    changed,
+    is_cheap,
+    map_all,
+    map_children,
+    rebuild_block,
+    rebuild_statements,
+    walk,
+)
+
+
+def evaluate_once(kernel: Kernel, reporter: Reporter) -> Kernel:
+    """The kernel with such operands in locals of their own."""
+    if not any(isinstance(expr, BoolOp) for expr in all_expressions(kernel.body)):
+        return kernel
+    lifting = _Lifting(names_of(kernel))
+    body = rebuild_block(rebuild_statements(kernel.body, lifting.statement), lifting.choosing)
+    locals_, elided = kernel.locals + tuple(lifting.locals), kernel.elided + tuple(lifting.elided)
+    return changed(kernel, body=body, locals=locals_, elided=elided)
+
+
+@dataclass(slots=True)
+class _Lifting:
+    taken: set[str]
+    locals: list[tuple[str, ScalarType]] = field(default_factory=list)
+    elided: list[Elided] = field(default_factory=list)  # calls in operands that a constant leaves out
+    before: list[Stmt] = field(default_factory=list)  # what has to stand before the statement at hand
+
+    def statement(self, stmt: Stmt) -> Block:
+        self.before = []
+        match stmt:
+            case Assign(value=value):
+                stmt = changed(stmt, value=self.lift(value))
+            case Store(indices=indices, value=value):
+                stmt = changed(stmt, indices=map_all(indices, self.lift), value=self.lift(value))
+            case If(test=test, chained=False) | Assert(test=test):
+                stmt = changed(stmt, test=self.lift_test(test))
+            case Print(values=values):
+                stmt = changed(stmt, values=map_all(values, self.lift))
+            case Return(value=value) if value is not None:
+                stmt = changed(stmt, value=self.lift(value))
+        if not self.before:
+            return (stmt,)
+        first, *rest = self.before
+        lead = replace(first, trivia=Trivia(above=stmt.trivia.above))
+        return (lead, *rest, replace(stmt, trivia=replace(stmt.trivia, above=())))
+
+    def lift(self, expr: Expr) -> Expr:
+        """`expr` with what it evaluates in any case, and needs twice, in locals."""
+        match expr:
+            case BoolOp(left=left) if _is_choice(expr):
+                left = self.lift(left)
+                value = unconverted(left)
+                return replace(expr, left=left if is_cheap(value) else _with_core(left, self.local(value)))
+            case BoolOp():
+                return self.lift_test(expr)
+            case Select(test=test):
+                return replace(expr, test=self.lift_test(test))
+            case _:
+                return map_children(expr, self.lift)
+
+    def lift_test(self, expr: Expr) -> Expr:
+        """The same where only the truth of `expr` counts: C's `&&` and `||` evaluate their operands once."""
+        match expr:
+            case BoolOp(left=Compare() as first, right=Compare() as second) if _is_chain(first, second):
+                return self.chain(expr, first, second)
+            case BoolOp(left=left):
+                return replace(expr, left=self.lift_test(left))
+            case _:
+                return self.lift(expr)
+
+    def chain(self, expr: BoolOp, first: Compare, second: Compare) -> Expr:
+        """`a < b < c`, which is `a < b and b < c` by now."""
+        first = replace(first, left=self.lift(first.left), right=self.lift(first.right))
+        middle = unconverted(first.right)
+        if is_cheap(middle) or _is_index_sum(middle):
+            return replace(expr, left=first)
+        local = self.local(middle)
+        return replace(
+            expr,
+            left=replace(first, right=_with_core(first.right, local)),
+            right=replace(second, left=_with_core(second.left, local)),
+        )
+
+    def choosing(self, expr: Expr) -> Expr:
+        """`a or b` as `a if a else b`: what is tested is `a` itself, before it met the type of `b`."""
+        if not (isinstance(expr, BoolOp) and _is_choice(expr)):
+            return expr
+        then, orelse = (expr.right, expr.left) if expr.op == "and" else (expr.left, expr.right)
+        test = unconverted(expr.left)
+        if isinstance(test, Constant):
+            self.elided += elided_calls(walk(orelse if test.value else then), Elision.UNREACHABLE)
+            return then if test.value else orelse
+        return Select(test, then, orelse, expr.span, expr.type)
+
+    def local(self, value: Expr) -> Name:
+        """A new local with that value."""
+        assert isinstance(value.type, ElementType | PythonType)
+        name = free_name("value", self.taken)
+        self.taken.add(name)
+        self.locals.append((name, value.type))
+        self.before.append(Assign(name, value, value.span))
+        return Name(name, value.span, value.type)
+
+
+def _is_chain(first: Compare, second: Compare) -> bool:
+    """True for the two halves of `a < b < c`; tests that guards are made of have no place in the source either."""
+    return first.span == second.span and unconverted(first.right) == unconverted(second.left)
+
+
+def _is_choice(expr: BoolOp) -> bool:
+    """True where the value of an operand is wanted, not only its truth."""
+    return isinstance(expr.type, ElementType | PythonType) and kind_of(expr.type) is not Kind.BOOL
+
+
+def _is_index_sum(expr: Expr) -> bool:
+    """True for `r + y - 1` of Python integers, which readers want to see as what it is."""
+    match expr:
+        case Binary(op="+" | "-" | "*", left=left, right=right) if expr.type == PY_INT:
+            return _is_index_sum(left) and _is_index_sum(right)
+        case _:
+            return is_cheap(expr)
+
+
+def _with_core(operand: Expr, core: Expr) -> Expr:
+    return replace(operand, value=core) if isinstance(operand, Convert) and not operand.explicit else core

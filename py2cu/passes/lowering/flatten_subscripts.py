@@ -1,0 +1,191 @@
+"""N indices → one: arguments are contiguous, the last index runs fastest. Buffers keep theirs where C
+knows their extents.
+
+x[2, i]     # 3 n       →    x[2 * n + i]
+m[r, k - 1] # h w       →    m[r * w + k - 1]
+x[-1]       # n         →    x[n - 1]
+acc[-1, k]  # 4 4       →    acc[3, k]
+
+An element of a view in rows is one of the array that it shows; a row stays one of the view.
+
+x4[i, 3]    # n // 4 4  →    x[i * 4 + 3]
+
+The arithmetic is as wide as the array needs. The launcher compares every array's size with 2³¹, so `index_t` holds each
+index of an array whose extents are known at the launch only.
+
+x[blockIdx.x, k]  # rows 1024  →  x[index_t(blockIdx.x) * 1024 + k]
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+
+from py2cu.analysis.ranges import INT_MAX, Ranges
+from py2cu.diagnostics import Reporter
+from py2cu.dtypes import Kind
+from py2cu.ir.abi.extents import Binary, Constant, FromEnd, Name
+from py2cu.ir.expressions import Atomic, Expr, Load
+from py2cu.ir.intervals import Reach, times
+from py2cu.ir.kernels import Kernel
+from py2cu.ir.statements import Block, Remark, Reserve, Stmt, Store
+from py2cu.ir.types import PythonType, Width
+from py2cu.ir.visit import all_expressions, changed, rebuild, rebuild_block, rebuild_statements, statements
+from py2cu.passes.lowering.integer_widths import extent_type, widen_operands
+from py2cu.passes.lowering.split_tuples import row_struct
+
+_INT = PythonType(Kind.INT, Width.INT)
+_INDEX = PythonType(Kind.INT, Width.INDEX)
+_ORDER = (Width.INT, Width.INDEX, Width.LONG)
+
+
+def flatten_subscripts(kernel: Kernel, reporter: Reporter) -> Kernel:
+    """The kernel with one index an access; `from_end` lists the constant indices that counted from the end."""
+    from_end = dict.fromkeys(kernel.from_end)
+    extents: dict[str, tuple[Expr, ...]] = {}  # of the arrays met so far
+    arithmetic = _IndexArithmetic(kernel)
+
+    def as_index(dim: Expr) -> Expr:
+        """An extent in index arithmetic. What it is part of cannot overflow: the launcher looks at the array's size."""
+        if isinstance(dim, Constant):
+            return dim
+        return changed(dim, type=extent_type(kernel, dim.id) if isinstance(dim, Name) else _INDEX)
+
+    def flat(array: str, indices: tuple[Expr, ...], line: int) -> tuple[str, tuple[Expr, ...]]:
+        for axis, index in enumerate(indices):
+            if isinstance(index, Constant) and index.value < 0:
+                from_end[FromEnd(line, axis, int(index.value))] = None
+        if array not in extents:
+            extents[array] = tuple(rebuild(dim, as_index) for dim in kernel.array_type(array).dims)
+        dims = extents[array]
+        if kernel.has_rank(array):
+            return array, tuple(map(arithmetic.from_start, indices, dims))
+        if kernel.row(array) and len(indices) == 1:
+            return array, (arithmetic.from_start(indices[0], dims[0]),)
+        return kernel.shown(array) if kernel.row(array) else array, (arithmetic.flat_index(indices, dims),)
+
+    def flatten(expr: Expr) -> Expr:
+        if isinstance(expr, Load | Atomic):
+            array, indices = flat(expr.array, expr.indices, expr.span.line)
+            return changed(expr, array=array, indices=indices)
+        return expr
+
+    def flatten_store(stmt: Stmt) -> Block:
+        if isinstance(stmt, Store):
+            array, indices = flat(stmt.array, stmt.indices, stmt.span.line)
+            return (changed(stmt, array=array, indices=indices),)
+        return (stmt,)
+
+    body = rebuild_block(kernel.body, flatten, flatten_store)
+    return _with_rows(changed(kernel, body=body, from_end=tuple(from_end)))
+
+
+def _with_rows(kernel: Kernel) -> Kernel:
+    """A flat kernel with the views of which rows are accessed, and the structs that these are."""
+    if not kernel.rows:
+        return kernel
+    accessed = {node.array for node in all_expressions(kernel.body) if isinstance(node, Load)}
+    accessed |= {stmt.array for stmt in statements(kernel.body) if isinstance(stmt, Store)}
+
+    def keep(stmt: Stmt) -> Block:
+        if isinstance(stmt, Reserve) and kernel.row(stmt.array) and stmt.array not in accessed:
+            return (Remark(stmt.span, stmt.trivia),)
+        return (stmt,)
+
+    body = rebuild_statements(kernel.body, keep)
+    rows = sorted({kernel.row(name) for name in accessed} - {0})
+    return changed(kernel, body=body, helpers=(*kernel.helpers, *map(row_struct, rows)))
+
+
+class _IndexArithmetic:
+    """Sums and products of indices and extents, in the type that holds every index of the array."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self._kernel = kernel
+
+    @cached_property
+    def _ranges(self) -> Ranges:
+        """Computed for the few kernels that multiply narrow indices by constant extents."""
+        return Ranges(self._kernel)
+
+    def flat_index(self, indices: tuple[Expr, ...], dims: tuple[Expr, ...]) -> Expr:
+        """Horner's scheme over the extents: `(i * h + r) * w + c`; 0 in an array of no dimensions."""
+        if not indices:
+            return Constant(0, type=_INT)
+        most = self._width_of_size(dims)
+        flat = self.from_start(indices[0], dims[0])
+        for index, dim in zip(indices[1:], dims[1:], strict=True):
+            flat = self._widened(add(self._widened(multiply(flat, dim), most), self.from_start(index, dim)), most)
+        return flat
+
+    def from_start(self, index: Expr, dim: Expr) -> Expr:
+        """A negative constant counts from the end."""
+        if isinstance(index, Constant) and index.value < 0:
+            return add(dim, index)
+        return index
+
+    def _width_of_size(self, dims: tuple[Expr, ...]) -> Width:
+        """The type that holds every index of an array.
+
+        The launcher decides where an extent is known at the launch only; it compares no constants, which functions
+        are given as arguments.
+        """
+        known = math.prod(dim.value for dim in dims if isinstance(dim, Constant))
+        if self._kernel.key:
+            known = max(known, self._constant_size(dims))
+        if known - 1 > INT_MAX:
+            return Width.LONG
+        return Width.INT if all(isinstance(dim, Constant) for dim in dims) else Width.INDEX
+
+    def _constant_size(self, dims: tuple[Expr, ...]) -> int:
+        """The most elements that an array has among those given that are constants in all calls."""
+        size: Reach | None = {(): 1}
+        for dim in dims:
+            size = times(size, self._ranges.of(dim).reach)
+        return size.get((), 0) if size is not None else 0
+
+    def _widened(self, expr: Expr, most: Width) -> Expr:
+        """`expr`, in `most` unless its own type holds all its values."""
+        match expr:
+            case Binary(type=PythonType(width=width)) if _ORDER.index(width) < _ORDER.index(most):
+                if width is Width.INT and self._ranges.of(expr).high <= INT_MAX:
+                    return expr
+                return widen_operands(changed(expr, type=PythonType(Kind.INT, most)))
+            case _:
+                return expr
+
+
+def _wider(left: Expr, right: Expr) -> PythonType:
+    """The width of an operation on two indices."""
+    widths = [side.type.width for side in (left, right) if isinstance(side.type, PythonType)]
+    return PythonType(Kind.INT, max((w for w in widths if w in _ORDER), key=_ORDER.index, default=Width.INDEX))
+
+
+def add(left: Expr, right: Expr) -> Expr:
+    match left, right:
+        case Constant(value=a), Constant(value=b):
+            return Constant(a + b, right.span, _INT)
+        case Constant(value=0), _:
+            return right
+        case _, Constant(value=0):
+            return left
+        case Binary(op="+", left=inner, right=Constant(value=a)), Constant(value=b):
+            return add(inner, Constant(a + b, right.span, _INT))
+        case _, Constant(value=b) if b < 0:
+            return Binary("-", left, Constant(-b, right.span, _INT), right.span, _wider(left, right))
+        case _:
+            return Binary("+", left, right, right.span, _wider(left, right))
+
+
+def multiply(left: Expr, right: Expr) -> Expr:
+    match left, right:
+        case Constant(value=a), Constant(value=b):
+            return Constant(a * b, left.span, _INT)
+        case (Constant(value=0), _) | (_, Constant(value=0)):
+            return Constant(0, left.span, _INT)
+        case Constant(value=1), _:
+            return right
+        case _, Constant(value=1):
+            return left
+        case _:
+            return Binary("*", left, right, left.span, _wider(left, right))

@@ -1,0 +1,73 @@
+"""Quotients of whole numbers that are rounded to whole numbers stay whole numbers, as one writes them in C.
+
+    math.ceil(k / tw)       ceil_div(k, tw)
+    math.ceil(i / 4)        (i + 3) // 4
+    math.floor(i / tw)      i // tw
+    int(i / 4)              i // 4                      where neither can be negative
+
+Only where the dividend is an index or an extent: no array has 2^53 elements, and up to there the double that Python
+computes rounds as the exact quotient does.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from py2cu.analysis.ranges import INT_MAX, Ranges
+from py2cu.diagnostics import Reporter
+from py2cu.ir.abi.extents import Binary, Constant
+from py2cu.ir.expressions import Call, Convert, Expr, unconverted
+from py2cu.ir.kernels import Kernel
+from py2cu.ir.types import PY_FLOAT, PY_INT
+from py2cu.ir.visit import all_expressions, changed, rebuild_block
+
+_ROUNDED: Final = ("math.ceil", "math.floor", "math.trunc")
+_MANY: Final = 2**10  # times a number of elements is still far below 2^53
+
+
+def divide_integers(kernel: Kernel, reporter: Reporter) -> Kernel:
+    """The kernel without such detours over doubles."""
+    if not any(_rounded_quotient(expr) for expr in all_expressions(kernel.body)):
+        return kernel
+    ranges = Ranges(kernel)
+
+    def divide(expr: Expr) -> Expr:
+        quotient = _rounded_quotient(expr)
+        if quotient is None:
+            return expr
+        a, b = unconverted(quotient.left), _divisor(quotient.right)
+        if not (a.type == b.type == PY_INT and ranges.counts_elements(a, _MANY)):
+            return expr
+        whole = Binary("//", a, b, expr.span, PY_INT)
+        match expr, b:
+            case Call(function="math.floor"), _:
+                return whole
+            case Call(function="math.ceil"), Constant(value=int(by)) if 0 < by <= INT_MAX:
+                up = Binary("+", a, Constant(by - 1, b.span, PY_INT), a.span, PY_INT)
+                return Binary("//", up, b, expr.span, PY_INT)
+            case Call(function="math.ceil"), _:
+                return Call("ceil_div", (a, b), expr.span, PY_INT)
+            case _:
+                return whole if ranges.of(a).is_natural and ranges.of(b).is_natural else expr
+
+    return changed(kernel, body=rebuild_block(kernel.body, divide))
+
+
+def _divisor(expr: Expr) -> Expr:
+    """What is divided by, as a whole number where it is one: `i / 4` has met the double by now."""
+    match expr:
+        case Constant(value=int(value)) | Constant(value=float(value)) if value == value // 1 and abs(value) < 2**63:
+            return Constant(int(value), expr.span, PY_INT)
+        case _:
+            return unconverted(expr)
+
+
+def _rounded_quotient(expr: Expr) -> Binary | None:
+    """The quotient that `expr` rounds; None where it does not."""
+    match expr:
+        case Call(function=function, args=(Binary(op="/", type=type_) as quotient,)) if function in _ROUNDED:
+            return quotient if type_ == PY_FLOAT else None
+        case Convert(value=Binary(op="/", type=type_) as quotient, type=target, explicit=True) if target == PY_INT:
+            return quotient if type_ == PY_FLOAT else None
+        case _:
+            return None

@@ -1,0 +1,187 @@
+"""Gives a loop whose variable is changed in the body, or read after the loop, a counter of its own: Python's loop does
+not care what becomes of its variable, C's does.
+
+    for i in range(n):             for (int i_count = 0; i_count < n; ++i_count) {
+        i = i + 1           →          i = i_count;
+                                       i = i + 1;
+
+A loop's `else` becomes a block behind it, which a flag guards where a `break` would skip it:
+
+    for i in range(n):             bool stopped = false;
+        if c: break                for (int i = 0; i < n; ++i) {
+    else:                   →          if (c) { stopped = true; break; }
+        s = 0                      }
+                                   if (!stopped) s = 0;
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from py2cu.diagnostics import Reporter
+from py2cu.ir.abi.extents import Constant, Name
+from py2cu.ir.account import elided_in
+from py2cu.ir.complex_numbers import of_real
+from py2cu.ir.elisions import Elided, Elision
+from py2cu.ir.expressions import ArrayName, Atomic, Convert, Expr, Load, Unary
+from py2cu.ir.kernels import Kernel
+from py2cu.ir.names import names_of
+from py2cu.ir.statements import Assign, Block, Break, For, If, Stmt, Store, Sync, Trivia, While
+from py2cu.ir.types import PY_BOOL, PY_INT, ScalarType, is_complex, part_of
+from py2cu.ir.visit import (
+    all_expressions,
+    assigned_names,
+    changed,
+    names_in,
+    rebuild_statements,
+    statements,
+    walk,
+)
+
+
+def lower_loops(kernel: Kernel, reporter: Reporter) -> Kernel:
+    """The kernel in loops that C's `for` runs as Python's does; bounds that the body changes are taken once."""
+    lowering = _Lowering(kernel)
+    body = rebuild_statements(kernel.body, lowering.statement)
+    left = set(assigned_names(body))  # less what an `else` that is never reached had of its own
+    types = tuple(item for item in lowering.types.items() if item[0] in left)
+    return changed(kernel, body=body, locals=types, elided=kernel.elided + tuple(lowering.elided))
+
+
+class _Lowering:
+    """One kernel's loops, each lowered in two stages: counted, then left."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.types = dict(kernel.locals)
+        self.taken = names_of(kernel)
+        self.shared = _shared_variables(kernel.body)
+        self.elided: list[Elided] = []
+
+    def statement(self, stmt: Stmt) -> Block:
+        match stmt:
+            case For():
+                before, loop = self.count(stmt)
+                return self.leave(before, loop)
+            case While():
+                return self.leave((), stmt)
+            case _:
+                return (stmt,)
+
+    def count(self, loop: For) -> tuple[Block, For]:
+        """What has to stand before the loop, and the loop, counted as C counts."""
+        before: list[Stmt] = []
+        stop, step = (self.once(loop, what, before) for what in ("stop", "step"))
+        loop = replace(loop, stop=stop, step=step)
+        if before:
+            before[0] = replace(before[0], trivia=replace(loop.trivia, beside=""))
+            loop = replace(loop, trivia=replace(loop.trivia, above=()))
+        if loop.var in self.shared or loop.type != PY_INT:
+            counter = Name(self.fresh(f"{loop.var}_count", PY_INT), loop.span, PY_INT)
+            copy = Assign(loop.var, _as_type(counter, loop.type), loop.span)
+            loop = replace(loop, var=counter.id, type=PY_INT, body=(copy, *loop.body))
+        return tuple(before), loop
+
+    def once(self, loop: For, what: str, before: list[Stmt]) -> Expr:
+        """A bound that the loop would change is taken into a local before it."""
+        value = loop.stop if what == "stop" else loop.step
+        if loop.var not in names_in(value) and not _changes(value, loop.body):
+            return value
+        name = self.fresh(f"{loop.var}_{what}", PY_INT)
+        before.append(Assign(name, value, loop.span))
+        return Name(name, loop.span, PY_INT)
+
+    def leave(self, before: Block, loop: For | While) -> Block:
+        """The loop, and behind it what its `else` holds."""
+        orelse, bare = loop.orelse, replace(loop, orelse=())
+        if isinstance(loop, While) and isinstance(loop.test, Constant) and loop.test.value:
+            self.elided += elided_in(orelse, Elision.UNREACHABLE)
+            return (bare,)
+        if not (orelse and _breaks(loop.body)):
+            return (*before, bare, *orelse)
+        name = self.fresh("stopped", PY_BOOL)
+        first, *rest = (*before, replace(bare, body=_flag_breaks(loop.body, name)))
+        flag = Assign(name, Constant(False, type=PY_BOOL), loop.span, Trivia(above=first.trivia.above))
+        first = replace(first, trivia=replace(first.trivia, above=()))
+        otherwise = If(Unary("not", Name(name, type=PY_BOOL), type=PY_BOOL), orelse, span=orelse[0].span)
+        return (flag, first, *rest, otherwise)
+
+    def fresh(self, name: str, type_: ScalarType) -> str:
+        """A name for a new local of this type."""
+        while name in self.taken:
+            name += "_"
+        self.taken.add(name)
+        self.types[name] = type_
+        return name
+
+
+def _as_type(counter: Name, type_: ScalarType) -> Expr:
+    """The number of the round as the loop's variable has it, which holds something else elsewhere."""
+    if type_ == PY_INT:
+        return counter
+    if is_complex(type_):
+        return of_real(Convert(counter, part_of(type_), counter.span), type_)
+    return Convert(counter, type_, counter.span)
+
+
+def _breaks(body: Block) -> bool:
+    """True where a `break` in `body` leaves the loop that `body` belongs to."""
+    return any(
+        isinstance(stmt, Break) or (isinstance(stmt, If) and (_breaks(stmt.body) or _breaks(stmt.orelse)))
+        for stmt in body
+    )
+
+
+def _flag_breaks(body: Block, name: str) -> Block:
+    """`body` with the flag set before every `break` that leaves its loop."""
+    done: list[Stmt] = []
+    for stmt in body:
+        match stmt:
+            case Break():
+                flag = Assign(name, Constant(True, type=PY_BOOL), stmt.span, stmt.trivia)
+                done += [flag, replace(stmt, trivia=Trivia())]
+            case If():
+                done.append(replace(stmt, body=_flag_breaks(stmt.body, name), orelse=_flag_breaks(stmt.orelse, name)))
+            case _:
+                done.append(stmt)
+    return tuple(done)
+
+
+def _shared_variables(body: Block) -> set[str]:
+    """Loop variables that are assigned in some other way, or read outside their loop."""
+    loops: dict[str, list[For]] = {}
+    for stmt in statements(body):
+        if isinstance(stmt, For):
+            loops.setdefault(stmt.var, []).append(stmt)
+    assigned = {stmt.name for stmt in statements(body) if isinstance(stmt, Assign)}
+    shared = set(loops) & assigned
+    for var, found in loops.items():
+        inside = sum(_reads(loop.body, var) for loop in _outermost(found))
+        bounds = sum(var in names_in(e) for loop in found for e in (loop.start, loop.stop, loop.step))
+        if _reads(body, var) > inside or bounds or any(_rebinds(loop.body, var) for loop in found):
+            shared.add(var)
+    return shared
+
+
+def _outermost(loops: list[For]) -> Iterator[For]:
+    for loop in loops:
+        if not any(loop is not other and any(loop is inner for inner in statements(other.body)) for other in loops):
+            yield loop
+
+
+def _rebinds(body: Block, var: str) -> bool:
+    return any(isinstance(stmt, For) and stmt.var == var for stmt in statements(body))
+
+
+def _reads(body: Block, var: str) -> int:
+    return sum(isinstance(node, Name) and node.id == var for node in all_expressions(body))
+
+
+def _changes(bound: Expr, body: Block) -> bool:
+    """True where the body may change what `bound` reads, or lets other threads do so."""
+    assigned = {stmt.name for stmt in statements(body) if isinstance(stmt, Assign)}
+    assigned |= {stmt.var for stmt in statements(body) if isinstance(stmt, For)}
+    stores = any(isinstance(stmt, Store | Sync) for stmt in statements(body))
+    stores = stores or any(isinstance(node, Atomic | ArrayName) for node in all_expressions(body))
+    loads = any(isinstance(node, Load | ArrayName) for node in walk(bound))
+    return bool(assigned & set(names_in(bound)) or (loads and stores)) and not isinstance(bound, Constant)

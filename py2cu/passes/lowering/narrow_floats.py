@@ -1,0 +1,140 @@
+"""A Python float that only ever meets float32 elements is carried as one; a Python complex number likewise.
+
+    y[i] = Convert(a, float32) * x[i]     →     y[i] = a * x[i]      with `float a` in the kernel's signature
+    y[i] = Convert(W[k], float32)         →     y[i] = W[k]          with `const float W[3]`
+    half = 0.5; y[i] = half * x[i]        →     float half = 0.5f;
+
+Every use rounds the double in the same way, so it is rounded once: by the launcher, or where the local is assigned.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import Final
+
+from py2cu.diagnostics import Reporter
+from py2cu.ir.abi.extents import Constant, Name
+from py2cu.ir.complex_numbers import is_made
+from py2cu.ir.expressions import Call, Convert, Expr, Invoke, Load
+from py2cu.ir.kernels import Kernel
+from py2cu.ir.statements import Assign, Block, Stmt
+from py2cu.ir.types import PY_COMPLEX, PY_FLOAT, ElementType, Type
+from py2cu.ir.visit import all_expressions, changed, rebuild_block, statements
+from py2cu.passes.lowering.widen_halves import NARROWED, convert_generic, may_be_half
+
+_WEAK: Final = (PY_FLOAT, PY_COMPLEX)
+
+
+def narrow_floats(kernel: Kernel, reporter: Reporter) -> Kernel:
+    """The kernel with such locals as elements; `narrowed` names such parameters and their element type.
+
+    A device function takes such parameters as elements, and its callers convert to them.
+    """
+    done: dict[str, Kernel] = {}
+    for function in kernel.functions:
+        narrowed = _narrow(_converting(function, done))
+        types = dict(narrowed.narrowed)
+        parameters = tuple(replace(p, type=types.get(p.name, p.type)) for p in function.parameters)
+        done[function.key] = replace(narrowed, parameters=parameters, narrowed=())
+    return changed(_narrow(_converting(kernel, done)), functions=tuple(done.values()))
+
+
+def _converting(caller: Kernel, done: dict[str, Kernel]) -> Kernel:
+    """`caller` with its Python floats converted where a function takes elements."""
+    if not done:
+        return caller
+
+    def convert(expr: Expr) -> Expr:
+        if not isinstance(expr, Invoke) or expr.function not in done:
+            return expr
+        pairs = zip(expr.args, done[expr.function].parameters, strict=True)
+        args = (_rounded(a, p.type) if a.type in _WEAK and isinstance(p.type, ElementType) else a for a, p in pairs)
+        return replace(expr, args=tuple(args))
+
+    return changed(caller, body=rebuild_block(caller.body, convert))
+
+
+def _narrow(kernel: Kernel) -> Kernel:
+    done = _narrow_names(kernel)
+    calls = any(isinstance(node, Call) and node.function == NARROWED for node in all_expressions(done.body))
+    is_launched = any(may_be_half(type_) for _, type_ in done.narrowed)
+    return replace(done, helpers=(*done.helpers, NARROWED)) if calls or is_launched else done
+
+
+def _narrow_names(kernel: Kernel) -> Kernel:
+    assigned = {stmt.name for stmt in statements(kernel.body) if isinstance(stmt, Assign)}
+    parameters = [p.name for p in kernel.parameters if p.type in _WEAK and p.name not in assigned]
+    locals_ = [name for name, type_ in kernel.locals if type_ in _WEAK]
+    only = _only_types(kernel)
+    tables = [buffer.name for buffer in kernel.buffers if buffer.name in only and only[buffer.name].dtype.is_native]
+    found = {name: only[name] for name in (*parameters, *locals_, *tables) if name in only}
+    if not found:
+        return kernel
+
+    def narrow(expr: Expr) -> Expr:
+        value = _source_of(expr)
+        if value is not None and value.type in _WEAK and _read(value) in found:
+            return replace(value, type=found[_read(value)])
+        return expr
+
+    def narrow_assignment(stmt: Stmt) -> Block:
+        if isinstance(stmt, Assign) and stmt.name in found:
+            return (replace(stmt, value=_rounded(stmt.value, found[stmt.name])),)
+        return (stmt,)
+
+    return replace(
+        kernel,
+        body=rebuild_block(kernel.body, narrow, narrow_assignment),
+        locals=tuple((name, found.get(name, type_)) for name, type_ in kernel.locals),
+        buffers=tuple(
+            replace(b, type=replace(b.type, dtype=found[b.name].dtype, weak=False)) if b.name in found else b
+            for b in kernel.buffers
+        ),
+        narrowed=tuple((name, found[name]) for name in parameters if name in found),
+    )
+
+
+def _rounded(value: Expr, type_: ElementType) -> Expr:
+    if isinstance(value, Constant):
+        return replace(value, type=type_)
+    if is_made(value):
+        part = ElementType(type_.dtype.part)
+        return replace(value, args=tuple(_rounded(arg, part) for arg in value.args), type=type_)
+    return convert_generic(value, type_)
+
+
+def _source_of(expr: Expr) -> Expr | None:
+    """What `expr` converts to its type; None where it is no conversion."""
+    match expr:
+        case Convert(value=value):
+            return value
+        case Call(args=(value,)) if expr.function == NARROWED:
+            return value
+        case _:
+            return None
+
+
+def _read(expr: Expr) -> str:
+    """The local, parameter or table that `expr` reads."""
+    match expr:
+        case Name(id=name) | Load(array=name):
+            return name
+        case _:
+            return ""
+
+
+def _only_types(kernel: Kernel) -> dict[str, ElementType]:
+    """Python floats that every use converts to one element type, and that type."""
+    nodes = tuple(all_expressions(kernel.body))
+    uses = Counter(_read(node) for node in nodes)
+    types: dict[str, list[Type]] = {}
+    for node in nodes:
+        value = _source_of(node)
+        if value is not None and value.type in _WEAK and _read(value):
+            types.setdefault(_read(value), []).append(node.type)
+    return {
+        name: found[0]
+        for name, found in types.items()
+        if len(found) == uses[name] and len(set(found)) == 1 and isinstance(found[0], ElementType)
+    }

@@ -1,0 +1,80 @@
+"""Gives device functions the extents that they use, as parameters behind their own, and every call the arguments.
+
+def blur(x, r, c): … x[r, c + 1] …      float blur(const float* x, index_t r, index_t c, index_t x_size1)
+blur(image, i, j)                       blur(image, i, j, w)
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from py2cu.analysis.call_graph import in_rings
+from py2cu.diagnostics import Reporter
+from py2cu.dtypes import Kind
+from py2cu.ir.abi.extents import Name, Parameter
+from py2cu.ir.expressions import ArrayName, Atomic, Expr, Invoke, Load
+from py2cu.ir.kernels import Kernel
+from py2cu.ir.statements import Store
+from py2cu.ir.types import PythonType, Width
+from py2cu.ir.visit import all_expressions, assigned_names, changed, rebuild, rebuild_block, statements, walk
+from py2cu.passes.lowering.integer_widths import extent_type
+
+_INDEX = PythonType(Kind.INT, Width.INDEX)
+
+
+def pass_extents(kernel: Kernel, reporter: Reporter) -> Kernel:
+    """The kernel with functions that take what their bodies use; those that call each other take all they might use."""
+    if not kernel.functions:
+        return kernel
+    done: dict[str, Kernel] = {}
+    ringed = in_rings(kernel.functions)
+    called = _given_calls(kernel)
+    for function in kernel.functions:
+        function = _with_arguments(function, done, kernel)
+        done[function.key] = _with_used_parameters(function, called[function.key], function.key in ringed)
+    return replace(_with_arguments(kernel, done, kernel), functions=tuple(done.values()))
+
+
+def _given_calls(kernel: Kernel) -> dict[str, set[str]]:
+    """The parameters of each function that are given what calls another: it may do something, used or not."""
+    functions = {function.key: function for function in kernel.functions}
+    found: dict[str, set[str]] = {key: set() for key in functions}
+    for caller in (kernel, *kernel.functions):
+        for call in (node for node in all_expressions(caller.body) if isinstance(node, Invoke)):
+            given = caller.bind(call, functions[call.function])
+            found[call.function] |= {n for n, arg in given.items() if any(isinstance(e, Invoke) for e in walk(arg))}
+    return found
+
+
+def _with_used_parameters(function: Kernel, called: set[str], all_of_them: bool) -> Kernel:
+    nodes = tuple(all_expressions(function.body))
+    used = {node.id for node in nodes if isinstance(node, Name | ArrayName)}
+    used |= {node.array for node in nodes if isinstance(node, Load | Atomic)}
+    used |= {stmt.array for stmt in statements(function.body) if isinstance(stmt, Store)}
+    used |= set(assigned_names(function.body))
+    own = tuple(p for p in function.parameters if all_of_them or p.name in used | called)
+    extents = tuple(
+        Parameter(name, extent_type(function, name)) for name in function.dims if all_of_them or name in used
+    )
+    return changed(function, parameters=own + extents)
+
+
+def _with_arguments(caller: Kernel, done: dict[str, Kernel], kernel: Kernel) -> Kernel:
+    """`caller` with calls that say all that the functions take."""
+    before = {function.key: function for function in kernel.functions}
+
+    def change(expr: Expr) -> Expr:
+        if not isinstance(expr, Invoke):
+            return expr
+        function = before[expr.function]
+        given = caller.bind(expr, function)
+        given |= {name: rebuild(given[name], _as_index) for name in function.dims}
+        taken = done[expr.function].parameters if expr.function in done else None
+        names = [p.name for p in taken] if taken is not None else list(given)
+        return replace(expr, args=tuple(given[name] for name in names))
+
+    return changed(caller, body=rebuild_block(caller.body, change))
+
+
+def _as_index(extent: Expr) -> Expr:
+    return replace(extent, type=_INDEX)

@@ -1,0 +1,83 @@
+"""Unpacks the result of a device function where it is called, if that is where its items become locals.
+
+const auto lo_hi = minmax(x[i], y[i]);
+float lo = lo_hi.lo;                        →    const auto [lo, hi] = minmax(x[i], y[i]);
+float hi = lo_hi.hi;
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from py2cu.diagnostics import Reporter
+from py2cu.ir.abi.extents import Name
+from py2cu.ir.expressions import Item
+from py2cu.ir.kernels import Kernel
+from py2cu.ir.statements import BARE, Assign, Bind, Block, Declare, Stmt
+from py2cu.ir.types import PythonType, TupleType, Type, ValueType
+from py2cu.ir.visit import all_expressions, changed, map_blocks, statements
+
+
+def bind_results(kernel: Kernel, reporter: Reporter) -> Kernel:
+    """The kernel with such statements in one; items that nothing reads, as in `_, hi = …`, get no local elsewhere."""
+    reads = Counter(node.id for node in all_expressions(kernel.body) if isinstance(node, Name))
+    assigned = [stmt for stmt in statements(kernel.body) if isinstance(stmt, Assign)]
+    computed = {stmt.name for stmt in assigned if not isinstance(stmt.value, Item)}
+    unread = frozenset(stmt.name for stmt in assigned if not reads[stmt.name]) - computed
+    writes = Counter(stmt.name for stmt in assigned)
+    return changed(kernel, body=_Binding(reads, writes, unread).block(kernel.body))
+
+
+@dataclass(frozen=True, slots=True)
+class _Binding:
+    reads: Counter[str]
+    writes: Counter[str]
+    unread: frozenset[str]
+
+    def block(self, block: Block) -> Block:
+        done: list[Stmt] = []
+        waiting = [*block]
+        while waiting:
+            stmt = waiting.pop(0)
+            bound = self.bound(stmt, waiting)
+            if bound is not None:
+                del waiting[: len(bound.names)]
+            elif isinstance(stmt, Assign | Declare) and stmt.name in self.unread:
+                continue
+            done.append(bound or map_blocks(stmt, self.block))
+        return tuple(done)
+
+    def bound(self, stmt: Stmt, following: list[Stmt]) -> Bind | None:
+        """A call and what follows it as one statement, where every item is declared there, and as what it is."""
+        match stmt:
+            case Assign(name=holder, value=value, declares=TupleType(items=types)):
+                taken = following[: len(types)]
+                names = {at: name for at in range(len(types)) for name in _taken(taken, holder, at)}
+                if len(names) < len(types) or self.reads[holder] > len(types):
+                    return None
+                is_const = all(self.writes[name] == 1 for name in names.values())
+                return Bind(tuple(names.values()), value, is_const, stmt.span, stmt.trivia)
+            case _:
+                return None
+
+
+def _taken(following: list[Stmt], holder: str, at: int) -> list[str]:
+    """The local that is declared as that item of `holder`."""
+    return [
+        stmt.name
+        for stmt in following
+        if isinstance(stmt, Assign)
+        and isinstance(stmt.value, Item)
+        and isinstance(stmt.value.value, Name)
+        and (stmt.value.value.id, stmt.value.at) == (holder, at)
+        and _is_same(stmt.declares, stmt.value.type)
+        and stmt.trivia == BARE
+    ]
+
+
+def _is_same(declared: ValueType | None, type_: Type) -> bool:
+    """True for one type, width and all."""
+    if isinstance(declared, PythonType) and isinstance(type_, PythonType):
+        return declared == type_ and declared.width is type_.width
+    return declared == type_

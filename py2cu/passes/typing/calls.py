@@ -1,0 +1,281 @@
+"""Types the calls of builtins, by the rules of their rows: `exp(x[i])`, `np.uint8(v)`, `round(v, 2)`.
+
+math.exp(u[i])    # uint8        →        exp(Convert(u[i], float32)): float32
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final, assert_never
+
+from py2cu.builtins import ROWS, Builtin, Rule
+from py2cu.builtins.threads import FULL_MASK, WARP_SIZE
+from py2cu.dtypes import BOOL, DEFAULT_FLOAT, F32, I32, U32, DType, Kind
+from py2cu.ir.abi.extents import Constant
+from py2cu.ir.complex_numbers import CONJUGATE, REAL, is_literal, is_made, literal, of_real
+from py2cu.ir.expressions import Call, Convert, Expr, Invoke, Unary
+from py2cu.ir.types import (
+    PY_BOOL,
+    PY_COMPLEX,
+    PY_FLOAT,
+    PY_INT,
+    ElementType,
+    ScalarType,
+    Type,
+    is_complex,
+    kind_of,
+    part_of,
+)
+from py2cu.ir.visit import changed, walk
+from py2cu.passes.typing.complex_rules import PARTS
+from py2cu.passes.typing.join import Meeting, known, scalar
+from py2cu.passes.typing.path_sensitive_types import holds
+from py2cu.passes.typing.promotion import represents, rounded
+from py2cu.source import Span
+
+_CHOICES: Final = frozenset(["builtins.max", "builtins.min"])
+
+
+@dataclass(frozen=True, slots=True)
+class CallTyper(Meeting):
+    """Types calls whose arguments are typed."""
+
+    def call(self, expr: Call, args: Sequence[Expr]) -> Expr:
+        """A call with these arguments, each of a type of its own still."""
+        row = ROWS[expr.function]
+        if not all(map(known, args)) or not (args or row.rule is Rule.VOTE):
+            return expr
+        if row.rule is not Rule.CAST and self.is_refused(expr, args):
+            return Constant(0, expr.span, PY_INT)
+        match row.rule:
+            case Rule.ANALYTIC:
+                library = "cmath" if is_complex(args[0].type) else "math"
+                return self.call(changed(expr, function=f"{library}.{row.key.rpartition('.')[2]}"), args)
+            case Rule.COMPLEX:
+                value = self.meet(args[0], replace(literal(0, expr.span), type=PY_COMPLEX))[0]
+                return changed(expr, args=(value,), type=value.type)
+            case Rule.PART:
+                return self.part(expr, args[0])
+            case Rule.FLOAT | Rule.SCALED | Rule.PREDICATE:
+                return self.of_floats(expr, row, args)
+            case Rule.INTEGRAL | Rule.ROUNDED:
+                return self.to_whole(expr, row, args)
+            case Rule.WHOLE:
+                whole = tuple(self.integer(arg, f"an argument of `{expr.function}`") for arg in args)
+                return changed(expr, args=whole, type=PY_INT)
+            case Rule.SAME:
+                return self.same(expr, args)
+            case Rule.SHUFFLE | Rule.MATCH | Rule.REDUCE | Rule.VOTE:
+                return self.of_lanes(expr, row, args)
+            case Rule.ARGUMENT:
+                return self.in_float32(args)
+            case Rule.RESULT:
+                return self.rounded_once(args)
+            case Rule.CAST if row.result == "complex":
+                return self.complex(expr, args)
+            case Rule.CAST:
+                return self.cast(args[0], row.result, expr.span)
+            case _:
+                assert_never(row.rule)
+
+    def of_floats(self, expr: Call, row: Builtin, args: Sequence[Expr]) -> Expr:
+        """A function of floats, which have one type; a power to scale by is none of them."""
+        floats, rest = (args[:1], args[1:]) if row.rule is Rule.SCALED else (args, ())
+        type_ = self.float_type(floats)
+        if expr.function == "math.nextafter" and _is_half(type_):
+            hint = "widen it first: `np.float32(…)`"
+            self.error("P307", f"`nextafter` steps in float32 or float64, not in {type_}", expr.span, hint)
+        powers = (self.integer(power, f"the power of `{expr.function}`") for power in rest)
+        made = (*(self.convert(arg, type_) for arg in floats), *powers)
+        return changed(expr, args=made, type=PY_BOOL if row.rule is Rule.PREDICATE else type_)
+
+    def in_float32(self, args: Sequence[Expr]) -> Expr:
+        """The first as the float that a formula computes in: where those meet that it is given, halves as float32."""
+        value, *given = args
+        if not isinstance(value.type, ElementType) or any(is_complex(arg.type) for arg in given):
+            return value
+        type_ = self.float_type(given)
+        met = self.as_said(value, type_)
+        return self.as_said(met, ElementType(F32)) if _is_half(type_) else met
+
+    def rounded_once(self, args: Sequence[Expr]) -> Expr:
+        """What a formula made, the first, as the float in which those meet that it was given."""
+        made, *given = args
+        if any(is_complex(arg.type) for arg in args) or not any(isinstance(arg.type, ElementType) for arg in given):
+            return made
+        return self.as_said(made, self.float_type(given))
+
+    def as_said(self, value: Expr, type_: ScalarType) -> Expr:
+        """`value` as if the user had cast it to the element `type_`."""
+        assert isinstance(type_, ElementType)
+        return value if value.type == type_ else self.cast(value, type_.dtype, value.span)
+
+    def to_whole(self, expr: Call, row: Builtin, args: Sequence[Expr]) -> Expr:
+        """`math.floor` and its like make a Python integer, NumPy's and torch's keep the type."""
+        is_float = kind_of(scalar(args[0])) is Kind.FLOAT
+        if row.helper:
+            return changed(expr, args=(self.convert(args[0], self.float_type(args)),), type=PY_INT)
+        if len(args) == 2:
+            return self.rounded(expr, args[0], args[1])
+        if row.rule is Rule.ROUNDED:
+            return changed(expr, args=tuple(args), type=args[0].type) if is_float else args[0]
+        return changed(expr, args=tuple(args), type=PY_INT) if is_float else self.convert(args[0], PY_INT)
+
+    def same(self, expr: Call, args: Sequence[Expr]) -> Expr:
+        """A function of numbers in their common type."""
+        if is_complex(args[0].type):
+            type_ = scalar(args[0])
+            return changed(expr, args=(args[0],), type=type_ if expr.function == CONJUGATE else part_of(type_))
+        if expr.function == CONJUGATE:
+            return self.counted(args[0])
+        counted = [self.counted(arg) for arg in args]
+        self.check_paths("call", *counted)
+        met = self.meet_all(counted)
+        if expr.function in _CHOICES:
+            self.check_choice(expr, counted, scalar(met[0]))
+        return changed(expr, args=tuple(met), type=met[0].type)
+
+    def check_choice(self, expr: Call, args: Sequence[Expr], type_: ScalarType) -> None:
+        """Refuse a choice among elements in a float type that does not hold each: Python gives the one as it is."""
+        if not isinstance(type_, ElementType) or type_ not in [arg.type for arg in args] or kind_of(type_) < Kind.FLOAT:
+            return
+        for arg in args:
+            if not isinstance(arg.type, ElementType) or holds(type_.dtype, arg.type.dtype):
+                continue
+            if not (isinstance(arg, Constant) and represents(type_.dtype, arg.value)):
+                name = expr.function.removeprefix("builtins.")
+                message = f"`{name}` gives one of these as it is, and {type_} does not hold every {arg.type}"
+                hint = f"say that it is rounded: `np.{type_}(…)`, or make the others one: `np.{arg.type}(…)`"
+                self.error("P306", message, arg.span, hint, self.origins(*args))
+                return
+
+    def of_lanes(self, expr: Call, row: Builtin, args: Sequence[Expr]) -> Expr:
+        """What the lanes of a warp, or the threads of a block, tell each other."""
+        if row.rule is Rule.VOTE:
+            said = tuple(self.convert(arg, PY_BOOL) for arg in args[-1:])
+            type_ = PY_BOOL if row.result == "bool" else PY_INT
+            return changed(expr, args=(*map(self.mask, args[:-1]), *said), type=type_)
+        mask, value, *lanes = args
+        if row.rule is Rule.REDUCE:
+            return self.reduction(expr, self.mask(mask), value)
+        value = self.counted(value)
+        if row.rule is Rule.SHUFFLE:
+            at = (self.integer(lane, f"a lane of `{expr.function}`") for lane in lanes)
+            return changed(expr, args=(self.mask(mask), value, *at), type=value.type)
+        if _is_half(value.type):
+            hint = "widen it first: `np.float32(…)`"
+            self.error("P307", f"CUDA matches no {value.type}", value.span, hint)
+        return changed(expr, args=(self.mask(mask), value), type=PY_INT)
+
+    def mask(self, value: Expr) -> Expr:
+        """The lanes that take part, a bit for each: of a constant the 32 that CUDA reads, since -1 is all of them."""
+        whole = self.integer(value, "a mask of lanes")
+        match whole:
+            case Constant(value=int(bits)):
+                pass
+            case Unary(op="~", operand=Constant(value=int(others))):
+                bits = ~others
+            case _:
+                return whole
+        if -(2**31) <= bits < 2**32:
+            return Constant(bits & FULL_MASK, whole.span, PY_INT)
+        self.error(
+            "P305", f"{bits} does not fit a mask of {WARP_SIZE} lanes", whole.span, "`0xFFFFFFFF` is all of them"
+        )
+        return whole
+
+    def reduction(self, expr: Call, mask: Expr, value: Expr) -> Expr:
+        """A reduction over a warp, which CUDA has for 32 bits alone."""
+        if value.type not in (ElementType(I32), ElementType(U32)):
+            what = f"`{expr.function.rpartition('.')[2]}` is for int32 and uint32, not for {value.type}"
+            hint = "`np.int32(…)` of a number that fits; other types with `shfl_xor_sync`, in five steps"
+            self.error("P307", what, value.span, hint, self.origins(value))
+        return changed(expr, args=(mask, value), type=value.type)
+
+    def part(self, expr: Call, value: Expr) -> Expr:
+        """`.real` or `.imag`; a real number is its own real part."""
+        if is_made(value):
+            wanted, other = value.args if expr.function == REAL else value.args[::-1]
+            self._check_idle(other)
+            return wanted
+        if is_complex(value.type):
+            return changed(expr, args=(value,), type=part_of(scalar(value)))
+        value = self.counted(value)
+        if expr.function == REAL:
+            return value
+        self._check_idle(value)
+        return self.convert(Constant(0, expr.span, PY_INT), scalar(value))
+
+    def _check_idle(self, expr: Expr) -> None:
+        """Refuse a call in what the text leaves out, as it may do something."""
+        call = next((node for node in walk(expr) if isinstance(node, Invoke)), None)
+        if call is not None:
+            hint = "assign what it returns on a line of its own before"
+            self.error("P409", "this part does not need the call, which Python makes even so", call.span, hint)
+
+    def complex(self, expr: Call, args: Sequence[Expr]) -> Expr:
+        """Python's `complex`, which makes a Python number."""
+        if len(args) == 1:
+            return self.convert(args[0], PY_COMPLEX)
+        for arg in args:
+            if is_complex(arg.type):
+                self.error("P307", "a part is a real number", arg.span, "add them: `a + 1j * b`", self.origins(arg))
+                return expr
+        return changed(expr, args=tuple(self.convert(arg, PY_FLOAT) for arg in args), type=PY_COMPLEX)
+
+    def rounded(self, expr: Call, value: Expr, digits: Expr) -> Expr:
+        """`round(x, 2)`: the digits as the power of ten that `round_decimals` takes."""
+        if kind_of(scalar(value)) is not Kind.FLOAT:
+            self.error("P307", "`round` of a whole number takes no digits", expr.span, "leave them out")
+            return value
+        most = 10 if value.type == ElementType(F32) else 22  # what the float holds as a power of ten
+        if not isinstance(digits, Constant) or not isinstance(digits.value, int) or not 0 <= digits.value <= most:
+            self.error(
+                "P307",
+                f"`round` takes a constant number of digits, 0 to {most}",
+                digits.span,
+                "write one of these out; to tens: `round(x / 10) * 10`",
+            )
+            return value
+        power = Constant(10.0**digits.value, digits.span, value.type)
+        return changed(expr, args=(value, power), type=value.type)
+
+    def float_type(self, args: Sequence[Expr]) -> ScalarType:
+        self.check_paths("call", *args)
+        type_ = self.common(args)
+        if kind_of(type_) is Kind.FLOAT:
+            return type_
+        return ElementType(DEFAULT_FLOAT) if isinstance(type_, ElementType) else PY_FLOAT
+
+    def cast(self, value: Expr, result: DType | str | None, span: Span) -> Expr:
+        if isinstance(result, DType):
+            target: ScalarType = ElementType(result)
+        else:
+            target = {"int": PY_INT, "float": PY_FLOAT, "bool": PY_BOOL}[str(result)]
+        if is_complex(target):
+            if isinstance(value, Constant):
+                value = of_real(self.convert(value, PY_FLOAT), PY_COMPLEX)
+            made = self.convert(value, target)
+            if is_literal(made):
+                return changed(made, args=tuple(map(_rounded_part, made.args)))
+            return changed(made, explicit=True) if isinstance(made, Convert) else made
+        if is_complex(value.type) and target != PY_BOOL and target != ElementType(BOOL):
+            self.error("P307", f"{value.type} does not become {target}", span, PARTS, self.origins(value))
+            return Constant(0, span, PY_INT)
+        if isinstance(value, Constant):
+            made = self.stored(value, target) if isinstance(target, ElementType) else self.convert(value, target)
+            assert isinstance(made, Constant)
+            element = target if isinstance(target, ElementType) else None
+            return changed(made, value=rounded(target, made.value), span=span, cast=element)
+        return Convert(self.taken_apart(value, target), target, span, explicit=True)
+
+
+def _is_half(type_: Type) -> bool:
+    return isinstance(type_, ElementType) and type_.dtype.is_half
+
+
+def _rounded_part(part: Expr) -> Expr:
+    """A constant as a cast to its type leaves it."""
+    assert isinstance(part, Constant)
+    return changed(part, value=rounded(scalar(part), part.value))

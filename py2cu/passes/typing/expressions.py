@@ -1,0 +1,317 @@
+"""Types one expression after another, given the types of names: section 5 of the contract.
+
+    0.5 * x[i]       →        0.5f * x[i]: float32
+    i / 2            →        Convert(i, Python float) / 2.0: Python float
+
+Every promotion becomes a `Convert`; what has no meaning that C++ could keep is reported, with each operand's origin.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import assert_never
+
+from py2cu.analysis.constant_values import constant_value
+from py2cu.builtins.atomics import ATOMICS
+from py2cu.diagnostics import Reporter
+from py2cu.dtypes import BOOL, DEFAULT_FLOAT, Kind
+from py2cu.ir.abi.extents import Binary, Constant, Name
+from py2cu.ir.expressions import (
+    ArrayName,
+    Atomic,
+    BoolOp,
+    Call,
+    Compare,
+    Convert,
+    Expr,
+    Extent,
+    Invoke,
+    Item,
+    LaunchIndex,
+    Load,
+    Select,
+    Tuple,
+    Unary,
+    unconverted,
+)
+from py2cu.ir.types import (
+    PY_BOOL,
+    PY_FLOAT,
+    PY_INT,
+    UNKNOWN,
+    ElementType,
+    PythonType,
+    ScalarType,
+    TupleType,
+    ValueType,
+    is_complex,
+    kind_of,
+)
+from py2cu.ir.visit import changed
+from py2cu.passes.typing.calls import CallTyper
+from py2cu.passes.typing.join import constant_number, known, scalar
+from py2cu.passes.typing.path_sensitive_types import from_call, traced
+from py2cu.passes.typing.promotion import constant_type
+
+ARITHMETIC = frozenset(["+", "-", "*", "/", "//", "%", "**"])
+SHIFTS = frozenset(("<<", ">>"))
+
+
+@dataclass(frozen=True, slots=True)
+class ExpressionTyper(CallTyper):
+    """Types expressions."""
+
+    def expr(self, expr: Expr) -> Expr:
+        """`expr` typed, where a number is wanted."""
+        typed = self.whole(expr)
+        if isinstance(typed.type, TupleType):
+            self.error("P312", f"{typed.type} is no number", expr.span, "take one of its items: `t[0]`, or unpack it")
+            return Constant(0, expr.span, PY_INT)
+        return typed
+
+    def whole(self, expr: Expr) -> Expr:
+        """`expr` typed, operands converted to the type in which they meet; it may be a tuple."""
+        match expr:
+            case Constant(value=value):
+                return changed(expr, type=constant_type(value))
+            case Name(id=name):
+                return changed(expr, type=self.types[name]) if name in self.types else expr
+            case LaunchIndex() | Extent():
+                return expr
+            case Load(array=array, indices=indices):
+                type_: ValueType = self.kernel.array_type(array).element
+                if len(indices) == 1 and (row := self.row_type(array)) is not None:
+                    type_ = row
+                return changed(expr, indices=self.indices(array, indices), type=type_)
+            case Atomic():
+                return self.atomic(expr)
+            case Unary():
+                return self.unary(expr)
+            case Binary():
+                return self.binary(expr)
+            case Compare(left=left, right=right):
+                a, b = self.expr(left), self.expr(right)
+                if self.is_refused(expr, [a, b]):
+                    return Constant(False, expr.span, PY_BOOL)
+                self.check_paths("compare", a, b)
+                a, b = self.meet(a, b)
+                return changed(expr, left=a, right=b)
+            case BoolOp(left=left, right=right):
+                a, b = self.expr(left), self.expr(right)
+                if known(a) and known(b) and kind_of(scalar(a)) is kind_of(scalar(b)) is Kind.BOOL:
+                    return changed(expr, left=a, right=b, type=self.common([a, b]))
+                self.check_paths("truth", a)
+                a, b = self.meet(a, b)
+                return changed(expr, left=a, right=b, type=(a if known(a) else b).type)
+            case Select(test=test, then=then, orelse=orelse):
+                a, b = self.meet(self.expr(then), self.expr(orelse))
+                # A recursive call is not known before another branch tells.
+                return changed(expr, test=self.test(test), then=a, orelse=b, type=(a if known(a) else b).type)
+            case Call(args=args):
+                return self.call(expr, [self.expr(arg) for arg in args])
+            case Invoke():
+                called = self.invoke(expr)
+                if called.type is UNKNOWN and called is not expr:
+                    self.error("P105", "this function returns nothing", expr.span, "return a value from it")
+                return called
+            case ArrayName(id=name):
+                return changed(expr, type=self.kernel.array_type(name))
+            case Convert():
+                return expr
+            case Tuple(items=items):
+                typed = tuple(map(self.expr, items))
+                whole = TupleType(tuple(map(scalar, typed))) if all(map(known, typed)) else UNKNOWN
+                return changed(expr, items=typed, type=whole)
+            case Item():
+                return self.item(expr)
+            case _:
+                assert_never(expr)
+
+    def row_type(self, array: str) -> TupleType | None:
+        """The type of a row of `array`, where it is a view in rows."""
+        row = self.kernel.row(array)
+        return TupleType((self.kernel.array_type(array).element,) * row) if row else None
+
+    def atomic(self, expr: Atomic) -> Expr:
+        """An atomic operation, with values of the element's type."""
+        dtype = self.kernel.array_type(expr.array).dtype
+        element = ElementType(dtype)
+        if not ATOMICS[expr.op].takes(dtype):
+            what = f"`atomic.{expr.op}` is no operation on elements of {dtype}"
+            origins = self.origins(Load(expr.array, ()))
+            self.error("P307", what, expr.span, "`py2cu explain P502` says what is", origins)
+        values = tuple(self.stored(self.expr(value), element) for value in expr.values)
+        return changed(expr, indices=self.indices(expr.array, expr.indices), values=values, type=element)
+
+    def item(self, expr: Item) -> Expr:
+        """One item of a tuple, which has as many as it is unpacked into; a negative index counts from the end."""
+        value = self.whole(expr.value)
+        if known(value) and expr.count:
+            self.error("P312", f"{value.type} is one number, not {expr.count}", expr.span, "assign it to one name")
+        elif known(value):
+            hint = 'make it a parameter: `Float32[Tensor, "n"]`'
+            self.error("P401", "only array parameters are indexed", expr.span, hint)
+        if not isinstance(value.type, TupleType):
+            return expr
+        items = value.type.items
+        if expr.count not in (0, len(items)):
+            message = f"{len(items)} values for {expr.count} names"
+            self.error("P312", message, expr.span, "as many names as values", self.origins(value))
+            return expr
+        if not -len(items) <= expr.at < len(items):
+            message = f"{value.type} has no item {expr.at}"
+            self.error("P312", message, expr.span, f"it has 0 to {len(items) - 1}", self.origins(value))
+            return expr
+        at = expr.at % len(items)
+        return changed(expr, value=value, at=at, type=items[at])
+
+    def indices(self, array: str, indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
+        """The indices of an access; a constant that counts from the end is one, however it was written."""
+        typed = [self.integer(self.expr(index), "an index") for index in indices]
+        values = [constant_value(index, Reporter(self.reporter.file)) for index in typed]
+        for axis, (at, extent) in enumerate(zip(values, self.kernel.array_type(array).dims, strict=False)):
+            if at is not None and isinstance(extent, Constant) and not -extent.value <= at < extent.value:
+                size = extent.value
+                plural = "element" if size == 1 else "elements"
+                message = f"index {at} is outside `{array}`, whose dimension {axis} has {size} {plural}"
+                self.error("P404", message, typed[axis].span, f"the constants that fit are {-size} to {size - 1}")
+        return tuple(
+            index if at is None or at >= 0 else Constant(at, index.span, PY_INT)
+            for index, at in zip(typed, values, strict=True)
+        )
+
+    def invoke(self, expr: Invoke) -> Invoke:
+        args = tuple(self.expr(arg) for arg in expr.args)
+        if not all(known(arg) or isinstance(arg, ArrayName) for arg in args):
+            return expr
+        for arg in args:
+            self.check_paths("call", arg)
+        key, result = self.called(expr.function, [arg.type for arg in args])
+        if result is None:
+            return Invoke(key, args, expr.span)
+        handed = {name: traced(arg, self.paths) for name, arg in zip(result.parameters, args, strict=True)}
+        return Invoke(key, args, expr.span, result.type, from_call(result.paths, handed))
+
+    def test(self, expr: Expr) -> Expr:
+        """`expr` where only its truth counts: operands of `and` and `or` need not meet."""
+        match expr:
+            case BoolOp(left=left, right=right):
+                return changed(expr, left=self.test(left), right=self.test(right), type=PY_BOOL)
+            case _:
+                typed = self.expr(expr)
+                self.check_paths("truth", typed)
+                return Convert(typed, PY_BOOL, typed.span, explicit=True) if is_complex(typed.type) else typed
+
+    def unary(self, expr: Unary) -> Expr:
+        operand = self.test(expr.operand) if expr.op == "not" else self.expr(expr.operand)
+        if not known(operand):
+            return expr
+        if expr.op == "not":
+            return changed(expr, operand=operand, type=PY_BOOL)
+        operand = self.counted(operand)
+        if self.is_refused(expr, [operand]):
+            return operand
+        if expr.op == "~" and kind_of(scalar(operand)) is Kind.FLOAT:
+            message = f"`~` works on whole numbers, not on {operand.type}"
+            self.error("P307", message, expr.span, "truncate it first: `int(…)`", self.origins(operand))
+        if expr.op == "-" and operand.type == ElementType(BOOL):
+            hint = "`not` is its opposite; cast it to compute with it: `int(…)`"
+            self.error("P307", "a bool element has no sign", expr.span, hint, self.origins(operand))
+        self.check_paths(expr.op, operand)
+        return changed(expr, operand=operand, type=operand.type)
+
+    def binary(self, expr: Binary) -> Expr:
+        left, right = self.expr(expr.left), self.expr(expr.right)
+        if not (known(left) and known(right)):
+            return expr
+        if self.is_refused(expr, [left, right]):
+            return Constant(0, expr.span, PY_INT)
+        kinds = {kind_of(scalar(left)), kind_of(scalar(right))}
+        if expr.op == "**" and Kind.COMPLEX in kinds:
+            return changed(expr, left=left, right=right, type=left.type)
+        logical = expr.op in ["&", "|", "^"]
+        if not (logical and kinds == {Kind.BOOL}):
+            left, right = self.counted(left), self.counted(right)
+        if expr.op not in ARITHMETIC and Kind.FLOAT in kinds:
+            message = f"`{expr.op}` works on whole numbers, not on {_float_of(left, right)}"
+            self.error("P307", message, expr.span, "truncate it first: `int(…)`", self.origins(left, right))
+            return changed(expr, left=left, right=right, type=PY_INT)
+        if expr.op == "**" and not self.exponent_is_kept(expr, left, right):
+            return changed(expr, left=left, right=right, type=PY_INT)
+        if expr.op == "**" and _is_complex_in_python(left, right):
+            message = "a negative number to a power that is no whole number is complex in Python"
+            self.error("P307", message, expr.span, "say that it is: `complex(…) ** …`; or make the base positive")
+        self.check_paths(expr.op, left, right)
+        left, right = self.meet(left, right)
+        type_ = scalar(left)
+        if type_ == ElementType(BOOL) and not logical:
+            message = f"`{expr.op}` of two bool elements is not kept"
+            self.error("P307", message, expr.span, "cast one: `int(…)`", self.origins(left, right))
+        whole = kind_of(type_) < Kind.FLOAT
+        if expr.op in ("//", "%", "/") and (whole or type_ == PY_FLOAT) and constant_number(unconverted(right)) == 0:
+            self.error("P308", "division by zero", expr.span, "divide by something else")
+        if expr.op == "/" and whole:
+            type_ = ElementType(DEFAULT_FLOAT) if isinstance(type_, ElementType) else PY_FLOAT
+            left, right = self.convert_exactly(left, type_), self.convert_exactly(right, type_)
+        self.check_shift(expr, left, right, type_)
+        return changed(expr, left=left, right=right, type=type_)
+
+    def check_shift(self, expr: Binary, left: Expr, right: Expr, type_: ScalarType) -> None:
+        """Refuse what a constant alone shows to be undefined in C++."""
+        bits = type_.dtype.bits if isinstance(type_, ElementType) else 64
+        number = constant_number(unconverted(right)) if expr.op in SHIFTS else None
+        if number is not None and not 0 <= number < bits:
+            self.error(
+                "P307",
+                f"{type_} is not shifted by {number} bits",
+                expr.span,
+                f"by 0 to {bits - 1}",
+                self.origins(left),
+            )
+
+    def exponent_is_kept(self, expr: Binary, left: Expr, right: Expr) -> bool:
+        """Python's `int ** int` is a float for a negative exponent; `check_powers` judges those that are computed."""
+        if Kind.FLOAT in (kind_of(scalar(left)), kind_of(scalar(right))):
+            return True
+        if not isinstance(right, Constant) or right.value >= 0:
+            return True
+        self.error(
+            "P307", "a whole number to a negative power is a float in Python", expr.span,
+            "make the base a float: `float(…)`", self.origins(left),
+        )  # fmt: skip
+        return False
+
+    def whole_as(self, value: Expr, type_: ValueType) -> Expr:
+        """`value`, a number or a tuple, as `type_`."""
+        match type_:
+            case ElementType() | PythonType():
+                return self.convert_exactly(value, type_)
+            case TupleType(items=types) if isinstance(value, Tuple) and len(value.items) == len(types):
+                return changed(value, items=tuple(map(self.convert_exactly, value.items, types)), type=type_)
+            case TupleType():
+                return value if value.type in (type_, UNKNOWN) else Convert(value, type_, value.span)
+
+
+def _is_complex_in_python(base: Expr, exponent: Expr) -> bool:
+    """True for constants of which Python makes a complex number: `(-8) ** (1 / 3)`."""
+    if not (isinstance(base.type, PythonType) and isinstance(exponent.type, PythonType)):
+        return False
+    number, power = constant_number(base), _quotient(exponent)
+    return number is not None and power is not None and -math.inf < number < 0 and not power.is_integer()
+
+
+def _quotient(expr: Expr) -> float | None:
+    """The finite number that a constant, or one divided by another, is."""
+    match expr:
+        case Constant(value=value) if math.isfinite(value):
+            return float(value)
+        case Binary(op="/", left=left, right=right):
+            a, b = constant_number(unconverted(left)), constant_number(unconverted(right))
+            return a / b if a is not None and b else None
+        case _:
+            return None
+
+
+def _float_of(left: Expr, right: Expr) -> ScalarType:
+    return scalar(left) if kind_of(scalar(left)) is Kind.FLOAT else scalar(right)

@@ -1,0 +1,239 @@
+"""Finds the type of every local: joined over all its assignments, repeated until nothing changes.
+
+    o = 0.                         o: float32   (a Python float that meets float32 elements is one)
+    o += 0.5 * x[i]
+
+A join that would change a value is refused.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import ChainMap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from py2cu.diagnostics import Related, Reporter
+from py2cu.dtypes import Kind
+from py2cu.ir.abi.extents import Constant, Name
+from py2cu.ir.complex_numbers import is_literal
+from py2cu.ir.expressions import Expr, Item, Tuple
+from py2cu.ir.kernels import Kernel
+from py2cu.ir.statements import Assign, For, Return
+from py2cu.ir.types import PY_INT, Argument, ElementType, Paths, PythonType, ScalarType, TupleType, ValueType
+from py2cu.ir.visit import statements
+from py2cu.passes.typing.expressions import ExpressionTyper
+from py2cu.passes.typing.join import Called
+from py2cu.passes.typing.path_sensitive_types import holds, known_types, traced
+from py2cu.passes.typing.promotion import join, represents
+from py2cu.source import Span
+
+RETURN = "return"  # the result of a device function, as if it were a local: it is joined over all returns
+Refusal = tuple[str, str, Span, str, Sequence[Related]]
+"""Code, message, place, hint, and what else to show."""
+
+
+def given_types(kernel: Kernel) -> dict[str, ValueType]:
+    """Scalars that a call gives: parameters, dimensions, element indices."""
+    types: dict[str, ValueType] = dict.fromkeys(kernel.dims, PY_INT)
+    types |= {index.name: PY_INT for index in kernel.indices}
+    types |= {p.name: p.type for p in kernel.parameters if isinstance(p.type, ElementType | PythonType)}
+    return types
+
+
+def find_places(kernel: Kernel) -> dict[str, Span]:
+    """Where each name of the kernel is first bound."""
+    assigned = {s.name: s.span for s in reversed(tuple(statements(kernel.body))) if isinstance(s, Assign)}
+    assigned |= {buffer.name: buffer.span for buffer in kernel.buffers}
+    return assigned | {p.name: p.span for p in kernel.parameters} | {i.name: i.span for i in kernel.indices}
+
+
+@dataclass(slots=True)
+class _Local:
+    """What is known of a local so far: its joined type and the Python constants that it was given."""
+
+    type: ScalarType
+    span: Span
+    constants: list[Constant] = field(default_factory=list)
+    paths: Paths = frozenset()
+    computed: bool = False  # some Python number that is no constant was assigned
+    clash: ScalarType | None = None  # a type that does not meet the others
+    origins: list[Related] = field(default_factory=list)  # each assignment's type
+
+
+def infer_locals(
+    kernel: Kernel, given: Mapping[str, ValueType], trial: Called, reporter: Reporter
+) -> tuple[dict[str, ValueType], dict[str, Paths]]:
+    """Each local's type, and what it may be on the paths that lead to it.
+
+    Join each local over its assignments; repeated, since a loop's first line may read what its last assigns.
+    """
+    fixed = set(given) - {p.name for p in kernel.parameters}  # dimensions and indices
+    handed: dict[str, Paths] = {}
+    for parameter in kernel.parameters if kernel.key else ():
+        if isinstance(parameter.type, ElementType | PythonType):
+            handed[parameter.name] = frozenset([Argument(parameter.name, parameter.type)])
+    found = _Locals(handed, {})
+    places = find_places(kernel)
+    for round_ in itertools.count():
+        before, paths = found.types, found.paths
+        # Anew every round: a Python number that an earlier round saw may have become an element since.
+        known: dict[str, ValueType] = {**given, **before}  # and, where nothing is known, what this round says first
+        is_late = round_ >= 8 + len(before)  # no type is handed on that often
+        found = found.kept(known) if is_late else _Locals(handed | paths, known)
+        typer = ExpressionTyper(kernel, known, trial, Reporter(reporter.file), places, found.before)
+        for stmt in statements(kernel.body):
+            match stmt:
+                case Assign(name=name, value=value) if name not in fixed:
+                    if name in given:
+                        found.add(name, Name(name, stmt.span, given[name]), stmt.span, is_given=True)
+                    found.add(name, typer.whole(value), stmt.span)
+                case For(var=var) if var not in fixed:
+                    found.add(var, Name(var, stmt.span, PY_INT), stmt.span)
+                case Return(value=value) if value is not None:
+                    found.add(RETURN, typer.whole(value), stmt.span)
+        if before == found.types and paths == found.paths:
+            break
+    found.check_lengths(reporter)
+    refused = False
+    for name, local in found.numbers.items():
+        if name == RETURN and refused:
+            break  # what it returns may be what was refused
+        if name in given and not kernel.key:
+            continue  # of a kernel's own parameter more is to be said
+        error = _refusal(name, local)
+        if error is not None:
+            refused = True
+            reporter.error(*error)
+    return found.types, {} if refused else handed | found.paths
+
+
+@dataclass(slots=True)
+class _Locals:
+    """What is known so far: of every number, a tuple's items called `t[0]`, `t[1]`, and how many items a local has."""
+
+    before: dict[str, Paths]
+    known: dict[str, ValueType]
+    numbers: dict[str, _Local] = field(default_factory=dict)
+    so_far: dict[str, Paths] = field(default_factory=dict)  # of this round, where the one before says nothing
+    lengths: dict[str, dict[int, Span]] = field(default_factory=dict)  # and where it has them; 0 of a number
+
+    def add(self, name: str, value: Expr, span: Span, is_given: bool = False) -> None:
+        """Join what `name` is with one assignment; a value that this round does not know yet says nothing."""
+        match value.type:
+            case ElementType() | PythonType():
+                self.known.setdefault(name, value.type)
+                self.lengths.setdefault(name, {}).setdefault(0, span)
+                self.join(name, value, value.type, span, is_given)
+            case TupleType(items=types):
+                self.known.setdefault(name, value.type)
+                self.lengths.setdefault(name, {}).setdefault(len(types), span)
+                items = (
+                    value.items
+                    if isinstance(value, Tuple)
+                    else [Item(value, at, value.span) for at in range(len(types))]
+                )
+                for at, (item, type_) in enumerate(zip(items, types, strict=True)):
+                    self.join(_item(name, at), item, type_, span)
+
+    @property
+    def types(self) -> dict[str, ValueType]:
+        """By name; a local of several lengths has the first."""
+        return {name: self._type(name, next(iter(lengths))) for name, lengths in self.lengths.items()}
+
+    def _type(self, name: str, length: int) -> ValueType:
+        if length == 0:
+            return self.numbers[name].type
+        return TupleType(tuple(self.numbers[_item(name, at)].type for at in range(length)))
+
+    @property
+    def paths(self) -> dict[str, Paths]:
+        """By name, what it may be where that is more than its type."""
+        return {name: local.paths for name, local in self.numbers.items() if local.paths != {local.type}}
+
+    def join(self, name: str, value: Expr, type_: ScalarType, span: Span, is_given: bool = False) -> None:
+        local = self.numbers.setdefault(name, _Local(type_, span))
+        local.paths |= traced(value, ChainMap(self.before, self.so_far))
+        self.so_far[name] = local.paths
+        _join_into(local, name, value, type_, span, is_given)
+
+    def kept(self, known: dict[str, ValueType]) -> _Locals:
+        """What a round starts from that may only add: the types of a loop that swaps locals could go round for ever."""
+        numbers = {name: _Local(local.type, local.span, paths=local.paths) for name, local in self.numbers.items()}
+        return _Locals(self.paths, known, numbers, lengths=self.lengths)
+
+    def check_lengths(self, reporter: Reporter) -> None:
+        for name, lengths in self.lengths.items():
+            if len(lengths) > 1:
+                (first, _), (other, span), *_ = lengths.items()
+                what = "this function returns" if name == RETURN else f"`{name}` is"
+                related = [Related(f"{_counted(length)} here", place) for length, place in lengths.items()]
+                message = f"{what} {_counted(first)} on one path and {_counted(other)} on another"
+                reporter.error("P312", message, span, "as many values on every path", related)
+
+
+def _item(name: str, at: int) -> str:
+    return f"{name}[{at}]"
+
+
+def _counted(length: int) -> str:
+    return f"a tuple of {length}" if length else "one number"
+
+
+def _join_into(local: _Local, name: str, value: Expr, type_: ScalarType, span: Span, is_given: bool) -> None:
+    local.origins.append(Related(f"`{name}` is {type_} here", span))
+    if isinstance(type_, PythonType):
+        if isinstance(value, Constant):
+            if value not in local.constants:
+                local.constants.append(value)
+        elif is_literal(value):
+            local.constants += [part for part in value.args if isinstance(part, Constant)]
+        elif is_given or not (isinstance(value, Name) and value.id == name):
+            local.computed = True
+    met = join(local.type, type_)
+    if met is None:
+        local.clash = type_
+    else:
+        local.type = met
+
+
+def _refusal(name: str, local: _Local) -> Refusal | None:
+    """What is wrong with a join that would change a value: a Python number rounded earlier than Python rounds it."""
+    is_result = name.partition("[")[0] == RETURN
+    what = "this function returns" if is_result else f"`{name}` is"
+    if local.clash is not None:
+        message = f"{what} {local.type} on one path and {local.clash} on another, which do not meet"
+        return "P309", message, local.span, f"cast one of them: `np.{local.type}(…)`", ()
+    if not isinstance(local.type, ElementType):
+        return None
+    dtype = local.type.dtype
+    types = [path for path in known_types(local.paths) if path != local.type]
+    elements = [path for path in types if isinstance(path, ElementType)]
+    rounded = [path for path in elements if not holds(dtype, path.dtype)]
+    bad = [c for c in local.constants if not represents(dtype, c.value)]
+    if bad:
+        rounds = dtype.kind >= Kind.FLOAT
+        message = f"`{name}` starts as the Python number {bad[0].value} and becomes {dtype}, "
+        message += f"which {'rounds' if rounds else 'cannot hold'} it"
+        cast = f"say when it is rounded: `np.{dtype}({bad[0].value})`"
+        other = f"use a local of another name for what is {dtype}"
+        return "P306", message, bad[0].span, cast if rounds else other, _others(local, bad[0].span)
+    others = _others(local, local.span)
+    if rounded:
+        message = f"{what} {rounded[0]} on one path and {dtype} on another, which rounds it"
+        return "P306", message, local.span, f"say when it is rounded: `np.{dtype}(…)`", others
+    if name == RETURN:
+        return None  # its callers know the paths
+    if is_result and elements:
+        message = f"{what} {elements[0]} on one path and {dtype} on another"
+        return "P306", message, local.span, f"cast on each: `np.{dtype}(…)`", others
+    if local.computed or (is_result and any(isinstance(path, PythonType) for path in types)):
+        message = f"{what} a Python number on one path and {dtype} on another"
+        return "P306", message, local.span, f"cast where it is a Python number: `np.{dtype}(…)`", others
+    return None
+
+
+def _others(local: _Local, shown: Span) -> list[Related]:
+    """The first place where the local is given each type, in other lines than the one that is shown."""
+    first = {place.message: place for place in reversed(local.origins)}
+    return [place for place in reversed(first.values()) if place.span.line != shown.line]

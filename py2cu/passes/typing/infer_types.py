@@ -1,0 +1,184 @@
+"""Gives every expression its type, and makes every promotion visible as a `Convert`.
+
+    o = 0.                         o: float32 = 0.0          (a Python float that meets float32 elements is one)
+    o += 0.5 * x[i]       →        o += 0.5f * x[i]
+    out[j] = o                     out[j] = Convert(o, uint8)
+
+The rules are section 5 of the contract: `type_expressions.py` and `type_statements.py` apply them, `infer_locals.py`
+joins locals. Here device functions get an instance for every set of argument types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from py2cu.analysis.constant_values import check_constants
+from py2cu.diagnostics import Reporter
+from py2cu.ir.abi.extents import Constant, Parameter
+from py2cu.ir.kernels import Buffer, Kernel
+from py2cu.ir.statements import Block, Break, If, Remark, Return, While
+from py2cu.ir.types import ArrayType, ElementType, PythonType, ScalarType, TupleType, Type, ValueType, kind_of
+from py2cu.ir.visit import changed, statements
+from py2cu.passes.typing.infer_locals import RETURN, find_places, given_types, infer_locals
+from py2cu.passes.typing.join import Called, Result
+from py2cu.passes.typing.statements import StatementTyper
+
+_ROUNDS = 16  # more than any result needs to settle: each round that changes one raises it
+
+
+def infer_types(kernel: Kernel, reporter: Reporter) -> Kernel:
+    """The kernel with every expression typed; `locals` lists its local variables with their types.
+
+    `functions` become its device functions' instances, one for every set of argument types.
+    """
+    instances = Instances(kernel.functions, reporter)
+    typed, _ = _infer(kernel, instances.result, instances.call, reporter)
+    return changed(typed, functions=tuple(instances.found.values()))
+
+
+def _infer(kernel: Kernel, trial: Called, called: Called, reporter: Reporter) -> tuple[Kernel, Result | None]:
+    """A kernel or an instance of a device function, typed; `trial` answers while its locals are being found."""
+    kernel = changed(kernel, buffers=tuple(_with_dtype(buffer, kernel) for buffer in kernel.buffers))
+    types = given_types(kernel)
+    locals_, paths = infer_locals(kernel, types, trial, reporter)
+    _check_annotations(kernel, {**types, **locals_}, reporter)
+    kernel = _with_joined_parameters(kernel, locals_, reporter)
+    typer = StatementTyper(kernel, {**types, **locals_}, called, reporter, find_places(kernel), paths)
+    body = typer.block(kernel.body)
+    check_constants(body, reporter)
+    result = locals_.pop(RETURN, None)
+    typed = changed(kernel, body=body, locals=tuple(locals_.items()), result=result)
+    names = tuple(parameter.name for parameter in kernel.parameters)
+    return typed, None if result is None else Result(result, paths.get(RETURN, frozenset()), names)
+
+
+def _with_dtype(buffer: Buffer, kernel: Kernel) -> Buffer:
+    """A buffer made `like` an array takes the dtype that this instance gives it."""
+    if not buffer.like:
+        return buffer
+    return replace(buffer, type=replace(buffer.type, dtype=kernel.array_type(buffer.like).dtype))
+
+
+def _check_annotations(kernel: Kernel, types: Mapping[str, ValueType], reporter: Reporter) -> None:
+    """Refuse an annotation that says another type than the values do: Python's annotations convert nothing."""
+    for annotation in kernel.annotated:
+        found, said = types.get(annotation.name, annotation.type), annotation.type
+        if not _says(said, found):
+            cast = f"np.{said}" if isinstance(said, ElementType) else said.kind.name.lower()
+            message = f"`{annotation.name}` is annotated as {said}, but what it is given makes it {found}"
+            reporter.error("P306", message, annotation.span, f"annotations convert nothing, casts do: `{cast}(…)`")
+
+
+def _says(said: ScalarType, found: ValueType) -> bool:
+    """True where a local of the type `found` may be annotated as `said`.
+
+    `float` states the kind of number, element or Python's, and as in Python's typing takes whole numbers too.
+    """
+    if isinstance(said, PythonType) and not isinstance(found, TupleType):
+        return kind_of(found) <= said.kind
+    return found == said
+
+
+def _with_joined_parameters(kernel: Kernel, locals_: dict[str, ValueType], reporter: Reporter) -> Kernel:
+    """Parameters that are assigned to were joined with what they get; they are no locals.
+
+    A device function takes the joined type, a kernel's caller has been told another.
+    """
+    parameters = []
+    for parameter in kernel.parameters:
+        joined = locals_.pop(parameter.name, parameter.type)
+        if isinstance(joined, TupleType):
+            joined = parameter.type  # `infer_locals` refused it
+        if joined != parameter.type and not kernel.key:
+            message = f"the parameter `{parameter.name}` is {parameter.type} and becomes {joined}"
+            reporter.error("P306", message, parameter.span, "give what is computed another name")
+        parameters.append(parameter if joined == parameter.type else replace(parameter, type=joined))
+    return changed(kernel, parameters=tuple(parameters))
+
+
+class Instances:
+    """The instances of a kernel's device functions, made as calls ask for them.
+
+    Results come first, from trials that report nothing: `result` answers the callers' trials. Then `call` makes the
+    typed functions, each once. Both take the key of a function and its arguments' types.
+    """
+
+    def __init__(self, functions: Sequence[Kernel], reporter: Reporter) -> None:
+        self.templates = {function.key: function for function in functions}
+        self.reporter = reporter
+        self.found: dict[str, Kernel] = {}
+        self._begun: set[str] = set()
+        self._results: dict[str, Result | None] = {}
+        self._tried: set[str] | None = None  # in this round of trials; None between them
+
+    def result(self, key: str, types: Sequence[Type]) -> tuple[str, Result | None]:
+        """The instance's key and its result; None for a function that calls itself before it is known."""
+        name = _instance(key, types)
+        if self._tried is not None:
+            self._try(name, key, types)
+        elif name not in self._results:
+            self._settle(name, key, types)
+        return name, self._results.get(name)
+
+    def _settle(self, name: str, key: str, types: Sequence[Type]) -> None:
+        """Try the function and all that it calls, again while results change: they may call each other."""
+        known = set(self._results)
+        for _ in range(_ROUNDS):
+            before, self._tried = dict(self._results), set(known)
+            self._try(name, key, types)
+            if self._results == before:
+                break
+        self._tried = None
+
+    def _try(self, name: str, key: str, types: Sequence[Type]) -> None:
+        assert self._tried is not None
+        if name in self._tried:
+            return
+        self._tried.add(name)
+        function = _instantiate(self.templates[key], types, name)
+        _, self._results[name] = _infer(function, self.result, self.result, Reporter(self.reporter.file))
+
+    def call(self, key: str, types: Sequence[Type]) -> tuple[str, Result | None]:
+        """The instance's key and its result; the instance is in `found` once its own calls are."""
+        name, result = self.result(key, types)
+        if name not in self._begun:
+            self._begun.add(name)
+            reporter = self.reporter.within(self.templates[key].elsewhere)
+            typed, _ = _infer(_instantiate(self.templates[key], types, name), self.result, self.call, reporter)
+            if typed.result is not None and falls_through(typed.body):
+                message = f"`{typed.name}` may end without a value"
+                reporter.error("P106", message, typed.span, "return one on every path")
+            self.found[name] = typed
+        return name, result
+
+
+def _instance(key: str, types: Sequence[Type]) -> str:
+    return f"{key}: {', '.join(str(type_) for type_ in types)}"
+
+
+def _instantiate(template: Kernel, types: Sequence[Type], key: str) -> Kernel:
+    return changed(template, parameters=tuple(map(_as_parameter, template.parameters, types)), key=key)
+
+
+def _as_parameter(parameter: Parameter, type_: Type) -> Parameter:
+    """A device function's parameter for an argument of `type_`; arrays keep the function's own extents."""
+    if isinstance(parameter.type, ArrayType) and isinstance(type_, ArrayType):
+        return replace(parameter, type=replace(parameter.type, dtype=type_.dtype))
+    assert isinstance(type_, ElementType | PythonType), type_
+    return replace(parameter, type=type_)
+
+
+def falls_through(block: Block) -> bool:
+    """True where the end of `block` can be reached, loops taken to end."""
+    match block[-1] if block else None:
+        case Return():
+            return False
+        case If(body=body, orelse=orelse):
+            return falls_through(body) or falls_through(orelse)
+        case While(test=Constant(value=True), body=body):
+            return any(isinstance(stmt, Break) for stmt in statements(body))
+        case Remark():
+            return falls_through(block[:-1])
+        case _:
+            return True

@@ -1,0 +1,244 @@
+"""Where typed expressions meet: the type that they share, the `Convert`s leading there, and what is refused on the way.
+
+    0.5, x[i]: float32        →        0.5f, x[i]
+    u[i]: uint8, 300          →        P305: 300 does not fit uint8
+
+Torch's promotion between elements; Python numbers are weak (contract, section 5).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from py2cu.analysis.constant_values import constant_value
+from py2cu.diagnostics import Related, Reporter
+from py2cu.dtypes import F64, DType, Kind
+from py2cu.ir.abi.extents import Binary, Constant, Name
+from py2cu.ir.complex_numbers import is_literal
+from py2cu.ir.expressions import BoolOp, Call, Compare, Convert, Expr, Load, Select, Unary, unconverted
+from py2cu.ir.kernels import Kernel
+from py2cu.ir.types import (
+    PY_BOOL,
+    PY_COMPLEX,
+    PY_FLOAT,
+    PY_INT,
+    ElementType,
+    Paths,
+    PythonType,
+    ScalarType,
+    Type,
+    ValueType,
+    is_complex,
+    kind_of,
+    part_of,
+)
+from py2cu.ir.visit import changed
+from py2cu.passes.typing.complex_rules import PARTS, refusal
+from py2cu.passes.typing.path_sensitive_types import Number, differing, is_lost, paths_of
+from py2cu.passes.typing.promotion import as_float, constant_as, join, represents
+from py2cu.source import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The type of what a device function returns, what that may be on the paths that lead there, and its parameters."""
+
+    type: ValueType
+    paths: Paths
+    parameters: tuple[str, ...]
+
+
+Called = Callable[[str, Sequence[Type]], tuple[str, Result | None]]
+"""The key of a device function's instance for arguments of these types, and its result."""
+
+
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """Leads the typed expressions of one kernel to a common type; `called` answers for its device functions."""
+
+    kernel: Kernel
+    types: Mapping[str, ValueType]
+    called: Called
+    reporter: Reporter
+    places: dict[str, Span] = field(default_factory=dict)  # where the names that messages explain are bound
+    paths: Mapping[str, Paths] = field(default_factory=dict)  # what locals may be, where that is more than their type
+
+    def meet(self, left: Expr, right: Expr) -> tuple[Expr, Expr]:
+        if not (known(left) and known(right)):
+            return left, right
+        left, right = self.meet_all([left, right])
+        return left, right
+
+    def meet_all(self, values: list[Expr]) -> list[Expr]:
+        """All values in their common type; a Python constant that an integer element type cannot hold is refused."""
+        type_ = self.common(values)
+        if isinstance(type_, ElementType) and not is_complex(type_):
+            for value in values:
+                if (number := constant_number(value)) is not None:
+                    self.check_fits(number, value.span, type_.dtype, self.origins(*values))
+        return [self.convert_exactly(value, type_) for value in values]
+
+    def common(self, values: Sequence[Expr]) -> ScalarType:
+        """The type in which all of `values` meet: elements first, whose type Python numbers then take."""
+        first, *rest = sorted(values, key=lambda value: isinstance(value.type, PythonType))
+        type_ = scalar(first)
+        for value in rest:
+            met = join(type_, scalar(value))
+            if met is None:
+                message = f"{type_} and {value.type} do not meet: torch has no type for both"
+                casts = [f"`np.{t}(…)`" for t in (value.type, type_) if isinstance(t, ElementType)]
+                widen = "widen it first: `np.float32(…)`"
+                self.error(
+                    "P309", message, value.span, f"cast one of them: {' or '.join(casts)}" if casts[1:] else widen
+                )
+                return type_
+            type_ = met
+        return type_
+
+    def check_fits(self, number: Number, span: Span, dtype: DType, origins: Sequence[Related]) -> None:
+        is_float = dtype.kind is Kind.FLOAT
+        overflows = is_float and math.isfinite(number) and math.isinf(as_float(dtype, number))
+        if overflows or not (is_float or represents(dtype, number)):
+            cast = "`np.float32(…)`" if is_float else "`int(…)`"
+            self.error(
+                "P305", f"{number} does not fit {dtype}, the type it meets here", span,
+                f"{dtype} holds {dtype.low} to {dtype.high}; cast the element first: {cast}", origins,
+            )  # fmt: skip
+
+    def convert_exactly(self, value: Expr, type_: ScalarType) -> Expr:
+        """`value` as `type_`; refuses to make a float of a whole constant that none holds: Python keeps it whole."""
+        if isinstance(value, Constant) and type_ in (PY_FLOAT, PY_COMPLEX) and not represents(F64, value.value):
+            self.error(
+                "P305", f"{value.value} becomes a float here, which does not hold it", value.span,
+                f"beyond 2**53 not every whole number is a float: write the one that is meant, `{float(value.value)}`",
+            )  # fmt: skip
+        return self.convert(value, type_)
+
+    def convert(self, value: Expr, type_: ScalarType) -> Expr:
+        """`value` as `type_`."""
+        return converted(self.taken_apart(value, type_), type_) if known(value) else value
+
+    def taken_apart(self, value: Expr, type_: ScalarType) -> Expr:
+        """`value`, its branches as `type_` where their common type would change one; refuse a local that it changed."""
+        narrow = value.type
+        if isinstance(value, Constant) or not isinstance(narrow, ElementType) or narrow == type_:
+            return value
+        if not any(is_lost(path, narrow, type_) for path in paths_of(value, self.paths)):
+            return value
+        match value:
+            case Select(then=a, orelse=b):
+                a, b = (self.convert(unconverted(branch), type_) for branch in (a, b))
+                return changed(value, then=a, orelse=b, type=type_)
+            case BoolOp(left=a, right=b):
+                a, b = (self.convert(unconverted(branch), type_) for branch in (a, b))
+                return changed(value, left=a, right=b, type=type_)
+            case Convert(value=inner):
+                return self.convert(inner, type_)
+            case _:
+                what = "rounded to" if kind_of(narrow) >= Kind.FLOAT else "made"
+                message = f"this is {what} {narrow} on one path and used as {type_}, where Python uses it as it was"
+                casts = [
+                    f"`np.{t}(…)`" if isinstance(t, ElementType) else f"`{t.kind.name.lower()}(…)`"
+                    for t in (narrow, type_)
+                ]
+                self.error(
+                    "P306", message, value.span, f"say which is meant where it is assigned: {' or '.join(casts)}"
+                )
+                return value
+
+    def check_paths(self, op: str, *operands: Expr) -> None:
+        """Refuse an operation on a value that is of another type on some path, where the result depends on which."""
+        for at, operand in enumerate(operands):
+            path = differing(op, operand, operands[:at] + operands[at + 1 :], self.paths)
+            if path is None:
+                continue
+            what = f"`{operand.id}`" if isinstance(operand, Name) else "this"
+            other = path if isinstance(path, ElementType | PythonType) else f"the Python number {path}"
+            message = f"{what} is {other} on one path and {operand.type} here, and the result depends on which"
+            self.error("P306", message, operand.span, f"say which is meant, for one: `np.{operand.type}(…)`")
+            return
+
+    def stored(self, value: Expr, element: ElementType) -> Expr:
+        if is_complex(value.type) and not is_complex(element):
+            message = f"{value.type} does not become {element}: Python raises, torch drops the imaginary part"
+            self.error("P307", message, value.span, PARTS, self.origins(value))
+            return value
+        if element.dtype.kind < Kind.FLOAT and (number := constant_number(value)) is not None:
+            low, high = element.dtype.low, element.dtype.high
+            if not low <= number <= high:
+                self.error("P305", f"{number} does not fit {element}", value.span, f"{element} holds {low} to {high}")
+                return value
+        return self.convert(value, element)
+
+    def integer(self, value: Expr, what: str) -> Expr:
+        """`value` as a Python integer; bounds and indices that are elements become one."""
+        if isinstance(value.type, ElementType | PythonType) and kind_of(value.type) >= Kind.FLOAT:
+            self.error(
+                "P307",
+                f"{what} is a whole number, not {value.type}",
+                value.span,
+                PARTS if is_complex(value.type) else "`int(…)` truncates",
+                self.origins(value),
+            )
+            return Constant(0, value.span, PY_INT)
+        return self.convert(value, PY_INT)
+
+    def counted(self, operand: Expr) -> Expr:
+        """Arithmetic counts a Python bool, such as a comparison's result, as a Python integer."""
+        return self.convert(operand, PY_INT) if operand.type == PY_BOOL else operand
+
+    def is_refused(self, expr: Binary | Compare | Unary | Call, operands: Sequence[Expr]) -> bool:
+        """True, and reported, where `expr` has no meaning for complex numbers and an operand is one."""
+        found = refusal(expr, operands)
+        if found is not None:
+            message, hint = found
+            self.error("P307", message, expr.span, hint, self.origins(*operands))
+        return found is not None
+
+    def origins(self, *values: Expr) -> list[Related]:
+        """Where each operand's type came from: a parameter's annotation, or a local's first assignment."""
+        found = []
+        for value in values:
+            match unconverted(value):
+                case Name(id=name) if name in self.places:
+                    found.append(Related(f"`{name}` is {self.types[name]}", self.places[name]))
+                case Load(array=name):
+                    found.append(Related(f"`{name}` holds {self.kernel.array_type(name).dtype}", self.places[name]))
+                case Constant():
+                    pass
+                case other:
+                    found.append(Related(f"this is {other.type}", other.span))
+        return found
+
+    def error(self, code: str, message: str, span: Span, hint: str, related: Sequence[Related] = ()) -> None:
+        self.reporter.error(code, message, span, hint, related)
+
+
+def converted(value: Expr, type_: ScalarType) -> Expr:
+    """`value` as `type_`; constants change in place."""
+    if value.type == type_:
+        return value
+    if is_complex(type_) and is_literal(value):
+        return replace(value, args=tuple(converted(part, part_of(type_)) for part in value.args), type=type_)
+    if isinstance(value, Constant) and not is_complex(type_):
+        number = constant_as(value.value, type_)
+        is_cast = isinstance(value.type, ElementType) and value.type.dtype.kind is Kind.FLOAT
+        is_said = number == value.value and not is_cast  # else the digits in the source say another number
+        return Constant(number, value.span, type_, value.text if is_said else "", value.cast)
+    return Convert(value, type_, value.span)
+
+
+def constant_number(value: Expr) -> Number | None:
+    """The number that a typed `value` is for certain: a constant, or what whole ones make."""
+    return value.value if isinstance(value, Constant) else constant_value(value)
+
+
+def known(expr: Expr) -> bool:
+    return isinstance(expr.type, ElementType | PythonType)
+
+
+def scalar(expr: Expr) -> ScalarType:
+    assert isinstance(expr.type, ElementType | PythonType), expr
+    return expr.type

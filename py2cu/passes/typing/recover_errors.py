@@ -1,0 +1,62 @@
+"""Type errors of a kernel of which some could not be read: those that owe nothing to what was not.
+
+    y = unknown(x[i])          P105, and nothing more is said of `y`
+    out[i] = y & 1.5
+    out[i] = x[i] & 1.5        P307 in the same run
+
+The front end puts a number in the place of what it refuses, so a statement on such a line is in doubt, and so is what
+is made of the names that it assigns. Errors on other lines stand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from py2cu.diagnostics import Reporter
+from py2cu.ir.expressions import Expr
+from py2cu.ir.kernels import Kernel
+from py2cu.ir.statements import Assign, Block, For, Stmt
+from py2cu.ir.visit import expressions, names_in, statements, walk
+from py2cu.passes.typing.infer_types import infer_types
+
+
+def type_what_was_read(kernel: Kernel, reporter: Reporter) -> Kernel:
+    """The kernel as it is, and in `reporter` the type errors that stand; none where its parameters are in doubt.
+
+    Of a generic kernel nothing is said, for an error may be one instance's alone.
+    """
+    refused = {item.span.line for item in reporter.errors}
+    lines = {line for stmt in statements(kernel.body) for line in _lines(stmt)}
+    if kernel.variables or not refused <= lines:
+        return kernel
+    trial = Reporter(reporter.file, used=reporter.used)
+    infer_types(kernel, trial)
+    in_doubt = _in_doubt(kernel.body, refused)
+    standing = (item for item in trial.errors if item.file == reporter.file and item.span.line in lines - in_doubt)
+    reporter.found.update(dict.fromkeys(standing))
+    return kernel
+
+
+def _in_doubt(body: Block, refused: set[int]) -> set[int]:
+    """The lines of the statements that hang on what was refused."""
+    lines, names = set(refused), set[str]()
+    while True:
+        before = len(lines) + len(names)
+        for stmt in statements(body):
+            read = {name for expr in expressions(stmt) for name in names_in(expr)}
+            if not lines.isdisjoint(_lines(stmt)) or not names.isdisjoint(read):
+                lines |= set(_lines(stmt))
+                names |= {stmt.name} if isinstance(stmt, Assign) else {stmt.var} if isinstance(stmt, For) else set()
+        if len(lines) + len(names) == before:
+            return lines
+
+
+def _lines(stmt: Stmt) -> Iterator[int]:
+    """The lines of a statement's own expressions."""
+    for expr in expressions(stmt):
+        for node in walk(expr):
+            yield from _spanned(node)
+
+
+def _spanned(node: Expr) -> range:
+    return range(node.span.line, node.span.end_line + 1)

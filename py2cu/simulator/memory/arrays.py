@@ -1,0 +1,296 @@
+"""The arrays that a simulated kernel sees: `x[r, c]` loads an element, `out[i] = v` stores one and notes who did.
+
+In: a shape, a dtype and values, a tensor's or none's. Out: what `ArrayView.flush` writes to a tensor, and per written
+element a `Write`: the last thread to write it, its line, and how exact the stored value is.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Iterable
+from types import FrameType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from py2cu.dtypes import DType, Kind
+from py2cu.simulator.state import THREAD, Place
+from py2cu.simulator.values.checked_int import Integer
+from py2cu.simulator.values.family import element_class
+from py2cu.simulator.values.integer_elements import IntElement
+from py2cu.simulator.values.operators import ElementRangeError
+
+if TYPE_CHECKING:
+    import torch
+
+    from py2cu.simulator.memory.rows import Rows
+
+
+class Write(NamedTuple):
+    """The last store to one element. `real` is the float that was stored into an integer array."""
+
+    place: Place
+    line: int
+    error: float
+    real: float | None = None
+
+
+class Sum(NamedTuple):
+    """The terms that atomics have added to a float element: how many, the sum of the magnitudes of the finite ones, the
+    sum of their errors, and whether one is surely NaN, as the sum is then in any order.
+    """
+
+    terms: int
+    magnitude: float
+    error: float
+    is_nan: bool
+
+
+class OutOfRange(IndexError):
+    """An index past the extent of an array's axis."""
+
+    def __init__(self, array: str, axis: int, index: int, extent: int) -> None:
+        self.array, self.axis, self.index, self.extent = array, axis, index, extent
+        super().__init__(f"index {index} of `{array}` is out of range: axis {axis} has extent {extent}")
+
+
+class ArrayView:
+    """One array argument; indices count in every dimension, as the contract asks."""
+
+    __slots__ = (
+        "_cls", "_dtype", "_extents", "_is_whole", "_length", "_sums", "_unsettled", "_values", "name", "writes",
+    )  # fmt: skip
+
+    def __init__(self, name: str, shape: Iterable[int], dtype: DType, values: Iterable[float | bool]) -> None:
+        self.name = name
+        self.writes: dict[int, Write] = {}
+        self._sums: dict[int, Sum] = {}
+        self._unsettled: set[int] = set()  # where whole numbers may be others in the translation
+        self._extents = tuple(map(int, shape))
+        self._length = self._extents[0] if len(self._extents) == 1 else 0  # below it, an index is the position
+        self._dtype = dtype
+        self._is_whole = dtype.kind in (Kind.BOOL, Kind.INT)
+        self._cls: Any = element_class(dtype)
+        self._values = list(map(self._cls.exact, values))
+
+    @property
+    def dtype(self) -> Any:
+        return self._cls
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(map(THREAD.integer, self._extents))
+
+    @property
+    def elements(self) -> list[Any]:
+        """All of them, the last index fastest."""
+        return self._values
+
+    def __repr__(self) -> str:
+        return f"<{self._dtype} array `{self.name}` of shape {self._extents}>"
+
+    def __len__(self) -> int:
+        if not self._extents:
+            raise TypeError(f"`{self.name}` has no dimension")
+        return self._extents[0]
+
+    def __iter__(self) -> Any:
+        raise TypeError(f"`{self.name}` cannot be iterated over; index it")
+
+    def __getitem__(self, index: Any) -> Any:
+        position = self._position(index)
+        if self._unsettled and position in self._unsettled:
+            THREAD.doubt = True
+        return self._values[position]
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self.store(self._position(index), value, sys._getframe(1))
+
+    def view(self, rows: int, row: int) -> Rows:
+        """`x.view(-1, 4)`: the elements of a one-dimensional array in rows.
+
+        Raises:
+            RuntimeError: elements would be left over.
+        """
+        from py2cu.simulator.memory.rows import Rows  # which imports this module
+
+        if rows != -1 or not self._length == len(self):
+            raise TypeError(f"`{self.name}` of one dimension is viewed as `{self.name}.view(-1, {row})`")
+        return Rows(self, int(row))
+
+    def locate(self, index: Any) -> tuple[ArrayView, int]:
+        """The array and the flat position that `index` means."""
+        return self, self._position(index)
+
+    def load(self, position: int, _: FrameType, /) -> Any:
+        """The element that the user's frame reads."""
+        if self._unsettled and position in self._unsettled:
+            THREAD.doubt = True
+        return self._values[position]
+
+    def store(self, position: int, value: Any, frame: FrameType, /) -> None:
+        """Store what the user's `frame` assigns."""
+        real: float | None = None
+        if value.__class__ is not self._cls:
+            real = value if isinstance(value, float) and self._is_whole else None
+            value = self.convert(value)
+        error = value.error if real is None else getattr(real, "error", 0.0)
+        self._values[position] = value
+        self.writes[position] = Write(THREAD.place, frame.f_lineno, math.inf if THREAD.doubt else error, real)
+        if self._is_settled(real, error):
+            self._unsettled.discard(position)
+        else:
+            self._unsettled.add(position)
+
+    def _is_settled(self, real: float | None, error: float) -> bool:
+        """False where a float became a whole number that may be another one in the translation."""
+        if real is None or not error:
+            return True
+        truncate, value = self._cls.truncate, float(real)
+        return bool(error < math.inf and truncate(value - error) == truncate(value + error) == truncate(value))
+
+    def update(self, position: int, change: Callable[[Any], Any], frame: FrameType, _does: object = None) -> Any:
+        """Let `change` make a new element of the old one, which is returned; no thread comes between.
+
+        `_does` tells apart changes for which it matters who comes first: the name of an operation, an element that is
+        to take the place of the old one. None: nothing changes.
+        """
+        THREAD.note_update()
+        old = self._values[position]
+        new = self._values[position] = change(old)
+        self.writes[position] = Write(THREAD.place, frame.f_lineno, math.inf if THREAD.doubt else new.error)
+        return old
+
+    def add(self, position: int, value: Any, frame: FrameType) -> Any:
+        """Add to an element, as `update`. Others may come in any order, which the sum's error covers."""
+        does = "add" if value.value != 0 else None  # a comparison of elements would put the thread in doubt
+        if self._is_whole:
+            return self.update(position, lambda old: old + value, frame, does)
+        old = self._values[position]
+        before = self._sums.get(position) or Sum(0, *_size(old), _is_surely_nan(old))
+        magnitude, error = _size(value)
+        total = self._sums[position] = Sum(
+            before.terms + 1,
+            before.magnitude + magnitude,
+            before.error + error,
+            before.is_nan or _is_surely_nan(value),
+        )
+        bound = total.error + total.terms * self._dtype.epsilon * total.magnitude
+        if total.is_nan:
+            bound = 0.0
+        elif total.magnitude > self._dtype.high:
+            bound = math.inf  # in some order it overflows on its way
+        return self.update(position, lambda old: self._cls.make(float(old + value), bound), frame, does)
+
+    def spell(self, position: int) -> str:
+        """The element at `position` as the user would write it."""
+        index: list[str] = []
+        for extent in reversed(self._extents):
+            position, at = divmod(position, extent)
+            index.append(str(at))
+        return f"{self.name}[{', '.join(reversed(index))}]"
+
+    def convert(self, value: Any) -> Any:
+        """`value` as an element of this array; contract section 5."""
+        if self._dtype.kind is Kind.COMPLEX:
+            return self._cls.cast(value)
+        if not isinstance(value, float):
+            return self._convert_integer(value)
+        if not self._is_whole:
+            return self._cls.cast(value)
+        whole, is_specified = self._cls.truncate(value)
+        if not is_specified:
+            THREAD.doubt = True
+            THREAD.note(f"a float that {self._dtype} cannot hold is stored into `{self.name}`", repr(float(value)))
+        return self._cls.exact(whole)
+
+    def _convert_integer(self, value: int | IntElement) -> Any:
+        if not isinstance(value, int | IntElement):
+            raise TypeError(f"`{self.name}` holds numbers, not {type(value).__name__}")
+        try:
+            return self._cls.of(value)
+        except ElementRangeError:
+            THREAD.note(f"a Python integer wraps in `{self.name}` of {self._dtype}", f"{value}")
+            return self._cls.cast(value)
+
+    def _position(self, index: Any) -> int:
+        """Where the element at `index` lies in the flat array."""
+        kind = index.__class__
+        if (kind is int or kind is Integer) and 0 <= index < self._length:
+            return index  # type: ignore[no-any-return]
+        indices = index if kind is tuple else (index,)
+        if len(indices) != len(self._extents):
+            rank = len(self._extents)
+            raise IndexError(f"`{self.name}` has {rank} dimensions and is given {len(indices)} indices")
+        position = 0
+        for axis, extent in enumerate(self._extents):
+            i = indices[axis]
+            if i.__class__ is not int:
+                i = int(i) if i.__class__ is Integer else self._integer(i)
+            if not 0 <= i < extent:
+                i = self._from_end(i, axis)
+            position = position * extent + i
+        return position
+
+    def _integer(self, index: Any) -> int:
+        if not isinstance(index, int | IntElement):
+            raise TypeError(f"an index of `{self.name}` is an integer, not {type(index).__name__}")
+        return int(index)
+
+    def _from_end(self, index: int, axis: int) -> int:
+        extent = self._extents[axis]
+        if not -extent <= index < 0:
+            raise OutOfRange(self.name, axis, index, extent)
+        if not THREAD.counts_from_end(axis, index):
+            THREAD.note(f"a negative index of `{self.name}`", f"{index} on axis {axis}", is_open=True)
+        return index + extent
+
+    def flush(self, tensor: torch.Tensor) -> None:
+        """Write the stored elements to `tensor`; the others keep their bits."""
+        import torch
+
+        from py2cu.check.redzones import as_bits
+
+        if not self.writes:
+            return
+        positions = list(self.writes)
+        convert = {Kind.FLOAT: float, Kind.COMPLEX: complex}.get(self._dtype.kind, int)
+        values = (self._values[at] for at in positions)
+        plain = [value.value if isinstance(value, IntElement) else convert(value) for value in values]
+        stored = torch.tensor(plain, dtype=tensor.dtype)
+        flat = tensor.detach().cpu().flatten().clone()
+        as_bits(flat)[torch.tensor(positions)] = as_bits(stored)
+        tensor.copy_(flat.reshape(self._extents))
+
+
+def _size(value: Any) -> tuple[float, float]:
+    """Magnitude and error of a float element; sure infinities and NaN, which a sum keeps in any order, have none."""
+    if math.isfinite(value):
+        return abs(float(value)), value.error
+    return 0.0, 0.0 if value.error < math.inf else math.inf
+
+
+def _is_surely_nan(value: Any) -> bool:
+    return math.isnan(value) and value.error < math.inf
+
+
+class UnwrittenArray(ArrayView):
+    """An array whose elements mean nothing before the kernel has written them."""
+
+    __slots__ = ()
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.load(self._position(index), sys._getframe(1))
+
+    def load(self, position: int, frame: FrameType, /) -> Any:
+        if position not in self.writes:
+            self._note_unwritten(position)
+        return super().load(position, frame)
+
+    def update(self, position: int, change: Callable[[Any], Any], frame: FrameType, does: object = None) -> Any:
+        if position not in self.writes:
+            self._note_unwritten(position)
+        return super().update(position, change, frame, does)
+
+    def _note_unwritten(self, position: int) -> None:
+        THREAD.doubt = True
+        THREAD.note(f"an element of `{self.name}` is read before it is written", self.spell(position))

@@ -1,0 +1,84 @@
+"""`atomic.add(array, index, value)` and its kin in a simulated kernel: exact, and they return the old element.
+
+Threads run one at a time, so nothing comes between; what an array's `update` tells its watcher is that it was atomic.
+"""
+
+from __future__ import annotations
+
+import operator
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+from py2cu.simulator.memory.predication import is_left_out, nowhere
+
+Change = Callable[[Any, Any], Any]  # the old element and the value, both of the array's dtype: the new element
+
+
+class SimulatedAtomics:
+    """What stands in for `py2cu.atomic` and `numba.cuda.atomic`."""
+
+    def add(self, array: Any, index: Any, value: Any) -> Any:
+        frame = sys._getframe(1)
+        at, position = _place(array, index, frame)
+        return at.add(position, at.convert(value), frame)
+
+    def sub(self, array: Any, index: Any, value: Any) -> Any:
+        frame = sys._getframe(1)
+        at, position = _place(array, index, frame)
+        return at.add(position, -at.convert(value), frame)
+
+    def min(self, array: Any, index: Any, value: Any) -> Any:
+        return _update("min", array, index, value, lambda old, new: new if new < old else old)
+
+    def max(self, array: Any, index: Any, value: Any) -> Any:
+        return _update("max", array, index, value, lambda old, new: new if new > old else old)
+
+    def exch(self, array: Any, index: Any, value: Any) -> Any:
+        frame = sys._getframe(1)
+        at, position = _place(array, index, frame)
+        new = at.convert(value)
+        return at.update(position, lambda _: new, frame, new)
+
+    def cas(self, array: Any, index: Any, compare: Any, value: Any) -> Any:
+        return _swap(array, index, compare, value)
+
+    def compare_and_swap(self, array: Any, compare: Any, value: Any) -> Any:
+        """Numba's older `cas`, of the first element."""
+        return _swap(array, 0, compare, value)
+
+    def inc(self, array: Any, index: Any, limit: Any) -> Any:
+        return _update(f"inc {limit}", array, index, limit, lambda old, top: old.make(0) if old >= top else old + 1)
+
+    def dec(self, array: Any, index: Any, limit: Any) -> Any:
+        return _update(f"dec {limit}", array, index, limit, lambda old, top: top if old == 0 or old > top else old - 1)
+
+    def and_(self, array: Any, index: Any, value: Any) -> Any:
+        return _update("and", array, index, value, operator.and_)
+
+    def or_(self, array: Any, index: Any, value: Any) -> Any:
+        return _update("or", array, index, value, operator.or_)
+
+    def xor(self, array: Any, index: Any, value: Any) -> Any:
+        return _update("xor", array, index, value, operator.xor)
+
+
+def _place(array: Any, index: Any, frame: FrameType) -> tuple[Any, int]:
+    """The array and the flat position that `index` means; none that others see where the thread leaves it out."""
+    found: tuple[Any, int] = nowhere(array) if is_left_out(frame) else array.locate(index)
+    return found
+
+
+def _swap(array: Any, index: Any, compare: Any, value: Any) -> Any:
+    frame = sys._getframe(2)
+    at, position = _place(array, index, frame)
+    expected, new = at.convert(compare), at.convert(value)
+    return at.update(position, lambda old: new if old == expected else old, frame, new)
+
+
+def _update(does: str, array: Any, index: Any, value: Any, change: Change) -> Any:
+    frame = sys._getframe(2)
+    at, position = _place(array, index, frame)
+    converted = at.convert(value) if value.__class__ is not at.dtype else value
+    return at.update(position, lambda old: change(old, converted), frame, does)

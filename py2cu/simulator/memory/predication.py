@@ -1,0 +1,160 @@
+"""What a thread past the end leaves out, where it may not stop since others wait for it: reads give zero, writes do
+nothing, calls are not made. `passes/guards/predicate_accesses.py` guards the same places of the text in C++.
+"""
+
+from __future__ import annotations
+
+import functools
+import linecache
+import sys
+from collections.abc import Callable, Mapping
+from types import CodeType, FrameType
+from typing import Any, Final
+
+from py2cu.dtypes import Kind
+from py2cu.ir.abi.extents import Guard
+from py2cu.ir.abi.signature import Signature, evaluate
+from py2cu.ir.types import ElementType, TupleType, ValueType, kind_of
+from py2cu.simulator.launch import AXES, Triple
+from py2cu.simulator.memory.arrays import ArrayView
+from py2cu.simulator.memory.rows import Rows
+from py2cu.simulator.memory.shared import Window
+from py2cu.simulator.state import THREAD
+from py2cu.simulator.values.checked_int import Integer
+from py2cu.simulator.values.family import Double, DoubleComplex, element_class
+
+End = tuple[int, int]  # where a text ends: line and column
+LeftOutHere = Mapping[End, ValueType | None]
+"""What a thread leaves out; of a call, the type of its result."""
+
+
+class WhatIsLeftOut:
+    """What the threads of a launch leave out."""
+
+    def __init__(self, signature: Signature, dims: dict[str, int]) -> None:
+        self._items = signature.left_out
+        guards = dict.fromkeys(guard for item in self._items for guard in item.guards)
+        self._stops = [(guard, AXES.index(guard.axis), evaluate(guard.extent, dims)) for guard in guards]
+        self._found: dict[frozenset[Guard], LeftOutHere] = {frozenset(): {}}
+
+    def of(self, index: Triple) -> LeftOutHere:
+        """What the thread of this global index does."""
+        past = frozenset(guard for guard, axis, stop in self._stops if index[axis] >= stop)
+        if past not in self._found:
+            items = (item for item in self._items if not past.isdisjoint(item.guards))
+            self._found[past] = {(item.line, item.column): item.result for item in items}
+        return self._found[past]
+
+
+class PastEnd:
+    """An array of such a thread: what is not left out meets the array itself."""
+
+    def __init__(self, array: ArrayView | Window) -> None:
+        self._array = array
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._array, name)
+
+    def __len__(self) -> int:
+        return len(self._array)
+
+    def __getitem__(self, index: Any) -> Any:
+        frame = sys._getframe(1)
+        if index.__class__ is slice:
+            return PastEnd(self._array[index])
+        array, position = nowhere(self._array) if is_left_out(frame) else self._array.locate(index)
+        return array.load(position, frame)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        frame = sys._getframe(1)
+        array, position = nowhere(self._array) if is_left_out(frame) else self._array.locate(index)
+        array.store(position, value, frame)
+
+    def view(self, rows: int, row: int) -> PastEndRows:
+        assert isinstance(self._array, ArrayView)
+        return PastEndRows(self._array.view(rows, row))
+
+
+class PastEndRows:
+    """The same of an array that is seen in rows."""
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._rows, name)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, index: Any) -> Any:
+        frame = sys._getframe(1)
+        if not is_left_out(frame):
+            return self._rows.load(index, frame)
+        array, position = nowhere(self._rows)
+        zero = array.load(position, frame)
+        return zero if index.__class__ is tuple else (zero,) * int(self._rows.shape[1])
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        frame = sys._getframe(1)
+        if not is_left_out(frame):
+            self._rows.store(index, value, frame)
+
+
+def nowhere(array: Any) -> tuple[ArrayView, int]:
+    """A zero of the dtype of `array` that nobody else sees, and its position."""
+    return ArrayView("nowhere", (1,), array.dtype.dtype, [0]), 0
+
+
+def as_past_end(argument: object) -> object:
+    """An argument of the kernel, as such a thread has it."""
+    return PastEnd(argument) if isinstance(argument, ArrayView | Window) else argument
+
+
+def unless_left_out(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of the user's, which a kernel's threads past the end may leave out."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **named: Any) -> Any:
+        frame = sys._getframe(1)
+        return _zero(THREAD.left_out[_end(frame)]) if is_left_out(frame) else function(*args, **named)
+
+    return call
+
+
+def is_left_out(frame: FrameType) -> bool:
+    """True where the running thread leaves out what `frame` is at."""
+    return bool(THREAD.left_out) and frame.f_code.co_filename == THREAD.home and _end(frame) in THREAD.left_out
+
+
+def _end(frame: FrameType) -> End:
+    return _ends(frame.f_code)[frame.f_lasti // 2]
+
+
+@functools.lru_cache(maxsize=64)
+def _ends(code: CodeType) -> list[End]:
+    """Where the text of each instruction ends: the line, and the column in characters."""
+    found = []
+    for _, line, _, bytes_ in code.co_positions():
+        text = linecache.getline(code.co_filename, line or 0)
+        column = len(text.encode()[:bytes_].decode(errors="replace")) if text and not text.isascii() else bytes_
+        found.append((line or 0, column or 0))
+    return found
+
+
+def _zero(type_: ValueType | None) -> Any:
+    """What a call that is left out returns."""
+    match type_:
+        case None:
+            return None
+        case TupleType(items=items):
+            return tuple(map(_zero, items))
+        case ElementType(dtype=dtype):
+            return element_class(dtype).exact(0)
+        case _:
+            return _NUMBERS[kind_of(type_)](0)
+
+
+_NUMBERS: Final[dict[Kind, Callable[[int], object]]] = {
+    Kind.BOOL: bool, Kind.INT: Integer, Kind.FLOAT: Double, Kind.COMPLEX: DoubleComplex,
+}  # fmt: skip

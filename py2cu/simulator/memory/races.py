@@ -1,0 +1,213 @@
+"""Data races: two threads at one element, one of them writing, with nothing between that orders them.
+
+In: every access to an array of a launch, told by `WatchedArray`. Out: a finding at the later of the two. An element
+keeps its last write, and two reads and two atomic updates by different threads, so that an access costs the same
+however many there were; two suffice, since whoever writes is another thread than one of them. Two writes of the same
+value are no race: CUDA promises that the value arrives. A write that stores the value that is already there, bit by
+bit, races with a read as a finding of its own kind, since the reader sees that value in any order.
+
+Atomic updates of an element come one after the other, and one whose result is looked at tells its thread which came
+before: what follows it follows those as well, as where the last block sets the ticket back. What they leave hangs on
+their order where threads change it in ways that do not commute, as where they swap in different values.
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+import math
+import sys
+from collections.abc import Callable, Iterable
+from types import CodeType, FrameType
+from typing import Any, ClassVar, Final
+
+from py2cu.dtypes import DType
+from py2cu.simulator.memory.arrays import ArrayView, UnwrittenArray
+from py2cu.simulator.memory.happens_before import Access, Known, is_ordered
+from py2cu.simulator.state import THREAD
+from py2cu.simulator.values.complex_elements import ComplexElement
+
+READ: Final = "read"
+WRITE: Final = "written"
+KEPT: Final = "written unchanged"
+ATOMIC: Final = "updated atomically"
+
+Pair = tuple[Access, Access | None]
+
+
+class WatchedArray(ArrayView):
+    """An array whose accesses are held against those of other threads."""
+
+    __slots__ = (
+        "_atomics",
+        "_changed",
+        "_changers",
+        "_changes",
+        "_contested",
+        "_earlier",
+        "_published",
+        "_readers",
+        "_writers",
+    )
+    is_shared: ClassVar[bool] = False
+    starts_unwritten: ClassVar[bool] = False
+
+    def __init__(self, name: str, shape: Iterable[int], dtype: DType, values: Iterable[float | bool]) -> None:
+        super().__init__(name, shape, dtype, values)
+        self._writers: dict[int, Access] = {}
+        self._changers: dict[int, Access] = {}  # the last writes that changed a value, where later ones kept it
+        self._readers: dict[int, Pair] = {}
+        self._atomics: dict[int, Pair] = {}
+        self._earlier: dict[int, tuple[Access | None, ...]] = {}  # reads and updates before the last writes
+        self._changes: dict[int, tuple[Access, ...]] = {}  # the last two that do different things, with what they do
+        self._contested: set[int] = set()  # threads change it in ways that do not commute
+        self._changed: set[int] = set()
+        self._published: dict[int | tuple[int, int], Known] = {}  # of a position: to all, and in a block
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.load(self._position(index), sys._getframe(1))
+
+    def load(self, position: int, frame: FrameType, /) -> Any:
+        value = super().load(position, frame)
+        access = _access(frame, value, READ)
+        last = self._writers.get(position)
+        if last is not None and not is_ordered(last, access.by):
+            changer = self._changers.get(position) if last.kind is KEPT else None
+            is_changed = changer is not None and not is_ordered(changer, access.by)
+            self._tell(position, changer if changer is not None and is_changed else last, access)
+        if position in self._atomics:
+            self._hold(position, self._atomics[position], access)
+        _enter(self._readers, position, access)
+        return value
+
+    def store(self, position: int, value: Any, frame: FrameType, /) -> None:
+        old = None if self.starts_unwritten and position not in self.writes else self._values[position]
+        super().store(position, value, frame)
+        new = self._values[position]
+        keeps = old is not None and _keeps(old, new) and not THREAD.doubt and position not in self._unsettled
+        access = _access(frame, new, KEPT if keeps else WRITE)
+        access.by.is_dirty |= not self.is_shared
+        last = self._writers.get(position)
+        earlier = self._since_change(position, last, access)
+        if last is not None and not is_ordered(last, access.by):
+            if not _same(last.value, access.value):
+                self._tell(position, last, access)
+            earlier = earlier or self._earlier.get(position, ())
+        self._hold(position, earlier, access)
+        self._writers[position] = access
+        self._earlier[position] = earlier
+
+    def _since_change(self, position: int, last: Access | None, now: Access) -> tuple[Access | None, ...]:
+        """The reads and updates that the write `now` may race with; a later write that changes the value may as well,
+        if `now` keeps it.
+        """
+        if now.kind is KEPT:
+            if last is not None and last.kind is WRITE:
+                self._changers[position] = last
+            return *self._readers.get(position, ()), *self._atomics.get(position, ())
+        return *self._readers.pop(position, ()), *self._atomics.pop(position, ())
+
+    def update(self, position: int, change: Callable[[Any], Any], frame: FrameType, does: object = None) -> Any:
+        old = super().update(position, change, frame, does)
+        access = _access(frame, self._values[position], ATOMIC)
+        last = self._writers.get(position)
+        if last is not None and not is_ordered(last, access.by):
+            self._tell(position, last, access)
+        self._hold(position, self._readers.get(position, ()), access)
+        if _is_looked_at(frame.f_code, frame.f_lasti):
+            self._atomics[position] = access, None
+        else:
+            _enter(self._atomics, position, access)
+        if does is not None:
+            self._contest(position, _access(frame, does, ATOMIC))
+        in_block = position, access.by.team.number
+        access.by.hand_on(self._published.setdefault(position, {}), self._published.setdefault(in_block, {}))
+        return old
+
+    def _contest(self, position: int, access: Access) -> None:
+        """Any value will do of an element that unordered threads change in ways for which it matters who comes first.
+        One that is offered another, and takes it from nobody, does not change.
+        """
+        does, earlier = access.value, self._changes.get(position, ())
+        others = [other for other in earlier if not _same(other.value, does)]
+        self._changes[position] = access, *others[:1]
+        if all(is_ordered(other, access.by) for other in earlier):
+            self._contested.discard(position)
+        elif not all(is_ordered(other, access.by) for other in others):
+            self._contested.add(position)
+        if isinstance(does, str) or self._values[position] is does:
+            self._changed.add(position)
+        if position in self._contested and position in self._changed:
+            self.writes[position] = self.writes[position]._replace(error=math.inf)
+
+    def _hold(self, position: int, earlier: tuple[Access | None, ...], access: Access) -> None:
+        """Hold `access` against `earlier` ones."""
+        for other in earlier:
+            if other is not None and not is_ordered(other, access.by):
+                self._tell(position, other, access)
+
+    def _tell(self, position: int, before: Access, now: Access) -> None:
+        same_block = before.by.team is now.by.team
+        block, thread = before.by.place
+        who = f"thread {thread}" if same_block else f"block {block}, thread {thread}"
+        missing = "no barrier orders them" if same_block else "nothing orders blocks"
+        kinds = {before.kind, now.kind}
+        keeps_value = kinds == {READ, KEPT}
+        missing = "a plain access and an atomic one" if ATOMIC in kinds and len(kinds) > 1 else missing
+        verbs = [WRITE if access.kind is KEPT else access.kind for access in (now, before)]
+        detail = (
+            f"{self.spell(position)} is {verbs[0]} here ({now.value}), and {verbs[1]} in line {before.line} "
+            f"({before.value}) by {who}; {missing}"
+        )
+        about = f"a race on `{self.name}`"
+        if keeps_value:
+            about = f"{about} whose write keeps the value"
+        THREAD.note(about, detail, is_bug=not keeps_value, keeps_value=keeps_value)
+
+
+class WatchedUnwritten(WatchedArray, UnwrittenArray):
+    """The same of an output."""
+
+    __slots__ = ()
+    starts_unwritten = True
+
+
+def _access(frame: FrameType, value: object, kind: str) -> Access:
+    THREAD.operations += 1
+    if THREAD.operations > THREAD.limit:
+        THREAD.spend(0)
+    me = THREAD.member
+    # What a named tuple's own constructor does, in half the time: every access makes one.
+    return tuple.__new__(Access, (me, me.team.epoch, me.clock, frame.f_code, frame.f_lasti, value, kind))
+
+
+def _enter(table: dict[int, Pair], position: int, access: Access) -> None:
+    """Keep `access` beside one of another thread."""
+    first, second = table.get(position, (None, None))
+    if first is None or is_ordered(first, access.by):
+        table[position] = access, second
+    else:
+        table[position] = first, access
+
+
+@functools.cache
+def _is_looked_at(code: CodeType, call: int) -> bool:
+    """False where the result of the call at this offset is dropped."""
+    behind = next(instruction for instruction in dis.get_instructions(code) if instruction.offset > call)
+    return behind.opname != "POP_TOP"
+
+
+def _keeps(old: Any, new: Any) -> bool:
+    """Whether a store of `new` leaves every bit of `old` as it is, in the compiled kernel as well."""
+    if isinstance(new, ComplexElement):
+        return _keeps(old.real, new.real) and _keeps(old.imag, new.imag)
+    before, after = old.value, new.value
+    if before != after:
+        return bool(before != before and after != after)
+    is_same_zero = before or math.copysign(1.0, before) == math.copysign(1.0, after)
+    return bool(is_same_zero and new.error <= old.error)
+
+
+def _same(one: Any, other: Any) -> bool:
+    both_nan = isinstance(one, float) and isinstance(other, float) and math.isnan(one) and math.isnan(other)
+    return both_nan or bool(one == other)

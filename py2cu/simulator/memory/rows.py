@@ -1,0 +1,92 @@
+"""A simulated array seen in rows: `x4 = x.view(-1, 4)`, of which `x4[i]` is a row and `x4[i, j]` an element.
+
+The array itself loads and stores, element by element, so that its findings are those of its elements.
+"""
+
+from __future__ import annotations
+
+import operator
+import sys
+from types import FrameType
+from typing import Any
+
+from py2cu.simulator.memory.arrays import ArrayView, OutOfRange
+from py2cu.simulator.state import THREAD
+
+
+class Rows:
+    """The elements of a one-dimensional array, so many a row."""
+
+    __slots__ = ("_array", "_extents", "name")
+
+    def __init__(self, array: ArrayView, row: int) -> None:
+        length = len(array)
+        if length % row:
+            raise RuntimeError(f"shape '[-1, {row}]' is invalid for input of size {length}")  # as torch says it
+        self.name = f"{array.name}.view(-1, {row})"
+        self._array, self._extents = array, (length // row, row)
+
+    @property
+    def dtype(self) -> Any:
+        return self._array.dtype
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        rows, row = self._extents
+        return THREAD.integer(rows), THREAD.integer(row)
+
+    def __len__(self) -> int:
+        return self._extents[0]
+
+    def __iter__(self) -> Any:
+        raise TypeError(f"`{self.name}` cannot be iterated over; index it")
+
+    def __repr__(self) -> str:
+        return f"<rows of {self._extents[1]} elements of {self._array!r}>"
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.load(index, sys._getframe(1))
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self.store(index, value, sys._getframe(1))
+
+    def load(self, index: Any, frame: FrameType) -> Any:
+        """The row, as a tuple, or the element that the user's `frame` reads."""
+        if index.__class__ is tuple:
+            return self._array.load(self._position(index), frame)
+        return tuple(self._array.load(at, frame) for at in self._row(index))
+
+    def store(self, index: Any, value: Any, frame: FrameType) -> None:
+        """Store the row, which is given as a tuple, or the element that the user's `frame` assigns."""
+        if index.__class__ is tuple:
+            self._array.store(self._position(index), value, frame)
+            return
+        row = self._row(index)
+        if value.__class__ is not tuple or len(value) != len(row):
+            raise ValueError(f"a row of `{self.name}` takes a tuple of {len(row)} numbers")
+        for at, item in zip(row, value, strict=True):
+            self._array.store(at, item, frame)
+
+    def locate(self, index: Any) -> tuple[ArrayView, int]:
+        """The array and the flat position that `index`, of an element, means."""
+        return self._array, self._position(index)
+
+    def _row(self, index: Any) -> range:
+        """Where the elements of a row lie."""
+        start = self._in_range(index, 0) * self._extents[1]
+        return range(start, start + self._extents[1])
+
+    def _position(self, index: Any) -> int:
+        if index.__class__ is not tuple or len(index) != 2:
+            raise IndexError(f"an element of `{self.name}` has 2 indices")
+        return self._row(index[0])[self._in_range(index[1], 1)]
+
+    def _in_range(self, index: Any, axis: int) -> int:
+        at, extent = int(operator.index(index)), self._extents[axis]
+        if 0 <= at < extent:
+            return at
+        if not -extent <= at < 0:
+            raise OutOfRange(self.name, axis, at, extent)
+        if not THREAD.counts_from_end(axis, at):
+            THREAD.note(f"a negative index of `{self.name}`", f"{at} on axis {axis}", is_open=True)
+        return at + extent

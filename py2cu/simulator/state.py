@@ -1,0 +1,234 @@
+"""What the thread that is being simulated has to tell: who it is, whether its results are certain, what was odd.
+
+In: `place` and `start` from the simulator, with what the translator knows of the kernel's lines; `doubt` and `note`
+from elements and arrays. Out: `Finding`s, each message once a line, with the first thread that caused it. There is one
+`THREAD`, since one simulation runs at a time: `exclusive` makes those of other OS threads wait.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
+from typing import TYPE_CHECKING, Final
+
+from py2cu.ir.abi.extents import FromEnd
+
+if TYPE_CHECKING:
+    from py2cu.simulator.memory.happens_before import Member
+    from py2cu.simulator.memory.predication import LeftOutHere
+    from py2cu.simulator.schedule.block import Runner
+
+Place = tuple[tuple[int, int, int], tuple[int, int, int]]  # blockIdx and threadIdx, each x, y, z
+NOWHERE: Final[Place] = ((0, 0, 0), (0, 0, 0))
+_RUNTIME: Final = os.path.dirname(__file__) + os.sep
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something legal in Python that the compiled kernel does not promise, seen at run time.
+
+    `is_open`: the compiled kernel may go on with anything, so that nothing after it can be compared. `is_bug`: and that
+    is the kernel's own fault, whatever its arguments: a race, a barrier that some threads miss. `keeps_value`: a race
+    in which every write stores the value that is already there.
+    """
+
+    message: str
+    line: int
+    place: Place
+    is_open: bool = False
+    file: str = ""  # where it is not the kernel's own
+    is_bug: bool = False
+    keeps_value: bool = False
+
+    def __str__(self) -> str:
+        block, thread = self.place
+        where = f"{os.path.basename(self.file)}, line {self.line}" if self.file else f"line {self.line}"
+        return f"{where}: {self.message} (block {block}, thread {thread})"
+
+
+class TooManyOperations(Exception):
+    """A launch accesses watched arrays more often than its limit allows."""
+
+    def __init__(self, limit: float) -> None:
+        super().__init__(f"the launch takes more than the {limit:,} array accesses that a check has for it")
+
+
+class Journal:
+    """The state of the running thread and the findings of its launch."""
+
+    __slots__ = (
+        "_findings",
+        "_from_end",
+        "_reserved",
+        "contracts",
+        "doubt",
+        "home",
+        "integer",
+        "left_out",
+        "let_others",
+        "limit",
+        "member",
+        "operations",
+        "patience",
+        "place",
+        "runner",
+        "updates",
+    )  # fmt: skip
+
+    member: Member  # what is ordered before the running thread, in a launch whose accesses are watched
+    runner: Runner  # the running thread, in a launch whose threads wait for each other
+    let_others: Callable[[], None]  # what a thread does that has run out of patience
+
+    def __init__(self) -> None:
+        self.home = ""  # the kernel's file
+        self.doubt = False  # what the thread stores from here on may be anything
+        self.contracts = True  # a multiply-add may be rounded once
+        self.integer: type[int] = int  # what the kernel's Python integers are
+        self.place = NOWHERE
+        self.patience = math.inf  # how many atomics and fences more until others have their turn
+        self.updates = False  # an atomic has run: the order of threads may show
+        self.operations = 0  # accesses to watched arrays so far
+        self.limit = math.inf  # after which the launch ends
+        self.left_out: LeftOutHere = {}  # by the thread, which is past the end
+        self._findings: dict[tuple[str, str, int], Finding] = {}
+        self._from_end: frozenset[FromEnd] = frozenset()
+        self._reserved: dict[int, list[str]] = {}
+
+    def start(
+        self,
+        home: str = "",
+        from_end: Iterable[FromEnd] = (),
+        reserved: Iterable[tuple[int, str]] = (),
+        *,
+        contracts: bool = True,
+        limit: float = math.inf,
+    ) -> None:
+        """A launch of a kernel of the file `home` begins; `limit` bounds its accesses to watched arrays."""
+        self.home, self.doubt, self.contracts, self.place, self._findings = home, False, contracts, NOWHERE, {}
+        self.updates, self.patience = False, math.inf
+        self.operations, self.limit = 0, limit
+        self.left_out = {}
+        self._from_end, self._reserved = frozenset(from_end), {}
+        for line, name in reserved:
+            self._reserved.setdefault(line, []).append(name)
+
+    def note_update(self) -> None:
+        """An atomic runs."""
+        self.updates = True
+        self.lose_patience()
+
+    def lose_patience(self) -> None:
+        """The running thread has done again what threads do that wait for others."""
+        self.patience -= 1
+        if self.patience < 0:
+            self.let_others()
+
+    def counts_from_end(self, axis: int, index: int) -> bool:
+        """True where the line that runs has this negative index as a constant, which compiled code heeds."""
+        return FromEnd(kernel_line(), axis, index) in self._from_end
+
+    def reserved_names(self) -> list[str]:
+        """The names of the arrays that the line that runs makes."""
+        return self._reserved.get(kernel_line(), [])
+
+    @contextmanager
+    def restored(self) -> Iterator[None]:
+        """After the body, the state is what it was before."""
+        before = {name: getattr(self, name) for name in self.__slots__ if hasattr(self, name)}
+        try:
+            yield
+        finally:
+            for name, value in before.items():
+                setattr(self, name, value)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        return tuple(self._findings.values())
+
+    def spend(self, operations: int) -> None:
+        """Count accesses to watched arrays, or what takes as long.
+
+        Raises:
+            TooManyOperations: beyond the limit of the launch.
+        """
+        self.operations += operations
+        if self.operations > self.limit:
+            raise TooManyOperations(self.limit)
+
+    def note(
+        self, about: str, detail: str, *, is_open: bool = False, is_bug: bool = False, keeps_value: bool = False
+    ) -> None:
+        """Keep a finding; `about` is the same for every thread, `detail` is the first one's."""
+        self.note_at(kernel_place(), about, detail, is_open=is_open, is_bug=is_bug, keeps_value=keeps_value)
+
+    def note_at(
+        self,
+        where: tuple[str, int],
+        about: str,
+        detail: str,
+        *,
+        is_open: bool = False,
+        is_bug: bool = False,
+        keeps_value: bool = False,
+    ) -> None:
+        """The same of a thread that waits, at the file and line `where`."""
+        file, line = where
+        file = file if self.home and file != self.home else ""
+        finding = Finding(f"{about}: {detail}", line, self.place, is_open or is_bug, file, is_bug, keeps_value)
+        self._findings.setdefault((about, file, line), finding)
+
+
+def kernel_line() -> int:
+    """The line of the user's code that runs."""
+    return kernel_place()[1]
+
+
+def kernel_place() -> tuple[str, int]:
+    """File and line of the user's code that runs."""
+    frame = kernel_frame()
+    return frame.f_code.co_filename, frame.f_lineno
+
+
+def kernel_frame() -> FrameType:
+    """The user's code that runs: the innermost outside the simulator."""
+    frame = sys._getframe(1)
+    while not is_users(frame) and frame.f_back is not None:
+        frame = frame.f_back
+    return frame
+
+
+def is_users(frame: FrameType) -> bool:
+    """True for the user's code, false for the simulator's."""
+    return not frame.f_code.co_filename.startswith(_RUNTIME)
+
+
+THREAD: Final = Journal()
+_running = threading.RLock()
+
+
+@contextmanager
+def exclusive() -> Iterator[None]:
+    """One simulation at a time: one in another OS thread waits for this one to end.
+
+    A simulation that begins inside this one, at a breakpoint of it, runs at once; `THREAD` is restored after it.
+    """
+    with _running, THREAD.restored():
+        yield
+
+
+def _replace_lock() -> None:
+    """Replace the lock in a forked child: if another thread held it, that thread does not exist in the child."""
+    global _running
+    if _running.acquire(blocking=False):
+        _running.release()
+    else:
+        _running = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_replace_lock)

@@ -1,0 +1,91 @@
+"""Typed numbers: what a kernel's array elements are while CPython runs it (contract, section 5).
+
+In: a dtype and a number. Out: `element_class(F32)(0.1)`, `element_class(U8)(255)`: numbers whose operators promote as
+torch does, wrap or round at their dtype, and take Python numbers as weak. Comparisons give Python bools. A class
+follows from its row in `dtypes.py`; a float also has a row in `floats.ROUNDING`.
+
+A float element also carries `error`, a bound on how far a faithful translation may be from it. Where the Python could
+go either way within that error (a branch, a truncation), `THREAD.doubt` is raised. Refused: one tolerance per dtype. It
+either hides bugs or reports cancellation as one; a running bound does neither.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from py2cu.dtypes import C128, DEFAULT_FLOAT, DTYPES, F64, DType, Kind, promote, promote_weak
+from py2cu.simulator.values.checked_int import SYMBOLS, Integer, division_by_zero
+from py2cu.simulator.values.complex_elements import ComplexElement, define_complex
+from py2cu.simulator.values.float_elements import FloatElement, define_float
+from py2cu.simulator.values.integer_elements import IntElement, define_int
+from py2cu.simulator.values.operators import both_ways
+
+Element = FloatElement | IntElement | ComplexElement
+
+
+def _define(dtype: DType) -> type[FloatElement | IntElement]:
+    define = define_float if dtype.kind is Kind.FLOAT else define_int
+    return define(dtype, dtype.jaxtyping)
+
+
+def _define_complex(dtype: DType) -> type[ComplexElement]:
+    part = _REAL[dtype.part]
+    assert issubclass(part, FloatElement)
+    return define_complex(dtype, dtype.jaxtyping, part)
+
+
+_REAL: Final = {dtype: _define(dtype) for dtype in DTYPES if dtype.kind is not Kind.COMPLEX}
+_CLASSES: Final[dict[DType, type[Element]]] = {
+    dtype: _define_complex(dtype) if dtype.kind is Kind.COMPLEX else _REAL[dtype] for dtype in DTYPES
+}
+Double: Final = define_float(F64, "Double", weak=True)
+"""A Python float whose error is known: `float(x)` and `float` parameters. It raises where Python does."""
+DoubleComplex: Final = define_complex(C128, "DoubleComplex", Double)
+"""A Python complex number whose error is known: `complex(x, y)`, literals and `complex` parameters."""
+
+# A Python bool is a comparison's result, which counts as an integer.
+_WEAK: Final[dict[type, Kind]] = {
+    bool: Kind.INT, int: Kind.INT, Integer: Kind.INT, float: Kind.FLOAT, Double: Kind.FLOAT,
+    complex: Kind.COMPLEX, DoubleComplex: Kind.COMPLEX,
+}  # fmt: skip
+
+
+def element_class(dtype: DType) -> type[Element]:
+    """The class of elements of `dtype`."""
+    return _CLASSES[dtype]
+
+
+def common_class(a: object, b: object) -> Any:
+    """The class in which two operands compute; None where they do not meet or neither is an element."""
+    if isinstance(a, Element):
+        return a.partners[b.__class__]
+    return b.partners[a.__class__] if isinstance(b, Element) else None
+
+
+def _true_divide(a: IntElement, b: IntElement) -> Any:
+    """`/` of integers, in the default float type."""
+    if not b:
+        raise division_by_zero(a, SYMBOLS["truediv"], b)
+    single = _REAL[DEFAULT_FLOAT]
+    return single.of(a) / single.of(b)
+
+
+def _introduce() -> None:
+    """Tell every class with whom its elements meet, and where."""
+    for a, own in _CLASSES.items():
+        for b, other in _CLASSES.items():
+            met = promote(a, b)
+            own.partners[other] = None if met is None else _CLASSES[met]
+        for weak, kind in _WEAK.items():
+            met = promote_weak(a, kind)
+            own.partners[weak] = None if met is None else _CLASSES[met]
+        Double.partners[own] = own.partners[Double]
+        DoubleComplex.partners[own] = own.partners[DoubleComplex]
+        if issubclass(own, IntElement):
+            both_ways(own, "truediv", _true_divide)
+    for weak, kind in _WEAK.items():
+        Double.partners[weak] = DoubleComplex if kind is Kind.COMPLEX else Double
+        DoubleComplex.partners[weak] = DoubleComplex
+
+
+_introduce()

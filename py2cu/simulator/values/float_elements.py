@@ -1,0 +1,394 @@
+"""Float elements: rounded at their dtype, IEEE at the edges, and aware of how far a translation may be from them.
+
+In: a float dtype. Out: `define_float`, a subclass of `float` for it. `error` bounds what a faithful translation may
+differ by: multiply-add contraction where the launch allows it, a few ulps of a math function, and all that follows from
+them; an exact operation on exact operands adds nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any, ClassVar, Final, Self, SupportsIndex
+
+from py2cu.dtypes import DType
+from py2cu.simulator.state import THREAD
+from py2cu.simulator.values.checked_int import LONG_HIGH, LONG_LOW, division_by_zero, note_compared
+from py2cu.simulator.values.integer_elements import IntElement
+from py2cu.simulator.values.operators import (
+    COMPARISONS,
+    ElementRangeError,
+    Method,
+    Number,
+    Partners,
+    both_ways,
+    compares,
+    elsewhere,
+)
+from py2cu.simulator.values.rounding import ROUNDING, as_float, cell, from_integer
+
+INF: Final = math.inf
+INFINITE: Final = (INF, -INF)
+_LITERALS: Final = 256  # of a class, that are kept
+
+# --- the class ----------------------------------------------------------------------------------------------------
+
+
+class FloatElement(float):
+    """A float of one dtype with its error bound.
+
+    Its `value` is itself as a plain float, with which Python computes at once.
+    """
+
+    __slots__ = ("error", "value")
+    dtype: ClassVar[DType]
+    weak: ClassVar[bool]  # Python's own float
+    narrow: ClassVar[Callable[[float], float]]  # rounds at the dtype
+    partners: ClassVar[Partners]
+    error: float
+    value: float
+    of: ClassVar[Method]  # converts an operand; a Python number out of range is refused
+    cast: ClassVar[Method]  # converts as an explicit cast or a store does
+    make: ClassVar[Method]  # from a value that is rounded already, and its error
+    exact: ClassVar[Method]  # from a value of an array of the dtype
+
+    def __new__(cls, value: Number = 0.0) -> Self:
+        return cls.cast(value)  # type: ignore[no-any-return]
+
+    def __repr__(self) -> str:
+        return str(self) if self.weak else f"{self.dtype}({self})"
+
+    def __str__(self) -> str:
+        """The fewest digits that say which element of the dtype it is."""
+        value, narrow = float(self), type(self).narrow
+        if not math.isfinite(value):
+            return repr(value)
+        short = (float(f"{value:.{digits}g}") for digits in range(1, 18))
+        return repr(next(near for near in short if narrow(near) == value))
+
+    def __format__(self, spec: str) -> str:
+        return float.__format__(self, spec) if spec else str(self)
+
+    __hash__ = float.__hash__
+
+    def __reduce__(self) -> tuple[type[float], tuple[float]]:
+        return float, (float(self),)
+
+    @property
+    def real(self) -> Any:
+        return self
+
+    @property
+    def imag(self) -> Any:
+        return self.exact(0.0)
+
+    def conjugate(self) -> Any:
+        return self
+
+    def __neg__(self) -> FloatElement:
+        negative: FloatElement = self.make(-self.value, self.error)
+        return negative
+
+    def __pos__(self) -> FloatElement:
+        return self
+
+    def __abs__(self) -> FloatElement:
+        magnitude: FloatElement = self.make(abs(self.value), self.error)
+        return magnitude
+
+    def __bool__(self) -> bool:
+        if self.error and abs(self.value) <= self.error:
+            THREAD.doubt = True
+        return self.value != 0.0
+
+    def __int__(self) -> int:
+        return integral(self, float.__trunc__)
+
+    __trunc__ = __int__
+
+    def __floor__(self) -> int:
+        return integral(self, float.__floor__)
+
+    def __ceil__(self) -> int:
+        return integral(self, float.__ceil__)
+
+    def __round__(self, digits: SupportsIndex | None = None) -> Any:
+        if digits is None:
+            return integral(self, float.__round__)
+        step = 10.0 ** -operator.index(digits)  # an error may carry the value over one
+        return self.make(float(self.cast(float.__round__(self, digits))), self.error and self.error + step)
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
+
+
+def integral(value: float, function: Callable[[float], int]) -> int:
+    """`function` (floor, trunc, …) of a float as a Python integer; in doubt where the error crosses a step.
+
+    Raises:
+        ValueError, OverflowError: NaN, infinite, or beyond 64 bits.
+    """
+    error = getattr(value, "error", 0.0)
+    result = function(float(value))
+    if not LONG_LOW <= result <= LONG_HIGH:
+        raise OverflowError(f"{float(value)!r} does not fit a 64-bit integer")
+    if error and not (error < INF and function(value - error + 0.0) == function(float(value) + error) == result):
+        THREAD.doubt = True
+    return result
+
+
+def settle(a: FloatElement, b: FloatElement, error: float) -> float:
+    """Replaces an error that is not finite: 0 where an operand is surely NaN, or both are sure and one is infinite."""
+    is_nan = any(operand.error < INF and math.isnan(operand) for operand in (a, b))
+    is_sure = a.error < INF and b.error < INF and not (math.isfinite(a) and math.isfinite(b))
+    return 0.0 if is_nan or is_sure else INF
+
+
+def measure(function: Method, arguments: tuple[float, ...], value: float, own: float) -> float:
+    """The error of `function(*arguments)`: its `own`, and what it makes of the errors of its arguments."""
+    total = own
+    for place, argument in enumerate(arguments):
+        error = getattr(argument, "error", 0.0)
+        for shift in (-error, error) if error else ():
+            moved = function(*(float(a) + shift * (i == place) for i, a in enumerate(arguments)))
+            if moved != value and not (math.isnan(moved) and math.isnan(value)):
+                total += abs(moved - value)
+    return INF if math.isnan(total) else total
+
+
+def define_float(dtype: DType, name: str, *, weak: bool = False) -> type[FloatElement]:
+    """The class of floats of `dtype`; `weak` for Python's own, which raise where Python does."""
+    narrow, unit = ROUNDING[dtype.name], dtype.epsilon
+    as_double = as_float if narrow is float else from_integer
+    cls: Any = type(name, (FloatElement,), {"__slots__": (), "dtype": dtype, "weak": weak, "partners": Partners()})
+    new = float.__new__
+
+    def make(value: float, error: float) -> Any:
+        made: Any = new(cls, value)
+        made.value = value
+        made.error = error
+        return made
+
+    def exact(value: float) -> Any:
+        made: Any = new(cls, value)
+        made.value = float(value)  # a shared array is zero, whatever its dtype
+        made.error = 0.0
+        return made
+
+    def cast(value: Number | IntElement) -> Any:
+        if value.__class__ is float:
+            return exact(narrow(value))
+        if isinstance(value, FloatElement):
+            rounded = narrow(float(value))
+            own = unit * abs(rounded)
+            return make(rounded, value.error and value.error + (own if own < INF else 0.0))
+        if isinstance(value, IntElement):
+            return exact(narrow(as_double(value.value)))
+        return exact(narrow(float(value) if isinstance(value, float) else as_double(value)))
+
+    known: dict[Number, Any] = {}
+
+    def of(value: Any) -> Any:
+        kind = value.__class__
+        if kind is cls:
+            return value
+        if kind is float and not value:
+            return exact(value)  # of two signs that are one key
+        is_literal = kind is int or kind is float
+        if is_literal and value in known:
+            return known[value]
+        made = in_range(value)
+        if is_literal and len(known) < _LITERALS:
+            known[value] = made
+        return made
+
+    def in_range(value: Number | IntElement) -> Any:
+        made = cast(value)
+        if made.value in INFINITE and (value.__class__ is float or isinstance(value, int)) and value not in INFINITE:
+            raise ElementRangeError(f"{value!r} does not fit {dtype}")
+        return made
+
+    cls.narrow = staticmethod(narrow)
+    cls.make, cls.exact, cls.cast, cls.of = (staticmethod(method) for method in (make, exact, cast, of))
+    _equip(cls)
+    return cls  # type: ignore[no-any-return]
+
+
+# --- operators ----------------------------------------------------------------------------------------------------
+
+
+def _equip(cls: type[FloatElement]) -> None:
+    """Give `cls` its operators."""
+    for name, compute in _arithmetic(cls).items():
+        both_ways(cls, name, compute, is_whole=True)
+    for name, compute in _steps(cls).items():
+        both_ways(cls, name, compute)
+    for name in COMPARISONS:
+        compares(cls, name, _doubtful(cls, name), is_whole=True)
+
+
+def _arithmetic(cls: type[FloatElement]) -> dict[str, Method]:
+    """The four operators that kernels spend their time in. Sums and quotients of exact operands round alike everywhere;
+    a product may stay unrounded inside a multiply-add, so its rounding is its error.
+    """
+    unit, new, rounded = cls.dtype.epsilon, float.__new__, cell(cls.dtype)
+    partners, of = cls.partners, cls.of
+    is_double = cls.narrow is float
+
+    def additive(name: str, sign: float) -> Method:
+        leave = elsewhere(cls, name)
+
+        def operate(a: Any, b: Any) -> Any:
+            if b.__class__ is not cls:
+                if partners[b.__class__] is not cls:
+                    return leave(a, b)
+                b = of(b)
+            rounded[0] = a.value + sign * b.value
+            value = rounded[0]
+            error = a.error + b.error
+            if error:
+                error += unit * abs(value)
+                if not error < INF:
+                    error = settle(a, b, error)
+            made: Any = new(cls, value)
+            made.value = value
+            made.error = error
+            return made
+
+        return operate
+
+    leave_factor, leave_divisor = elsewhere(cls, "mul"), elsewhere(cls, "truediv")
+
+    def multiply(a: Any, b: Any) -> Any:
+        if b.__class__ is not cls:
+            if partners[b.__class__] is not cls:
+                return leave_factor(a, b)
+            b = of(b)
+        product = a.value * b.value  # of narrow floats: exact
+        rounded[0] = product
+        value = rounded[0]
+        error = 0.0
+        if THREAD.contracts or a.error or b.error:
+            if THREAD.contracts:
+                error = abs(unit * value if is_double else product - value)
+            if a.error or b.error:
+                error += abs(a.value) * b.error + abs(b.value) * a.error + a.error * b.error + unit * abs(value)
+            if not error < INF:
+                error = settle(a, b, error)
+        made: Any = new(cls, value)
+        made.value = value
+        made.error = error
+        return made
+
+    def divide(a: Any, b: Any) -> Any:
+        if b.__class__ is not cls:
+            if partners[b.__class__] is not cls:
+                return leave_divisor(a, b)
+            b = of(b)
+        rounded[0] = a.value / b.value if b.value else _divide_by_zero(cls, a, "/", b)
+        value = rounded[0]
+        error = 0.0
+        if a.error or b.error:
+            room = abs(b.value) - b.error
+            error = (a.error + abs(value) * b.error) / room + unit * abs(value) if room > 0 else INF
+            if not error < INF:
+                error = settle(a, b, error)
+        made: Any = new(cls, value)
+        made.value = value
+        made.error = error
+        return made
+
+    return {"add": additive("add", 1.0), "sub": additive("sub", -1.0), "mul": multiply, "truediv": divide}
+
+
+def _divide_by_zero(cls: type[FloatElement], a: float, symbol: str, b: float) -> float:
+    """IEEE's answer for elements; Python's own floats raise, as they do in Python."""
+    if cls.weak:
+        raise division_by_zero(a, symbol, b)
+    a = float(a) if symbol != "%" else math.nan
+    return math.nan if a == 0 or math.isnan(a) else math.copysign(INF, a) * math.copysign(1.0, b)
+
+
+def _steps(cls: type[FloatElement]) -> dict[str, Method]:
+    """`//`, `%` and `**`: rarer, so their error is measured by moving the operands."""
+    narrow, unit = cls.narrow, cls.dtype.epsilon
+
+    def floor_divide(a: float, b: float) -> float:
+        return a // b if b != 0 else _divide_by_zero(cls, a, "//", b)
+
+    def modulo(a: float, b: float) -> float:
+        return a % b if b != 0 else _divide_by_zero(cls, a, "%", b)
+
+    def measured(function: Callable[[float, float], float], ulps: int) -> Method:
+        def operate(a: FloatElement, b: FloatElement) -> FloatElement:
+            value = narrow(function(float(a), float(b)))
+            own = ulps * unit * abs(value) if math.isfinite(value) else 0.0
+            made: FloatElement = cls.make(value, measure(function, (a, b), value, own))
+            if made.error and math.isnan(value):
+                made.error = settle(a, b, made.error)
+            return made
+
+        return operate
+
+    def remainder(a: FloatElement, b: FloatElement) -> FloatElement:
+        value = narrow(modulo(float(a), float(b)))
+        error = _remainder_error(a, b) + unit * abs(value) if a.error or b.error else 0.0
+        return cls.make(value, settle(a, b, error) if math.isnan(value) else error)  # type: ignore[no-any-return]
+
+    power = _python_power if cls.weak else power_ieee
+    return {"floordiv": measured(floor_divide, 1), "mod": remainder, "pow": measured(power, 8)}
+
+
+def _remainder_error(a: FloatElement, b: FloatElement) -> float:
+    """What the errors of `a` and `b` make of `a % b`, which any multiple of `b` between them turns into another one."""
+    low, high = float(a) - a.error, float(a) + a.error
+    if not (abs(low) < INF and abs(high) < INF and b.error < abs(float(b))):
+        return INF
+    quotients = {end // divisor for end in (low, high) for divisor in (float(b) - b.error, float(b) + b.error)}
+    if len(quotients) > 1:
+        return abs(float(b)) + b.error
+    return a.error + abs(quotients.pop()) * b.error
+
+
+def _python_power(a: float, b: float) -> float:
+    value = a**b
+    if isinstance(value, complex):
+        raise TypeError(f"{a!r} ** {b!r} is not real")
+    return float(value)
+
+
+def power_ieee(a: float, b: float) -> float:
+    """C's `pow`: NaN and infinities where Python raises or turns complex."""
+    try:
+        return math.pow(a, b)
+    except OverflowError:
+        return -INF if a < 0 and b % 2 == 1 else INF
+    except ValueError:
+        if a != 0:
+            return math.nan
+        return math.copysign(INF, a) if b % 2 == 1 else INF
+
+
+def _doubtful(cls: type[FloatElement], name: str) -> Method:
+    """The comparison `name`, in doubt where the operands' errors could turn it."""
+    compare, leave = getattr(operator, name), elsewhere(cls, name)
+    partners, of, weak = cls.partners, cls.of, cls.weak
+
+    def operate(a: Any, b: Any) -> Any:
+        if b.__class__ is not cls:
+            if partners[b.__class__] is not cls:
+                return leave(a, b)
+            met = of(b)
+            if weak and isinstance(b, int):
+                note_compared(compare, a.value, b, met.value)
+            b = met
+        error = a.error + b.error
+        if error and abs(a.value - b.value) <= error:
+            THREAD.doubt = True
+        return compare(a.value, b.value)
+
+    return operate

@@ -1,0 +1,79 @@
+"""`math.modf`, `math.frexp` and `math.ldexp`, typed: what a float is made of, each part with what it may be off by.
+
+In: a number. Out: an element, or a Python float, of the type that functions of one number give; `exponent` gives a
+Python integer. A part jumps where the other one moves.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any, Final
+
+from py2cu.dtypes import DEFAULT_FLOAT
+from py2cu.simulator.values.checked_int import Integer
+from py2cu.simulator.values.family import Double, element_class
+from py2cu.simulator.values.float_elements import FloatElement, integral
+from py2cu.simulator.values.integer_elements import IntElement
+
+_JUMP: Final = 2.0  # what a fraction or a mantissa that jumps may be off by
+
+
+def float_of(argument: Any) -> Any:
+    """A number as the float that functions of one number take it for."""
+    if isinstance(argument, FloatElement):
+        return argument
+    cls: Any = element_class(DEFAULT_FLOAT) if isinstance(argument, IntElement) else Double
+    return cls.of(argument)
+
+
+def fraction(argument: Any) -> Any:
+    """The first number of `math.modf`."""
+    value = float_of(argument)
+    part, whole_part = math.modf(value)
+    is_sure = not value.error or all(math.modf(end)[1] == whole_part for end in _ends(value))
+    return value.make(part, value.error if is_sure else _of_a_jump(value))
+
+
+def whole(argument: Any) -> Any:
+    """The second number of `math.modf`."""
+    value = float_of(argument)
+    low, high = (math.modf(end)[1] for end in _ends(value))
+    return value.make(math.modf(value)[1], value.error and abs(high - low))
+
+
+def mantissa(argument: Any) -> Any:
+    """The first number of `math.frexp`."""
+    value = float_of(argument)
+    part, power = math.frexp(value)
+    is_sure = not value.error or all(math.frexp(end)[1] == power for end in _ends(value))
+    return value.make(part, _ldexp_ieee(value.error, -power) if is_sure else _of_a_jump(value))
+
+
+def exponent(argument: Any) -> Integer:
+    """The second number of `math.frexp`."""
+    return Integer(integral(float_of(argument), lambda value: math.frexp(value)[1]))
+
+
+def load_exponent(argument: Any, power: Any) -> Any:
+    """`math.ldexp`: exact, but where the result leaves the float's range."""
+    value, by = float_of(argument), operator.index(power)
+    compute = math.ldexp if value.weak else _ldexp_ieee
+    return value.make(value.narrow(compute(float(value), by)), _ldexp_ieee(value.error, by))
+
+
+def _of_a_jump(value: Any) -> float:
+    """The error of such a part; of what may be NaN as well, it may be, too."""
+    return _JUMP if value.error < math.inf else math.inf
+
+
+def _ends(value: Any) -> tuple[float, float]:
+    return float(value) - value.error, float(value) + value.error
+
+
+def _ldexp_ieee(value: float, power: int) -> float:
+    """C's `ldexp`: infinite where Python raises."""
+    try:
+        return math.ldexp(value, power)
+    except OverflowError:
+        return math.copysign(math.inf, value)

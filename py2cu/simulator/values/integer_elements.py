@@ -1,0 +1,252 @@
+"""Integer and bool elements: wrapped at their dtype, floor division and remainder with Python's signs.
+
+In: an integer dtype. Out: `define_int`, a class for it. It is no subclass of `int`: `0.5 * element` must not be taken
+by Python's own float before the element is asked.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any, ClassVar, Final, Self
+
+from py2cu.dtypes import BOOL, DType
+from py2cu.simulator.state import THREAD
+from py2cu.simulator.values.checked_int import (
+    BEYOND,
+    LONG_BITS,
+    LONG_HIGH,
+    LONG_LOW,
+    SYMBOLS,
+    division_by_zero,
+    shift_noted,
+)
+from py2cu.simulator.values.operators import (
+    COMPARISONS,
+    ElementRangeError,
+    Method,
+    Number,
+    Partners,
+    both_ways,
+    compares,
+)
+
+
+class IntElement:
+    """An integer (or bool) of one dtype, wrapped."""
+
+    __slots__ = ("value",)
+    dtype: ClassVar[DType]
+    partners: ClassVar[Partners]
+    value: int
+    error: ClassVar[float] = 0.0  # what an integer owes to a rounding error is in doubt as a whole
+    of: ClassVar[Method]  # converts an operand; a Python integer out of range is refused
+    cast: ClassVar[Method]  # converts as an explicit cast or a store does
+    make: ClassVar[Method]  # from any integer, which wraps
+    exact: ClassVar[Method]  # from a value of an array of the dtype
+    truncate: ClassVar[Callable[[float], tuple[int, bool]]]  # a float as an integer of the dtype: see `truncation`
+
+    def __new__(cls, value: Number = 0) -> Self:
+        return cls.cast(value)  # type: ignore[no-any-return]
+
+    def __index__(self) -> int:
+        if self.value > LONG_HIGH:  # a uint64, where Python's integer is wanted
+            THREAD.note(BEYOND, f"{self!r}", is_open=True)
+        return self.value
+
+    __int__ = __trunc__ = __floor__ = __ceil__ = __index__
+
+    def __float__(self) -> float:
+        return float(self.value)
+
+    def __bool__(self) -> bool:
+        return self.value != 0
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+    def __repr__(self) -> str:
+        return f"{self.dtype}({self})"
+
+    def __str__(self) -> str:
+        return str(bool(self.value) if self.dtype is BOOL else self.value)
+
+    def __format__(self, spec: str) -> str:
+        return format(self.value, spec) if spec else str(self)
+
+    def __reduce__(self) -> tuple[type[int], tuple[int]]:
+        return int, (self.value,)
+
+    def __round__(self, digits: int | None = None) -> Any:
+        return self.value if digits is None else self.make(round(self.value, digits))
+
+    @property
+    def real(self) -> IntElement:
+        return self
+
+    @property
+    def imag(self) -> IntElement:
+        return self.make(0)  # type: ignore[no-any-return]
+
+    def conjugate(self) -> IntElement:
+        return self
+
+    def __pos__(self) -> IntElement:
+        return self
+
+    def __neg__(self) -> IntElement:
+        if self.dtype is BOOL:
+            raise TypeError("a bool element has no sign")
+        return self.make(-self.value)  # type: ignore[no-any-return]
+
+    def __abs__(self) -> IntElement:
+        return self.make(abs(self.value))  # type: ignore[no-any-return]
+
+    def __invert__(self) -> IntElement:
+        return self.make(not self.value if self.dtype is BOOL else ~self.value)  # type: ignore[no-any-return]
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
+
+
+def wrapper(dtype: DType) -> Callable[[int], int]:
+    """The function that wraps a Python integer at `dtype`."""
+    if dtype is BOOL:
+        return lambda value: int(value != 0)
+    half, mask = -int(dtype.low), (1 << dtype.bits) - 1
+    return lambda value: ((value + half) & mask) - half
+
+
+def truncation(dtype: DType) -> Callable[[float], tuple[int, bool]]:
+    """The function that makes a float an integer of `dtype`, and says whether C++ specifies which.
+
+    Truncation toward zero. An unsigned dtype goes through int64 and wraps, as torch on the CPU, and uint64 has its own
+    upper half besides; anything else that does not fit is left open by C++, so nobody may rely on it.
+    """
+    if dtype is BOOL:
+        return lambda value: (int(value != 0), True)
+    wrap, low, high = wrapper(dtype), int(dtype.low), int(dtype.high)
+    limit, left_open = 1 << max(dtype.bits, LONG_BITS - 1), (wrapper(dtype)(LONG_LOW), False)
+    whole_part, wraps = float.__trunc__, not dtype.signed
+
+    def truncate(value: float) -> tuple[int, bool]:
+        if not LONG_LOW <= float(value) < limit:  # NaN too
+            return left_open
+        whole = whole_part(value)
+        return (whole, True) if low <= whole <= high else (wrap(whole), wraps)
+
+    return truncate
+
+
+def define_int(dtype: DType, name: str) -> type[IntElement]:
+    """The class of integers of `dtype`."""
+    cls: Any = type(name, (IntElement,), {"__slots__": (), "dtype": dtype, "partners": Partners()})
+    wrap, low, high = wrapper(dtype), int(dtype.low), int(dtype.high)
+    truncate = truncation(dtype)
+    new = object.__new__
+
+    def make(value: int) -> Any:
+        made: Any = new(cls)
+        made.value = wrap(value)
+        return made
+
+    def exact(value: int) -> Any:
+        made: Any = new(cls)
+        made.value = value
+        return made
+
+    def cast(value: Any) -> Any:
+        if not isinstance(value, float):
+            return make(value.value if isinstance(value, IntElement) else int(value))
+        whole, is_specified = truncate(value)
+        error = getattr(value, "error", 0.0)
+        if not is_specified or (error and truncate(float(value) - error) != truncate(float(value) + error)):
+            THREAD.doubt = True
+        return exact(whole)
+
+    def of(value: Any) -> Any:
+        if value.__class__ is cls:
+            return value
+        if isinstance(value, IntElement):
+            return make(value.value)
+        if low <= value <= high:
+            return exact(int(value))
+        raise ElementRangeError(f"{value!r} does not fit {dtype}")
+
+    cls.make, cls.cast, cls.of, cls.truncate = (staticmethod(method) for method in (make, cast, of, truncate))
+    cls.exact = staticmethod(make if dtype is BOOL else exact)  # an array of bools holds Python's
+    _equip(cls)
+    return cls  # type: ignore[no-any-return]
+
+
+# --- operators ----------------------------------------------------------------------------------------------------
+
+_BITWISE: Final[dict[str, Method]] = {"and": operator.and_, "or": operator.or_, "xor": operator.xor}
+
+
+def _equip(cls: type[IntElement]) -> None:
+    """Give `cls` its operators. `/` comes with `elements.py`: it makes floats."""
+    for name, compute in (_operators(cls.dtype) | _BITWISE).items():
+        both_ways(cls, name, _wrapping(cls.make, compute))
+    for name in COMPARISONS:
+        compares(cls, name, _comparing(getattr(operator, name)))
+    if cls.dtype is BOOL:
+        for name, compute in _BITWISE.items():
+            _keep_bool(cls, name, compute)
+
+
+def _operators(dtype: DType) -> dict[str, Method]:
+    """Arithmetic on Python integers, to be wrapped at `dtype`."""
+    return {
+        "add": operator.add, "sub": operator.sub, "mul": operator.mul, "pow": _power,
+        "floordiv": _dividing(operator.floordiv, "//"), "mod": _dividing(operator.mod, "%"),
+        "lshift": _shift(dtype, operator.lshift, "<<"), "rshift": _shift(dtype, operator.rshift, ">>"),
+    }  # fmt: skip
+
+
+def _power(a: int, b: int) -> int:
+    if b < 0:
+        raise ElementRangeError(f"an integer to the power {b}: {a} {SYMBOLS['pow']} {b}")
+    return pow(a, b, 1 << LONG_BITS)
+
+
+def _dividing(compute: Method, symbol: str) -> Method:
+    def divide(a: int, b: int) -> Any:
+        if b == 0:
+            raise division_by_zero(a, symbol, b)
+        return compute(a, b)
+
+    return divide
+
+
+def _shift(dtype: DType, compute: Method, symbol: str) -> Method:
+    bits, what = dtype.bits, f"{dtype}"
+
+    def shift(a: int, count: int) -> Any:
+        if not 0 <= count < bits:
+            shift_noted(a, symbol, count, bits, what)
+        return compute(a, min(count, LONG_BITS))  # all bits are gone by then; Python would build them first
+
+    return shift
+
+
+def _wrapping(make: Method, compute: Method) -> Method:
+    return lambda a, b: make(compute(a.value, b.value))
+
+
+def _comparing(compute: Method) -> Method:
+    return lambda a, b: compute(a.value, b.value)
+
+
+def _keep_bool(cls: type[IntElement], name: str, compute: Method) -> None:
+    """`&`, `|`, `^` of a bool element and a Python bool stay bool; arithmetic counts the latter as an integer."""
+    for full in (f"__{name}__", f"__r{name}__"):
+        promoting: Method = getattr(cls, full)
+
+        def operate(a: Any, b: Any, promoting: Method = promoting) -> Any:
+            return cls.make(compute(a.value, b)) if b.__class__ is bool else promoting(a, b)
+
+        setattr(cls, full, operate)

@@ -1,0 +1,436 @@
+"""The functions that a kernel may call, typed: `math.exp` of a float32 element is a float32 element.
+
+Tables by name: of `math` and `cmath`, of NumPy and torch, and of Python's own `min`, `max`, `float`.
+Python numbers alone go to Python's own functions and raise as they do; elements follow C: `sqrt(-1)` is NaN.
+"""
+
+from __future__ import annotations
+
+import builtins
+import math
+import operator
+from collections.abc import Callable
+from functools import cache, reduce
+from types import SimpleNamespace
+from typing import Any, Final
+
+from py2cu.builtins.formulas import ROWS as FORMULAS
+from py2cu.builtins.formulas import SPLITS, Formula, find_formula
+from py2cu.dtypes import DEFAULT_FLOAT, F32
+from py2cu.simulator.state import THREAD
+from py2cu.simulator.values import float_parts
+from py2cu.simulator.values.checked_int import Integer, counted, within
+from py2cu.simulator.values.complex_elements import ComplexElement, complex_function
+from py2cu.simulator.values.family import Double, DoubleComplex, Element, common_class, element_class
+from py2cu.simulator.values.float_elements import FloatElement, integral, measure, power_ieee
+from py2cu.simulator.values.float_parts import float_of
+from py2cu.simulator.values.integer_elements import IntElement
+
+Function = Callable[..., Any]
+
+EXACT: Final = ("sqrt", "fabs", "copysign", "fmod", "remainder")  # correctly rounded everywhere
+LOOSE: Final = ("pow", "gamma", "lgamma")  # CUDA documents up to 11 ulps
+USUAL_ULPS: Final = 4
+LOOSE_ULPS: Final = 16
+WHOLES: Final = ("gcd", "lcm", "isqrt", "factorial")
+PREDICATES: Final = ("isnan", "isinf", "isfinite")
+ONE: Final = (
+    "sqrt", "cbrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos",
+    "atan",
+    "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "gamma", "lgamma", "fabs",
+)  # fmt: skip
+COMPLEX: Final = (complex, ComplexElement)
+ANALYTIC: Final = (
+    "sqrt", "exp", "log", "log10", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh",
+    "acosh", "atanh",
+)  # fmt: skip
+TWO: Final = ("atan2", "hypot", "pow", "fmod", "remainder", "copysign")
+THREE: Final = ("fma",)  # from Python 3.13 on
+# What torch and NumPy call math's functions.
+SYNONYMS: Final = {
+    "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2", "arcsinh": "asinh", "arccosh": "acosh",
+    "arctanh": "atanh", "float_power": "pow", "power": "pow",
+}  # fmt: skip
+
+
+# --- functions of math --------------------------------------------------------------------------------------------
+
+
+def _beyond_python(name: str, arguments: tuple[float, ...]) -> float:
+    """C's answer where `math` raises: poles and domains, from torch; `gamma`, which torch lacks, by its rule."""
+    if name == "gamma":
+        x = arguments[0]
+        return math.copysign(math.inf, x) if x == 0 or x > 0 else math.nan
+    if name == "remainder":  # torch's is Python's `%`
+        return math.nan
+    if name == "fma":
+        return arguments[0] * arguments[1] + arguments[2]
+    import torch
+
+    tensors = [torch.tensor(argument, dtype=torch.float64) for argument in arguments]
+    return float(getattr(torch, name)(*tensors))
+
+
+@cache
+def _total(name: str) -> Callable[..., float]:
+    """`math.name`, answering as C does where Python raises."""
+    function: Callable[..., float] = getattr(math, name)
+    if name == "pow":
+        return power_ieee
+
+    def total(*arguments: float) -> float:
+        try:
+            return function(*arguments)
+        except (ValueError, OverflowError):
+            return _beyond_python(name, arguments)
+
+    return total
+
+
+def _own_error(name: str) -> Callable[[Any, float], float]:
+    """What `math.name` of exact arguments may be off by, from the class and the value of its result."""
+    ulps = 0 if name in EXACT else LOOSE_ULPS if name in LOOSE else USUAL_ULPS
+    near_zero = 1.0 if name == "lgamma" else 0.0
+
+    def own(cls: Any, value: float) -> float:
+        if name == "gamma" and value != value:
+            return math.inf  # of a large negative number, all of which are poles, CUDA's may be anything
+        error: float = ulps * cls.dtype.epsilon * (abs(value) + near_zero)
+        if error and math.isfinite(value) and abs(value) + error > cls.dtype.high:
+            return math.inf  # a last bit more, and it overflows
+        return error if error < math.inf else 0.0
+
+    return own
+
+
+def _of_one(name: str) -> Function:
+    """`math.name`: of an element computed as C does, and rounded at its type; of a Python number as Python does."""
+    function, total, own = getattr(math, name), _total(name), _own_error(name)
+
+    def call(argument: Any) -> Any:
+        argument = float_of(argument)
+        cls: Any = argument.__class__
+        compute = function if cls.weak else total
+        value = cls.narrow(compute(float(argument)))
+        error = own(cls, value)
+        return cls.make(value, measure(compute, (argument,), value, error) if argument.error else error)
+
+    call.__name__ = name
+    return call
+
+
+def _result_class(arguments: tuple[Any, ...]) -> Any:
+    """The float class of a function's result."""
+    common = _common(arguments)
+    return Double if common is None else _float_class(common)
+
+
+def _float_class(common: type[Element]) -> Any:
+    """The float class in which a function of elements of `common` computes."""
+    return common if issubclass(common, FloatElement) else element_class(DEFAULT_FLOAT)
+
+
+def _typed_math(name: str) -> Function:
+    """`math.name` of several numbers, in the class where they meet."""
+    function, total, own = getattr(math, name), _total(name), _own_error(name)
+
+    def call(*arguments: Any) -> Any:
+        cls = _result_class(arguments)
+        compute = function if cls.weak else total
+        operands = tuple(map(cls.of, arguments))
+        value = cls.narrow(compute(*map(float, operands)))
+        return cls.make(value, measure(compute, operands, value, own(cls, value)))
+
+    call.__name__ = name
+    return call
+
+
+def _next_after(a: Any, b: Any) -> Any:
+    """`math.nextafter` in the steps of the element type."""
+    cls = _result_class((a, b))
+    if cls is Double:
+        return math.nextafter(a, b)
+    import torch
+
+    dtype = getattr(torch, cls.dtype.name)
+    x, y = cls.of(a), cls.of(b)
+    value = float(torch.nextafter(torch.tensor(float(x), dtype=dtype), torch.tensor(float(y), dtype=dtype)))
+    error = x.error + y.error
+    return cls.make(value, error and error + 2 * cls.dtype.epsilon * abs(value))
+
+
+def _copy_sign(a: Any, b: Any) -> Any:
+    """`math.copysign`; NaNs have a sign that nobody promises."""
+    made = _typed_math("copysign")(a, b)
+    return made.make(float(made), made.error + 2 * abs(float(made))) if math.isnan(b) else made
+
+
+def _is_negative(value: Any) -> bool:
+    """`signbit`."""
+    if math.isnan(value):
+        THREAD.doubt = True
+    return math.copysign(1.0, float(value)) < 0
+
+
+def _typed_predicate(name: str) -> Function:
+    function: Callable[[float], bool] = getattr(math, name)
+    return lambda value: function(float(value))
+
+
+def _typed_step(name: str) -> Function:
+    """`math.floor`, `ceil`, `trunc`: Python integers."""
+    step: Callable[[float], int] = getattr(math, name)
+    return lambda value: Integer(integral(value, step) if isinstance(value, float) else value)
+
+
+def _typed_whole(name: str) -> Function:
+    """A function of whole numbers alone."""
+    function: Callable[..., int] = getattr(math, name)
+    return lambda *numbers: within(function(*numbers), f"math.{name} of", *numbers)
+
+
+MATH: Final[dict[str, Function]] = {
+    **{name: _of_one(name) for name in ONE if hasattr(math, name)},
+    **{name: _typed_math(name) for name in (*TWO, *THREE) if hasattr(math, name)},
+    "copysign": _copy_sign,
+    "nextafter": _next_after,
+    "ldexp": float_parts.load_exponent,
+    **{name: _typed_predicate(name) for name in PREDICATES},
+    **{name: _typed_step(name) for name in ("floor", "ceil", "trunc")},
+    **{name: _typed_whole(name) for name in WHOLES},
+}
+
+
+# --- functions of cmath -------------------------------------------------------------------------------------------
+
+
+def _typed_cmath(name: str) -> Function:
+    """`cmath.name`, whose result is complex whatever it is given."""
+    compute = complex_function(name)
+
+    def call(argument: Any) -> Any:
+        cls = DoubleComplex.partners[argument.__class__]
+        if cls is None:
+            raise TypeError(f"{argument!r} and a complex number meet in no type")
+        return compute(cls.of(argument))
+
+    call.__name__ = name
+    return call
+
+
+def _analytic(name: str) -> Function:
+    """Torch's and NumPy's function of real and of complex numbers."""
+    of_real, of_complex = MATH[name], CMATH[name]
+    return lambda value: (of_complex if isinstance(value, COMPLEX) else of_real)(value)
+
+
+CMATH: Final[dict[str, Function]] = {name: _typed_cmath(name) for name in ANALYTIC}
+
+
+# --- functions of Python ------------------------------------------------------------------------------------------
+
+
+def _selects(name: str) -> Function:
+    """`min` or `max` in the common element type. No doubt at a tie: both candidates are within the result's error."""
+    plain: Function = getattr(builtins, name)
+    beats: Callable[[float, float], bool] = float.__lt__ if name == "min" else float.__gt__
+
+    def select(*values: Any) -> Any:
+        common = _common(values)
+        if common is None:
+            return plain(*values)
+        items = [common.of(value) for value in values]
+        if not issubclass(common, FloatElement):
+            return plain(items)
+        best = items[0]
+        for item in items[1:]:
+            best = item if beats(item, best) else best
+        return common.make(float(best), max(item.error for item in items))
+
+    return select
+
+
+def _common(values: tuple[Any, ...]) -> type[Element] | None:
+    """The class in which all `values` meet; None where none is an element."""
+    if not any(isinstance(value, Element) for value in values):
+        return None
+    first, *rest = sorted(values, key=lambda value: not isinstance(value, Element))
+
+    def widen(joined: type[Element], value: object) -> type[Element]:
+        found = joined if value.__class__ is joined else common_class(joined(0), value)
+        if found is None:
+            raise TypeError(f"{value!r} and an element of {joined.dtype} meet in no type")
+        return found
+
+    start: type[Element] = first.__class__
+    return reduce(widen, rest, start)
+
+
+def _python_complex(real: Any = 0.0, imag: Any = 0.0) -> ComplexElement:
+    """`complex(x, y)`: a Python number, which keeps the errors of elements."""
+    if isinstance(real, COMPLEX):
+        if imag:
+            raise TypeError("a kernel makes complex numbers of real parts")
+        return DoubleComplex.cast(real)  # type: ignore[no-any-return]
+    return DoubleComplex.made(Double.cast(real), Double.cast(imag))
+
+
+def _python_float(value: Any = 0.0) -> float:
+    """`float(x)`: a Python float, which keeps the error of an element."""
+    made: float = Double.cast(value if isinstance(value, FloatElement | IntElement) else float(value))
+    return made
+
+
+def _integer_from(function: Function) -> Function:
+    """A function of Python whose integers are the kernel's. Elements say themselves which floats fit none."""
+
+    def call(*arguments: Any) -> Any:
+        if len(arguments) == 1 and arguments[0].__class__ is float:
+            return THREAD.integer(integral(arguments[0], function))
+        value = function(*arguments)
+        return THREAD.integer(value) if value.__class__ is int else value
+
+    return call
+
+
+BUILTINS: Final[dict[str, Function]] = {
+    "min": _selects("min"), "max": _selects("max"), "float": _python_float, "complex": _python_complex,
+    "int": _integer_from(int), "range": counted, "len": _integer_from(len), "round": _integer_from(round),
+}  # fmt: skip
+
+
+# --- functions of torch and NumPy ---------------------------------------------------------------------------------
+
+
+_STEPS: Final[dict[str, Callable[[float], int]]] = {
+    "floor": math.floor, "ceil": math.ceil, "trunc": math.trunc, "fix": math.trunc, "round": round, "rint": round,
+}  # fmt: skip
+
+
+def _rounding(name: str) -> Function:
+    """Torch's `floor` and the like keep the element type."""
+    step: Callable[[float], int] = _STEPS[name]
+
+    def call(value: Any) -> Any:
+        if not isinstance(value, float) or not math.isfinite(value):
+            return value
+        result = math.copysign(step(float(value)), value)  # a zero keeps the sign
+        if not isinstance(value, FloatElement):
+            return result
+        moved = value.error and abs(step(float(value) + value.error) - step(float(value) - value.error))
+        return value.make(result, moved)
+
+    return call
+
+
+def _propagates(name: str) -> Function:
+    """Torch's `minimum` or `maximum`: as Python's, but NaN where either is."""
+    select = BUILTINS[name]
+
+    def call(a: Any, b: Any) -> Any:
+        chosen = select(a, b)
+        spoiled = next((value for value in (a, b) if isinstance(value, float) and math.isnan(value)), None)
+        return chosen if spoiled is None else chosen.__class__(spoiled)
+
+    return call
+
+
+def _sign(of_nan: float) -> Function:
+    def call(value: Any) -> Any:
+        if isinstance(value, float) and math.isnan(value):
+            return value.__class__(of_nan)
+        return value.__class__((value > 0) - (value < 0))
+
+    return call
+
+
+PROPAGATING: Final = {"minimum": _propagates("min"), "maximum": _propagates("max")}
+
+
+@cache
+def _called(formula: Formula) -> Function:
+    function = _compiled(formula.parameters, formula.text)
+    return _in_float32(function) if formula.in_float32 else function
+
+
+def _in_float32(function: Function) -> Function:
+    """`function` of floats, of halves as float32; the result is the float in which its arguments meet."""
+
+    def call(*places: Any, **named: Any) -> Any:
+        common = _common((*places, *named.values()))
+        if common is None or issubclass(common, ComplexElement):
+            return function(*places, **named)
+        met = _float_class(common)
+        wide = element_class(F32) if met.dtype.is_half else met
+
+        def widened(value: Any) -> Any:
+            return wide.of(met.of(value)) if isinstance(value, Element) else value
+
+        made = function(*map(widened, places), **{name: widened(value) for name, value in named.items()})
+        return met.cast(made)
+
+    return call
+
+
+@cache
+def _compiled(parameters: tuple[str, ...], text: str) -> Function:
+    names = {
+        "math": SimpleNamespace(**{**vars(math), **MATH}), "cmath": SimpleNamespace(**CMATH), "part": float_parts,
+        "complex": _python_complex, "trunc": _rounding("trunc"), **PROPAGATING,
+    }  # fmt: skip
+    function: Function = eval(f"lambda {', '.join(parameters)}: ({text})", names)
+    return function
+
+
+def _formula(qualified: str, otherwise: Function | None = None) -> Function:
+    """The function that a formula of the language is; `otherwise` for another number of arguments."""
+
+    def call(*places: Any, **named: Any) -> Any:
+        row = find_formula(qualified, len(places), frozenset(named))
+        if row is not None:
+            return _called(row)(*places, **named)
+        if otherwise is None:
+            raise TypeError(f"{qualified} takes other arguments")
+        return otherwise(*places, **named)
+
+    return call
+
+
+def _formulas(*modules: str) -> dict[str, Function]:
+    split = [name.rpartition(".") for row in FORMULAS for name in row.names]
+    plain = CMATH if "cmath" in modules else MATH
+    return {name: _formula(f"{module}.{name}", plain.get(name)) for module, _, name in split if module in modules}
+
+
+def _splits(module: str) -> dict[str, Function]:
+    split = [(row, *name.rpartition(".")) for row in SPLITS for name in row.names]
+    return {
+        name: _compiled(row.parameters, ", ".join(row.texts)) for row, library, _, name in split if library == module
+    }
+
+
+MATH.update(_formulas("math"))
+MATH.update(_splits("math"))
+CMATH.update(_formulas("cmath"))
+
+_COMMON: Final[dict[str, Function]] = {
+    **{name: function for name, function in MATH.items() if name in (*ONE, *TWO, *PREDICATES, "nextafter")},
+    **{synonym: MATH[name] for synonym, name in SYNONYMS.items()},
+    **{name: _analytic(name) for name in ANALYTIC},
+    **{synonym: _analytic(name) for synonym, name in SYNONYMS.items() if name in ANALYTIC},
+    **{name: _rounding(name) for name in _STEPS},
+    "real": operator.attrgetter("real"), "imag": operator.attrgetter("imag"),
+    **{name: operator.methodcaller("conjugate") for name in ("conj", "conjugate", "conj_physical")},
+    **PROPAGATING,
+    "abs": abs, "absolute": abs, "signbit": _is_negative,
+}  # fmt: skip
+LIBRARY: Final[dict[str, dict[str, Function]]] = {
+    "torch": {
+        **_COMMON, "sign": _sign(0.0), "sgn": _sign(0.0),
+        **_formulas("torch", "torch.nn.functional", "torch.special"),
+    },
+    "numpy": {
+        **_COMMON, "sign": _sign(math.nan), "ldexp": float_parts.load_exponent,
+        **_formulas("numpy"), **_splits("numpy"),
+    },
+}  # fmt: skip

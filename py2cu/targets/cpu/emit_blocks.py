@@ -1,0 +1,139 @@
+"""Kernels whose threads work together, on the CPU: a function a block, which each thread runs piece by piece.
+
+    float o[MAX_THREADS];
+    each_thread(blockDim, [&](Dim3 threadIdx, int64_t thread) {
+        o[thread] += ms[threadIdx.y][0];
+    });
+
+What is kept for each thread has one index more, the thread's number. What the block reads of it, all agree about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from py2cu.builtins import Builtin, Rule
+from py2cu.builtins.threads import LANE_HELPER, WARP_SIZE
+from py2cu.ir.abi.extents import Name
+from py2cu.ir.expressions import ArrayName, Atomic, Call, Expr, Invoke, LaunchIndex, Load
+from py2cu.ir.kernels import Kernel, Space
+from py2cu.ir.statements import Block, EachThread, Reserve, Stmt, Store, Turns
+from py2cu.ir.visit import all_expressions, assigned_names, statements
+from py2cu.targets.cxx.cxx_text import PRECEDENCE, PRIMARY, Spelled
+from py2cu.targets.cxx.expressions import Callee, Dialect, is_together
+from py2cu.targets.cxx.statements import Line, Speller
+
+MEMORY: Final = "shared_memory"  # what the launcher's kernel calls a block's dynamic memory
+FIRST: Final = "0"
+_LOOPS: Final = {
+    Turns.ANY: "each_thread", Turns.IN_ORDER: "each_thread_in_turn", Turns.WAITING: "each_thread_in_turns"
+}  # fmt: skip
+
+
+class BlockSpeller(Speller):
+    """Spells the body of a kernel that `split_at_barriers` has cut."""
+
+    def __init__(self, kernel: Kernel, dialect: Dialect, callees: Mapping[str, Callee]) -> None:
+        super().__init__(kernel, dialect, callees)
+        taken = {kernel.c_name(name) for name in (*self.locals, *kernel.dims, *(p.name for p in kernel.parameters))}
+        taken |= {callee.function.symbol for callee in callees.values()}
+        self.number = "thread"
+        while self.number in taken:
+            self.number += "_"
+        self.thread = FIRST  # whose values are meant
+
+    def name(self, name: str) -> str:
+        spelled = super().name(name)
+        return f"{spelled}[{self.thread}]" if name in self.kernel.per_thread else spelled
+
+    def launch_object(self, name: str) -> str:
+        """Outside a loop over the threads all agree about what a function returns: it is asked for the first."""
+        return "Dim3{0, 0, 0}" if name == "threadIdx" and self.thread == FIRST else name
+
+    def body(self) -> Iterator[Line]:
+        """The kernel's body, behind the declarations of what is kept for each thread."""
+        for name in self.kernel.per_thread:
+            yield Line(f"    {self.kept(name)};")
+        yield from self.block(self.kernel.body)
+
+    def kept(self, name: str) -> str:
+        """`float o[MAX_THREADS]`."""
+        self.thread = "MAX_THREADS"
+        if self.kernel.buffer(name) is not None:
+            text = self.buffer(name)
+        else:
+            text = f"{self.type_text(self.locals[name])} {self.name(name)}"
+        self.thread = FIRST
+        return text
+
+    def spell_statement(self, stmt: Stmt, depth: int) -> Iterator[Line]:
+        match stmt:
+            case EachThread(body=body):
+                yield from self.each_thread(stmt, body, depth)
+            case _:
+                yield from super().spell_statement(stmt, depth)
+
+    def call(self, expr: Call) -> Spelled:
+        if expr.function == LANE_HELPER:
+            return Spelled(f"{self.number} % {WARP_SIZE}", PRECEDENCE["%"], "int64_t")
+        return super().call(expr)
+
+    def together(self, expr: Call, row: Builtin) -> Spelled:
+        """`shfl_down_sync(said, thread, blockDim, 16)`: each looks up what other threads have said."""
+        mask, said, *rest = expr.args
+        assert isinstance(said, Name), said
+        others = [self.expr(each).text for each in rest] if row.rule is Rule.SHUFFLE else [self.mask(mask)]
+        name = row.key.rpartition(".")[2]
+        args = [super().name(said.id), self.number, "blockDim", *others]
+        tells_values = row.rule in (Rule.SHUFFLE, Rule.REDUCE)
+        c_type = self.c_type(said.type) if tells_values else "bool" if row.result == "bool" else "uint32_t"
+        return Spelled(f"{name}({', '.join(args)})", PRIMARY, c_type)
+
+    def each_thread(self, stmt: EachThread, body: Block, depth: int) -> Iterator[Line]:
+        """The loop over the threads: what they run takes their places where it needs them."""
+        self.thread = self.number
+        inner = [*self.block(body, depth + 1)]
+        self.thread = FIRST
+        place = "Dim3 threadIdx" if self.sees_place(body) else "Dim3"
+        number = f"int64_t {self.number}" if self.sees_number(body) else "int64_t"
+        pad = "    " * depth
+        yield Line(f"{pad}{_LOOPS[stmt.turns]}(blockDim, [&]({place}, {number}) {{")
+        yield from inner
+        yield Line(f"{pad}}});")
+
+    def sees_place(self, body: Block) -> bool:
+        """True where threads ask for their place in the block, by themselves or in a function that they call."""
+        return any(
+            (isinstance(node, LaunchIndex) and node.object == "threadIdx")
+            or (isinstance(node, Invoke) and "threadIdx" in self.callees[node.function].launch)
+            for node in all_expressions(body)
+        )
+
+    def sees_number(self, body: Block) -> bool:
+        """True where threads need their number: for their values, for their lanes, or for what others say."""
+        names = {*assigned_names(body)}
+        for stmt in statements(body):
+            match stmt:
+                case Store(array=array):
+                    names.add(array)
+                case Reserve(array=array):
+                    names |= {array, self.kernel.shown(array)}
+        for node in all_expressions(body):
+            match node:
+                case Call(function=function) if function == LANE_HELPER or is_together(function):
+                    return True
+                case Name(id=name) | ArrayName(id=name) | Load(array=name) | Atomic(array=name):
+                    names.add(name)
+        return not names.isdisjoint(self.kernel.per_thread)
+
+    def reservation(self, name: str, start: Expr | None) -> Iterator[str]:
+        buffer = self.kernel.buffer(name)
+        assert buffer is not None, name
+        element = self.type_text(buffer.type.element)
+        if start is None and buffer.is_dynamic:
+            yield f"{element}* {self.name(name)} = reinterpret_cast<{element}*>({MEMORY})"
+        elif start is None and buffer.space is Space.SHARED:
+            yield self.buffer(name)
+        else:
+            yield from super().reservation(name, start)

@@ -1,0 +1,278 @@
+"""What threads do together becomes statements of the kernel, which `split_at_barriers` can cut at: device functions in
+which they wait or share arrays are put in place, shuffles and votes get a local of their own.
+
+    v = warp_sum(x[i]) / 2              v_1 = x[i]
+                                        shuffled = shfl_down_sync(FULL, v_1, 16)
+                                   →    v_1 = v_1 + shuffled
+    while syncthreads_or(v > 1):        …
+                                        while True:
+                                            vote = syncthreads_or(v > 1)
+                                            if not vote: break
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from py2cu.analysis.call_graph import functions_that, in_rings, launched_in
+from py2cu.analysis.effects import ACTIVE_MASK, is_exchange, lets_others, needs_block, waits
+from py2cu.builtins.threads import LANE_HELPER
+from py2cu.ir.abi.extents import Constant, Name
+from py2cu.ir.account import elided_in
+from py2cu.ir.elisions import Elided, Elision
+from py2cu.ir.expressions import ArrayName, Atomic, BoolOp, Call, Expr, Invoke, Load, Select, Unary
+from py2cu.ir.kernels import Buffer, Kernel, Space
+from py2cu.ir.names import free_name, names_of
+from py2cu.ir.statements import Assign, Block, Break, Evaluate, For, If, Remark, Reserve, Return, Stmt, Store, While
+from py2cu.ir.types import PY_BOOL, ArrayType, ElementType, PythonType, TupleType, ValueType
+from py2cu.ir.visit import (
+    all_expressions,
+    changed,
+    children,
+    map_children,
+    map_expressions,
+    rebuild_block,
+    statements,
+    walk,
+)
+
+
+class CannotSplit(Exception):
+    """A kernel that the CPU target has no text for."""
+
+
+def is_cut(block: Block) -> bool:
+    """True where threads need others to have come as far as they have."""
+    return waits(block) or any(map(is_exchange, all_expressions(block)))
+
+
+def runs_in_blocks(kernel: Kernel) -> bool:
+    """True for a kernel that the CPU runs block by block: its threads work together, or ask where in it they are."""
+    if kernel.indices and launched_in(kernel)[""]:
+        return True
+    bodies = [each.body for each in (kernel, *kernel.functions)]
+    return needs_block(kernel) or any(map(knows_its_place, bodies)) or any(map(lets_others, bodies))
+
+
+def knows_its_place(block: Block) -> bool:
+    """True where a thread asks which lane it is, or which others are active."""
+    asking = (LANE_HELPER, ACTIVE_MASK)
+    return any(isinstance(node, Call) and node.function in asking for node in all_expressions(block))
+
+
+def lift_waiting_calls(kernel: Kernel) -> Kernel:
+    """The kernel with such calls as statements.
+
+    Raises:
+        CannotSplit: of such a function, one that returns early, returns a tuple or calls itself.
+    """
+    needing = functions_that(kernel, _needs_block)
+    if needing & in_rings(kernel.functions):
+        raise CannotSplit
+    lifting = _Lifting(names_of(kernel))
+    for function in kernel.functions:
+        if function.key in needing:
+            body, own = lifting.block(function.body), tuple(lifting.locals.items())
+            lifting.locals.clear()
+            lifting.functions[function.key] = changed(function, body=body, locals=function.locals + own)
+    body = lifting.block(kernel.body)
+    return changed(
+        kernel,
+        body=(*lifting.reserved, *body),
+        locals=(*kernel.locals, *lifting.locals.items()),
+        buffers=(*kernel.buffers, *lifting.buffers.values()),
+        helpers=tuple(dict.fromkeys([*kernel.helpers, *(h for f in lifting.functions.values() for h in f.helpers)])),
+        functions=tuple(function for function in kernel.functions if function.key not in needing),
+        elided=kernel.elided + tuple(lifting.elided),
+    )
+
+
+def _needs_block(function: Kernel) -> bool:
+    """True for a function whose threads share arrays, wait for each other or ask who is beside them."""
+    shares = any(buffer.space is Space.SHARED for buffer in function.buffers)
+    return shares or waits(function.body) or knows_its_place(function.body)
+
+
+@dataclass(slots=True)
+class _Lifting:
+    """Lifts calls in blocks, and gathers what the kernel gets for it."""
+
+    taken: set[str]
+    functions: dict[str, Kernel] = field(default_factory=dict)
+    locals: dict[str, ValueType] = field(default_factory=dict)
+    buffers: dict[str, Buffer] = field(default_factory=dict)
+    shared: dict[tuple[str, str], str] = field(default_factory=dict)  # one for all calls of a function
+    reserved: list[Stmt] = field(default_factory=list)
+    elided: list[Elided] = field(default_factory=list)  # calls, and the returns of what they call
+
+    def block(self, block: Block) -> Block:
+        return tuple(done for stmt in block for done in self.statement(stmt))
+
+    def statement(self, stmt: Stmt) -> Iterator[Stmt]:
+        """The statement behind what its expressions wait for."""
+        before: list[Stmt] = []
+        match stmt:
+            case While(test=test, body=body) if self.has_calls(test):
+                leave = If(Unary("not", test, test.span, PY_BOOL), (Break(test.span),), span=test.span)
+                body = self.block((leave, *body))
+                yield changed(stmt, test=Constant(True, test.span, PY_BOOL), body=body)
+                return
+            case If(test=test, body=body, orelse=orelse):
+                test = self.lifted(test, before)
+                stmt = changed(stmt, test=test, body=self.block(body), orelse=self.block(orelse), chained=False)
+            case For(start=start, stop=stop, step=step, body=body):
+                if any(map(self.has_calls, (stop, step))):
+                    raise CannotSplit
+                stmt = changed(stmt, start=self.lifted(start, before), body=self.block(body))
+            case While(body=body):
+                stmt = changed(stmt, body=self.block(body))
+            case Assign(value=value) if is_exchange(value):
+                inner = map_children(value, lambda child: self.lifted(child, before))
+                stmt = changed(stmt, value=inner)
+            case Evaluate(call=Invoke() as call) if call.function in self.functions:
+                self.put_in_place(self.with_arguments(call, before), before)
+                yield from _beneath(stmt, before)
+                return
+            case _:
+                stmt = map_expressions(stmt, lambda expr: self.lifted(expr, before))
+        yield from _beneath(stmt, [*before, stmt])
+
+    def has_calls(self, expr: Expr) -> bool:
+        return any(is_exchange(node) or self.is_ours(node) for node in walk(expr))
+
+    def is_ours(self, expr: Expr) -> bool:
+        return isinstance(expr, Invoke) and expr.function in self.functions
+
+    def lifted(self, expr: Expr, before: list[Stmt]) -> Expr:
+        """`expr` without such calls: they are made in `before`."""
+        if isinstance(expr, BoolOp | Select) and any(map(self.has_calls, children(expr)[1:])):
+            return self.chosen(expr, before)
+        inner = map_children(expr, lambda child: self.lifted(child, before))
+        if isinstance(inner, Invoke) and inner.function in self.functions:
+            result = self.put_in_place(inner, before)
+            if result is None:
+                raise CannotSplit
+            return result
+        if isinstance(inner, Call) and is_exchange(inner):
+            assert isinstance(inner.type, ElementType | PythonType), inner
+            answer = self.local("answer", inner.type)
+            before.append(Assign(answer.id, inner, inner.span))
+            return answer
+        return inner
+
+    def chosen(self, expr: BoolOp | Select, before: list[Stmt]) -> Name:
+        """A value whose parts are evaluated where they are needed: an `if` makes them statements."""
+        assert isinstance(expr.type, ElementType | PythonType), expr
+        value = self.local("chosen", expr.type)
+        match expr:
+            case BoolOp(op=op, left=left, right=right):
+                before.append(Assign(value.id, self.lifted(left, before), expr.span))
+                test: Expr = value if op == "and" else Unary("not", value, expr.span, PY_BOOL)
+                before.append(If(test, self.assigned(value, right), span=expr.span))
+            case Select(test=test, then=then, orelse=orelse):
+                test = self.lifted(test, before)
+                before.append(If(test, self.assigned(value, then), self.assigned(value, orelse), expr.span))
+        return value
+
+    def assigned(self, name: Name, value: Expr) -> Block:
+        before: list[Stmt] = []
+        last = self.lifted(value, before)
+        return (*before, Assign(name.id, last, value.span))
+
+    def with_arguments(self, call: Invoke, before: list[Stmt]) -> Invoke:
+        return replace(call, args=tuple(self.lifted(arg, before) for arg in call.args))
+
+    # --- functions ---
+
+    def put_in_place(self, call: Invoke, before: list[Stmt]) -> Name | None:
+        """The statements of a function, in `before`; what it returns."""
+        function = self.functions[call.function]
+        self.elided.append(Elided(call.span, Elision.INLINED))
+        names = self.names_for(function)
+        for parameter, arg in zip(function.parameters, call.args, strict=True):
+            if isinstance(parameter.type, ArrayType):
+                assert isinstance(arg, ArrayName), arg
+                names[parameter.name] = arg.id
+            else:
+                own = self.local(parameter.name, parameter.type)
+                names[parameter.name] = own.id
+                before.append(Assign(own.id, arg, call.span))
+        body, result = function.body, None
+        if body and isinstance(body[-1], Return):
+            last, body = body[-1], body[:-1]
+            self.elided += elided_in((last,), Elision.INLINED)
+            if last.value is not None:
+                if function.result is None or isinstance(function.result, TupleType):
+                    raise CannotSplit
+                result = self.local(function.name, function.result)
+                body = (*body, Assign("", last.value, last.span, last.trivia))
+                names[""] = result.id
+        if any(isinstance(stmt, Return) for stmt in statements(body)):
+            raise CannotSplit
+        reserved = {stmt.array for stmt in self.reserved if isinstance(stmt, Reserve)}
+        before += (s for s in _renamed(body, names) if not (isinstance(s, Reserve) and s.array in reserved))
+        return result
+
+    def names_for(self, function: Kernel) -> dict[str, str]:
+        """What the locals and arrays of a function are called in the kernel."""
+        names = {name: self.local(name, type_).id for name, type_ in function.locals}
+        names |= {stmt.var: self.free(stmt.var) for stmt in statements(function.body) if isinstance(stmt, For)}
+        for buffer in function.buffers:
+            is_one = buffer.space is not Space.LOCAL and not buffer.base
+            if is_one and (function.key, buffer.name) in self.shared:
+                names[buffer.name] = self.shared[function.key, buffer.name]
+                continue
+            names[buffer.name] = self.shared[function.key, buffer.name] = name = self.free(buffer.name)
+            self.buffers[name] = replace(buffer, name=name, base=names.get(buffer.base, buffer.base))
+            if is_one and buffer.space is Space.SHARED:
+                self.reserved.append(Reserve(name, buffer.span))
+        return names
+
+    def local(self, name: str, type_: ValueType) -> Name:
+        name = self.free(name)
+        self.locals[name] = type_
+        return Name(name, type=type_)
+
+    def free(self, name: str) -> str:
+        """A name like this one that nothing else has."""
+        found = free_name(name, self.taken)
+        self.taken.add(found)
+        return found
+
+
+def _beneath(stmt: Stmt, done: list[Stmt]) -> Iterator[Stmt]:
+    """`done` in the place of `stmt`, with the comments around it."""
+    if len(done) == 1 and done[0] is stmt:
+        yield stmt
+        return
+    first, *rest = done or [Remark(stmt.span)]
+    yield replace(first, trivia=replace(stmt.trivia, beside=""))
+    for each in rest:
+        yield replace(each, trivia=replace(each.trivia, above=())) if each is stmt else each
+
+
+def _renamed(block: Block, names: dict[str, str]) -> Block:
+    """`block` with other names for its locals and arrays."""
+
+    def change(expr: Expr) -> Expr:
+        match expr:
+            case Name(id=name) | ArrayName(id=name) if name in names:
+                return replace(expr, id=names[name])
+            case Load(array=name) | Atomic(array=name) if name in names:
+                return replace(expr, array=names[name])
+            case _:
+                return expr
+
+    def change_stmt(stmt: Stmt) -> Block:
+        match stmt:
+            case Assign(name=name) if name in names:
+                return (replace(stmt, name=names[name]),)
+            case For(var=var) if var in names:
+                return (replace(stmt, var=names[var]),)
+            case Store(array=array) | Reserve(array=array) if array in names:
+                return (replace(stmt, array=names[array]),)
+            case _:
+                return (stmt,)
+
+    return rebuild_block(block, change, change_stmt)

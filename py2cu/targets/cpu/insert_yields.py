@@ -1,0 +1,114 @@
+"""Where a thread of the CPU waits for others: a loop that the outcome of an atomic operation ends lets them go on.
+
+    while atomic.cas(lock, 0, 0, 1) != 0:        while atomic.cas(lock, 0, 0, 1) != 0:
+        pass                                →        let_others()
+
+So does one that goes round a fence until it finds another element, and a `for` that is left where it has what it waits
+for. Around a barrier it is the block that lets other blocks go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from py2cu.analysis.call_graph import functions_that
+from py2cu.analysis.effects import LET_OTHERS
+from py2cu.diagnostics import Reporter
+from py2cu.ir.abi.extents import Name
+from py2cu.ir.expressions import Atomic, Expr, Invoke, Load
+from py2cu.ir.kernels import Kernel
+from py2cu.ir.statements import Assign, Block, Break, For, If, Return, Stmt, Sync, While
+from py2cu.ir.visit import all_expressions, blocks, changed, expressions, map_blocks, statements, walk
+from py2cu.targets.cpu.inline_collectives import is_cut
+
+
+def let_others(kernel: Kernel, reporter: Reporter) -> Kernel:
+    """The kernel, and its device functions, with such calls."""
+    asking = functions_that(kernel, _updates)
+    functions = tuple(_with_calls(function, asking) for function in kernel.functions)
+    return changed(_with_calls(kernel, asking), functions=functions)
+
+
+def _updates(function: Kernel) -> bool:
+    return any(isinstance(node, Atomic) for node in all_expressions(function.body))
+
+
+def _with_calls(caller: Kernel, asking: Collection[str]) -> Kernel:
+    if not any(isinstance(stmt, For | While) for stmt in statements(caller.body)):
+        return caller
+    return changed(caller, body=_block(caller.body, asking))
+
+
+def _block(block: Block, asking: Collection[str]) -> Block:
+    return tuple(_statement(stmt, asking) for stmt in block)
+
+
+def _statement(stmt: Stmt, asking: Collection[str]) -> Stmt:
+    stmt = map_blocks(stmt, lambda block: _block(block, asking))
+    if isinstance(stmt, For | While) and _waits(stmt, asking):
+        return changed(stmt, body=(Sync(LET_OTHERS, span=stmt.span), *stmt.body))
+    return stmt
+
+
+def _waits(loop: For | While, asking: Collection[str]) -> bool:
+    """True for a loop that goes round until it finds what others do."""
+    if is_cut((loop,)) and not _Outcomes(asking, has_fence=False).are_in(loop):
+        return False
+    has_fence = any(isinstance(stmt, Sync) and stmt.function != LET_OTHERS for stmt in statements(loop.body))
+    return _Outcomes(asking, has_fence).end(loop)
+
+
+@dataclass(slots=True)
+class _Outcomes:
+    """What hangs on atomic operations in a loop, and on loads where it `has_fence`; `asking` functions make such."""
+
+    asking: Collection[str]
+    has_fence: bool
+    names: set[str] = field(default_factory=set)
+
+    def are_in(self, loop: For | While) -> bool:
+        """True where there is any in `loop`."""
+        return any(map(self.of, (*expressions(loop), *all_expressions(loop.body))))
+
+    def end(self, loop: For | While) -> bool:
+        """True where they end `loop`."""
+        found = -1
+        while found < len(self.names):
+            found = len(self.names)
+            leaves = self.block(loop.body, hangs=False, in_loop=True)
+        return leaves or (isinstance(loop, While) and self.of(loop.test))
+
+    def of(self, expr: Expr) -> bool:
+        return any(map(self.tells, walk(expr)))
+
+    def tells(self, node: Expr) -> bool:
+        match node:
+            case Atomic():
+                return True
+            case Load():
+                return self.has_fence
+            case Invoke(function=function):
+                return function in self.asking
+            case Name(id=name):
+                return name in self.names
+            case _:
+                return False
+
+    def block(self, block: Block, *, hangs: bool, in_loop: bool) -> bool:
+        """Whether outcomes decide that the loop is left here, where they decide (`hangs`) whether this runs at all;
+        enters the names that they decide about. `in_loop`: a `break` here is that of the loop.
+        """
+        leaves = False
+        for stmt in block:
+            match stmt:
+                case Assign(name=name, value=value) if hangs or self.of(value):
+                    self.names.add(name)
+                case Break() if in_loop:
+                    leaves |= hangs
+                case Return():
+                    leaves |= hangs
+            inside = hangs or (isinstance(stmt, If | While) and self.of(stmt.test))
+            for inner in blocks(stmt):
+                leaves |= self.block(inner, hangs=inside, in_loop=in_loop and not isinstance(stmt, For | While))
+        return leaves

@@ -1,0 +1,233 @@
+"""Which locals each piece of a cut kernel needs: those that one piece alone mentions are its own, an index is
+computed in each that mentions it, the rest is kept for each thread. The second half of `split_at_barriers`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
+
+from py2cu.builtins import ROWS
+from py2cu.dtypes import Kind
+from py2cu.ir.abi.extents import Name
+from py2cu.ir.expressions import ArrayName, Atomic, Call, Expr, Invoke, Load, Unary
+from py2cu.ir.statements import (
+    BARE,
+    Assign,
+    Block,
+    EachThread,
+    For,
+    If,
+    Remark,
+    Reserve,
+    Return,
+    Stmt,
+    Store,
+    While,
+)
+from py2cu.ir.types import PythonType, ValueType
+from py2cu.ir.visit import (
+    blocks,
+    expressions,
+    map_blocks,
+    names_in,
+    statements,
+    walk,
+)
+
+
+def assigned_by(stmt: Stmt) -> str | None:
+    """The local, or the array, that is there from `stmt` on."""
+    match stmt:
+        case Assign(name=name) | Reserve(array=name):
+            return name
+        case _:
+            return None
+
+
+def changed_by(stmt: Stmt) -> Iterator[str]:
+    """The locals and arrays that `stmt` itself may give other values, its blocks left out."""
+    match stmt:
+        case Assign(name=name) | Reserve(array=name) | Store(array=name):
+            yield name
+    for expr in expressions(stmt):
+        for node in walk(expr):
+            match node:
+                case ArrayName(id=name) | Atomic(array=name):
+                    yield name
+
+
+def mentioned_by(stmt: Stmt) -> Iterator[str]:
+    """The locals and arrays that `stmt` itself assigns or reads, its blocks left out."""
+    for expr in expressions(stmt):
+        for node in walk(expr):
+            match node:
+                case Name(id=name) | ArrayName(id=name) | Load(array=name) | Atomic(array=name):
+                    yield name
+    match stmt:
+        case Assign(name=name) | Reserve(array=name) | Store(array=name):
+            yield name
+
+
+# --- who mentions what ------------------------------------------------------------------------------------------------
+
+Place = tuple[int, ...]
+"""The loops of the block around a piece, and the piece, by number; 0 is the block itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Definition:
+    """An assignment, or a view made, that every thread comes by; and where."""
+
+    stmt: Assign | Reserve
+    place: Place
+
+    @property
+    def value(self) -> Expr | None:
+        return self.stmt.value if isinstance(self.stmt, Assign) else self.stmt.start
+
+
+@dataclass(slots=True)
+class Uses:
+    """Where a body in pieces mentions what."""
+
+    bases: Mapping[str, str]  # of views
+    places: dict[str, set[Place]] = field(default_factory=dict)
+    definitions: dict[str, list[_Definition]] = field(default_factory=dict)
+    hidden: set[str] = field(default_factory=set)  # assigned in loops and conditions of a piece
+    counters: dict[str, Place] = field(default_factory=dict)  # the loop of the block that counts with it
+    count: int = 0
+
+    @property
+    def parted(self) -> set[str]:
+        """What is mentioned in more than one piece, or in one and by the block."""
+        return {name for name, places in self.places.items() if len({place[-1] for place in places}) > 1}
+
+    @property
+    def assigned_openly(self) -> set[str]:
+        return self.definitions.keys() - self.hidden
+
+    def block(self, block: Block, loops: Place) -> None:
+        for stmt in block:
+            self.count += 1
+            inner = (*loops, self.count)
+            if isinstance(stmt, EachThread):
+                self.piece(stmt.body, inner)
+                continue
+            self.mention(stmt, (*loops, 0))
+            if isinstance(stmt, For):
+                self.counters[stmt.var] = inner
+            for nested in blocks(stmt):
+                self.block(nested, inner if isinstance(stmt, For | While) else loops)
+
+    def piece(self, piece: Block, place: Place) -> None:
+        for stmt in piece:
+            self.mention(stmt, place)
+            for inner in (inner for nested in blocks(stmt) for inner in statements(nested)):
+                self.mention(inner, place)
+                self.hidden |= {assigned_by(inner) or ""}
+
+    def mention(self, stmt: Stmt, place: Place) -> None:
+        for name in mentioned_by(stmt):
+            self.places.setdefault(name, set()).add(place)
+        if isinstance(stmt, Reserve) and stmt.array in self.bases:
+            self.places.setdefault(self.bases[stmt.array], set()).add(place)
+        if isinstance(stmt, Assign | Reserve):
+            self.definitions.setdefault(assigned_by(stmt) or "", []).append(_Definition(stmt, place))
+
+    def find_computed(self, wanted: set[str], assignable: set[str]) -> dict[str, Assign | Reserve]:
+        """Those of `wanted` that each piece can compute for itself, in the order of their definitions.
+
+        `assignable` is all that may change.
+        """
+        found: dict[str, Assign | Reserve] = {}
+        for name, (first, *more) in self.definitions.items():
+            if name not in wanted or more or name in self.hidden or not (first.place[-1] and _is_cheap(first.value)):
+                continue
+            inputs = _names_in(first.value)
+            if all(self.reaches(name, first.place, used, found.keys(), assignable) for used in inputs):
+                found[name] = first.stmt
+        return found
+
+    def reaches(self, name: str, place: Place, used: str, computed: Collection[str], assignable: set[str]) -> bool:
+        """True where `used` is, at every mention of `name`, what it was at `place`, where `name` is computed."""
+        if used in self.counters:
+            around = self.counters[used]
+        elif used not in assignable:
+            around = ()
+        elif used in computed:
+            around = place[:-1]
+        else:
+            ((only, *more), is_hidden) = self.definitions[used], used in self.hidden
+            if more or is_hidden or only.place[-1] != 0:
+                return False
+            around = only.place[:-1]
+        within = self.places[name]
+        loops = max((around, place[:-1]), key=len)
+        return place[: len(around)] == around and all(each[: len(loops)] == loops for each in within)
+
+
+def _is_cheap(value: Expr | None) -> bool:
+    """True for whole numbers and bools that a thread has at once."""
+    if value is None:
+        return False
+    is_whole = isinstance(value.type, PythonType) and value.type.kind in (Kind.INT, Kind.BOOL)
+    return is_whole and not any(
+        isinstance(node, Load | Invoke | ArrayName) or (isinstance(node, Call) and node.function in ROWS)
+        for node in walk(value)
+    )
+
+
+def _names_in(value: Expr | None) -> tuple[str, ...]:
+    return () if value is None else names_in(value)
+
+
+# --- what each piece begins with --------------------------------------------------------------------------------------
+
+
+def place_computed(
+    body: Block, computed: Mapping[str, Assign | Reserve], types: Mapping[str, ValueType], kept: frozenset[str]
+) -> Block:
+    """The body with what is computed at the start of each piece that needs it; own arrays that are kept are declared
+    elsewhere.
+    """
+    told: set[str] = set()
+
+    def needed(piece: Block) -> Block:
+        names = {name for stmt in statements(piece) for name in mentioned_by(stmt)}
+        for name, stmt in reversed(list(computed.items())):
+            if name in names:
+                names |= set(mentioned_by(stmt))
+        return tuple(definition(name, stmt) for name, stmt in computed.items() if name in names)
+
+    def definition(name: str, stmt: Assign | Reserve) -> Stmt:
+        trivia = BARE if name in told else stmt.trivia
+        told.add(name)
+        stmt = replace(stmt, trivia=trivia)
+        return replace(stmt, declares=types[name]) if isinstance(stmt, Assign) else stmt
+
+    def change(stmt: Stmt) -> Block:
+        if not isinstance(stmt, EachThread):
+            return () if isinstance(stmt, Reserve) and stmt.array in kept else (map_blocks(stmt, change_all),)
+        rest = tuple(
+            stmt
+            for stmt in stmt.body
+            if assigned_by(stmt) not in computed and not (isinstance(stmt, Reserve) and stmt.array in kept)
+        )
+        if all(isinstance(stmt, Remark) for stmt in rest):
+            return rest
+        leaves = sum(1 for _ in takewhile(is_mask, rest))
+        return (replace(stmt, body=(*rest[:leaves], *needed(rest), *rest[leaves:])),)
+
+    def is_mask(stmt: Stmt) -> bool:
+        match stmt:
+            case If(test=Unary(op="not", operand=Name(id=name)), body=(Return(),), orelse=()):
+                return name not in computed
+            case _:
+                return False
+
+    def change_all(block: Block) -> Block:
+        return tuple(done for stmt in block for done in change(stmt))
+
+    return change_all(body)

@@ -1,0 +1,471 @@
+"""The threads of a block, one after the other: the body is cut at its barriers, and each thread runs a piece before any
+runs the next one. For the CPU, where a thread cannot wait.
+
+    s[t] = x[t]                      each thread: s[t] = x[t]
+    for k in range(n):               for k in range(n):
+        syncthreads()           →        each thread: v = s[t + k]
+        v = s[t + k]                     each thread: s[t] = v
+        syncthreads()
+        s[t] = v                     v is kept for each thread
+
+Loops and conditions around barriers are the block's where all threads agree about them, and so are locals that all
+compute alike. Of the others, what lives in one piece alone stays there; an index that each piece can compute for
+itself, it does; the rest is `per_thread`. Where threads may disagree, as the warps of a block around `syncwarp`, each
+keeps whether it is taking part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from py2cu.analysis.call_graph import called_functions, functions_that
+from py2cu.analysis.effects import (
+    ACTIVE_MASK,
+    BLOCK_VOTES,
+    LET_OTHERS,
+    is_barrier,
+    is_exchange,
+    is_grid_barrier,
+    lets_others,
+)
+from py2cu.diagnostics import Reporter
+from py2cu.ir.abi.extents import Binary, Constant, Name
+from py2cu.ir.account import elided_in
+from py2cu.ir.elisions import Elided, Elision
+from py2cu.ir.expressions import Atomic, Call, Compare, Expr, Invoke, Select, Unary
+from py2cu.ir.kernels import Kernel, Space
+from py2cu.ir.names import free_name, names_of
+from py2cu.ir.statements import (
+    BARE,
+    Assert,
+    Assign,
+    Block,
+    Break,
+    Continue,
+    EachThread,
+    For,
+    If,
+    Print,
+    Remark,
+    Reserve,
+    Return,
+    Stmt,
+    Sync,
+    Turns,
+    While,
+)
+from py2cu.ir.types import PY_BOOL, PY_INT, ArrayType, ScalarType, TupleType, UnknownType, ValueType
+from py2cu.ir.visit import (
+    all_expressions,
+    blocks,
+    changed,
+    expressions,
+    map_blocks,
+    names_in,
+    rebuild_block,
+    rebuild_statements,
+    statements,
+    walk,
+)
+from py2cu.passes.checks.barriers import find_varying
+from py2cu.targets.cpu.inline_collectives import CannotSplit, is_cut, lift_waiting_calls
+from py2cu.targets.cpu.region_liveness import Uses, assigned_by, changed_by, mentioned_by, place_computed
+from py2cu.targets.cuda.index_arithmetic import without_indices
+
+
+def split_at_barriers(kernel: Kernel, reporter: Reporter) -> Kernel:
+    """A kernel whose threads work together, without its barriers; of its locals, those `per_thread` are kept for each.
+
+    Raises:
+        CannotSplit: threads wait where nothing can be cut.
+    """
+    kernel = _with_own_parameters(lift_waiting_calls(without_indices(kernel)))
+    names, varies = _find_apart(kernel)
+    views = _find_own_views(kernel, varies)
+    bases = {buffer.name: buffer.base for buffer in kernel.buffers if buffer.base}
+    waiting = functions_that(kernel, lambda function: lets_others(function.body))
+    asserting = functions_that(kernel, lambda function: any(isinstance(s, Assert) for s in statements(function.body)))
+    scalars: frozenset[str] = frozenset()
+    while True:  # where a local of the block changes, pieces are cut, which may part the mentions of others
+        cutting = _Cutting(kernel, varies, scalars, views, waiting, asserting)
+        body = cutting.whole()
+        uses = Uses(bases)
+        uses.block(body, ())
+        found = scalars | (uses.parted & uses.assigned_openly - names - cutting.locals.keys() - cutting.scalars)
+        if found == scalars:
+            break
+        scalars = found
+    types: dict[str, ValueType] = dict(kernel.locals) | cutting.locals
+    wanted = (uses.parted | cutting.locals.keys()) - cutting.scalars
+    computed = uses.find_computed(wanted - cutting.locals.keys(), {*types, *views})
+    own = [
+        *(name for name in types if name in uses.definitions),
+        *(buffer.name for buffer in kernel.buffers if buffer.space is Space.LOCAL),
+    ]
+    kept = tuple(name for name in own if name in wanted - computed.keys())
+    if not views.isdisjoint(wanted - computed.keys()):
+        raise CannotSplit
+    body = place_computed(body, computed, types, frozenset(kept))
+    elided = kernel.elided + tuple(cutting.elided)
+    return changed(kernel, body=body, locals=tuple(types.items()), per_thread=kept, elided=elided)
+
+
+def _find_apart(kernel: Kernel) -> tuple[frozenset[str], Callable[[Expr], bool]]:
+    """The names that each thread computes for itself, and whether each does an expression: threads may disagree, or a
+    function prints, which each does.
+    """
+    names, varies = find_varying(kernel)
+    printing = functions_that(kernel, lambda function: any(isinstance(s, Print) for s in statements(function.body)))
+
+    def prints(expr: Expr) -> bool:
+        return any(isinstance(node, Invoke) and node.function in printing for node in walk(expr))
+
+    said = {stmt.name for stmt in statements(kernel.body) if isinstance(stmt, Assign) and prints(stmt.value)}
+    return names | said, lambda expr: varies(expr) or prints(expr)
+
+
+def _with_own_parameters(kernel: Kernel) -> Kernel:
+    """The kernel with a local for each parameter that it assigns to: the threads of a block are given one parameter."""
+    assigned = {stmt.name for stmt in statements(kernel.body) if isinstance(stmt, Assign)}
+    taken = names_of(kernel)
+    own: dict[str, str] = {}
+    types: dict[str, ScalarType] = {}
+    lead: list[Stmt] = []
+    for p in kernel.parameters:
+        if p.name in assigned and not isinstance(p.type, ArrayType):
+            own[p.name] = name = free_name(f"own_{p.name}", taken)
+            taken.add(name)
+            types[name] = p.type
+            lead.append(Assign(name, Name(p.name, p.span, p.type), p.span))
+
+    def change(expr: Expr) -> Expr:
+        return replace(expr, id=own[expr.id]) if isinstance(expr, Name) and expr.id in own else expr
+
+    def change_stmt(stmt: Stmt) -> Block:
+        return (replace(stmt, name=own[stmt.name]) if isinstance(stmt, Assign) and stmt.name in own else stmt,)
+
+    body = (*lead, *rebuild_block(kernel.body, change, change_stmt))
+    return changed(kernel, body=body, locals=(*kernel.locals, *types.items())) if own else kernel
+
+
+def _find_own_views(kernel: Kernel, varies: Callable[[Expr], bool]) -> frozenset[str]:
+    """The views that show each thread another part, or a part of its own array."""
+    own = {buffer.name for buffer in kernel.buffers if buffer.space is Space.LOCAL}
+    views: set[str] = set()
+    for stmt in statements(kernel.body):
+        if isinstance(stmt, Reserve) and stmt.start is not None:
+            buffer = kernel.buffer(stmt.array)
+            assert buffer is not None, stmt.array
+            if varies(stmt.start) or buffer.base in own | views:
+                views.add(stmt.array)
+    return frozenset(views)
+
+
+# --- cuts -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Cutting:
+    """Cuts one kernel's body; `scalars` are the locals of the block, `locals` those that the cuts need."""
+
+    kernel: Kernel
+    varies: Callable[[Expr], bool]
+    scalars: frozenset[str]
+    views: frozenset[str]
+    waiting: frozenset[str]  # functions in which a thread may wait for any other
+    asserting: frozenset[str]  # functions in which an `assert` may fail
+    locals: dict[str, ValueType] = field(default_factory=dict)
+    stays: Name | None = None  # whether a thread has not returned yet, where later pieces have to know
+    returning: int = 0  # pieces in which threads return
+    ends_returning: bool = False  # whether the last one is such
+    elided: list[Elided] = field(default_factory=list)  # barriers, which the cuts are
+
+    def whole(self) -> Block:
+        """The body in pieces."""
+        *most, last = self.block(self.kernel.body, (), in_loop=False)
+        if self.returning == (isinstance(last, EachThread) and self.ends_returning):
+            return (*most, last)
+        self.stays = self.local("stays")
+        everyone = Assign(self.stays.id, Constant(True, type=PY_BOOL))
+        body = rebuild_statements(self.kernel.body, self.returned)
+        return (EachThread((everyone,)), *self.block(body, (self.stays,), in_loop=False))
+
+    def block(self, block: Block, masks: tuple[Name, ...], *, in_loop: bool) -> Iterator[Stmt]:
+        """What the block does, one statement after the other, for the threads that all `masks` let take part.
+        At the grid's barrier the block waits, and in a loop that waits for other blocks it lets them go on.
+
+        `in_loop`: it is in a loop of the block's.
+        """
+        piece: list[Stmt] = []
+        for stmt in block:
+            if isinstance(stmt, Sync) and (is_barrier(stmt) or stmt.function == "syncwarp"):
+                yield from self.piece(piece, masks)
+                self.elided += elided_in((stmt,), Elision.CUT)
+                if is_grid_barrier(stmt):
+                    yield stmt
+                elif stmt.trivia != BARE:
+                    yield Remark(stmt.span, stmt.trivia)
+            elif isinstance(stmt, Sync) and stmt.function == LET_OTHERS:  # of a loop around barriers
+                yield stmt
+            elif isinstance(stmt, Assign) and is_exchange(stmt.value):
+                yield from self.exchange(stmt, piece, masks)
+            elif self.is_block_wide(stmt, masks, in_loop):
+                yield from self.piece(piece, masks)
+                yield map_blocks(stmt, partial(self.nested, masks, in_loop or isinstance(stmt, For | While)))
+            elif self.is_shared(stmt):
+                if self.meets(stmt, piece):
+                    yield from self.piece(piece, masks)
+                yield stmt
+            elif is_cut((stmt,)):
+                yield from self.parted(stmt, piece, masks)
+            else:
+                piece.append(stmt)
+        yield from self.piece(piece, masks)
+
+    def nested(self, masks: tuple[Name, ...], in_loop: bool, block: Block) -> Block:
+        return tuple(self.block(block, masks, in_loop=in_loop))
+
+    def is_block_wide(self, stmt: Stmt, masks: tuple[Name, ...], in_loop: bool) -> bool:
+        """True for a loop or a condition around barriers that all threads agree about, or for how one is left."""
+        match stmt:
+            case Break() | Continue():
+                return in_loop
+            case Return():
+                return is_cut(self.kernel.body) and not masks
+            case If(test=test, body=body, orelse=orelse):
+                leaves = any(self.is_block_wide(inner, masks, in_loop) for inner in (*body, *orelse))
+                return (leaves or is_cut((stmt,))) and not self.differs(test)
+            case For() | While():
+                agreed = not any(map(self.differs, expressions(stmt)))
+                return agreed and is_cut((stmt,)) and not self.leaves_apart(stmt.body)
+            case _:
+                return False
+
+    def differs(self, expr: Expr) -> bool:
+        """True where threads may disagree about `expr`, as about what is kept for each of them."""
+        own = self.locals.keys() - self.scalars
+        return self.varies(expr) or not own.isdisjoint(names_in(expr))
+
+    def leaves_apart(self, body: Block) -> bool:
+        """True for the body of a loop that some threads leave, or skip a part of, while others stay."""
+        for stmt in body:
+            match stmt:
+                case If(test=test):
+                    leaves = any(isinstance(inner, Break | Continue) for inner in _of_loop((stmt,)))
+                    if leaves and (self.differs(test) or any(map(self.leaves_apart, blocks(stmt)))):
+                        return True
+        return False
+
+    def is_shared(self, stmt: Stmt) -> bool:
+        """True for what is done once a block: a shared array made, a local of the block assigned."""
+        match stmt:
+            case Assign(name=name):
+                return name in self.scalars
+            case Reserve(array=name):
+                buffer = self.kernel.buffer(name)
+                return buffer is not None and buffer.space is not Space.LOCAL and name not in self.views
+            case _:
+                return False
+
+    def meets(self, stmt: Stmt, piece: list[Stmt]) -> bool:
+        """True where `stmt`, moved before `piece`, would change what either finds."""
+        others = [*statements(tuple(piece))]
+        used = {self.kernel.shown(name) for name in mentioned_by(stmt)}
+        changing = {self.kernel.shown(name) for other in others for name in changed_by(other)}
+        return bool(used & changing) or any(assigned_by(stmt) in set(mentioned_by(other)) for other in others)
+
+    def piece(self, piece: list[Stmt], masks: tuple[Name, ...]) -> Iterator[Stmt]:
+        """The statements gathered in `piece`, which is empty then, as what each thread runs."""
+        done, piece[:] = tuple(piece), []
+        if all(isinstance(stmt, Remark) for stmt in done):
+            yield from done
+            return
+        self.ends_returning = _returns(done)
+        self.returning += self.ends_returning
+        yield EachThread((*map(_leave_unless, masks), *done), self.turns(done), done[0].span)
+
+    def turns(self, block: Block, *, counts: bool = False) -> Turns:
+        """What threads that run `block` notice of each other; it may be that it `counts` them."""
+        if lets_others(block) or not self.waiting.isdisjoint(called_functions(block)):
+            return Turns.WAITING
+        counts = counts or any(isinstance(node, Atomic) for node in all_expressions(block)) or self.asserts(block)
+        return Turns.IN_ORDER if counts else Turns.ANY
+
+    def asserts(self, block: Block) -> bool:
+        """True where a thread may fail an `assert`: those behind it in its block do not run then."""
+        is_own = any(isinstance(stmt, Assert) for stmt in statements(block))
+        return is_own or not self.asserting.isdisjoint(called_functions(block))
+
+    def returned(self, stmt: Stmt) -> Block:
+        """A thread that returns says so."""
+        assert self.stays is not None
+        if not isinstance(stmt, Return):
+            return (stmt,)
+        return (
+            Assign(self.stays.id, Constant(False, type=PY_BOOL), stmt.span, stmt.trivia),
+            replace(stmt, trivia=BARE),
+        )
+
+    # --- what threads tell each other ---
+
+    def exchange(self, stmt: Assign, piece: list[Stmt], masks: tuple[Name, ...]) -> Iterator[Stmt]:
+        """A vote or a shuffle: each thread says its part, and when all have, each finds its answer."""
+        call = stmt.value
+        assert isinstance(call, Call)
+        if call.function in BLOCK_VOTES:
+            yield from self.piece(piece, masks)
+            yield from self.vote(stmt, call, masks)
+            return
+        if call.function == ACTIVE_MASK:
+            yield from self.piece(piece, masks)
+            said = self.local("active")
+            yield EachThread((Assign(said.id, Constant(False, type=PY_BOOL)),), span=stmt.span)
+            piece.append(Assign(said.id, Constant(True, type=PY_BOOL), stmt.span, stmt.trivia))
+            call = changed(call, args=(Constant(0xFFFFFFFF, call.span, PY_INT), said))
+        else:
+            value = call.args[1]
+            assert not isinstance(value.type, ArrayType | UnknownType)
+            said = self.local("said", value.type)
+            piece.append(Assign(said.id, value, stmt.span, stmt.trivia))
+            call = changed(call, args=(call.args[0], said, *call.args[2:]))
+        yield from self.piece(piece, masks)
+        piece.append(replace(stmt, value=call, trivia=BARE))
+
+    def vote(self, stmt: Assign, call: Call, masks: tuple[Name, ...]) -> Iterator[Stmt]:
+        """A vote of the block: its threads are asked one after the other."""
+        answer = Name(stmt.name, stmt.span, call.type)
+        self.scalars |= {stmt.name}
+        (test,) = call.args
+        start: int
+        told: Expr = test
+        found: Expr = Constant(True, stmt.span, call.type)
+        match call.function.rpartition("_")[2]:
+            case "count":
+                start, found = 0, Binary("+", answer, Constant(1, type=call.type), stmt.span, call.type)
+            case "and":
+                start, told, found = True, Unary("not", test, test.span, PY_BOOL), Constant(False, type=call.type)
+            case _:
+                start = False
+        answered = Assign(stmt.name, found, stmt.span, augmented=isinstance(found, Binary))
+        yield Assign(stmt.name, Constant(start, stmt.span, call.type), stmt.span, stmt.trivia)
+        body = (*map(_leave_unless, masks), If(told, (answered,), span=stmt.span))
+        yield EachThread(body, self.turns(body, counts=True), stmt.span)
+
+    # --- where threads part ---
+
+    def parted(self, stmt: Stmt, piece: list[Stmt], masks: tuple[Name, ...]) -> Iterator[Stmt]:
+        """A condition or a loop around barriers that threads disagree about."""
+        if masks and self.awaits_block(stmt):
+            raise CannotSplit  # those that go another way have their turn after the loop
+        match stmt:
+            case If(test=test, body=body, orelse=orelse, span=span):
+                mask = self.local("takes_part")
+                piece.append(Assign(mask.id, test, span, stmt.trivia))
+                yield from self.piece(piece, masks)
+                yield from self.block(body, (*masks, mask), in_loop=False)
+                if orelse:
+                    piece.append(Assign(mask.id, Unary("not", mask, span, PY_BOOL), span))
+                    yield from self.piece(piece, masks)
+                    yield from self.block(orelse, (*masks, mask), in_loop=False)
+            case While(test=test, body=body, span=span):
+                yield from self.piece(piece, masks)
+                yield from self.loop(stmt, test, body, None, masks)
+            case For(var=var, start=start, stop=stop, step=step, span=span):
+                own = self.local(var, stmt.type)
+                piece.append(Assign(own.id, start, span, stmt.trivia))
+                yield from self.piece(piece, masks)
+                body = _with_other_name(stmt.body, var, own)
+                advance = Assign(own.id, Binary("+", own, step, span, stmt.type), span, augmented=True)
+                yield from self.loop(stmt, _goes_on(own, stop, step, stmt.direction), body, advance, masks)
+            case _:
+                raise CannotSplit
+
+    def awaits_block(self, stmt: Stmt) -> bool:
+        """True for a loop that goes round until other threads of its block change what they share."""
+        buffers = (self.kernel.buffer(node.array) for node in all_expressions((stmt,)) if isinstance(node, Atomic))
+        shares = any(buffer is not None and buffer.space is Space.SHARED for buffer in buffers)
+        return shares and isinstance(stmt, For | While) and lets_others(stmt.body)
+
+    def loop(
+        self, stmt: For | While, test: Expr, body: Block, advance: Assign | None, masks: tuple[Name, ...]
+    ) -> Iterator[Stmt]:
+        """A loop that threads leave at different times: its rounds go on until the last one has."""
+        stays, someone = self.local("goes_on"), self.local("someone")
+        self.scalars |= {someone.id}
+        yes, no = Constant(True, type=PY_BOOL), Constant(False, type=PY_BOOL)
+        inside = (*masks, stays)
+        left = (inner for inner in _of_loop(body) if isinstance(inner, Break | Continue))
+        self.elided += (Elided(inner.span, Elision.MASKED) for inner in left)
+        leaving: dict[type[Stmt], Block] = {Break: (Assign(stays.id, no), Return())}
+        around = inside
+        if any(isinstance(inner, Continue) for inner in _of_loop(body)):
+            this_round = self.local("in_round")
+            around = (*inside, this_round)
+            leaving[Continue] = (Assign(this_round.id, no), Return())
+        first: list[Stmt] = [Assign(this_round.id, yes)] if around != inside else []
+        rounds: list[Stmt] = [Assign(someone.id, no)]
+        asks = (Assign(stays.id, test, test.span), If(stays, (Assign(someone.id, yes),)))
+        turns = self.turns(asks, counts=True)
+        rounds.append(EachThread((*map(_leave_unless, inside), *first, *asks), turns, stmt.span))
+        rounds.append(If(Unary("not", someone, type=PY_BOOL), (Break(),)))
+        rounds += self.block(_leaving_by(body, leaving), around, in_loop=False)
+        rounds += self.piece([advance], inside) if advance else ()
+        yield EachThread((*map(_leave_unless, masks), Assign(stays.id, yes)), span=stmt.span)
+        yield While(yes, tuple(rounds), stmt.span, replace(stmt.trivia, above=()))
+
+    def local(self, name: str, type_: ScalarType | TupleType = PY_BOOL) -> Name:
+        """A local of the cuts' own."""
+        name = free_name(name, names_of(self.kernel) | self.locals.keys())
+        self.locals[name] = type_
+        return Name(name, type=type_)
+
+
+def _leave_unless(mask: Name) -> If:
+    return If(Unary("not", mask, type=PY_BOOL), (Return(),))
+
+
+def _of_loop(body: Block) -> Iterator[Stmt]:
+    """The statements of a loop's body, those of loops in it left out."""
+    for stmt in body:
+        yield stmt
+        if not isinstance(stmt, For | While):
+            for inner in blocks(stmt):
+                yield from _of_loop(inner)
+
+
+def _leaving_by(body: Block, ways: Mapping[type[Stmt], Block]) -> Block:
+    """A loop's body with other statements where it leaves or goes on with the loop."""
+    done: list[Stmt] = []
+    for stmt in body:
+        if type(stmt) in ways:
+            done += ways[type(stmt)]
+        elif isinstance(stmt, For | While):
+            done.append(stmt)
+        else:
+            done.append(map_blocks(stmt, lambda inner: _leaving_by(inner, ways)))
+    return tuple(done)
+
+
+def _goes_on(var: Name, stop: Expr, step: Expr, direction: int) -> Expr:
+    """Whether a loop that counts with `var` has another round."""
+    up, down = Compare("<", var, stop), Compare(">", var, stop)
+    if direction:
+        return up if direction > 0 else down
+    return Select(Compare(">", step, Constant(0, type=step.type)), up, down, type=PY_BOOL)
+
+
+def _with_other_name(body: Block, old: str, new: Name) -> Block:
+    """A loop's body with another name for its variable."""
+    if any(isinstance(stmt, For) and stmt.var == old for stmt in statements(body)):
+        raise CannotSplit
+
+    def change(expr: Expr) -> Expr:
+        return replace(expr, id=new.id) if isinstance(expr, Name) and expr.id == old else expr
+
+    return rebuild_block(body, change)
+
+
+def _returns(block: Block) -> bool:
+    return any(isinstance(stmt, Return) for stmt in statements(block))

@@ -1,0 +1,154 @@
+"""The CPU target: the same kernel as a plain function, called once an element or once a thread; blocks run in parallel.
+
+Python integers are `int64_t` throughout, so nothing is instantiated twice.
+"""
+
+from __future__ import annotations
+
+from functools import partial, reduce
+from typing import Final
+
+from py2cu.analysis.call_graph import asserts, launched_in
+from py2cu.analysis.effects import is_grid_barrier, lets_others, syncs_grid
+from py2cu.builtins.threads import LANE_HELPER
+from py2cu.dtypes import C64, C128
+from py2cu.ir.abi.extents import Binary, Constant, IndexParameter, Name
+from py2cu.ir.expressions import Expr
+from py2cu.ir.kernels import Kernel
+from py2cu.ir.statements import EachThread, Turns
+from py2cu.ir.types import ArrayType, Width
+from py2cu.ir.visit import statements
+from py2cu.targets.cpu.emit_blocks import BlockSpeller
+from py2cu.targets.cpu.helpers import HELPERS, helpers_of_threads
+from py2cu.targets.cuda.shared_memory import bytes_text
+from py2cu.targets.cxx.bounds import bound_headers, overflows
+from py2cu.targets.cxx.expressions import Dialect
+from py2cu.targets.cxx.factors import Factors, factors
+from py2cu.targets.cxx.functions import in_order, spell_functions
+from py2cu.targets.cxx.includes import headers_of_types
+from py2cu.targets.cxx.parameters import kernel_arguments, launch_arguments
+from py2cu.targets.cxx.statements import Speller, doc_lines
+from py2cu.targets.cxx.views import (
+    IndexLoop,
+    KernelView,
+    extent_text,
+    helpers_of,
+    tables_of,
+)
+
+DIALECT: Final = Dialect(
+    widths=dict.fromkeys(Width, "int64_t"),
+    launch_type="int64_t",
+    functions={
+        name: f"std::{name}" for name in ("abs", "min", "max", "isnan", "isinf", "isfinite", "signbit", "printf")
+    },
+    overloads="std::",
+    headers={"printf": "cstdio", "min": "algorithm", "max": "algorithm", "fence": "atomic"},
+    launch_struct="Dim3",
+    fence="std::atomic_thread_fence(std::memory_order_seq_cst)",
+    grid_barrier="grid_barrier.wait()",
+    unroll="#pragma GCC unroll",
+    unrolls_wholly=False,
+    own_atomics=True,
+    throws=True,
+    types={
+        "__half": "c10::Half",
+        "__nv_bfloat16": "c10::BFloat16",
+        C64.c: "std::complex<float>",
+        C128.c: "std::complex<double>",
+    },
+)
+
+
+def view(kernel: Kernel) -> KernelView:
+    """`kernel` for the CPU templates."""
+    functions, callees = spell_functions(kernel, DIALECT)
+    is_whole = any(isinstance(stmt, EachThread) or is_grid_barrier(stmt) for stmt in statements(kernel.body))
+    speller = BlockSpeller(kernel, DIALECT, callees) if is_whole else Speller(kernel, DIALECT, callees)
+    body = tuple(speller.body())
+    tables, table_headers = tables_of(kernel, DIALECT)
+    taken, launched = kernel_arguments(kernel, DIALECT), launch_arguments(kernel, DIALECT)
+    types = speller.types.union(argument.base for argument in taken)
+    return KernelView(
+        name=kernel.symbol,
+        doc=doc_lines(kernel.doc),
+        is_index=bool(kernel.indices),
+        is_template=False,
+        helpers=_helpers(kernel),
+        functions=functions,
+        tables=tables,
+        kernel_arguments=taken,
+        launch_arguments=launched,
+        indices=tuple(_loop(kernel, speller, index) for index in kernel.indices),
+        launch=_used_launch_objects(kernel, is_whole),
+        threads=tuple(extent_text(extent, kernel) for extent in kernel.size or ()),
+        block=tuple(extent_text(extent, kernel) for extent in kernel.block),
+        fits="",
+        body=body,
+        shared_bytes=bytes_text(kernel, DIALECT),
+        is_whole=is_whole,
+        syncs_grid=syncs_grid(kernel),
+        sizes=_sizes(kernel),
+        overflows=overflows(kernel),
+        asserts=asserts(kernel),
+        headers=headers_of_types(types).union(
+            speller.headers,
+            table_headers,
+            bound_headers(kernel.size_bounds, kernel),
+            *(function.headers for function in functions),
+        ),
+        launch_headers=headers_of_types(argument.base for argument in launched),
+        waits_anywhere=lets_others(kernel.body)
+        or any(isinstance(stmt, EachThread) and stmt.turns is Turns.WAITING for stmt in statements(kernel.body)),
+    )
+
+
+def _sizes(kernel: Kernel) -> tuple[str, ...]:
+    """How large a launch is: the sizes of its arrays and the number of its threads, without those that are no greater
+    than another one.
+    """
+    shapes = [array.type.dims for array in kernel.arrays if isinstance(array.type, ArrayType)]
+    threads: tuple[str, ...] = ("blocks * block.x * block.y * block.z",)
+    if kernel.indices:
+        shapes.insert(0, kernel.size or ())
+        threads = ()
+    products = [reduce(partial(Binary, "*"), shape) for shape in dict.fromkeys(shapes) if shape]
+    sizes: list[tuple[Expr, Factors | None]] = []
+    for product in products:
+        own = factors(product)
+        if own is None or not any(other is not None and own.is_below(other) for _, other in sizes):
+            sizes = [(each, other) for each, other in sizes if own is None or other is None or not other.is_below(own)]
+            sizes.append((product, own))
+    return (*threads, *dict.fromkeys(extent_text(product, kernel) for product, _ in sizes))
+
+
+def _helpers(kernel: Kernel) -> tuple[str, ...]:
+    """What the text calls; what threads do together is spelled in the CPU's own way."""
+    common = (name for name in helpers_of(kernel) if name not in HELPERS and name != LANE_HELPER)
+    return (*common, *helpers_of_threads(kernel))
+
+
+def _loop(kernel: Kernel, speller: Speller, index: IndexParameter) -> IndexLoop:
+    name = speller.name(index.name)
+    end, taken = f"{name}_end", {argument.name for argument in launch_arguments(kernel, speller.dialect)}
+    taken |= {kernel.c_name(constexpr) for constexpr in kernel.constexprs}
+    while end in taken:
+        end += "_"
+    return IndexLoop(name, extent_text(index.extent, kernel), end, index.axis, _is_product(index.extent))
+
+
+def _is_product(extent: Expr) -> bool:
+    """True for names and numbers that are multiplied from left to right, which read well behind a `<`."""
+    match extent:
+        case Binary(op="*", left=left, right=Constant() | Name()):
+            return _is_product(left)
+        case _:
+            return isinstance(extent, Constant | Name)
+
+
+def _used_launch_objects(kernel: Kernel, is_whole: bool) -> tuple[str, ...]:
+    """What the kernel is told of the launch; one that runs whole blocks goes through their threads by itself."""
+    used = launched_in(kernel)[""]
+    if is_whole:
+        used = used - {"threadIdx"} | {"blockDim"}
+    return in_order(used)

@@ -1,0 +1,79 @@
+"""The grid of a CUDA launch that is given none: how many blocks cover the threads, on each axis.
+
+A `dim3` holds 32 bits: more blocks than that are an error, and no smaller grid.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from py2cu.dtypes import DType
+from py2cu.ir.abi.extents import Binary, Constant, Name
+from py2cu.ir.expressions import Expr
+from py2cu.ir.kernels import Kernel
+from py2cu.ir.types import ArrayType
+from py2cu.ir.visit import names_in, walk
+from py2cu.targets.cxx.factors import Factors, addends, product
+from py2cu.targets.cxx.views import extent_text
+
+_MEMORY: Final = 2**39  # bytes: more than a GPU has
+_DIM3: Final = 2**32
+
+
+def grid_texts(kernel: Kernel) -> tuple[tuple[str, ...], bool]:
+    """The number of blocks in x, y, z, and whether `covering_blocks` checks that a `dim3` holds one of them."""
+    texts, checks = [], False
+    for axis, extent, block in zip("xyz", kernel.size or (), kernel.block, strict=False):
+        text = extent_text(extent, kernel)
+        if _fits_dim3(kernel, extent, block):
+            texts.append(f"({text} + block.{axis} - 1) / block.{axis}")
+        else:
+            texts.append(f"covering_blocks({text}, block.{axis})")
+            checks = True
+    return tuple(texts), checks
+
+
+def empty_tests(kernel: Kernel) -> tuple[str, ...]:
+    """The conditions under which a launch has no threads, x last: `n == 0`, or `n - m <= 0` for a difference."""
+    tests = []
+    for extent in reversed(kernel.size or ()):
+        is_difference = any(isinstance(node, Binary) and node.op == "-" for node in walk(extent))
+        tests.append(f"{extent_text(extent, kernel)} {'<=' if is_difference else '=='} 0")
+    return tuple(tests)
+
+
+def _fits_dim3(kernel: Kernel, extent: Expr, block: Expr) -> bool:
+    """True where so many blocks would need arrays that are larger than any memory."""
+    sums = addends(extent)
+    if sums is None:
+        return False
+    most = _DIM3 * _least_block(kernel, block) // len(sums)  # threads, of each product
+    return all(
+        most * _bytes_each(kernel, own) >= _MEMORY * own.constant if own.names else own.constant <= most for own in sums
+    )
+
+
+def _least_block(kernel: Kernel, block: Expr) -> int:
+    """How many threads a block has at least on an axis."""
+    match block:
+        case Constant(value=int(value)):
+            return value
+        case Name(id=name) if name in kernel.constexprs:
+            return max(1, min(kernel.constexprs[name].values, default=1))
+        case _:
+            return 1
+
+
+def _bytes_each(kernel: Kernel, own: Factors) -> int:
+    """How many bytes the arrays of a launch that has threads have for each product of the names in `own`."""
+    types = [array.type for array in kernel.arrays if isinstance(array.type, ArrayType)]
+    sizes = [(size, type_.dtype) for type_ in types if (size := product(type_.dims)) and own.names <= size.names]
+    launched = {name for extent in kernel.size or () for name in names_in(extent)}  # none is 0 where there are threads
+    if all(set(size.names - own.names) - launched for size, _ in sizes):
+        return 0  # all these arrays may be empty
+    return sum(int(size.constant) * _least_bytes(dtype) for size, dtype in sizes)
+
+
+def _least_bytes(dtype: DType) -> int:
+    """The size of an element; of a type variable, the least that it may have."""
+    return 1 if dtype.variable is not None else max(dtype.bits // 8, 1)

@@ -1,0 +1,145 @@
+"""The small functions that only CUDA texts need: atomic operations that the hardware lacks, and a warp's reductions on
+hardware that has no instruction for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from py2cu.targets.cxx.helpers import HELPERS as COMMON
+from py2cu.targets.cxx.helpers import TargetHelpers, atomic
+
+_ATOMIC_64: Final = """\
+// {what}, in one step; the element before.
+template <typename T>
+{prefix} T atomic_{name}(T* at, T value)
+{{
+    if constexpr (std::is_integral_v<T> && sizeof(T) == 8) {{
+        using Word = {word};
+        return static_cast<T>({function}(reinterpret_cast<Word*>(at), static_cast<Word>(value)));
+    }} else {{
+        return atomic_update(at, [=](T old) {{ return static_cast<T>({next}); }});
+    }}
+}}
+"""
+
+
+def _atomic(name: str, what: str, next_: str, function: str = "", word: str = "unsigned long long") -> str:
+    """The helper for one atomic operation; `function` is CUDA's for 64 bits."""
+    text = atomic(name, what, next_, _ATOMIC_64) if function else atomic(name, what, next_)
+    return text.replace("{function}", function).replace("{word}", word)
+
+
+_REDUCTION: Final = """\
+// {what} over the lanes of a mask; sm_80 and later have an instruction for it.
+template <typename T>
+{prefix} T {name}(unsigned mask, T value)
+{{
+#if __CUDA_ARCH__ >= 800
+    return __{name}(mask, {argument});
+#else
+    unsigned lanes = __ballot_sync(mask, true);  // those that there are
+    T result = __shfl_sync(mask, value, __ffs(lanes) - 1);
+    while (lanes &= lanes - 1) {{
+        const T other = __shfl_sync(mask, value, __ffs(lanes) - 1);
+        result = {next};
+    }}
+    return result;
+#endif
+}}
+"""
+
+
+def _reduction(name: str, what: str, next_: str, argument: str = "value") -> str:
+    """The helper for one reduction over a warp; `argument` is the value as CUDA's function takes it."""
+    text = _REDUCTION.replace("{name}", f"reduce_{name}_sync").replace("{what}", what)
+    return text.replace("{next}", next_).replace("{argument}", argument)
+
+
+_BITS: Final = "static_cast<unsigned>(value)"  # CUDA's functions on bits are for unsigned numbers
+_OF_ONE_SIGN: Final = "std::conditional_t<std::is_signed_v<T>, long long, unsigned long long>"
+
+HELPERS: Final[dict[str, str]] = {
+    "narrowed": COMMON["narrowed"].replace("{prefix}", "__host__ {prefix}"),  # launchers call it, too
+    "lane_id": """\
+// The number of this thread in its warp.
+{prefix} int lane_id()
+{{
+    int lane;
+    asm("mov.u32 %0, %%laneid;" : "=r"(lane));
+    return lane;
+}}
+""",
+    "reduce_add_sync": _reduction("add", "The sum", "static_cast<T>(unsigned(result) + unsigned(other))"),
+    "reduce_min_sync": _reduction("min", "The least value", "min(result, other)"),
+    "reduce_max_sync": _reduction("max", "The greatest value", "max(result, other)"),
+    "reduce_and_sync": _reduction("and", "The bits that all have,", "result & other", _BITS),
+    "reduce_or_sync": _reduction("or", "The bits that one has,", "result | other", _BITS),
+    "reduce_xor_sync": _reduction("xor", "The bits that an odd number has,", "result ^ other", _BITS),
+    "atomic_update": """\
+// Replaces an element by what `change` makes of it, in one step; the element before.
+template <typename T, typename Change>
+{prefix} T atomic_update(T* at, Change change)
+{{
+    using Word = std::conditional_t<sizeof(T) == 8, unsigned long long,
+                                    std::conditional_t<sizeof(T) == 2, unsigned short, unsigned>>;
+    const unsigned offset = reinterpret_cast<uintptr_t>(at) % sizeof(Word);  // of a byte in its word
+    Word* word = reinterpret_cast<Word*>(reinterpret_cast<unsigned char*>(at) - offset);
+    const Word mask = static_cast<Word>(static_cast<Word>(-1) >> 8 * (sizeof(Word) - sizeof(T))) << 8 * offset;
+    Word seen = *const_cast<volatile Word*>(word);
+    while (true) {{
+        T old;
+        const Word before = (seen & mask) >> 8 * offset;
+        memcpy(&old, &before, sizeof(T));
+        const T value = change(old);
+        Word after = 0;
+        memcpy(&after, &value, sizeof(T));
+        const Word found = atomicCAS(word, seen, static_cast<Word>((seen & ~mask) | after << 8 * offset));
+        if (found == seen) return old;
+        seen = found;
+    }}
+}}
+""",
+    "atomic_add": _atomic("add", "Adds to an element", "old + value", "atomicAdd"),
+    "atomic_sub": """\
+// Subtracts from an element, in one step; the element before.
+template <typename T>
+{prefix} T atomic_sub(T* at, T value)
+{{
+    if constexpr (std::is_floating_point_v<T>) {{
+        return atomicAdd(at, -value);
+    }} else if constexpr (sizeof(T) == 8) {{
+        using Word = unsigned long long;
+        return static_cast<T>(atomicAdd(reinterpret_cast<Word*>(at), 0 - static_cast<Word>(value)));
+    }} else {{
+        return atomic_update(at, [=](T old) {{ return static_cast<T>(old - value); }});
+    }}
+}}
+""",
+    "atomic_min": _atomic("min", "Leaves the lesser of both", "value < old ? value : old", "atomicMin", _OF_ONE_SIGN),
+    "atomic_max": _atomic("max", "Leaves the greater of both", "value > old ? value : old", "atomicMax", _OF_ONE_SIGN),
+    "atomic_exch": _atomic("exch", "Replaces an element", "value", "atomicExch"),
+    "atomic_and": _atomic("and", "Keeps the bits that both have", "old & value", "atomicAnd"),
+    "atomic_or": _atomic("or", "Keeps the bits that one of both has", "old | value", "atomicOr"),
+    "atomic_xor": _atomic("xor", "Keeps the bits in which both differ", "old ^ value", "atomicXor"),
+    "atomic_inc": _atomic("inc", "Counts up, and from `value` to 0", "old >= value ? 0 : old + 1"),
+    "atomic_dec": _atomic("dec", "Counts down, and from 0 to `value`", "old == 0 || old > value ? value : old - 1"),
+    "atomic_cas": """\
+// Replaces an element where it equals `compare`, in one step; the element before.
+template <typename T>
+{prefix} T atomic_cas(T* at, T compare, T value)
+{{
+    return atomic_update(at, [=](T old) {{ return old == compare ? value : old; }});
+}}
+""",
+}
+HEADERS: Final[Mapping[str, tuple[str, ...]]] = {
+    "atomic_update": ("cstring", "type_traits"),
+    **dict.fromkeys(
+        ("narrowed", *(f"atomic_{op}" for op in ("add", "sub", "min", "max", "exch", "and", "or", "xor"))),
+        ("type_traits",),
+    ),
+}
+"""What the text of a helper needs, by its name."""
+HELPERS_OF_CUDA: Final = TargetHelpers("__device__ inline", HELPERS, HEADERS)

@@ -1,0 +1,101 @@
+"""Negates whole numbers with the sign bit apart where an extreme of three may be sought: ptxas (13.0) makes one
+instruction of `max(max(-a, b), c)`, and forgets the minus.
+
+    max(max(-x[i], y), x[i])       →       max(max(negated(x[i]), y), x[i])
+
+An extreme is sought by `min` and `max`, and by what compilers see as such: a conditional expression whose branches are
+what it compares, and a condition under which what it compares is assigned. The minus may be far from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+
+from py2cu.diagnostics import Reporter
+from py2cu.dtypes import Kind
+from py2cu.ir.abi.extents import Binary, Constant
+from py2cu.ir.expressions import Call, Compare, Convert, Expr, Select, Unary
+from py2cu.ir.kernels import Kernel
+from py2cu.ir.statements import Block, If
+from py2cu.ir.types import ElementType, PythonType, kind_of
+from py2cu.ir.visit import all_expressions, assigned_names, changed, names_in, rebuild_block, statements
+
+HELPER = "negated"
+_EXTREMA = ("builtins.min", "builtins.max", "python_min", "python_max", "nan_min", "nan_max")
+_REPLACED = ("wrapping_sub", "wrapping_mul")
+
+
+def part_signs(kernel: Kernel, reporter: Reporter) -> Kernel:
+    """The kernel and its functions, which compilers put into each other, with such negations."""
+    bodies = [kernel.body, *(function.body for function in kernel.functions)]
+    if not any(map(_seeks_extreme, bodies)) or not any(_negations(body) for body in bodies):
+        return kernel
+    return changed(_parted(kernel), functions=tuple(map(_parted, kernel.functions)))
+
+
+def _seeks_extreme(body: Block) -> bool:
+    for expr in all_expressions(body):
+        match expr:
+            case Call(function=function, type=type_) if function in _EXTREMA and _is_whole(type_):
+                return True
+            case Select(test=Compare() as test, then=then, orelse=orelse):
+                if then in _compared(test) or orelse in _compared(test):
+                    return True
+    return any(
+        isinstance(stmt, If)
+        and isinstance(stmt.test, Compare)
+        and not set(assigned_names((*stmt.body, *stmt.orelse))).isdisjoint(names_in(stmt.test))
+        and any(_compared(stmt.test))
+        for stmt in statements(body)
+    )
+
+
+def _compared(test: Compare) -> Iterator[Expr]:
+    """The whole numbers of which the greater is told."""
+    return (side for side in (test.left, test.right) if test.op[0] in "<>" and _is_whole(side.type))
+
+
+def _negations(body: Block) -> list[Expr]:
+    return [expr for expr in all_expressions(body) if _operand(expr) is not None]
+
+
+def negative_of(expr: Expr) -> Expr | None:
+    """What `expr` is the negative of, as compilers see it; None where it is none."""
+    match expr:
+        case Unary("-", operand) | Binary("-", Constant(0), operand) | Call("wrapping_sub", (Constant(0), operand)):
+            return operand
+        case Binary("*" | "//", operand, Constant(-1)) | Binary("*", Constant(-1), operand):
+            return operand
+        case Call("wrapping_mul", (operand, Constant(-1)) | (Constant(-1), operand)):
+            return operand
+        case _:
+            return None
+
+
+def _operand(expr: Expr) -> Expr | None:
+    """The number of which `expr` is the negative; None where it is none, or no whole number that the kernel has."""
+    operand = negative_of(expr) if _is_whole(expr.type) else None
+    return None if isinstance(operand, Constant) else operand
+
+
+def _is_whole(type_: object) -> bool:
+    return isinstance(type_, ElementType | PythonType) and kind_of(type_) is Kind.INT
+
+
+def _parted(kernel: Kernel) -> Kernel:
+    found: list[Expr] = []
+
+    def part(expr: Expr) -> Expr:
+        if isinstance(expr, Convert) and expr.value in found and expr.type == expr.value.type:
+            return expr.value  # which is cut already
+        operand = _operand(expr)
+        if operand is None:
+            return expr
+        found.append(Call(HELPER, (operand,), expr.span, expr.type))
+        return found[-1]
+
+    body = rebuild_block(kernel.body, part)
+    left = {expr.function for expr in all_expressions(body) if isinstance(expr, Call)}
+    kept = (helper for helper in kernel.helpers if helper in left or helper not in _REPLACED)
+    return changed(kernel, body=body, helpers=tuple(dict.fromkeys(chain(kept, (HELPER,) if found else ()))))

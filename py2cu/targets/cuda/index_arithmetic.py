@@ -1,0 +1,61 @@
+"""An index kernel as the threads of a grid run it: its indices are computed from the launch, and guarded.
+
+def add(i: Index["n"], …)    →    i = blockIdx.x * index_t(blockDim.x) + threadIdx.x
+                                  if i >= n: return
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from py2cu.analysis.effects import has_barrier
+from py2cu.dtypes import Kind
+from py2cu.ir.abi.extents import Binary, Constant, IndexParameter, Name
+from py2cu.ir.expressions import Convert, Expr, LaunchIndex
+from py2cu.ir.kernels import Kernel
+from py2cu.ir.statements import Assign, Block
+from py2cu.ir.types import PythonType, Width
+from py2cu.ir.visit import changed, rebuild_block
+from py2cu.passes.guards.early_return import guard_statement
+
+_INT: Final = PythonType(Kind.INT, Width.INT)
+_INDEX: Final = PythonType(Kind.INT, Width.INDEX)
+
+
+def add_index_arithmetic(kernel: Kernel) -> Kernel:
+    """The kernel with its indices as statements, and the guard behind them."""
+    if not kernel.indices:
+        return kernel
+    lead: Block = tuple(_index_assignment(index) for index in kernel.indices)
+    if kernel.guards and not has_barrier(kernel):
+        lead += rebuild_block((guard_statement(kernel.guards),), _as_c)
+    return changed(kernel, body=lead + kernel.body)
+
+
+def _as_c(expr: Expr) -> Expr:
+    """Indices and extents are `index_t`; they are not negative, so C divides them as Python does."""
+    if isinstance(expr, Binary | Constant | Name):
+        expr = replace(expr, type=_INDEX)
+    return replace(expr, op="/") if isinstance(expr, Binary) and expr.op == "//" else expr
+
+
+def without_indices(kernel: Kernel) -> Kernel:
+    """An index kernel as a block kernel, before its locals are declared."""
+    if not kernel.indices:
+        return kernel
+    whole = add_index_arithmetic(kernel)
+    body = tuple(replace(stmt, declares=None) if isinstance(stmt, Assign) else stmt for stmt in whole.body)
+    indices = tuple((index.name, _INDEX) for index in kernel.indices)
+    extents = tuple(index.extent for index in kernel.indices)
+    return replace(whole, body=body, indices=(), spelled_out=extents, locals=indices + kernel.locals)
+
+
+def _index_assignment(index: IndexParameter) -> Assign:
+    def launch(name: str) -> Expr:
+        return LaunchIndex(name, index.axis, index.span, _INT)
+
+    block = Convert(launch("blockDim"), _INDEX, index.span)
+    product = Binary("*", launch("blockIdx"), block, index.span, _INDEX)
+    value = Binary("+", product, launch("threadIdx"), index.span, _INDEX)
+    return Assign(index.name, value, index.span, declares=_INDEX)

@@ -1,0 +1,91 @@
+"""The CUDA target: `__global__` kernels, a launcher for each, their declarations. No torch, no header of ours."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from py2cu.analysis.effects import syncs_grid
+from py2cu.dtypes import C64, C128
+from py2cu.ir.kernels import Kernel
+from py2cu.ir.types import Width
+from py2cu.targets.cuda.grids import empty_tests, grid_texts
+from py2cu.targets.cuda.index_arithmetic import add_index_arithmetic
+from py2cu.targets.cuda.shared_memory import asks, bytes_text
+from py2cu.targets.cxx.bounds import bound_headers, bound_text, overflows
+from py2cu.targets.cxx.expressions import Dialect
+from py2cu.targets.cxx.functions import spell_functions
+from py2cu.targets.cxx.includes import headers_of_types
+from py2cu.targets.cxx.parameters import kernel_arguments, launch_arguments
+from py2cu.targets.cxx.statements import Speller, doc_lines
+from py2cu.targets.cxx.views import (
+    KernelView,
+    extent_text,
+    helpers_of,
+    tables_of,
+)
+
+DIALECT: Final = Dialect(
+    widths={Width.INT: "int", Width.INDEX: "index_t", Width.LONG: "int64_t", Width.ANY: "int64_t"},
+    launch_type="unsigned",
+    headers={"printf": "cstdio", "assert": "cassert", "grid_barrier": "cooperative_groups.h"},
+    types={C64.c: "complex<float>", C128.c: "complex<double>"},  # behind `using cuda::std::complex`
+)
+
+
+def view(kernel: Kernel) -> KernelView:
+    """`kernel` for the CUDA templates."""
+    kernel = add_index_arithmetic(kernel)
+    functions, callees = spell_functions(kernel, DIALECT)
+    speller = Speller(kernel, DIALECT, callees)
+    taken = kernel_arguments(kernel, DIALECT)
+    body = tuple(speller.block(kernel.body))
+    types = speller.types.union(argument.base for argument in taken)
+    is_template = DIALECT.widths[Width.INDEX] in types
+    fits, fit_headers = _fits(kernel) if is_template else ("", frozenset())
+    tables, table_headers = tables_of(kernel, DIALECT)
+    launched = launch_arguments(kernel, DIALECT)
+    grid, checks_grid = grid_texts(kernel)
+    return KernelView(
+        name=kernel.symbol,
+        doc=doc_lines(kernel.doc),
+        is_index=bool(kernel.indices),
+        is_template=is_template,
+        helpers=helpers_of(kernel),
+        functions=functions,
+        tables=tables,
+        kernel_arguments=taken,
+        launch_arguments=launched,
+        indices=(),
+        launch=(),
+        threads=tuple(extent_text(extent, kernel) for extent in kernel.size or ()),
+        block=tuple(extent_text(extent, kernel) for extent in kernel.block),
+        fits=fits,
+        body=body,
+        launch_bounds=kernel.launch_bounds,
+        has_open_block=kernel.has_open_block,
+        shared_bytes=bytes_text(kernel, DIALECT),
+        shared_asks=asks(kernel),
+        syncs_grid=syncs_grid(kernel),
+        grid=grid,
+        checks_grid=checks_grid,
+        empty_tests=empty_tests(kernel),
+        overflows=overflows(kernel),
+        headers=headers_of_types(types).union(
+            speller.headers,
+            fit_headers,
+            table_headers,
+            bound_headers(kernel.size_bounds, kernel),
+            *(function.headers for function in functions),
+        ),
+        launch_headers=headers_of_types(argument.base for argument in launched),
+    )
+
+
+def _fits(kernel: Kernel) -> tuple[str, frozenset[str]]:
+    """The launcher's condition for 32-bit indices, `std::max({h * k, k * w}) <= INT32_MAX`, and what it needs."""
+    texts = [bound_text(bound, kernel) for bound in kernel.bounds]
+    whole = [text for text, is_whole in texts if is_whole]
+    parts = [f"std::max({{{', '.join(whole)}}})" if len(whole) > 1 else text for text in whole[:1]]
+    parts += [text for text, is_whole in texts if not is_whole]
+    headers = bound_headers(kernel.bounds, kernel) | ({"algorithm"} if len(whole) > 1 else frozenset())
+    return " && ".join(f"{part} <= INT32_MAX" for part in parts), headers

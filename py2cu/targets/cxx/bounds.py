@@ -1,0 +1,76 @@
+"""Bounds of the IR as the launcher's C++: what it compares before it chooses a type or a grid."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Set
+from typing import Final
+
+from py2cu.ir.kernels import Bound, Kernel
+from py2cu.targets.cxx.includes import MATH
+
+_MAGNITUDE: Final = "std::fabs"  # of a number that may be negative, as a double
+_MOST_THREADS: Final = "1e18"  # far below 2^63, so that a double which is below stands for a number that is
+
+
+def overflows(kernel: Kernel) -> tuple[str, ...]:
+    """The conditions under which a grid for all elements is out of reach: `1.0 * n * n > 1e18`.
+
+    Products that some array has as many elements as need none.
+    """
+    texts = (bound_text(bound, kernel) for bound in kernel.size_bounds)
+    return tuple(f"{text} > {_MOST_THREADS}" for text, is_whole in texts if not is_whole)
+
+
+def bound_text(bound: Bound, kernel: Kernel) -> tuple[str, bool]:
+    """A bound in C++, and whether int64_t holds it.
+
+    Products that no array's size stands for, and numbers of the call, which may be any, are taken as doubles, which do
+    not overflow.
+    """
+    naturals = _naturals(kernel)
+    terms, is_whole = [], True
+    for names, factor in sorted(bound.terms, key=lambda term: not term[0]):  # the constant last
+        ordered = sorted(names, key=lambda name: not _may_be_negative(name, naturals))
+        factors = [_symbol(name, kernel, naturals) for name in ordered] or ["1"]
+        if names and all(name in kernel.constexprs for name in names):
+            factors[0] = f"int64_t({factors[0]})"
+        is_grid = len(names) == 2 and all(name.startswith(("grid", "block")) for name in names)
+        if len(names) == 1 and names[0].startswith(("gridDim", "blockDim")):
+            factors = [f"int64_t({factors[0]})"]
+        elif is_grid:
+            factors = [f"int64_t({factors[1]})", factors[0]]
+        elif ordered and _may_be_negative(ordered[0], naturals):
+            is_whole = False
+        elif len(names) > 1 and not any(Counter(names) <= size for size in kernel.sizes):
+            factors.insert(0, "1.0")
+            is_whole = False
+        if factor != 1:
+            factors = [str(factor), *(name for name in factors if name != "1")]
+        terms.append(" * ".join(factors))
+    return " + ".join(terms), is_whole
+
+
+def _symbol(name: str, kernel: Kernel, naturals: Set[str]) -> str:
+    match name.partition("."):
+        case ("gridDim", _, axis):
+            return f"grid.{axis}"
+        case ("blockDim", _, axis):
+            return f"block.{axis}"
+    return kernel.c_name(name) if name in naturals else f"{_MAGNITUDE}({kernel.c_name(name)})"
+
+
+def _naturals(kernel: Kernel) -> Set[str]:
+    return kernel.naturals | kernel.constexprs.keys()
+
+
+def _may_be_negative(name: str, naturals: Set[str]) -> bool:
+    """True for a number of the call that is no extent as it stands; those of the launch have a point in their names."""
+    return "." not in name and name not in naturals
+
+
+def bound_headers(bounds: Iterable[Bound], kernel: Kernel) -> frozenset[str]:
+    """The headers that the texts of `bounds` need."""
+    naturals = _naturals(kernel)
+    names = {name for bound in bounds for factors, _ in bound.terms for name in factors}
+    return frozenset({MATH} if any(_may_be_negative(name, naturals) for name in names) else ())

@@ -1,0 +1,116 @@
+"""The device functions of a kernel as templates take them: what each returns, takes, says and is a template over."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import Final
+
+from py2cu.analysis.call_graph import in_rings, launched_in
+from py2cu.ir.kernels import Kernel
+from py2cu.ir.types import TupleType
+from py2cu.targets.cxx.expressions import Callee, Dialect
+from py2cu.targets.cxx.includes import headers_of_types
+from py2cu.targets.cxx.parameters import Argument, kernel_argument, template_head, typenames, wrapped
+from py2cu.targets.cxx.statements import Line, Speller, doc_lines
+
+_TYPE_PARAMETERS: Final = ("T", "U", "V", "W", "index_t")
+
+
+@dataclass(frozen=True, slots=True)
+class StructView:
+    """The struct in which a device function returns a tuple."""
+
+    name: str
+    template: tuple[str, ...]
+    fields: tuple[str, ...]  # "float lo"
+
+    @property
+    def head(self) -> str:
+        return f"{template_head(typenames(self.template))}\nstruct {self.name}".lstrip()
+
+    @property
+    def type(self) -> str:
+        return f"{self.name}<{', '.join(self.template)}>" if self.template else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionView:
+    """One device function: its head without what the target puts before it, and its body."""
+
+    doc: tuple[str, ...]
+    template: tuple[str, ...]
+    head: str
+    arguments: tuple[Argument, ...]
+    body: tuple[Line, ...]
+    struct: StructView | None
+    is_ringed: bool  # others that it calls call it: all are declared first
+    headers: frozenset[str]
+
+    @property
+    def code(self) -> tuple[object, ...]:
+        """What the compiler sees of it: two functions that differ in comments alone are one."""
+        lines = tuple((line.code, line.origin) for line in self.body if line.code.strip())
+        return self.template, self.head, self.arguments, lines, self.struct
+
+    @property
+    def template_head(self) -> str:
+        return template_head(typenames(self.template))
+
+    def signature(self, prefix: str) -> str:
+        return wrapped(f"{prefix} {self.head}", (argument.declaration for argument in self.arguments))
+
+
+def in_order(launched: Collection[str]) -> tuple[str, ...]:
+    """Launch objects in the order in which functions take them."""
+    return tuple(name for name in ("blockIdx", "threadIdx", "blockDim", "gridDim") if name in launched)
+
+
+def spell_functions(kernel: Kernel, dialect: Dialect) -> tuple[tuple[FunctionView, ...], dict[str, Callee]]:
+    """The device functions of `kernel`, and what their callers need to know of them."""
+    launched = launched_in(kernel) if dialect.launch_struct else {}
+    callees = {
+        function.key: Callee(function, (), in_order(launched.get(function.key, ()))) for function in kernel.functions
+    }
+    ringed = in_rings(kernel.functions, itself=False)
+    recurses = bool(in_rings(kernel.functions))
+    while True:  # once, unless a function calls another one before that is spelled
+        before, views = dict(callees), []
+        for function in kernel.functions:
+            view = _spell_function(function, dialect, callees, is_ringed=function.key in ringed)
+            struct = view.struct.type if view.struct else ""
+            callees[function.key] = replace(callees[function.key], template=view.template, struct=struct)
+            views.append(view)
+        if not recurses or callees == before:
+            return tuple(views), callees
+
+
+def _spell_function(function: Kernel, dialect: Dialect, callees: dict[str, Callee], *, is_ringed: bool) -> FunctionView:
+    """It is a template over the types that its signature and its body name, and over those of what it calls."""
+    speller = Speller(function, dialect, callees)
+    struct = _struct_view(function, speller)
+    result = struct.type if struct else "void" if function.result is None else speller.type_text(function.result)
+    arguments = tuple(kernel_argument(function, dialect, p.name, p.type, p) for p in function.parameters)
+    arguments += tuple(Argument(name, dialect.launch_struct) for name in callees[function.key].launch)
+    body = tuple(speller.block(function.body))
+    if function.elsewhere is not None:
+        body = tuple(replace(line, origin=0) for line in body)  # lines of the kernel's own file are what is kept
+    types = speller.types.union(argument.base for argument in arguments)
+    head = f"{result} {function.symbol}"
+    headers = headers_of_types(types) | speller.headers
+    return FunctionView(
+        doc_lines(function.doc), _type_parameters(types), head, arguments, body, struct, is_ringed, headers
+    )
+
+
+def _struct_view(function: Kernel, speller: Speller) -> StructView | None:
+    if function.struct is None or not isinstance(function.result, TupleType):
+        return None
+    types = tuple(map(speller.type_text, function.result.items))
+    fields = tuple(f"{type_} {name}" for type_, name in zip(types, function.struct.fields, strict=True))
+    return StructView(function.struct.name, _type_parameters(types), fields)
+
+
+def _type_parameters(types: Collection[str]) -> tuple[str, ...]:
+    """Those of `types` that a template has to be given."""
+    return tuple(name for name in _TYPE_PARAMETERS if name in types)

@@ -1,0 +1,111 @@
+"""Constants → C literals: digits as the user wrote them wherever C reads the same number there."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from py2cu.dtypes import F32, F64, DType, Kind
+from py2cu.ir.abi.extents import Constant
+from py2cu.ir.expressions import Expr
+from py2cu.ir.types import PY_BOOL, ElementType
+from py2cu.passes.typing.promotion import as_float, rounded_directly
+from py2cu.targets.cxx.c_types import arithmetic_type, is_unsigned
+from py2cu.targets.cxx.cxx_text import PRIMARY, UNARY, Spelled
+
+
+def array_literal(values: Sequence[str], extents: Sequence[int]) -> str:
+    """`{{1, 2}, {3, 4}}`: the values of an array of these extents."""
+    if len(extents) == 1:
+        return f"{{{', '.join(values)}}}"
+    step = len(values) // extents[0]
+    rows = [array_literal(values[at : at + step], extents[1:]) for at in range(0, len(values), step)]
+    return f"{{{', '.join(rows)}}}"
+
+
+def generic_literal(expr: Constant, dtype: DType) -> str:
+    """The number from which `T(…)` makes the one that `expr` is in `dtype`."""
+    if dtype.kind is not Kind.FLOAT:
+        return str(expr.value).lower()
+    value = as_float(dtype, expr.value)
+    if abs(value) < 2**31 and value == int(value):
+        return str(int(value)) if value or math.copysign(1, value) > 0 else "-0.0"
+    if math.isfinite(value) and rounded_directly(dtype, expr.value) == value:
+        return expr.text if re.fullmatch(r"-?\d+\.\d+", expr.text) else repr(float(expr.value))
+    return float_literal(replace(expr, value=value, text=""), "double").text
+
+
+def is_one(expr: Expr) -> bool:
+    """True for a number that is spelled `1`: a constant of that value, unless its digits are `0x1` or `1.0`."""
+    if not isinstance(expr, Constant) or expr.value != 1 or expr.type == PY_BOOL:
+        return False
+    return is_whole_literal(expr) if isinstance(expr.value, float) else not _is_hexadecimal(expr.text)
+
+
+def init_text(value: bool | int | float) -> str:
+    """What an allocated array is filled with: torch's C++ takes a double, and `all_bits` the numbers that none is."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int):
+        return integer_literal(Constant(value), "uint64_t").text
+    return float_literal(Constant(value), "double").text
+
+
+def is_double(value: bool | int | float) -> bool:
+    """True where a double holds `value`."""
+    return isinstance(value, float) or int(float(value)) == value
+
+
+def integer_literal(expr: Constant, c_type: str) -> Spelled:
+    """`0xffu`, `1L`, in the least type that C reads the digits as; hexadecimal digits stay."""
+    value = int(expr.value)
+    text = expr.text if _is_hexadecimal(expr.text) else str(value)
+    if value >= 2**31 and is_unsigned(c_type):
+        suffix, c_type = ("u", "uint32_t") if value < 2**32 else ("ul", "uint64_t")
+        return Spelled(f"{text}{suffix}", PRIMARY, c_type)
+    if value == -(2**63):
+        return Spelled("INT64_MIN", PRIMARY, "int64_t")
+    if value == -(2**31) and arithmetic_type(c_type) == "int":
+        return Spelled("INT32_MIN", PRIMARY, "int")
+    wide = not -(2**31) < value < 2**31
+    c_type = "int64_t" if wide else "int"
+    return Spelled(f"{text}{'L' if wide else ''}", PRIMARY if value >= 0 else UNARY, c_type, begins_with_sign=value < 0)
+
+
+def _is_hexadecimal(digits: str) -> bool:
+    return re.fullmatch(r"0[xX][0-9a-fA-F]+", digits) is not None
+
+
+def float_literal(expr: Constant, c_type: str) -> Spelled:
+    """`0.5870f` as the user wrote it, where C reads those digits as the same number."""
+    value = float(expr.value)
+    sign = "-" if math.copysign(1, value) < 0 else ""
+    precedence = UNARY if sign else PRIMARY
+    if math.isinf(value):
+        return Spelled(f"{sign}INFINITY", precedence, "float", begins_with_sign=bool(sign))
+    if math.isnan(value):
+        return Spelled("NAN", PRIMARY, "float")
+    written = re.fullmatch(r"-?\d+\.\d+", expr.text)
+    texts = (expr.text, repr(value)) if written else (repr(value),)
+    text = next((text for text in texts if _reads_as(text, expr)), repr(as_float(F32, value)))
+    return Spelled(text + ("f" if c_type == "float" else ""), precedence, c_type, begins_with_sign=bool(sign))
+
+
+def _reads_as(text: str, expr: Constant) -> bool:
+    """Whether the digits of `text`, read as a number of the type of `expr`, are its value."""
+    dtype = expr.type.dtype if isinstance(expr.type, ElementType) else F64
+    number = float(text)
+    read = as_float(dtype, number)
+    beyond = 2 * number - read  # the other neighbour, where the digits lie between two: nvcc rounds those up
+    is_between = dtype.plain is F32 and number != read and as_float(F32, beyond) == beyond
+    vanishes = number != 0 == read  # compilers warn of digits that they read as zero
+    return read == as_float(dtype, expr.value) and not is_between and not vanishes
+
+
+def is_whole_literal(expr: Constant) -> bool:
+    """A float that the user wrote as `2`: C turns it into one where it meets a float."""
+    if isinstance(expr.type, ElementType) and expr.type.dtype.variable is not None:
+        return False
+    return isinstance(expr.value, float) and re.fullmatch(r"-?\d+", expr.text) is not None and abs(expr.value) < 2**24

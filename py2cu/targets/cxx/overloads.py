@@ -1,0 +1,81 @@
+"""Names for device functions: C++ tells functions of one name apart by the types of their parameters, and no further.
+
+    T inner(T v, int w), U inner(U v, int w)                →  inner, inner_     templates alike, of other bodies
+    T apart(T a, T b), T apart(T a, int b)                  →  apart, apart_     alike where `T` is `int`
+    int64_t sq(int64_t v) of an element, of a Python int    →  sq, sq_
+    void put(float* x), float put(const float* x)           →  put, put_         of two files
+
+In: the kernels of a text. Out: the same, where functions that C++ would take for one, but are not, have names of their
+own. Functions that come out as one text stay one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from py2cu.ir.kernels import Family, Kernel
+from py2cu.ir.visit import changed
+from py2cu.targets.cxx.expressions import Dialect
+from py2cu.targets.cxx.functions import FunctionView, spell_functions
+
+Types = tuple[tuple[str, bool], ...]  # of each parameter its type, less `const`, and whether it is a pointer to that
+Taken = dict[str, dict[Types, FunctionView]]  # by symbol
+_SYNONYMS: Final = {"int32_t": "int", "uint32_t": "unsigned"}
+_PLACES: Final = ("first", "second", "third", "fourth", "fifth")  # what type parameters are called to be compared
+
+
+def with_own_overloads(families: tuple[Family, ...], dialect: Dialect) -> tuple[Family, ...]:
+    """`families` with such names, again where a new name makes two callers differ."""
+    while True:
+        taken: Taken = {}
+        before = families
+        families = tuple(tuple(_renamed(kernel, dialect, taken) for kernel in family) for family in families)
+        if families == before:
+            return families
+
+
+def _renamed(kernel: Kernel, dialect: Dialect, taken: Taken) -> Kernel:
+    views, _ = spell_functions(kernel, dialect)
+    functions = tuple(
+        changed(function, symbol=_symbol(function.symbol, view, taken))
+        for function, view in zip(kernel.functions, views, strict=True)
+    )
+    return changed(kernel, functions=functions)
+
+
+def _symbol(symbol: str, view: FunctionView, taken: Taken) -> str:
+    several = {_parameter_types(view, index) for index in ({}, {"index_t": "int"}, {"index_t": "int64_t"})}
+    while any(
+        other.code != view.code and any(_may_be_one(types, own) for own in several)
+        for types, other in taken.setdefault(symbol, {}).items()
+    ):
+        symbol += "_"
+    taken[symbol] |= dict.fromkeys(several, view)
+    return symbol
+
+
+def _may_be_one(one: Types, other: Types) -> bool:
+    """Whether some call could mean both: templates are alike where their type parameters are what the other has."""
+    if one == other:
+        return True
+    are_templates = any(map(_is_open, one)) and any(map(_is_open, other))
+    return are_templates and len(one) == len(other) and all(map(_may_be_one_type, one, other))
+
+
+def _may_be_one_type(one: tuple[str, bool], other: tuple[str, bool]) -> bool:
+    return one == other or ((_is_open(one) or _is_open(other)) and one[1] == other[1])
+
+
+def _is_open(parameter: tuple[str, bool]) -> bool:
+    """True for a type parameter, or for a pointer to one."""
+    return parameter[0] in _PLACES
+
+
+def _parameter_types(view: FunctionView, index: Mapping[str, str]) -> Types:
+    """What C++ tells overloads by: type parameters by their place, and not by `const`, which no call chooses.
+
+    `index` says what `index_t` is: to the template a parameter, to its instances a type.
+    """
+    words = {**_SYNONYMS, **dict(zip(view.template, _PLACES, strict=False)), **index}
+    return tuple((words.get(argument.base, argument.base), argument.is_pointer) for argument in view.arguments)

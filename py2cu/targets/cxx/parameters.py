@@ -1,0 +1,203 @@
+"""What functions of the C++ text take: names and types in order, and how a head with them is laid out.
+
+The same `Argument`s fill the kernel, the launcher, its declaration and its call, so they cannot drift apart.
+"""
+
+from __future__ import annotations
+
+import cmath
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+
+from py2cu.analysis.effects import meets_others
+from py2cu.dtypes import C128, Kind
+from py2cu.ir.abi.extents import Name, Parameter, Role
+from py2cu.ir.expressions import ArrayName, Atomic, Load
+from py2cu.ir.kernels import Kernel
+from py2cu.ir.statements import Store
+from py2cu.ir.types import ArrayType, ElementType, PythonType, Type, Width, is_complex
+from py2cu.ir.visit import all_expressions, assigned_names, statements
+from py2cu.records import record
+from py2cu.targets.cxx.c_types import qualified
+from py2cu.targets.cxx.expressions import Dialect
+
+MAX_WIDTH = 116
+
+
+@record(frozen=True, slots=True)
+class Argument:
+    """One C++ parameter: `const float* __restrict__ x`, passed on as `x`. `default` is what the Python has for it."""
+
+    name: str
+    base: str  # "float", "T", "index_t"
+    default: str = ""
+    is_const: bool = False
+    is_pointer: bool = False
+    is_restrict: bool = False
+    is_complex: bool = False  # a complex number, no array
+    is_nonfinite: bool = False  # its default is INFINITY or NAN
+
+    @property
+    def type(self) -> str:
+        """`const float* __restrict__`."""
+        const, restrict = "const " if self.is_const else "", " __restrict__" if self.is_restrict else ""
+        return f"{const}{self.base}{'*' if self.is_pointer else ''}{restrict}"
+
+    @property
+    def declaration(self) -> str:
+        return f"{self.type} {self.name}"
+
+    @property
+    def documented(self) -> Argument:
+        """The parameter as a header declares it: `double eps /* = 1e-5 */`."""
+        name = f"{self.name} /* = {self.default} */" if self.default else self.name
+        return replace(self, name=name, base=qualified(self.base))
+
+
+def typenames(names: tuple[str, ...]) -> tuple[Argument, ...]:
+    return tuple(Argument(name, "typename") for name in names)
+
+
+def template_head(parameters: tuple[Argument, ...]) -> str:
+    return f"template <{', '.join(parameter.declaration for parameter in parameters)}>" if parameters else ""
+
+
+def wrapped(head: str, items: Iterable[str], tail: str = ")") -> str:
+    """`head(a, b)`, its items on lines of their own where one line would be too long."""
+    items = tuple(items)
+    one = f"{head}({', '.join(items)}{tail}"
+    if len(one) <= MAX_WIDTH:
+        return one
+    pad = " " * (len(head) - len(head.lstrip()) + 4)
+    return f"{head}(\n{pad}" + f"\n{pad}".join(_fill(items, MAX_WIDTH - len(pad))) + tail
+
+
+def _fill(items: tuple[str, ...], width: int) -> list[str]:
+    """Items joined by commas into lines of at most `width`."""
+    lines = [""]
+    for place, item in enumerate(items):
+        piece = item + ("," if place < len(items) - 1 else "")
+        if lines[-1] and len(lines[-1]) + 1 + len(piece) > width:
+            lines.append("")
+        lines[-1] = f"{lines[-1]} {piece}".lstrip()
+    return lines
+
+
+def used_names(kernel: Kernel) -> set[str]:
+    """The names that the body reads, extents of the guards included, and those that it assigns to."""
+    read = {node.id for node in all_expressions(kernel.body) if isinstance(node, Name | ArrayName)}
+    return read.union(assigned_names(kernel.body))
+
+
+def used_arrays(kernel: Kernel) -> set[str]:
+    """The arrays that the body reads or writes, by itself or through a view."""
+    loaded = {kernel.shown(node.array) for node in all_expressions(kernel.body) if isinstance(node, Load | Atomic)}
+    return loaded | {kernel.shown(stmt.array) for stmt in statements(kernel.body) if isinstance(stmt, Store)}
+
+
+def arguments(kernel: Kernel) -> tuple[tuple[str, Type, Parameter | None], ...]:
+    """Name and type of everything a launcher takes: the user's parameters in order, then the dimensions among none of
+    them. Template arguments are none of these.
+    """
+    given = tuple((p.name, p.type, p) for p in kernel.parameters if p.constexpr is None)
+    rest = tuple((name, PythonType(Kind.INT), None) for name in kernel.dims if kernel.parameter(name) is None)
+    return (*given, *rest)
+
+
+def kernel_arguments(kernel: Kernel, dialect: Dialect) -> tuple[Argument, ...]:
+    """What the device function takes: those arrays, scalars and extents that its body uses."""
+    used = used_names(kernel) | used_arrays(kernel)
+    return tuple(
+        kernel_argument(kernel, dialect, name, type_, parameter)
+        for name, type_, parameter in arguments(kernel)
+        if name in used
+    )
+
+
+def kernel_argument(kernel: Kernel, dialect: Dialect, name: str, type_: Type, parameter: Parameter | None) -> Argument:
+    """A parameter of the function for the device.
+
+    A kernel's pointers are `__restrict__`: the binding refuses arguments that overlap what is written.
+    A device function's are not, for its callers may pass it one array twice; nor are those in which threads that meet
+    read what others wrote.
+    """
+    argument = launch_argument(kernel, dialect, name, type_, parameter)
+    match type_:
+        case ArrayType() if not kernel.key and (is_input(parameter) or not shows_others(kernel, name)):
+            return replace(argument, is_restrict=True)
+        case PythonType(kind=Kind.FLOAT | Kind.COMPLEX) if (narrowed := dict(kernel.narrowed).get(name)) is not None:
+            return replace(argument, base=dialect.spell(narrowed.dtype))
+        case PythonType(kind=Kind.INT, width=width):
+            return replace(argument, base=dialect.widths[width if parameter is not None else Width.INDEX])
+        case _:
+            return argument
+
+
+def shows_others(kernel: Kernel, array: str) -> bool:
+    """True where a thread may read in `array`, which is written, what others have written since it last did."""
+    nodes = [*all_expressions(kernel.body)]
+    read = {kernel.shown(node.array) for node in nodes if isinstance(node, Load)}
+    told = {kernel.shown(node.id) for node in nodes if isinstance(node, ArrayName)}  # to functions
+    return array in read | told and meets_others(kernel)
+
+
+def is_input(parameter: Parameter | None) -> bool:
+    """True for an array that the kernel only reads."""
+    return parameter is not None and parameter.role is Role.INPUT
+
+
+def launch_arguments(kernel: Kernel, dialect: Dialect) -> tuple[Argument, ...]:
+    """Raw pointers, scalars and extents, as any C++ program would pass them."""
+    return tuple(
+        replace(
+            launch_argument(kernel, dialect, name, type_, p), default=_default_text(p), is_nonfinite=_is_nonfinite(p)
+        )
+        for name, type_, p in arguments(kernel)
+    )
+
+
+def _is_nonfinite(parameter: Parameter | None) -> bool:
+    """True where the default of `parameter` is spelled with a macro of <cmath>."""
+    return (
+        parameter is not None and parameter.default is not None and not cmath.isfinite(complex(parameter.default.value))
+    )
+
+
+def _default_text(parameter: Parameter | None) -> str:
+    """A default in C++, with the digits that its user wrote; empty where there is none."""
+    if parameter is None or parameter.default is None:
+        return ""
+    default = parameter.default
+    match default.value:
+        case complex() as value:
+            return f"{{{_number_text(value.real)}, {_number_text(value.imag)}}}"
+        case float() as value if not math.isfinite(value):
+            return _number_text(value)
+        case value:
+            return default.text.replace("_", "") or _number_text(value)
+
+
+def _number_text(value: bool | int | float) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if math.isfinite(value):
+        return repr(value)
+    return "NAN" if math.isnan(value) else "INFINITY" if value > 0 else "-INFINITY"
+
+
+def launch_argument(kernel: Kernel, dialect: Dialect, name: str, type_: Type, parameter: Parameter | None) -> Argument:
+    """A parameter of the launcher, without its default."""
+    spelled = kernel.c_name(name)
+    match type_:
+        case ArrayType(dtype=dtype):
+            return Argument(spelled, dialect.spell(dtype), is_const=is_input(parameter), is_pointer=True)
+        case ElementType(dtype=dtype):
+            return Argument(spelled, dialect.spell(dtype), is_complex=is_complex(type_))
+        case PythonType(kind=kind):
+            base = {
+                Kind.BOOL: "bool", Kind.INT: "int64_t", Kind.FLOAT: "double", Kind.COMPLEX: dialect.spell(C128),
+            }[kind]  # fmt: skip
+            return Argument(spelled, base, is_complex=is_complex(type_))
+        case _:
+            raise AssertionError(type_)

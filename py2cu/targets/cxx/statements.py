@@ -1,0 +1,430 @@
+"""IR statements → lines of C, laid out as a person would: declarations, braces where they help, comments kept."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator
+from pathlib import PurePath
+from typing import Final, assert_never
+
+from py2cu.analysis.effects import LET_OTHERS, is_grid_barrier
+from py2cu.ir.abi.extents import Binary, Constant, Name, Role
+from py2cu.ir.complex_numbers import is_made
+from py2cu.ir.expressions import BoolOp, Compare, Convert, Expr, Invoke, Load, Select, Tuple, Unary, unconverted
+from py2cu.ir.kernels import Space
+from py2cu.ir.statements import (
+    Assert,
+    Assign,
+    Bind,
+    Block,
+    Break,
+    Continue,
+    Declare,
+    Delete,
+    EachThread,
+    Evaluate,
+    For,
+    If,
+    Print,
+    Remark,
+    Reserve,
+    Return,
+    Stmt,
+    Store,
+    Sync,
+    Trivia,
+    While,
+)
+from py2cu.ir.types import PY_BOOL, ElementType, TupleType, Type, is_complex
+from py2cu.ir.visit import children, walk
+from py2cu.records import record
+from py2cu.targets.cxx.c_types import HALVES, arithmetic_type, common_type
+from py2cu.targets.cxx.cxx_text import PRECEDENCE, PRIMARY, TERNARY, Spelled
+from py2cu.targets.cxx.expressions import ExpressionSpeller
+from py2cu.targets.cxx.literals import is_one
+from py2cu.targets.cxx.wrap_lines import wrap_line
+
+_INDENT: Final = "    "
+
+
+@record(frozen=True, slots=True)
+class Line:
+    """One line of a body: its code, the user's comment behind it, and the Python line that it says."""
+
+    code: str
+    origin: int = 0
+    comment: str = ""
+
+    @property
+    def text(self) -> str:
+        return f"{self.code}{self.comment}"
+
+
+class Speller(ExpressionSpeller):
+    """Spells one kernel's body."""
+
+    def body(self) -> Iterator[Line]:
+        """The kernel's body."""
+        yield from self.block(self.kernel.body)
+
+    def block(self, block: Block, depth: int = 1) -> Iterator[Line]:
+        """The statements of a block, indented; blank lines between them survive, those at its start do not."""
+        first = True
+        for stmt in block:
+            for line in self.statement(stmt, depth):
+                if first and not line.text:
+                    continue
+                first = False
+                yield line
+
+    def statement(self, stmt: Stmt, depth: int) -> Iterator[Line]:
+        pad = _INDENT * depth
+        yield from _comments(stmt.trivia, pad)
+        if isinstance(stmt, For) and stmt.unroll is not None:
+            yield from self.unrolling(stmt.unroll, Line(pad, stmt.span.line))
+        comment = f"// {comment_text(stmt.trivia.beside)}" if stmt.trivia.beside else ""
+        is_first = True
+        for line in self.spell_statement(stmt, depth):
+            first, *rest = wrap_line(line.code)
+            beside = f"  {comment}" if comment and is_first else ""
+            yield Line(first, line.origin or stmt.span.line, line.comment + beside)
+            for code in rest:
+                yield Line(code, line.origin or stmt.span.line)
+            is_first = False
+        if comment and is_first:
+            yield Line(pad, comment=comment)
+
+    def spell_statement(self, stmt: Stmt, depth: int) -> Iterator[Line]:
+        pad = _INDENT * depth
+        match stmt:
+            case Assign():
+                yield Line(f"{pad}{self.assignment(stmt)}")
+            case Declare(name=name, type=type_):
+                yield Line(f"{pad}{self.type_text(type_)} {self.name(name)};")
+            case Bind(names=names, value=value, is_const=is_const):
+                declared = f"{'const ' if is_const else ''}auto [{', '.join(map(self.name, names))}]"
+                yield Line(f"{pad}{declared} = {self.expr(value).text};")
+            case Store(array=array, indices=indices, value=Tuple(items=items)):
+                element = self.kernel.array_type(array).element
+                braced = self.braced(items, (element,) * len(items))
+                yield Line(f"{pad}{self.element(array, indices)} = {braced};")
+            case Store(array=array, indices=indices, value=value) if isinstance(value.type, TupleType):
+                yield Line(f"{pad}{self.element(array, indices)} = {self.expr(value).text};")
+            case Store(array=array, indices=indices, value=value, augmented=augmented):
+                c_type = self.kernel.array_type(array).dtype.c
+                load = Load(array, indices)
+                yield Line(f"{pad}{self.assign(self.element(array, indices), load, value, c_type, augmented)}")
+            case Reserve(array=array, start=start):
+                for declared in self.reservation(array, start):
+                    yield Line(f"{pad}{declared};")
+            case Sync() if is_grid_barrier(stmt):
+                self.count_header("grid_barrier")
+                yield Line(f"{pad}{self.dialect.grid_barrier};")
+            case Sync(function=function) if function == LET_OTHERS:
+                yield Line(f"{pad}Turns::{LET_OTHERS}();")
+            case Sync() if self.dialect.fence:
+                self.count_header("fence")
+                yield Line(f"{pad}{self.dialect.fence};")
+            case Sync(function=function, args=args):
+                yield Line(f"{pad}__{function}({', '.join(map(self.mask, args))});")
+            case If():
+                yield from self.conditional(stmt, depth)
+            case For():
+                yield from self.controlled(f"{pad}{self.loop_head(stmt)}", stmt.body, depth)
+            case While(test=test, body=body):
+                yield from self.controlled(f"{pad}while ({self.expr(test).text})", body, depth)
+            case Return(value=Tuple(items=items)) if isinstance(self.kernel.result, TupleType):
+                yield Line(f"{pad}return {self.braced(items, self.kernel.result.items)};")
+            case Return(value=value) if value is not None:
+                assert self.kernel.result is not None
+                yield Line(f"{pad}return {self.assigned(value, self.c_type(self.kernel.result)).text};")
+            case Evaluate(call=call):
+                yield Line(f"{pad}{self.expr(call).text};")
+            case Break() | Continue() | Return():
+                yield Line(f"{pad}{type(stmt).__name__.lower()};")
+            case Print():
+                yield Line(f"{pad}{self.printing(stmt)};")
+            case Assert():
+                yield Line(f"{pad}{self.assertion(stmt)};")
+            case EachThread():
+                raise AssertionError(f"{stmt} is the CPU's")
+            case Delete() | Remark():
+                return
+            case _:
+                assert_never(stmt)
+
+    def assertion(self, stmt: Assert) -> str:
+        """C's `assert`, a macro, or a call of `assert_that` with the line and the message."""
+        tested = self.expr(stmt.test)
+        if self.dialect.throws:
+            there = self.kernel.elsewhere
+            line = f"{f'{PurePath(there.file.name).name}, ' if there else ''}line {stmt.span.line}"
+            said = (stmt.message or " ".join(stmt.text.split())).replace("\0", "\\0")  # which would end it
+            return f"assert_that({tested.text}, {string_literal(line).text}, {string_literal(said).text})"
+        said = self.junction("and", tested, string_literal(stmt.message)).text if stmt.message else tested.text
+        calls = [node for node in walk(stmt.test) if isinstance(node, Invoke)]
+        has_bare_comma = any(len(self.callees[call.function].template) > 1 for call in calls)  # of which macros know
+        return f"{self.function('assert')}{f'(({said}))' if has_bare_comma else f'({said})'}"
+
+    def reservation(self, name: str, start: Expr | None) -> Iterator[str]:
+        """The declarations of an array of the kernel's own, or of a pointer into another one."""
+        buffer = self.kernel.buffer(name)
+        assert buffer is not None, name
+        element = self.type_text(buffer.type.element)
+        if buffer.row:
+            parameter = self.kernel.parameter(buffer.base)
+            const = "const " if parameter is not None and parameter.role is Role.INPUT else ""
+            shown = f"reinterpret_cast<{const}{self.row_text(name)}*>({self.name(buffer.base)})"
+            yield f"{const}auto* {self.name(name)} = {shown}"
+        elif start is not None:
+            place = self.name(buffer.base)
+            if start != Constant(0, type=start.type):
+                place = f"{place} + {self.expr(start).within(PRECEDENCE['+'] + 1)}"
+            if buffer.is_dynamic and self.kernel.array_type(buffer.base).dtype != buffer.type.dtype:
+                place = f"reinterpret_cast<{element}*>({place})"
+            yield f"{element}* {self.name(name)} = {place}"
+        elif buffer.is_extern:
+            yield f"extern __shared__ {element} {self.name(name)}[]"
+        elif buffer.is_dynamic:
+            yield f"extern __shared__ __align__(16) unsigned char {self.name(name)}_bytes[]"
+            yield f"{element}* {self.name(name)} = reinterpret_cast<{element}*>({self.name(name)}_bytes)"
+        elif buffer.is_constructed:
+            extents = self.extents(buffer)
+            yield f"__shared__ __align__(16) unsigned char {self.name(name)}_bytes[sizeof({element}{extents})]"
+            yield f"auto& {self.name(name)} = reinterpret_cast<{element}(&){extents}>({self.name(name)}_bytes)"
+        elif buffer.space is Space.SHARED:
+            yield f"__shared__ {self.buffer(name)}"
+        else:
+            yield self.buffer(name)
+
+    def assignment(self, stmt: Assign) -> str:
+        if isinstance(stmt.declares, TupleType):
+            return f"const auto {self.name(stmt.name)} = {self.expr(stmt.value).text};"
+        if stmt.declares is not None:
+            c_type = self.c_type(stmt.declares)
+            if is_made(stmt.value) and stmt.value.type == stmt.declares:
+                return f"auto {self.name(stmt.name)} = {self.expr(stmt.value).text};"
+            return f"{self.type_text(stmt.declares)} {self.name(stmt.name)} = {self.assigned(stmt.value, c_type).text};"
+        target = self.locals.get(stmt.name) or self.parameter_type(stmt.name)
+        c_type = self.c_type(target)
+        return self.assign(self.name(stmt.name), Name(stmt.name), stmt.value, c_type, stmt.augmented)
+
+    def parameter_type(self, name: str) -> Type:
+        found = self.kernel.parameter(name)
+        assert found is not None, name
+        return found.type
+
+    def assign(self, target: str, place: Expr, value: Expr, c_type: str, augmented: bool) -> str:
+        """`target = value;`, or `target op= operand;` where that is what the user wrote and C means the same."""
+        inner = unconverted(value)
+        if augmented and isinstance(inner, Binary):
+            left = inner.left.value if isinstance(inner.left, Convert) else inner.left
+            if _same_place(left, place):
+                right = self.operand(inner.right, self.c_type(inner.type))
+                computed = common_type(c_type, right.c_type)
+                # Halves are classes, whose `op=` first makes one of its operand.
+                is_kept = c_type not in HALVES or computed == c_type
+                if is_kept and computed == arithmetic_type(self.c_type(inner.type)):
+                    is_counted = not isinstance(inner.type, ElementType) and is_one(unconverted(inner.right))
+                    if is_counted and inner.op in "+-":
+                        return f"{inner.op * 2}{target};"
+                    return f"{target} {inner.op}= {right.text};"
+        return f"{target} = {self.assigned(value, c_type).text};"
+
+    def printing(self, stmt: Print) -> str:
+        """`printf("i = %d, x = %g", i, x)`; C's types say which length a number has."""
+        text, values = stmt.texts[0].replace("%", "%%"), []
+        for value, field, after in zip(stmt.values, stmt.fields, stmt.texts[1:], strict=True):
+            spelled, letter = self.expr(value), field.letter
+            if letter == "s":
+                spelled = Spelled(f'{spelled.within(TERNARY + 1)} ? "True" : "False"', TERNARY, "const char*")
+            elif letter in ("d", "x", "X", "o") and spelled.c_type in ("index_t", "int64_t"):
+                spelled = Spelled(f"static_cast<long long>({spelled.text})", PRIMARY, "long long")
+                letter = f"ll{letter}"
+            elif letter in ("d", "x", "X", "o") and spelled.c_type == "uint64_t":
+                spelled = Spelled(f"static_cast<unsigned long long>({spelled.text})", PRIMARY, "unsigned long long")
+                letter = f"ll{letter.replace('d', 'u')}"
+            elif letter == "d" and spelled.c_type in ("unsigned", "uint32_t"):
+                letter = "u"
+            text += f"%{field.layout}{letter}{after.replace('%', '%%')}"
+            values.append(spelled.text)
+        return f"{self.function('printf')}({', '.join([string_literal(text).text, *values])})"
+
+    def conditional(self, stmt: If, depth: int) -> Iterator[Line]:
+        """An `if` with its `elif` chain and `else`: braces around all branches or none."""
+        pad = _INDENT * depth
+        braces = any(self.needs_braces(body) for body in _branches(stmt)) or _has_comments(stmt)
+        # Where a branch leaves, compilers would warn that what follows is never reached.
+        may_discard = not any(
+            isinstance(last, Return | Break | Continue) for body in _branches(stmt) for last in body[-1:]
+        )
+        lines = [*self.controlled(f"{pad}{self.if_head(stmt, may_discard)}", stmt.body, depth, braces, not stmt.orelse)]
+        rest = stmt.orelse
+        while rest:
+            head = f"{pad}else"
+            if braces:
+                lines.pop()
+                head = f"{pad}}} else"
+            body = rest
+            comments: tuple[str, ...] = ()
+            match rest:
+                case (If(chained=True) as branch,):
+                    head += f" {self.if_head(branch, may_discard)}"
+                    body, rest = branch.body, branch.orelse
+                    comments = tuple(text for text in (*branch.trivia.above, branch.trivia.beside) if text)
+                case _:
+                    rest = ()
+            lines += self.controlled(head, body, depth, braces, inline=False, preface=comments)
+        yield from lines
+
+    def if_head(self, stmt: If, may_discard: bool) -> str:
+        """`if constexpr` where template arguments alone decide, and branches may be discarded."""
+        is_known = may_discard and is_known_to_compilers(stmt.test, self.kernel.constexprs)
+        return f"if {'constexpr ' if is_known else ''}({self.expr(stmt.test).text})"
+
+    def controlled(
+        self,
+        head: str,
+        body: Block,
+        depth: int,
+        braces: bool | None = None,
+        inline: bool = True,
+        preface: tuple[str, ...] = (),
+    ) -> Iterator[Line]:
+        """A head and the block that it controls: braces unless the block is one short statement."""
+        if braces is None:
+            braces = self.needs_braces(body)
+        inner = [*_comments(Trivia(above=preface), _INDENT * (depth + 1)), *self.block(body, depth + 1)]
+        if braces:
+            yield Line(f"{head} {{")
+            yield from (line for place, line in enumerate(inner) if place or line.text)
+            yield Line(f"{_INDENT * depth}}}")
+        elif inline and len(inner) == 1 and isinstance(body[0], Return | Break | Continue):
+            yield Line(f"{head} {inner[0].code.strip()}", inner[0].origin, inner[0].comment)
+        else:
+            yield Line(head)
+            yield from inner
+
+    def needs_braces(self, body: Block) -> bool:
+        if len(body) != 1 or any(body[0].trivia.above):
+            return True
+        return isinstance(body[0], If | For | While | Delete | Remark | Declare | Bind) or (
+            isinstance(body[0], Assign) and body[0].declares is not None
+        )
+
+    def unrolling(self, by: int, line: Line) -> Iterator[Line]:
+        """`#pragma unroll 4`, which stands above a loop."""
+        if by or self.dialect.unrolls_wholly:
+            yield Line(f"{line.code}{self.dialect.unroll}{f' {by}' if by else ''}", line.origin)
+
+    def loop_head(self, loop: For) -> str:
+        """`for (int k = 0; k < n; ++k)`."""
+        var, c_type = self.name(loop.var), self.named(self.c_type(loop.type))
+        start = self.assigned(loop.start, c_type).text
+        stop, step = self.expr(loop.stop).within(11), loop.step
+        match step:
+            case Constant(value=1):
+                test, advance = f"{var} < {stop}", f"++{var}"
+            case Constant(value=-1):
+                test, advance = f"{var} > {stop}", f"--{var}"
+            case Constant(value=value):
+                test = f"{var} < {stop}" if value > 0 else f"{var} > {stop}"
+                advance = f"{var} += {value}" if value > 0 else f"{var} -= {-value}"
+            case _:
+                text = self.expr(step).within(11)
+                either = f"{text} > 0 ? {var} < {stop} : {var} > {stop}"
+                test = {1: f"{var} < {stop}", -1: f"{var} > {stop}", 0: either}[loop.direction]
+                advance = f"{var} += {self.expr(step).text}"
+        return f"for ({c_type} {var} = {start}; {test}; {advance})"
+
+
+def is_known_to_compilers(test: Expr, constexprs: Collection[str]) -> bool:
+    """Whether `test` is a bool made of template arguments, and a C++ constant whatever they are."""
+    is_made_of_names = any(isinstance(node, Name) for node in walk(test))
+    return test.type == PY_BOOL and is_made_of_names and _is_constant(test, constexprs)
+
+
+def _is_constant(expr: Expr, constexprs: Collection[str]) -> bool:
+    if is_complex(expr.type) or (isinstance(expr.type, ElementType) and not expr.type.dtype.is_native):
+        return False
+    match expr:
+        case Constant(value=value):
+            return math.isfinite(value)
+        case Name(id=name):
+            return name in constexprs
+        case Binary(op="+" | "-" | "*", left=left, right=right):
+            return _is_constant(left, constexprs) and _is_constant(right, constexprs)
+        case Binary(op="/" | "%", left=left, right=Constant(value=divisor)):
+            return _is_constant(left, constexprs) and divisor != 0
+        case Compare() | BoolOp() | Unary() | Convert() | Select():
+            return all(_is_constant(child, constexprs) for child in children(expr))
+        case _:
+            return False
+
+
+def string_literal(text: str) -> Spelled:
+    """`text` in C's quotes; what does not print is escaped."""
+    escapes = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t"}
+    chars = [escapes.get(char) or (char if char.isprintable() else _octal(char)) for char in text]
+    return Spelled('"' + "".join(chars).replace("??", "?\\?") + '"', PRIMARY, "const char*")
+
+
+def _octal(char: str) -> str:
+    return "".join(f"\\{byte:03o}" for byte in char.encode("utf-8", "surrogatepass"))
+
+
+def _branches(stmt: If) -> Iterator[Block]:
+    """The blocks of an `if` and its `elif` chain, which all get braces if one of them does."""
+    chain = _chain(stmt)
+    yield from (branch.body for branch in chain)
+    if chain[-1].orelse:
+        yield chain[-1].orelse
+
+
+def _has_comments(stmt: If) -> bool:
+    _, *chained = _chain(stmt)
+    return any(any(branch.trivia.above) or bool(branch.trivia.beside) for branch in chained)
+
+
+def _chain(stmt: If) -> list[If]:
+    """An `if` and each `elif` behind it."""
+    chain = [stmt]
+    while True:
+        match chain[-1].orelse:
+            case (If(chained=True) as branch,):
+                chain.append(branch)
+            case _:
+                return chain
+
+
+def _same_place(left: Expr, place: Expr) -> bool:
+    match left, place:
+        case Name(id=a), Name(id=b):
+            return a == b
+        case Load(array=a, indices=i), Load(array=b, indices=j):
+            return a == b and i == j
+        case _:
+            return False
+
+
+def _comments(trivia: Trivia, pad: str) -> Iterator[Line]:
+    blank = False
+    for text in trivia.above:
+        if text:
+            yield Line(pad, comment=f"// {comment_text(text)}")
+            blank = False
+        elif not blank:
+            yield Line("")
+            blank = True
+
+
+def comment_text(text: str) -> str:
+    """Text that is harmless behind `//`: one line, no control characters, and nothing at its end that joins the next
+    line to it, which a backslash does, and before C++17 its trigraph.
+    """
+    text = "".join(char if char.isprintable() else " " for char in text).rstrip()
+    return f"{text} (backslash)" if text.endswith(("\\", "??/")) else text
+
+
+def doc_lines(doc: str | None) -> tuple[str, ...]:
+    return tuple(comment_text(line) for line in (doc or "").splitlines())

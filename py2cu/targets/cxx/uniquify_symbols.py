@@ -1,0 +1,108 @@
+"""What the kernels of one file call alike, and is not the same, gets names of its own.
+
+`f` of two Python names that come out alike    →    f, f_
+`TABLE` of two kernels, with other values      →    TABLE, TABLE_
+
+In: all that goes into one text, each kernel as a target spells it. Out: the same, so that no two things share a name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import chain, count
+
+from py2cu.dtypes import DType, TypeVariable
+from py2cu.ir.header_names import is_declared
+from py2cu.ir.kernels import Buffer, Family, Kernel, Space
+from py2cu.ir.names import names_of
+from py2cu.ir.types import ElementType, PythonType, ScalarType, TupleType
+from py2cu.ir.visit import changed
+
+
+def tell_apart(families: tuple[Family, ...]) -> tuple[Family, ...]:
+    """`families`, with names that tell kernels, functions, tables and structs apart."""
+    kernels = [kernel for family in families for kernel in family]
+    helpers = {name for kernel in kernels for each in (kernel, *kernel.functions) for name in each.helpers}
+    named = _with_unique_names(families, helpers)
+    return _with_unique_structs(_with_unique_tables(named, helpers))
+
+
+def _with_unique_names(families: tuple[Family, ...], helpers: set[str]) -> tuple[Family, ...]:
+    """Kernels of one file get C++ names of their own, also where two Python names come out alike; functions that are
+    called like a helper which the file needs get another one.
+    """
+    functions = {function.symbol for family in families for kernel in family for function in kernel.functions}
+
+    def apart(function: Kernel) -> Kernel:
+        symbol = function.symbol
+        while symbol in helpers or (symbol != function.symbol and symbol in functions):
+            symbol += "_"
+        return changed(function, symbol=symbol)
+
+    taken: set[str] = set()
+    done = []
+    for family in families:
+        name = family[0].symbol
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        done.append(
+            tuple(changed(kernel, symbol=name, functions=tuple(map(apart, kernel.functions))) for kernel in family)
+        )
+    return tuple(done)
+
+
+def _with_unique_tables(families: tuple[Family, ...], helpers: set[str]) -> tuple[Family, ...]:
+    """Tables that have the same name, but differ, get names of their own, as do shared arrays that the launch sizes; so
+    do those that are called like a function, or like what would hide them.
+    """
+    functions = {function.symbol for family in families for kernel in family for function in kernel.functions}
+    taken: dict[str, Buffer | str] = dict.fromkeys(helpers | functions, "")
+
+    def with_own_names(kernel: Kernel) -> Kernel:
+        renamed = dict(kernel.renamed)
+        for table in kernel.buffers:
+            if table.space is Space.CONSTANT or table.is_extern:
+                symbol, own = kernel.c_name(table.name), table.type.dtype.c if table.is_dynamic else table
+                others = {kernel.c_name(name) for name in names_of(kernel) - {table.name}}
+                while symbol in others or is_declared(symbol) or taken.setdefault(symbol, own) != own:
+                    symbol += "_"
+                renamed[table.name] = symbol
+        functions = tuple(map(with_own_names, kernel.functions))
+        return changed(kernel, renamed=tuple(renamed.items()), functions=functions)
+
+    return tuple(tuple(map(with_own_names, family)) for family in families)
+
+
+def _with_unique_structs(families: tuple[Family, ...]) -> tuple[Family, ...]:
+    """What functions return in structs of one name, but of other fields or types, gets a name of its own."""
+    functions = [function for family in families for kernel in family for function in kernel.functions]
+    taken: dict[str, object] = {function.symbol: None for function in functions}
+
+    def with_own_name(function: Kernel) -> Kernel:
+        if function.struct is None:
+            return function
+        assert isinstance(function.result, TupleType), function.result
+        name, own = (
+            function.struct.name,
+            (function.struct.fields, tuple(map(_in_every_instance, function.result.items))),
+        )
+        numbered = (f"{name}{number}" for number in count(2))
+        name = next(each for each in chain([name], numbered) if taken.setdefault(each, own) == own)
+        return replace(function, struct=replace(function.struct, name=name))
+
+    return tuple(
+        tuple(changed(kernel, functions=tuple(map(with_own_name, kernel.functions))) for kernel in family)
+        for family in families
+    )
+
+
+def _in_every_instance(type_: ScalarType) -> object:
+    """What decides the C++ type of a field: a type variable stands for all that it admits."""
+    match type_:
+        case ElementType(dtype=DType(variable=TypeVariable(symbol=symbol))):
+            return symbol
+        case ElementType():
+            return type_
+        case PythonType(width=width):
+            return type_, width

@@ -1,0 +1,308 @@
+"""What a template is given: one frozen view a kernel, all text and flags; it may loop and test, not decide."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from itertools import product
+
+from py2cu.dtypes import DType
+from py2cu.ir.abi.extents import Binary, Constant, Name
+from py2cu.ir.expressions import Expr, LaunchIndex, Unary
+from py2cu.ir.kernels import Family, Kernel, Space
+from py2cu.ir.types import PY_BOOL, ArrayType, Width
+from py2cu.passes.lowering.widen_halves import NARROWED
+from py2cu.targets.cxx.expressions import Dialect
+from py2cu.targets.cxx.functions import FunctionView
+from py2cu.targets.cxx.includes import MATH, headers_of_types
+from py2cu.targets.cxx.parameters import Argument, launch_arguments, template_head, typenames, wrapped
+from py2cu.targets.cxx.statements import Line, Speller
+
+
+@dataclass(frozen=True, slots=True)
+class IndexLoop:
+    """The loop over one element index on the CPU."""
+
+    name: str
+    extent: str
+    end: str  # the local that holds where the loop ends
+    axis: str
+    is_product: bool
+
+    @property
+    def operand(self) -> str:
+        """The extent behind a `<`."""
+        return self.extent if self.is_product else f"({self.extent})"
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """One instantiation of a template: what stands for its parameters."""
+
+    values: tuple[str, ...]
+    launch_arguments: tuple[Argument, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KernelView:
+    """One kernel for the templates of a target; `threads` are the extents of the launch in x, y, z."""
+
+    name: str
+    doc: tuple[str, ...]
+    is_index: bool
+    is_template: bool
+    helpers: tuple[str, ...]
+    functions: tuple[FunctionView, ...]
+    tables: tuple[str, ...]  # declarations of constants that the body and the functions look things up in
+    kernel_arguments: tuple[Argument, ...]
+    launch_arguments: tuple[Argument, ...]
+    indices: tuple[IndexLoop, ...]  # CPU index kernels, slowest first
+    launch: tuple[str, ...]  # CPU block kernels: the launch objects that the body reads
+    threads: tuple[str, ...]
+    block: tuple[str, ...]
+    fits: str  # the condition for 32-bit indices; empty where there is nothing to choose
+    body: tuple[Line, ...]
+    launch_bounds: tuple[int, ...] = ()
+    has_open_block: bool = False  # only a call tells the block's extents
+    shared_bytes: str = ""  # of a block's dynamic shared memory; empty where it has none
+    is_whole: bool = False  # on the CPU: it is called once a block, and goes through the threads by itself
+    syncs_grid: bool = False  # its blocks wait for each other
+    waits_anywhere: bool = False  # on the CPU: a thread may wait for any other one
+    asserts: bool = False  # on the CPU: an `assert` may throw
+    sizes: tuple[str, ...] = ()  # on the CPU: of what a launch has to do; the greatest counts
+    shared_asks: str = ""  # the condition under which the launcher asks for them; empty where it always does
+    constexprs: tuple[Argument, ...] = ()  # template arguments of the user's: first, since no call can deduce them
+    types: tuple[str, ...] = ()  # type parameters of a generic kernel: "T"
+    instances: tuple[Instance, ...] = ()
+    grid: tuple[str, ...] = ()  # on CUDA: how many blocks cover `threads`
+    empty_tests: tuple[str, ...] = ()  # on CUDA: the conditions under which there are no threads
+    checks_grid: bool = False  # by a function that refuses too many
+    overflows: tuple[str, ...] = ()  # the conditions under which 64 bits may not hold `threads`
+    headers: frozenset[str] = frozenset()  # that the bodies of the kernel and its functions need
+    launch_headers: frozenset[str] = frozenset()  # that the types of the launcher's arguments need
+
+    @property
+    def declaration_headers(self) -> frozenset[str]:
+        """What the launcher's declaration needs, with the defaults that stand beside its arguments."""
+        has_nonfinite = any(argument.is_nonfinite for argument in self.launch_arguments)
+        return self.launch_headers | ({MATH} if has_nonfinite else frozenset())
+
+    @property
+    def template(self) -> tuple[Argument, ...]:
+        """The launcher's template parameters; none for a plain function."""
+        return (*self.constexprs, *typenames(self.types))
+
+    @property
+    def kernel_template(self) -> str:
+        """`template <int tile, typename T, typename index_t>`; empty for a plain function."""
+        index = typenames(("index_t",)) if self.is_template else ()
+        return template_head((*self.template, *index))
+
+    @property
+    def launch_template(self) -> str:
+        return template_head(self.template)
+
+    @property
+    def admitted(self) -> tuple[str, ...]:
+        """A sentence about every template parameter that there are instances for."""
+        columns = zip(*(instance.values for instance in self.instances), strict=True)
+        return tuple(
+            f"{parameter.name} is {listed(dict.fromkeys(values))}."
+            for parameter, values in zip(self.template, columns, strict=False)
+        )
+
+    def template_arguments(self, *index: str) -> str:
+        """`<tile, T, int>`."""
+        names = (*(parameter.name for parameter in self.template), *index)
+        return f"<{', '.join(names)}>" if names else ""
+
+    @property
+    def launcher(self) -> str:
+        """The launcher, as the other one of its name calls it: types are deduced, values are not."""
+        return launcher_name(self.name, (argument.name for argument in self.constexprs))
+
+    @property
+    def shared_requests(self) -> tuple[tuple[tuple[str, ...], str], ...]:
+        """What asks for dynamic shared memory: the index type of each kernel that may run, and the test before it."""
+        types = (("int",), ("int64_t",)) if self.fits else (("int",),)
+        test = f"{self.shared_asks} && " if self.shared_asks else ""
+        return tuple((index if self.is_template else (), test) for index in types)
+
+    @property
+    def stream_parameters(self) -> tuple[str, ...]:
+        """What CUDA's launchers take last."""
+        return ("cudaStream_t stream", *(("int64_t* max_blocks",) if self.syncs_grid else ()))
+
+    @property
+    def bounds(self) -> str:
+        """`__launch_bounds__(256, 2) `, before the kernel's name; empty where there are none."""
+        return f"__launch_bounds__({', '.join(map(str, self.launch_bounds))}) " if self.launch_bounds else ""
+
+    @property
+    def index_parameters(self) -> tuple[str, ...]:
+        return tuple(f"int64_t {loop.name}" for loop in self.indices)
+
+    @property
+    def launch_parameters(self) -> tuple[str, ...]:
+        memory = ("unsigned char* shared_memory",) if self.is_whole and self.shared_bytes else ()
+        barrier = ("GridBarrier& grid_barrier",) if self.syncs_grid else ()
+        return (*memory, *barrier, *(f"Dim3 {name}" for name in self.launch))
+
+    @property
+    def launch_values(self) -> str:
+        """What the CPU's launcher passes for them; it calls its own parameters `grid` and `block`."""
+        own = {"blockDim": "block", "gridDim": "grid"}
+        memory = ", shared_memory.data()" if self.is_whole and self.shared_bytes else ""
+        barrier = ", grid_barrier" if self.syncs_grid else ""
+        return memory + barrier + "".join(f", {own.get(name, name)}" for name in self.launch)
+
+    @property
+    def kernel_call(self) -> str:
+        given = {argument.name: argument for argument in self.launch_arguments}
+        return ", ".join(
+            self._passed(argument, given.get(argument.name, argument)) for argument in self.kernel_arguments
+        )
+
+    @property
+    def launch_call(self) -> str:
+        return ", ".join(argument.name for argument in self.launch_arguments)
+
+    def _passed(self, argument: Argument, given: Argument) -> str:
+        """An argument of the launcher as its kernel takes it: C++ narrows a double by itself, not to halves."""
+        if given.is_complex and given.base != argument.base:
+            return f"{argument.base}({argument.name})"
+        if given.type == "double" and argument.base in self.types and NARROWED in self.helpers:
+            return f"{NARROWED}<{argument.base}>({argument.name})"
+        return argument.name
+
+    def kernel_signature(self, head: str, *extra: str) -> str:
+        return wrapped(head, (*(a.declaration for a in self.kernel_arguments), *extra))
+
+    def launch_signature(self, head: str, *extra: str) -> str:
+        return wrapped(head, (*(a.declaration for a in self.launch_arguments), *extra))
+
+    @property
+    def declared(self) -> KernelView:
+        """The kernel as its header declares it."""
+        return replace(self, launch_arguments=tuple(argument.documented for argument in self.launch_arguments))
+
+    def instantiations(self, returns: str, *extra: str) -> tuple[str, ...]:
+        """`template cudaError_t silu_launch<float>(const float* x, …)`, one an instance."""
+        return tuple(
+            wrapped(
+                f"template {returns} {self.name}_launch<{', '.join(instance.values)}>",
+                (*(a.declaration for a in instance.launch_arguments), *extra),
+            )
+            for instance in self.instances
+        )
+
+
+def listed(words: Iterable[str]) -> str:
+    """`a, b or c`."""
+    *most, last = words
+    return f"{', '.join(most)} or {last}" if most else last
+
+
+def launcher_name(name: str, values: Iterable[str]) -> str:
+    """`tiled_launch<16>`."""
+    listed_values = ", ".join(values)
+    return f"{name}_launch" + (f"<{listed_values}>" if listed_values else "")
+
+
+def group(family: Family, view: Callable[[Kernel], KernelView], dialect: Dialect) -> tuple[KernelView, ...]:
+    """The views of one kernel: a single one, unless its instances differ in more than the type that `T` stands for.
+
+    Instances of one text are one template; each further text is a template of its own, called after its first dtype.
+    """
+    if not family[0].variables and not family[0].constexprs:
+        return (view(family[0]),)
+    plain = replace(dialect, names_variables=False)
+    texts: dict[KernelView, list[Kernel]] = {}
+    for kernel in family:
+        texts.setdefault(view(kernel), []).append(kernel)
+    done = []
+    for place, (text, members) in enumerate(texts.items()):
+        name = text.name if place == 0 else f"{text.name}_{'_'.join(_dtype_names(members[0]))}"
+        symbols = tuple(variable.symbol for variable in family[0].variables)
+        instances = tuple(instance for kernel in members for instance in instances_of(kernel, plain))
+        heads = constexpr_heads(members[0], dialect)
+        bases = {argument.base for instance in instances for argument in instance.launch_arguments}
+        view_ = replace(text, name=name, constexprs=heads, types=symbols, instances=instances)
+        done.append(replace(view_, launch_headers=text.launch_headers | headers_of_types(bases)))
+    return tuple(done)
+
+
+def constexpr_heads(kernel: Kernel, dialect: Dialect) -> tuple[Argument, ...]:
+    """`int tile`: Python's whole numbers are of the type that carries small ones."""
+    return tuple(
+        Argument(kernel.c_name(p.name), "bool" if p.type == PY_BOOL else dialect.widths[Width.INT])
+        for p in kernel.parameters
+        if p.constexpr is not None
+    )
+
+
+def dtypes_of(kernel: Kernel) -> tuple[DType, ...]:
+    """What stands for the type variables of an instance."""
+    found = {p.type.dtype.variable: p.type.dtype.plain for p in kernel.arrays if isinstance(p.type, ArrayType)}
+    return tuple(found[variable] for variable in kernel.variables)
+
+
+def _dtype_names(kernel: Kernel) -> tuple[str, ...]:
+    return tuple(dtype.name for dtype in dtypes_of(kernel))
+
+
+def instances_of(kernel: Kernel, dialect: Dialect) -> tuple[Instance, ...]:
+    """The instances for the dtypes of `kernel`: one for every choice of its template arguments."""
+    types = tuple(dialect.spell(dtype) for dtype in dtypes_of(kernel))
+    arguments = launch_arguments(kernel, dialect)
+    return tuple(Instance((*map(constant_text, values), *types), arguments) for values in choices_of(kernel))
+
+
+def choices_of(kernel: Kernel) -> tuple[tuple[int, ...], ...]:
+    """Every choice of values for the template arguments; the empty one where there are none."""
+    return tuple(product(*(constexpr.values for constexpr in kernel.constexprs.values())))
+
+
+def constant_text(value: int) -> str:
+    """`16`, `true`."""
+    return str(value).lower()
+
+
+def tables_of(kernel: Kernel, dialect: Dialect) -> tuple[tuple[str, ...], frozenset[str]]:
+    """The declarations of the tables that a kernel and its device functions read, and the headers that they need."""
+    spellers = [Speller(each, dialect, {}) for each in (kernel, *kernel.functions)]
+    tables = tuple(
+        speller.buffer(buffer.name)
+        for speller in spellers
+        for buffer in speller.kernel.buffers
+        if buffer.space is Space.CONSTANT
+    )
+    return tables, frozenset().union(*(headers_of_types(speller.types) | speller.headers for speller in spellers))
+
+
+def helpers_of(kernel: Kernel) -> tuple[str, ...]:
+    """The helpers that a kernel and its device functions need."""
+    return tuple(dict.fromkeys(name for each in (kernel, *kernel.functions) for name in each.helpers))
+
+
+def extent_text(expr: Expr, kernel: Kernel, outer: int = 0) -> str:
+    """An extent in the host's C++; dimensions are not negative, so `//` and `%` are C's.
+
+    `outer` is how tightly what is around it binds.
+    """
+    match expr:
+        case Constant(value=value):
+            return str(value)
+        case Name(id=name):
+            return kernel.c_name(name)
+        case LaunchIndex(object=launched, axis=axis):
+            return f"{'block' if launched == 'blockDim' else 'grid'}.{axis}"
+        case Unary(op="-", operand=operand):
+            return f"-{extent_text(operand, kernel, 3)}"
+        case Binary(op=op, left=left, right=right):
+            rank = 1 if op in "+-" else 2
+            sign = "/" if op == "//" else op
+            text = f"{extent_text(left, kernel, rank)} {sign} {extent_text(right, kernel, rank + 1)}"
+            return f"({text})" if rank < outer else text
+        case _:
+            raise AssertionError(expr)

@@ -1,0 +1,196 @@
+"""Views → text: the Jinja environment, and which template makes which file.
+
+The only module that imports Jinja. A line that says Python carries its number behind a separator until the text is
+whole; then text and line map part.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Iterable, Mapping
+from itertools import chain
+from pathlib import Path
+from typing import Final
+
+from jinja2 import Environment, FileSystemBytecodeCache, FileSystemLoader, StrictUndefined
+from jinja2.bccache import Bucket
+
+from py2cu.cache_directory import location
+from py2cu.ir.kernels import Family
+from py2cu.targets.cpu import target as cpu
+from py2cu.targets.cpu.helpers import HELPERS_OF_CPU
+from py2cu.targets.cuda import target as cuda
+from py2cu.targets.cuda.helpers import HELPERS_OF_CUDA
+from py2cu.targets.cxx.functions import FunctionView
+from py2cu.targets.cxx.helpers import TargetHelpers
+from py2cu.targets.cxx.overloads import with_own_overloads
+from py2cu.targets.cxx.parameters import wrapped
+from py2cu.targets.cxx.statements import Line
+from py2cu.targets.cxx.views import KernelView, group
+from py2cu.targets.cxx.wrap_lines import wrap_line
+from py2cu.targets.torch_binding import view as binding
+from py2cu.translation import Artifacts, TargetName, Text
+
+_ORIGIN: Final = "\x1f"  # no source line that can be printed holds it
+
+
+def template_folder() -> Path:
+    """Where the templates lie: in the wheel beside this module, in a checkout beside the package."""
+    package = Path(__file__).parents[1]
+    packaged = package / "_templates"
+    return packaged if packaged.is_dir() else package.with_name("templates")
+
+
+@functools.cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(template_folder()),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,
+        bytecode_cache=_CompiledTemplates(str(location() / "templates")),
+        extensions=["jinja2.ext.do"],
+    )
+    environment.globals |= {"wrapped": wrapped, "wrapped_pragma": _wrapped_pragma}
+    environment.filters |= {
+        "mapped": _mapped,
+        "wrapped_condition": _wrapped_condition,
+    }
+    return environment
+
+
+class _CompiledTemplates(FileSystemBytecodeCache):
+    """Templates as bytecode, kept from run to run where the disk lets them: compiling them takes longer than
+    translating a kernel.
+    """
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        with contextlib.suppress(OSError):
+            Path(self.directory).mkdir(parents=True, exist_ok=True)
+            super().dump_bytecode(bucket)
+
+
+def render(name: str, source: str, families: tuple[Family, ...], target: TargetName) -> Artifacts:
+    """The three files of `target` for these kernels; `name` is their stem, `source` the Python file they came from."""
+    make = _render_cuda if target is TargetName.CUDA else _render_cpu
+    return make(name, source, families)
+
+
+def _render_cuda(name: str, source: str, families: tuple[Family, ...]) -> Artifacts:
+    families = with_own_overloads(families, cuda.DIALECT)
+    groups = tuple(group(family, cuda.view, cuda.DIALECT) for family in families)
+    views = tuple(chain.from_iterable(groups))
+    common: dict[str, object] = {"name": name, "source": source, "kernels": views, "header": f"{name}.h"}
+    shared = _shared(views, "__constant__ const", HELPERS_OF_CUDA)
+    return Artifacts(
+        name,
+        TargetName.CUDA,
+        _text(f"{name}.cu", "cuda/kernel.cu.j2", common | shared, _headers(views, HELPERS_OF_CUDA)),
+        _text(f"{name}.h", "cuda/launcher.h.j2", common, _declaration_headers(views)),
+        _binding_text(f"{name}.cpp", common, families, groups, is_cuda=True),
+    )
+
+
+def _render_cpu(name: str, source: str, families: tuple[Family, ...]) -> Artifacts:
+    families = with_own_overloads(families, cpu.DIALECT)
+    groups = tuple(group(family, cpu.view, cpu.DIALECT) for family in families)
+    views = tuple(chain.from_iterable(groups))
+    common: dict[str, object] = {"name": name, "source": source, "kernels": views, "header": f"{name}_cpu.h"}
+    shared = _shared(views, "const", HELPERS_OF_CPU)
+    return Artifacts(
+        name,
+        TargetName.CPU,
+        _text(f"{name}_cpu.cpp", "cpu/kernel.cpp.j2", common | shared, _headers(views, HELPERS_OF_CPU)),
+        _text(f"{name}_cpu.h", "cpu/launcher.h.j2", common, _declaration_headers(views)),
+        _binding_text(f"{name}_cpu_binding.cpp", common, families, groups, is_cuda=False),
+    )
+
+
+def _shared(views: tuple[KernelView, ...], table: str, helpers: TargetHelpers) -> dict[str, object]:
+    """What the kernels of a file call and look up, each once; `table` goes before a table's declaration."""
+    tables = dict.fromkeys(text for view in views for text in view.tables)
+    functions: dict[object, FunctionView] = {}
+    for function in chain.from_iterable(view.functions for view in views):
+        functions.setdefault(function.code, function)
+    structs = dict.fromkeys(called.struct for called in functions.values() if called.struct is not None)
+    return {
+        "helpers": [helpers.text(name) for name in _helpers(views)],
+        "tables": ["\n".join(wrap_line(f"{table} {text};")) for text in tables],
+        "structs": list(structs),
+        "functions": list(functions.values()),
+    }
+
+
+def _helpers(views: tuple[KernelView, ...]) -> Iterable[str]:
+    return dict.fromkeys(name for view in views for name in view.helpers)
+
+
+def _headers(views: tuple[KernelView, ...], helpers: TargetHelpers) -> set[str]:
+    """The headers that what the kernels say needs; templates add those that they need for what they say themselves."""
+    of_helpers = (helpers.headers(name) for name in _helpers(views))
+    return {*chain.from_iterable(of_helpers)}.union(*(view.headers | view.launch_headers for view in views))
+
+
+def _declaration_headers(views: tuple[KernelView, ...]) -> set[str]:
+    """The same for the launchers' declarations."""
+    return {*chain.from_iterable(view.declaration_headers for view in views)}
+
+
+def _binding_text(
+    file: str,
+    common: Mapping[str, object],
+    families: tuple[Family, ...],
+    groups: tuple[tuple[KernelView, ...], ...],
+    is_cuda: bool,
+) -> Text:
+    dialect = cuda.DIALECT if is_cuda else cpu.DIALECT
+    views = tuple(binding.view(*both, dialect) for both in zip(families, groups, strict=True))
+    facts = {
+        "kernels": views,
+        "is_cuda": is_cuda,
+        "device": "cuda" if is_cuda else "cpu",
+        "device_text": "a CUDA device" if is_cuda else "the CPU",
+        "dim_type": "dim3" if is_cuda else "Dim3",
+        "is_generic": any(family[0].variables for family in families),
+        "uses_rows": any(array.row for view in views for array in (*view.given, *view.made)),
+        "says_nonfinite": any(view.says_nonfinite for view in views),
+        "fills_whole": any(array.is_filled_whole for view in views for array in view.made),
+        "uses_alignment": any(array.is_aligned for view in views for array in (*view.given, *view.made)),
+        "uses_overlap": any(view.given_overlaps or view.made_overlaps for view in views),
+    }
+    return _text(file, "binding/binding.cpp.j2", {**common, **facts})
+
+
+def _text(file: str, template: str, facts: Mapping[str, object], headers: Iterable[str] = ()) -> Text:
+    """A rendered file and its line map, from lines that end in their origin.
+
+    A template adds to `includes`, which begin with `headers`, beside each part of the text that needs one.
+    """
+    rendered = _environment().get_template(template).render({**facts, "includes": {*headers}})
+    lines, origins = [], []
+    for line in rendered.split("\n"):
+        text, _, origin = line.partition(_ORIGIN)
+        lines.append(text.rstrip())
+        origins.append(int(origin or 0))
+    return Text(file, "\n".join(lines), tuple(origins))
+
+
+# --- filters ---
+
+
+def _mapped(line: Line) -> str:
+    return f"{line.text}{_ORIGIN}{line.origin}" if line.origin else line.text
+
+
+def _wrapped_pragma(*parts: str) -> str:
+    """A directive, on as many lines as it needs."""
+    line = " ".join(part for part in parts if part)
+    return " \\\n".join(wrap_line(line))
+
+
+def _wrapped_condition(condition: str) -> str:
+    """`    if (…)`, on as many lines as it needs."""
+    return "\n".join(wrap_line(f"    if ({condition})"))
