@@ -254,7 +254,7 @@ def formula_rows() -> str:
 def split_rows() -> str:
     """Every function that makes two numbers, and what each of them becomes."""
 
-    def row_of(row: formulas.Split, name: str) -> list[str]:
+    def row_of(row: formulas.PairFormula, name: str) -> list[str]:
         text = f"{row.made} = {spelled(name)}({', '.join(row.parameters)})"
         first, second = row.made.split(", ")
         cuda = device_text(f"{head(['float32', 'float32'])}    {text}\n    out[i] = {first} + {second}\n")

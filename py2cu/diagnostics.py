@@ -30,7 +30,7 @@ class Related:
 
 
 @dataclass(frozen=True, slots=True)
-class Elsewhere:
+class Origin:
     """Another file than the kernel's, and what led there."""
 
     file: SourceFile
@@ -136,12 +136,12 @@ class Reporter:
     """Collects the diagnostics of one file, and those of other files whose functions its kernels use."""
 
     file: SourceFile
-    found: dict[Diagnostic, None] = field(default_factory=dict)  # in order, each once
+    diagnostics: dict[Diagnostic, None] = field(default_factory=dict)  # in order, each once
     used: Related | None = None  # what led to this file, where it is not the kernel's
 
-    def within(self, elsewhere: Elsewhere | None) -> Reporter:
+    def within(self, elsewhere: Origin | None) -> Reporter:
         """A reporter for what stands there, which collects with this one."""
-        return self if elsewhere is None else Reporter(elsewhere.file, self.found, elsewhere.used)
+        return self if elsewhere is None else Reporter(elsewhere.file, self.diagnostics, elsewhere.used)
 
     def error(self, code: str, message: str, span: Span, hint: str, related: Iterable[Related] = ()) -> None:
         self._add(Severity.ERROR, code, message, span, hint, related)
@@ -154,14 +154,14 @@ class Reporter:
     ) -> None:
         elsewhere = tuple(place for place in dict.fromkeys(related) if place.span != span)
         elsewhere += (self.used,) if self.used is not None else ()
-        self.found[Diagnostic(severity, code, message, span, self.file, hint, elsewhere)] = None
+        self.diagnostics[Diagnostic(severity, code, message, span, self.file, hint, elsewhere)] = None
 
     @property
     def sorted(self) -> tuple[Diagnostic, ...]:
         def order(item: Diagnostic) -> tuple[bool, str, Span, str, str]:
             return item.file != self.file, item.file.name, item.span, item.code, item.message
 
-        return tuple(sorted(self.found, key=order))
+        return tuple(sorted(self.diagnostics, key=order))
 
     @property
     def errors(self) -> tuple[Diagnostic, ...]:
@@ -169,4 +169,4 @@ class Reporter:
 
     @property
     def failed(self) -> bool:
-        return any(item.severity is Severity.ERROR for item in self.found)
+        return any(item.severity is Severity.ERROR for item in self.diagnostics)

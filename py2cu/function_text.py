@@ -30,7 +30,7 @@ _FUTURES: Final = functools.reduce(
 )
 
 
-def written(function: FunctionType) -> SourceFile:
+def source_file(function: FunctionType) -> SourceFile:
     """The file, or notebook cell, in which `function` was written; its text is empty if there is none.
 
     The first call reads the text. Later calls return the same text, whatever the file holds by then.

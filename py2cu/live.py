@@ -22,7 +22,7 @@ def is_library(qualified: str) -> bool:
     return qualified.partition(".")[0] in _LIBRARIES
 
 
-def surroundings(function: FunctionType) -> dict[str, object]:
+def visible_objects(function: FunctionType) -> dict[str, object]:
     """What the names that `function` reads mean around it, now: a closure's cells, then globals."""
     live = {name: function.__globals__[name] for name in _names(function) if name in function.__globals__}
     values = {name: contents(cell) for name, cell in cells_of(function).items()}
@@ -43,7 +43,7 @@ def constants(function: FunctionType) -> dict[str, object]:
     """The numbers and strings around `function`, also those of the user's modules that it mentions."""
     found: dict[str, object] = {}
     names = set(_code_names(function.__code__))
-    for name, value in surroundings(function).items():
+    for name, value in visible_objects(function).items():
         if isinstance(value, ModuleType):
             found |= {f"{owner}.{each}": member for owner, each, member in _members(value, names)}
         else:
@@ -53,9 +53,9 @@ def constants(function: FunctionType) -> dict[str, object]:
     }
 
 
-def meanings(function: FunctionType) -> dict[str, str]:
+def qualified_names(function: FunctionType) -> dict[str, str]:
     """What modules, classes and functions around `function` are called where they come from."""
-    around = surroundings(function)
+    around = visible_objects(function)
     live = {name: live_name(value) for name, value in around.items()}
     names = set(_code_names(function.__code__))
     for value in around.values():
@@ -124,19 +124,19 @@ def _chains(code: CodeType, free: frozenset[str]) -> set[tuple[str, ...]]:
     return chains
 
 
-def called_functions(function: FunctionType) -> list[FunctionType]:
+def reachable_functions(function: FunctionType) -> list[FunctionType]:
     """The functions that `function` may call, and those that these may call, itself first; none of libraries."""
     found = {function: None}
     waiting = [function]
     while waiting:
-        for other in called(waiting.pop()):
+        for other in callees(waiting.pop()):
             if other not in found:
                 found[other] = None
                 waiting.append(other)
     return list(found)
 
 
-def called(function: FunctionType) -> Iterator[FunctionType]:
+def callees(function: FunctionType) -> Iterator[FunctionType]:
     """The functions that `function` may call itself; none of libraries."""
     values = [binding.value for binding in bindings(function)] + [*map(contents, cells_of(function).values())]
     for value in values:

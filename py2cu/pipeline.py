@@ -22,50 +22,50 @@ from py2cu.frontend.kernel_reader import read_kernel
 from py2cu.frontend.names.dynamic_kernels import refuse_unread
 from py2cu.frontend.reader import KernelSource, Module, read_module
 from py2cu.ir.abi.signature import signature_of
-from py2cu.ir.kernels import Family, Kernel
+from py2cu.ir.kernels import Instances, Kernel
 from py2cu.ir.verify import Stage, verify
-from py2cu.ir.visit import changed
+from py2cu.ir.visit import with_fields
 from py2cu.options import NO_VALUES, KernelOptions, Values
 from py2cu.passes.canonical.lift_atomics import lift_atomics
 from py2cu.passes.canonical.resolve_extents import resolve_extents
-from py2cu.passes.canonical.uniquify_dimensions import separate_dims
+from py2cu.passes.canonical.uniquify_dimensions import uniquify_dimensions
 from py2cu.passes.checks.barriers import check_barriers
-from py2cu.passes.checks.definite_assignment import check_assigned
-from py2cu.passes.checks.dimensions import check_dims
+from py2cu.passes.checks.definite_assignment import check_definite_assignment
+from py2cu.passes.checks.dimensions import check_dimensions
 from py2cu.passes.checks.duplicated_calls import check_once
-from py2cu.passes.checks.endless_loops import check_loops
+from py2cu.passes.checks.endless_loops import check_endless_loops
 from py2cu.passes.checks.evaluation_order import check_order
-from py2cu.passes.checks.operator_limits import check_operator
+from py2cu.passes.checks.operator_limits import check_operator_limits
 from py2cu.passes.checks.performance import note_performance
 from py2cu.passes.checks.powers import check_powers
-from py2cu.passes.checks.row_width import check_rows
+from py2cu.passes.checks.row_width import check_row_widths
 from py2cu.passes.guards.early_return import add_guards
-from py2cu.passes.infer_roles import find_roles
+from py2cu.passes.infer_roles import infer_roles
 from py2cu.passes.lowering.evaluate_once import evaluate_once
 from py2cu.passes.lowering.flatten_subscripts import flatten_subscripts
 from py2cu.passes.lowering.integer_quotients import divide_integers
-from py2cu.passes.lowering.integer_widths import choose_widths
+from py2cu.passes.lowering.integer_widths import choose_integer_widths
 from py2cu.passes.lowering.loops import lower_loops
 from py2cu.passes.lowering.make_complex import make_complex
 from py2cu.passes.lowering.narrow_floats import narrow_floats
 from py2cu.passes.lowering.operators import lower_semantics
 from py2cu.passes.lowering.pass_extents import pass_extents
 from py2cu.passes.lowering.place_declarations import place_declarations
-from py2cu.passes.lowering.shared_layout import lay_out_shared
+from py2cu.passes.lowering.shared_layout import lay_out_shared_memory
 from py2cu.passes.lowering.split_tuples import split_tuples
-from py2cu.passes.lowering.structured_bindings import bind_results
+from py2cu.passes.lowering.structured_bindings import make_structured_bindings
 from py2cu.passes.lowering.widen_halves import widen_halves
 from py2cu.passes.manager import Run, Step, passes, run_passes, show
 from py2cu.passes.typing.infer_types import infer_types
-from py2cu.passes.typing.recover_errors import type_what_was_read
+from py2cu.passes.typing.recover_errors import recover_type_errors
 from py2cu.source import SourceFile, Span
 from py2cu.suggestions import did_you_mean
 from py2cu.targets.cpu.inline_collectives import CannotSplit, runs_in_blocks
-from py2cu.targets.cpu.insert_yields import let_others
+from py2cu.targets.cpu.insert_yields import insert_yields
 from py2cu.targets.cpu.split_at_barriers import split_at_barriers
-from py2cu.targets.cuda.hide_negation import part_signs
+from py2cu.targets.cuda.hide_negation import hide_negation
 from py2cu.targets.cxx.naming import rename, spell_identifier
-from py2cu.targets.cxx.uniquify_symbols import tell_apart
+from py2cu.targets.cxx.uniquify_symbols import uniquify_symbols
 from py2cu.targets.render import render
 from py2cu.translation import TargetName, Translation
 
@@ -75,9 +75,9 @@ def everywhere(run: Run) -> Run:
 
     @functools.wraps(run)
     def run_all(kernel: Kernel, reporter: Reporter) -> Kernel:
-        functions = tuple(run(f, reporter.within(f.elsewhere)) for f in kernel.functions)
+        functions = tuple(run(f, reporter.within(f.origin)) for f in kernel.functions)
         kernel = run(kernel, reporter)
-        return changed(kernel, functions=functions)
+        return with_fields(kernel, functions=functions)
 
     return run_all
 
@@ -88,22 +88,22 @@ READ: Final = Step("read_kernel", Stage.UNTYPED)
 NAMES: Final = passes(
     Stage.UNTYPED,
     everywhere(lift_atomics),
-    separate_dims,
+    uniquify_dimensions,
     everywhere(resolve_extents),
-    everywhere(check_assigned),
+    everywhere(check_definite_assignment),
 )
 TYPES: Final = passes(Stage.TYPED, infer_types)
-REST: Final = passes(Stage.UNTYPED, type_what_was_read)
+REST: Final = passes(Stage.UNTYPED, recover_type_errors)
 EFFECTS: Final = passes(
     Stage.TYPED,
-    check_rows,
+    check_row_widths,
     check_barriers,
     add_guards,
-    find_roles,
-    check_operator,
-    check_dims,
+    infer_roles,
+    check_operator_limits,
+    check_dimensions,
     check_order,
-    everywhere(check_loops),
+    everywhere(check_endless_loops),
     check_powers,
 )
 # What could be faster: these report notes to those who ask.
@@ -113,25 +113,25 @@ LOWERINGS: Final = (
     *passes(
         Stage.TYPED,
         split_tuples,
-        lay_out_shared,
+        lay_out_shared_memory,
         everywhere(lower_loops),
         everywhere(evaluate_once),
         everywhere(make_complex),
         check_once,
         everywhere(divide_integers),
-        choose_widths,
+        choose_integer_widths,
         everywhere(flatten_subscripts),
         pass_extents,
         everywhere(widen_halves),
     ),
-    *passes(Stage.LOWERED, everywhere(lower_semantics), narrow_floats, part_signs),
+    *passes(Stage.LOWERED, everywhere(lower_semantics), narrow_floats, hide_negation),
 )
 # What the CPU needs where threads wait for others, or work together: they are taken one after the other.
-WAITING: Final = passes(Stage.LOWERED, let_others)
+WAITING: Final = passes(Stage.LOWERED, insert_yields)
 SPLITTING: Final = passes(Stage.LOWERED, split_at_barriers)
-# What a target spells. `tell_apart` sees all kernels of a file at once.
-FINISHES: Final = passes(Stage.FINISHED, everywhere(place_declarations), everywhere(bind_results), rename)
-APART: Final = Step("tell_apart", Stage.FINISHED)
+# What a target spells. `uniquify_symbols` sees all kernels of a file at once.
+FINISHES: Final = passes(Stage.FINISHED, everywhere(place_declarations), everywhere(make_structured_bindings), rename)
+APART: Final = Step("uniquify_symbols", Stage.FINISHED)
 STEPS: Final = (
     READ, *NAMES, *TYPES, *REST, *EFFECTS, *NOTES, *LOWERINGS, *WAITING, *SPLITTING, *FINISHES, APART
 )  # fmt: skip
@@ -238,8 +238,8 @@ def _printable(name: str) -> str:
 
 
 def _for_cpu(
-    families: tuple[Family, ...], finished: tuple[Family, ...], reporter: Reporter
-) -> tuple[Family, ...] | None:
+    families: tuple[Instances, ...], finished: tuple[Instances, ...], reporter: Reporter
+) -> tuple[Instances, ...] | None:
     """What the CPU target spells; None where it has no text for a kernel whose threads work together."""
     families = tuple(tuple(run_passes(WAITING, kernel, reporter) for kernel in family) for family in families)
     if not any(map(runs_in_blocks, chain.from_iterable(families))):
@@ -256,10 +256,10 @@ def _for_cpu(
         return None
 
 
-def _finish(families: tuple[Family, ...], reporter: Reporter) -> tuple[Family, ...]:
+def _finish(families: tuple[Instances, ...], reporter: Reporter) -> tuple[Instances, ...]:
     """Lowered kernels as a target spells them: with declarations, and with names that no two share."""
     done = tuple(tuple(run_passes(FINISHES, kernel, reporter) for kernel in family) for family in families)
-    apart = tell_apart(done)
+    apart = uniquify_symbols(done)
     for before, after in zip(chain.from_iterable(done), chain.from_iterable(apart), strict=True):
         show(APART, before, after, reporter)
         verify(after, APART.stage)
@@ -274,17 +274,19 @@ def compile_kernel(
     values: Values = NO_VALUES,
     notes: bool = False,
     defaults: Mapping[str, object] | None = None,
-) -> Family:
+) -> Instances:
     """One function as IR that the targets can spell; as far as it got, where `reporter` holds errors.
 
     A generic kernel has an instance for every dtype that its annotation admits and its body makes sense for.
     """
     first = Reporter(reporter.file)
     kernel = read_kernel(module, source, first, options, values, defaults)
-    attempts = [_lower(instance, replace(first, found=dict(first.found)), notes) for instance in _instances(kernel)]
+    attempts = [
+        _lower(instance, replace(first, diagnostics=dict(first.diagnostics)), notes) for instance in _instances(kernel)
+    ]
     family = tuple(instance for instance, local in attempts if not local.failed)
     _, told = next((attempt for attempt in attempts if not attempt[1].failed), attempts[0])
-    reporter.found |= told.found
+    reporter.diagnostics |= told.diagnostics
     return family
 
 

@@ -14,18 +14,19 @@ from typing import Final
 
 import filelock
 
-from py2cu.build import library
-from py2cu.build import toolchain
-from py2cu.build.compiler import Job
+from py2cu.build import library, toolchain
+from py2cu.build.compiler import CompileJob
 from tests.compilers import torch_headers
 
 _HEADERS: Final = ("library.h", "ops.h", "tensor.h")
 
 
-def with_headers(make_job: Callable[[library._Plan], Job], folder: Path) -> Callable[[library._Plan], Job]:
+def with_headers(
+    make_job: Callable[[library._BuildPlan], CompileJob], folder: Path
+) -> Callable[[library._BuildPlan], CompileJob]:
     """`library._job`, whose bindings for a CPU begin with what is compiled in `folder`."""
 
-    def job(plan: library._Plan) -> Job:
+    def job(plan: library._BuildPlan) -> CompileJob:
         made = make_job(plan)
         if plan.for_cuda:
             return made

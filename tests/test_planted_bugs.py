@@ -108,7 +108,7 @@ BUGS = [
         "int_for_byte", bytes_added, "static_cast<uint8_t>(x[i] + y[i])", "x[i] + y[i]", Fault.VALUE,
         line="out[i] = x[i] + y[i]",
     ),
-    Bug("condition_dropped", positive, "if (x[i] > 0)", "", Fault.STRAY),
+    Bug("condition_dropped", positive, "if (x[i] > 0)", "", Fault.UNEXPECTED_WRITE),
     Bug("block_too_large", add, "block(256)", "block(2048)", Fault.RAISED, array=None, targets=("cuda",)),
 ]  # fmt: skip
 

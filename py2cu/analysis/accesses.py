@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from py2cu.ir.abi.extents import Binary, Constant, Name
-from py2cu.ir.expressions import ArrayName, Atomic, BoolOp, Compare, Expr, Invoke, Load, Select, Unary
+from py2cu.ir.expressions import ArrayName, Atomic, BoolOp, Compare, DeviceCall, Expr, Load, Select, Unary
 from py2cu.ir.kernels import Kernel
 from py2cu.ir.statements import Assert, Assign, Block, Break, Continue, For, If, Print, Return, Store, While
 from py2cu.ir.visit import assigned_names, blocks, children, expressions, names_in, rebuild, walk
@@ -25,14 +25,14 @@ from py2cu.source import Span
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class UpperBound:
     """`index` was found to be less than `bound`; None where it was compared, and no more is known."""
 
     index: Expr
     bound: Expr | None
 
 
-Limits = frozenset[Limit]
+Facts = frozenset[UpperBound]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +49,11 @@ class Access:
     """A place that is reached, and the limits that hold where it is."""
 
     place: Place
-    limits: Limits
+    limits: Facts
     span: Span
 
 
-Summary = Mapping[Place, Limits]
+Summary = Mapping[Place, Facts]
 """The places that a device function reaches, in its own terms, and the limits that hold wherever it does."""
 
 
@@ -76,7 +76,7 @@ def _summarise(functions: Mapping[str, Kernel]) -> dict[str, Summary]:
 
 def _summary(function: Kernel, finder: _Finder) -> Summary:
     fixed = ({p.name for p in function.parameters} | set(function.dims)) - set(assigned_names(function.body))
-    found: dict[Place, Limits] = {}
+    found: dict[Place, Facts] = {}
     for access in finder.block(function.body, frozenset()):
         index = access.place.index
         place = access.place if index is not None and _can_be_global(index, fixed) else Place()
@@ -85,7 +85,7 @@ def _summary(function: Kernel, finder: _Finder) -> Summary:
     return found
 
 
-def _can_be_said(limit: Limit, fixed: set[str]) -> bool:
+def _can_be_said(limit: UpperBound, fixed: set[str]) -> bool:
     match limit.bound:
         case Name(id=name):
             return name in fixed and _can_be_global(limit.index, fixed)
@@ -118,7 +118,7 @@ class _Finder:
         self.summaries = summaries
         self.told = _told_by_locals(caller.body)
 
-    def block(self, block: Block, limits: Limits) -> Iterator[Access]:
+    def block(self, block: Block, limits: Facts) -> Iterator[Access]:
         """Every access of `block`, in order. A test limits what stands under it; one that leaves, what follows."""
         for stmt in block:
             for expr in expressions(stmt):
@@ -140,7 +140,7 @@ class _Finder:
                     yield from self.block(body, limits)
                     yield from self.block(orelse, limits)
 
-    def expression(self, expr: Expr, limits: Limits) -> Iterator[Access]:
+    def expression(self, expr: Expr, limits: Facts) -> Iterator[Access]:
         match expr:
             case BoolOp(op=op):
                 first, *rest = _terms_of(expr, op)
@@ -157,18 +157,18 @@ class _Finder:
             case _:
                 for child in children(expr):
                     yield from self.expression(child, limits)
-                if isinstance(expr, Atomic) and self.caller.is_own(expr.array):
+                if isinstance(expr, Atomic) and self.caller.is_kernel_local(expr.array):
                     yield Access(Place(), limits, expr.span)  # it counts who comes here
                 if isinstance(expr, Load | Atomic):
                     yield from self.element(expr.array, expr.indices, limits, expr.span)
-                if isinstance(expr, Invoke):
+                if isinstance(expr, DeviceCall):
                     yield from self.call(expr, limits)
 
-    def known_where(self, test: Expr, holds: bool) -> Limits:
+    def known_where(self, test: Expr, holds: bool) -> Facts:
         """What follows from a test; one of a local in which the user keeps a comparison is a guard of the user's."""
-        return limits_where(test, holds).union(*(self.told.get(name, ()) for name in names_in(test)))
+        return facts_from_test(test, holds).union(*(self.told.get(name, ()) for name in names_in(test)))
 
-    def call(self, call: Invoke, limits: Limits) -> Iterator[Access]:
+    def call(self, call: DeviceCall, limits: Facts) -> Iterator[Access]:
         """What the function reaches, in the caller's terms."""
         given = self.caller.bind(call, self.functions[call.function])
 
@@ -182,12 +182,12 @@ class _Finder:
                 continue
             array = given[place.array]
             assert isinstance(array, ArrayName)
-            if not self.caller.is_own(array.id):
+            if not self.caller.is_kernel_local(array.id):
                 yield Access(Place(array.id, place.dim, said(place.index)), inner, call.span)
 
-    def element(self, array: str, indices: tuple[Expr, ...], limits: Limits, span: Span) -> Iterator[Access]:
+    def element(self, array: str, indices: tuple[Expr, ...], limits: Facts, span: Span) -> Iterator[Access]:
         """An access of an argument's element; what a thread does to its own arrays concerns nobody else."""
-        if self.caller.is_own(array):
+        if self.caller.is_kernel_local(array):
             return
         for dim, index in enumerate(indices):
             yield Access(Place(array, dim, index), limits, span)
@@ -198,9 +198,9 @@ class _Finder:
 # --- locals -------------------------------------------------------------------------------------------------------
 
 
-def _told_by_locals(body: Block) -> dict[str, Limits]:
+def _told_by_locals(body: Block) -> dict[str, Facts]:
     """The indices whose comparison with an end decides what a local is: `valid = i < n`, and what is made of it."""
-    told: dict[str, Limits] = {}
+    told: dict[str, Facts] = {}
     while True:
         before = dict(told)
         _tell(body, frozenset(), told)
@@ -208,7 +208,7 @@ def _told_by_locals(body: Block) -> dict[str, Limits]:
             return {name: limits for name, limits in told.items() if limits}
 
 
-def _tell(block: Block, known: Limits, told: dict[str, Limits]) -> None:
+def _tell(block: Block, known: Facts, told: dict[str, Facts]) -> None:
     """Enter what `block` assigns; `known` is what decides whether it runs."""
     for stmt in block:
         match stmt:
@@ -222,11 +222,11 @@ def _tell(block: Block, known: Limits, told: dict[str, Limits]) -> None:
                     _tell(inner, known, told)
 
 
-def _compared_in(expr: Expr, told: Mapping[str, Limits]) -> Limits:
+def _compared_in(expr: Expr, told: Mapping[str, Facts]) -> Facts:
     found = set().union(*(told.get(name, ()) for name in names_in(expr)))
     for node in walk(expr):
         if isinstance(node, Compare) and node.op in ("<", "<=", ">", ">="):
-            found |= {Limit(side, None) for side, end in _sides(node) if not _is_start(end)}
+            found |= {UpperBound(side, None) for side, end in _sides(node) if not _is_start(end)}
     return frozenset(found)
 
 
@@ -252,21 +252,21 @@ def _is_start(end: Expr) -> bool:
 # --- limits -------------------------------------------------------------------------------------------------------
 
 
-def limits_where(test: Expr, holds: bool) -> Limits:
+def facts_from_test(test: Expr, holds: bool) -> Facts:
     """The limits that follow from `test` being true, or false."""
     match test:
         case Compare(op="<" | "<=" | ">" | ">=" as op, left=left, right=right):
             small, large = (left, right) if op.startswith("<") is holds else (right, left)
             return _below(small, large) if op.endswith("=") is not holds else _up_to(small, large)
         case BoolOp(op=op, left=left, right=right) if (op == "and") is holds:
-            return limits_where(left, holds) | limits_where(right, holds)
+            return facts_from_test(left, holds) | facts_from_test(right, holds)
         case Unary(op="not", operand=operand):
-            return limits_where(operand, not holds)
+            return facts_from_test(operand, not holds)
         case _:
             return frozenset()
 
 
-def _up_to(small: Expr, large: Expr) -> Limits:
+def _up_to(small: Expr, large: Expr) -> Facts:
     """`i <= n - 1` is `i < n`; any other of the kind says nothing of `n` itself."""
     match large:
         case Binary(op="-", left=bound, right=Constant(value=1)):
@@ -275,10 +275,12 @@ def _up_to(small: Expr, large: Expr) -> Limits:
             return _below(small, None)
 
 
-def _below(small: Expr, bound: Expr | None) -> Limits:
+def _below(small: Expr, bound: Expr | None) -> Facts:
     """`small` is less than `bound`, and so is what it adds a constant to; other names in it were just compared."""
     compared = (small, *(node for node in walk(small) if isinstance(node, Name)))
-    return frozenset(Limit(index, None) for index in compared) | {Limit(index, bound) for index in _no_more_than(small)}
+    return frozenset(UpperBound(index, None) for index in compared) | {
+        UpperBound(index, bound) for index in _no_more_than(small)
+    }
 
 
 def _no_more_than(expr: Expr) -> Iterator[Expr]:

@@ -4,36 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from py2cu.ir.expressions import Invoke, LaunchIndex
+from py2cu.ir.expressions import DeviceCall, LaunchIndex
 from py2cu.ir.kernels import Kernel
 from py2cu.ir.statements import Assert, Block
 from py2cu.ir.visit import all_expressions, statements
 
 
-def called_functions(block: Block) -> tuple[str, ...]:
+def callees(block: Block) -> tuple[str, ...]:
     """The keys of the device functions that `block` calls, each once."""
-    return tuple(dict.fromkeys(node.function for node in all_expressions(block) if isinstance(node, Invoke)))
+    return tuple(dict.fromkeys(node.function for node in all_expressions(block) if isinstance(node, DeviceCall)))
 
 
-def reached_functions(kernel: Kernel) -> tuple[Kernel, ...]:
+def reachable_functions(kernel: Kernel) -> tuple[Kernel, ...]:
     """The device functions that a run of `kernel` may come to: what only code that was left out called is none."""
     functions = {function.key: function for function in kernel.functions}
     reached: set[str] = set()
-    waiting = [*called_functions(kernel.body)]
+    waiting = [*callees(kernel.body)]
     while waiting:
         key = waiting.pop()
         if key not in reached:
             reached.add(key)
-            waiting += called_functions(functions[key].body)
+            waiting += callees(functions[key].body)
     return tuple(function for function in kernel.functions if function.key in reached)
 
 
-def launched_in(kernel: Kernel) -> dict[str, frozenset[str]]:
+def launch_objects_by_function(kernel: Kernel) -> dict[str, frozenset[str]]:
     """The launch objects that `kernel` and each of its device functions see, by key: what they call sees is theirs."""
     callers = (kernel, *kernel.functions)
     seen = {each.key: _launch_objects(each.body) for each in callers}
     while True:
-        further = {c.key: seen[c.key].union(*map(seen.__getitem__, called_functions(c.body))) for c in callers}
+        further = {c.key: seen[c.key].union(*map(seen.__getitem__, callees(c.body))) for c in callers}
         if further == seen:
             return seen
         seen = further
@@ -43,11 +43,11 @@ def _launch_objects(block: Block) -> frozenset[str]:
     return frozenset(node.object for node in all_expressions(block) if isinstance(node, LaunchIndex))
 
 
-def functions_that(kernel: Kernel, does: Callable[[Kernel], bool]) -> frozenset[str]:
+def functions_with(kernel: Kernel, does: Callable[[Kernel], bool]) -> frozenset[str]:
     """The keys of the device functions of `kernel` that do something, by themselves or in others that they call."""
     found = {function.key for function in kernel.functions if does(function)}
     while found:
-        more = {f.key for f in kernel.functions if not found.isdisjoint(called_functions(f.body))}
+        more = {f.key for f in kernel.functions if not found.isdisjoint(callees(f.body))}
         if more <= found:
             break
         found |= more
@@ -59,12 +59,12 @@ def asserts(kernel: Kernel) -> bool:
     return any(isinstance(stmt, Assert) for each in (kernel, *kernel.functions) for stmt in statements(each.body))
 
 
-def in_rings(functions: Iterable[Kernel], *, itself: bool = True) -> set[str]:
+def in_recursive_scc(functions: Iterable[Kernel], *, itself: bool = True) -> set[str]:
     """The keys of functions that call each other, so that no order has each before its callers.
 
     `itself`: one that only calls itself is a ring, too.
     """
-    calls = {f.key: set(called_functions(f.body)) - (set() if itself else {f.key}) for f in functions}
+    calls = {f.key: set(callees(f.body)) - (set() if itself else {f.key}) for f in functions}
     reached = calls
     while True:
         further = {key: found.union(*(calls[other] for other in found)) for key, found in reached.items()}

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from py2cu.analysis.call_graph import functions_that
+from py2cu.analysis.call_graph import functions_with
 from py2cu.ir.expressions import Atomic, Call, Expr
 from py2cu.ir.kernels import Kernel, Space
 from py2cu.ir.statements import Block, Stmt, Sync
-from py2cu.ir.visit import all_expressions, kept, statements
+from py2cu.ir.visit import all_expressions, cached_by_block, statements
 
 GRID_BARRIER: Final = "syncgrid"
 """What all threads of the grid wait at: its blocks have to run at once."""
@@ -49,22 +49,22 @@ def is_waiting_call(expr: Expr) -> bool:
     return isinstance(expr, Call) and expr.function in _WAITING_CALLS
 
 
-def is_exchange(expr: Expr) -> bool:
+def is_collective(expr: Expr) -> bool:
     """True for a call that answers with what other threads say."""
     return is_waiting_call(expr) or (isinstance(expr, Call) and expr.function == ACTIVE_MASK)
 
 
-def lets_others(block: Block) -> bool:
+def contains_yield(block: Block) -> bool:
     """True where a thread lets others go on under `block`."""
     return any(isinstance(stmt, Sync) and stmt.function == LET_OTHERS for stmt in statements(block))
 
 
-def waits(block: Block) -> bool:
+def has_collective(block: Block) -> bool:
     """True where threads wait for each other under `block`, be it for those of their warp alone."""
     return next(_meetings(block), None) is not None
 
 
-@kept
+@cached_by_block
 def _meetings(block: Block) -> Iterator[Stmt | Expr]:
     syncs = (stmt for stmt in statements(block) if isinstance(stmt, Sync))
     yield from (stmt for stmt in syncs if stmt.function in BARRIERS or stmt.function == "syncwarp")
@@ -73,24 +73,24 @@ def _meetings(block: Block) -> Iterator[Stmt | Expr]:
 
 def waiting_functions(kernel: Kernel) -> frozenset[str]:
     """The keys of the device functions in which threads wait, by themselves or in others that they call."""
-    return functions_that(kernel, lambda function: waits(function.body))
+    return functions_with(kernel, lambda function: has_collective(function.body))
 
 
 def has_barrier(kernel: Kernel) -> bool:
     """True where the threads of a kernel wait for each other, in its device functions too: none may stop early."""
-    return any(waits(each.body) for each in (kernel, *kernel.functions))
+    return any(has_collective(each.body) for each in (kernel, *kernel.functions))
 
 
-def meets_others(kernel: Kernel) -> bool:
+def synchronises(kernel: Kernel) -> bool:
     """True where threads of a kernel are ordered by what others do: they wait, fence, or update atomically."""
     bodies = [each.body for each in (kernel, *kernel.functions)]
     calls = (expr for body in bodies for expr in all_expressions(body))
     syncs = any(isinstance(stmt, Sync) for body in bodies for stmt in statements(body))
-    return syncs or any(isinstance(expr, Atomic) or is_exchange(expr) for expr in calls)
+    return syncs or any(isinstance(expr, Atomic) or is_collective(expr) for expr in calls)
 
 
-def needs_block(kernel: Kernel) -> bool:
+def is_block_cooperative(kernel: Kernel) -> bool:
     """True for a kernel whose threads share memory or wait for each other: no thread of it runs alone."""
     each = (kernel, *kernel.functions)
-    shares = any(buffer.space is Space.SHARED for caller in each for buffer in caller.buffers)
+    shares = any(buffer.space is Space.SHARED for caller in each for buffer in caller.array_decls)
     return shares or has_barrier(kernel)

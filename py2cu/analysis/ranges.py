@@ -1,7 +1,7 @@
 """What values an expression can take: an interval, and for integers how far it reaches in terms of the launch.
 
-Not a pass but the analysis behind `choose_widths` and `lower_semantics`. Flow-insensitive: a local has the union of the
-ranges of all its assignments. `reach` bounds the magnitude by a polynomial in dimensions, integer and template
+The analysis behind `choose_integer_widths` and `lower_semantics`. Flow-insensitive: a local has the union of the ranges
+of all its assignments. `reach` bounds the magnitude by a polynomial in dimensions, integer and template
 arguments, and grid sizes; None means that nothing bounds it.
 """
 
@@ -23,17 +23,17 @@ from py2cu.ir.expressions import (
     Call,
     Compare,
     Convert,
+    DeviceCall,
     Expr,
     Extent,
-    Invoke,
-    Item,
     LaunchIndex,
     Load,
     Select,
     Tuple,
+    TupleItem,
     Unary,
 )
-from py2cu.ir.intervals import ANYTHING, Range, Reach, constant, larger, natural, plus, times
+from py2cu.ir.intervals import ANYTHING, Range, SymbolicBound, constant, larger, natural, plus, times
 from py2cu.ir.kernels import Kernel
 from py2cu.ir.statements import Assign, Block, For, Stmt, While
 from py2cu.ir.types import PY_FLOAT, PY_INT, ArrayType, ElementType, PythonType, TupleType, Type, kind_of
@@ -59,11 +59,11 @@ class Ranges:
             name: natural({(name,): 1}) if name in kernel.naturals else Range(reach={(name,): 1})
             for name in kernel.dims
         }
-        self.names |= dict(kernel.given)
-        self.results = {function.key: function.returned for function in kernel.functions}
+        self.names |= dict(kernel.argument_ranges)
+        self.results = {function.key: function.result_ranges for function in kernel.functions}
         assigned = [stmt for stmt in statements(kernel.body) if isinstance(stmt, Assign)]
         count = Counter(stmt.name for stmt in assigned)
-        results = [stmt for stmt in assigned if isinstance(stmt.value, Invoke) and count[stmt.name] == 1]
+        results = [stmt for stmt in assigned if isinstance(stmt.value, DeviceCall) and count[stmt.name] == 1]
         self.tuples = {stmt.name: stmt.value for stmt in results if isinstance(stmt.value.type, TupleType)}
         for index in kernel.indices:
             below = plus(self.of(index.extent).reach, {(): -1})
@@ -158,7 +158,7 @@ class Ranges:
         reach = times(reach, each.reach)
         return None if reach is None else Range(0, _product(max(0, stop.high - start.low), each.high), reach)
 
-    def _is_bounded(self, reach: Reach) -> bool:
+    def _is_bounded(self, reach: SymbolicBound) -> bool:
         """True where every product of dimensions is within the size of an array, which the launcher looks at anyway."""
         return all(any(Counter(term) <= size for size in self.kernel.sizes) for term in reach if term)
 
@@ -167,7 +167,7 @@ class Ranges:
         reach = self.of(expr).reach
         return reach is not None and self._is_bounded(reach) and sum(map(abs, reach.values())) <= times
 
-    def upper(self, expr: Expr) -> Reach | None:
+    def upper(self, expr: Expr) -> SymbolicBound | None:
         """What `expr` does not exceed where it is positive."""
         match expr:
             case Call(function="builtins.min", args=args):
@@ -226,7 +226,7 @@ class Ranges:
         high = found.high if found.high < _ENDLESS else math.inf
         return found if (low, high) == (found.low, found.high) else Range(low, high, found.reach)
 
-    def unwrapped(self, expr: Expr) -> Range:
+    def strip_wrap(self, expr: Expr) -> Range:
         """The values of `expr` were it not cut to its type."""
         return self._of(expr)
 
@@ -243,7 +243,7 @@ class Ranges:
             case LaunchIndex(object=launched, axis=axis):
                 return Range(1, math.inf, {(f"{launched}.{axis}",): 1})
             case Load(array=array):
-                buffer = self.kernel.buffer(array)
+                buffer = self.kernel.array_decl(array)
                 if buffer is not None and buffer.values and kind_of(buffer.type.element) is not Kind.FLOAT:
                     return constant(min(buffer.values)).union(constant(max(buffer.values)))
                 return of_type(expr.type)
@@ -265,11 +265,11 @@ class Ranges:
                 return _rounded(found, expr.type) if _is_float(expr.type) else found
             case Call():
                 return self._call(expr)
-            case Item(value=value, at=at):
+            case TupleItem(value=value, at=at):
                 return self.results_of(value)[at]
-            case Invoke() if not isinstance(expr.type, TupleType):
+            case DeviceCall() if not isinstance(expr.type, TupleType):
                 return self.results_of(expr)[0]
-            case Invoke() | Atomic() | Tuple() | Unary() | Extent() | ArrayName():
+            case DeviceCall() | Atomic() | Tuple() | Unary() | Extent() | ArrayName():
                 return of_type(expr.type)
             case _:
                 assert_never(expr)
@@ -281,15 +281,15 @@ class Ranges:
                 return tuple(map(self.of, items))
             case Name(id=name) if name in self.tuples:
                 return self.results_of(self.tuples[name])
-            case Invoke(function=function) if self.results.get(function):
+            case DeviceCall(function=function) if self.results.get(function):
                 return self.results[function]
             case (
                 Name(type=TupleType(items=types))
-                | Invoke(type=TupleType(items=types))
+                | DeviceCall(type=TupleType(items=types))
                 | Load(type=TupleType(items=types))
             ):
                 return tuple(map(of_type, types))
-            case Invoke():
+            case DeviceCall():
                 return (of_type(value.type),)
             case _:
                 return (self.of(value),)
@@ -380,7 +380,7 @@ class Ranges:
                 return of_type(expr.type)
 
     @staticmethod
-    def _all_reach(args: list[Range]) -> Reach | None:
+    def _all_reach(args: list[Range]) -> SymbolicBound | None:
         reach = args[0].reach
         for arg in args[1:]:
             reach = larger(reach, arg.reach)
@@ -441,7 +441,7 @@ def _is_float(type_: Type) -> bool:
     return isinstance(type_, ElementType | PythonType) and kind_of(type_) is Kind.FLOAT
 
 
-def _is_known(reach: Reach | None) -> bool:
+def _is_known(reach: SymbolicBound | None) -> bool:
     """True for one that the launcher judges, and for none that is constant."""
     return reach is not None and any(reach) and all(abs(factor) <= INT_MAX for factor in reach.values())
 

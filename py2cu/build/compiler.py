@@ -46,7 +46,7 @@ class Tools:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class CompileJob:
     """What to compile, and how. `prelude` goes before the binding's first line."""
 
     name: str
@@ -81,7 +81,7 @@ def find_tools(*, cuda: bool) -> Tools:
     return Tools(cxx, ninja, toolchain.cuda_home() if cuda else None)
 
 
-def compile_library(job: Job, tools: Tools, directory: Path) -> Path:
+def compile_library(job: CompileJob, tools: Tools, directory: Path) -> Path:
     """Compile and link `job` in `directory`.
 
     Raises:
@@ -104,12 +104,12 @@ def compile_library(job: Job, tools: Tools, directory: Path) -> Path:
     raise CompileError(log)
 
 
-def _attempt(job: Job, tools: Tools, directory: Path, linker: str | None) -> str:
+def _attempt(job: CompileJob, tools: Tools, directory: Path, linker: str | None) -> str:
     _write_build_files(job, tools, directory, linker)
     return run_ninja(tools.ninja, directory)
 
 
-def _write_build_files(job: Job, tools: Tools, directory: Path, linker: str | None) -> None:
+def _write_build_files(job: CompileJob, tools: Tools, directory: Path, linker: str | None) -> None:
     cuda = tools.cuda_home
     stand_ins = _write_stand_ins(cuda, directory / "libraries") if cuda else []
     chosen = [f"-fuse-ld={linker}"] if linker else []

@@ -28,7 +28,7 @@ from py2cu.source import SourceFile
 from py2cu.translation import Artifacts, TargetName
 
 if TYPE_CHECKING:
-    from py2cu.build.compiler import Job
+    from py2cu.build.compiler import CompileJob
 
 __all__ = ["library", "load", "namespace"]
 
@@ -56,7 +56,7 @@ _CPU_PRELUDE: Final = "#undef __F16C__  // else torch's half type draws in all o
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
+class _BuildPlan:
     """How artifacts are compiled on this machine, and the key that follows from it."""
 
     artifacts: Artifacts
@@ -113,7 +113,7 @@ _loaded: set[str] = set()
 _LOADING: Final = threading.Lock()
 
 
-def _load(path: Path, plan: _Plan, source: Callable[[], SourceFile] | None) -> None:
+def _load(path: Path, plan: _BuildPlan, source: Callable[[], SourceFile] | None) -> None:
     """Load `path`; a cached file that is damaged is built again, once."""
     with contextlib.suppress(OSError):
         if _is_whole(path):
@@ -155,7 +155,7 @@ def _require_cuda_in_torch(target: TargetName) -> None:
         )
 
 
-def _plan(artifacts: Artifacts, fma: bool) -> _Plan:
+def _plan(artifacts: Artifacts, fma: bool) -> _BuildPlan:
     import torch
 
     standard = _standard(torch.__version__)
@@ -171,7 +171,7 @@ def _plan(artifacts: Artifacts, fma: bool) -> _Plan:
     texts = [(text.name, text.text) for text in artifacts.files]
     flags = [cxx, _BINDING_FLAGS, nvcc]
     content = [cache.FORMAT, torch.__version__, artifacts.target.value, artifacts.name, texts, flags, machine]
-    return _Plan(artifacts, cxx, nvcc, hashlib.sha256(json.dumps(content).encode()).hexdigest())
+    return _BuildPlan(artifacts, cxx, nvcc, hashlib.sha256(json.dumps(content).encode()).hexdigest())
 
 
 def _standard(torch_version: str) -> str:
@@ -180,13 +180,13 @@ def _standard(torch_version: str) -> str:
     return "-std=c++17" if (major, minor) <= (2, 13) else "-std=c++20"
 
 
-def _library(plan: _Plan, source: Callable[[], SourceFile] | None) -> Path:
+def _library(plan: _BuildPlan, source: Callable[[], SourceFile] | None) -> Path:
     programs = [toolchain.find_cxx(), *((toolchain.find_nvcc(),) if plan.for_cuda else ())]
-    compiler = toolchain.identity(*programs)
+    compiler = toolchain.tool_fingerprint(*programs)
     return cache.find(plan.key, compiler) or _build(plan, compiler, source)
 
 
-def _build(plan: _Plan, compiler: str | None, source: Callable[[], SourceFile] | None) -> Path:
+def _build(plan: _BuildPlan, compiler: str | None, source: Callable[[], SourceFile] | None) -> Path:
     # A cached kernel has no time for these.
     from py2cu.build.compiler import CompileError, compile_library, find_tools
     from py2cu.build.messages import build_error
@@ -198,11 +198,11 @@ def _build(plan: _Plan, compiler: str | None, source: Callable[[], SourceFile] |
         raise build_error(str(failure), plan.artifacts, source() if source else None) from None
 
 
-def _job(plan: _Plan) -> Job:
-    from py2cu.build.compiler import Job
+def _job(plan: _BuildPlan) -> CompileJob:
+    from py2cu.build.compiler import CompileJob
 
     artifacts = plan.artifacts
-    return Job(
+    return CompileJob(
         name=plan.namespace,
         kernel=artifacts.kernel,
         header=artifacts.header,

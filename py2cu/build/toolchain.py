@@ -82,7 +82,7 @@ def cuda_libraries(home: Path) -> Path:
     return next((place for place in places if any(place.glob("libcudart.so*"))), places[0])
 
 
-def identity(*tools: Path | None) -> str | None:
+def tool_fingerprint(*tools: Path | None) -> str | None:
     """A short name of exactly these tools, from path, size and time; None where one of them is missing."""
     if not all(tools):
         return None

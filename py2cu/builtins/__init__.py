@@ -1,7 +1,7 @@
 """The functions and constants of the language, as rows; importing the package enters them all."""
 
 from py2cu.builtins import casts, math, python, threads
-from py2cu.builtins.formulas import REFUSED, find_formula, find_split, way_to_unpack, ways_to_call
+from py2cu.builtins.formulas import REFUSED, find_formula, find_pair_formula, way_to_unpack, ways_to_call
 from py2cu.builtins.registry import ROWS, Builtin, Rule, lookup, names, register
 
 register(math.ROWS)
@@ -18,7 +18,7 @@ __all__ = [
     "Builtin",
     "Rule",
     "find_formula",
-    "find_split",
+    "find_pair_formula",
     "lookup",
     "names",
     "way_to_unpack",

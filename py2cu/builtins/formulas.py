@@ -26,7 +26,7 @@ class Formula:
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class PairFormula:
     """A function that makes two numbers, here called `made`, which are unpacked on its line: a formula for each."""
 
     names: tuple[str, ...]
@@ -138,13 +138,13 @@ ROWS: Final = (
 )
 
 SPLITS: Final = (
-    Split(("builtins.divmod", "numpy.divmod"), ("a", "b"), "q, r", ("a // b", "a % b")),
-    Split(("math.modf", "numpy.modf"), ("a",), "part, whole", ("part.fraction(a)", "part.whole(a)")),
-    Split(("math.frexp",), ("a",), "mantissa, exponent", ("part.mantissa(a)", "part.exponent(a)")),
+    PairFormula(("builtins.divmod", "numpy.divmod"), ("a", "b"), "q, r", ("a // b", "a % b")),
+    PairFormula(("math.modf", "numpy.modf"), ("a",), "part, whole", ("part.fraction(a)", "part.whole(a)")),
+    PairFormula(("math.frexp",), ("a",), "mantissa, exponent", ("part.mantissa(a)", "part.exponent(a)")),
 )
 
 
-def find_split(qualified: str | None, places: int) -> Split | None:
+def find_pair_formula(qualified: str | None, places: int) -> PairFormula | None:
     """The row called so, for that many arguments."""
     return next((row for row in SPLITS if qualified in row.names and len(row.parameters) == places), None)
 

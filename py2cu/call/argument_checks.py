@@ -173,7 +173,7 @@ def _check_shapes(
         if evaluate(divisor, dims) == 0:
             raise _Misfit(f"`{print_expr(divisor)}` is 0, and an extent is divided by it")
     told = {(dim.array, dim.axis) for dim in signature.dims if dim.divisor == 1}
-    rows, aligned = dict(signature.rows), signature.aligned
+    rows, aligned = dict(signature.vector_widths), signature.aligned
     for parameter in ordered:
         assert isinstance(parameter.type, ArrayType)
         name, tensor = parameter.name, tensors[parameter.name]

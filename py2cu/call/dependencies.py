@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from operator import is_
 from types import CellType, FunctionType
 
-from py2cu.live import bindings, called_functions, cells_of, contents
+from py2cu.live import bindings, cells_of, contents, reachable_functions
 
 _Lookup = tuple[Callable[[str], object], tuple[str, ...], tuple[object, ...]]
 
@@ -25,7 +25,7 @@ class Dependencies:
     __slots__ = ("unchanged",)
 
     def __init__(self, function: FunctionType) -> None:
-        functions = called_functions(function)
+        functions = reachable_functions(function)
         namespaces: dict[int, tuple[Callable[[str], object], dict[str, object]]] = {}
         for namespace, name, value in (binding for each in functions for binding in bindings(each)):
             namespaces.setdefault(id(namespace), (namespace.get, {}))[1][name] = value

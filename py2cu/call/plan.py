@@ -201,7 +201,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class ConstexprKey:
     """Where calls with arguments of certain types say the numbers: at a place or by keyword.
 
     `added` are the defaults of what they leave out.
@@ -222,10 +222,10 @@ class VariantCall(Call):
     ) -> None:
         super().__init__(translation, fma=fma)
         self._translate = translate  # for these numbers
-        self._own = Call(translation, fma=fma)
+        self._base_call = Call(translation, fma=fma)
         self._variants: dict[tuple[int, ...], Call] = {}
-        self._forms: dict[tuple[object, ...], Form] = {}
-        self._launch_forms: dict[tuple[object, ...], Form] = {}
+        self._forms: dict[tuple[object, ...], ConstexprKey] = {}
+        self._launch_forms: dict[tuple[object, ...], ConstexprKey] = {}
         self._lock = threading.Lock()
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any], launch: Launch = ()) -> Any:
@@ -242,7 +242,7 @@ class VariantCall(Call):
             forms[key] = form
         return self._variant(bound.values)((), bound.values, launch)
 
-    def _form(self, bound: Bound, kwargs: Mapping[str, Any]) -> Form | None:
+    def _form(self, bound: Bound, kwargs: Mapping[str, Any]) -> ConstexprKey | None:
         """How calls like this one say their numbers; None where a shape tells one."""
         values, placed = bound
         left_out = self.signature.constexprs.keys() - {*placed, *kwargs}
@@ -250,7 +250,7 @@ class VariantCall(Call):
             return None
         numbers = self.signature.constexpr_ints
         sources = tuple(placed.index(name) if name in placed else name for name in numbers)
-        return Form(sources, {name: values[name] for name in left_out})
+        return ConstexprKey(sources, {name: values[name] for name in left_out})
 
     def run(self, device: str, values: Mapping[str, Any]) -> None:
         complete = self.binder.complete(dict(values))
@@ -262,7 +262,7 @@ class VariantCall(Call):
         if lacking:
             how = ", ".join(f"{name}=(16, 32)" for name in lacking)
             raise TypeError(f"{self.signature.name} has no instances yet: say which, `.with_values({how}).op`")
-        return self._own.op
+        return self._base_call.op
 
     def _variant(self, values: Mapping[str, Any]) -> Call:
         """The calls of the module that has an instance for these numbers."""
@@ -275,7 +275,7 @@ class VariantCall(Call):
                     is_own = all(value in numbers[name].values for name, value in chosen.items())
                     is_own |= len(chosen) < len(numbers)
                     asked = {name: (value,) for name, value in chosen.items()}
-                    self._variants[key] = self._own if is_own else Call(self._translate(asked), fma=self.fma)
+                    self._variants[key] = self._base_call if is_own else Call(self._translate(asked), fma=self.fma)
         return self._variants[key]
 
 

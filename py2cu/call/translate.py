@@ -12,8 +12,8 @@ from types import FunctionType
 from typing import TYPE_CHECKING, NoReturn
 
 from py2cu.call.dependencies import Dependencies
-from py2cu.function_text import forget, is_text_of, written
-from py2cu.live import called, called_functions, constants, defaults_of, meanings, surroundings
+from py2cu.function_text import forget, is_text_of, source_file
+from py2cu.live import callees, constants, defaults_of, qualified_names, reachable_functions, visible_objects
 from py2cu.options import KernelOptions, Values
 
 if TYPE_CHECKING:
@@ -33,10 +33,10 @@ class Translator:
     def __init__(self, function: FunctionType, options: KernelOptions) -> None:
         self._function = function
         self._options = options
-        self._source = written(function)
+        self._source = source_file(function)
         _require_texts(function, self._source)
         self.dependencies = Dependencies(function)
-        self._live, self._defaults = surroundings(function), defaults_of(function)
+        self._live, self._defaults = visible_objects(function), defaults_of(function)
         self.key = _fingerprint(self._source, function, options)
 
     def __call__(self, values: Values) -> Translation:
@@ -62,8 +62,8 @@ class Translator:
 
 def remember_texts(function: FunctionType) -> None:
     """Keep the text of a function, and those of the functions that it calls, as they are now."""
-    for each in called_functions(function):
-        written(each)
+    for each in reachable_functions(function):
+        source_file(each)
 
 
 def python_text(function: FunctionType) -> str:
@@ -71,7 +71,7 @@ def python_text(function: FunctionType) -> str:
     import inspect
     import textwrap
 
-    source = written(function)
+    source = source_file(function)
     if not source.text:
         return f"def {function.__name__}(…): …"
     lines = [f"{line}\n" for line in source.text.split("\n")][function.__code__.co_firstlineno - 1 :]
@@ -91,8 +91,8 @@ def _require_texts(function: FunctionType, source: SourceFile) -> None:
         message = f"a decorator below `@kernel` has put another function in the place of `{function.__name__}`"
         hint = "`@kernel` goes on top of decorators that return the function itself; leave the others out"
         _refuse(function, source, message, hint, code="P107")
-    for each in called_functions(function):
-        text = written(each)
+    for each in reachable_functions(function):
+        text = source_file(each)
         if text.text and not is_text_of(text, each):
             forget(each)
             message = f"the text of `{each.__name__}` in `{text.name}` is not what Python runs"
@@ -111,18 +111,18 @@ def _fingerprint(file: SourceFile, function: FunctionType, options: KernelOption
     """What a translation depends on: the source, the place in it, the options, constants around it, and the same of the
     functions that it calls, each of which may be a closure's.
     """
-    functions = {each: number for number, each in enumerate(called_functions(function))}
+    functions = {each: number for number, each in enumerate(reachable_functions(function))}
     parts: list[object] = [file.name, file.text, repr(options)]
     texts: dict[str, None] = {}
     for each in functions:
-        text = written(each)
+        text = source_file(each)
         texts[text.text] = None
         place = each.__code__.co_firstlineno, each.__name__
         parts += [text.name, *place, repr(defaults_of(each)), _constants(each)]
-        parts += [[functions[other] for other in called(each)]]
+        parts += [[functions[other] for other in callees(each)]]
     return hashlib.sha256("\0".join(map(str, [*parts, *texts])).encode()).hexdigest()
 
 
 def _constants(function: FunctionType) -> str:
-    found = {**meanings(function), **constants(function)}
+    found = {**qualified_names(function), **constants(function)}
     return repr(sorted((name, repr(value)) for name, value in found.items()))

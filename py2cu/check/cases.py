@@ -105,7 +105,7 @@ def make_case(
     free = {p.name: _free_scalar(p, seed) for p in scalars} | defaults
     dims |= {name: value for name, value in free.items() if isinstance(value, int)}
     extents = (sizes[name] for name in dimension_names(signature) if sizes.get(name))
-    draw = Draw(values, seed, bound=min(extents, default=4))
+    draw = ValueGenerator(values, seed, bound=min(extents, default=4))
     arguments: dict[str, Argument] = {}
     for parameter in signature.parameters:
         type_ = parameter.type
@@ -156,7 +156,7 @@ def given_case(signature: Signature, arguments: Mapping[str, Argument]) -> Case:
     return Case({name: dims[name] for name in dimension_names(signature) if name in dims}, GIVEN, complete)
 
 
-def grow(signature: Signature, case: Case, error: BaseException | None, seed: int) -> Case | None:
+def enlarge(signature: Signature, case: Case, error: BaseException | None, seed: int) -> Case | None:
     """`case` with a larger array where its Python went past the end of one whose extent no launch axis runs over.
 
     A flat array of `3 * n` elements that is annotated `"m"` is found to be large enough this way. None where nothing
@@ -231,7 +231,7 @@ def choose_sizes(signature: Signature, place: int, number: int = 0) -> dict[str,
 
 def _rows_of(signature: Signature) -> dict[str, int]:
     """What dimensions are multiples of, since arrays are viewed in rows."""
-    extents = [(name, row) for array, row in signature.rows for name in names_in(_extent(signature, array))]
+    extents = [(name, row) for array, row in signature.vector_widths for name in names_in(_extent(signature, array))]
     return dict(sorted(extents, key=lambda extent: extent[1]))  # the longest, where there are several
 
 
@@ -327,7 +327,7 @@ def work_of(signature: Signature, sizes: Mapping[str, int]) -> int:
 # --- values -------------------------------------------------------------------------------------------------------
 
 
-class Draw:
+class ValueGenerator:
     """A seeded source of elements of one flavour: random, tame, small, extreme or non-finite."""
 
     def __init__(self, values: str, seed: int, bound: int) -> None:

@@ -29,11 +29,11 @@ class Fault(enum.StrEnum):
 
     VALUE = "wrong value"
     UNWRITTEN = "unwritten element"
-    STRAY = "element that Python does not write"
+    UNEXPECTED_WRITE = "element that Python does not write"
     INPUT = "changed input"
     OUTSIDE = "write outside the array"
     RAISED = "compiled code failed"
-    THREADS = "threads in each other's way"
+    DATA_RACE_OR_BARRIER = "threads in each other's way"
     SAME_VALUE = "race that writes the value that is there"
 
 
@@ -97,14 +97,14 @@ def _truncates_to(dtype: DType, real: float, actual: int, error: float, slack: i
 
 
 def differences(
-    snapshot: Snapshot, writes: Mapping[int, Write], *, poisoned: bool, slack: int = SLACK_ULPS, in_doubt: bool = False
+    snapshot: Snapshot, writes: Mapping[int, Write], *, poisoned: bool, slack: int = SLACK_ULPS, tainted: bool = False
 ) -> list[Difference]:
     """The first difference of each kind, by position. `poisoned`: the array held poison before. `in_doubt`: which
     elements are written hangs on what Python leaves open.
     """
     found: dict[Fault, Difference] = {}
     for difference in _scan(snapshot, writes, poisoned, slack):
-        if not (in_doubt and difference.fault is Fault.STRAY):
+        if not (tainted and difference.fault is Fault.UNEXPECTED_WRITE):
             found.setdefault(difference.fault, difference)
     return list(found.values())
 
@@ -117,7 +117,7 @@ def _scan(snapshot: Snapshot, writes: Mapping[int, Write], poisoned: bool, slack
         write = writes.get(position)
         fault: Fault | None = None
         if write is None:
-            fault = Fault.STRAY if bits[position] != before[position] else None
+            fault = Fault.UNEXPECTED_WRITE if bits[position] != before[position] else None
         elif bits[position] == untouched and wanted[position] != untouched and write.error < math.inf:
             fault = Fault.UNWRITTEN
         elif not agree(snapshot.dtype, expected[position], value, write, slack):

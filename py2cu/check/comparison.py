@@ -16,7 +16,7 @@ from py2cu.build.messages import BuildError
 from py2cu.check.cases import Argument, Case
 from py2cu.check.compare import Difference, Fault, Snapshot, differences, open_elements
 from py2cu.check.permutations import Column, Group, unmatched
-from py2cu.check.redzones import Fenced, is_poisoned
+from py2cu.check.redzones import Redzone, is_poisoned
 from py2cu.check.report import Mismatch
 from py2cu.check.watchdog import NeverReturns, Watchdog
 from py2cu.diagnostics import EnvironmentLacks, TranslationError
@@ -92,7 +92,7 @@ class Comparison:
                 self._compare_array(case, name, snapshots[name], simulated)
             self._check_fence(case, name, fence)
 
-    def _launch(self, case: Case, fenced: Mapping[str, Fenced], seconds: float) -> dict[str, torch.Tensor] | None:
+    def _launch(self, case: Case, fenced: Mapping[str, Redzone], seconds: float) -> dict[str, torch.Tensor] | None:
         """What the compiled kernel leaves of the arrays; None where it failed."""
         arguments = {name: fenced[name].view if name in fenced else value for name, value in case.arguments.items()}
 
@@ -110,10 +110,10 @@ class Comparison:
             self.add(Mismatch(Fault.RAISED, str(case), f"{type(error).__name__}: {error}"))
         return None
 
-    def _fence(self, case: Case) -> dict[str, Fenced]:
+    def _fence(self, case: Case) -> dict[str, Redzone]:
         inputs = {p.name for p in self.kernel.signature.arrays if p.role is Role.INPUT}
         return {
-            name: Fenced(value, self.device, step=2 if case.strided and name in inputs else 1, is_read=name in inputs)
+            name: Redzone(value, self.device, step=2 if case.strided and name in inputs else 1, is_read=name in inputs)
             for name, value in case.arguments.items()
             if isinstance(value, torch.Tensor)
         }
@@ -122,8 +122,8 @@ class Comparison:
         signature = self.kernel.signature
         role, writes = signature.parameter(name).role, simulated.writes[name]
         poisoned = role is Role.OUTPUT and is_poisoned(snapshot.before)
-        in_doubt = name in simulated.in_doubt and role is not Role.INPUT
-        for difference in differences(snapshot, writes, poisoned=poisoned, slack=self.slack, in_doubt=in_doubt):
+        in_doubt = name in simulated.tainted and role is not Role.INPUT
+        for difference in differences(snapshot, writes, poisoned=poisoned, slack=self.slack, tainted=in_doubt):
             found = replace(difference, fault=Fault.INPUT) if role is Role.INPUT else difference
             self.add(_describe(found, name, tuple(snapshot.actual.shape), str(case)))
 
@@ -138,8 +138,8 @@ class Comparison:
             message = f"Python leaves {values}; the compiled kernel leaves no such element at any index"
             self.add(Mismatch(Fault.VALUE, str(case), message, group[0]))
 
-    def _check_fence(self, case: Case, name: str, fence: Fenced) -> None:
-        position = fence.trespass()
+    def _check_fence(self, case: Case, name: str, fence: Redzone) -> None:
+        position = fence.first_write_outside()
         if position is not None:
             shape = tuple(fence.view.shape)
             message = f"`{name}` of shape {shape} was written at flat position {position}"
@@ -153,7 +153,7 @@ def _describe(difference: Difference, name: str, shape: tuple[int, ...], case: s
     values = f"Python {difference.expected!r}, compiled {difference.actual!r}"
     message = {
         Fault.UNWRITTEN: f"{element} was left as it was: Python wrote {difference.expected!r}",
-        Fault.STRAY: f"{element} was changed to {difference.actual!r}, and Python does not write it",
+        Fault.UNEXPECTED_WRITE: f"{element} was changed to {difference.actual!r}, and Python does not write it",
         Fault.INPUT: f"{element} of an input was changed from {difference.expected!r} to {difference.actual!r}",
     }.get(difference.fault, f"{element}: {values}")
     write = difference.write

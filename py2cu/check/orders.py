@@ -48,26 +48,28 @@ def accept_other_orders(
     moved = {name for group in groups for name in group}
     writes = {name: dict(of_array) for name, of_array in simulated.writes.items()}
     findings = list(simulated.findings)
-    in_doubt = set(simulated.in_doubt)
+    in_doubt = set(simulated.tainted)
     changed: set[str] = set()
     for arguments, other in others:
         told = (finding for finding in other.findings if finding.is_bug or finding.keeps_value)
         findings += [finding for finding in told if finding not in findings]
-        in_doubt |= other.in_doubt | {name for name in writes if writes[name].keys() != other.writes[name].keys()}
+        in_doubt |= other.tainted | {name for name in writes if writes[name].keys() != other.writes[name].keys()}
         for name, of_array in writes.items():
             here, there = expected[name], arguments[name]
             assert isinstance(here, torch.Tensor) and isinstance(there, torch.Tensor)
-            apart = set(_apart(here.flatten(), there.flatten(), of_array)) if name not in moved else set()
+            apart = (
+                set(positions_that_differ(here.flatten(), there.flatten(), of_array)) if name not in moved else set()
+            )
             changed |= {name} if apart else set()
             lines = {found[at].line for found in (of_array, other.writes[name]) for at in apart if at in found}
             for at in apart | {at for at, write in of_array.items() if write.line in lines}:
                 of_array[at] = (of_array.get(at) or other.writes[name][at])._replace(error=math.inf)
-    report = replace(simulated, writes=writes, findings=tuple(findings), in_doubt=frozenset(in_doubt - moved))
+    report = replace(simulated, writes=writes, findings=tuple(findings), tainted=frozenset(in_doubt - moved))
     permuted = {name for name in changed if _is_moved((name,), outcome, others, signature)}
     return Ordered(report, groups, frozenset(permuted))
 
 
-def _apart(here: torch.Tensor, there: torch.Tensor, writes: Mapping[int, Write]) -> list[int]:
+def positions_that_differ(here: torch.Tensor, there: torch.Tensor, writes: Mapping[int, Write]) -> list[int]:
     """The positions at which two results differ by more than what their errors allow."""
     differ = ((here != there) & ~((here != here) & (there != there))).nonzero().flatten().tolist()
     return [at for at in differ if not (at in writes and abs(here[at].item() - there[at].item()) <= writes[at].error)]

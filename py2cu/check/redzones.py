@@ -80,7 +80,7 @@ def is_poisoned(tensor: torch.Tensor) -> bool:
     return bool((as_bits(tensor) == poison_bits(tensor.dtype)).all())
 
 
-class Fenced:
+class Redzone:
     """A copy of `tensor` on `device` between two fences; `step` 2 leaves a fenced gap after every element.
 
     `is_read`: the kernel only reads it.
@@ -106,7 +106,7 @@ class Fenced:
         """What the array holds now, on the CPU."""
         return self.view.detach().contiguous().cpu().clone()
 
-    def trespass(self) -> int | None:
+    def first_write_outside(self) -> int | None:
         """The first element outside the array that was written, counted from the array's start. Destroys the array."""
         if self.view.numel():
             as_bits(self.view).fill_(self._pattern)

@@ -22,7 +22,7 @@ from py2cu.check.cases import (
     TAME,
     Argument,
     Case,
-    grow,
+    enlarge,
     invent_cases,
     make_case,
     scale_down,
@@ -191,7 +191,7 @@ class _Check:
             if self.given_up < GIVEN_UP:
                 other = self._scaled(case, work_of(signature, case.sizes) / SCALED_BY)
         elif self.budget is not None:
-            other = grow(signature, case, cause, self.seed)
+            other = enlarge(signature, case, cause, self.seed)
         if other is not None:
             self._run(other)
         else:
@@ -239,7 +239,7 @@ class _Check:
         """
         for finding in simulated.findings:
             if finding.is_bug or (finding.keeps_value and not self.accepts_same_value):
-                kind = Fault.THREADS if finding.is_bug else Fault.SAME_VALUE
+                kind = Fault.DATA_RACE_OR_BARRIER if finding.is_bug else Fault.SAME_VALUE
                 block, thread = finding.place
                 self.comparison.add(
                     Mismatch(kind, str(case), finding.message, block=block, thread=thread, line=finding.line)

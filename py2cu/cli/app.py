@@ -21,7 +21,17 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from py2cu import __version__
-from py2cu.cli.console import EXIT_CHECK_FAILED, answering, collecting, marked, refuse, rendered, say, table, working
+from py2cu.cli.console import (
+    EXIT_CHECK_FAILED,
+    collecting,
+    exit_codes,
+    marked,
+    print_error,
+    refuse,
+    rendered,
+    table,
+    working,
+)
 from py2cu.codes import CODES
 from py2cu.diagnostics import EnvironmentLacks
 from py2cu.ir.abi.extents import CONSTEXPR_MAX, is_constexpr_value
@@ -32,7 +42,7 @@ from py2cu.translation import TargetName, Text, Translation
 
 if TYPE_CHECKING:
     from py2cu.check.report import CheckReport
-    from py2cu.cli.loading import Loaded
+    from py2cu.cli.loading import LoadedFile
     from py2cu.ir.abi.signature import Signature
 
 
@@ -157,7 +167,7 @@ class _Translate(click.Command):
     metavar="[=PASS|diff]",
     help="Print the last IR of each kernel in place of the texts, that after PASS, or what each pass changed.",
 )
-@answering()
+@exit_codes()
 def translate(
     files: tuple[Path, ...],
     output: Path | None,
@@ -177,7 +187,7 @@ def translate(
     translations = translate_all(files, kernel, target, values, notes)
     texts = [text for done in translations for text in done.artifacts(target).files]
     for done in translations:
-        say(*map(rendered, done.notes))
+        print_error(*map(rendered, done.notes))
     if output is None:
         click.echo("\n\n".join(f"// --- {text.name} ---\n\n{text.text.rstrip()}" for text in texts))
     else:
@@ -236,7 +246,7 @@ def dump_all(
     finally:
         click.echo(dump.text(wanted), nl=False)
     for translation in done:
-        say(*map(rendered, translation.notes))
+        print_error(*map(rendered, translation.notes))
 
 
 def write_texts(directory: Path, texts: Sequence[Text]) -> None:
@@ -255,7 +265,7 @@ def write_texts(directory: Path, texts: Sequence[Text]) -> None:
             parts[-1][0].write_text(text.text, encoding="utf-8", newline="\n")
         for part, place in parts:
             part.replace(place)
-            say(f"wrote {place}")
+            print_error(f"wrote {place}")
     except OSError as error:
         refuse(f"cannot write to {directory}: {error.strerror or error}")
     finally:
@@ -279,7 +289,7 @@ def write_texts(directory: Path, texts: Sequence[Text]) -> None:
     help="Arrays whose elements may come in any order; several of one option are rearranged together.",
 )
 @click.option("--race", type=click.Choice(["same value"]), help="Accept races that write the value that is there.")
-@answering()
+@exit_codes()
 def check(
     files: tuple[Path, ...],
     kernel: str | None,
@@ -313,7 +323,7 @@ def check(
             what = f"checking {each.__name__} on {where}"
             with progress_bar(what) as progress:
                 if progress is None:
-                    say(f"{what} …")
+                    print_error(f"{what} …")
                 reports.append(
                     check_kernel(
                         each, device=where.value, contracts=fma, unordered=groups, race=race, progress=progress
@@ -349,7 +359,7 @@ def show_reports(reports: Sequence[CheckReport]) -> None:
             click.echo("\n".join(["", f"`{report.kernel}` {report.verdict}", *lines]))
     for report in reports:
         if not report.checked and report.ok:
-            say(f"{marked('warning', 'warning')}: `{report.kernel}` is not checked: {report.reason}")
+            print_error(f"{marked('warning', 'warning')}: `{report.kernel}` is not checked: {report.reason}")
 
 
 def _as_option(_: str, option: str, values: Sequence[str]) -> str:
@@ -365,7 +375,7 @@ def _as_option(_: str, option: str, values: Sequence[str]) -> str:
 )
 @_CONSTEXPR
 @_NO_FMA
-@answering()
+@exit_codes()
 def build(files: tuple[Path, ...], kernel: str | None, target: TargetName | None, values: Values, fma: bool) -> None:
     """Fill the cache with every kernel, built.
 
@@ -382,10 +392,10 @@ def build(files: tuple[Path, ...], kernel: str | None, target: TargetName | None
             click.echo(f"{each.__name__}: {path}")
 
 
-def _loaded(files: Sequence[Path], only: str | None, values: Values) -> list[Loaded]:
-    from py2cu.cli.loading import load_all
+def _loaded(files: Sequence[Path], only: str | None, values: Values) -> list[LoadedFile]:
+    from py2cu.cli.loading import load_files
 
-    done = load_all(files, only, values)
+    done = load_files(files, only, values)
     _require_known(values, (kernel.signature for loaded in done for kernel in loaded.kernels))
     return done
 
@@ -416,7 +426,7 @@ def _codes_from(_: click.Context, __: click.Parameter, start: str) -> list[str]:
 
 @app.command(epilog=_examples("py2cu explain P301", "py2cu explain        lists all codes"))
 @click.argument("code", required=False, shell_complete=_codes_from)
-@answering()
+@exit_codes()
 def explain(code: str | None) -> None:
     """What a diagnostic means, and what to write.
 
@@ -451,7 +461,7 @@ def explanation(code: str) -> str:
 
 
 @app.command(epilog=_examples("py2cu doctor        exits with 3 when `check` or `build` could not work here"))
-@answering()
+@exit_codes()
 def doctor() -> None:
     """What is here to build kernels with.
 

@@ -29,7 +29,7 @@ EXIT_INTERRUPTED: Final = 130
 
 
 @dataclass(slots=True)
-class Refused(Exception):
+class InputError(Exception):
     """What is wrong with the input, ready to print, and how many errors that are; 0 where a count says nothing."""
 
     texts: list[str]
@@ -37,7 +37,7 @@ class Refused(Exception):
 
 
 @contextlib.contextmanager
-def answering() -> Iterator[None]:
+def exit_codes() -> Iterator[None]:
     """Turns whatever a command raises into a message on stderr and an exit code."""
     try:
         yield
@@ -51,19 +51,19 @@ def answering() -> Iterator[None]:
 
 def _report(error: Exception) -> int:
     match error:
-        case Refused(texts=texts, errors=errors):
-            say(*texts, *([f"{errors} error{'s' * (errors != 1)}"] if errors else []))
+        case InputError(texts=texts, errors=errors):
+            print_error(*texts, *([f"{errors} error{'s' * (errors != 1)}"] if errors else []))
             return EXIT_REFUSED
         case EnvironmentLacks():
-            say(f"{marked('error', 'error')}: {error}")
+            print_error(f"{marked('error', 'error')}: {error}")
             return EXIT_LACKING
         case Py2cuError():  # a BuildError
-            say(str(error).strip())
+            print_error(str(error).strip())
             return EXIT_LACKING
         case _ if os.environ.get("PY2CU_DEBUG") == "1":
             raise error
         case _:
-            say(
+            print_error(
                 f"{marked('error', 'internal error')}: {described(error).removeprefix('InternalError: py2cu bug: ')}",
                 "  this is a bug in py2cu, not in your file: please report it together with the file",
                 "  hint: PY2CU_DEBUG=1 shows where it happened",
@@ -81,10 +81,10 @@ def described(error: BaseException) -> str:
 
 def refuse(message: str) -> NoReturn:
     """End with one error that no place in a file explains."""
-    raise Refused([f"{marked('error', 'error')}: {message}"], 0)
+    raise InputError([f"{marked('error', 'error')}: {message}"], 0)
 
 
-def say(*texts: str) -> None:
+def print_error(*texts: str) -> None:
     """To stderr, so that stdout holds results only."""
     for text in texts:
         click.echo(text, err=True)
@@ -110,7 +110,7 @@ def _has_colour() -> bool:
 
 
 @dataclass(slots=True)
-class Refusals:
+class CollectedErrors:
     """The refusals of several inputs, so that one run shows them all."""
 
     texts: list[str]
@@ -127,7 +127,7 @@ class Refusals:
         except TranslationError as error:
             self.texts += [rendered(_under_name(item, path)) for item in error.diagnostics]
             self.errors += sum(item.severity is Severity.ERROR for item in error.diagnostics)
-        except Refused as error:
+        except InputError as error:
             self.texts += error.texts
             self.errors += error.errors
 
@@ -139,12 +139,12 @@ def _under_name(item: Diagnostic, path: Path) -> Diagnostic:
 
 
 @contextlib.contextmanager
-def collecting() -> Iterator[Refusals]:
+def collecting() -> Iterator[CollectedErrors]:
     """Raises `Refused` at the end where anything was refused."""
-    refusals = Refusals([])
+    refusals = CollectedErrors([])
     yield refusals
     if refusals.errors:
-        raise Refused(refusals.texts, refusals.errors)
+        raise InputError(refusals.texts, refusals.errors)
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:
@@ -159,7 +159,7 @@ def table(rows: Sequence[Sequence[str]]) -> str:
 def working(what: str) -> Iterator[None]:
     """Says what takes time: a spinner on a terminal, else a line on stderr."""
     if not sys.stderr.isatty():
-        say(f"{what} …")
+        print_error(f"{what} …")
         yield
         return
     from rich.console import Console

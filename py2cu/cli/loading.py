@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import CodeType, ModuleType
 
-from py2cu.cli.console import Refused, collecting, described, marked
+from py2cu.cli.console import InputError, collecting, described, marked
 from py2cu.deep_stack import with_deep_stack
 from py2cu.diagnostics import Reporter, TranslationError
 from py2cu.kernels import Kernel
@@ -24,12 +24,12 @@ from py2cu.options import NO_VALUES, Values
 from py2cu.source import SourceFile
 from py2cu.suggestions import did_you_mean
 
-Others = dict[tuple[str, ...], dict[str, ModuleType]]
+ShadowedModules = dict[tuple[str, ...], dict[str, ModuleType]]
 """Modules found in folders, under names that other files had taken."""
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadedFile:
     """A file that was imported, and its kernels, all of them translated."""
 
     file: SourceFile
@@ -40,14 +40,14 @@ class Loaded:
         return self.file
 
 
-def load_all(files: Sequence[Path], only: str | None, values: Values = NO_VALUES) -> list[Loaded]:
+def load_files(files: Sequence[Path], only: str | None, values: Values = NO_VALUES) -> list[LoadedFile]:
     """Every file imported, every kernel translated, with these values of its `Constexpr[int]` parameters.
 
     Raises:
         Refused: with all that is wrong with any of them.
     """
-    done: list[Loaded] = []
-    others: Others = {}
+    done: list[LoadedFile] = []
+    others: ShadowedModules = {}
     with collecting() as refusals:
         for number, path in enumerate(files):
             with refusals.of(path):
@@ -62,7 +62,7 @@ def load_all(files: Sequence[Path], only: str | None, values: Values = NO_VALUES
     return done
 
 
-def _load(path: Path, number: int, only: str | None, others: Others) -> Loaded:
+def _load(path: Path, number: int, only: str | None, others: ShadowedModules) -> LoadedFile:
     file = SourceFile.read(path)
     module = _import(path, file, f"_py2cu_{number}_{path.stem}", others)
     own = {id(kernel): kernel for kernel in _kernels_in(module, module.__name__)}
@@ -73,8 +73,8 @@ def _load(path: Path, number: int, only: str | None, others: Others) -> Loaded:
         what = f"no kernel called `{only}`" if only else "no kernel"
         hint = "they stand at the top level of the file or of a class, under `@kernel` from py2cu"
         hint = did_you_mean(only or "", known, f"it has {names}") if names else hint
-        raise Refused([f"{path}: {marked('error', 'error[P107]')}: there is {what} to import\n  hint: {hint}"], 1)
-    return Loaded(file, kernels)
+        raise InputError([f"{path}: {marked('error', 'error[P107]')}: there is {what} to import\n  hint: {hint}"], 1)
+    return LoadedFile(file, kernels)
 
 
 def _kernels_in(scope: ModuleType | type, module: str) -> Iterator[Kernel]:
@@ -86,7 +86,7 @@ def _kernels_in(scope: ModuleType | type, module: str) -> Iterator[Kernel]:
             yield from _kernels_in(value, module)
 
 
-def _import(path: Path, file: SourceFile, name: str, others: Others) -> ModuleType:
+def _import(path: Path, file: SourceFile, name: str, others: ShadowedModules) -> ModuleType:
     """Run the file under a private name, its folder on `sys.path`; no bytecode is left beside it.
 
     In a package, one with `__init__.py`, its relative imports work as they would there.
@@ -102,16 +102,16 @@ def _import(path: Path, file: SourceFile, name: str, others: Others) -> ModuleTy
                 module.__package__ = package
                 importlib.import_module(package)
             exec(_compiled(path, file, place), module.__dict__)
-    except (Refused, TranslationError):
+    except (InputError, TranslationError):
         raise
     except (Exception, SystemExit) as error:
         where = f"{path}:{_line_of(error, place)}"
-        raise Refused([f"{where}: {marked('error', 'error')}: the file raises {described(error)}"], 1) from None
+        raise InputError([f"{where}: {marked('error', 'error')}: the file raises {described(error)}"], 1) from None
     return module
 
 
 @contextmanager
-def _found_first(folders: tuple[str, ...], others: Others) -> Iterator[None]:
+def _found_first(folders: tuple[str, ...], others: ShadowedModules) -> Iterator[None]:
     """Import from these folders first, also where another file has imported a module of the same name elsewhere.
 
     That one is back afterwards, and `others` keeps what stood in its place for the next file of these folders.
@@ -162,7 +162,7 @@ def _compiled(path: Path, file: SourceFile, place: str) -> CodeType:
         with_deep_stack(read_module)(file, reporter)
         if reporter.failed:
             raise TranslationError(reporter.sorted) from None
-        raise Refused([f"{path}:{error.lineno or 1}: {marked('error', 'error')}: {error.msg}"], 1) from None
+        raise InputError([f"{path}:{error.lineno or 1}: {marked('error', 'error')}: {error.msg}"], 1) from None
 
 
 def _line_of(error: BaseException, place: str) -> int:

@@ -19,7 +19,7 @@ import libcst as cst
 
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import BY_JAXTYPING, BY_NAME, GENERIC, DType, TypeVariable, find_dtype
-from py2cu.frontend.names.ambiguity import refuse_doubt
+from py2cu.frontend.names.ambiguity import report_ambiguous_name
 from py2cu.frontend.names.environment import Environment
 from py2cu.ir.abi.extents import Binary, Constant, Name
 from py2cu.ir.expressions import Expr
@@ -69,7 +69,7 @@ class AnnotationReader:
 
     def read(self, node: cst.BaseExpression, parameter: str, depth: int = 8) -> ParameterType | None:
         """The type that `node` says; None, and a diagnostic, where it says none that kernels have."""
-        if refuse_doubt(node, self.environment, self.reporter, self.span_of):
+        if report_ambiguous_name(node, self.environment, self.reporter, self.span_of):
             return None
         match node:
             case cst.SimpleString() | cst.ConcatenatedString():

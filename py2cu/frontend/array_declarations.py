@@ -17,14 +17,14 @@ import libcst as cst
 
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import BOOL, F32, F64, I64, DType, find_dtype
-from py2cu.frontend.names.ambiguity import refuse_doubt
+from py2cu.frontend.names.ambiguity import report_ambiguous_name
 from py2cu.frontend.names.bindings import Statement
 from py2cu.frontend.names.environment import Environment
 from py2cu.frontend.scope import assigned_names, is_named
 from py2cu.ir.abi.extents import Binary, Constant, Constexpr, Name
 from py2cu.ir.abi.instances import instances
 from py2cu.ir.expressions import Expr, LaunchIndex
-from py2cu.ir.kernels import Buffer, Space
+from py2cu.ir.kernels import ArrayDecl, Space
 from py2cu.ir.types import PY_INT, ArrayType
 from py2cu.ir.visit import walk
 from py2cu.source import Span
@@ -61,12 +61,12 @@ class BufferReader:
     extents: frozenset[str] = frozenset()
     launch: Mapping[str, str] = field(default_factory=dict)
     is_device: bool = False
-    found: dict[str, Buffer] = field(default_factory=dict)
+    found: dict[str, ArrayDecl] = field(default_factory=dict)
     starts: dict[str, Expr] = field(default_factory=dict)  # where each view begins in what it shows
     _hidden: set[str] = field(default_factory=set)  # names of extents that are locals here
     _definitions: dict[str, cst.BaseExpression] = field(default_factory=dict)  # of locals that are assigned once
 
-    def read(self, body: Iterable[Statement]) -> dict[str, Buffer]:
+    def read(self, body: Iterable[Statement]) -> dict[str, ArrayDecl]:
         """The arrays that the statements of `body` reserve, by name."""
         body = tuple(body)
         count = Counter(assigned_names(body))
@@ -103,7 +103,7 @@ class BufferReader:
                         found |= {d.id for n, d in pairs if isinstance(d, Name) and is_named(n.value, d.id)}
         return found
 
-    def _read_call(self, call: cst.Call, target: cst.Name, space: Space) -> Buffer:
+    def _read_call(self, call: cst.Call, target: cst.Name, space: Space) -> ArrayDecl:
         """What `local(shape, dtype)` makes; something harmless, and a diagnostic, where that is not to be told."""
         places = [arg.value for arg in call.args if arg.keyword is None and not arg.star]
         named = {arg.keyword.value: arg.value for arg in call.args if arg.keyword is not None}
@@ -115,10 +115,10 @@ class BufferReader:
         else:
             dtype, like = self._read_dtype(given["dtype"])
             shape = self._read_shape(given["shape"], dtype, space)
-        buffer = Buffer(target.value, ArrayType(dtype, shape), space, like=like, span=self.span_of(target))
+        buffer = ArrayDecl(target.value, ArrayType(dtype, shape), space, like=like, span=self.span_of(target))
         return self.placed(buffer, call)
 
-    def placed(self, buffer: Buffer, node: cst.CSTNode) -> Buffer:
+    def placed(self, buffer: ArrayDecl, node: cst.CSTNode) -> ArrayDecl:
         """`buffer` with the memory that it lies in: shared memory that only a launch can size is dynamic, and so is
         what would exceed the 48 KB of a block otherwise.
         """
@@ -130,12 +130,17 @@ class BufferReader:
         if is_dynamic and self.is_device:
             message = "a device function has shared arrays of constant extents, 48 KB at most"
             self._error(message, node, "make it in the kernel, and hand it over")
-        return Buffer(
-            buffer.name, buffer.type, buffer.space, like=buffer.like, span=buffer.span, is_given=buffer.is_given,
+        return ArrayDecl(
+            buffer.name,
+            buffer.type,
+            buffer.space,
+            like=buffer.like,
+            span=buffer.span,
+            is_parameter=buffer.is_parameter,
             is_dynamic=is_dynamic and not self.is_device,
-        )  # fmt: skip
+        )
 
-    def _bytes(self, buffer: Buffer) -> int | None:
+    def _bytes(self, buffer: ArrayDecl) -> int | None:
         """The size that an array has at most, in any instance; None where only a launch tells it."""
         shapes = self._instances(buffer.type.dims)
         if shapes is None:
@@ -165,7 +170,7 @@ class BufferReader:
                 self._error(f"a {owner} has {kilobytes} KB for its arrays{taken}", node, "make it smaller")
                 return
 
-    def _read_view(self, base: Buffer, bounds: cst.Slice, target: cst.Name) -> None:
+    def _read_view(self, base: ArrayDecl, bounds: cst.Slice, target: cst.Name) -> None:
         """`ms = buf[:n]`, which begins where it says and ends there, or where `buf` does."""
         span = self.span_of(target)
         start, stop = self._read_bounds(base, bounds)
@@ -173,7 +178,9 @@ class BufferReader:
         if start is not None:
             length = Binary("-", length, start, span)
         type_ = ArrayType(base.type.dtype, (length,))
-        self.found[target.value] = Buffer(target.value, type_, Space.SHARED, like=base.like, span=span, base=base.name)
+        self.found[target.value] = ArrayDecl(
+            target.value, type_, Space.SHARED, like=base.like, span=span, base=base.name
+        )
         self.starts[target.value] = start or Constant(0, span)
 
     def _read_rows(self, base: str, call: cst.Call, target: cst.Name) -> None:
@@ -197,7 +204,7 @@ class BufferReader:
                 self._refuse_rows(what, call, 'annotate it flat: `Float32[Tensor, "n"]`')
             array = ArrayType(F32, (Constant(row, span, PY_INT),))
         type_ = replace(array, dims=(self._quotient(array.dims[0], row, call), Constant(row, span, PY_INT)))
-        self.found[target.value] = Buffer(target.value, type_, Space.GLOBAL, like=base, span=span, base=base)
+        self.found[target.value] = ArrayDecl(target.value, type_, Space.GLOBAL, like=base, span=span, base=base)
 
     def _quotient(self, extent: Expr, row: int, call: cst.Call) -> Expr:
         """How many rows there are; a call is refused where elements would be left over."""
@@ -217,7 +224,7 @@ class BufferReader:
     def _refuse_rows(self, message: str, call: cst.Call, hint: str) -> None:
         self.reporter.error("P410", message, self.span_of(call), hint)
 
-    def _read_bounds(self, base: Buffer, bounds: cst.Slice) -> tuple[Expr | None, Expr | None]:
+    def _read_bounds(self, base: ArrayDecl, bounds: cst.Slice) -> tuple[Expr | None, Expr | None]:
         """Where a view begins and ends, None where `base` does; None too, and a diagnostic, for what is no bound."""
         if len(base.type.dims) != 1:
             self._error(f"arrays of one dimension are sliced, and `{base.name}` has more", bounds, "index it")
@@ -247,7 +254,7 @@ class BufferReader:
             found = find_dtype(said)
         else:
             found = _PYTHON.get(qualified)
-        if found is None and not refuse_doubt(node, self.environment, self.reporter, self.span_of):
+        if found is None and not report_ambiguous_name(node, self.environment, self.reporter, self.span_of):
             hint = "`np.float32`, `torch.int32`, `'float32'`, or `x.dtype` of an array"
             self._error("this is no element type", node, hint)
         return found or F32, ""
@@ -264,7 +271,7 @@ class BufferReader:
         return shape
 
     def _refuse_shape(self, node: cst.BaseExpression, space: Space) -> None:
-        if refuse_doubt(node, self.environment, self.reporter, self.span_of):
+        if report_ambiguous_name(node, self.environment, self.reporter, self.span_of):
             return
         if space is Space.SHARED and not self.is_device:
             hint = "whole numbers above zero, extents, whole parameters, and sums and products of them"

@@ -16,16 +16,16 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from py2cu.builtins import find_split
+from py2cu.builtins import find_pair_formula
 from py2cu.frontend.expressions import ExpressionReader, is_starred
 from py2cu.frontend.formulas import expand
 from py2cu.frontend.names.constants import Constants, Real
 from py2cu.frontend.scope import Scope, nodes_in, source_text
 from py2cu.frontend.tables import find_row
 from py2cu.ir.abi.extents import Constant, Name
-from py2cu.ir.expressions import ArrayName, Atomic, Expr, Extent, Invoke, Item, Load
+from py2cu.ir.expressions import ArrayName, Atomic, DeviceCall, Expr, Extent, Load, TupleItem
 from py2cu.ir.statements import Assign
-from py2cu.ir.visit import is_cheap, names_in, walk
+from py2cu.ir.visit import is_duplicable, names_in, walk
 from py2cu.source import Span
 
 Pair = tuple[cst.BaseExpression, Expr]  # a target, and what it gets
@@ -108,7 +108,7 @@ class Unpacker:
                 rank = len(self.scope.arrays[name].dims)
                 values: list[Expr] = [Extent(name, axis, self.scope.span_of(value)) for axis in range(rank)]
             case cst.Call(func=func, args=args) if (
-                split := find_split(self.expressions.calls.meaning(func), len(args))
+                split := find_pair_formula(self.expressions.calls.meaning(func), len(args))
             ) is not None and not any(arg.keyword or arg.star for arg in args):
                 operands = [self._once(arg.value, "operand") for arg in args]
                 given = dict(zip(split.parameters, operands, strict=True))
@@ -154,7 +154,7 @@ class Unpacker:
     def _read(self, value: cst.BaseExpression, takes_tuples: bool) -> Expr:
         """A value that goes to one target as it is; where others get it too, what it does happens once for all."""
         made = self.expressions.read_whole(value) if takes_tuples else self.expressions.read(value)
-        acts = any(isinstance(node, Invoke | Atomic) for node in walk(made))
+        acts = any(isinstance(node, DeviceCall | Atomic) for node in walk(made))
         return self._result(value, ()) if acts and len(self.statement.targets) > 1 else made
 
     def _result(self, node: cst.BaseExpression, targets: Sequence[cst.BaseExpression]) -> Name:
@@ -168,7 +168,7 @@ class Unpacker:
 
     @staticmethod
     def _items(whole: Name, count: int) -> list[Expr]:
-        return [Item(whole, at, whole.span, count=count) for at in range(count)]
+        return [TupleItem(whole, at, whole.span, count=count) for at in range(count)]
 
     def _counts_match(self, count: int, targets: Sequence[cst.BaseExpression], value: cst.BaseExpression) -> bool:
         if count != len(targets):
@@ -178,7 +178,7 @@ class Unpacker:
     def _once(self, node: cst.BaseExpression, name: str) -> Expr:
         """`node` so that it may stand twice: what costs something goes into a local first."""
         value = self.expressions.read(node)
-        return value if is_cheap(value) else self._save(value, name, self.scope.span_of(node))
+        return value if is_duplicable(value) else self._save(value, name, self.scope.span_of(node))
 
     def _save(self, value: Expr, name: str, span: Span) -> Name:
         fresh = self.scope.fresh(name, self.temporaries)
@@ -228,4 +228,4 @@ class Unpacker:
         arrays = {node.array for node in nodes if isinstance(node, Load | Atomic)}
         arrays |= {node.id for node in nodes if isinstance(node, ArrayName)}
         shown = frozenset(map(self.scope.shown, arrays))
-        return _Touched(shown | {*names_in(value)}, shown, any(isinstance(node, Invoke | Atomic) for node in nodes))
+        return _Touched(shown | {*names_in(value)}, shown, any(isinstance(node, DeviceCall | Atomic) for node in nodes))

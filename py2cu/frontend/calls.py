@@ -21,7 +21,7 @@ from py2cu.frontend.names.constants import as_float
 from py2cu.frontend.scope import Scope, source_text
 from py2cu.frontend.tables import Read, find_row
 from py2cu.ir.abi.extents import Constant, Name
-from py2cu.ir.expressions import ArrayName, Atomic, Call, Expr, Extent, Invoke
+from py2cu.ir.expressions import ArrayName, Atomic, Call, DeviceCall, Expr, Extent
 from py2cu.ir.statements import Sync
 from py2cu.suggestions import nearest
 
@@ -79,7 +79,7 @@ class CallReader:
         """True for a call of a device function."""
         return not self.scope.is_local(node.func) and self.scope.functions.named(node.func) is not None
 
-    def read_invoke(self, node: cst.Call) -> Invoke | None:
+    def read_invoke(self, node: cst.Call) -> DeviceCall | None:
         """A call of a device function: arrays are handed over whole, everything else by value."""
         function = self.scope.functions.named(node.func)
         assert function is not None
@@ -108,7 +108,7 @@ class CallReader:
         )
         span = self.scope.span_of(node)
         around = tuple(ArrayName(name, span, array) for name, array in captured.arrays.items())
-        return Invoke(key, (*around, *args, *(Name(name, span) for name in captured.values)), span)
+        return DeviceCall(key, (*around, *args, *(Name(name, span) for name in captured.values)), span)
 
     def _read_formula(self, node: cst.Call, qualified: str) -> Expr | None:
         """A call of a builtin that is a formula of others; None for any other."""

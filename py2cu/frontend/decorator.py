@@ -10,7 +10,7 @@ import libcst as cst
 
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import DType
-from py2cu.frontend.names.ambiguity import refuse_doubt
+from py2cu.frontend.names.ambiguity import report_ambiguous_name
 from py2cu.frontend.names.environment import Environment
 from py2cu.frontend.reader import KernelSource, Module
 from py2cu.options import MAX_BLOCKS, MAX_THREADS, KernelOptions, is_launchable
@@ -42,7 +42,7 @@ class OptionReader:
             elif isinstance(arg.value, cst.Name) and arg.value.value == "None":
                 continue
             elif (value := self._literal(arg.value, early)) is None:
-                if not refuse_doubt(arg.value, early, self.reporter, self.module.span):
+                if not report_ambiguous_name(arg.value, early, self.reporter, self.module.span):
                     self._error(f"`{name}` must be a literal", arg.value, "a kernel's file is read, not run")
             else:
                 values[name] = value

@@ -15,7 +15,7 @@ from types import FunctionType
 
 import libcst as cst
 
-from py2cu.diagnostics import Elsewhere, Related, Reporter
+from py2cu.diagnostics import Origin, Related, Reporter
 from py2cu.frontend.annotations import unnamed_dims
 from py2cu.frontend.arguments import Given, bind_arguments
 from py2cu.frontend.array_declarations import BufferReader
@@ -24,16 +24,16 @@ from py2cu.frontend.names.closures import environment_in
 from py2cu.frontend.names.constants import Constants, Real
 from py2cu.frontend.names.defaults import read_default
 from py2cu.frontend.names.environment import Environment, all_parameters
-from py2cu.frontend.names.imports import DeviceFunction, Siblings
+from py2cu.frontend.names.imports import DeviceFunction, ImportedSources
 from py2cu.frontend.names.redefinitions import redefined
 from py2cu.frontend.reader import Module
-from py2cu.frontend.scope import Captured, Scope, assigned_names
+from py2cu.frontend.scope import ClosureCapture, Scope, assigned_names
 from py2cu.frontend.statements import StatementReader
 from py2cu.ir.abi.extents import Name, Parameter
 from py2cu.ir.kernels import Kernel
 from py2cu.ir.types import PY_INT, ArrayType, PythonType
 from py2cu.ir.visit import names_in
-from py2cu.live import defaults_of, surroundings
+from py2cu.live import defaults_of, visible_objects
 from py2cu.source import Span
 
 MAX_CALLS = 32
@@ -47,8 +47,8 @@ class FunctionReader:
     environment: Environment  # of the body that is being read
     around: Environment  # of the kernel or of the other file: without the functions of that body
     module: Module
-    siblings: Siblings
-    elsewhere: Elsewhere | None = None
+    siblings: ImportedSources
+    origin: Origin | None = None
     found: list[Kernel] = field(default_factory=list)
     keys: set[str] = field(default_factory=set)
     depth: int = 0  # of functions that are being read
@@ -78,7 +78,7 @@ class FunctionReader:
         live = self.environment.live.get(function)
         if not isinstance(live, FunctionType):
             return self.around
-        own = surroundings(live)
+        own = visible_objects(live)
         around = replace(self.around, live={**self.around.live, **own}, _values={})
         if others := redefined(around, own, self.module.is_here):
             around = around.copy()
@@ -105,13 +105,13 @@ class FunctionReader:
         there = self._there(function, call)
         return replace(
             self, reporter=self.reporter.within(there), environment=inside, around=function.environment,
-            module=function.module, elsewhere=None if there.file == self.siblings.main else there, depth=self.depth + 1,
+            module=function.module, origin=None if there.file == self.siblings.main else there, depth=self.depth + 1,
         )  # fmt: skip
 
-    def _there(self, function: DeviceFunction, call: cst.Call) -> Elsewhere:
+    def _there(self, function: DeviceFunction, call: cst.Call) -> Origin:
         """The file of `function`, for what is wrong in it."""
         used = Related(f"`{function.node.name.value}` is called here", self.span_of(call), self.module.file)
-        return Elsewhere(function.module.file, used)
+        return Origin(function.module.file, used)
 
     def arguments(self, call: cst.Call, function: DeviceFunction) -> tuple[Given, ...] | None:
         """What a call gives each parameter of `function`; None, and a diagnostic, where it is not to be called so."""
@@ -134,7 +134,7 @@ class FunctionReader:
         )  # fmt: skip
 
     def key(
-        self, call: cst.Call, function: DeviceFunction, arrays: Sequence[ArrayType | None], captured: Captured
+        self, call: cst.Call, function: DeviceFunction, arrays: Sequence[ArrayType | None], captured: ClosureCapture
     ) -> str | None:
         """The key of `function` for these arrays among its arguments; None, and a diagnostic, where it is too deep."""
         name = function.node.name.value
@@ -159,7 +159,7 @@ class FunctionReader:
         return key
 
     def _read(
-        self, function: cst.FunctionDef, arrays: Sequence[ArrayType | None], captured: Captured, key: str
+        self, function: cst.FunctionDef, arrays: Sequence[ArrayType | None], captured: ClosureCapture, key: str
     ) -> Kernel:
         if function.asynchronous is not None:
             what = f"`{function.name.value}` is `async`: Python makes a coroutine of its call, not a value"
@@ -212,15 +212,15 @@ class FunctionReader:
             strided=False,
             body=reader.read_suite(function.body),
             annotated=tuple(reader.annotated),
-            buffers=tuple(scope.buffers.values()),
-            from_end=tuple(scope.from_end),
+            array_decls=tuple(scope.buffers.values()),
+            negative_indices=tuple(scope.negative_indices),
             elided=tuple(scope.elided),
             span=self.span_of(function.name),
             key=key,
-            elsewhere=self.elsewhere,
+            origin=self.origin,
         )
 
-    def _around(self, captured: Captured, span: Span, used: set[str]) -> tuple[Parameter, ...]:
+    def _around(self, captured: ClosureCapture, span: Span, used: set[str]) -> tuple[Parameter, ...]:
         """The arrays of the function around; their extents keep names that this one has not used."""
         kept = {dim.id for array in captured.arrays.values() for dim in array.dims if isinstance(dim, Name)} - used
         found = []

@@ -15,7 +15,7 @@ from py2cu import builtins
 from py2cu.builtins import threads
 from py2cu.frontend.calls import CallReader
 from py2cu.frontend.names.constants import Value
-from py2cu.frontend.scope import Scope, of_64_bits, source_text
+from py2cu.frontend.scope import Scope, check_64_bits, source_text
 from py2cu.frontend.tables import read_lookup
 from py2cu.ir.abi.extents import Binary, Constant, Name
 from py2cu.ir.complex_numbers import is_literal, literal
@@ -25,11 +25,11 @@ from py2cu.ir.expressions import (
     Compare,
     Expr,
     Extent,
-    Item,
     LaunchIndex,
     Load,
     Select,
     Tuple,
+    TupleItem,
     Unary,
 )
 from py2cu.suggestions import did_you_mean
@@ -125,7 +125,7 @@ class ExpressionReader:
         span = self.scope.span_of(place or node)
         value = -int(node.value, 0) if negative else int(node.value, 0)
         text = f"-{node.value}" if negative else node.value
-        return Constant(of_64_bits(value, self.scope.reporter, span), span, text=text)
+        return Constant(check_64_bits(value, self.scope.reporter, span), span, text=text)
 
     def _fold_sign(self, node: Unary) -> Expr:
         """`-1.0` is a constant, too."""
@@ -179,7 +179,7 @@ class ExpressionReader:
         if isinstance(constant, complex):
             return literal(constant, span)
         if isinstance(constant, bool | int | float):
-            return Constant(of_64_bits(constant, self.scope.reporter, span), span)
+            return Constant(check_64_bits(constant, self.scope.reporter, span), span)
         if self.scope.table(node) is not None:
             self.scope.error("P303", f"`{text}` is a tuple; a kernel works on its numbers", node, f"`{text}[k]`")
         elif qualified is not None or isinstance(node, cst.Attribute) or text in self.scope.environment.live:
@@ -273,7 +273,7 @@ class ExpressionReader:
             case [cst.Index(value=value, star=None)]:
                 at = self.scope.environment.constant(value)
                 if isinstance(at, int):
-                    return Item(whole, at, self.scope.span_of(node))
+                    return TupleItem(whole, at, self.scope.span_of(node))
         self.scope.error(
             "P401", "only array parameters are indexed at run time", node,
             'make it a parameter: `Float32[Tensor, "n"]`; of a tuple, take one item: `t[0]`',

@@ -22,11 +22,11 @@ from py2cu.frontend.array_declarations import BufferReader
 from py2cu.frontend.decorator import OptionReader, find_problems
 from py2cu.frontend.device_functions import FunctionReader
 from py2cu.frontend.expressions import ExpressionReader
-from py2cu.frontend.names.ambiguity import refuse_doubt
+from py2cu.frontend.names.ambiguity import report_ambiguous_name
 from py2cu.frontend.names.closures import environment_in
 from py2cu.frontend.names.defaults import DefaultReader
 from py2cu.frontend.names.environment import all_parameters
-from py2cu.frontend.names.imports import Siblings
+from py2cu.frontend.names.imports import ImportedSources
 from py2cu.frontend.reader import KernelSource, Module
 from py2cu.frontend.scope import Scope, assigned_names, is_named, launch_object, nodes_in
 from py2cu.frontend.statements import StatementReader
@@ -42,8 +42,8 @@ from py2cu.ir.abi.extents import (
 )
 from py2cu.ir.abi.instances import instances
 from py2cu.ir.expressions import Atomic, Call, Expr, LaunchIndex
-from py2cu.ir.kernels import Buffer, Kernel, Space
-from py2cu.ir.statements import Reserve
+from py2cu.ir.kernels import ArrayDecl, Kernel, Space
+from py2cu.ir.statements import Alloc
 from py2cu.ir.types import PY_BOOL, PY_INT, ArrayType, ElementType, PythonType
 from py2cu.ir.visit import all_expressions, names_in
 from py2cu.options import DEFAULT_BLOCKS, MAX_THREADS, KernelOptions, Values, is_launchable
@@ -64,7 +64,7 @@ def read_kernel(
     them from the source. `values` are what `Constexpr[int]` parameters are to be, by name; where it says
     nothing, their default, if there is one.
     """
-    return _KernelReader(module, source, reporter, values, defaults, Siblings(module.file)).read(options)
+    return _KernelReader(module, source, reporter, values, defaults, ImportedSources(module.file)).read(options)
 
 
 @dataclass(slots=True)
@@ -85,7 +85,7 @@ class _KernelReader:
     reporter: Reporter
     values: Values
     defaults: Mapping[str, object] | None
-    siblings: Siblings
+    siblings: ImportedSources
 
     def read(self, options: KernelOptions | None) -> Kernel:
         function = self.source.function
@@ -96,7 +96,7 @@ class _KernelReader:
         functions = FunctionReader(self.reporter, environment_in(function, around), around, self.module, self.siblings)
         scope = self._scope(parameters, functions)
         reader = StatementReader(scope, ExpressionReader(scope))
-        given = tuple(Reserve(b.name, b.span) for b in scope.buffers.values() if b.is_given)
+        given = tuple(Alloc(b.name, b.span) for b in scope.buffers.values() if b.is_parameter)
         block = given + reader.read_suite(function.body)
         size = self._size(options, parameters, annotations)
         bodies = (block, *(device_function.body for device_function in functions.found))
@@ -124,8 +124,8 @@ class _KernelReader:
             body=block,
             annotated=tuple(reader.annotated),
             span=self.module.span(function.name),
-            buffers=tuple(scope.buffers.values()),
-            from_end=tuple(scope.from_end),
+            array_decls=tuple(scope.buffers.values()),
+            negative_indices=tuple(scope.negative_indices),
             elided=tuple(scope.elided),
             variables=tuple(annotations.variables.values()),
             functions=tuple(functions.found),
@@ -234,7 +234,7 @@ class _KernelReader:
         fits = isinstance(value, bool) if type_ == PY_BOOL else is_constexpr_value(value)
         if fits and isinstance(value, int):
             return value
-        if refuse_doubt(node, self.source.environment, self.reporter, self.module.span):
+        if report_ambiguous_name(node, self.source.environment, self.reporter, self.module.span):
             return None
         what = "True or False" if type_ == PY_BOOL else f"a whole number from 0 to {CONSTEXPR_MAX}"
         message = f"the default of a `Constexpr[{type_.kind.name.lower()}]` is {what}"
@@ -380,8 +380,8 @@ class _KernelReader:
             like = same[0] if same and dtype.variable is not None else ""
             if dtype.variable is not None and not same:
                 self._error("P408", "nothing tells the dtype of the shared memory", node.name, "name it: `Float32[…]`")
-            buffer = Buffer(
-                given.name, given.type, Space.SHARED, like=like, span=self.module.span(node.name), is_given=True
+            buffer = ArrayDecl(
+                given.name, given.type, Space.SHARED, like=like, span=self.module.span(node.name), is_parameter=True
             )
             reader.check_size(given.type.dims, dtype, Space.SHARED, node.name)
             reader.found[given.name] = reader.placed(buffer, node)

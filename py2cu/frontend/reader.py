@@ -26,7 +26,7 @@ from py2cu.frontend.names.redefinitions import redefined
 from py2cu.frontend.names.reexports import Reexports
 from py2cu.frontend.positions import Positions, Rebinder
 from py2cu.frontend.prune_source import outline
-from py2cu.function_text import written
+from py2cu.function_text import source_file
 from py2cu.source import SourceFile, Span
 
 KERNEL_DECORATOR = "py2cu.kernel"
@@ -78,7 +78,7 @@ def is_made_by(node: cst.FunctionDef, function: FunctionType, file: SourceFile, 
     """Whether `node` of `file` makes the live `function`: at its line, in the text that it was compiled from."""
     code = function.__code__
     is_named = code.co_filename == file.name and code.co_name == node.name.value
-    return is_named and stands_at(node, code.co_firstlineno, positions) and written(function).text == file.text
+    return is_named and stands_at(node, code.co_firstlineno, positions) and source_file(function).text == file.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ def read_module(
         return None
     elsewhere = dict(_rebound(parsed.positions.rebinders))
     beside = None if live else Reexports(Path(file.name).parent)
-    environment = Environment(live=live or {}, unread=parsed.left_out, elsewhere=elsewhere, reexports=beside)
+    environment = Environment(live=live or {}, unread=parsed.left_out, origin=elsewhere, reexports=beside)
     environment.read(parsed.tree.body)
     if live:
         positions = parsed.positions

@@ -11,15 +11,15 @@ import libcst as cst
 from py2cu import builtins
 from py2cu.diagnostics import Reporter
 from py2cu.frontend.arguments import Given
-from py2cu.frontend.names.ambiguity import refuse_doubt
+from py2cu.frontend.names.ambiguity import report_ambiguous_name
 from py2cu.frontend.names.bindings import Statement, flatten
 from py2cu.frontend.names.constants import Constants, Real
 from py2cu.frontend.names.environment import Environment
 from py2cu.frontend.names.imports import DeviceFunction
-from py2cu.ir.abi.extents import FromEnd
+from py2cu.ir.abi.extents import NegativeIndex
 from py2cu.ir.elisions import Elided, Elision
 from py2cu.ir.expressions import Expr
-from py2cu.ir.kernels import Buffer
+from py2cu.ir.kernels import ArrayDecl
 from py2cu.ir.names import numbered
 from py2cu.ir.types import ArrayType
 from py2cu.source import Span
@@ -48,7 +48,7 @@ class DeviceFunctions(Protocol):
         """What a call gives each parameter of `function`; None, and a diagnostic, where it is not to be called so."""
 
     def key(
-        self, call: cst.Call, function: DeviceFunction, arrays: Sequence[ArrayType | None], captured: Captured
+        self, call: cst.Call, function: DeviceFunction, arrays: Sequence[ArrayType | None], captured: ClosureCapture
     ) -> str | None:
         """The key of `function` for these arrays among its arguments; None, and a diagnostic, where it is too deep."""
 
@@ -57,7 +57,7 @@ class DeviceFunctions(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Captured:
+class ClosureCapture:
     """What a function within another sees of its names: arrays and numbers, which a call hands over, and what all
     functions have.
     """
@@ -83,14 +83,16 @@ class Scope:
     span_of: Callable[[cst.CSTNode], Span]
     launch: dict[str, str]
     arrays: dict[str, ArrayType]
-    buffers: dict[str, Buffer]  # arrays of the function's own; tables join them where they are read
+    buffers: dict[str, ArrayDecl]  # arrays of the function's own; tables join them where they are read
     values: frozenset[str]
     indices: frozenset[str]
     dims: frozenset[str]
     once: frozenset[str]  # locals that are assigned in one place
     functions: DeviceFunctions
     returns: bool  # a device function does, a kernel does not
-    from_end: list[FromEnd] = field(default_factory=list, kw_only=True)  # constant indices of tables that do
+    negative_indices: list[NegativeIndex] = field(
+        default_factory=list, kw_only=True
+    )  # constant indices of tables that do
     elided: list[Elided] = field(default_factory=list, kw_only=True)  # statements that have no code
     starts: dict[str, Expr] = field(default_factory=dict, kw_only=True)  # of views: where they begin
     barriers: frozenset[str] = field(default=frozenset(), kw_only=True)  # parameters that are the block's barrier
@@ -136,16 +138,16 @@ class Scope:
 
     def has_rows(self, name: str) -> bool:
         """True for a view in rows, which are accessed at once: `x4[i]`."""
-        return name in self.buffers and self.buffers[name].row > 0
+        return name in self.buffers and self.buffers[name].vector_width > 0
 
     def shown(self, name: str) -> str:
         """The array that a view shows a part of; any other itself."""
         base = self.buffers[name].base if name in self.buffers else ""
         return self.shown(base) if base else name
 
-    def captured(self, names: Sequence[str]) -> Captured:
+    def captured(self, names: Sequence[str]) -> ClosureCapture:
         """What these names are here."""
-        return Captured(
+        return ClosureCapture(
             {name: self.arrays[name] for name in names if name in self.arrays},
             tuple(name for name in names if name in self.values and name not in self.grids),
             {name: self.launch[name] for name in names if name in self.launch},
@@ -164,7 +166,7 @@ class Scope:
 
     def refuses_doubt(self, node: cst.CSTNode) -> bool:
         """True where `node` says a name that the text alone does not tell, which is reported then."""
-        return refuse_doubt(node, self.environment, self.reporter, self.span_of)
+        return report_ambiguous_name(node, self.environment, self.reporter, self.span_of)
 
     def elide(self, statement: cst.CSTNode, why: Elision) -> None:
         """Note a statement that has no code."""
@@ -204,7 +206,7 @@ def source_text(node: cst.CSTNode) -> str:
     return cst.Module([]).code_for_node(node)
 
 
-def of_64_bits(value: Real, reporter: Reporter, span: Span) -> Real:
+def check_64_bits(value: Real, reporter: Reporter, span: Span) -> Real:
     """`value`, a constant; 0, and a diagnostic, for a whole one that has more bits."""
     if not isinstance(value, int) or -(2**63) <= value < 2**64:
         return value

@@ -15,20 +15,20 @@ from py2cu.frontend.printing import read_message, read_print
 from py2cu.frontend.scope import Scope, is_named, nodes_in, source_text
 from py2cu.ir.abi.extents import Binary, Constant, Name
 from py2cu.ir.elisions import Elision
-from py2cu.ir.expressions import Expr, Invoke, Load
+from py2cu.ir.expressions import DeviceCall, Expr, Load
 from py2cu.ir.kernels import Annotation
 from py2cu.ir.statements import (
+    Alloc,
     Assert,
     Assign,
     Block,
     Break,
+    Comment,
     Continue,
     Delete,
-    Evaluate,
+    ExprStmt,
     For,
     If,
-    Remark,
-    Reserve,
     Return,
     Stmt,
     Store,
@@ -68,7 +68,7 @@ class StatementReader:
         """The statements of an indented block, or of the line behind a colon, and the comments that end it."""
         if isinstance(suite, cst.IndentedBlock):
             footer = tuple(_comment(line) for line in suite.footer if line.comment)
-            return self.read_body(suite.body) + ((Remark(trivia=Trivia(above=footer)),) if footer else ())
+            return self.read_body(suite.body) + ((Comment(trivia=Trivia(above=footer)),) if footer else ())
         assert isinstance(suite, cst.SimpleStatementSuite)
         return self._read_line(suite.body, Trivia(beside=_beside(suite.trailing_whitespace)))
 
@@ -114,14 +114,14 @@ class StatementReader:
         for statement in small:
             done += self._read_small(statement)
         if not done and (any(trivia.above) or trivia.beside):
-            return (Remark(trivia=trivia),)
+            return (Comment(trivia=trivia),)
         return (replace(done[0], trivia=trivia), *done[1:]) if done else ()
 
     def _read_small(self, statement: cst.BaseSmallStatement) -> Block:
         span = self._span(statement)
         match statement:
             case cst.Assign(targets=[cst.AssignTarget(target=target)]) if reserved := self._reserved(target):
-                return tuple(Reserve(name, span, start=self.scope.starts.get(name)) for name in reserved)
+                return tuple(Alloc(name, span, start=self.scope.starts.get(name)) for name in reserved)
             case cst.Assign():
                 return self._read_assign(statement)
             case cst.AugAssign():
@@ -147,10 +147,10 @@ class StatementReader:
                 return (Assert(self.expressions.read(test), said, source_text(test), span),)
             case cst.Expr(value=cst.Call() as call) if self.expressions.calls.is_invoke(call):
                 invoke = self.expressions.calls.read_invoke(call)
-                return () if invoke is None else (Evaluate(invoke, span),)
+                return () if invoke is None else (ExprStmt(invoke, span),)
             case cst.Expr(value=cst.Call() as call) if self.expressions.calls.is_atomic(call):
                 atomic = self.expressions.calls.read_atomic(call)
-                return () if atomic is None else (Evaluate(atomic, span),)
+                return () if atomic is None else (ExprStmt(atomic, span),)
             case cst.Expr(value=cst.Call() as call) if (sync := self.expressions.calls.read_sync(call)) is not None:
                 return (sync,)
             case cst.Expr(value=cst.Call() as call) if self.expressions.calls.meaning(call.func) == "builtins.print":
@@ -160,9 +160,9 @@ class StatementReader:
                     self.scope.error("P105", "`breakpoint` takes no arguments in a kernel", args[0], "`breakpoint()`")
                 return self._elide(statement, Elision.BREAKPOINT)
             case cst.Expr(value=cst.Call() as call):
-                before = len(self.scope.reporter.found)
+                before = len(self.scope.reporter.diagnostics)
                 self.expressions.read(call)
-                if len(self.scope.reporter.found) == before:
+                if len(self.scope.reporter.diagnostics) == before:
                     self.scope.error(
                         "P103", "this line has no effect in a kernel", statement, "store its value, or leave it out"
                     )
@@ -231,10 +231,10 @@ class StatementReader:
 
     def _refuse_target(self, target: cst.Subscript) -> None:
         """Refuse a target that is not an array element, unless reading it already reported an error."""
-        before = len(self.scope.reporter.found)
+        before = len(self.scope.reporter.diagnostics)
         self.expressions.read(target)
         is_judged = not any(is_named(node, name) for node in nodes_in(target) for name in self.scope.broken)
-        if is_judged and len(self.scope.reporter.found) == before:
+        if is_judged and len(self.scope.reporter.diagnostics) == before:
             what, hint = "only elements of arrays are assigned to", "assign all of it anew, or store it in an array"
             self.scope.error("P401", what, target, hint)
 
@@ -272,7 +272,7 @@ class StatementReader:
 
     def _update_element(self, element: Load, operator: str, statement: cst.AugAssign) -> Block:
         """`x[i, f(i)] += v`: an index that calls something is computed once, and before `v`."""
-        calls = any(isinstance(node, Invoke) for index in element.indices for node in walk(index))
+        calls = any(isinstance(node, DeviceCall) for index in element.indices for node in walk(index))
         saved: list[Assign] = []
 
         def once(index: Expr) -> Expr:

@@ -13,10 +13,10 @@ import libcst as cst
 
 from py2cu.dtypes import BOOL, F64, I64
 from py2cu.frontend.names.constants import Constants, Real, numbers
-from py2cu.frontend.scope import Scope, of_64_bits
-from py2cu.ir.abi.extents import Constant, FromEnd
+from py2cu.frontend.scope import Scope, check_64_bits
+from py2cu.ir.abi.extents import Constant, NegativeIndex
 from py2cu.ir.expressions import Expr, Load
-from py2cu.ir.kernels import Buffer, Space
+from py2cu.ir.kernels import ArrayDecl, Space
 from py2cu.ir.types import PY_INT, ArrayType
 from py2cu.source import Span
 
@@ -48,12 +48,12 @@ def read_lookup(node: cst.Subscript, scope: Scope, read: Read) -> Expr | None:
             scope.error("P404", what, node, f"the constants that fit are {-len(found)} to {len(found) - 1}")
             return Constant(0, scope.span_of(node))
         if at < 0:
-            scope.from_end.append(FromEnd(scope.span_of(node).line, 0, at))
+            scope.negative_indices.append(NegativeIndex(scope.span_of(node).line, 0, at))
         found = found[at]
     else:
         if not isinstance(found, tuple):
             span = scope.span_of(node)
-            return Constant(of_64_bits(found, scope.reporter, span), span)
+            return Constant(check_64_bits(found, scope.reporter, span), span)
     return _refuse_rank(node, name.value, table, scope)
 
 
@@ -70,7 +70,7 @@ def find_row(node: cst.BaseExpression, scope: Scope) -> Constants | None:
         if not isinstance(found, tuple) or not isinstance(at, int) or not -len(found) <= at < len(found):
             return None
         if at < 0:
-            scope.from_end.append(FromEnd(scope.span_of(subscript).line, 0, at))
+            scope.negative_indices.append(NegativeIndex(scope.span_of(subscript).line, 0, at))
         found = found[at]
     return found if isinstance(found, tuple) else None
 
@@ -117,7 +117,7 @@ def _look_up(node: cst.Subscript, name: str, table: Constants, indices: list[Exp
         return _refuse_rank(node, name, table, scope)
     for index in indices:
         if isinstance(index, Constant) and index.value < 0:
-            scope.from_end.append(FromEnd(span.line, 0, int(index.value)))
+            scope.negative_indices.append(NegativeIndex(span.line, 0, int(index.value)))
     return Load(name, tuple(indices), span)
 
 
@@ -143,12 +143,12 @@ def _problem_of(table: Constants) -> str | None:
     return None
 
 
-def _buffer(name: str, table: Constants, span: Span) -> Buffer:
+def _buffer(name: str, table: Constants, span: Span) -> ArrayDecl:
     """A tuple of constants, in which `_problem_of` finds nothing wrong, as an array."""
     values, shape = tuple(numbers(table)), shape_of(table)
     assert shape is not None
     extents = tuple(Constant(extent, span, PY_INT) for extent in shape)
-    return Buffer(name, ArrayType(_DTYPES[type(values[0])], extents, weak=True), Space.CONSTANT, values, span=span)
+    return ArrayDecl(name, ArrayType(_DTYPES[type(values[0])], extents, weak=True), Space.CONSTANT, values, span=span)
 
 
 def shape_of(table: Constants) -> tuple[int, ...] | None:

@@ -12,25 +12,25 @@ import functools
 import unicodedata
 from collections.abc import Iterable, Iterator
 
-from py2cu.analysis.call_graph import reached_functions
+from py2cu.analysis.call_graph import reachable_functions
 from py2cu.ir.elisions import Elided, Elision
-from py2cu.ir.expressions import Atomic, Expr, Invoke
+from py2cu.ir.expressions import Atomic, DeviceCall, Expr
 from py2cu.ir.kernels import Kernel
 from py2cu.ir.statements import (
+    Alloc,
     Assert,
     Assign,
-    Bind,
     Block,
     Break,
+    Comment,
     Continue,
     Delete,
     For,
     Print,
-    Remark,
-    Reserve,
     Return,
     Stmt,
     Store,
+    StructuredBinding,
     Sync,
 )
 from py2cu.ir.visit import all_expressions, statements
@@ -45,7 +45,7 @@ def elided_in(block: Block, why: Elision) -> tuple[Elided, ...]:
 
 def elided_calls(nodes: Iterable[Expr], why: Elision) -> tuple[Elided, ...]:
     """A note for every call and atomic operation among `nodes`."""
-    return tuple(Elided(node.span, why) for node in nodes if isinstance(node, Atomic | Invoke))
+    return tuple(Elided(node.span, why) for node in nodes if isinstance(node, Atomic | DeviceCall))
 
 
 # --- from pass to pass ---
@@ -57,7 +57,7 @@ def lost(before: Kernel, after: Kernel) -> Iterator[tuple[str, Span]]:
     for kind, span in _effects((after, *after.functions)):
         left.setdefault(kind, set()).add(span)
     elided = {note.span for function in (after, *after.functions) for note in function.elided}
-    for kind, span in _effects((before, *reached_functions(before))):
+    for kind, span in _effects((before, *reachable_functions(before))):
         kept = left.get(kind, ())
         if span not in kept and span not in elided and not any(_holds(span, inner) for inner in kept):
             yield kind, span
@@ -71,14 +71,14 @@ def _effects(functions: Iterable[Kernel]) -> Iterator[tuple[str, Span]]:
             if kind and stmt.span != NOWHERE:
                 yield kind, stmt.span
         for node in all_expressions(function.body):
-            if isinstance(node, Atomic | Invoke):
+            if isinstance(node, Atomic | DeviceCall):
                 yield ("atomic operation" if isinstance(node, Atomic) else "call"), node.span
 
 
 def _kind(stmt: Stmt) -> str:
     """What a statement does; "" for one that only holds others, or that a pass may spell otherwise."""
     match stmt:
-        case Assign() | Bind():
+        case Assign() | StructuredBinding():
             return "assignment"
         case Store() | Print() | Assert() | Sync() | Return() | Break() | Continue():
             return type(stmt).__name__.lower()
@@ -95,7 +95,7 @@ def unread(function: Kernel, file: SourceFile) -> Iterator[tuple[str, Span]]:
     definition = places.definition(function.span)
     if definition is None:
         return
-    made = [stmt for stmt in statements(function.body) if not isinstance(stmt, Remark)]
+    made = [stmt for stmt in statements(function.body) if not isinstance(stmt, Comment)]
     elided = {note.span for note in function.elided}
     waiting: list[ast.stmt] = [*definition.body]
     while waiting:
@@ -133,7 +133,7 @@ def _targets(node: ast.stmt) -> Iterator[ast.expr]:
 def _gives(stmt: Stmt, target: ast.expr, span: Span) -> bool:
     """True where `stmt` is what the IR has for `target`."""
     match target, stmt:
-        case ast.Name(id=name), Assign(name=given) | For(var=given) | Delete(name=given) | Reserve(array=given):
+        case ast.Name(id=name), Assign(name=given) | For(var=given) | Delete(name=given) | Alloc(array=given):
             return name == given
         case ast.Subscript(), Store():
             return stmt.span == span

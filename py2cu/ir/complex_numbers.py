@@ -28,14 +28,14 @@ def literal(value: complex, span: Span) -> Call:
     return Call(COMPLEX, parts, span)
 
 
-def is_made(expr: Expr) -> TypeGuard[Call]:
+def is_complex_constructor(expr: Expr) -> TypeGuard[Call]:
     """True for a complex number that is made of its parts."""
     return isinstance(expr, Call) and expr.function == COMPLEX
 
 
 def is_literal(expr: Expr) -> TypeGuard[Call]:
     """True for a complex number whose parts are constants."""
-    return is_made(expr) and all(isinstance(part, Constant) for part in expr.args)
+    return is_complex_constructor(expr) and all(isinstance(part, Constant) for part in expr.args)
 
 
 def of_real(part: Expr, type_: ScalarType) -> Call:

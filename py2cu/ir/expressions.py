@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import field
 
-from py2cu.ir.abi.extents import Binary, Constant, Name, place
-from py2cu.ir.types import PY_BOOL, PY_INT, UNKNOWN, Paths, Type
+from py2cu.ir.abi.extents import Binary, Constant, Name, span_field
+from py2cu.ir.types import PY_BOOL, PY_INT, UNKNOWN, ReachingTypes, Type
 from py2cu.records import record
 from py2cu.source import Span
 
@@ -23,7 +23,7 @@ class LaunchIndex:
 
     object: str  # blockIdx, threadIdx, blockDim or gridDim
     axis: str  # x, y or z
-    span: Span = place()
+    span: Span = span_field()
     type: Type = PY_INT
 
 
@@ -33,7 +33,7 @@ class Extent:
 
     array: str
     axis: int
-    span: Span = place()
+    span: Span = span_field()
     type: Type = PY_INT
 
 
@@ -41,7 +41,7 @@ class Extent:
 class Unary:
     op: str  # - + ~ not
     operand: Expr
-    span: Span = place()
+    span: Span = span_field()
     type: Type = UNKNOWN
 
 
@@ -50,7 +50,7 @@ class Compare:
     op: str  # == != < <= > >=
     left: Expr
     right: Expr
-    span: Span = place()
+    span: Span = span_field()
     type: Type = PY_BOOL
 
 
@@ -61,7 +61,7 @@ class BoolOp:
     op: str  # and or
     left: Expr
     right: Expr
-    span: Span = place()
+    span: Span = span_field()
     type: Type = UNKNOWN
 
 
@@ -72,7 +72,7 @@ class Select:
     test: Expr
     then: Expr
     orelse: Expr
-    span: Span = place()
+    span: Span = span_field()
     type: Type = UNKNOWN
 
 
@@ -82,12 +82,12 @@ class Call:
 
     function: str
     args: tuple[Expr, ...]
-    span: Span = place()
+    span: Span = span_field()
     type: Type = UNKNOWN
 
 
 @record(frozen=True, slots=True)
-class Invoke:
+class DeviceCall:
     """A call of a device function: `function` is the key of one of the kernel's `functions`.
 
     `paths` says what its result may be on the paths through the function, as `path_types` reads it.
@@ -95,9 +95,9 @@ class Invoke:
 
     function: str
     args: tuple[Expr, ...]
-    span: Span = place()
+    span: Span = span_field()
     type: Type = UNKNOWN
-    paths: Paths = field(default=frozenset(), compare=False)
+    paths: ReachingTypes = field(default=frozenset(), compare=False)
 
 
 @record(frozen=True, slots=True)
@@ -105,7 +105,7 @@ class ArrayName:
     """A whole array, handed to a device function."""
 
     id: str
-    span: Span = place()
+    span: Span = span_field()
     type: Type = UNKNOWN
 
 
@@ -115,7 +115,7 @@ class Load:
 
     array: str
     indices: tuple[Expr, ...]
-    span: Span = place()
+    span: Span = span_field()
     type: Type = UNKNOWN
 
 
@@ -127,7 +127,7 @@ class Atomic:
     array: str
     indices: tuple[Expr, ...]
     values: tuple[Expr, ...]
-    span: Span = place()
+    span: Span = span_field()
     type: Type = UNKNOWN
 
 
@@ -137,7 +137,7 @@ class Convert:
 
     value: Expr
     type: Type
-    span: Span = place()
+    span: Span = span_field()
     explicit: bool = False
 
 
@@ -151,23 +151,23 @@ class Tuple:
     """`items` together: returned, or assigned to a local."""
 
     items: tuple[Expr, ...]
-    span: Span = place()
+    span: Span = span_field()
     type: Type = UNKNOWN
 
 
 @record(frozen=True, slots=True)
-class Item:
+class TupleItem:
     """`value[at]` of a tuple; `count` is how many items the Python unpacks it into, 0 where it only indexes."""
 
     value: Expr
     at: int
-    span: Span = place()
+    span: Span = span_field()
     type: Type = UNKNOWN
     count: int = 0
     field: str = ""  # set by split_tuples: what the function's result calls it in C
 
 
 Expr = (
-    Constant | Name | LaunchIndex | Extent | Unary | Binary | Compare | BoolOp | Select | Call | Invoke | ArrayName
-    | Load | Atomic | Convert | Tuple | Item
+    Constant | Name | LaunchIndex | Extent | Unary | Binary | Compare | BoolOp | Select | Call | DeviceCall | ArrayName
+    | Load | Atomic | Convert | Tuple | TupleItem
 )  # fmt: skip

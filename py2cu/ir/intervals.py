@@ -12,7 +12,7 @@ from typing import Final
 from py2cu.records import record
 
 Monomial = tuple[str, ...]
-Reach = Mapping[Monomial, int]  # {("h", "w"): 1, (): -1} is h * w - 1
+SymbolicBound = Mapping[Monomial, int]  # {("h", "w"): 1, (): -1} is h * w - 1
 
 
 @record(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Range:
 
     low: float = -math.inf
     high: float = math.inf
-    reach: Reach | None = None
+    reach: SymbolicBound | None = None
 
     @property
     def is_natural(self) -> bool:
@@ -41,24 +41,24 @@ def constant(value: float) -> Range:
     return Range(value, value, {(): abs(int(value))} if whole else None)
 
 
-def natural(reach: Reach, high: float = math.inf) -> Range:
+def natural(reach: SymbolicBound, high: float = math.inf) -> Range:
     return Range(0, high, reach)
 
 
-def larger(a: Reach | None, b: Reach | None) -> Reach | None:
+def larger(a: SymbolicBound | None, b: SymbolicBound | None) -> SymbolicBound | None:
     """A polynomial that bounds both: its variables are not negative, so coefficient by coefficient."""
     if a is None or b is None:
         return None
     return {term: max(a.get(term, 0), b.get(term, 0)) for term in {**a, **b}}
 
 
-def plus(a: Reach | None, b: Reach | None) -> Reach | None:
+def plus(a: SymbolicBound | None, b: SymbolicBound | None) -> SymbolicBound | None:
     if a is None or b is None:
         return None
     return {term: a.get(term, 0) + b.get(term, 0) for term in {**a, **b}}
 
 
-def times(a: Reach | None, b: Reach | None) -> Reach | None:
+def times(a: SymbolicBound | None, b: SymbolicBound | None) -> SymbolicBound | None:
     if a is None or b is None or len(a) * len(b) > 64:
         return None
     product: dict[Monomial, int] = {}

@@ -10,23 +10,23 @@ from functools import cached_property
 from itertools import chain
 from typing import Any, Final
 
-from py2cu.diagnostics import Elsewhere
+from py2cu.diagnostics import Origin
 from py2cu.dtypes import DType, Kind, TypeVariable
 from py2cu.ir.abi.extents import (
     Binary,
     BlockParameter,
     Constant,
     Constexpr,
-    FromEnd,
     Guard,
     IndexParameter,
-    LeftOut,
     Name,
+    NegativeIndex,
     Parameter,
-    place,
+    PredicatedSite,
+    span_field,
 )
 from py2cu.ir.elisions import Elided
-from py2cu.ir.expressions import ArrayName, Expr, Invoke
+from py2cu.ir.expressions import ArrayName, DeviceCall, Expr
 from py2cu.ir.header_names import is_declared
 from py2cu.ir.intervals import Range
 from py2cu.ir.statements import Block
@@ -34,12 +34,12 @@ from py2cu.ir.types import ArrayType, ElementType, ScalarType, ValueType
 from py2cu.source import Span
 
 _SMALL: Final = 64  # factors that leave what is counted countable
-_OF_EXTENTS: Final = frozenset(["parameters", "indices", "size", "block", "buffers", "spelled_out"])
+_OF_EXTENTS: Final = frozenset(["parameters", "indices", "size", "block", "array_decls", "spelled_out"])
 """The fields that say what extents there are."""
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class IndexBound:
     """A value that 32-bit index arithmetic must reach: a sum of products of dimensions, scalars and grid sizes."""
 
     terms: tuple[tuple[tuple[str, ...], int], ...]
@@ -60,7 +60,7 @@ class Annotation:
 
     name: str
     type: ScalarType
-    span: Span = place()
+    span: Span = span_field()
 
 
 class Space(enum.Enum):
@@ -73,7 +73,7 @@ class Space(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Buffer:
+class ArrayDecl:
     """An array that is no argument: `acc = local((4, 4), np.float32)`, or a tuple of constants around the kernel.
 
     Its extents are constants and its accesses keep all their indices, unless it `is_flat`: a shared array that the
@@ -86,19 +86,19 @@ class Buffer:
     space: Space
     values: tuple[bool | int | float, ...] = ()
     like: str = ""  # the array whose dtype it takes: `local(4, x.dtype)`
-    span: Span = place()
+    span: Span = span_field()
     base: str = ""  # what a view, `ms = buf[:n]`, shows a part of; of a dynamic array: the one before it
     is_dynamic: bool = False  # it lies in the memory that a launch asks for
-    is_given: bool = False  # it is the parameter `shared`
+    is_parameter: bool = False  # it is the parameter `shared`
 
     @property
-    def is_made(self) -> bool:
+    def has_alloc(self) -> bool:
         """True where a line of the kernel makes it: it is no table, no parameter, and no view."""
         is_view = bool(self.base) and not self.is_dynamic
-        return self.space is not Space.CONSTANT and not is_view and not self.is_given
+        return self.space is not Space.CONSTANT and not is_view and not self.is_parameter
 
     @property
-    def row(self) -> int:
+    def vector_width(self) -> int:
         """How many elements one access of a row loads or stores; 0 of an array that has no rows."""
         if self.space is not Space.GLOBAL:
             return 0
@@ -109,7 +109,7 @@ class Buffer:
     @property
     def row_bytes(self) -> int:
         """The size of such a row, to which its array is aligned."""
-        return self.row * max(self.type.dtype.bits, 8) // 8
+        return self.vector_width * max(self.type.dtype.bits, 8) // 8
 
     @property
     def is_extern(self) -> bool:
@@ -150,29 +150,35 @@ class Kernel:
     inits: tuple[tuple[str, int | float], ...]
     strided: bool
     body: Block
-    span: Span = place()
+    span: Span = span_field()
     spelled_out: tuple[Expr, ...] = ()  # the extents of indices that have become arithmetic
     launch_bounds: tuple[int, ...] = ()  # the most threads of a block, the least blocks of a multiprocessor
     annotated: tuple[Annotation, ...] = ()
-    buffers: tuple[Buffer, ...] = ()
+    array_decls: tuple[ArrayDecl, ...] = ()
     locals: tuple[tuple[str, ValueType], ...] = ()  # set by infer_types
     guards: tuple[Guard, ...] = ()  # set by add_guards
-    left_out: tuple[LeftOut, ...] = ()  # set by add_guards, past the end where there are barriers
-    from_end: tuple[FromEnd, ...] = ()  # of tables; flatten_subscripts adds those of the other arrays
-    bounds: tuple[Bound, ...] = ()  # set by choose_widths: all must fit an int for the 32-bit instantiation
-    size_bounds: tuple[Bound, ...] = ()  # set by choose_widths: what the extents of the launch are computed from
-    is_bounded: bool = False  # set by choose_widths: where they do, all of its Python integers fit
+    predicated: tuple[PredicatedSite, ...] = ()  # set by add_guards, past the end where there are barriers
+    negative_indices: tuple[NegativeIndex, ...] = ()  # of tables; flatten_subscripts adds those of the other arrays
+    bounds: tuple[
+        IndexBound, ...
+    ] = ()  # set by choose_integer_widths: all must fit an int for the 32-bit instantiation
+    size_bounds: tuple[
+        IndexBound, ...
+    ] = ()  # set by choose_integer_widths: what the extents of the launch are computed from
+    all_integers_bounded: bool = False  # set by choose_integer_widths: where they do, all of its Python integers fit
     narrowed: tuple[tuple[str, ElementType], ...] = ()  # set by narrow_floats
     helpers: tuple[str, ...] = ()  # set by lower_semantics
     symbol: str = ""  # set by rename: what the C++ functions and the op are named after
     variables: tuple[TypeVariable, ...] = ()  # of a generic kernel
     functions: tuple[Kernel, ...] = ()  # device functions that it calls, each before its callers
     key: str = ""  # of a device function: what calls of it say
-    elsewhere: Elsewhere | None = None  # of a device function in another file than the kernel's
+    origin: Origin | None = None  # of a device function in another file than the kernel's
     result: ValueType | None = None  # of a device function, set by infer_types: the type that it returns
     struct: Struct | None = None  # of a device function that returns a tuple, set by split_tuples
-    given: tuple[tuple[str, Range], ...] = ()  # of a device function, set by choose_widths: what its parameters can be
-    returned: tuple[Range, ...] = ()  # and what it returns: a number, or each item of a tuple
+    argument_ranges: tuple[
+        tuple[str, Range], ...
+    ] = ()  # of a device function, set by choose_integer_widths: what its parameters can be
+    result_ranges: tuple[Range, ...] = ()  # and what it returns: a number, or each item of a tuple
     renamed: tuple[tuple[str, str], ...] = ()  # set by resolve_names: what a name is called in C
     block_parameters: tuple[BlockParameter, ...] = ()  # the lecture's `shared` and `syncb`
     elided: tuple[Elided, ...] = ()  # statements of the Python that have no code; passes add those that they leave out
@@ -229,7 +235,7 @@ class Kernel:
         return self.having(parameters=tuple(map(change, self.parameters)), variables=())
 
     @property
-    def symbols(self) -> frozenset[str]:
+    def type_parameters(self) -> frozenset[str]:
         """The type parameters that the parameters' dtypes stand for."""
         dtypes = (p.type.dtype for p in self.parameters if isinstance(p.type, ArrayType | ElementType))
         return frozenset(dtype.variable.symbol for dtype in dtypes if dtype.variable is not None)
@@ -237,46 +243,46 @@ class Kernel:
     def parameter(self, name: str) -> Parameter | None:
         return next((p for p in self.parameters if p.name == name), None)
 
-    def buffer(self, name: str) -> Buffer | None:
-        return next((buffer for buffer in self.buffers if buffer.name == name), None)
+    def array_decl(self, name: str) -> ArrayDecl | None:
+        return next((buffer for buffer in self.array_decls if buffer.name == name), None)
 
-    def row(self, name: str) -> int:
+    def vector_width(self, name: str) -> int:
         """How many elements a row of the array `name` has, which are accessed at once; 0 where it has no such rows."""
-        buffer = self.buffer(name)
-        return 0 if buffer is None else buffer.row
+        buffer = self.array_decl(name)
+        return 0 if buffer is None else buffer.vector_width
 
     @property
-    def rows(self) -> dict[str, int]:
+    def vector_widths(self) -> dict[str, int]:
         """The parameters that views show in rows, and how many elements the longest of these have."""
         found: dict[str, int] = {}
-        for buffer in self.buffers:
-            if buffer.row:
-                found[buffer.base] = max(buffer.row, found.get(buffer.base, 0))
+        for buffer in self.array_decls:
+            if buffer.vector_width:
+                found[buffer.base] = max(buffer.vector_width, found.get(buffer.base, 0))
         return found
 
-    def is_own(self, name: str) -> bool:
+    def is_kernel_local(self, name: str) -> bool:
         """True for an array of the kernel's own: neither a caller's nor a view of one."""
-        buffer = self.buffer(name)
+        buffer = self.array_decl(name)
         return buffer is not None and buffer.space is not Space.GLOBAL
 
-    def shown(self, name: str) -> str:
+    def base_array(self, name: str) -> str:
         """The array that `name` is a part of, or shows otherwise: itself, unless it is a view."""
-        buffer = self.buffer(name)
+        buffer = self.array_decl(name)
         is_view = buffer is not None and bool(buffer.base) and not buffer.is_dynamic
-        return self.shown(buffer.base) if buffer is not None and is_view else name
+        return self.base_array(buffer.base) if buffer is not None and is_view else name
 
-    def has_rank(self, name: str) -> bool:
+    def keeps_subscripts(self, name: str) -> bool:
         """True for an array of which C knows all extents, so that its accesses keep their indices."""
-        buffer = self.buffer(name)
+        buffer = self.array_decl(name)
         return buffer is not None and not buffer.is_flat
 
     def array_type(self, name: str) -> ArrayType:
         """The type of the array `name`, parameter or buffer; it must be one."""
-        found = self.buffer(name) or self.parameter(name)
+        found = self.array_decl(name) or self.parameter(name)
         assert found is not None and isinstance(found.type, ArrayType), name
         return found.type
 
-    def bind(self, call: Invoke, function: Kernel) -> dict[str, Expr]:
+    def bind(self, call: DeviceCall, function: Kernel) -> dict[str, Expr]:
         """What a call in this kernel gives the names of a device function: its parameters, and its arrays' extents."""
         given: dict[str, Expr] = {p.name: arg for p, arg in zip(function.parameters, call.args, strict=True)}
         for parameter, arg in zip(function.parameters, call.args, strict=True):
@@ -312,7 +318,7 @@ class Kernel:
     @cached_property
     def naturals(self) -> frozenset[str]:
         """The dimensions that are never negative: a number of the call may be, unless it is an extent as it stands."""
-        types = (*(p.type for p in self.parameters), *(buffer.type for buffer in self.buffers))
+        types = (*(p.type for p in self.parameters), *(buffer.type for buffer in self.array_decls))
         sizes = [dim for type_ in types if isinstance(type_, ArrayType) for dim in type_.dims]
         sizes += (*(index.extent for index in self.indices), *(self.size or ()), *self.block)
         numbers = {p.name for p in self.parameters if not isinstance(p.type, ArrayType)}
@@ -347,5 +353,5 @@ class Kernel:
                 return [Counter()]
 
 
-Family = tuple[Kernel, ...]
+Instances = tuple[Kernel, ...]
 """One kernel of the user: itself alone, or the instances of a generic one."""

@@ -13,10 +13,10 @@ from py2cu.ir.kernels import Kernel
 from py2cu.ir.visit import assigned_names
 
 
-def names_of(kernel: Kernel) -> set[str]:
+def names_in_scope(kernel: Kernel) -> set[str]:
     """What the kernel's nodes call by name: parameters, dimensions, indices, locals, arrays of its own and tables."""
     names = {p.name for p in kernel.parameters} | {index.name for index in kernel.indices} | {*kernel.dims}
-    names |= {buffer.name for buffer in kernel.buffers} | {name for name, _ in kernel.locals}
+    names |= {buffer.name for buffer in kernel.array_decls} | {name for name, _ in kernel.locals}
     return names.union(assigned_names(kernel.body))
 
 

@@ -14,38 +14,38 @@ from py2cu.ir.expressions import (
     Call,
     Compare,
     Convert,
+    DeviceCall,
     Expr,
     Extent,
-    Invoke,
-    Item,
     LaunchIndex,
     Load,
     Select,
     Tuple,
+    TupleItem,
     Unary,
 )
 from py2cu.ir.kernels import Kernel
 from py2cu.ir.statements import (
+    Alloc,
     Assert,
     Assign,
-    Bind,
     Block,
     Break,
+    Comment,
     Continue,
-    Declare,
+    DeclareLocal,
     Delete,
     EachThread,
-    Evaluate,
+    ExprStmt,
     For,
     If,
     Print,
-    Remark,
-    Reserve,
     Return,
     Stmt,
     Store,
+    StructuredBinding,
     Sync,
-    Turns,
+    ThreadOrder,
     While,
 )
 from py2cu.ir.types import ArrayType, ElementType, PythonType, TupleType, Type, Width
@@ -67,7 +67,7 @@ def _print_launch(kernel: Kernel) -> Iterator[str]:
         yield f"  size {_print_all(kernel.size)}"
     yield f"  block {_print_all(kernel.block)}"
     yield from (f"  guard {guard.index} >= {print_expr(guard.extent)} on {guard.axis}" for guard in kernel.guards)
-    for left in kernel.left_out:
+    for left in kernel.predicated:
         yield f"  predicated at line {left.line}: {', '.join(guard.index for guard in left.guards)}"
     for bound in kernel.bounds:
         products = ((*names, *([str(by)] if by != 1 or not names else [])) for names, by in bound.terms)
@@ -79,10 +79,12 @@ def _print_function(function: Kernel) -> Iterator[str]:
     """What a kernel and a device function have: parameters, arrays, locals, and the body."""
     for p in function.parameters:
         yield f"  {p.role.value} {p.name}: {_show(p.type)}"
-    for b in function.buffers:
+    for b in function.array_decls:
         what = f"{'dynamic ' if b.is_dynamic else ''}{b.space.value} {b.name}: {_show(b.type)}"
         yield f"  {what}{f' of {b.base}' if b.base else ''}{f' = {b.values}' if b.values else ''}"
-    yield from (f"  from the end, at line {end.line}: {end.index} on axis {end.axis}" for end in function.from_end)
+    yield from (
+        f"  from the end, at line {end.line}: {end.index} on axis {end.axis}" for end in function.negative_indices
+    )
     yield from (f"  local {name}: {_show(type_)}" for name, type_ in function.locals)
     if function.per_thread:
         yield f"  kept for each thread: {', '.join(function.per_thread)}"
@@ -120,11 +122,11 @@ def _print_statement(stmt: Stmt) -> Iterator[str]:
     match stmt:
         case Assign(name=name, value=value, declares=declares):
             yield f"{name}{'' if declares is None else f': {_show(declares)}'} = {print_expr(value, typed=True)}"
-        case Declare(name=name, type=type_):
+        case DeclareLocal(name=name, type=type_):
             yield f"{name}: {_show(type_)}"
-        case Reserve(array=array, start=start):
+        case Alloc(array=array, start=start):
             yield f"reserve {array}{f' at {print_expr(start, typed=True)}' if start is not None else ''}"
-        case Bind(names=names, value=value):
+        case StructuredBinding(names=names, value=value):
             yield f"{', '.join(names)} = {print_expr(value, typed=True)}"
         case Store(array=array, indices=indices, value=value):
             yield f"{array}[{_print_typed(indices)}] = {print_expr(value, typed=True)}"
@@ -142,12 +144,12 @@ def _print_statement(stmt: Stmt) -> Iterator[str]:
             yield from _print_branches(body, orelse)
         case Return(value=value) if value is not None:
             yield f"return {print_expr(value, typed=True)}"
-        case Evaluate(call=call):
+        case ExprStmt(call=call):
             yield print_expr(call, typed=True)
         case Sync(function=function, args=args):
             yield f"{function}({_print_typed(args)})"
         case EachThread(body=body, turns=turns):
-            yield f"each thread{'' if turns is Turns.ANY else f', {turns.name.lower()}'}:"
+            yield f"each thread{'' if turns is ThreadOrder.ANY else f', {turns.name.lower()}'}:"
             yield from _print_branches(body, ())
         case Break() | Continue() | Return():
             yield type(stmt).__name__.lower()
@@ -160,7 +162,7 @@ def _print_statement(stmt: Stmt) -> Iterator[str]:
             yield f"print({''.join(a + b for a, b in zip(texts, [*shown, ''], strict=True))!r})"
         case Assert(test=test, message=message):
             yield f"assert {print_expr(test, typed=True)}, {message!r}"
-        case Remark():
+        case Comment():
             yield "pass"
         case _:
             assert_never(stmt)
@@ -207,7 +209,7 @@ def print_expr(expr: Expr, typed: bool = False) -> str:
             return f"{show(then)} if {show(test)} else {show(orelse)}"
         case ArrayName(id=name):
             return name
-        case Invoke(function=key, args=args):
+        case DeviceCall(function=key, args=args):
             return f"{_instance_of(key)}({', '.join(print_expr(arg, typed) for arg in args)}){suffix}"
         case Call(function=function, args=args):
             return f"{function}({', '.join(print_expr(arg, typed) for arg in args)}){suffix}"
@@ -220,7 +222,7 @@ def print_expr(expr: Expr, typed: bool = False) -> str:
             return f"{_show(type_) if typed else type_}({print_expr(value, typed)})"
         case Tuple(items=items):
             return f"({', '.join(print_expr(item, typed) for item in items)},)"
-        case Item(value=value, at=at):
+        case TupleItem(value=value, at=at):
             return f"{show(value)}[{at}]{suffix}"
         case _:
             assert_never(expr)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import enum
 from dataclasses import field
 
-from py2cu.ir.abi.extents import place
-from py2cu.ir.expressions import Atomic, Expr, Invoke
+from py2cu.ir.abi.extents import span_field
+from py2cu.ir.expressions import Atomic, DeviceCall, Expr
 from py2cu.ir.types import PY_INT, ScalarType, ValueType
 from py2cu.records import record
 from py2cu.source import Span
@@ -33,42 +33,42 @@ class Assign:
 
     name: str
     value: Expr
-    span: Span = place()
+    span: Span = span_field()
     trivia: Trivia = _trivia()
     augmented: bool = False
     declares: ValueType | None = None  # set by `place_declarations`: this assignment is the declaration
 
 
 @record(frozen=True, slots=True)
-class Declare:
+class DeclareLocal:
     """A local that needs its declaration before the block that first assigns it."""
 
     name: str
     type: ScalarType
-    span: Span = place()
+    span: Span = span_field()
     trivia: Trivia = _trivia()
 
 
 @record(frozen=True, slots=True)
-class Bind:
-    """`a, b = f(x)` where both names are declared; made by `bind_results`."""
+class StructuredBinding:
+    """`a, b = f(x)` where both names are declared; made by `make_structured_bindings`."""
 
     names: tuple[str, ...]
     value: Expr
     is_const: bool
-    span: Span = place()
+    span: Span = span_field()
     trivia: Trivia = _trivia()
 
 
 @record(frozen=True, slots=True)
-class Reserve:
+class Alloc:
     """`array = local(shape, dtype)`: from here on the kernel's buffer `array` may be used; its elements are unset.
 
     `start` is of a view: the element of the buffer that it shows at which it begins.
     """
 
     array: str
-    span: Span = place()
+    span: Span = span_field()
     trivia: Trivia = _trivia()
     start: Expr | None = None
 
@@ -80,7 +80,7 @@ class Store:
     array: str
     indices: tuple[Expr, ...]
     value: Expr
-    span: Span = place()
+    span: Span = span_field()
     trivia: Trivia = _trivia()
     augmented: bool = False
 
@@ -90,7 +90,7 @@ class If:
     test: Expr
     body: Block
     orelse: Block = ()
-    span: Span = place()
+    span: Span = span_field()
     trivia: Trivia = _trivia()
     chained: bool = False  # written `elif`
 
@@ -107,7 +107,7 @@ class For:
     stop: Expr
     step: Expr
     body: Block
-    span: Span = place()
+    span: Span = span_field()
     trivia: Trivia = _trivia()
     type: ScalarType = PY_INT
     direction: int = 0  # set by lower_semantics: the sign of `step` where it is known
@@ -119,20 +119,20 @@ class For:
 class While:
     test: Expr
     body: Block
-    span: Span = place()
+    span: Span = span_field()
     trivia: Trivia = _trivia()
     orelse: Block = ()
 
 
 @record(frozen=True, slots=True)
 class Break:
-    span: Span = place()
+    span: Span = span_field()
     trivia: Trivia = _trivia()
 
 
 @record(frozen=True, slots=True)
 class Continue:
-    span: Span = place()
+    span: Span = span_field()
     trivia: Trivia = _trivia()
 
 
@@ -140,33 +140,33 @@ class Continue:
 class Return:
     """Ends the thread, or a device function with its result."""
 
-    span: Span = place()
+    span: Span = span_field()
     trivia: Trivia = _trivia()
     value: Expr | None = None
 
 
 @record(frozen=True, slots=True)
-class Evaluate:
+class ExprStmt:
     """A call of a device function for what it does to its arrays, or an atomic operation whose result is not used."""
 
-    call: Invoke | Atomic
-    span: Span = place()
+    call: DeviceCall | Atomic
+    span: Span = span_field()
     trivia: Trivia = _trivia()
 
 
 @record(frozen=True, slots=True)
 class Sync:
     """A barrier, or a fence of memory: `function` is its Python name, `syncthreads`, `syncwarp`, `threadfence`; on the
-    CPU, `let_others`, too.
+    CPU, `insert_yields`, too.
     """
 
     function: str
     args: tuple[Expr, ...] = ()
-    span: Span = place()
+    span: Span = span_field()
     trivia: Trivia = _trivia()
 
 
-class Turns(enum.Enum):
+class ThreadOrder(enum.Enum):
     """What the threads of a block notice of each other between two barriers."""
 
     ANY = enum.auto()  # nothing
@@ -179,17 +179,17 @@ class EachThread:
     """What every thread of a block runs between two barriers; made by `split_at_barriers`."""
 
     body: Block
-    turns: Turns = Turns.ANY
-    span: Span = place()
+    turns: ThreadOrder = ThreadOrder.ANY
+    span: Span = span_field()
     trivia: Trivia = _trivia()
 
 
 @record(frozen=True, slots=True)
 class Delete:
-    """`del name`: nothing in C++, where `check_assigned` has found that nothing reads it any more."""
+    """`del name`: nothing in C++, where `check_definite_assignment` has found that nothing reads it any more."""
 
     name: str
-    span: Span = place()
+    span: Span = span_field()
     trivia: Trivia = _trivia()
 
 
@@ -202,7 +202,7 @@ class Field:
 
     layout: str = ""
     letter: str = ""
-    span: Span = place()
+    span: Span = span_field()
 
 
 @record(frozen=True, slots=True)
@@ -212,7 +212,7 @@ class Print:
     texts: tuple[str, ...]
     values: tuple[Expr, ...]
     fields: tuple[Field, ...]
-    span: Span = place()
+    span: Span = span_field()
     trivia: Trivia = _trivia()
 
 
@@ -223,23 +223,23 @@ class Assert:
     test: Expr
     message: str | None
     text: str = field(default="", compare=False)
-    span: Span = place()
+    span: Span = span_field()
     trivia: Trivia = _trivia()
 
 
 @record(frozen=True, slots=True)
-class Remark:
+class Comment:
     """Comments that end a block, and `pass`."""
 
-    span: Span = place()
+    span: Span = span_field()
     trivia: Trivia = _trivia()
 
 
 Stmt = (
     Assign
-    | Declare
-    | Bind
-    | Reserve
+    | DeclareLocal
+    | StructuredBinding
+    | Alloc
     | Store
     | If
     | For
@@ -247,12 +247,12 @@ Stmt = (
     | Break
     | Continue
     | Return
-    | Evaluate
+    | ExprStmt
     | Sync
     | EachThread
     | Delete
     | Print
     | Assert
-    | Remark
+    | Comment
 )
 Block = tuple[Stmt, ...]

@@ -90,14 +90,14 @@ Type = ElementType | PythonType | ArrayType | TupleType | UnknownType
 
 
 @record(frozen=True, slots=True)
-class Argument:
+class ParameterPath:
     """On a path of a device function: what the call hands over as the parameter `name`."""
 
     name: str
     type: ScalarType
 
 
-Paths = frozenset[ElementType | PythonType | Argument | bool | int | float]
+ReachingTypes = frozenset[ElementType | PythonType | ParameterPath | bool | int | float]
 """What a value may be: the types that it has on some path, the Python constants that it is on others."""
 
 UNKNOWN: Final = UnknownType()

@@ -13,9 +13,21 @@ from typing import Final
 from py2cu.diagnostics import InternalError
 from py2cu.dtypes import Kind
 from py2cu.ir.abi.extents import Binary, Constant, Name
-from py2cu.ir.expressions import ArrayName, Atomic, BoolOp, Call, Convert, Expr, Extent, Invoke, Item, Load
+from py2cu.ir.expressions import ArrayName, Atomic, BoolOp, Call, Convert, DeviceCall, Expr, Extent, Load, TupleItem
 from py2cu.ir.kernels import Kernel
-from py2cu.ir.statements import Assign, Bind, Block, Declare, EachThread, Evaluate, For, Reserve, Stmt, Store, While
+from py2cu.ir.statements import (
+    Alloc,
+    Assign,
+    Block,
+    DeclareLocal,
+    EachThread,
+    ExprStmt,
+    For,
+    Stmt,
+    Store,
+    StructuredBinding,
+    While,
+)
 from py2cu.ir.types import UNKNOWN, ElementType, PythonType, Type, Width, kind_of
 from py2cu.ir.visit import all_expressions, blocks, statements
 from py2cu.source import Span
@@ -48,7 +60,7 @@ def verify(kernel: Kernel, stage: Stage) -> None:
 
 def _names_something(function: Kernel, kernel: Kernel) -> Broken:
     """Every array and every device function that is named exists, and is called with what it takes."""
-    arrays = {p.name for p in function.parameters if p.is_array} | {buffer.name for buffer in function.buffers}
+    arrays = {p.name for p in function.parameters if p.is_array} | {buffer.name for buffer in function.array_decls}
     functions = {callee.key: len(callee.parameters) for callee in kernel.functions}
     for node in all_expressions(function.body):
         match node:
@@ -56,10 +68,10 @@ def _names_something(function: Kernel, kernel: Kernel) -> Broken:
                 pass
             case Load(array=name) | Atomic(array=name) | ArrayName(id=name) if name not in arrays:
                 yield f"there is no array `{name}`", node.span
-            case Invoke(function=key, args=args) if functions.get(key) != len(args):
+            case DeviceCall(function=key, args=args) if functions.get(key) != len(args):
                 yield f"`{key}` does not exist, or takes another number of arguments", node.span
     for stmt in statements(function.body):
-        if isinstance(stmt, Store | Reserve) and stmt.array not in arrays:
+        if isinstance(stmt, Store | Alloc) and stmt.array not in arrays:
             yield f"there is no array `{stmt.array}`", stmt.span
 
 
@@ -76,7 +88,7 @@ def _is_untyped(function: Kernel, _: Kernel) -> Broken:
 
 def _is_typed(function: Kernel, _: Kernel) -> Broken:
     """Every value has a type; the call that is a statement gives none."""
-    unused = {id(stmt.call) for stmt in statements(function.body) if isinstance(stmt, Evaluate)}
+    unused = {id(stmt.call) for stmt in statements(function.body) if isinstance(stmt, ExprStmt)}
     for node in all_expressions(function.body):
         if node.type is UNKNOWN and id(node) not in unused and not isinstance(node, ArrayName):
             yield f"{type(node).__name__} has no type", node.span
@@ -103,18 +115,18 @@ def _is_lowered(function: Kernel, _: Kernel) -> Broken:
     for node in all_expressions(function.body):
         if isinstance(node, Binary) and node.op in ("//", "**"):
             yield f"`{node.op}` was not lowered", node.span
-        if isinstance(node, Item) and not node.field:
+        if isinstance(node, TupleItem) and not node.field:
             yield "an item of a tuple has no field", node.span
         if isinstance(node, BoolOp) and not _is_bool(node.type):
             yield f"`{node.op}` gives one of its operands", node.span
-        if isinstance(node, Load | Atomic) and len(node.indices) != 1 and not function.has_rank(node.array):
+        if isinstance(node, Load | Atomic) and len(node.indices) != 1 and not function.keeps_subscripts(node.array):
             yield "an access was not flattened", node.span
         if _lacks_width(node):
             yield f"{type(node).__name__} has no width", node.span
     for stmt in statements(function.body):
         if isinstance(stmt, For | While) and stmt.orelse:
             yield "the `else` of a loop was not lowered", stmt.span
-        if isinstance(stmt, Store) and len(stmt.indices) != 1 and not function.has_rank(stmt.array):
+        if isinstance(stmt, Store) and len(stmt.indices) != 1 and not function.keeps_subscripts(stmt.array):
             yield "a store was not flattened", stmt.span
 
 
@@ -132,7 +144,7 @@ def _lacks_width(node: Expr) -> bool:
 def _is_portable(function: Kernel, _: Kernel) -> Broken:
     """Nothing that only a target's own passes make."""
     for stmt in statements(function.body):
-        if isinstance(stmt, Declare | Bind | EachThread):
+        if isinstance(stmt, DeclareLocal | StructuredBinding | EachThread):
             yield f"{type(stmt).__name__} stands before the passes of a target", stmt.span
         if isinstance(stmt, Assign) and stmt.declares is not None:
             yield f"`{stmt.name}` is declared before the passes of a target", stmt.span
@@ -160,11 +172,11 @@ def _declared_in(block: Block, around: frozenset[str]) -> Broken:
 
 def _declares(stmt: Stmt) -> tuple[str, ...]:
     match stmt:
-        case Declare(name=name):
+        case DeclareLocal(name=name):
             return (name,)
         case Assign(name=name) if stmt.declares is not None:
             return (name,)
-        case Bind(names=names):
+        case StructuredBinding(names=names):
             return names
         case _:
             return ()

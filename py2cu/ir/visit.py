@@ -15,36 +15,36 @@ from py2cu.ir.expressions import (
     Call,
     Compare,
     Convert,
+    DeviceCall,
     Expr,
     Extent,
-    Invoke,
-    Item,
     LaunchIndex,
     Load,
     Select,
     Tuple,
+    TupleItem,
     Unary,
 )
 from py2cu.ir.kernels import Kernel
 from py2cu.ir.statements import (
+    Alloc,
     Assert,
     Assign,
-    Bind,
     Block,
     Break,
+    Comment,
     Continue,
-    Declare,
+    DeclareLocal,
     Delete,
     EachThread,
-    Evaluate,
+    ExprStmt,
     For,
     If,
     Print,
-    Remark,
-    Reserve,
     Return,
     Stmt,
     Store,
+    StructuredBinding,
     Sync,
     While,
 )
@@ -65,13 +65,13 @@ def children(expr: Expr) -> tuple[Expr, ...]:
             return (left, right)
         case Load(indices=indices):
             return indices
-        case Convert(value=value) | Item(value=value):
+        case Convert(value=value) | TupleItem(value=value):
             return (value,)
         case Unary(operand=operand):
             return (operand,)
         case Select(test=test, then=then, orelse=orelse):
             return (test, then, orelse)
-        case Call(args=args) | Invoke(args=args):
+        case Call(args=args) | DeviceCall(args=args):
             return args
         case Atomic(indices=indices, values=values):
             return (*indices, *values)
@@ -101,13 +101,13 @@ def names_in(expr: Expr) -> tuple[str, ...]:
     return tuple(dict.fromkeys(node.id for node in walk(expr) if isinstance(node, Name)))
 
 
-def is_cheap(expr: Expr) -> bool:
+def is_duplicable(expr: Expr) -> bool:
     """True for what may stand twice in a text: a name, a constant, an element at a place that is one."""
     match expr:
         case Constant() | Name() | LaunchIndex() | Extent():
             return True
-        case Unary(op="-" | "+" | "not", operand=operand) | Convert(value=operand) | Item(value=operand):
-            return is_cheap(operand)
+        case Unary(op="-" | "+" | "not", operand=operand) | Convert(value=operand) | TupleItem(value=operand):
+            return is_duplicable(operand)
         case Load(indices=indices):
             return all(is_cheap_index(index) for index in indices)
         case _:
@@ -116,7 +116,7 @@ def is_cheap(expr: Expr) -> bool:
 
 def is_cheap_index(index: Expr) -> bool:
     """True for an index without loads and calls: compilers see that it is the same one."""
-    return not any(isinstance(node, Load | Call | Select | BoolOp | Atomic | Invoke) for node in walk(index))
+    return not any(isinstance(node, Load | Call | Select | BoolOp | Atomic | DeviceCall) for node in walk(index))
 
 
 def rebuild(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
@@ -130,21 +130,21 @@ def map_children(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
     """`expr` with `change` applied to its operands."""
     match expr:
         case Binary(left=left, right=right) | Compare(left=left, right=right) | BoolOp(left=left, right=right):
-            return changed(expr, left=change(left), right=change(right))
+            return with_fields(expr, left=change(left), right=change(right))
         case Load(indices=indices):
-            return changed(expr, indices=map_all(indices, change))
-        case Convert(value=value) | Item(value=value):
-            return changed(expr, value=change(value))
+            return with_fields(expr, indices=map_all(indices, change))
+        case Convert(value=value) | TupleItem(value=value):
+            return with_fields(expr, value=change(value))
         case Unary(operand=operand):
-            return changed(expr, operand=change(operand))
+            return with_fields(expr, operand=change(operand))
         case Select(test=test, then=then, orelse=orelse):
-            return changed(expr, test=change(test), then=change(then), orelse=change(orelse))
-        case Call(args=args) | Invoke(args=args):
-            return changed(expr, args=map_all(args, change))
+            return with_fields(expr, test=change(test), then=change(then), orelse=change(orelse))
+        case Call(args=args) | DeviceCall(args=args):
+            return with_fields(expr, args=map_all(args, change))
         case Atomic(indices=indices, values=values):
-            return changed(expr, indices=map_all(indices, change), values=map_all(values, change))
+            return with_fields(expr, indices=map_all(indices, change), values=map_all(values, change))
         case Tuple(items=items):
-            return changed(expr, items=map_all(items, change))
+            return with_fields(expr, items=map_all(items, change))
         case Constant() | Name() | LaunchIndex() | Extent() | ArrayName():
             return expr
         case _:
@@ -161,7 +161,7 @@ def _rebuild_all(exprs: tuple[Expr, ...], change: Callable[[Expr], Expr]) -> tup
     return map_all(exprs, lambda expr: rebuild(expr, change))
 
 
-def changed(node: Node, **fields: Any) -> Node:
+def with_fields(node: Node, **fields: Any) -> Node:
     """`node` with other fields: itself, where they are the ones that it has.
 
     All fields of a node are what it is made with, which `dataclasses.replace` takes half its time to find out.
@@ -182,7 +182,7 @@ def changed(node: Node, **fields: Any) -> Node:
 def expressions(stmt: Stmt) -> tuple[Expr, ...]:
     """The expressions that stand in `stmt` itself, not in its blocks."""
     match stmt:
-        case Assign(value=value) | Bind(value=value):
+        case Assign(value=value) | StructuredBinding(value=value):
             return (value,)
         case Store(indices=indices, value=value):
             return (*indices, value)
@@ -194,13 +194,13 @@ def expressions(stmt: Stmt) -> tuple[Expr, ...]:
             return (start, stop, step)
         case Return(value=value):
             return () if value is None else (value,)
-        case Evaluate(call=call):
+        case ExprStmt(call=call):
             return (call,)
         case Sync(args=args):
             return args
-        case Reserve(start=start):
+        case Alloc(start=start):
             return () if start is None else (start,)
-        case EachThread() | Declare() | Break() | Continue() | Delete() | Remark():
+        case EachThread() | DeclareLocal() | Break() | Continue() | Delete() | Comment():
             return ()
         case _:
             assert_never(stmt)
@@ -215,19 +215,19 @@ def blocks(stmt: Stmt) -> tuple[Block, ...]:
             return (body,)
         case (
             Assign()
-            | Declare()
-            | Reserve()
-            | Bind()
+            | DeclareLocal()
+            | Alloc()
+            | StructuredBinding()
             | Store()
             | Break()
             | Continue()
             | Return()
-            | Evaluate()
+            | ExprStmt()
             | Sync()
             | Delete()
             | Print()
             | Assert()
-            | Remark()
+            | Comment()
         ):
             return ()
         case _:
@@ -238,9 +238,9 @@ def map_blocks(stmt: Stmt, change: Callable[[Block], Block]) -> Stmt:
     """`stmt` with `change` applied to the blocks nested in it."""
     match stmt:
         case If(body=body, orelse=orelse) | For(body=body, orelse=orelse) | While(body=body, orelse=orelse):
-            return changed(stmt, body=change(body), orelse=change(orelse))
+            return with_fields(stmt, body=change(body), orelse=change(orelse))
         case EachThread(body=body):
-            return changed(stmt, body=change(body))
+            return with_fields(stmt, body=change(body))
         case _:
             return stmt
 
@@ -248,27 +248,27 @@ def map_blocks(stmt: Stmt, change: Callable[[Block], Block]) -> Stmt:
 def map_expressions(stmt: Stmt, change: Callable[[Expr], Expr]) -> Stmt:
     """`stmt`, which has no blocks, with `change` applied to each of its expressions as a whole."""
     match stmt:
-        case Assign(value=value) | Bind(value=value):
-            return changed(stmt, value=change(value))
+        case Assign(value=value) | StructuredBinding(value=value):
+            return with_fields(stmt, value=change(value))
         case Store(indices=indices, value=value):
-            return changed(stmt, indices=map_all(indices, change), value=change(value))
+            return with_fields(stmt, indices=map_all(indices, change), value=change(value))
         case Print(values=values):
-            return changed(stmt, values=map_all(values, change))
+            return with_fields(stmt, values=map_all(values, change))
         case Assert(test=test):
-            return changed(stmt, test=change(test))
+            return with_fields(stmt, test=change(test))
         case Return(value=value) if value is not None:
-            return changed(stmt, value=change(value))
-        case Evaluate(call=call):
-            return changed(stmt, call=map_children(call, change))
+            return with_fields(stmt, value=change(value))
+        case ExprStmt(call=call):
+            return with_fields(stmt, call=map_children(call, change))
         case Sync(args=args):
-            return changed(stmt, args=map_all(args, change))
-        case Reserve(start=start) if start is not None:
-            return changed(stmt, start=change(start))
+            return with_fields(stmt, args=map_all(args, change))
+        case Alloc(start=start) if start is not None:
+            return with_fields(stmt, start=change(start))
         case _:
             return stmt
 
 
-def kept(find: Callable[[Block], Iterator[Found]]) -> Callable[[Block], Iterator[Found]]:
+def cached_by_block(find: Callable[[Block], Iterator[Found]]) -> Callable[[Block], Iterator[Found]]:
     """`find`, and what it found under the latest blocks is kept: passes in a row ask about the same ones."""
     latest: dict[int, tuple[Block, tuple[Found, ...]]] = {}
 
@@ -284,7 +284,7 @@ def kept(find: Callable[[Block], Iterator[Found]]) -> Callable[[Block], Iterator
     return found
 
 
-@kept
+@cached_by_block
 def statements(block: Block) -> Iterator[Stmt]:
     """Every statement of `block`, nested ones after the one that holds them."""
     waiting = list(reversed(block))
@@ -304,7 +304,7 @@ def assigned_names(block: Block) -> Iterator[str]:
             yield stmt.var
 
 
-@kept
+@cached_by_block
 def all_expressions(block: Block) -> Iterator[Expr]:
     """Every expression node under `block`."""
     found: list[Expr] = []
@@ -339,34 +339,34 @@ def _rebuild_statement(stmt: Stmt, change: Callable[[Expr], Expr], change_stmt: 
         return rebuild_block(block, change, change_stmt)
 
     match stmt:
-        case Assign(value=value) | Bind(value=value):
-            return changed(stmt, value=rebuild(value, change))
+        case Assign(value=value) | StructuredBinding(value=value):
+            return with_fields(stmt, value=rebuild(value, change))
         case Store(indices=indices, value=value):
-            return changed(stmt, indices=_rebuild_all(indices, change), value=rebuild(value, change))
+            return with_fields(stmt, indices=_rebuild_all(indices, change), value=rebuild(value, change))
         case If(test=test, body=body, orelse=orelse):
-            return changed(stmt, test=rebuild(test, change), body=inside(body), orelse=inside(orelse))
+            return with_fields(stmt, test=rebuild(test, change), body=inside(body), orelse=inside(orelse))
         case For(start=start, stop=stop, step=step, body=body, orelse=orelse):
             start, stop, step = _rebuild_all((start, stop, step), change)
-            return changed(stmt, start=start, stop=stop, step=step, body=inside(body), orelse=inside(orelse))
+            return with_fields(stmt, start=start, stop=stop, step=step, body=inside(body), orelse=inside(orelse))
         case While(test=test, body=body, orelse=orelse):
-            return changed(stmt, test=rebuild(test, change), body=inside(body), orelse=inside(orelse))
+            return with_fields(stmt, test=rebuild(test, change), body=inside(body), orelse=inside(orelse))
         case EachThread(body=body):
-            return changed(stmt, body=inside(body))
+            return with_fields(stmt, body=inside(body))
         case Return(value=value):
-            return stmt if value is None else changed(stmt, value=rebuild(value, change))
-        case Evaluate(call=call):
+            return stmt if value is None else with_fields(stmt, value=rebuild(value, change))
+        case ExprStmt(call=call):
             rebuilt = rebuild(call, change)
-            assert isinstance(rebuilt, Invoke | Atomic)
-            return changed(stmt, call=rebuilt)
+            assert isinstance(rebuilt, DeviceCall | Atomic)
+            return with_fields(stmt, call=rebuilt)
         case Sync(args=args):
-            return changed(stmt, args=_rebuild_all(args, change))
-        case Reserve(start=start):
-            return stmt if start is None else changed(stmt, start=rebuild(start, change))
+            return with_fields(stmt, args=_rebuild_all(args, change))
+        case Alloc(start=start):
+            return stmt if start is None else with_fields(stmt, start=rebuild(start, change))
         case Print(values=values):
-            return changed(stmt, values=_rebuild_all(values, change))
+            return with_fields(stmt, values=_rebuild_all(values, change))
         case Assert(test=test):
-            return changed(stmt, test=rebuild(test, change))
-        case Declare() | Break() | Continue() | Delete() | Remark():
+            return with_fields(stmt, test=rebuild(test, change))
+        case DeclareLocal() | Break() | Continue() | Delete() | Comment():
             return stmt
         case _:
             assert_never(stmt)
@@ -374,5 +374,5 @@ def _rebuild_statement(stmt: Stmt, change: Callable[[Expr], Expr], change_stmt: 
 
 def arrays_of_row_pointers(kernel: Kernel) -> tuple[str, ...]:
     """The arrays of which `kernel` loads or stores a row at once, through a pointer to the row."""
-    reserved = (stmt.array for stmt in statements(kernel.body) if isinstance(stmt, Reserve))
-    return tuple(sorted({kernel.shown(array) for array in reserved if kernel.row(array)}))
+    reserved = (stmt.array for stmt in statements(kernel.body) if isinstance(stmt, Alloc))
+    return tuple(sorted({kernel.base_array(array) for array in reserved if kernel.vector_width(array)}))

@@ -11,20 +11,20 @@ from dataclasses import replace
 
 from py2cu.diagnostics import Reporter
 from py2cu.ir.abi.extents import Parameter, Role
-from py2cu.ir.expressions import ArrayName, Atomic, Invoke, Load
+from py2cu.ir.expressions import ArrayName, Atomic, DeviceCall, Load
 from py2cu.ir.kernels import Kernel
 from py2cu.ir.statements import Assert, Print, Store
 from py2cu.ir.types import PY_INT, ArrayType
-from py2cu.ir.visit import all_expressions, changed, names_in, statements
+from py2cu.ir.visit import all_expressions, names_in, statements, with_fields
 
 
-def find_roles(kernel: Kernel, reporter: Reporter) -> Kernel:
+def infer_roles(kernel: Kernel, reporter: Reporter) -> Kernel:
     """The kernel with each parameter's `Role`; a kernel that writes nothing is refused."""
     all_stored = _touched(kernel, _stored)
     parameters = {p.name for p in kernel.parameters}
     stored, loaded = all_stored[kernel.key] & parameters, _touched(kernel, _loaded)[kernel.key]
     functions = tuple(_with_roles(function, all_stored[function.key]) for function in kernel.functions)
-    kernel = changed(kernel, functions=functions)
+    kernel = with_fields(kernel, functions=functions)
     speaks = kernel.arrays and any(isinstance(stmt, Print | Assert) for stmt in statements(kernel.body))
     if not (stored or speaks or reporter.failed):
         reporter.error("P407", f"`{kernel.name}` writes no array, so it has no effect", kernel.span, "store its result")
@@ -41,7 +41,7 @@ def find_roles(kernel: Kernel, reporter: Reporter) -> Kernel:
             return Role.OUTPUT
         return Role.INOUT if parameter.name in stored else Role.INPUT
 
-    return changed(kernel, parameters=tuple(replace(p, role=role(p)) for p in kernel.parameters))
+    return with_fields(kernel, parameters=tuple(replace(p, role=role(p)) for p in kernel.parameters))
 
 
 def _with_known_shape(kernel: Kernel, makeable: set[str]) -> set[str]:
@@ -66,16 +66,16 @@ def _with_known_shape(kernel: Kernel, makeable: set[str]) -> set[str]:
 def _with_roles(function: Kernel, stored: set[str]) -> Kernel:
     """A device function makes no arrays: it reads what it is given, or writes to it."""
     parameters = (replace(p, role=Role.INOUT if p.name in stored else Role.INPUT) for p in function.parameters)
-    return changed(function, parameters=tuple(parameters))
+    return with_fields(function, parameters=tuple(parameters))
 
 
 def _stored(caller: Kernel) -> set[str]:
-    changed_ = {caller.shown(node.array) for node in all_expressions(caller.body) if isinstance(node, Atomic)}
-    return changed_ | {caller.shown(stmt.array) for stmt in statements(caller.body) if isinstance(stmt, Store)}
+    changed_ = {caller.base_array(node.array) for node in all_expressions(caller.body) if isinstance(node, Atomic)}
+    return changed_ | {caller.base_array(stmt.array) for stmt in statements(caller.body) if isinstance(stmt, Store)}
 
 
 def _loaded(caller: Kernel) -> set[str]:
-    return {caller.shown(node.array) for node in all_expressions(caller.body) if isinstance(node, Load | Atomic)}
+    return {caller.base_array(node.array) for node in all_expressions(caller.body) if isinstance(node, Load | Atomic)}
 
 
 def _touched(kernel: Kernel, own: Callable[[Kernel], set[str]]) -> dict[str, set[str]]:
@@ -91,7 +91,7 @@ def _touched(kernel: Kernel, own: Callable[[Kernel], set[str]]) -> dict[str, set
         before = {key: len(names) for key, names in touched.items()}
         for key, caller in callers.items():
             for node in all_expressions(caller.body):
-                if isinstance(node, Invoke):
+                if isinstance(node, DeviceCall):
                     pairs = zip(callers[node.function].parameters, node.args, strict=True)
                     inner = touched[node.function]
                     touched[key] |= {arg.id for p, arg in pairs if isinstance(arg, ArrayName) and p.name in inner}

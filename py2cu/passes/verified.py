@@ -30,5 +30,5 @@ def _dropped(before: Kernel | None, after: Kernel, reporter: Reporter) -> Iterat
         yield from lost(before, after)
         return
     for function in (after, *after.functions):
-        file = function.elsewhere.file if function.elsewhere is not None else reporter.file
+        file = function.origin.file if function.origin is not None else reporter.file
         yield from unread(function, file)

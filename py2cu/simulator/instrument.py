@@ -14,15 +14,15 @@ from operator import setitem
 from types import CellType, CodeType, FunctionType, ModuleType, SimpleNamespace
 from typing import Any, Final, Self
 
-from py2cu.live import called_functions, is_library
+from py2cu.live import is_library, reachable_functions
 from py2cu.simulator.launch import Triple
 from py2cu.simulator.memory.local import as_table
-from py2cu.simulator.memory.predication import unless_left_out
-from py2cu.simulator.schedule.collectives import MODULES, stand_in
+from py2cu.simulator.memory.predication import skip_if_predicated
+from py2cu.simulator.schedule.collectives import MODULES, substitute_for
 from py2cu.simulator.state import THREAD
-from py2cu.simulator.substitutes import members, typed
-from py2cu.simulator.values.checked_int import Integer
-from py2cu.simulator.values.family import DoubleComplex
+from py2cu.simulator.substitutes import members, typed_substitute
+from py2cu.simulator.values.checked_int import CheckedInt
+from py2cu.simulator.values.family import PyComplex
 from py2cu.simulator.values.math_functions import BUILTINS
 
 LAUNCH_OBJECTS: Final = ("blockIdx", "threadIdx", "blockDim", "gridDim", "laneid")
@@ -41,7 +41,7 @@ class Coordinate(int):
         return made
 
 
-class CheckedCoordinate(Coordinate, Integer):
+class CheckedCoordinate(Coordinate, CheckedInt):
     """The same where integers are to tell of themselves."""
 
 
@@ -69,19 +69,19 @@ class ModuleStandIn(SimpleNamespace):
         return value
 
 
-class Rebound:
+class InstrumentedKernel:
     """A kernel ready to be called thread by thread; the plain functions that it calls are rebound with it.
 
     `leaves_out`: threads past the end may leave calls of them out.
     """
 
-    def __init__(self, function: FunctionType, *, stops: bool = True, leaves_out: bool = False) -> None:
+    def __init__(self, function: FunctionType, *, stops: bool = True, predicated: bool = False) -> None:
         self._launch: dict[str, Any] = {}
         self._slots: dict[str, list[Callable[[int], None]]] = {name: [] for name in LAUNCH_OBJECTS}  # who has it
         self._modules: dict[str, ModuleStandIn] = {}
-        self._stops, self._leaves_out = stops, leaves_out
+        self._stops, self._leaves_out = stops, predicated
         self._home = function.__globals__
-        self._called = frozenset(called_functions(function))
+        self._called = frozenset(reachable_functions(function))
         self._namespaces: dict[int, dict[str, Any]] = {}  # stand-ins for the globals of each module
         self.codes: set[CodeType] = set()  # of the functions that it calls
         self.call = self._rebuild(function)
@@ -126,18 +126,18 @@ class Rebound:
         if value.__class__ is int:
             return THREAD.integer(value)
         if value.__class__ is complex:
-            return DoubleComplex(value)
+            return PyComplex(value)
         if value.__class__ is tuple:
             return as_table(value)
-        together = stand_in(value)
+        together = substitute_for(value)
         if together is not None:
             return together
         if type(value).__module__.startswith("py2cu."):  # a device function behind its decorator
             value = getattr(value, "python", value)
         if isinstance(value, FunctionType) and (value.__globals__ is self._home or value in self._called):
             rebuilt = self._rebuild(value)
-            return unless_left_out(rebuilt) if self._leaves_out else rebuilt
-        replacement = typed(value)
+            return skip_if_predicated(rebuilt) if self._leaves_out else rebuilt
+        replacement = typed_substitute(value)
         return value if replacement is None else replacement
 
     def _module(self, module: ModuleType) -> object:
@@ -220,7 +220,7 @@ def _typed_literal(value: Any) -> Any:
     if value.__class__ is int and THREAD.integer is not int:
         return THREAD.integer(value)
     if value.__class__ is complex:
-        return DoubleComplex(value)
+        return PyComplex(value)
     return _with_typed_literals(value) if isinstance(value, CodeType) else value
 
 

@@ -26,7 +26,7 @@ class Launch:
     grid: Triple
     block: Triple
 
-    def focus(self, break_at: object) -> tuple[Triple, Triple]:
+    def debug_focus(self, break_at: object) -> tuple[Triple, Triple]:
         """The block and the thread that `break_at` names, each with all its dimensions.
 
         Raises:

@@ -21,17 +21,17 @@ from py2cu.ir.abi.extents import Name, Role
 from py2cu.ir.abi.signature import Signature, evaluate
 from py2cu.ir.types import ArrayType, ElementType
 from py2cu.simulator.deadline import TooLong, deadline
-from py2cu.simulator.instrument import Rebound
+from py2cu.simulator.instrument import InstrumentedKernel
 from py2cu.simulator.launch import Launch, plan_launch
 from py2cu.simulator.memory.arrays import ArrayView, UnwrittenArray, Write
-from py2cu.simulator.memory.races import WatchedArray, WatchedUnwritten
+from py2cu.simulator.memory.races import RaceCheckedArray, WatchedUnwritten
 from py2cu.simulator.schedule.block import ReturnLinesWanted, run_blocks
 from py2cu.simulator.schedule.collectives import works_together
 from py2cu.simulator.schedule.execution import Execution, OperandsWanted, SimulationError, TurnsWanted, run_threads
 from py2cu.simulator.state import THREAD, Finding, Place, exclusive
-from py2cu.simulator.values.checked_int import Integer
-from py2cu.simulator.values.family import Double, DoubleComplex, element_class
-from py2cu.simulator.values.integer_choice import choose_integer
+from py2cu.simulator.values.checked_int import CheckedInt
+from py2cu.simulator.values.family import PyComplex, PyFloat, element_class
+from py2cu.simulator.values.integer_choice import choose_int_class
 
 Index = int | tuple[int, ...]
 __all__ = ["SimulationError", "SimulationReport", "SimulationWarning", "bind_dims", "simulate"]
@@ -55,7 +55,7 @@ class SimulationReport:
     threads: int
     writes: Mapping[str, Mapping[int, Write]]
     findings: tuple[Finding, ...]
-    in_doubt: frozenset[str] = frozenset()
+    tainted: frozenset[str] = frozenset()
     updates: bool = False
     operations: int = 0
 
@@ -101,23 +101,23 @@ def simulate(
     missing = [p.name for p in signature.outputs if p.name not in arguments]
     if missing:
         raise ValueError(f"`{signature.name}` is to be given its outputs: {', '.join(missing)}")
-    focus = None if break_at is None else launch.focus(break_at)
+    focus = None if break_at is None else launch.debug_focus(break_at)
 
     def attempt(*, notes_returns: bool, tells: bool, in_turns: bool) -> SimulationReport:
         home = function.__code__.co_filename
-        THREAD.start(home, signature.from_end, signature.reserved, contracts=contracts, limit=operations)
-        THREAD.integer = Integer if tells else choose_integer(signature, dims, launch)
+        THREAD.start(home, signature.negative_indices, signature.allocs, contracts=contracts, limit=operations)
+        THREAD.integer = CheckedInt if tells else choose_int_class(signature, dims, launch)
         views = _make_views(signature, arguments, watched=sanitize)
         try:
             bound = _bind(signature, arguments, dims, views)
-            rebound = Rebound(function, stops=stops, leaves_out=signature.has_barrier)
+            rebound = InstrumentedKernel(function, stops=stops, predicated=signature.has_barrier)
             execution = Execution(
                 rebound, signature, launch, dims, bound,
                 watched=sanitize, seed=seed, backwards=backwards, focus=focus, stops=stops,
             )  # fmt: skip
             with deadline(seconds):
                 try:
-                    run = partial(run_blocks, notes_returns=notes_returns) if in_turns else run_threads
+                    run = partial(run_blocks, record_returns=notes_returns) if in_turns else run_threads
                     threads = run(execution)
                 finally:
                     execution.leave()
@@ -130,7 +130,7 @@ def simulate(
         finally:
             for name, view in views.items():
                 view.flush(arguments[name])
-        doubtful = execution.doubtful
+        doubtful = execution.tainted_arrays
         writes = {name: _with_doubt(view.writes, doubtful) for name, view in views.items()}
         found, in_doubt = THREAD.findings, frozenset(writes if doubtful else ())
         return SimulationReport(
@@ -213,7 +213,7 @@ def _check_shape(name: str, type_: object, shape: tuple[int, ...], dims: dict[st
 
 
 def _make_views(signature: Signature, arguments: Mapping[str, Any], *, watched: bool) -> dict[str, ArrayView]:
-    plain, unwritten = (WatchedArray, WatchedUnwritten) if watched else (ArrayView, UnwrittenArray)
+    plain, unwritten = (RaceCheckedArray, WatchedUnwritten) if watched else (ArrayView, UnwrittenArray)
     initialised = {name for name, _ in signature.inits}
     views: dict[str, ArrayView] = {}
     for parameter in signature.parameters:
@@ -229,8 +229,8 @@ def _make_views(signature: Signature, arguments: Mapping[str, Any], *, watched: 
 _PYTHON_NUMBERS: Final[dict[Kind, Callable[[Any], object]]] = {
     Kind.BOOL: bool,
     Kind.INT: lambda value: THREAD.integer(value),
-    Kind.FLOAT: Double.cast,
-    Kind.COMPLEX: DoubleComplex.cast,
+    Kind.FLOAT: PyFloat.convert,
+    Kind.COMPLEX: PyComplex.convert,
 }
 
 
@@ -252,7 +252,7 @@ def _bind(
         if isinstance(type_, ElementType):
             if type_.dtype.kind is Kind.INT and not type_.dtype.holds(value):  # as a compiled kernel says it
                 raise ValueError(f"{signature.name}: `{name}` = {value} does not fit {type_.dtype}")
-            bound[name] = element_class(type_.dtype).cast(value)
+            bound[name] = element_class(type_.dtype).convert(value)
         else:
             bound[name] = _PYTHON_NUMBERS[type_.kind](value)
     return bound

@@ -17,12 +17,12 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import TYPE_CHECKING, Final
 
-from py2cu.ir.abi.extents import FromEnd
+from py2cu.ir.abi.extents import NegativeIndex
 
 if TYPE_CHECKING:
-    from py2cu.simulator.memory.happens_before import Member
-    from py2cu.simulator.memory.predication import LeftOutHere
-    from py2cu.simulator.schedule.block import Runner
+    from py2cu.simulator.memory.happens_before import ThreadClock
+    from py2cu.simulator.memory.predication import ActivePredicates
+    from py2cu.simulator.schedule.block import Fiber
 
 Place = tuple[tuple[int, int, int], tuple[int, int, int]]  # blockIdx and threadIdx, each x, y, z
 NOWHERE: Final[Place] = ((0, 0, 0), (0, 0, 0))
@@ -59,7 +59,7 @@ class TooManyOperations(Exception):
         super().__init__(f"the launch takes more than the {limit:,} array accesses that a check has for it")
 
 
-class Journal:
+class ThreadReport:
     """The state of the running thread and the findings of its launch."""
 
     __slots__ = (
@@ -67,53 +67,53 @@ class Journal:
         "_from_end",
         "_reserved",
         "contracts",
-        "doubt",
-        "home",
+        "fiber",
         "integer",
-        "left_out",
-        "let_others",
+        "kernel_file",
         "limit",
         "member",
         "operations",
-        "patience",
         "place",
-        "runner",
+        "predicated",
+        "spin_budget",
+        "tainted",
         "updates",
+        "yield_",
     )  # fmt: skip
 
-    member: Member  # what is ordered before the running thread, in a launch whose accesses are watched
-    runner: Runner  # the running thread, in a launch whose threads wait for each other
-    let_others: Callable[[], None]  # what a thread does that has run out of patience
+    member: ThreadClock  # what is ordered before the running thread, in a launch whose accesses are watched
+    fiber: Fiber  # the running thread, in a launch whose threads wait for each other
+    yield_: Callable[[], None]  # what a thread does that has run out of patience
 
     def __init__(self) -> None:
-        self.home = ""  # the kernel's file
-        self.doubt = False  # what the thread stores from here on may be anything
+        self.kernel_file = ""  # the kernel's file
+        self.tainted = False  # what the thread stores from here on may be anything
         self.contracts = True  # a multiply-add may be rounded once
         self.integer: type[int] = int  # what the kernel's Python integers are
         self.place = NOWHERE
-        self.patience = math.inf  # how many atomics and fences more until others have their turn
+        self.spin_budget = math.inf  # how many atomics and fences more until others have their turn
         self.updates = False  # an atomic has run: the order of threads may show
         self.operations = 0  # accesses to watched arrays so far
         self.limit = math.inf  # after which the launch ends
-        self.left_out: LeftOutHere = {}  # by the thread, which is past the end
+        self.predicated: ActivePredicates = {}  # by the thread, which is past the end
         self._findings: dict[tuple[str, str, int], Finding] = {}
-        self._from_end: frozenset[FromEnd] = frozenset()
+        self._from_end: frozenset[NegativeIndex] = frozenset()
         self._reserved: dict[int, list[str]] = {}
 
     def start(
         self,
         home: str = "",
-        from_end: Iterable[FromEnd] = (),
+        from_end: Iterable[NegativeIndex] = (),
         reserved: Iterable[tuple[int, str]] = (),
         *,
         contracts: bool = True,
         limit: float = math.inf,
     ) -> None:
         """A launch of a kernel of the file `home` begins; `limit` bounds its accesses to watched arrays."""
-        self.home, self.doubt, self.contracts, self.place, self._findings = home, False, contracts, NOWHERE, {}
-        self.updates, self.patience = False, math.inf
+        self.kernel_file, self.tainted, self.contracts, self.place, self._findings = home, False, contracts, NOWHERE, {}
+        self.updates, self.spin_budget = False, math.inf
         self.operations, self.limit = 0, limit
-        self.left_out = {}
+        self.predicated = {}
         self._from_end, self._reserved = frozenset(from_end), {}
         for line, name in reserved:
             self._reserved.setdefault(line, []).append(name)
@@ -121,19 +121,19 @@ class Journal:
     def note_update(self) -> None:
         """An atomic runs."""
         self.updates = True
-        self.lose_patience()
+        self.spend_spin()
 
-    def lose_patience(self) -> None:
+    def spend_spin(self) -> None:
         """The running thread has done again what threads do that wait for others."""
-        self.patience -= 1
-        if self.patience < 0:
-            self.let_others()
+        self.spin_budget -= 1
+        if self.spin_budget < 0:
+            self.yield_()
 
-    def counts_from_end(self, axis: int, index: int) -> bool:
+    def is_constant_negative_index(self, axis: int, index: int) -> bool:
         """True where the line that runs has this negative index as a constant, which compiled code heeds."""
-        return FromEnd(kernel_line(), axis, index) in self._from_end
+        return NegativeIndex(kernel_line(), axis, index) in self._from_end
 
-    def reserved_names(self) -> list[str]:
+    def array_names(self) -> list[str]:
         """The names of the arrays that the line that runs makes."""
         return self._reserved.get(kernel_line(), [])
 
@@ -161,13 +161,13 @@ class Journal:
         if self.operations > self.limit:
             raise TooManyOperations(self.limit)
 
-    def note(
+    def report(
         self, about: str, detail: str, *, is_open: bool = False, is_bug: bool = False, keeps_value: bool = False
     ) -> None:
         """Keep a finding; `about` is the same for every thread, `detail` is the first one's."""
-        self.note_at(kernel_place(), about, detail, is_open=is_open, is_bug=is_bug, keeps_value=keeps_value)
+        self.report_at(kernel_place(), about, detail, is_open=is_open, is_bug=is_bug, keeps_value=keeps_value)
 
-    def note_at(
+    def report_at(
         self,
         where: tuple[str, int],
         about: str,
@@ -179,7 +179,7 @@ class Journal:
     ) -> None:
         """The same of a thread that waits, at the file and line `where`."""
         file, line = where
-        file = file if self.home and file != self.home else ""
+        file = file if self.kernel_file and file != self.kernel_file else ""
         finding = Finding(f"{about}: {detail}", line, self.place, is_open or is_bug, file, is_bug, keeps_value)
         self._findings.setdefault((about, file, line), finding)
 
@@ -208,7 +208,7 @@ def is_users(frame: FrameType) -> bool:
     return not frame.f_code.co_filename.startswith(_RUNTIME)
 
 
-THREAD: Final = Journal()
+THREAD: Final = ThreadReport()
 _running = threading.RLock()
 
 

@@ -11,7 +11,7 @@ from py2cu.dtypes import ALIASES, BY_NAME, find_dtype
 from py2cu.simulator.values.family import Element, element_class
 from py2cu.simulator.values.math_functions import CMATH, LIBRARY, MATH, Function
 
-OWN: Final = {"math": MATH, "cmath": CMATH}
+PY2CU_SUBSTITUTES: Final = {"math": MATH, "cmath": CMATH}
 """Python's own modules."""
 
 
@@ -21,7 +21,7 @@ def cast_named(name: str) -> type[Element] | None:
     return element_class(dtype) if dtype is not None else None
 
 
-def typed(value: Any) -> object | None:
+def typed_substitute(value: Any) -> object | None:
     """What stands in for `value` in a simulated kernel; None where it needs no stand-in."""
     origin = getattr(value, "__module__", None) or type(value).__module__
     top = origin.partition(".")[0]
@@ -30,13 +30,13 @@ def typed(value: Any) -> object | None:
     if top == "numba":
         return cast_named(str(value))
     if type(value).__module__ == "numpy" and (cls := cast_named(type(value).__name__)) is not None:
-        made: Element = cls.cast(value.item())
+        made: Element = cls.convert(value.item())
         return made
     name = getattr(value, "__name__", "")
     if isinstance(value, type):
         return cast_named(name) if top == "numpy" else None
-    if top in OWN:
-        return OWN[top].get(name)
+    if top in PY2CU_SUBSTITUTES:
+        return PY2CU_SUBSTITUTES[top].get(name)
     if top in ("numpy", "torch") or type(value).__module__ == "numpy":  # a ufunc, or a builtin of torch
         return LIBRARY["torch" if top == "torch" else "numpy"].get(name)
     return None
@@ -45,8 +45,8 @@ def typed(value: Any) -> object | None:
 def members(module: str) -> dict[str, Function | type[Element]]:
     """The typed stand-ins for the attributes of a module, by its name."""
     top = module.partition(".")[0]
-    if top in OWN:
-        return dict(OWN[top])
+    if top in PY2CU_SUBSTITUTES:
+        return dict(PY2CU_SUBSTITUTES[top])
     if top not in ("numpy", "torch", "numba"):
         return {}
     found: dict[str, Function | type[Element]] = dict(LIBRARY.get(top, {}))

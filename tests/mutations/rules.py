@@ -262,7 +262,7 @@ MUTATIONS: Final = (
         ),
         ("if not calls or isinstance(index, Constant | Name):", "if True:", "cpu:acting_calls.in_an_index"),
         ("if all_of_them or p.name in used | called)", "if all_of_them or p.name in used)", "cpu:acting_calls.unused"),
-        ("if isinstance(node, Invoke) and node.function in acting:", "if False:", "refused:call_made_once"),
+        ("if isinstance(node, DeviceCall) and node.function in acting:", "if False:", "refused:call_made_once"),
         ("            self._check_idle(other)\n", "", "refused:call_made_once"),
         ("        self._check_idle(value)\n", "", "refused:call_made_once"),
     ),
@@ -281,9 +281,9 @@ MUTATIONS: Final = (
             "result = link",
             "cpu:comparisons",
         ),
-        ("if is_cheap(middle) or _is_index_sum(middle):", "if True:", "kept:evaluated_once"),
+        ("if is_duplicable(middle) or _is_index_sum(middle):", "if True:", "kept:evaluated_once"),
         (
-            "return replace(expr, left=left if is_cheap(value) else _with_core(left, self.local(value)))",
+            "return replace(expr, left=left if is_duplicable(value) else _with_core(left, self.local(value)))",
             "return replace(expr, left=left)",
             "kept:evaluated_once",
         ),
@@ -323,7 +323,7 @@ MUTATIONS: Final = (
     *_rule(
         "a conditional value, or a result, of two types",
         (
-            "            if is_lost(path, type_, PY_BOOL):\n                return path",
+            "            if is_lossy(path, type_, PY_BOOL):\n                return path",
             "            pass",
             "refused:conditional_value_of_two_types",
         ),
@@ -333,7 +333,7 @@ MUTATIONS: Final = (
             "refused:conditional_value_of_two_types",
         ),
         (
-            "any(is_lost(path, narrow, type_) for path in paths_of(value, self.paths))",
+            "any(is_lossy(path, narrow, type_) for path in paths_of(value, self.paths))",
             "False",
             "kept:conditional_values_of_types",
         ),
@@ -391,7 +391,7 @@ MUTATIONS: Final = (
         "negative indices",
         ("return add(dim, index)", "return index", "cpu:subscripts"),
         (
-            'THREAD.note(f"a negative index of `{self.name}`", f"{index} on axis {axis}", is_open=True)',
+            'THREAD.report(f"a negative index of `{self.name}`", f"{index} on axis {axis}", is_open=True)',
             "pass",
             "tests/unit/test_simulate.py",
         ),
@@ -443,12 +443,12 @@ MUTATIONS: Final = (
     *_rule(
         "an element and a Python number compare in the element's type",
         (
-            "                a, b = self.meet(a, b)\n                return changed(expr, left=a, right=b)\n",
-            "                return changed(expr, left=a, right=b)\n",
+            "                a, b = self.join(a, b)\n                return with_fields(expr, left=a, right=b)\n",
+            "                return with_fields(expr, left=a, right=b)\n",
             "cpu:number_types.compared",
         ),
         (
-            "a, b = self.meet(self.expr(then), self.expr(orelse))",
+            "a, b = self.join(self.expr(then), self.expr(orelse))",
             "a, b = self.expr(then), self.expr(orelse)",
             "kept:conditional_expressions",
         ),
@@ -458,7 +458,8 @@ MUTATIONS: Final = (
             "cpu:number_types.floats",
         ),
         (
-            "for name in COMPARISONS:\n        compares(cls, name, _doubtful(cls, name), is_whole=True)",
+            "for name in COMPARISONS:\n"
+            "        install_comparison(cls, name, _doubtful(cls, name), handles_any_operand=True)",
             "",
             "tests/unit/test_elements.py",
         ),
@@ -477,7 +478,7 @@ MUTATIONS: Final = (
             "refused:composed_constants",
         ),
         (
-            'THREAD.note(f"a Python integer wraps in `{self.name}` of {self._dtype}", f"{value}")',
+            'THREAD.report(f"a Python integer wraps in `{self.name}` of {self._dtype}", f"{value}")',
             "pass",
             "tests/unit/test_simulate.py",
         ),
@@ -494,8 +495,8 @@ MUTATIONS: Final = (
     *_rule(
         "round, floor, ceil, trunc of a float",
         (
-            "return changed(expr, args=tuple(args), type=PY_INT)",
-            "return changed(expr, args=tuple(args), type=args[0].type)",
+            "return with_fields(expr, args=tuple(args), type=PY_INT)",
+            "return with_fields(expr, args=tuple(args), type=args[0].type)",
             "cpu:number_types.integers",
         ),
         ("if len(args) == 2:\n            return self.rounded(expr, args[0], args[1])", "", "cpu:math_more"),
@@ -508,7 +509,7 @@ MUTATIONS: Final = (
             '(lambda *_: None)("P308", "division by zero"',
             "refused:division_by_zero",
         ),
-        ("if cls.weak:\n        raise division_by_zero(a, symbol, b)", "", "tests/unit/test_findings.py"),
+        ("if cls.is_python:\n        raise division_by_zero(a, symbol, b)", "", "tests/unit/test_findings.py"),
         (
             "rounded[0] = a.value / b.value if b.value else _divide_by_zero",
             "rounded[0] = a.value / b.value if True else _divide_by_zero",
@@ -619,8 +620,12 @@ MUTATIONS: Final = (
         ),
         ("met = self.as_said(value, type_)\n", "met = value\n", "cpu:formulas_in_float32.whole"),
         ("wide = element_class(F32) if met.dtype.is_half else met", "wide = met", f"{FORMULAS}float16]"),
-        ("return wide.of(met.of(value)) if isinstance(value, Element) else value", "return value", f"{FORMULAS}uint8]"),
-        ("        return met.cast(made)\n", "        return made\n", f"{FORMULAS}float16]"),
+        (
+            "return wide.from_operand(met.from_operand(value)) if isinstance(value, Element) else value",
+            "return value",
+            f"{FORMULAS}uint8]",
+        ),
+        ("        return met.convert(made)\n", "        return made\n", f"{FORMULAS}float16]"),
     ),
     *_rule(
         "the simulator knows libraries by any of their paths",
@@ -634,12 +639,12 @@ MUTATIONS: Final = (
     *_rule(
         "locals hide no function and no table",
         (
-            "functions = {_stem(symbols[key]) for key in called_functions(kernel.body)}",
+            "functions = {_stem(symbols[key]) for key in callees(kernel.body)}",
             "functions = set()",
             "cpu:names_hidden.temporaries",
         ),
         ('return name.rstrip("_") or "_"', "return name", "kept:names_hidden"),
-        ("names |= {buffer.name for buffer in kernel.buffers} | {", "names |= {", "cpu:names_hidden.looked_up"),
+        ("names |= {buffer.name for buffer in kernel.array_decls} | {", "names |= {", "cpu:names_hidden.looked_up"),
         (" and self.table(node) is None", "", "cpu:names_hidden.looked_up"),
         ("dict.fromkeys(helpers | functions, ", "dict.fromkeys(helpers, ", "kept:names_hidden"),
         ("while symbol in others or is_declared", "while is_declared", "kept:names_hidden"),
@@ -848,8 +853,8 @@ MUTATIONS: Final = (
             "tests/test_races.py",
         ),
         ("or (team is now.team and access.epoch < team.epoch):", "or False:", "tests/test_races.py"),
-        ("if access.epoch < team.seen or", "if", "tests/test_races.py"),
-        ("if access.epoch < team.seen or", "if team.seen or", "tests/test_races.py"),
+        ("if access.epoch < team.grid_epoch or", "if", "tests/test_races.py"),
+        ("if access.epoch < team.grid_epoch or", "if team.grid_epoch or", "tests/test_races.py"),
         (
             "if not _same(last.value, access.value):\n                self",
             "if True:\n                self",
@@ -885,12 +890,12 @@ MUTATIONS: Final = (
         ("return all(own[name] == self.mentions[name] for", "return all(True for", "kept:guards_of_barriers"),
         ("if any(map(self.waits, expressions(stmt))):", "if False:", "kept:warps"),
         (
-            "return not function.is_own(array)",
+            "return not function.is_kernel_local(array)",
             "return True",
             "tests/test_kernel_cases.py::test_translation_is_as_kept[guards_of_barriers]",
         ),
-        ("return bool(THREAD.left_out) and", "return False and", "cpu:guards_of_barriers"),
-        ("unless_left_out(rebuilt) if self._leaves_out else rebuilt", "rebuilt", "cpu:guards_of_barriers"),
+        ("bool(THREAD.predicated) and frame", "False and frame", "cpu:guards_of_barriers"),
+        ("skip_if_predicated(rebuilt) if self._leaves_out else rebuilt", "rebuilt", "cpu:guards_of_barriers"),
         ("if not past.isdisjoint(item.guards))", "if True)", "cpu:guards_of_barriers"),
         ("and not self.waits(_from_to(block, only, name))", "", "tests/test_cpu_blocks.py"),
         (" and unconverted(first.right) == unconverted(second.left)", "", "kept:guards_of_quotients"),
@@ -911,7 +916,7 @@ MUTATIONS: Final = (
         ),
         ("else {Space.LOCAL, Space.SHARED}", "else {Space.LOCAL}", "refused:grid_barriers"),
         ('|= varying[""].written & {p.name', "|= set() & {p.name", "refused:barriers"),
-        ("Invoke(function=key) if functions[key].acts:", "Invoke() if False:", "refused:barriers"),
+        ("DeviceCall(function=key) if functions[key].acts:", "DeviceCall() if False:", "refused:barriers"),
         (
             "functions[key].result or functions[key].waits:",
             "functions[key].result:",
@@ -972,8 +977,8 @@ MUTATIONS: Final = (
             "kept:launch_in_expressions emulated:launch_in_expressions",
         ),
         (
-            "changed(stmt, direction=direction, stop=self.signed(stmt.stop))",
-            "changed(stmt, direction=direction)",
+            "with_fields(stmt, direction=direction, stop=self.to_signed(stmt.stop))",
+            "with_fields(stmt, direction=direction)",
             "kept:launch_in_expressions",
         ),
         (
@@ -1017,7 +1022,7 @@ MUTATIONS: Final = (
         ("**{name: _typed_whole(name) for name in WHOLES},", "", "tests/unit/test_findings.py"),
         ("if self.value > LONG_HIGH:", "if False:", "tests/unit/test_findings.py"),
         (
-            "return int if max(reached, default=0) <= SMALL else Integer",
+            "return int if max(reached, default=0) <= SMALL else CheckedInt",
             "return int",
             "tests/unit/test_small_integers.py",
         ),
@@ -1040,7 +1045,7 @@ MUTATIONS: Final = (
             "self._in_order[position][0] = value",
             "tests/unit/test_threads.py",
         ),
-        ("= CERTAIN if is_certain else DOUBTFUL", "= CERTAIN", "tests/unit/test_threads.py"),
+        ("= EXACT_WRITE if is_certain else TAINTED_WRITE", "= EXACT_WRITE", "tests/unit/test_threads.py"),
     ),
     *_rule(
         "threads that spin let others go on, and are told of where that does not help",
@@ -1049,7 +1054,7 @@ MUTATIONS: Final = (
             "except TurnsWanted:\n                raise",
             "tests/test_races.py",
         ),
-        ("if spinning and standstill.is_reached(blocks):", "if spinning and ran > 0:", "tests/unit/test_threads.py"),
+        ("if spinning and standstill.is_livelocked(blocks):", "if spinning and ran > 0:", "tests/unit/test_threads.py"),
         ("list(_places(thread, common)) != before or ", "", "tests/unit/test_threads.py"),
         (" or _counts(thread)", "", "tests/unit/test_threads.py"),
         (" and all(map(_is_as, arrays, self._elements))", "", "tests/unit/test_threads.py"),
@@ -1116,7 +1121,7 @@ MUTATIONS: Final = (
         ("if functions == {_GRID_BARRIER}:", "if not functions:", "tests/unit/test_threads.py"),
         ("blocks[0].note_missing((*blocks, *done))", "pass", "tests/test_races.py"),
         ("blocks[0].note_missing((*blocks, *done))", "blocks[0].note_missing(blocks)", "tests/test_races.py"),
-        ("for block in execution.in_order(blocks):", "for block in blocks:", "tests/unit/test_threads.py"),
+        ("for block in execution.in_launch_order(blocks):", "for block in blocks:", "tests/unit/test_threads.py"),
         (
             "if is_grid_barrier(stmt):\n                    yield stmt\n                elif",
             "if",
@@ -1149,21 +1154,25 @@ MUTATIONS: Final = (
     *_rule(
         "device functions see the launch",
         ("args += map(self.launch_object, callee.launch)", "pass", "cpu:launch_in_functions"),
-        ("if kernel.indices and launched_in(kernel)", "if False and (kernel)", "cpu:launch_in_functions.of_elements"),
-        ('used = launched_in(kernel)[""]', "used = frozenset(('blockDim',))", "cpu:launch_in_functions"),
-        ("union(*map(seen.__getitem__, called_functions(c.body)))", "union()", "cpu:launch_in_functions"),
+        (
+            "if kernel.indices and launch_objects_by_function(kernel)",
+            "if False and (kernel)",
+            "cpu:launch_in_functions.of_elements",
+        ),
+        ('used = launch_objects_by_function(kernel)[""]', "used = frozenset(('blockDim',))", "cpu:launch_in_functions"),
+        ("union(*map(seen.__getitem__, callees(c.body)))", "union()", "cpu:launch_in_functions"),
         ("value = returned[stmt.value.function] if", "value = None if", "kept:launch_in_functions"),
     ),
     *_rule(
         "atomic operations inside expressions happen once and in order",
         ("case Atomic(span=span) if span in self.done:", "case Atomic() if False:", "kept:atomics_inside"),
         (
-            "self.settled(operand) if place < last else",
+            "self.snapshot(operand) if place < last else",
             "self.lifted(operand) if place < last else",
             "cpu:atomics_inside",
         ),
         ("return node.array not in self.only_read", "return False", "cpu:atomics_inside.alone"),
-        ("places = tuple(self.settled(index) for", "places = tuple(self.lifted(index) for", "kept:atomics_inside"),
+        ("places = tuple(self.snapshot(index) for", "places = tuple(self.lifted(index) for", "kept:atomics_inside"),
         (
             "if isinstance(node, Load | Atomic)}\n        arrays |=",
             "if isinstance(node, Load)}\n        arrays |=",
@@ -1192,12 +1201,16 @@ MUTATIONS: Final = (
     ),
     *_rule(
         "a row of a view is loaded and stored at once",
-        ("return kernel.shown(array) if kernel.row(array) else array,", "return array,", "kept:views_in_rows"),
+        (
+            "return kernel.base_array(array) if kernel.vector_width(array) else array,",
+            "return array,",
+            "kept:views_in_rows",
+        ),
         ("if self.fields(value) == row_fields(len(value.type.items)):", "if False:", "kept:views_in_rows"),
         ("and stmt.array not in accessed:", "and False:", "tests/unit/test_rows.py"),
         ("if buffer.row_bytes > MAX_BYTES:", "if False:", "refused:views_in_rows"),
         ("if value.type not in (row, UNKNOWN) and", "if False and", "refused:rows_of_views"),
-        ("row=kernel.rows.get(parameter.name, 0),", "row=0,", "tests/unit/test_rows.py"),
+        ("row=kernel.vector_widths.get(parameter.name, 0),", "row=0,", "tests/unit/test_rows.py"),
         (
             "is_aligned=any(parameter.name in arrays_of_row_pointers(kernel) for kernel in family),",
             "is_aligned=False,",
@@ -1209,14 +1222,14 @@ MUTATIONS: Final = (
         "a view shows what it is a view of",
         ("return self.shown(base) if base else name", "return name", "tests/test_cpu_blocks.py"),
         (
-            "return changed_ | {caller.shown(stmt.array) for",
+            "return changed_ | {caller.base_array(stmt.array) for",
             "return changed_ | {stmt.array for",
             "tests/unit/test_rows.py",
         ),
-        ("if self.caller.is_own(array):", "if self.caller.buffer(array) is not None:", "kept:views_in_rows"),
+        ("if self.caller.is_kernel_local(array):", "if self.caller.buffer(array) is not None:", "kept:views_in_rows"),
         ("if length % row:", "if False:", "tests/unit/test_rows.py"),
         (
-            "return PastEndRows(self._array.view(rows, row))",
+            "return PredicatedRows(self._array.view(rows, row))",
             "return self._array.view(rows, row)",
             "tests/unit/test_rows.py",
         ),
@@ -1240,7 +1253,7 @@ MUTATIONS: Final = (
             "refused:names_bound_by_no_assignment",
         ),
         ("for head in _targets_of_head(statement):", "for head in ():", "refused:names_bound_by_no_assignment"),
-        ("for name, node in self.elsewhere.items():", "for name, node in ():", "refused:names_bound_by_no_assignment"),
+        ("for name, node in self.origin.items():", "for name, node in ():", "refused:names_bound_by_no_assignment"),
         ("if isinstance(node, ast.Global):", "if False:", "refused:names_bound_by_no_assignment"),
         ("ctx=ast.Store() | ast.Del())", "ctx=ast.Store())", "refused:names_bound_by_no_assignment"),
         (
@@ -1261,7 +1274,7 @@ MUTATIONS: Final = (
         ("and not (len(places) > 1 and last.name in self.live)", "", "tests/unit/test_names_around.py"),
         ("live = self.environment.live.get(function)", "live = None", "tests/unit/test_names_around.py"),
         (
-            "found = {**meanings(function), **constants(function)}",
+            "found = {**qualified_names(function), **constants(function)}",
             "found = constants(function)",
             "tests/unit/test_names_around.py",
         ),

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import torch
 
-from py2cu.cli.loading import load_all
+from py2cu.cli.loading import load_files
 from tests.sanitizers import TOOLS, Outcome, page, save, watch
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.py"))
@@ -22,7 +22,7 @@ PATIENCE = 300  # seconds, of which the slowest example takes thirty
 
 def check(path: Path) -> None:
     """Check the kernels of an example on the GPU, in this process."""
-    for loaded in load_all([path], None):
+    for loaded in load_files([path], None):
         for kernel in loaded.kernels:
             report = kernel.check()
             torch.cuda.synchronize()

@@ -30,7 +30,7 @@ def signature_of(function, text=None):
                 parameters.append(_array(name, tensor))
     launch = [name for name in LAUNCH if name in inspect.signature(function).parameters]
     made = signature(parameters, launch=launch, size=("n",))
-    return replace(made, reserved=_made_arrays(text), **found)
+    return replace(made, allocs=_made_arrays(text), **found)
 
 
 def _array(name, tensor):

@@ -16,7 +16,7 @@ import py2cu
 from py2cu.check.progress import progress_bar
 from py2cu.cli import console
 from py2cu.cli.app import app
-from py2cu.cli.loading import load_all
+from py2cu.cli.loading import load_files
 from py2cu.codes import CODES
 from py2cu.diagnostics import EnvironmentLacks, InternalError
 
@@ -379,7 +379,7 @@ def test_files_of_two_folders_have_their_own_modules_of_one_name(write, capsys: 
     files = [Path("a/k.py"), Path("b/k.py"), Path("a/l.py"), Path("b/l.py")]
     path = sys.path.copy()
     try:
-        texts = [loaded.kernels[0].cuda_source for loaded in load_all(files, None)]
+        texts = [loaded.kernels[0].cuda_source for loaded in load_files(files, None)]
         assert [re.findall(r"return (\d) \* v", text) for text in texts] == [["2"], ["3"], ["2"], ["3"]]
         assert capsys.readouterr().out == "a imported\nb imported\n"
         assert sys.path == path

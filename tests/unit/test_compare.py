@@ -10,7 +10,7 @@ from py2cu import atomic, testing
 from py2cu.check.cases import axis_sizes, choose_sizes, given_case, invent_cases
 from py2cu.check.compare import Fault, agree, tolerance
 from py2cu.check.comparison import unravel
-from py2cu.check.redzones import Fenced, as_bits, poison, poison_bits
+from py2cu.check.redzones import Redzone, as_bits, poison, poison_bits
 from py2cu.check.run import check_kernel
 from py2cu.dtypes import F32, U8, Kind
 from py2cu.ir.abi.extents import Role
@@ -199,7 +199,7 @@ def test_an_element_that_python_does_not_write_is_found():
         if i % 2 == 0:
             out[i] = x[i]
 
-    failure = only_failure(check(evens, AFFINE, lambda x, out: out.copy_(x)), Fault.STRAY)
+    failure = only_failure(check(evens, AFFINE, lambda x, out: out.copy_(x)), Fault.UNEXPECTED_WRITE)
     assert failure.index == (1,)
     assert failure.line is None
 
@@ -370,12 +370,12 @@ def test_strided_kernels_get_strided_inputs():
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.uint8, torch.int16, torch.int64, torch.bool])
 def test_fences_keep_values_and_notice_writes(dtype):
-    fenced = Fenced(poison(torch.empty(2, 3, dtype=dtype)), "cpu")
+    fenced = Redzone(poison(torch.empty(2, 3, dtype=dtype)), "cpu")
     assert fenced.view.is_contiguous()
     assert set(as_bits(fenced.read()).flatten().tolist()) == {poison_bits(dtype)}
-    assert fenced.trespass() is None
+    assert fenced.first_write_outside() is None
     fenced.view.as_strided((1,), (1,), fenced.view.storage_offset() + 6).fill_(1)
-    assert fenced.trespass() == 6
+    assert fenced.first_write_outside() == 6
 
 
 def test_unravel():

@@ -64,7 +64,7 @@ def heads(text: str) -> list[str]:
 def test_the_ir_is_printed_in_place_of_the_texts(write) -> None:
     result = run(write("k.py", TWICE, NEGATE), "--dump-ir")
     assert (result.exit_code, result.stderr) == (0, "")
-    assert heads(result.stdout) == ["twice of k.py, after tell_apart", "negate of k.py, after tell_apart"]
+    assert heads(result.stdout) == ["twice of k.py, after uniquify_symbols", "negate of k.py, after uniquify_symbols"]
     assert "  out[i] = (2.0:float32 * x[i]:float32):float32" in result.stdout
     assert "__global__" not in result.stdout
 
@@ -76,11 +76,11 @@ def test_the_value_of_dump_ir_is_taken_with_an_equals_sign_alone(write) -> None:
         ["--dump-ir", name],
         ["--dump-ir", "--", name],
         ["--dump-ir=", name],
-        ["--dump-ir=tell_apart", name],
+        ["--dump-ir=uniquify_symbols", name],
     ):
         assert run(*arguments).stdout == behind.stdout
     Path("infer_types").write_text(Path(name).read_text())
-    assert heads(run("--dump-ir", "infer_types").stdout) == ["twice of infer_types, after tell_apart"]
+    assert heads(run("--dump-ir", "infer_types").stdout) == ["twice of infer_types, after uniquify_symbols"]
     result = run("--", "--dump-ir")
     assert result.exit_code == 2 and "--dump-ir: error[P100]: cannot read the file" in result.stderr
 
@@ -95,7 +95,7 @@ def test_what_each_pass_changed(write) -> None:
     result = run(write("k.py", TWICE), "--dump-ir=diff")
     assert heads(result.stdout) == ["twice of k.py"]
     changed = re.findall(r"^\+\+\+ after (.*)$", result.stdout, re.MULTILINE)
-    assert changed == ["infer_types", "add_guards", "find_roles", "choose_widths", "rename"]
+    assert changed == ["infer_types", "add_guards", "infer_roles", "choose_integer_widths", "rename"]
     assert "-  out[i] = 2 * x[i]\n+  out[i] = (2.0:float32 * x[i]:float32):float32\n" in result.stdout
 
 
@@ -120,7 +120,7 @@ def test_passes_for_the_cpu_alone(write) -> None:
     refused = run(name, "--dump-ir=split_at_barriers")
     assert refused.exit_code == 2 and "runs for the CPU alone\n  hint: add `--target cpu`" in refused.stderr
     other = run(write("o.py", TWICE), "--target", "cpu", "--dump-ir=split_at_barriers")
-    assert heads(other.stdout) == ["twice of o.py, after let_others; split_at_barriers did not run"]
+    assert heads(other.stdout) == ["twice of o.py, after insert_yields; split_at_barriers did not run"]
 
 
 def test_of_a_refused_kernel_there_is_the_ir_before_its_error(write) -> None:
@@ -128,13 +128,13 @@ def test_of_a_refused_kernel_there_is_the_ir_before_its_error(write) -> None:
     result = run(name, "--dump-ir")
     assert result.exit_code == 2
     assert heads(result.stdout) == [
-        "twice of k.py, after part_signs",
-        "endless of k.py, after check_order; refused by check_loops",
+        "twice of k.py, after hide_negation",
+        "endless of k.py, after check_order; refused by check_endless_loops",
         "wrong of k.py; refused by read_kernel: there is no IR before its error",
     ]
     assert "error[P503]" in result.stderr and "error[P201]" in result.stderr and "[P" not in result.stdout
     early = run(name, "--kernel", "endless", "--dump-ir=infer_types").stdout
-    assert heads(early) == ["endless of k.py, after infer_types; refused by check_loops"]
+    assert heads(early) == ["endless of k.py, after infer_types; refused by check_endless_loops"]
     assert "while x[0]:float32 < 1.0:float32:" in run(name, "--dump-ir=diff").stdout
 
 

@@ -11,8 +11,8 @@ import torch
 
 from py2cu.dtypes import BOOL, C64, C128, DTYPES, F16, F32, F64, I8, I32, I64, U8, Kind, promote
 from py2cu.simulator.state import THREAD
-from py2cu.simulator.substitutes import typed
-from py2cu.simulator.values.family import Double, DoubleComplex, element_class
+from py2cu.simulator.substitutes import typed_substitute
+from py2cu.simulator.values.family import PyComplex, PyFloat, element_class
 from py2cu.simulator.values.math_functions import ANALYTIC, BUILTINS, CMATH, LIBRARY, MATH
 from py2cu.simulator.values.operators import ElementRangeError
 
@@ -28,7 +28,7 @@ ARITHMETIC = [operator.add, operator.mul, operator.sub]
 
 @pytest.fixture(autouse=True)
 def no_doubt():
-    THREAD.doubt = False
+    THREAD.tainted = False
 
 
 def tensor(value, dtype):
@@ -102,10 +102,10 @@ def test_python_complex_numbers_are_weak(dtype):
         if dtype is F16:
             assert wanted is torch.complex32
             with pytest.raises(TypeError):
-                cls(value) * DoubleComplex(1j)
+                cls(value) * PyComplex(1j)
         else:
-            assert (cls(value) * DoubleComplex(1j)).dtype.name == str(wanted).removeprefix("torch.")
-            assert (DoubleComplex(1j) + cls(value)).dtype.name == str(wanted).removeprefix("torch.")
+            assert (cls(value) * PyComplex(1j)).dtype.name == str(wanted).removeprefix("torch.")
+            assert (PyComplex(1j) + cls(value)).dtype.name == str(wanted).removeprefix("torch.")
 
 
 @pytest.mark.parametrize(("a", "b"), list(itertools.product(DTYPES, DTYPES)), ids=str)
@@ -142,7 +142,7 @@ def test_a_complex_product_is_the_formula_and_repairs_nothing():
     assert (Complex64(complex(math.inf, 1)) * Complex64(1)).real == math.inf
     same(Complex64(1 - 1j) / Complex64(0), torch.tensor(complex(math.inf, -math.inf), dtype=torch.complex64))
     with pytest.raises(ZeroDivisionError):
-        DoubleComplex(1) / 0
+        PyComplex(1) / 0
 
 
 def test_complex_numbers_have_parts_and_no_order():
@@ -150,7 +150,7 @@ def test_complex_numbers_have_parts_and_no_order():
     assert (z.real, z.imag, abs(z), z.conjugate()) == (3, -4, 5, 3 + 4j)
     assert (type(z.real), type(abs(z)), type(-z), type(z + 1j)) == (Float32, Float32, Complex64, Complex64)
     assert (Float32(2).real, Float32(2).imag, UInt8(3).conjugate()) == (2, 0, 3)
-    assert (str(z), repr(z), repr(DoubleComplex(1j))) == ("3.0-4.0j", "complex64(3.0-4.0j)", "0.0+1.0j")
+    assert (str(z), repr(z), repr(PyComplex(1j))) == ("3.0-4.0j", "complex64(3.0-4.0j)", "0.0+1.0j")
     assert not Complex64(0)
     assert Complex64(1j)
     assert z == Complex64(3) - 4j
@@ -175,8 +175,8 @@ def test_complex_functions_are_within_their_error(name):
 def test_functions_of_cmath_are_complex_whatever_they_are_given():
     assert type(CMATH["sqrt"](Float32(-4))) is Complex64
     assert CMATH["sqrt"](Float32(-4)) == 2j
-    assert type(CMATH["exp"](1)) is DoubleComplex
-    assert type(BUILTINS["complex"](Float32(1), 2)) is DoubleComplex
+    assert type(CMATH["exp"](1)) is PyComplex
+    assert type(BUILTINS["complex"](Float32(1), 2)) is PyComplex
     assert math.isinf(CMATH["exp"](Complex64(1e3)).error), "libraries overflow as they like"
     assert math.isinf(abs(Complex64(3.4028234e38)).error), "so does a magnitude that a last bit takes there"
     assert abs(Complex64(3 + 4j)).error < 1e-5
@@ -201,7 +201,7 @@ def test_float_elements_divide_by_zero_as_ieee_says_and_integers_raise():
         with pytest.raises(ZeroDivisionError):
             operation(UInt8(1), UInt8(0))
     with pytest.raises(ZeroDivisionError):
-        Double(1.0) / 0
+        PyFloat(1.0) / 0
 
 
 def test_comparisons_happen_in_the_element_type():
@@ -247,9 +247,9 @@ def test_conversions_to_python():
 def test_casts_convert_as_torch_does_on_the_cpu():
     for value in (-1.0, 300.7, -300.7, 1e10):
         assert UInt8(Float32(value)) == torch.tensor(value).to(torch.uint8).item()
-    assert not THREAD.doubt
+    assert not THREAD.tainted
     Int32(Float32(1e20))
-    assert THREAD.doubt, "C++ leaves it open"
+    assert THREAD.tainted, "C++ leaves it open"
 
 
 FLOAT_ROWS = [dtype for dtype in DTYPES if dtype.kind is Kind.FLOAT]
@@ -315,13 +315,13 @@ def test_integers_wrap_at_every_width(dtype):
 @pytest.mark.parametrize("dtype", INT_ROWS, ids=str)
 def test_a_float_becomes_an_integer_through_int64(dtype):
     for value in (-1.0, -300.7, 3.99, 70000.5, 9.5e9):
-        THREAD.doubt = False
+        THREAD.tainted = False
         found = element_class(dtype)(element_class(F64)(value))
         if dtype.low <= math.trunc(value) <= dtype.high or not dtype.signed:
             assert int(found) == torch.tensor(int(value)).to(getattr(torch, dtype.name)).item()
-            assert not THREAD.doubt
+            assert not THREAD.tainted
         else:
-            assert THREAD.doubt, "C++ leaves it open"
+            assert THREAD.tainted, "C++ leaves it open"
 
 
 def test_elements_show_the_fewest_digits_of_their_type():
@@ -330,7 +330,7 @@ def test_elements_show_the_fewest_digits_of_their_type():
     assert shown["float64"] == ("0.1", "float64(1e+30)")
     assert f"{Float32(0.1)} {Float32(0.1):.3f} {UInt8(200)} {UInt8(200):#x}" == "0.1 0.100 200 0xc8"
     assert str(Float64(Float32(0.1))) == "0.10000000149011612"
-    assert (repr(Float32(math.nan)), repr(Double(0.5))) == ("float32(nan)", "0.5")
+    assert (repr(Float32(math.nan)), repr(PyFloat(0.5))) == ("float32(nan)", "0.5")
 
 
 def test_division_with_remainder():
@@ -342,7 +342,7 @@ def test_math_of_elements():
     assert type(MATH["exp"](Float32(1))) is Float32
     assert type(MATH["exp"](UInt8(1))) is Float32
     assert type(MATH["exp"](Float64(1))) is Float64
-    assert type(MATH["exp"](1)) is Double
+    assert type(MATH["exp"](1)) is PyFloat
     assert 0 < MATH["cos"](1e12).error < 1e-14  # of a literal, too: C has functions of its own
     assert math.isnan(MATH["sqrt"](Float32(-1)))
     assert (MATH["log"](Float32(0)), MATH["exp"](Float32(100))) == (-math.inf, math.inf)
@@ -362,14 +362,14 @@ def test_min_and_max_keep_the_element():
 
 def test_scalar_types_of_the_libraries_are_casts():
     np = pytest.importorskip("numpy")
-    assert typed(np.float32) is Float32
-    assert typed(torch.uint8) is UInt8
-    assert typed(np.exp) is LIBRARY["numpy"]["exp"]
-    assert typed(torch.exp) is LIBRARY["torch"]["exp"]
-    assert typed(np.hypot) is MATH["hypot"]
-    assert typed(math.exp) is MATH["exp"]
-    assert typed(cmath.exp) is CMATH["exp"]
-    assert typed(42) is None
+    assert typed_substitute(np.float32) is Float32
+    assert typed_substitute(torch.uint8) is UInt8
+    assert typed_substitute(np.exp) is LIBRARY["numpy"]["exp"]
+    assert typed_substitute(torch.exp) is LIBRARY["torch"]["exp"]
+    assert typed_substitute(np.hypot) is MATH["hypot"]
+    assert typed_substitute(math.exp) is MATH["exp"]
+    assert typed_substitute(cmath.exp) is CMATH["exp"]
+    assert typed_substitute(42) is None
 
 
 def test_exact_operations_have_no_error_and_products_have_their_rounding():
@@ -392,9 +392,9 @@ def test_products_are_exact_where_nothing_contracts():
 def test_the_sign_of_a_nan_is_open():
     assert MATH["copysign"](Float32(2), Float32(math.nan)).error == 4
     assert MATH["copysign"](Float32(2), Float32(-1)).error == 0
-    assert THREAD.doubt is False
+    assert THREAD.tainted is False
     LIBRARY["numpy"]["signbit"](Float32(math.nan))
-    assert THREAD.doubt is True
+    assert THREAD.tainted is True
     THREAD.start()
 
 
@@ -412,9 +412,9 @@ def test_overflow_in_a_product_leaves_everything_open_and_infinite_operands_noth
 def test_doubt_is_raised_where_a_branch_hangs_on_a_rounding_error():
     product = Float32(0.1) * Float32(0.3)
     assert product > 0.01
-    assert not THREAD.doubt
+    assert not THREAD.tainted
     assert not product > float(product)
-    assert THREAD.doubt
+    assert THREAD.tainted
 
 
 def test_beside_an_infinite_part_the_other_keeps_its_error():
@@ -423,13 +423,13 @@ def test_beside_an_infinite_part_the_other_keeps_its_error():
 
 
 def test_an_open_error_stays_open_when_a_value_is_cast():
-    infinite, unknown = Float32.make(math.inf, math.inf), Float32.make(math.nan, math.inf)
-    assert (Double.cast(infinite).error, Double.cast(unknown).error) == (math.inf, math.inf)
+    infinite, unknown = Float32.with_error(math.inf, math.inf), Float32.with_error(math.nan, math.inf)
+    assert (PyFloat.convert(infinite).error, PyFloat.convert(unknown).error) == (math.inf, math.inf)
 
 
 def test_a_remainder_of_many_is_any_remainder():
-    by = Float32.make(0.3, 1e-7)
+    by = Float32.with_error(0.3, 1e-7)
     assert (Float32(0.5) % by).error < 1e-6
     assert (Float32(1e30) % by).error >= 0.3
     assert (Float32(1e30) % Float32(0.3)).error == 0
-    assert (Float32(1.0) % Float32.make(0.0, 1e-9)).error == math.inf
+    assert (Float32(1.0) % Float32.with_error(0.0, 1e-9)).error == math.inf

@@ -13,7 +13,7 @@ from py2cu.dtypes import F32, I32, U64, Kind
 from py2cu.ir.abi.extents import Role
 from py2cu.simulator.simulate import SimulationError, simulate
 from py2cu.simulator.state import THREAD
-from py2cu.simulator.values.checked_int import LONG_HIGH, Integer
+from py2cu.simulator.values.checked_int import LONG_HIGH, CheckedInt
 from py2cu.simulator.values.family import element_class
 from py2cu.simulator.values.math_functions import MATH
 from py2cu.vocabulary import local
@@ -198,8 +198,8 @@ def test_a_uint64_that_no_python_integer_of_a_kernel_holds(use):
     cls = element_class(U64)
     THREAD.start()
     use(cls(7))
-    assert element_class(F32).cast(cls(2**63)) == 2.0**63
-    assert element_class(I32).cast(cls(2**64 - 1)) == -1
+    assert element_class(F32).convert(cls(2**63)) == 2.0**63
+    assert element_class(I32).convert(cls(2**64 - 1)) == -1
     assert not THREAD.findings
     with contextlib.suppress(OverflowError):  # of a float, by `ldexp`
         use(cls(2**63))
@@ -221,9 +221,9 @@ def test_a_uint64_is_loaded_and_stored_whatever_it_is():
 @pytest.mark.parametrize("operation", [lambda v: v + 1, lambda v: 1 + v, lambda v: -(-v - 2), lambda v: v << 1])
 def test_integers_at_the_edge(operation):
     THREAD.start()
-    assert type(operation(Integer(3))) is Integer
+    assert type(operation(CheckedInt(3))) is CheckedInt
     assert not THREAD.findings
-    operation(Integer(LONG_HIGH))
+    operation(CheckedInt(LONG_HIGH))
     (finding,) = THREAD.findings
     assert "leaves 64 bits" in finding.message
 
@@ -238,7 +238,7 @@ def test_python_integers_stay_typed_on_their_way():
         out[i] = k
 
     run(kernel, x=(1,), k=2, f=1.5)
-    assert set(kinds) == {Integer}
+    assert set(kinds) == {CheckedInt}
 
 
 # --- reads of what nobody wrote ---

@@ -89,7 +89,7 @@ def test_formulas_of_several_steps_are_torchs_for_halves_and_whole_numbers(row, 
     values = values if dtype.kind is Kind.INT else (*values, 0.1, -0.3, 15, 100, math.inf, -math.inf, math.nan)
     numbers = [value for value in values if value >= 0] if "_" in function else values
     for arguments in itertools.product(values, numbers) if len(row.parameters) == 2 else zip(values):
-        ours = stand_in(*map(cls.cast, arguments))
+        ours = stand_in(*map(cls.convert, arguments))
         tensors = [make(value, dtype.name) for value in arguments]
         theirs = real(tensors[0], *(t.item() if library.endswith("functional") else t for t in tensors[1:]))
         assert str(theirs.dtype) == f"torch.{ours.dtype.name}"
@@ -113,13 +113,17 @@ def test_parts_of_floats_are_those_of_numpy(value):
 
 def test_parts_in_doubt_may_be_any():
     own, cls = members("math"), element_class(F32)
-    fraction, whole = own["modf"](cls.make(3.0, 1e-6))
-    mantissa, _ = own["frexp"](cls.make(4.0, 1e-6))
+    fraction, whole = own["modf"](cls.with_error(3.0, 1e-6))
+    mantissa, _ = own["frexp"](cls.with_error(4.0, 1e-6))
     assert (fraction.error, whole.error, mantissa.error) == (2.0, 1.0, 2.0)
-    fraction, whole = own["modf"](cls.make(3.5, 1e-6))
-    mantissa, _ = own["frexp"](cls.make(3.5, 1e-6))
+    fraction, whole = own["modf"](cls.with_error(3.5, 1e-6))
+    mantissa, _ = own["frexp"](cls.with_error(3.5, 1e-6))
     assert (fraction.error, whole.error, mantissa.error) == (1e-6, 0.0, 1e-6 / 4)
-    assert own["modf"](cls.make(0.2, math.inf))[0].error == own["frexp"](cls.make(0.2, math.inf))[0].error == math.inf
+    assert (
+        own["modf"](cls.with_error(0.2, math.inf))[0].error
+        == own["frexp"](cls.with_error(0.2, math.inf))[0].error
+        == math.inf
+    )
 
 
 def test_what_may_overflow_may_be_anything():
@@ -143,5 +147,5 @@ def test_signed_zeros_are_torchs(name, arguments):
     of_torch = getattr(torch if name == "xlogy" else torch.nn.functional, name)
     first, second = arguments
     expected = of_torch(tensor(first, "float32"), tensor(second, "float32") if name == "xlogy" else second)
-    found = members("torch")[name](*map(element_class(F32).cast, arguments))
+    found = members("torch")[name](*map(element_class(F32).convert, arguments))
     assert math.copysign(1, float(found)) == math.copysign(1, expected.item())

@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 
-from py2cu.cli.loading import load_all
+from py2cu.cli.loading import load_files
 from py2cu.diagnostics import TranslationError
 from py2cu.kernels import Kernel
 from py2cu.pipeline import translate_file
@@ -100,7 +100,7 @@ def test_kernels_of_classes_are_found_by_all(folder: Path) -> None:
     path = write(folder, {"main": f"{IMPORTS}\nclass Ops:" + PLAIN.replace("\n", "\n    ") + "\n"})
     assert "f_kernel" in translate_file(SourceFile.read(path)).cuda.kernel.text
     pytest.importorskip("torch")
-    (loaded,) = load_all([path], None)
+    (loaded,) = load_files([path], None)
     assert [each.__name__ for each in loaded.kernels] == ["f"]
 
 
@@ -113,7 +113,7 @@ def test_one_answer_from_the_text_and_from_the_decorator(folder: Path, layout: s
     assert isinstance(kernel, Kernel)
     assert kernel.cuda_source.splitlines()[1:] == read.splitlines()[1:], "all but the line that names the file"
     if path.parent == folder:
-        (loaded,) = load_all([path], None)
+        (loaded,) = load_files([path], None)
         assert [each.__name__ for each in loaded.kernels] == ["f"]
 
 

@@ -13,7 +13,7 @@ from types import ModuleType
 
 import pytest
 
-from py2cu.cli.loading import load_all
+from py2cu.cli.loading import load_files
 from py2cu.diagnostics import TranslationError, render
 from py2cu.kernels import Kernel
 from py2cu.pipeline import translate_file
@@ -351,5 +351,5 @@ def test_commands_that_run_a_file_of_a_package(folder: Path) -> None:
         pack__in__helpers=CLAMP,
         pack__in__main=f"from .helpers import clamp\n\n{KERNEL}clamp(x[i])\n",
     )
-    (loaded,) = load_all([main.parent / "pack" / "main.py"], None)
+    (loaded,) = load_files([main.parent / "pack" / "main.py"], None)
     assert "out[i] = clamp(x[i]);" in loaded.kernels[0].cuda_source

@@ -12,7 +12,7 @@ import torch
 from py2cu.dtypes import Kind
 from py2cu.ir.abi.extents import Role
 from py2cu.simulator.simulate import SimulationError, simulate
-from py2cu.simulator.values.checked_int import Integer
+from py2cu.simulator.values.checked_int import CheckedInt
 from tests.unit.kernels_by_hand import array, element, scalar, signature
 
 LIMIT = 3
@@ -231,7 +231,7 @@ def test_scalars_are_what_they_are_annotated_as():
         indices="i=n",
     )  # fmt: skip
     out, _ = run(kernel, torch.ones(1), sig=sig, a=0.1, flag=True, e=3)
-    assert kinds == [Integer, bool, "UInt8", "Double"]
+    assert kinds == [CheckedInt, bool, "UInt8", "Double"]
     assert out[0] == torch.tensor(0.1)
 
 

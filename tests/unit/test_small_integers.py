@@ -8,8 +8,8 @@ from torch import Tensor
 from py2cu import Index, kernel
 from py2cu.simulator import simulate as simulator
 from py2cu.simulator.simulate import SimulationError, SimulationWarning
-from py2cu.simulator.values.checked_int import Integer
-from py2cu.simulator.values.integer_choice import choose_integer
+from py2cu.simulator.values.checked_int import CheckedInt
+from py2cu.simulator.values.integer_choice import choose_int_class
 
 
 @kernel
@@ -51,10 +51,10 @@ def chosen(monkeypatch):
     classes = []
 
     def choose(*arguments):
-        classes.append(choose_integer(*arguments))
+        classes.append(choose_int_class(*arguments))
         return classes[-1]
 
-    monkeypatch.setattr(simulator, "choose_integer", choose)
+    monkeypatch.setattr(simulator, "choose_int_class", choose)
     return classes
 
 
@@ -64,7 +64,7 @@ def run(k, *arguments, n=8):
     return out.tolist()
 
 
-@pytest.mark.parametrize(("a", "kind"), [(1000, int), (-1000, int), (1291, Integer), (2**20, Integer)])
+@pytest.mark.parametrize(("a", "kind"), [(1000, int), (-1000, int), (1291, CheckedInt), (2**20, CheckedInt)])
 def test_the_launch_decides_as_its_launcher_does(a, kind, chosen):
     assert run(cubes, a) == [a**3 // (i + 1) + i for i in range(8)]
     assert chosen[-1] is kind
@@ -93,7 +93,7 @@ def test_counts_of_shifts_are_looked_at(chosen):
 def test_what_nothing_bounds_is_looked_at(chosen):
     assert doubled.signature.bounds is None
     assert run(doubled, 30) == [2**30] * 8
-    assert chosen[-1] is Integer
+    assert chosen[-1] is CheckedInt
 
 
 def test_launch_objects_are_plain_then(chosen):

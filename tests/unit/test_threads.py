@@ -852,7 +852,7 @@ def test_check_takes_what_a_sum_is_that_overflows_in_some_order(terms, takes_any
 def test_check_reports_a_race_with_its_line_and_thread():
     report = checked(race, lambda x, out: None, x=torch.arange(4, dtype=torch.int32), out=ints(1))
     (failure,) = report.failures
-    assert failure.kind is Fault.THREADS
+    assert failure.kind is Fault.DATA_RACE_OR_BARRIER
     assert failure.line == race.__code__.co_firstlineno + 1
     assert failure.thread == (1, 0, 0)
     assert "race on `out`: out[0] is written here (1), and written" in failure.message

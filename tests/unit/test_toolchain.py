@@ -99,11 +99,11 @@ def test_identity_follows_the_file_and_wants_every_tool(tmp_path: Path) -> None:
     tool = executable(tmp_path / "tool")
     link = tmp_path / "link"
     link.symlink_to(tool)
-    before = toolchain.identity(tool)
-    assert before == toolchain.identity(link) and before is not None
+    before = toolchain.tool_fingerprint(tool)
+    assert before == toolchain.tool_fingerprint(link) and before is not None
     tool.write_text("another compiler")
-    assert toolchain.identity(tool) not in (None, before)
-    assert toolchain.identity(tool, None) is None
+    assert toolchain.tool_fingerprint(tool) not in (None, before)
+    assert toolchain.tool_fingerprint(tool, None) is None
 
 
 def test_the_cpu_has_one_identity() -> None:

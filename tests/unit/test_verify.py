@@ -14,12 +14,12 @@ from py2cu.frontend.statements import StatementReader
 from py2cu.ir.abi.extents import Binary, Constant, Name
 from py2cu.ir.account import lost
 from py2cu.ir.elisions import Elision
-from py2cu.ir.expressions import BoolOp, Call, Convert, Expr, Extent, Invoke, Load
+from py2cu.ir.expressions import BoolOp, Call, Convert, DeviceCall, Expr, Extent, Load
 from py2cu.ir.kernels import Kernel
 from py2cu.ir.statements import Assign, Break, EachThread, Store
 from py2cu.ir.types import PY_FLOAT, PY_INT, UNKNOWN
 from py2cu.ir.verify import Stage, verify
-from py2cu.ir.visit import changed, rebuild_statements
+from py2cu.ir.visit import rebuild_statements, with_fields
 from py2cu.passes.manager import Pass, Step, observing
 from py2cu.passes.verified import verify_step
 from py2cu.pipeline import translate_file
@@ -61,7 +61,7 @@ def storing(value: Expr) -> Callable[[Kernel], Kernel]:
 
     def damage(kernel: Kernel) -> Kernel:
         body = rebuild_statements(kernel.body, lambda s: (replace(s, value=value) if isinstance(s, Store) else s,))
-        return changed(kernel, body=body)
+        return with_fields(kernel, body=body)
 
     return damage
 
@@ -70,28 +70,28 @@ def without(kind: type) -> Callable[[Kernel], Kernel]:
     """The kernel without its statements of this kind."""
 
     def damage(kernel: Kernel) -> Kernel:
-        return changed(kernel, body=rebuild_statements(kernel.body, lambda s: () if isinstance(s, kind) else (s,)))
+        return with_fields(kernel, body=rebuild_statements(kernel.body, lambda s: () if isinstance(s, kind) else (s,)))
 
     return damage
 
 
 def twice(kernel: Kernel) -> Kernel:
-    return changed(kernel, body=(kernel.body[0], *kernel.body))
+    return with_fields(kernel, body=(kernel.body[0], *kernel.body))
 
 
 DAMAGES = {
     "no array": ("read_kernel", storing(Load("y", ())), "there is no array `y`"),
-    "no function": ("read_kernel", storing(Invoke("g(,)", ())), "`g(,)` does not exist"),
+    "no function": ("read_kernel", storing(DeviceCall("g(,)", ())), "`g(,)` does not exist"),
     "early conversion": ("read_kernel", storing(Convert(Name("s"), PY_INT)), "a conversion stands in untyped IR"),
     "early helper": ("read_kernel", storing(Call("floor_div", ())), "the helper `floor_div` stands in untyped IR"),
-    "early local": ("read_kernel", lambda k: changed(k, locals=(("s", PY_INT),)), "untyped IR has typed locals"),
+    "early local": ("read_kernel", lambda k: with_fields(k, locals=(("s", PY_INT),)), "untyped IR has typed locals"),
     "no type": ("infer_types", storing(replace(ELEMENT, type=UNKNOWN)), "Load has no type"),
     "extent": ("infer_types", storing(Extent("x", 0)), "an extent was not resolved"),
-    "no local": ("infer_types", lambda k: changed(k, locals=()), "`s` has no type"),
+    "no local": ("infer_types", lambda k: with_fields(k, locals=()), "`s` has no type"),
     "no name": ("infer_types", storing(Name("t", type=PY_FLOAT)), "nothing defines `t`"),
     "early cut": (
         "infer_types",
-        lambda k: changed(k, body=(EachThread(k.body),)),
+        lambda k: with_fields(k, body=(EachThread(k.body),)),
         "EachThread stands before the passes of a target",
     ),
     "ranks": ("lower_semantics", storing(replace(ELEMENT, indices=ELEMENT.indices * 2)), "an access was not flattened"),
@@ -108,7 +108,7 @@ DAMAGES = {
     "no width": ("lower_semantics", storing(Name("i", type=PY_INT)), "Name has no width"),
     "undeclared": (
         "rename",
-        lambda k: changed(k, body=(replace(k.body[0], declares=None), *k.body[1:])),
+        lambda k: with_fields(k, body=(replace(k.body[0], declares=None), *k.body[1:])),
         "`s` has no declaration",
     ),
     "declared twice": ("rename", twice, "`s` is declared twice"),
@@ -145,8 +145,8 @@ def test_a_call_that_is_a_statement_is_exempt_as_that_node_alone() -> None:
     verify(kernel, Stage.TYPED)
     call = replace(kernel.body[0].call)
     stored = Store("x", (Name("i", type=PY_INT), Constant(0, type=PY_INT)), call)
-    with pytest.raises(InternalError, match="Invoke has no type"):
-        verify(changed(kernel, body=(*kernel.body, stored)), Stage.TYPED)
+    with pytest.raises(InternalError, match="DeviceCall has no type"):
+        verify(with_fields(kernel, body=(*kernel.body, stored)), Stage.TYPED)
 
 
 @pytest.mark.parametrize(("kind", "what"), [(Store, "store"), (Break, "break"), (Assign, "assignment")])
@@ -273,5 +273,5 @@ def test_passes_note_what_they_leave_out() -> None:
             x[i, 0] += 1
         out[i] = x[i, w - 1] + t
     """
-    kernel = after("tell_apart", text)
+    kernel = after("uniquify_symbols", text)
     assert {note.why for note in kernel.elided} == {Elision.RESTATEMENT, Elision.UNREACHABLE}

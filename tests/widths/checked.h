@@ -61,15 +61,17 @@ constexpr bool is_number = is_checked<T> || std::is_arithmetic_v<T>;
 template <typename A, typename B>
 constexpr bool is_mixed = is_number<A>&& is_number<B> && (is_checked<A> || is_checked<B>);
 
-// What C computes in: the usual arithmetic conversions.
+// What C computes in: the usual arithmetic conversions. An element of 16 bits needs an `int` of 32.
 template <typename A, typename B>
 struct Meeting {
     using type = decltype(A() + B());
 };
 template <typename A, bool is_signed>
 struct Meeting<A, Checked<is_signed>> {
-    using type = std::conditional_t<std::is_floating_point_v<A> || sizeof(A) == 8 || std::is_same_v<A, uint32_t>, A,
-                                    Checked<is_signed>>;
+    using Element = std::conditional_t<sizeof(A) == 2, int32_t, A>;
+    using type = std::conditional_t<std::is_floating_point_v<A> || sizeof(A) == 8 || sizeof(A) == 2 ||
+                                        std::is_same_v<A, uint32_t>,
+                                    Element, Checked<is_signed>>;
 };
 template <bool is_signed, typename B>
 struct Meeting<Checked<is_signed>, B> : Meeting<B, Checked<is_signed>> {};

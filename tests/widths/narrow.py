@@ -9,11 +9,15 @@ thousands of elements are on both sides of every limit.
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Iterator, Sequence, Set
 from pathlib import Path
 from typing import Final
 
+from py2cu.ir.abi.signature import evaluate
+from py2cu.ir.types import ArrayType
+from py2cu.ir.visit import names_in
 from py2cu.translation import Translation
 from tests.emulator import Words, emulate
 from tests.widths.tokens import Token, code, join, spaced, tokenize
@@ -68,9 +72,12 @@ def bits_of(translation: Translation) -> int:
 
 
 def constants_of(translation: Translation) -> Iterator[int]:
-    """The whole numbers of the functions for the device."""
+    """The whole numbers of the functions for the device, and the products of constant extents, which indices reach."""
+    arrays = (p.type for signature in translation.signatures for p in signature.arrays)
+    shapes = [type_.dims for type_ in arrays if isinstance(type_, ArrayType)]
+    yield from (math.prod(evaluate(dim, {}) for dim in dims if not names_in(dim)) for dims in shapes)
     device = (chunk for chunk in chunks(tokenize(translation.cuda.kernel.text)) if _DEVICE & {t.text for t in chunk})
-    return (value for chunk in device for value in _constants(code(chunk)))
+    yield from (value for chunk in device for value in _constants(code(chunk)))
 
 
 def _constants(tokens: Sequence[Token]) -> Iterator[int]:

@@ -38,7 +38,7 @@ def grown(signature: Signature, sizes: Mapping[str, int], least: int, lean: int,
     """
     fixed = {*signature.constexprs, *(name for extent in signature.block for name in names_in(extent))}
     free = [name for name in dimension_names(signature) if name not in fixed]
-    found = {**sizes, **dict.fromkeys(free, _ROW if signature.rows else 1)}
+    found = {**sizes, **dict.fromkeys(free, _ROW if signature.vector_widths else 1)}
     for _ in range(_STEPS):
         elements, launched = extents(signature, found)
         if launched > threads or elements > MOST_ELEMENTS:
@@ -47,7 +47,7 @@ def grown(signature: Signature, sizes: Mapping[str, int], least: int, lean: int,
             return found
         name = min(free, key=lambda name: found[name] * (1 + lean * free.index(name)))
         found[name] += max(1, found[name] // 8)
-        if signature.rows:
+        if signature.vector_widths:
             found[name] = -(-found[name] // _ROW) * _ROW
     return None
 

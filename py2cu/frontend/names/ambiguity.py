@@ -21,7 +21,7 @@ _HINT = (
 )
 
 
-def refuse_doubt(
+def report_ambiguous_name(
     node: cst.CSTNode,
     environment: Environment,
     reporter: Reporter,

@@ -19,7 +19,7 @@ import libcst as cst
 from py2cu.frontend.names.bindings import flatten
 from py2cu.frontend.names.environment import Environment, all_parameters
 from py2cu.frontend.names.imports import DeviceFunction
-from py2cu.frontend.scope import Captured, Scope, assigned_names
+from py2cu.frontend.scope import ClosureCapture, Scope, assigned_names
 
 Placed = tuple[cst.FunctionDef, Environment]  # a function, and what names mean around it
 
@@ -38,7 +38,7 @@ def environment_in(function: cst.FunctionDef, around: Environment) -> Environmen
     return inside
 
 
-def capture(function: DeviceFunction, call: cst.Call, scope: Scope) -> Captured | None:
+def capture(function: DeviceFunction, call: cst.Call, scope: Scope) -> ClosureCapture | None:
     """What `call` hands over to a function within others; None, and a diagnostic, where it cannot."""
     names: list[str] = []
     reached = _reached(function)

@@ -25,10 +25,10 @@ import libcst as cst
 
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import DType, Kind
-from py2cu.frontend.names.ambiguity import refuse_doubt
+from py2cu.frontend.names.ambiguity import report_ambiguous_name
 from py2cu.frontend.names.environment import Environment
 from py2cu.frontend.names.imports import DeviceFunction
-from py2cu.frontend.scope import of_64_bits, source_text
+from py2cu.frontend.scope import check_64_bits, source_text
 from py2cu.ir.abi.extents import Constant, Default
 from py2cu.ir.complex_numbers import literal
 from py2cu.ir.expressions import Call, Expr
@@ -53,9 +53,9 @@ def read_default(param: cst.Param, function: DeviceFunction, reporter: Reporter,
     if (
         isinstance(live, bool | int | float) and type(live).__module__ != "numpy" and live != early.constant(node)
     ):  # the text has another number, or none
-        return Constant(of_64_bits(live, reporter, function.module.span(node)), span)
+        return Constant(check_64_bits(live, reporter, function.module.span(node)), span)
     hint = f"give `{name}` in the call, or bind the name once, with a plain `=` or `import` that surely runs"
-    if refuse_doubt(node, early, reporter, function.module.span, hint):
+    if report_ambiguous_name(node, early, reporter, function.module.span, hint):
         return None
     if (element := early.element(node)) is not None:
         dtype, number = element
@@ -64,7 +64,7 @@ def read_default(param: cst.Param, function: DeviceFunction, reporter: Reporter,
     if isinstance(value, complex):
         return literal(value, span)
     if isinstance(value, bool | int | float):
-        value = of_64_bits(value, reporter, function.module.span(node))
+        value = check_64_bits(value, reporter, function.module.span(node))
         return Constant(value, span, text=source_text(node) if _is_literal(node) else "")
     what = f"the default of `{name}` is no number that the text tells"
     reporter.error("P105", what, function.module.span(node), f"give `{name}` in the call")
@@ -91,7 +91,7 @@ class DefaultReader:
     environment: Environment
     span_of: Callable[[cst.CSTNode], Span]
     live: Mapping[str, object] | None
-    elsewhere: Callable[[cst.BaseExpression], object]
+    origin: Callable[[cst.BaseExpression], object]
 
     def read(self, param: cst.Param, type_: PythonType | ElementType) -> Default | None:
         """The default, converted to `type_`; None, after a diagnostic, if it is not constant or has another type."""
@@ -100,12 +100,12 @@ class DefaultReader:
         early = self.environment.as_defined()
         if self.live is not None:
             value = self.live.get(name)
-        elif refuse_doubt(node, early, self.reporter, self.span_of, f"write the default of `{name}` out"):
+        elif report_ambiguous_name(node, early, self.reporter, self.span_of, f"write the default of `{name}` out"):
             return None
         else:
             element = early.element(node)
             value = early.constant(node) if element is None else _rounded(*element)
-            value = self.elsewhere(node) if value is None else value
+            value = self.origin(node) if value is None else value
         if value is None or isinstance(value, str | tuple):
             what, hint = f"the default of `{name}` is not a constant that the source shows", "write the number out"
             self.reporter.error("P106", what, self.span_of(node), hint)

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 import libcst as cst
 
 from py2cu.diagnostics import Reporter
-from py2cu.frontend.names.ambiguity import refuse_doubt
+from py2cu.frontend.names.ambiguity import report_ambiguous_name
 from py2cu.frontend.names.bindings import Statement, flatten
 from py2cu.frontend.names.environment import Environment
 from py2cu.frontend.reader import KERNEL_DECORATOR, KernelSource, Module
@@ -45,7 +45,7 @@ def _refuse_decorators(source: KernelSource, module: Module, reporter: Reporter)
         node = decorator.decorator
         if not _speaks_of_kernels(node, early, set()):
             continue
-        if not refuse_doubt(node, early, reporter, module.span, _HINT):
+        if not report_ambiguous_name(node, early, reporter, module.span, _HINT):
             what = f"whether `{source.function.name.value}` is a kernel, the text alone does not tell"
             reporter.error("P205", what, module.span(node), _HINT)
         return True

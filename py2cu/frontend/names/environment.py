@@ -50,7 +50,7 @@ class Environment:
     free_names: dict[cst.FunctionDef, tuple[str, ...]] = field(default_factory=dict)  # of functions that were asked for
     unsure: dict[str, tuple[Binding, ...]] = field(default_factory=dict)  # what the text does not tell, and why
     rebound: dict[str, tuple[Binding, ...]] = field(default_factory=dict)  # what once was another thing, and where
-    elsewhere: Mapping[str, cst.CSTNode] = field(default_factory=dict)  # names that `global` and its like bind anew
+    origin: Mapping[str, cst.CSTNode] = field(default_factory=dict)  # names that `global` and its like bind anew
     makings: dict[cst.BaseExpression, tuple[str, ...]] = field(default_factory=dict)  # the names in definitions
     reexports: Reexports | None = None  # reads the files beside; a live kernel asks what its names are
     _values: dict[str, Value | None] = field(default_factory=dict)  # of the definitions asked for
@@ -79,7 +79,7 @@ class Environment:
                 self._enter(places[-1][1])
             if name in again:
                 self.rebound[name] = tuple(each for _, each in places)
-        for name, node in self.elsewhere.items():
+        for name, node in self.origin.items():
             self._forget(name)
             self.unsure[name] = (*(each for _, each in found.get(name, ())), Binding(name, None, node, False))
         if self.unsure or again or given:
@@ -200,7 +200,7 @@ class Environment:
         scope = Environment(
             dict(self.imports), dict(self.definitions), dict(self.functions), list(self.stars), self.live, self.unread,
             {**self.told, **dict.fromkeys(parameters, function.name.value)}, unsure=dict(self.unsure),
-            rebound=dict(self.rebound), elsewhere=self.elsewhere, makings=self.makings, reexports=self.reexports,
+            rebound=dict(self.rebound), origin=self.origin, makings=self.makings, reexports=self.reexports,
         )  # fmt: skip
         for name in parameters:
             scope._forget(name)

@@ -17,13 +17,13 @@ from types import FunctionType
 
 import libcst as cst
 
-from py2cu.diagnostics import Elsewhere, Related, Reporter
+from py2cu.diagnostics import Origin, Related, Reporter
 from py2cu.frontend.names.constants import Constants, Real, as_constants, numbers
 from py2cu.frontend.names.environment import Environment
 from py2cu.frontend.names.reexports import PASSED_ON, find_file
 from py2cu.frontend.reader import Module, read_module
-from py2cu.function_text import written
-from py2cu.live import defaults_of, is_library, surroundings
+from py2cu.function_text import source_file
+from py2cu.live import defaults_of, is_library, visible_objects
 from py2cu.source import SourceFile, UnreadableSource
 from py2cu.suggestions import did_you_mean
 
@@ -43,7 +43,7 @@ class DeviceFunction:
 
 
 @dataclass(frozen=True, slots=True)
-class Siblings:
+class ImportedSources:
     """Reads the files that a kernel's functions come from, each once for every name; `main` is the kernel's own."""
 
     main: SourceFile
@@ -70,8 +70,8 @@ class Siblings:
         return self.found[key]
 
     def _read_live(self, function: FunctionType, reporter: Reporter, used: Related) -> DeviceFunction | str:
-        file, code = written(function), function.__code__
-        module = self._read(file, reporter, used, code.co_name, surroundings(function)) if file.text else None
+        file, code = source_file(function), function.__code__
+        module = self._read(file, reporter, used, code.co_name, visible_objects(function)) if file.text else None
         source = module.function_at(code.co_firstlineno, code.co_name) if module else None
         if module is None or source is None:
             return f"the source of `{function.__name__}` is not to be had: write it with `def` in a file or a cell"
@@ -143,4 +143,4 @@ class Siblings:
     def _read(
         self, file: SourceFile, reporter: Reporter, used: Related, name: str, live: dict[str, object]
     ) -> Module | None:
-        return read_module(file, reporter.within(Elsewhere(file, used)), live, name)
+        return read_module(file, reporter.within(Origin(file, used)), live, name)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from py2cu.ir.expressions import Expr
 
 
-def place() -> Span:
+def span_field() -> Span:
     """A node's span, which does not count when nodes are compared."""
     return field(default=NOWHERE, compare=False)
 
@@ -34,7 +34,7 @@ class Constant:
     """
 
     value: bool | int | float
-    span: Span = place()
+    span: Span = span_field()
     type: Type = UNKNOWN
     text: str = field(default="", compare=False)
     cast: ElementType | None = field(default=None, compare=False)
@@ -50,7 +50,7 @@ class Name:
     """A local variable, a scalar parameter, an element index or a dimension."""
 
     id: str
-    span: Span = place()
+    span: Span = span_field()
     type: Type = UNKNOWN
 
 
@@ -61,7 +61,7 @@ class Binary:
     op: str  # + - * / // % ** & | ^ << >>
     left: Expr
     right: Expr
-    span: Span = place()
+    span: Span = span_field()
     type: Type = UNKNOWN
 
 
@@ -101,7 +101,7 @@ class Default:
 
     value: bool | int | float | complex
     text: str = field(default="", compare=False)
-    span: Span = place()
+    span: Span = span_field()
 
 
 @record(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class Parameter:
     name: str
     type: ArrayType | ElementType | PythonType
     role: Role = Role.INPUT
-    span: Span = place()
+    span: Span = span_field()
     constexpr: Constexpr | None = None
     default: Default | None = None
     by_keyword: bool = False  # behind a `*`: no call gives it by its place
@@ -128,7 +128,7 @@ class IndexParameter:
     name: str
     extent: Expr
     axis: str
-    span: Span = place()
+    span: Span = span_field()
 
 
 @record(frozen=True, slots=True)
@@ -149,7 +149,7 @@ class Guard:
 
 
 @record(frozen=True, slots=True)
-class LeftOut:
+class PredicatedSite:
     """What threads past the end do not, where none may stop: the access or call whose text ends here.
 
     Reads and calls give zero, of a call's `result` type.
@@ -162,7 +162,7 @@ class LeftOut:
 
 
 @record(frozen=True, slots=True)
-class FromEnd:
+class NegativeIndex:
     """A negative constant index, which counts from the end: at `line`, on `axis` of an array."""
 
     line: int

@@ -16,12 +16,12 @@ from py2cu.ir.abi.extents import (
     Binary,
     Constant,
     Constexpr,
-    FromEnd,
     Guard,
     IndexParameter,
-    LeftOut,
     Name,
+    NegativeIndex,
     Parameter,
+    PredicatedSite,
     Role,
 )
 from py2cu.ir.types import PY_INT, ArrayType, PythonType
@@ -29,7 +29,7 @@ from py2cu.records import record
 
 if TYPE_CHECKING:
     from py2cu.ir.expressions import Expr
-    from py2cu.ir.kernels import Family, Kernel
+    from py2cu.ir.kernels import Instances, Kernel
 
 
 _OPERATORS: Final[dict[str, Callable[[int, int], int]]] = {
@@ -68,16 +68,18 @@ class Signature:
     inits: tuple[tuple[str, int | float], ...]
     strided: bool
     launch_bounds: tuple[int, ...] = ()  # the first of them is the most threads that a block may have
-    from_end: tuple[FromEnd, ...] = ()  # negative constant indices: compiled code counts no others from the end
-    reserved: tuple[tuple[int, str], ...] = ()  # the lines that make arrays of a thread's own, and their names
+    negative_indices: tuple[
+        NegativeIndex, ...
+    ] = ()  # negative constant indices: compiled code counts no others from the end
+    allocs: tuple[tuple[int, str], ...] = ()  # the lines that make arrays of a thread's own, and their names
     shared: Parameter | None = None  # the block's dynamic shared memory, which no call is given
     barrier: str | None = None  # the parameter that is the block's barrier
     has_barrier: bool = False  # so that no thread stops at a guard,
-    left_out: tuple[LeftOut, ...] = ()  # and each leaves out what would pass the end
+    predicated: tuple[PredicatedSite, ...] = ()  # and each leaves out what would pass the end
     # What reaches as far as any Python integer of the kernel: sums of products of dimensions, integers, grid and block.
     # None where the kernel does not say how far that is.
     bounds: tuple[tuple[tuple[tuple[str, ...], int], ...], ...] | None = None
-    rows: tuple[tuple[str, int], ...] = ()  # arrays that are viewed in rows, and of how many elements at most
+    vector_widths: tuple[tuple[str, int], ...] = ()  # arrays that are viewed in rows, and of how many elements at most
     aligned: tuple[str, ...] = ()  # those of which a row is loaded or stored at once
     asserts: bool = False  # a call may raise `AssertionError`
     instances: tuple[Signature, ...] = ()  # of a generic kernel: for every dtype that it takes
@@ -180,7 +182,7 @@ def _multiple(dim: Expr) -> tuple[str, int] | None:
             return None
 
 
-def signature_of(family: Family) -> Signature:
+def signature_of(family: Instances) -> Signature:
     """The calling side of a kernel."""
     first = _signature(family[0])
     return replace(first, instances=tuple(_signature(k.plain) for k in family)) if family[0].variables else first
@@ -206,14 +208,14 @@ def _signature(kernel: Kernel) -> Signature:
         inits=kernel.inits,
         strided=kernel.strided,
         launch_bounds=kernel.launch_bounds,
-        from_end=tuple(sorted({at for each in functions for at in each.from_end}, key=astuple)),
-        reserved=tuple((b.span.line, b.name) for each in functions for b in each.buffers if b.is_made),
+        negative_indices=tuple(sorted({at for each in functions for at in each.negative_indices}, key=astuple)),
+        allocs=tuple((b.span.line, b.name) for each in functions for b in each.array_decls if b.has_alloc),
         shared=next((Parameter(p.name, p.type) for p in kernel.block_parameters if p.type is not None), None),
         barrier=next((p.name for p in kernel.block_parameters if p.type is None), None),
         has_barrier=has_barrier(kernel),
-        left_out=kernel.left_out,
-        bounds=tuple(bound.terms for bound in kernel.bounds) if kernel.is_bounded else None,
-        rows=tuple(sorted(kernel.rows.items())),
+        predicated=kernel.predicated,
+        bounds=tuple(bound.terms for bound in kernel.bounds) if kernel.all_integers_bounded else None,
+        vector_widths=tuple(sorted(kernel.vector_widths.items())),
         aligned=arrays_of_row_pointers(kernel),
         asserts=asserts(kernel),
     )

@@ -17,14 +17,14 @@ from dataclasses import dataclass, field, replace
 from py2cu.analysis.effects import is_waiting_call
 from py2cu.diagnostics import Reporter
 from py2cu.ir.abi.extents import Binary, Name
-from py2cu.ir.expressions import ArrayName, Atomic, BoolOp, Compare, Expr, Invoke, Load, Select, Unary
+from py2cu.ir.expressions import ArrayName, Atomic, BoolOp, Compare, DeviceCall, Expr, Load, Select, Unary
 from py2cu.ir.kernels import Kernel
-from py2cu.ir.names import free_name, names_of
+from py2cu.ir.names import free_name, names_in_scope
 from py2cu.ir.statements import (
     Assert,
     Assign,
     Block,
-    Evaluate,
+    ExprStmt,
     For,
     If,
     Print,
@@ -37,13 +37,13 @@ from py2cu.ir.statements import (
 )
 from py2cu.ir.visit import (
     all_expressions,
-    changed,
     children,
     expressions,
     map_blocks,
     map_children,
     statements,
     walk,
+    with_fields,
 )
 from py2cu.source import Span
 
@@ -52,7 +52,7 @@ def lift_atomics(kernel: Kernel, reporter: Reporter) -> Kernel:
     """The kernel with atomic operations as statements, or as all that a name is assigned or a function returns."""
     if not any(isinstance(node, Atomic) for node in all_expressions(kernel.body)):
         return kernel
-    return changed(kernel, body=_Lifting(reporter, names_of(kernel), _only_read(kernel)).block(kernel.body))
+    return with_fields(kernel, body=_Lifting(reporter, names_in_scope(kernel), _only_read(kernel)).block(kernel.body))
 
 
 def _only_read(kernel: Kernel) -> frozenset[str]:
@@ -93,23 +93,23 @@ class _Lifting:
     def lifted_statement(self, stmt: Stmt) -> Stmt:
         match stmt:
             case Assign(value=value):
-                return changed(stmt, value=self.whole(value))
+                return with_fields(stmt, value=self.lift_root(value))
             case Return(value=value) if value is not None:
-                return changed(stmt, value=self.whole(value))
-            case Evaluate(call=call):
+                return with_fields(stmt, value=self.lift_root(value))
+            case ExprStmt(call=call):
                 made = self.with_operands(call)
-                assert isinstance(made, Invoke | Atomic)
-                return changed(stmt, call=made)
+                assert isinstance(made, DeviceCall | Atomic)
+                return with_fields(stmt, call=made)
             case Store(augmented=True):
                 return self.augmented(stmt)
             case Store(indices=indices, value=value):
                 value, *places = self.operands((value, *indices))
-                return changed(stmt, value=value, indices=tuple(places))
+                return with_fields(stmt, value=value, indices=tuple(places))
             case If(test=test):
-                return changed(stmt, test=self.lifted(test), chained=False)
+                return with_fields(stmt, test=self.lifted(test), chained=False)
             case For(start=start, stop=stop, step=step):
                 start, stop, step = self.operands((start, stop, step))
-                return changed(stmt, start=start, stop=stop, step=step)
+                return with_fields(stmt, start=start, stop=stop, step=step)
             case While(test=test) if self.acts_once(test):
                 return stmt
             case While(test=test):
@@ -117,11 +117,11 @@ class _Lifting:
                 self.refuse(test, "must be alone in the test of a loop", hint)
                 return stmt
             case Sync(args=args):
-                return changed(stmt, args=self.operands(args))
+                return with_fields(stmt, args=self.operands(args))
             case Print(values=values):
-                return changed(stmt, values=self.operands(values))
+                return with_fields(stmt, values=self.operands(values))
             case Assert(test=test):
-                return changed(stmt, test=self.lifted(test))
+                return with_fields(stmt, test=self.lifted(test))
             case _:
                 raise AssertionError(f"an atomic operation in {stmt}")
 
@@ -141,12 +141,14 @@ class _Lifting:
     def augmented(self, stmt: Store) -> Stmt:
         """`x[i] += v`: Python looks `x[i]` up, index first, before it evaluates `v`."""
         assert isinstance(stmt.value, Binary) and isinstance(stmt.value.left, Load), stmt
-        places = tuple(self.settled(index) for index in stmt.indices)
-        old = changed(stmt.value.left, indices=places)
+        places = tuple(self.snapshot(index) for index in stmt.indices)
+        old = with_fields(stmt.value.left, indices=places)
         left, right = self.operands((old, stmt.value.right))
-        return changed(stmt, indices=places, value=changed(stmt.value, left=left, right=right), augmented=left is old)
+        return with_fields(
+            stmt, indices=places, value=with_fields(stmt.value, left=left, right=right), augmented=left is old
+        )
 
-    def whole(self, value: Expr) -> Expr:
+    def lift_root(self, value: Expr) -> Expr:
         """A value that may be an operation itself."""
         return self.with_operands(value) if isinstance(value, Atomic) else self.lifted(value)
 
@@ -162,10 +164,10 @@ class _Lifting:
                 return made
             case BoolOp(left=left, right=right):
                 left = self.lifted(left)
-                return changed(expr, left=left, right=self.unconditional(right))
+                return with_fields(expr, left=left, right=self.unconditional(right))
             case Select(test=test, then=then, orelse=orelse):
                 test = self.lifted(test)
-                return changed(expr, test=test, then=self.unconditional(then), orelse=self.unconditional(orelse))
+                return with_fields(expr, test=test, then=self.unconditional(then), orelse=self.unconditional(orelse))
             case _:
                 return self.with_operands(expr)
 
@@ -185,10 +187,10 @@ class _Lifting:
         """Operands in evaluation order, those before an operation settled."""
         last = max((place for place, operand in enumerate(operands) if _has_atomic(operand)), default=-1)
         return tuple(
-            self.settled(operand) if place < last else self.lifted(operand) for place, operand in enumerate(operands)
+            self.snapshot(operand) if place < last else self.lifted(operand) for place, operand in enumerate(operands)
         )
 
-    def settled(self, expr: Expr) -> Expr:
+    def snapshot(self, expr: Expr) -> Expr:
         """`expr` as it is now, whatever happens next."""
         expr = self.lifted(expr)
         return self.saved(expr, "value") if any(map(self.may_change, walk(expr))) else expr
@@ -197,7 +199,7 @@ class _Lifting:
         """True for what is evaluated where it stands, or is something else later."""
         if isinstance(node, Load):
             return node.array not in self.only_read
-        return isinstance(node, Invoke) or is_waiting_call(node)
+        return isinstance(node, DeviceCall) or is_waiting_call(node)
 
     def saved(self, value: Expr, name: str) -> Name:
         """A local that is assigned `value` before the statement."""

@@ -11,7 +11,7 @@ from dataclasses import replace
 from py2cu.diagnostics import Reporter
 from py2cu.ir.expressions import Expr, Extent
 from py2cu.ir.kernels import Kernel
-from py2cu.ir.visit import all_expressions, changed, rebuild_block
+from py2cu.ir.visit import all_expressions, rebuild_block, with_fields
 
 
 def resolve_extents(kernel: Kernel, reporter: Reporter) -> Kernel:
@@ -24,4 +24,4 @@ def resolve_extents(kernel: Kernel, reporter: Reporter) -> Kernel:
             return replace(kernel.array_type(expr.array).dims[expr.axis], span=expr.span)
         return expr
 
-    return changed(kernel, body=rebuild_block(kernel.body, resolve))
+    return with_fields(kernel, body=rebuild_block(kernel.body, resolve))

@@ -18,12 +18,12 @@ from py2cu.ir.account import elided_in
 from py2cu.ir.elisions import Elision
 from py2cu.ir.expressions import Expr, Extent
 from py2cu.ir.kernels import Kernel
-from py2cu.ir.statements import Assign, For, Remark, Stmt
+from py2cu.ir.statements import Assign, Comment, For, Stmt
 from py2cu.ir.types import PY_INT, ArrayType
-from py2cu.ir.visit import changed, rebuild, statements
+from py2cu.ir.visit import rebuild, statements, with_fields
 
 
-def separate_dims(kernel: Kernel, reporter: Reporter) -> Kernel:
+def uniquify_dimensions(kernel: Kernel, reporter: Reporter) -> Kernel:
     """The kernel with no dimension called like a local, an array or an element index."""
     kernel = _drop_restatements(kernel)
     dims = kernel.dims
@@ -38,7 +38,7 @@ def separate_dims(kernel: Kernel, reporter: Reporter) -> Kernel:
         message = f"`{name}` is a template argument and cannot be assigned to"
         reporter.error("P203", message, assigned[name].span, "use another name")
     others = {p.name for p in kernel.parameters} | {i.name for i in kernel.indices} | set(assigned)
-    others |= {buffer.name for buffer in kernel.buffers}
+    others |= {buffer.name for buffer in kernel.array_decls}
     renamed: dict[str, str] = {}
     for name in dims:
         if name in others - extents:
@@ -60,9 +60,9 @@ def _drop_restatements(kernel: Kernel) -> Kernel:
             case _:
                 return False
 
-    body = tuple(Remark(s.span, s.trivia) if restates(s) else s for s in kernel.body)
+    body = tuple(Comment(s.span, s.trivia) if restates(s) else s for s in kernel.body)
     dropped = elided_in(tuple(s for s in kernel.body if restates(s)), Elision.RESTATEMENT)
-    return changed(kernel, body=body, elided=kernel.elided + dropped)
+    return with_fields(kernel, body=body, elided=kernel.elided + dropped)
 
 
 def _fresh(name: str, taken: set[str]) -> str:
@@ -89,7 +89,7 @@ def _rename_dims(kernel: Kernel, renamed: dict[str, str]) -> Kernel:
 
     return replace(
         kernel,
-        buffers=tuple(replace(buffer, type=change_array(buffer.type)) for buffer in kernel.buffers),
+        array_decls=tuple(replace(buffer, type=change_array(buffer.type)) for buffer in kernel.array_decls),
         block_parameters=tuple(
             given if given.type is None else replace(given, type=change_array(given.type))
             for given in kernel.block_parameters

@@ -20,13 +20,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeGuard
 
-from py2cu.analysis.call_graph import functions_that
+from py2cu.analysis.call_graph import functions_with
 from py2cu.analysis.effects import BLOCK_VOTES, GRID_BARRIER
 from py2cu.builtins import ROWS, Rule
 from py2cu.builtins.threads import LANE_HELPER
 from py2cu.diagnostics import Related, Reporter
 from py2cu.ir.abi.extents import Name, Role
-from py2cu.ir.expressions import ArrayName, Atomic, BoolOp, Call, Expr, Invoke, LaunchIndex, Load, Select
+from py2cu.ir.expressions import ArrayName, Atomic, BoolOp, Call, DeviceCall, Expr, LaunchIndex, Load, Select
 from py2cu.ir.kernels import Kernel, Space
 from py2cu.ir.statements import Assign, Block, Break, Continue, For, If, Return, Stmt, Store, Sync, While
 from py2cu.ir.visit import all_expressions, children, expressions, statements
@@ -39,7 +39,7 @@ _LANE_CALLS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Team:
+class SyncScope:
     """Threads that wait for each other: at which barrier, in which calls, and what each has of its own."""
 
     barrier: str
@@ -59,8 +59,8 @@ class _Team:
         return isinstance(node, Call) and node.function in self.votes
 
 
-_BLOCK: Final = _Team("syncthreads", BLOCK_VOTES, "varies by thread", frozenset(["threadIdx"]))
-_GRID: Final = _Team(GRID_BARRIER, frozenset(), "varies by thread or block", frozenset(["threadIdx", "blockIdx"]))
+_BLOCK: Final = SyncScope("syncthreads", BLOCK_VOTES, "varies by thread", frozenset(["threadIdx"]))
+_GRID: Final = SyncScope(GRID_BARRIER, frozenset(), "varies by thread or block", frozenset(["threadIdx", "blockIdx"]))
 
 
 def check_barriers(kernel: Kernel, reporter: Reporter) -> Kernel:
@@ -70,13 +70,13 @@ def check_barriers(kernel: Kernel, reporter: Reporter) -> Kernel:
     return kernel
 
 
-def _check_barriers_of(team: _Team, kernel: Kernel, reporter: Reporter) -> None:
-    waiting = functions_that(kernel, team.has_barrier)
+def _check_barriers_of(team: SyncScope, kernel: Kernel, reporter: Reporter) -> None:
+    waiting = functions_with(kernel, team.has_barrier)
     if not (waiting or team.has_barrier(kernel)):
         return
     varying = _find_varying(team, kernel)
     for each in (kernel, *kernel.functions):
-        local = reporter.within(each.elsewhere)
+        local = reporter.within(each.origin)
         _Threads(team, each, varying[each.key], varying, waiting, local).block(each.body, None)
 
 
@@ -84,12 +84,12 @@ def _check_barriers_of(team: _Team, kernel: Kernel, reporter: Reporter) -> None:
 
 
 @dataclass(slots=True)
-class _Varying:
+class DivergenceState:
     """The names of one function that threads of a team may disagree about, arrays included, and whether its result is
     one; the arrays that it writes, by itself or in others that it calls; whether the team meets in it.
     """
 
-    team: _Team
+    team: SyncScope
     function: Kernel
     names: set[str]
     written: set[str]
@@ -105,7 +105,7 @@ class _Varying:
         """True where a call writes what callers see: one of a thread's own cannot stand for those of all."""
         return not self.written.isdisjoint(p.name for p in self.function.arrays)
 
-    def of(self, expr: Expr, functions: Mapping[str, _Varying]) -> bool:
+    def of(self, expr: Expr, functions: Mapping[str, DivergenceState]) -> bool:
         """True where threads of the team may disagree about `expr`."""
         match expr:
             case Atomic():
@@ -114,9 +114,9 @@ class _Varying:
                 return True
             case Name(id=name) | Load(array=name) | ArrayName(id=name) if name in self.names:
                 return True
-            case Invoke(function=key) if functions[key].result or functions[key].waits:
+            case DeviceCall(function=key) if functions[key].result or functions[key].waits:
                 return functions[key].result
-            case Invoke(function=key) if functions[key].acts:
+            case DeviceCall(function=key) if functions[key].acts:
                 return True
             case Call(function=function) if function in BLOCK_VOTES:
                 return self.team is _GRID
@@ -132,12 +132,12 @@ def find_varying(kernel: Kernel) -> tuple[frozenset[str], Callable[[Expr], bool]
     return frozenset(varying[""].names), lambda expr: varying[""].of(expr, varying)
 
 
-def _find_varying(team: _Team, kernel: Kernel) -> dict[str, _Varying]:
+def _find_varying(team: SyncScope, kernel: Kernel) -> dict[str, DivergenceState]:
     """What varies in a kernel, whose key is empty, and in its functions: again until nothing more does."""
     callers = {"": kernel, **{function.key: function for function in kernel.functions}}
-    waiting = functions_that(kernel, team.has_barrier)
+    waiting = functions_with(kernel, team.has_barrier)
     varying = {
-        key: _Varying(team, caller, _own(team, caller), _written(caller), key in waiting)
+        key: DivergenceState(team, caller, _own(team, caller), _written(caller), key in waiting)
         for key, caller in callers.items()
     }
     varying[""].names |= {index.name for index in kernel.indices}
@@ -151,37 +151,37 @@ def _find_varying(team: _Team, kernel: Kernel) -> dict[str, _Varying]:
             return varying
 
 
-def _own(team: _Team, caller: Kernel) -> set[str]:
+def _own(team: SyncScope, caller: Kernel) -> set[str]:
     """Arrays of the function's own that each thread has another one of, or each block where the team is the grid."""
     apart = {Space.LOCAL} if team is _BLOCK else {Space.LOCAL, Space.SHARED}
-    return {buffer.name for buffer in caller.buffers if buffer.space in apart}
+    return {buffer.name for buffer in caller.array_decls if buffer.space in apart}
 
 
 def _written(caller: Kernel) -> set[str]:
     """Arrays that the function itself writes to."""
     updated = {node.array for node in all_expressions(caller.body) if isinstance(node, Atomic)}
     stored = {stmt.array for stmt in statements(caller.body) if isinstance(stmt, Store)}
-    return {caller.shown(array) for array in updated | stored}
+    return {caller.base_array(array) for array in updated | stored}
 
 
-def _spread(caller: Kernel, own: _Varying, varying: Mapping[str, _Varying]) -> None:
+def _spread(caller: Kernel, own: DivergenceState, varying: Mapping[str, DivergenceState]) -> None:
     """Enter what varies because other things do: in the function, its views and the functions that it calls."""
     _Threads(own.team, caller, own, varying, frozenset(), None).block(caller.body, None)
-    own.names |= {buffer.name for buffer in caller.buffers if buffer.base in own.names and not buffer.is_dynamic}
-    for call in (node for node in all_expressions(caller.body) if isinstance(node, Invoke)):
+    own.names |= {buffer.name for buffer in caller.array_decls if buffer.base in own.names and not buffer.is_dynamic}
+    for call in (node for node in all_expressions(caller.body) if isinstance(node, DeviceCall)):
         inside = varying[call.function]
         for parameter, arg in zip(inside.function.parameters, call.args, strict=True):
             if own.of(arg, varying):
                 inside.names.add(parameter.name)
             if isinstance(arg, ArrayName) and parameter.name in inside.written:
-                own.written.add(caller.shown(arg.id))
+                own.written.add(caller.base_array(arg.id))
 
 
 # --- where threads part -----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class _Parting:
+class DivergencePoint:
     """What keeps some threads from what follows: how a message says it, where it is, and what to write instead."""
 
     message: str
@@ -203,23 +203,23 @@ _LEAVES: Final = {
 class _Threads:
     """Follows the threads of a team through one function, and enters into `own` what varies; it reports if it can."""
 
-    team: _Team
+    team: SyncScope
     caller: Kernel
-    own: _Varying
-    functions: Mapping[str, _Varying]
+    own: DivergenceState
+    functions: Mapping[str, DivergenceState]
     waiting: frozenset[str]
     reporter: Reporter | None
 
-    def block(self, block: Block, parted: _Parting | None) -> tuple[_Parting, ...]:
+    def block(self, block: Block, parted: DivergencePoint | None) -> tuple[DivergencePoint, ...]:
         """Who leaves `block` while others stay; `parted` is what parts the threads before it, if anything does."""
-        left: tuple[_Parting, ...] = ()
+        left: tuple[DivergencePoint, ...] = ()
         for stmt in block:
             found = self.statement(stmt, parted)
             left += found
             parted = parted or next(iter(found), None)
         return left
 
-    def statement(self, stmt: Stmt, parted: _Parting | None) -> tuple[_Parting, ...]:
+    def statement(self, stmt: Stmt, parted: DivergencePoint | None) -> tuple[DivergencePoint, ...]:
         self.check(stmt, parted)
         match stmt:
             case Assign(name=name, value=value):
@@ -243,7 +243,9 @@ class _Threads:
                 return self.leaving(stmt, parted)
         return ()
 
-    def loop(self, loop: For | While, inside: _Parting | None, outside: _Parting | None) -> tuple[_Parting, ...]:
+    def loop(
+        self, loop: For | While, inside: DivergencePoint | None, outside: DivergencePoint | None
+    ) -> tuple[DivergencePoint, ...]:
         """A loop, with what parts the threads inside and outside it: who leaves it is missing in later rounds."""
         silent = _Threads(self.team, self.caller, self.own, self.functions, self.waiting, None)
         early = next((each for each in silent.block(loop.body, inside) if each.leaves is not Continue), None)
@@ -253,21 +255,21 @@ class _Threads:
         after = self.block(loop.orelse, outside or early)
         return (*(each for each in left if each.leaves is Return), *after)
 
-    def leaving(self, stmt: Return | Break | Continue, parted: _Parting | None) -> tuple[_Parting, ...]:
+    def leaving(self, stmt: Return | Break | Continue, parted: DivergencePoint | None) -> tuple[DivergencePoint, ...]:
         """The threads that leave at `stmt`, if others do not."""
         if parted is None:
             return ()
         message, what, hint = _LEAVES[type(stmt)]
-        return (_Parting(message, Related(what, stmt.span), hint, type(stmt)),)
+        return (DivergencePoint(message, Related(what, stmt.span), hint, type(stmt)),)
 
-    def condition(self, test: Expr) -> _Parting | None:
+    def condition(self, test: Expr) -> DivergencePoint | None:
         """What `test` does to the threads, where they may disagree about it."""
         if not self.own.of(test, self.functions):
             return None
         differ = self.team.differ
-        return _Parting(f"is under a condition that {differ}", Related(f"this {differ}", test.span), _MOVE)
+        return DivergencePoint(f"is under a condition that {differ}", Related(f"this {differ}", test.span), _MOVE)
 
-    def check(self, stmt: Stmt, parted: _Parting | None) -> None:
+    def check(self, stmt: Stmt, parted: DivergencePoint | None) -> None:
         """Report a barrier in `stmt` that not all threads reach."""
         if self.reporter is None:
             return
@@ -276,11 +278,11 @@ class _Threads:
         for expr in expressions(stmt):
             self.check_expression(expr, parted)
 
-    def report(self, what: str, span: Span, parted: _Parting) -> None:
+    def report(self, what: str, span: Span, parted: DivergencePoint) -> None:
         if self.reporter is not None:
             self.reporter.error("P501", f"{what} {parted.message}", span, parted.hint, (parted.place,))
 
-    def check_expression(self, expr: Expr, parted: _Parting | None) -> None:
+    def check_expression(self, expr: Expr, parted: DivergencePoint | None) -> None:
         """The same of what an expression waits for, which `and`, `or` and `if` may leave out."""
         match expr:
             case BoolOp(left=left, right=right):
@@ -295,5 +297,5 @@ class _Threads:
                     self.check_expression(child, parted)
         if parted is not None and self.team.is_vote(expr):
             self.report(f"`{expr.function.removeprefix('py2cu.')}(…)`", expr.span, parted)
-        if parted is not None and isinstance(expr, Invoke) and expr.function in self.waiting:
+        if parted is not None and isinstance(expr, DeviceCall) and expr.function in self.waiting:
             self.report(f"the barrier in `{self.functions[expr.function].function.name}`", expr.span, parted)

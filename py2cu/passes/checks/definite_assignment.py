@@ -14,24 +14,24 @@ from py2cu.ir.abi.extents import Binary, Constant, Name
 from py2cu.ir.expressions import ArrayName, Atomic, Expr, Load
 from py2cu.ir.kernels import Kernel
 from py2cu.ir.statements import (
+    Alloc,
     Assert,
     Assign,
-    Bind,
     Block,
     Break,
+    Comment,
     Continue,
-    Declare,
+    DeclareLocal,
     Delete,
     EachThread,
-    Evaluate,
+    ExprStmt,
     For,
     If,
     Print,
-    Remark,
-    Reserve,
     Return,
     Stmt,
     Store,
+    StructuredBinding,
     Sync,
     While,
 )
@@ -41,7 +41,7 @@ from py2cu.source import Span
 Bound = frozenset[str] | None  # the names surely assigned here; None where this place is never reached
 
 
-def check_assigned(kernel: Kernel, reporter: Reporter) -> Kernel:
+def check_definite_assignment(kernel: Kernel, reporter: Reporter) -> Kernel:
     """Report reads of locals that are not assigned on every path; the kernel is unchanged."""
     first: dict[str, Span] = {}
     for stmt in statements(kernel.body):
@@ -50,7 +50,7 @@ def check_assigned(kernel: Kernel, reporter: Reporter) -> Kernel:
                 first.setdefault(stmt.name, stmt.span)
             case For():
                 first.setdefault(stmt.var, stmt.span)
-            case Reserve():
+            case Alloc():
                 first.setdefault(stmt.array, stmt.span)
     annotated = {annotation.name: annotation.span for annotation in kernel.annotated}
     given = frozenset([*(p.name for p in kernel.parameters), *(i.name for i in kernel.indices)])
@@ -96,7 +96,7 @@ class _Flow:
                     case Name(id=name) | ArrayName(id=name) | Load(array=name) | Atomic(array=name):
                         self.check_read(name, node.span, bound)
         match stmt:
-            case Assign(name=name) | Reserve(array=name):
+            case Assign(name=name) | Alloc(array=name):
                 return bound | {name}
             case Store(array=name):
                 self.check_read(name, stmt.span, bound)
@@ -129,7 +129,16 @@ class _Flow:
                 self.check_read(name, stmt.span, bound)
                 self.gaps[name] = Related(f"`{name}` is deleted here", stmt.span)
                 return bound - {name}
-            case EachThread() | Declare() | Bind() | Evaluate() | Sync() | Print() | Assert() | Remark():
+            case (
+                EachThread()
+                | DeclareLocal()
+                | StructuredBinding()
+                | ExprStmt()
+                | Sync()
+                | Print()
+                | Assert()
+                | Comment()
+            ):
                 return bound
             case _:
                 assert_never(stmt)

@@ -14,7 +14,7 @@ from py2cu.source import Span
 from py2cu.suggestions import did_you_mean
 
 
-def check_dims(kernel: Kernel, reporter: Reporter) -> Kernel:
+def check_dimensions(kernel: Kernel, reporter: Reporter) -> Kernel:
     """Report dimensions that are the whole extent of no array and no integer parameter; the kernel is unchanged."""
     told = {dim.name: dim.array for dim in find_dims(kernel)}
     for parameter in kernel.parameters:

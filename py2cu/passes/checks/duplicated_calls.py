@@ -9,7 +9,7 @@ unevaluated.
 from __future__ import annotations
 
 from py2cu.diagnostics import Reporter
-from py2cu.ir.expressions import Invoke
+from py2cu.ir.expressions import DeviceCall
 from py2cu.ir.kernels import Kernel
 from py2cu.ir.visit import expressions, statements, walk
 from py2cu.passes.checks.evaluation_order import acting_functions
@@ -20,11 +20,11 @@ def check_once(kernel: Kernel, reporter: Reporter) -> Kernel:
     """Report such calls; the kernel is unchanged."""
     acting = acting_functions(kernel)
     for caller in (kernel, *kernel.functions) if acting else ():
-        inner = reporter.within(caller.elsewhere)
+        inner = reporter.within(caller.origin)
         for stmt in statements(caller.body):
             seen: set[Span] = set()
             for node in (node for expr in expressions(stmt) for node in walk(expr)):
-                if isinstance(node, Invoke) and node.function in acting:
+                if isinstance(node, DeviceCall) and node.function in acting:
                     if node.span in seen:
                         message = (
                             "this call does something, and C++ would make it twice here, where Python makes it once"

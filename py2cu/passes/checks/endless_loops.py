@@ -10,18 +10,18 @@ from __future__ import annotations
 
 from typing import Final, TypeGuard
 
-from py2cu.analysis.effects import is_exchange
+from py2cu.analysis.effects import is_collective
 from py2cu.diagnostics import Reporter
 from py2cu.ir.abi.extents import Constant
-from py2cu.ir.expressions import Atomic, Invoke
+from py2cu.ir.expressions import Atomic, DeviceCall
 from py2cu.ir.kernels import Kernel
-from py2cu.ir.statements import Assign, Block, Break, Continue, Delete, For, If, Remark, Reserve, Stmt, While
+from py2cu.ir.statements import Alloc, Assign, Block, Break, Comment, Continue, Delete, For, If, Stmt, While
 from py2cu.ir.visit import all_expressions, assigned_names, blocks, names_in, statements, walk
 
-_COMPUTING: Final = Assign | Continue | Delete | For | If | Remark | Reserve | While  # others see nothing of these
+_COMPUTING: Final = Assign | Continue | Delete | For | If | Comment | Alloc | While  # others see nothing of these
 
 
-def check_loops(kernel: Kernel, reporter: Reporter) -> Kernel:
+def check_endless_loops(kernel: Kernel, reporter: Reporter) -> Kernel:
     """Report `while` loops that would go on for ever; the kernel is unchanged."""
     for stmt in statements(kernel.body):
         if _is_endless(stmt):
@@ -37,7 +37,7 @@ def _is_endless(stmt: Stmt) -> TypeGuard[While]:
     if not isinstance(stmt, While) or (isinstance(stmt.test, Constant) and not stmt.test.value):
         return False
     asks = [*walk(stmt.test), *all_expressions(stmt.body)]
-    acts = any(isinstance(node, Atomic | Invoke) or is_exchange(node) for node in asks)
+    acts = any(isinstance(node, Atomic | DeviceCall) or is_collective(node) for node in asks)
     changes = not set(names_in(stmt.test)).isdisjoint(assigned_names(stmt.body))
     return _only_computes(stmt.body) and not acts and not changes
 

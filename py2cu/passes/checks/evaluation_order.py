@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from py2cu.analysis.call_graph import functions_that
+from py2cu.analysis.call_graph import functions_with
 from py2cu.diagnostics import Reporter
 from py2cu.ir.abi.extents import Role
-from py2cu.ir.expressions import ArrayName, BoolOp, Expr, Invoke, Load, Select
+from py2cu.ir.expressions import ArrayName, BoolOp, DeviceCall, Expr, Load, Select
 from py2cu.ir.kernels import Kernel
-from py2cu.ir.statements import Assert, Evaluate, Print, Store
+from py2cu.ir.statements import Assert, ExprStmt, Print, Store
 from py2cu.ir.visit import children, expressions, statements, walk
 
 
@@ -23,13 +23,13 @@ def check_order(kernel: Kernel, reporter: Reporter) -> Kernel:
     """Report calls that do something beside what may notice it; the kernel is unchanged."""
     acting = acting_functions(kernel)
     for caller in (kernel, *kernel.functions) if acting else ():
-        check = _Check(acting, reporter.within(caller.elsewhere))
+        check = _Check(acting, reporter.within(caller.origin))
         for stmt in statements(caller.body):
             match stmt:
                 case Store(indices=indices, value=value):  # C++ too evaluates the right side first
                     check.beside_each_other(indices)
                     check.expression(value)
-                case Evaluate(call=call):
+                case ExprStmt(call=call):
                     check.expression(call)
                 case _:
                     check.beside_each_other(expressions(stmt))
@@ -38,7 +38,7 @@ def check_order(kernel: Kernel, reporter: Reporter) -> Kernel:
 
 def acting_functions(kernel: Kernel) -> frozenset[str]:
     """The keys of the device functions that write, print or assert."""
-    return functions_that(kernel, _acts)
+    return functions_with(kernel, _acts)
 
 
 def _acts(function: Kernel) -> bool:
@@ -71,7 +71,7 @@ class _Check:
                 self.reporter.error("P409", message, call.span, hint)
 
     def acts(self, expr: Expr) -> bool:
-        return isinstance(expr, Invoke) and expr.function in self.acting
+        return isinstance(expr, DeviceCall) and expr.function in self.acting
 
     def notices(self, expr: Expr) -> bool:
         """True where another call's effect could change what `expr` is or does: it reads an array, or acts itself."""

@@ -17,7 +17,7 @@ MAX_WRITTEN: Final = 26  # each has a letter in the schema
 _WORDS: Final = ("NoneType",)  # the one identifier that torch's schema parser does not take for a name
 
 
-def check_operator(kernel: Kernel, reporter: Reporter) -> Kernel:
+def check_operator_limits(kernel: Kernel, reporter: Reporter) -> Kernel:
     """Report names that schemas cannot have, and the first parameter past each limit; the kernel is unchanged."""
     count = 0
     for parameter in kernel.parameters:

@@ -74,7 +74,7 @@ class _Noter:
                     self.note_division(node)
 
     def look_at_access(self, access: Load | Store, in_loop: bool) -> None:
-        if self.kernel.is_own(access.array):
+        if self.kernel.is_kernel_local(access.array):
             return
         if in_loop:
             self.note_wide_index(access)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from py2cu.analysis.call_graph import reached_functions
+from py2cu.analysis.call_graph import reachable_functions
 from py2cu.analysis.ranges import Ranges
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import Kind
@@ -19,22 +19,22 @@ from py2cu.ir.abi.extents import Binary, Constant
 from py2cu.ir.expressions import unconverted
 from py2cu.ir.kernels import Kernel
 from py2cu.ir.types import ElementType, PythonType, kind_of
-from py2cu.ir.visit import all_expressions, changed
+from py2cu.ir.visit import all_expressions, with_fields
 from py2cu.passes.lowering.integer_widths import follow_calls
 
 
 def check_powers(kernel: Kernel, reporter: Reporter) -> Kernel:
     """Report powers whose exponent may be negative; the kernel is unchanged."""
-    functions = reached_functions(kernel)
+    functions = reachable_functions(kernel)
     if not any(True for caller in (kernel, *functions) for _ in _powers(caller)):
         return kernel
-    functions = follow_calls(changed(kernel, functions=functions))
+    functions = follow_calls(with_fields(kernel, functions=functions))
     for caller in (kernel, *functions):
-        ranges = Ranges(changed(caller, functions=functions))
+        ranges = Ranges(with_fields(caller, functions=functions))
         for power in _powers(caller):
             exponent = unconverted(power.right)
             if not ranges.of(exponent).is_natural:
-                reporter.within(caller.elsewhere).error(
+                reporter.within(caller.origin).error(
                     "P307", "a whole number to a power that may be negative is a float in Python", exponent.span,
                     "say that it is not: `max(k, 0)`; or make the base a float: `float(…)`",
                 )  # fmt: skip

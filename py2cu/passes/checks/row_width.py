@@ -13,12 +13,12 @@ from py2cu.ir.kernels import Kernel
 MAX_BYTES: Final = 16
 
 
-def check_rows(kernel: Kernel, reporter: Reporter) -> Kernel:
+def check_row_widths(kernel: Kernel, reporter: Reporter) -> Kernel:
     """Report such views; the kernel is unchanged."""
-    for buffer in kernel.buffers:
+    for buffer in kernel.array_decls:
         if buffer.row_bytes > MAX_BYTES:
-            most = MAX_BYTES * buffer.row // buffer.row_bytes
-            what = f"a row of {buffer.row} {buffer.type.dtype} has {buffer.row_bytes} bytes"
+            most = MAX_BYTES * buffer.vector_width // buffer.row_bytes
+            what = f"a row of {buffer.vector_width} {buffer.type.dtype} has {buffer.row_bytes} bytes"
             message = f"{what}, and what is accessed at once has {MAX_BYTES} at most"
             hint = f"`{buffer.base}.view(-1, {most})`" if most > 1 else f"index the elements of `{buffer.base}`"
             reporter.error("P410", message, buffer.span, hint)

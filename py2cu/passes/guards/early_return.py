@@ -18,19 +18,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from py2cu.analysis.accesses import Access, Limit, find_accesses
-from py2cu.analysis.call_graph import called_functions
+from py2cu.analysis.accesses import Access, UpperBound, find_accesses
+from py2cu.analysis.call_graph import callees
 from py2cu.analysis.effects import has_barrier, waiting_functions
 from py2cu.diagnostics import Reporter
 from py2cu.ir.abi.extents import Binary, Guard, IndexParameter, Name, constant_extent
-from py2cu.ir.expressions import Atomic, BoolOp, Compare, Expr, Invoke, LaunchIndex
+from py2cu.ir.expressions import Atomic, BoolOp, Compare, DeviceCall, Expr, LaunchIndex
 from py2cu.ir.kernels import Kernel
 from py2cu.ir.printer import print_expr
-from py2cu.ir.statements import Assert, Assign, Block, If, Print, Remark, Return, Stmt, Store
+from py2cu.ir.statements import Assert, Assign, Block, Comment, If, Print, Return, Stmt, Store
 from py2cu.ir.types import PY_INT, ElementType
-from py2cu.ir.visit import all_expressions, assigned_names, changed, names_in, rebuild, statements
+from py2cu.ir.visit import all_expressions, assigned_names, names_in, rebuild, statements, with_fields
 from py2cu.options import DEFAULT_BLOCKS
-from py2cu.passes.guards.predicate_accesses import as_limit, depending, find_acting, guard_accesses
+from py2cu.passes.guards.predicate_accesses import as_limit, data_dependents, find_acting, predicate_accesses
 from py2cu.source import Span
 
 AXES = "xyz"
@@ -65,7 +65,7 @@ def add_guards(kernel: Kernel, reporter: Reporter) -> Kernel:
         )
     guards = tuple(Guard(print_expr(item.index), item.extent, item.axis) for item in missing)
     leave = _leave_past([(item.index, item.extent) for item in missing])
-    return changed(kernel, body=(*kernel.body[: place + 1], leave, *kernel.body[place + 1 :]), guards=guards)
+    return with_fields(kernel, body=(*kernel.body[: place + 1], leave, *kernel.body[place + 1 :]), guards=guards)
 
 
 def guard_statement(guards: tuple[Guard, ...]) -> If:
@@ -87,24 +87,24 @@ def _guard_indices(kernel: Kernel, reporter: Reporter) -> Kernel:
     accesses = find_accesses(kernel)
 
     def is_guarded(index: IndexParameter) -> bool:
-        limit = Limit(Name(index.name, type=PY_INT), index.extent)
+        limit = UpperBound(Name(index.name, type=PY_INT), index.extent)
         return bool(accesses) and all(limit in access.limits for access in accesses)
 
     if has_barrier(kernel):
         return _guard_elements(kernel, accesses, reporter)
     guards = tuple(Guard(i.name, i.extent, i.axis) for i in kernel.indices if not is_guarded(i))
-    return changed(kernel, guards=guards)
+    return with_fields(kernel, guards=guards)
 
 
 def _guard_elements(kernel: Kernel, accesses: tuple[Access, ...], reporter: Reporter) -> Kernel:
     """An index kernel with every access that its indices lead to under their limits."""
     acting = find_acting(kernel)
-    calls = {node.span: node for node in all_expressions(kernel.body) if isinstance(node, Invoke)}
-    needed: dict[Span, tuple[Limit, ...]] = {}
+    calls = {node.span: node for node in all_expressions(kernel.body) if isinstance(node, DeviceCall)}
+    needed: dict[Span, tuple[UpperBound, ...]] = {}
     guards: list[Guard] = []
     for index in kernel.indices:
         limit = as_limit(index.name, index.extent)
-        names = depending(kernel.body, index.name)
+        names = data_dependents(kernel.body, index.name)
         for access in accesses:
             reached = acting.get(access.span) or access.place.index or calls.get(access.span)
             if reached is None or limit in access.limits or names.isdisjoint(names_in(reached)):
@@ -113,18 +113,18 @@ def _guard_elements(kernel: Kernel, accesses: tuple[Access, ...], reporter: Repo
                 needed[access.span] = (*needed.get(access.span, ()), limit)
         if any(limit in limits for limits in needed.values()):
             guards.append(Guard(index.name, index.extent, index.axis))
-    return guard_accesses(changed(kernel, guards=tuple(guards)), _but_waiting(kernel, needed, reporter))
+    return predicate_accesses(with_fields(kernel, guards=tuple(guards)), _but_waiting(kernel, needed, reporter))
 
 
 def _but_waiting(
-    kernel: Kernel, needed: dict[Span, tuple[Limit, ...]], reporter: Reporter
-) -> dict[Span, tuple[Limit, ...]]:
+    kernel: Kernel, needed: dict[Span, tuple[UpperBound, ...]], reporter: Reporter
+) -> dict[Span, tuple[UpperBound, ...]]:
     """`needed` without calls that cannot be left out, which are refused: of functions in which threads wait, and of
     functions within the kernel, which the simulator has no hold of.
     """
     waiting = waiting_functions(kernel)
     functions = {function.key: function for function in kernel.functions}
-    for call in (node for node in all_expressions(kernel.body) if isinstance(node, Invoke)):
+    for call in (node for node in all_expressions(kernel.body) if isinstance(node, DeviceCall)):
         function = functions[call.function]
         if _is_inside(kernel, call, function):
             message = f"`{function.name}` is called with an index that may pass the end"
@@ -139,29 +139,29 @@ def _but_waiting(
     return needed
 
 
-def _is_inside(kernel: Kernel, call: Invoke, function: Kernel) -> bool:
+def _is_inside(kernel: Kernel, call: DeviceCall, function: Kernel) -> bool:
     """True where the kernel's text holds that of `function`, which it calls."""
-    return function.elsewhere is None and kernel.span.line < function.span.line < call.span.line
+    return function.origin is None and kernel.span.line < function.span.line < call.span.line
 
 
 def _guard_each(kernel: Kernel, accesses: tuple[Access, ...], missing: list[_Missing], reporter: Reporter) -> Kernel:
     """A block kernel with every access that lacks a guard under one of its own."""
-    needed: dict[Span, tuple[Limit, ...]] = {}
+    needed: dict[Span, tuple[UpperBound, ...]] = {}
     acting = find_acting(kernel)
     for item in missing:
-        names = depending(kernel.body, item.index.id) if isinstance(item.index, Name) else frozenset()
+        names = data_dependents(kernel.body, item.index.id) if isinstance(item.index, Name) else frozenset()
         counting = (
             access.span for access in accesses
-            if access.span in acting and Limit(item.index, None) not in access.limits
+            if access.span in acting and UpperBound(item.index, None) not in access.limits
             and not names.isdisjoint(names_in(acting[access.span]))
         )  # fmt: skip
         for span in dict.fromkeys((*item.spans, *counting)):
-            needed[span] = (*needed.get(span, ()), Limit(item.index, item.extent))
+            needed[span] = (*needed.get(span, ()), UpperBound(item.index, item.extent))
         index, extent = print_expr(item.index), print_expr(item.extent)
         what = f"`{index}` may pass the end: where it does, reads give 0, writes and atomics do nothing"
         reporter.note("P406", what, item.span, f"write `if {index} < {extent}:` yourself, or leave it")
     guards = tuple(Guard(print_expr(item.index), item.extent, item.axis) for item in missing)
-    return guard_accesses(changed(kernel, guards=guards), _but_waiting(kernel, needed, reporter))
+    return predicate_accesses(with_fields(kernel, guards=guards), _but_waiting(kernel, needed, reporter))
 
 
 def _effects(kernel: Kernel, block: Block) -> Iterator[str]:
@@ -171,12 +171,12 @@ def _effects(kernel: Kernel, block: Block) -> Iterator[str]:
     while waiting:
         caller, block = waiting.pop()
         for stmt in statements(block):
-            if type(stmt) in _EFFECTS and not (isinstance(stmt, Store) and caller.is_own(stmt.array)):
+            if type(stmt) in _EFFECTS and not (isinstance(stmt, Store) and caller.is_kernel_local(stmt.array)):
                 yield _EFFECTS[type(stmt)]
         for node in all_expressions(block):
-            if isinstance(node, Atomic) and not caller.is_own(node.array):
+            if isinstance(node, Atomic) and not caller.is_kernel_local(node.array):
                 yield _EFFECTS[Store]
-        called = [functions.pop(key) for key in called_functions(block) if key in functions]
+        called = [functions.pop(key) for key in callees(block) if key in functions]
         waiting += [(function, function.body) for function in called]
 
 
@@ -231,7 +231,7 @@ def find_global_indices(kernel: Kernel) -> GlobalIndices:
     for before, stmt in pairwise((None, *kernel.body)):
         if not isinstance(stmt, Assign):
             continue
-        value = returned[stmt.value.function] if isinstance(stmt.value, Invoke) else stmt.value
+        value = returned[stmt.value.function] if isinstance(stmt.value, DeviceCall) else stmt.value
         if assigned[stmt.name] == 1 and value and (value is stmt.value or not names_in(value)):
             values[stmt.name] = value
         elif stmt.augmented and assigned[stmt.name] == 2 and isinstance(before, Assign) and before.name == stmt.name:
@@ -246,7 +246,7 @@ def _put(value: Expr, name: str, expr: Expr) -> Expr:
 
 def _returned(body: Block) -> Expr | None:
     """What a function returns that does nothing else."""
-    match [stmt for stmt in body if not isinstance(stmt, Remark)]:
+    match [stmt for stmt in body if not isinstance(stmt, Comment)]:
         case [Return(value=value)]:
             return value
         case _:
@@ -270,7 +270,7 @@ def _missing_guards(kernel: Kernel, globals_: GlobalIndices, accesses: tuple[Acc
     for access in accesses:
         place = access.place
         axis = globals_.axis(place.index)
-        if axis and place.index and Limit(place.index, None) not in access.limits:
+        if axis and place.index and UpperBound(place.index, None) not in access.limits:
             extent = _size_on(kernel, axis) or kernel.array_type(place.array).dims[place.dim]
             missing = found.setdefault((axis, extent), _Missing(place.index, extent, axis, access.span))
             missing.spans.append(access.span)
@@ -298,7 +298,7 @@ def _infer_size(kernel: Kernel, globals_: GlobalIndices, accesses: tuple[Access,
         return kernel
     default = tuple(map(constant_extent, DEFAULT_BLOCKS[len(axes)]))
     block = kernel.block if len(kernel.block) >= len(axes) else default
-    return changed(kernel, size=tuple(extents[axis] for axis in axes), block=block)
+    return with_fields(kernel, size=tuple(extents[axis] for axis in axes), block=block)
 
 
 def _is_extent(kernel: Kernel, expr: Expr) -> bool:

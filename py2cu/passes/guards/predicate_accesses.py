@@ -16,28 +16,28 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from py2cu.analysis.accesses import Limit
-from py2cu.analysis.call_graph import called_functions
-from py2cu.analysis.effects import is_exchange, waiting_functions, waits
+from py2cu.analysis.accesses import UpperBound
+from py2cu.analysis.call_graph import callees
+from py2cu.analysis.effects import has_collective, is_collective, waiting_functions
 from py2cu.dtypes import Kind
-from py2cu.ir.abi.extents import Binary, Constant, LeftOut, Name
+from py2cu.ir.abi.extents import Binary, Constant, Name, PredicatedSite
 from py2cu.ir.complex_numbers import of_real
-from py2cu.ir.expressions import Atomic, BoolOp, Compare, Convert, Expr, Invoke, Load, Select, Tuple
+from py2cu.ir.expressions import Atomic, BoolOp, Compare, Convert, DeviceCall, Expr, Load, Select, Tuple
 from py2cu.ir.kernels import Kernel
-from py2cu.ir.names import free_name, names_of
+from py2cu.ir.names import free_name, names_in_scope
 from py2cu.ir.printer import print_expr
 from py2cu.ir.statements import (
     Assert,
     Assign,
     Block,
     Break,
+    Comment,
     Continue,
     Delete,
-    Evaluate,
+    ExprStmt,
     For,
     If,
     Print,
-    Remark,
     Stmt,
     Store,
     While,
@@ -47,50 +47,50 @@ from py2cu.ir.visit import (
     all_expressions,
     assigned_names,
     blocks,
-    changed,
     expressions,
     map_all,
     map_blocks,
     map_children,
     statements,
     walk,
+    with_fields,
 )
 from py2cu.source import Span
 
-Needed = Mapping[Span, tuple[Limit, ...]]
+Needed = Mapping[Span, tuple[UpperBound, ...]]
 """The limits that an access, by its place in the text, lacks."""
 
 
-def guard_accesses(kernel: Kernel, needed: Needed) -> Kernel:
+def predicate_accesses(kernel: Kernel, needed: Needed) -> Kernel:
     """The kernel with these accesses under these limits."""
     acting = frozenset(find_acting(kernel))
-    guarding = _Guarding(needed, _mentions(kernel.body), waiting_functions(kernel), acting, names_of(kernel))
+    guarding = _Guarding(needed, _mentions(kernel.body), waiting_functions(kernel), acting, names_in_scope(kernel))
     body = guarding.block(kernel.body, frozenset())
     locals_ = (*kernel.locals, *guarding.locals)
-    return changed(kernel, body=body, locals=locals_, left_out=_left_out(kernel, needed))
+    return with_fields(kernel, body=body, locals=locals_, predicated=_left_out(kernel, needed))
 
 
-def _left_out(kernel: Kernel, needed: Needed) -> tuple[LeftOut, ...]:
+def _left_out(kernel: Kernel, needed: Needed) -> tuple[PredicatedSite, ...]:
     """What the guards hold back, as the simulator is told."""
     guards = {(guard.index, guard.extent): guard for guard in kernel.guards}
-    calls = {node.span: node for node in all_expressions(kernel.body) if isinstance(node, Invoke)}
+    calls = {node.span: node for node in all_expressions(kernel.body) if isinstance(node, DeviceCall)}
     found = []
     for span, limits in needed.items():
         past = tuple(guards[print_expr(limit.index), limit.bound] for limit in limits if limit.bound)
         type_ = calls[span].type if span in calls else None
         result = type_ if isinstance(type_, ElementType | PythonType | TupleType) else None
         if past:
-            found.append(LeftOut(span.end_line, span.end_column, past, result))
+            found.append(PredicatedSite(span.end_line, span.end_column, past, result))
     return tuple(found)
 
 
-def find_acting(kernel: Kernel) -> dict[Span, Atomic | Invoke]:
+def find_acting(kernel: Kernel) -> dict[Span, Atomic | DeviceCall]:
     """What a kernel does in expressions, by its place: atomic operations, and calls of functions that write or print.
 
     Not those in which threads wait for each other: all have to come.
     """
     functions = {function.key: function for function in kernel.functions}
-    nodes = [node for node in all_expressions(kernel.body) if isinstance(node, Atomic | Invoke)]
+    nodes = [node for node in all_expressions(kernel.body) if isinstance(node, Atomic | DeviceCall)]
     return {n.span: n for n in nodes if isinstance(n, Atomic) or _acts(functions[n.function], functions)}
 
 
@@ -98,17 +98,17 @@ def _acts(function: Kernel, functions: Mapping[str, Kernel]) -> bool:
     """True where a call does more than compute, by itself or through others."""
     reached = [function]
     for each in reached:
-        reached += [functions[key] for key in called_functions(each.body) if functions[key] not in reached]
+        reached += [functions[key] for key in callees(each.body) if functions[key] not in reached]
     does = any(_is_seen(each, stmt) for each in reached for stmt in statements(each.body))
     does = does or any(isinstance(node, Atomic) for each in reached for node in all_expressions(each.body))
-    return does and not any(waits(each.body) for each in reached)
+    return does and not any(has_collective(each.body) for each in reached)
 
 
 def _is_seen(function: Kernel, stmt: Stmt) -> bool:
     """True for what others notice: a write to an array of the function's own is none."""
     match stmt:
         case Store(array=array):
-            return not function.is_own(array)
+            return not function.is_kernel_local(array)
         case _:
             return isinstance(stmt, Print | Assert)
 
@@ -126,13 +126,13 @@ class _Guarding:
     taken: set[str]
     locals: list[tuple[str, ScalarType]] = field(default_factory=list)
 
-    def block(self, block: Block, known: frozenset[Limit]) -> Block:
+    def block(self, block: Block, known: frozenset[UpperBound]) -> Block:
         """`block` guarded, where the limits that are `known` hold already."""
         block = tuple(each for stmt in block for each in self.lifted(stmt, known))
         done: list[Stmt] = []
         at = 0
         while at < len(block):
-            end = self.end_of_group(block, at, known)
+            end = self.widest_guardable_run(block, at, known)
             if end == at:
                 done += self.statement(block[at], known)
             else:
@@ -145,16 +145,17 @@ class _Guarding:
     def waits(self, expr: Expr) -> bool:
         """True where `expr` takes other threads, past the end or not."""
         return any(
-            node.function in self.waiting if isinstance(node, Invoke) else is_exchange(node) for node in walk(expr)
+            node.function in self.waiting if isinstance(node, DeviceCall) else is_collective(node)
+            for node in walk(expr)
         )
 
-    def acts_beyond(self, value: Expr, span: Span, known: frozenset[Limit]) -> bool:
+    def acts_beyond(self, value: Expr, span: Span, known: frozenset[UpperBound]) -> bool:
         """True where a call in `value` has effects under other limits than the statement at `span` has."""
         own = set(self.limits(span, known))
-        calls = (node.span for node in walk(value) if isinstance(node, Invoke))
+        calls = (node.span for node in walk(value) if isinstance(node, DeviceCall))
         return any(call in self.acting and set(self.limits(call, known)) != own for call in calls)
 
-    def lifted(self, stmt: Stmt, known: frozenset[Limit]) -> Block:
+    def lifted(self, stmt: Stmt, known: frozenset[UpperBound]) -> Block:
         """`stmt`, after locals that take what its guard may not skip: collective calls, effects of other guards."""
         before: list[Stmt] = []
 
@@ -167,9 +168,9 @@ class _Guarding:
         match stmt:
             case Store(value=value, span=span) if self.limits(span, known):
                 lifted = lift(value)
-                stmt = changed(stmt, value=lifted, augmented=stmt.augmented and lifted is value)
-            case Evaluate(call=Atomic(values=values, span=span) as call) if self.limits(span, known):
-                stmt = changed(stmt, call=changed(call, values=tuple(map(lift, values))))
+                stmt = with_fields(stmt, value=lifted, augmented=stmt.augmented and lifted is value)
+            case ExprStmt(call=Atomic(values=values, span=span) as call) if self.limits(span, known):
+                stmt = with_fields(stmt, call=with_fields(call, values=tuple(map(lift, values))))
         if not before:
             return (stmt,)
         first = replace(before[0], trivia=replace(stmt.trivia, beside=""))
@@ -185,11 +186,11 @@ class _Guarding:
 
     # --- groups ---
 
-    def end_of_group(self, block: Block, at: int, known: frozenset[Limit]) -> int:
+    def widest_guardable_run(self, block: Block, at: int, known: frozenset[UpperBound]) -> int:
         """Where the longest group that begins at `at` ends; `at` itself where none does."""
         if not self.lacks(block[at], known):
             return at
-        limits: tuple[Limit, ...] = ()
+        limits: tuple[UpperBound, ...] = ()
         best = at
         for end, stmt in enumerate(block[at:], at + 1):
             effects = set(self.effects(stmt, known))
@@ -200,25 +201,27 @@ class _Guarding:
                 best = end
         return best
 
-    def lacks(self, stmt: Stmt, known: frozenset[Limit]) -> bool:
+    def lacks(self, stmt: Stmt, known: frozenset[UpperBound]) -> bool:
         """True where something in `stmt` is to be guarded."""
         return any(self.limits(span, known) for span in _spans(stmt))
 
-    def effects(self, stmt: Stmt, known: frozenset[Limit], in_loop: bool = False) -> Iterator[tuple[Limit, ...]]:
+    def effects(
+        self, stmt: Stmt, known: frozenset[UpperBound], in_loop: bool = False
+    ) -> Iterator[tuple[UpperBound, ...]]:
         """The limits under which `stmt` does something; none at all, (), for what happens anyway."""
         if any(map(self.waits, expressions(stmt))):
             yield ()
         match stmt:
-            case Store(span=span) | Evaluate(call=Invoke(span=span) | Atomic(span=span)):
+            case Store(span=span) | ExprStmt(call=DeviceCall(span=span) | Atomic(span=span)):
                 yield self.limits(span, known)
-                calls = (node.span for expr in expressions(stmt) for node in walk(expr) if isinstance(node, Invoke))
+                calls = (node.span for expr in expressions(stmt) for node in walk(expr) if isinstance(node, DeviceCall))
                 yield from (self.limits(call, known) for call in calls if call in self.acting)
             case Break() | Continue() if in_loop:
                 pass
-            case Assign() | Remark() | Delete() | If() | For() | While():
+            case Assign() | Comment() | Delete() | If() | For() | While():
                 for expr in expressions(stmt):
                     yield from (self.limits(n.span, known) for n in walk(expr) if isinstance(n, Atomic))
-                    yield from (() for node in walk(expr) if isinstance(node, Invoke))
+                    yield from (() for node in walk(expr) if isinstance(node, DeviceCall))
                 for inner in (inner for block in blocks(stmt) for inner in block):
                     yield from self.effects(inner, known, in_loop or isinstance(stmt, For | While))
             case _:
@@ -229,19 +232,19 @@ class _Guarding:
         own = _mentions(group)
         return all(own[name] == self.mentions[name] for name in assigned_names(group))
 
-    def guarded(self, group: Block, known: frozenset[Limit]) -> If:
+    def guarded(self, group: Block, known: frozenset[UpperBound]) -> If:
         """A group under the limits of its effects."""
         limits = next(found for stmt in group for found in self.effects(stmt, known))
         first, *rest = self.block(group, known | frozenset(limits))
         if isinstance(first, If) and not (rest or first.orelse):
-            return changed(first, test=BoolOp("and", _test(limits), first.test, type=PY_BOOL))
+            return with_fields(first, test=BoolOp("and", _test(limits), first.test, type=PY_BOOL))
         comments = replace(first.trivia, beside="")
         first = replace(first, trivia=replace(first.trivia, above=()))
         return If(_test(limits), (first, *rest), span=group[0].span, trivia=comments)
 
     # --- what stands alone ---
 
-    def statement(self, stmt: Stmt, known: frozenset[Limit]) -> Block:
+    def statement(self, stmt: Stmt, known: frozenset[UpperBound]) -> Block:
         """One statement; where it is not guarded as a whole, what it reads is."""
 
         def change(expr: Expr) -> Expr:
@@ -249,46 +252,46 @@ class _Guarding:
 
         match stmt:
             case Assign(value=value):
-                return (changed(stmt, value=change(value)),)
+                return (with_fields(stmt, value=change(value)),)
             case Store(indices=indices, value=value, span=span):
                 if self.limits(span, known):
                     return (self.guarded((stmt,), known),)
-                return (changed(stmt, indices=map_all(indices, change), value=change(value)),)
-            case Evaluate(call=call):
+                return (with_fields(stmt, indices=map_all(indices, change), value=change(value)),)
+            case ExprStmt(call=call):
                 if self.limits(call.span, known):
                     return (self.guarded((stmt,), known),)
                 done = map_children(call, change)
-                assert isinstance(done, Invoke | Atomic)
-                return (changed(stmt, call=done),)
+                assert isinstance(done, DeviceCall | Atomic)
+                return (with_fields(stmt, call=done),)
             case If(test=test) | While(test=test):
-                stmt = changed(stmt, test=change(test))
+                stmt = with_fields(stmt, test=change(test))
             case For(start=start, stop=stop, step=step):
-                stmt = changed(stmt, start=change(start), stop=change(stop), step=change(step))
+                stmt = with_fields(stmt, start=change(start), stop=change(stop), step=change(step))
         return (map_blocks(stmt, lambda block: self.block(block, known)),)
 
-    def expression(self, expr: Expr, known: frozenset[Limit]) -> Expr:
+    def expression(self, expr: Expr, known: frozenset[UpperBound]) -> Expr:
         """`expr` with zero for what lies past the end."""
         inner = map_children(expr, lambda child: self.expression(child, known))
         match inner:
-            case Load(span=span) | Invoke(span=span) | Atomic(span=span) if limits := self.limits(span, known):
+            case Load(span=span) | DeviceCall(span=span) | Atomic(span=span) if limits := self.limits(span, known):
                 return Select(_test(limits), inner, _zero(inner.type, span), span, inner.type)
             case _:
-                return _joined(inner)
+                return merge_selects(inner)
 
-    def limits(self, span: Span, known: frozenset[Limit]) -> tuple[Limit, ...]:
+    def limits(self, span: Span, known: frozenset[UpperBound]) -> tuple[UpperBound, ...]:
         return tuple(limit for limit in self.needed.get(span, ()) if limit not in known)
 
 
-def _joined(expr: Expr) -> Expr:
+def merge_selects(expr: Expr) -> Expr:
     """`x[i] * y[i] if i < n else 0`, where each was guarded: zero stays zero."""
     match expr:
         case Binary(op="+" | "-" | "*", left=Select() as a, right=Select() as b) if (
             a.test == b.test and _is_zero(a.orelse) and _is_zero(b.orelse)
         ):
-            then = changed(expr, left=a.then, right=b.then)
+            then = with_fields(expr, left=a.then, right=b.then)
             return Select(a.test, then, _zero(expr.type, expr.span), expr.span, expr.type)
         case Convert(value=Select() as a) if _is_zero(a.orelse) and not is_complex(expr.type):
-            return Select(a.test, changed(expr, value=a.then), _zero(expr.type, expr.span), expr.span, expr.type)
+            return Select(a.test, with_fields(expr, value=a.then), _zero(expr.type, expr.span), expr.span, expr.type)
         case _:
             return expr
 
@@ -308,7 +311,7 @@ def _zero(type_: object, span: Span) -> Expr:
     return Constant({Kind.BOOL: False, Kind.FLOAT: 0.0}.get(kind_of(type_), 0), span, type_)
 
 
-def _test(limits: tuple[Limit, ...]) -> Expr:
+def _test(limits: tuple[UpperBound, ...]) -> Expr:
     """`r < h and c < w`."""
     test: Expr | None = None
     for limit in limits:
@@ -325,7 +328,7 @@ def _spans(stmt: Stmt) -> Iterator[Span]:
         if isinstance(inner, Store):
             yield inner.span
         for expr in expressions(inner):
-            yield from (node.span for node in walk(expr) if isinstance(node, Load | Atomic | Invoke))
+            yield from (node.span for node in walk(expr) if isinstance(node, Load | Atomic | DeviceCall))
 
 
 def _mentions(block: Block) -> Counter[str]:
@@ -343,7 +346,7 @@ def _mentions(block: Block) -> Counter[str]:
     return found
 
 
-def depending(block: Block, name: str) -> frozenset[str]:
+def data_dependents(block: Block, name: str) -> frozenset[str]:
     """The names whose values are made of `name`: itself, and locals."""
     found = {name}
     while True:
@@ -357,6 +360,6 @@ def depending(block: Block, name: str) -> frozenset[str]:
             return frozenset(found)
 
 
-def as_limit(index: str, extent: Expr) -> Limit:
+def as_limit(index: str, extent: Expr) -> UpperBound:
     """The limit of an element index."""
-    return Limit(Name(index, type=PY_INT), extent)
+    return UpperBound(Name(index, type=PY_INT), extent)

@@ -22,18 +22,18 @@ from py2cu.ir.account import elided_calls
 from py2cu.ir.elisions import Elided, Elision
 from py2cu.ir.expressions import BoolOp, Compare, Convert, Expr, Select, unconverted
 from py2cu.ir.kernels import Kernel
-from py2cu.ir.names import free_name, names_of
+from py2cu.ir.names import free_name, names_in_scope
 from py2cu.ir.statements import Assert, Assign, Block, If, Print, Return, Stmt, Store, Trivia
 from py2cu.ir.types import PY_INT, ElementType, PythonType, ScalarType, kind_of
 from py2cu.ir.visit import (
     all_expressions,
-    changed,
-    is_cheap,
+    is_duplicable,
     map_all,
     map_children,
     rebuild_block,
     rebuild_statements,
     walk,
+    with_fields,
 )
 
 
@@ -41,10 +41,10 @@ def evaluate_once(kernel: Kernel, reporter: Reporter) -> Kernel:
     """The kernel with such operands in locals of their own."""
     if not any(isinstance(expr, BoolOp) for expr in all_expressions(kernel.body)):
         return kernel
-    lifting = _Lifting(names_of(kernel))
+    lifting = _Lifting(names_in_scope(kernel))
     body = rebuild_block(rebuild_statements(kernel.body, lifting.statement), lifting.choosing)
     locals_, elided = kernel.locals + tuple(lifting.locals), kernel.elided + tuple(lifting.elided)
-    return changed(kernel, body=body, locals=locals_, elided=elided)
+    return with_fields(kernel, body=body, locals=locals_, elided=elided)
 
 
 @dataclass(slots=True)
@@ -58,15 +58,15 @@ class _Lifting:
         self.before = []
         match stmt:
             case Assign(value=value):
-                stmt = changed(stmt, value=self.lift(value))
+                stmt = with_fields(stmt, value=self.lift(value))
             case Store(indices=indices, value=value):
-                stmt = changed(stmt, indices=map_all(indices, self.lift), value=self.lift(value))
+                stmt = with_fields(stmt, indices=map_all(indices, self.lift), value=self.lift(value))
             case If(test=test, chained=False) | Assert(test=test):
-                stmt = changed(stmt, test=self.lift_test(test))
+                stmt = with_fields(stmt, test=self.lift_test(test))
             case Print(values=values):
-                stmt = changed(stmt, values=map_all(values, self.lift))
+                stmt = with_fields(stmt, values=map_all(values, self.lift))
             case Return(value=value) if value is not None:
-                stmt = changed(stmt, value=self.lift(value))
+                stmt = with_fields(stmt, value=self.lift(value))
         if not self.before:
             return (stmt,)
         first, *rest = self.before
@@ -79,7 +79,7 @@ class _Lifting:
             case BoolOp(left=left) if _is_choice(expr):
                 left = self.lift(left)
                 value = unconverted(left)
-                return replace(expr, left=left if is_cheap(value) else _with_core(left, self.local(value)))
+                return replace(expr, left=left if is_duplicable(value) else _with_core(left, self.local(value)))
             case BoolOp():
                 return self.lift_test(expr)
             case Select(test=test):
@@ -101,7 +101,7 @@ class _Lifting:
         """`a < b < c`, which is `a < b and b < c` by now."""
         first = replace(first, left=self.lift(first.left), right=self.lift(first.right))
         middle = unconverted(first.right)
-        if is_cheap(middle) or _is_index_sum(middle):
+        if is_duplicable(middle) or _is_index_sum(middle):
             return replace(expr, left=first)
         local = self.local(middle)
         return replace(
@@ -147,7 +147,7 @@ def _is_index_sum(expr: Expr) -> bool:
         case Binary(op="+" | "-" | "*", left=left, right=right) if expr.type == PY_INT:
             return _is_index_sum(left) and _is_index_sum(right)
         case _:
-            return is_cheap(expr)
+            return is_duplicable(expr)
 
 
 def _with_core(operand: Expr, core: Expr) -> Expr:

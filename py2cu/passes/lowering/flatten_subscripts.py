@@ -24,13 +24,13 @@ from functools import cached_property
 from py2cu.analysis.ranges import INT_MAX, Ranges
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import Kind
-from py2cu.ir.abi.extents import Binary, Constant, FromEnd, Name
+from py2cu.ir.abi.extents import Binary, Constant, Name, NegativeIndex
 from py2cu.ir.expressions import Atomic, Expr, Load
-from py2cu.ir.intervals import Reach, times
+from py2cu.ir.intervals import SymbolicBound, times
 from py2cu.ir.kernels import Kernel
-from py2cu.ir.statements import Block, Remark, Reserve, Stmt, Store
+from py2cu.ir.statements import Alloc, Block, Comment, Stmt, Store
 from py2cu.ir.types import PythonType, Width
-from py2cu.ir.visit import all_expressions, changed, rebuild, rebuild_block, rebuild_statements, statements
+from py2cu.ir.visit import all_expressions, rebuild, rebuild_block, rebuild_statements, statements, with_fields
 from py2cu.passes.lowering.integer_widths import extent_type, widen_operands
 from py2cu.passes.lowering.split_tuples import row_struct
 
@@ -41,7 +41,7 @@ _ORDER = (Width.INT, Width.INDEX, Width.LONG)
 
 def flatten_subscripts(kernel: Kernel, reporter: Reporter) -> Kernel:
     """The kernel with one index an access; `from_end` lists the constant indices that counted from the end."""
-    from_end = dict.fromkeys(kernel.from_end)
+    from_end = dict.fromkeys(kernel.negative_indices)
     extents: dict[str, tuple[Expr, ...]] = {}  # of the arrays met so far
     arithmetic = _IndexArithmetic(kernel)
 
@@ -49,52 +49,54 @@ def flatten_subscripts(kernel: Kernel, reporter: Reporter) -> Kernel:
         """An extent in index arithmetic. What it is part of cannot overflow: the launcher looks at the array's size."""
         if isinstance(dim, Constant):
             return dim
-        return changed(dim, type=extent_type(kernel, dim.id) if isinstance(dim, Name) else _INDEX)
+        return with_fields(dim, type=extent_type(kernel, dim.id) if isinstance(dim, Name) else _INDEX)
 
     def flat(array: str, indices: tuple[Expr, ...], line: int) -> tuple[str, tuple[Expr, ...]]:
         for axis, index in enumerate(indices):
             if isinstance(index, Constant) and index.value < 0:
-                from_end[FromEnd(line, axis, int(index.value))] = None
+                from_end[NegativeIndex(line, axis, int(index.value))] = None
         if array not in extents:
             extents[array] = tuple(rebuild(dim, as_index) for dim in kernel.array_type(array).dims)
         dims = extents[array]
-        if kernel.has_rank(array):
+        if kernel.keeps_subscripts(array):
             return array, tuple(map(arithmetic.from_start, indices, dims))
-        if kernel.row(array) and len(indices) == 1:
+        if kernel.vector_width(array) and len(indices) == 1:
             return array, (arithmetic.from_start(indices[0], dims[0]),)
-        return kernel.shown(array) if kernel.row(array) else array, (arithmetic.flat_index(indices, dims),)
+        return kernel.base_array(array) if kernel.vector_width(array) else array, (
+            arithmetic.flat_index(indices, dims),
+        )
 
     def flatten(expr: Expr) -> Expr:
         if isinstance(expr, Load | Atomic):
             array, indices = flat(expr.array, expr.indices, expr.span.line)
-            return changed(expr, array=array, indices=indices)
+            return with_fields(expr, array=array, indices=indices)
         return expr
 
     def flatten_store(stmt: Stmt) -> Block:
         if isinstance(stmt, Store):
             array, indices = flat(stmt.array, stmt.indices, stmt.span.line)
-            return (changed(stmt, array=array, indices=indices),)
+            return (with_fields(stmt, array=array, indices=indices),)
         return (stmt,)
 
     body = rebuild_block(kernel.body, flatten, flatten_store)
-    return _with_rows(changed(kernel, body=body, from_end=tuple(from_end)))
+    return _with_rows(with_fields(kernel, body=body, negative_indices=tuple(from_end)))
 
 
 def _with_rows(kernel: Kernel) -> Kernel:
     """A flat kernel with the views of which rows are accessed, and the structs that these are."""
-    if not kernel.rows:
+    if not kernel.vector_widths:
         return kernel
     accessed = {node.array for node in all_expressions(kernel.body) if isinstance(node, Load)}
     accessed |= {stmt.array for stmt in statements(kernel.body) if isinstance(stmt, Store)}
 
     def keep(stmt: Stmt) -> Block:
-        if isinstance(stmt, Reserve) and kernel.row(stmt.array) and stmt.array not in accessed:
-            return (Remark(stmt.span, stmt.trivia),)
+        if isinstance(stmt, Alloc) and kernel.vector_width(stmt.array) and stmt.array not in accessed:
+            return (Comment(stmt.span, stmt.trivia),)
         return (stmt,)
 
     body = rebuild_statements(kernel.body, keep)
-    rows = sorted({kernel.row(name) for name in accessed} - {0})
-    return changed(kernel, body=body, helpers=(*kernel.helpers, *map(row_struct, rows)))
+    rows = sorted({kernel.vector_width(name) for name in accessed} - {0})
+    return with_fields(kernel, body=body, helpers=(*kernel.helpers, *map(row_struct, rows)))
 
 
 class _IndexArithmetic:
@@ -139,7 +141,7 @@ class _IndexArithmetic:
 
     def _constant_size(self, dims: tuple[Expr, ...]) -> int:
         """The most elements that an array has among those given that are constants in all calls."""
-        size: Reach | None = {(): 1}
+        size: SymbolicBound | None = {(): 1}
         for dim in dims:
             size = times(size, self._ranges.of(dim).reach)
         return size.get((), 0) if size is not None else 0
@@ -150,7 +152,7 @@ class _IndexArithmetic:
             case Binary(type=PythonType(width=width)) if _ORDER.index(width) < _ORDER.index(most):
                 if width is Width.INT and self._ranges.of(expr).high <= INT_MAX:
                     return expr
-                return widen_operands(changed(expr, type=PythonType(Kind.INT, most)))
+                return widen_operands(with_fields(expr, type=PythonType(Kind.INT, most)))
             case _:
                 return expr
 

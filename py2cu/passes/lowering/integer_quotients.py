@@ -19,7 +19,7 @@ from py2cu.ir.abi.extents import Binary, Constant
 from py2cu.ir.expressions import Call, Convert, Expr, unconverted
 from py2cu.ir.kernels import Kernel
 from py2cu.ir.types import PY_FLOAT, PY_INT
-from py2cu.ir.visit import all_expressions, changed, rebuild_block
+from py2cu.ir.visit import all_expressions, rebuild_block, with_fields
 
 _ROUNDED: Final = ("math.ceil", "math.floor", "math.trunc")
 _MANY: Final = 2**10  # times a number of elements is still far below 2^53
@@ -50,7 +50,7 @@ def divide_integers(kernel: Kernel, reporter: Reporter) -> Kernel:
             case _:
                 return whole if ranges.of(a).is_natural and ranges.of(b).is_natural else expr
 
-    return changed(kernel, body=rebuild_block(kernel.body, divide))
+    return with_fields(kernel, body=rebuild_block(kernel.body, divide))
 
 
 def _divisor(expr: Expr) -> Expr:

@@ -15,45 +15,45 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import reduce
 
-from py2cu.analysis.call_graph import in_rings, reached_functions
+from py2cu.analysis.call_graph import in_recursive_scc, reachable_functions
 from py2cu.analysis.ranges import FAR, INT_MAX, Ranges, of_type
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import I32, Kind
 from py2cu.ir.abi.extents import Binary, Constant, Constexpr, Name
-from py2cu.ir.expressions import ArrayName, Call, Convert, Expr, Invoke, Item, LaunchIndex, Load, Unary
-from py2cu.ir.intervals import Range, Reach, times
-from py2cu.ir.kernels import Bound, Kernel
+from py2cu.ir.expressions import ArrayName, Call, Convert, DeviceCall, Expr, LaunchIndex, Load, TupleItem, Unary
+from py2cu.ir.intervals import Range, SymbolicBound, times
+from py2cu.ir.kernels import IndexBound, Kernel
 from py2cu.ir.statements import Assign, Block, For, Return, Stmt
 from py2cu.ir.types import PY_INT, ArrayType, PythonType, ScalarType, TupleType, ValueType, Width
-from py2cu.ir.visit import all_expressions, changed, children, rebuild_block, statements, walk
+from py2cu.ir.visit import all_expressions, children, rebuild_block, statements, walk, with_fields
 from py2cu.passes.lowering.operators import EXTREMA
 
 _ORDER = (Width.INT, Width.INDEX, Width.LONG)
 _INTEGERS = {width: PythonType(Kind.INT, width) for width in Width}
 
 
-def choose_widths(kernel: Kernel, reporter: Reporter) -> Kernel:
+def choose_integer_widths(kernel: Kernel, reporter: Reporter) -> Kernel:
     """The kernel with every Python integer's width, and the bounds under which `index_t` may be `int`.
 
     What a device function's parameters can be follows from all its calls.
     """
-    kernel = changed(kernel, functions=reached_functions(kernel))
-    kernel = changed(kernel, functions=follow_calls(kernel))
+    kernel = with_fields(kernel, functions=reachable_functions(kernel))
+    kernel = with_fields(kernel, functions=follow_calls(kernel))
     chooser = _Chooser(kernel, kernel.constexprs)
     typed = chooser.run()
     functions = []
     for function in kernel.functions:
-        inner = _Chooser(changed(function, functions=kernel.functions), kernel.constexprs)
-        functions.append(changed(inner.run(), functions=()))
+        inner = _Chooser(with_fields(function, functions=kernel.functions), kernel.constexprs)
+        functions.append(with_fields(inner.run(), functions=()))
         chooser.bounds += inner.bounds
         chooser.is_bounded &= inner.is_bounded
     bounds = prune(chooser.bounds, _nonzero(kernel))
-    return changed(
+    return with_fields(
         typed,
         functions=tuple(functions),
         bounds=bounds,
         size_bounds=chooser.size_bounds(),
-        is_bounded=chooser.is_bounded,
+        all_integers_bounded=chooser.is_bounded,
     )
 
 
@@ -68,20 +68,22 @@ def follow_calls(kernel: Kernel) -> tuple[Kernel, ...]:
     """
     if not kernel.functions:
         return ()
-    functions = {function.key: changed(function, given=_unknown(function)) for function in kernel.functions}
+    functions = {
+        function.key: with_fields(function, argument_ranges=_unknown(function)) for function in kernel.functions
+    }
     callers = (kernel, *reversed(kernel.functions))
-    ringed = in_rings(kernel.functions)
+    ringed = in_recursive_scc(kernel.functions)
     for _ in range(_ROUNDS):
         before = dict(functions)
         found: dict[str, dict[str, Range]] = {key: {} for key in functions}
         for caller in callers:
             if caller.key and caller.key not in ringed:
-                functions[caller.key] = changed(caller, given=tuple(found[caller.key].items()))
+                functions[caller.key] = with_fields(caller, argument_ranges=tuple(found[caller.key].items()))
             _follow_calls_of(functions.get(caller.key, caller), functions, found)
         for key in ringed:
-            functions[key] = changed(functions[key], given=tuple(found[key].items()))
+            functions[key] = with_fields(functions[key], argument_ranges=tuple(found[key].items()))
         for key, function in functions.items():
-            functions[key] = changed(function, returned=_returned(function, tuple(functions.values())))
+            functions[key] = with_fields(function, result_ranges=_returned(function, tuple(functions.values())))
         if functions == before:
             break
     return tuple(functions.values())
@@ -89,8 +91,8 @@ def follow_calls(kernel: Kernel) -> tuple[Kernel, ...]:
 
 def _follow_calls_of(caller: Kernel, functions: dict[str, Kernel], found: dict[str, dict[str, Range]]) -> None:
     """Add what every call in `caller` gives the names of a function to what is `found`."""
-    ranges = Ranges(changed(caller, functions=tuple(functions.values())))
-    for call in (node for node in all_expressions(caller.body) if isinstance(node, Invoke)):
+    ranges = Ranges(with_fields(caller, functions=tuple(functions.values())))
+    for call in (node for node in all_expressions(caller.body) if isinstance(node, DeviceCall)):
         known, given = found[call.function], caller.bind(call, functions[call.function])
         for name, arg in given.items():
             if not isinstance(arg, ArrayName):
@@ -104,7 +106,7 @@ def _unknown(function: Kernel) -> tuple[tuple[str, Range], ...]:
 
 def _returned(function: Kernel, functions: tuple[Kernel, ...]) -> tuple[Range, ...]:
     """What the function returns, item by item where that is a tuple."""
-    ranges = Ranges(changed(function, functions=functions))
+    ranges = Ranges(with_fields(function, functions=functions))
     values = [s.value for s in statements(function.body) if isinstance(s, Return) and s.value is not None]
     found = [ranges.results_of(value) for value in values]
     return tuple(reduce(Range.union, items) for items in zip(*found, strict=True))
@@ -115,7 +117,7 @@ class _Chooser:
         self.kernel = kernel
         self.constexprs = constexprs
         self.ranges = Ranges(kernel)
-        self.bounds: list[Reach] = []
+        self.bounds: list[SymbolicBound] = []
         self.is_bounded = True
         self.index_names = {*kernel.dims, *(index.name for index in kernel.indices)} - constexprs.keys()
 
@@ -136,17 +138,17 @@ class _Chooser:
             self.bounds += self._steps(index.extent)  # the guard computes it, whatever the grid
         if not kernel.key:
             self._bound_arrays()
-        result = self.of_result(kernel.result) if kernel.returned else kernel.result
-        return changed(kernel, body=body, locals=locals_, parameters=parameters, result=result)
+        result = self.of_result(kernel.result) if kernel.result_ranges else kernel.result
+        return with_fields(kernel, body=body, locals=locals_, parameters=parameters, result=result)
 
     def of_result(self, type_: ValueType | None) -> ValueType | None:
         match type_:
             case TupleType(items=items):
-                return TupleType(tuple(map(self.of_range, items, self.kernel.returned)))
+                return TupleType(tuple(map(self.of_range, items, self.kernel.result_ranges)))
             case None:
                 return None
             case _:
-                return self.of_range(type_, self.kernel.returned[0])
+                return self.of_range(type_, self.kernel.result_ranges[0])
 
     def of_range(self, type_: ScalarType, found: Range) -> ScalarType:
         return _INTEGERS[self.width(found)] if type_ == PY_INT else type_
@@ -155,17 +157,17 @@ class _Chooser:
         """A flat index reaches its array's size; a constant one is known."""
         for array in self.kernel.arrays:
             assert isinstance(array.type, ArrayType)
-            reach: Reach | None = {(): 1}
+            reach: SymbolicBound | None = {(): 1}
             for dim in array.type.dims:
                 reach = times(reach, self.ranges.of(dim).reach)
             if reach is not None:
                 self.bounds.append(reach)
 
-    def size_bounds(self) -> tuple[Bound, ...]:
+    def size_bounds(self) -> tuple[IndexBound, ...]:
         """The bounds of all that the extents of the launch are computed from; of a product of 1, none."""
         return prune([reach for extent in self.kernel.size or () for reach in self._steps(extent)], frozenset())
 
-    def _steps(self, extent: Expr) -> list[Reach]:
+    def _steps(self, extent: Expr) -> list[SymbolicBound]:
         """How far all reaches that an extent is computed from, and that is no extent of an array."""
         types = (array.type for array in self.kernel.arrays)
         known = [dim for type_ in types if isinstance(type_, ArrayType) for dim in type_.dims]
@@ -206,24 +208,26 @@ class _Chooser:
             return expr
         match expr:
             case Name(id=name) if name in self.index_names:
-                return changed(expr, type=extent_type(self.kernel, name))
+                return with_fields(expr, type=extent_type(self.kernel, name))
             case LaunchIndex():
-                return changed(expr, type=_INTEGERS[Width.INT])
+                return with_fields(expr, type=_INTEGERS[Width.INT])
         # Never narrower than its operands: what is computed from them is computed in their type.
-        operands = (_width(child) for child in children(expr) if not isinstance(expr, Load | Convert | Invoke | Item))
+        operands = (
+            _width(child) for child in children(expr) if not isinstance(expr, Load | Convert | DeviceCall | TupleItem)
+        )
         width = max(self.width(self.ranges.of(expr)), *operands, Width.INT, key=_ORDER.index)
         if isinstance(expr, Binary) and expr.op in ("<<", ">>") and self.ranges.of(expr.right).high >= I32.bits:
             width = Width.LONG  # C leaves a shift of an int by so much undefined, whatever it gives
             if not isinstance(expr.right, Constant):
                 self.is_bounded = False  # its count may be too large even so
-        typed = changed(expr, type=_INTEGERS[width])
+        typed = with_fields(expr, type=_INTEGERS[width])
         return widen_operands(typed)
 
     def statement(self, stmt: Stmt) -> Block:
         if isinstance(stmt, Assign) and isinstance(stmt.value.type, PythonType) and stmt.value.type.kind is Kind.INT:
             self.width(self.ranges.of(stmt.value))
         if isinstance(stmt, For) and isinstance(stmt.type, PythonType) and stmt.type.kind is Kind.INT:
-            return (changed(stmt, type=self.of_name(stmt.var, stmt.type)),)
+            return (with_fields(stmt, type=self.of_name(stmt.var, stmt.type)),)
         return (stmt,)
 
 
@@ -232,7 +236,7 @@ def extent_type(kernel: Kernel, name: str) -> PythonType:
 
     The launcher compares the extents of its arrays with 2³¹, but no constant, which a device function may be given.
     """
-    reach = dict(kernel.given)[name].reach if name in dict(kernel.given) else None
+    reach = dict(kernel.argument_ranges)[name].reach if name in dict(kernel.argument_ranges) else None
     return _INTEGERS[Width.LONG if reach is not None and reach.get((), 0) > INT_MAX else Width.INDEX]
 
 
@@ -242,15 +246,15 @@ def widen_operands(expr: Expr) -> Expr:
         case Binary(left=left, right=right, type=PythonType(width=width)) if width is not Width.INT:
             if max(_rank(left), _rank(right)) < _ORDER.index(width) and expr.op != "//":
                 if isinstance(right, LaunchIndex):
-                    return changed(expr, right=Convert(right, expr.type, right.span))
-                return changed(expr, left=Convert(left, expr.type, left.span))
+                    return with_fields(expr, right=Convert(right, expr.type, right.span))
+                return with_fields(expr, left=Convert(left, expr.type, left.span))
         case Unary(operand=operand, type=PythonType(width=width)) if _rank(operand) < _ORDER.index(width):
-            return changed(expr, operand=Convert(operand, expr.type, operand.span))
+            return with_fields(expr, operand=Convert(operand, expr.type, operand.span))
         case Call(function=function, args=args, type=PythonType() as type_) if function in (*EXTREMA, "ceil_div"):
             # The function is a template: all arguments have one type, the widest.
             widest = replace(type_, width=max((_width(arg) for arg in args), key=_ORDER.index))
             even = tuple(arg if _width(arg) is widest.width else Convert(arg, widest, arg.span) for arg in args)
-            return changed(expr, type=widest, args=even)
+            return with_fields(expr, type=widest, args=even)
     return expr
 
 
@@ -270,17 +274,17 @@ def _nonzero(kernel: Kernel) -> frozenset[str]:
     return frozenset(launched | {f"{thing}.{axis}" for thing in ("gridDim", "blockDim") for axis in "xyz"})
 
 
-def prune(bounds: list[Reach], nonzero: frozenset[str]) -> tuple[Bound, ...]:
+def prune(bounds: list[SymbolicBound], nonzero: frozenset[str]) -> tuple[IndexBound, ...]:
     """The bounds that no other one implies, without their negative terms, in a stable order."""
     positive = [{term: n for term, n in bound.items() if n > 0} for bound in bounds]
     unique = [dict(terms) for terms in dict.fromkeys(tuple(sorted(bound.items())) for bound in positive if any(bound))]
     kept = [
         bound for bound in unique if not any(other is not bound and _implies(other, bound, nonzero) for other in unique)
     ]
-    return tuple(Bound(tuple(bound.items())) for bound in kept)
+    return tuple(IndexBound(tuple(bound.items())) for bound in kept)
 
 
-def _implies(stronger: Reach, weaker: Reach, nonzero: frozenset[str]) -> bool:
+def _implies(stronger: SymbolicBound, weaker: SymbolicBound, nonzero: frozenset[str]) -> bool:
     """True where `weaker` is never above `stronger`: every term of it is in a greater term of the other."""
     used: set[tuple[str, ...]] = set()
     for term, n in weaker.items():

@@ -26,17 +26,17 @@ from py2cu.ir.complex_numbers import of_real
 from py2cu.ir.elisions import Elided, Elision
 from py2cu.ir.expressions import ArrayName, Atomic, Convert, Expr, Load, Unary
 from py2cu.ir.kernels import Kernel
-from py2cu.ir.names import names_of
+from py2cu.ir.names import names_in_scope
 from py2cu.ir.statements import Assign, Block, Break, For, If, Stmt, Store, Sync, Trivia, While
 from py2cu.ir.types import PY_BOOL, PY_INT, ScalarType, is_complex, part_of
 from py2cu.ir.visit import (
     all_expressions,
     assigned_names,
-    changed,
     names_in,
     rebuild_statements,
     statements,
     walk,
+    with_fields,
 )
 
 
@@ -46,7 +46,7 @@ def lower_loops(kernel: Kernel, reporter: Reporter) -> Kernel:
     body = rebuild_statements(kernel.body, lowering.statement)
     left = set(assigned_names(body))  # less what an `else` that is never reached had of its own
     types = tuple(item for item in lowering.types.items() if item[0] in left)
-    return changed(kernel, body=body, locals=types, elided=kernel.elided + tuple(lowering.elided))
+    return with_fields(kernel, body=body, locals=types, elided=kernel.elided + tuple(lowering.elided))
 
 
 class _Lowering:
@@ -54,7 +54,7 @@ class _Lowering:
 
     def __init__(self, kernel: Kernel) -> None:
         self.types = dict(kernel.locals)
-        self.taken = names_of(kernel)
+        self.taken = names_in_scope(kernel)
         self.shared = _shared_variables(kernel.body)
         self.elided: list[Elided] = []
 

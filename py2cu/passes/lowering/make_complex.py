@@ -9,25 +9,25 @@ Until here such a number is a `Convert`, which keeps what it was: what `or` test
 from __future__ import annotations
 
 from py2cu.diagnostics import Reporter
-from py2cu.ir.complex_numbers import is_made, of_real
+from py2cu.ir.complex_numbers import is_complex_constructor, of_real
 from py2cu.ir.expressions import Convert, Expr
 from py2cu.ir.kernels import Kernel
 from py2cu.ir.types import ElementType, PythonType, is_complex, part_of
-from py2cu.ir.visit import changed, rebuild_block
+from py2cu.ir.visit import rebuild_block, with_fields
 from py2cu.passes.typing.join import converted
 
 
 def make_complex(kernel: Kernel, reporter: Reporter) -> Kernel:
     """The kernel with no conversion to a complex type but those of values that are complex as they stand."""
-    return changed(kernel, body=rebuild_block(kernel.body, _make))
+    return with_fields(kernel, body=rebuild_block(kernel.body, _make))
 
 
 def _make(expr: Expr) -> Expr:
     match expr:
         case Convert(value=value, type=ElementType() | PythonType() as type_) if is_complex(type_):
             part = part_of(type_)
-            if is_made(value):
-                return changed(value, args=tuple(converted(arg, part) for arg in value.args), type=type_)
+            if is_complex_constructor(value):
+                return with_fields(value, args=tuple(converted(arg, part) for arg in value.args), type=type_)
             return expr if is_complex(value.type) else of_real(converted(value, part), type_)
         case _:
             return expr

@@ -15,12 +15,12 @@ from typing import Final
 
 from py2cu.diagnostics import Reporter
 from py2cu.ir.abi.extents import Constant, Name
-from py2cu.ir.complex_numbers import is_made
-from py2cu.ir.expressions import Call, Convert, Expr, Invoke, Load
+from py2cu.ir.complex_numbers import is_complex_constructor
+from py2cu.ir.expressions import Call, Convert, DeviceCall, Expr, Load
 from py2cu.ir.kernels import Kernel
 from py2cu.ir.statements import Assign, Block, Stmt
 from py2cu.ir.types import PY_COMPLEX, PY_FLOAT, ElementType, Type
-from py2cu.ir.visit import all_expressions, changed, rebuild_block, statements
+from py2cu.ir.visit import all_expressions, rebuild_block, statements, with_fields
 from py2cu.passes.lowering.widen_halves import NARROWED, convert_generic, may_be_half
 
 _WEAK: Final = (PY_FLOAT, PY_COMPLEX)
@@ -37,7 +37,7 @@ def narrow_floats(kernel: Kernel, reporter: Reporter) -> Kernel:
         types = dict(narrowed.narrowed)
         parameters = tuple(replace(p, type=types.get(p.name, p.type)) for p in function.parameters)
         done[function.key] = replace(narrowed, parameters=parameters, narrowed=())
-    return changed(_narrow(_converting(kernel, done)), functions=tuple(done.values()))
+    return with_fields(_narrow(_converting(kernel, done)), functions=tuple(done.values()))
 
 
 def _converting(caller: Kernel, done: dict[str, Kernel]) -> Kernel:
@@ -46,13 +46,13 @@ def _converting(caller: Kernel, done: dict[str, Kernel]) -> Kernel:
         return caller
 
     def convert(expr: Expr) -> Expr:
-        if not isinstance(expr, Invoke) or expr.function not in done:
+        if not isinstance(expr, DeviceCall) or expr.function not in done:
             return expr
         pairs = zip(expr.args, done[expr.function].parameters, strict=True)
         args = (_rounded(a, p.type) if a.type in _WEAK and isinstance(p.type, ElementType) else a for a, p in pairs)
         return replace(expr, args=tuple(args))
 
-    return changed(caller, body=rebuild_block(caller.body, convert))
+    return with_fields(caller, body=rebuild_block(caller.body, convert))
 
 
 def _narrow(kernel: Kernel) -> Kernel:
@@ -67,7 +67,7 @@ def _narrow_names(kernel: Kernel) -> Kernel:
     parameters = [p.name for p in kernel.parameters if p.type in _WEAK and p.name not in assigned]
     locals_ = [name for name, type_ in kernel.locals if type_ in _WEAK]
     only = _only_types(kernel)
-    tables = [buffer.name for buffer in kernel.buffers if buffer.name in only and only[buffer.name].dtype.is_native]
+    tables = [buffer.name for buffer in kernel.array_decls if buffer.name in only and only[buffer.name].dtype.is_native]
     found = {name: only[name] for name in (*parameters, *locals_, *tables) if name in only}
     if not found:
         return kernel
@@ -87,9 +87,9 @@ def _narrow_names(kernel: Kernel) -> Kernel:
         kernel,
         body=rebuild_block(kernel.body, narrow, narrow_assignment),
         locals=tuple((name, found.get(name, type_)) for name, type_ in kernel.locals),
-        buffers=tuple(
+        array_decls=tuple(
             replace(b, type=replace(b.type, dtype=found[b.name].dtype, weak=False)) if b.name in found else b
-            for b in kernel.buffers
+            for b in kernel.array_decls
         ),
         narrowed=tuple((name, found[name]) for name in parameters if name in found),
     )
@@ -98,7 +98,7 @@ def _narrow_names(kernel: Kernel) -> Kernel:
 def _rounded(value: Expr, type_: ElementType) -> Expr:
     if isinstance(value, Constant):
         return replace(value, type=type_)
-    if is_made(value):
+    if is_complex_constructor(value):
         part = ElementType(type_.dtype.part)
         return replace(value, args=tuple(_rounded(arg, part) for arg in value.args), type=type_)
     return convert_generic(value, type_)

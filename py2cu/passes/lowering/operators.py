@@ -26,8 +26,8 @@ from py2cu.ir.complex_numbers import of_real
 from py2cu.ir.elisions import Elided, Elision
 from py2cu.ir.expressions import Atomic, Call, Compare, Convert, Expr, LaunchIndex, Load, Select, Unary, unconverted
 from py2cu.ir.intervals import Range
-from py2cu.ir.kernels import Buffer, Kernel
-from py2cu.ir.statements import Assign, Block, Break, Continue, For, If, Remark, Return, Stmt, Store, Trivia
+from py2cu.ir.kernels import ArrayDecl, Kernel
+from py2cu.ir.statements import Assign, Block, Break, Comment, Continue, For, If, Return, Stmt, Store, Trivia
 from py2cu.ir.types import (
     PY_BOOL,
     PY_INT,
@@ -40,7 +40,7 @@ from py2cu.ir.types import (
     kind_of,
     part_of,
 )
-from py2cu.ir.visit import changed, rebuild, rebuild_block, walk
+from py2cu.ir.visit import rebuild, rebuild_block, walk, with_fields
 from py2cu.source import Span
 from py2cu.targets.cuda.hide_negation import negative_of
 
@@ -66,12 +66,12 @@ def lower_semantics(kernel: Kernel, reporter: Reporter) -> Kernel:
     """The kernel in C's operators and the helpers that it needs."""
     lowering = _Lowering(Ranges(kernel))
     body = rebuild_block(kernel.body, lowering.expression, lowering.statement)
-    buffers = tuple(_with_c_extents(buffer, lowering.ranges, reporter) for buffer in kernel.buffers)
+    buffers = tuple(_with_c_extents(buffer, lowering.ranges, reporter) for buffer in kernel.array_decls)
     helpers, elided = kernel.helpers + tuple(lowering.helpers), kernel.elided + tuple(lowering.elided)
-    return changed(kernel, body=body, buffers=buffers, helpers=helpers, elided=elided)
+    return with_fields(kernel, body=body, array_decls=buffers, helpers=helpers, elided=elided)
 
 
-def _with_c_extents(buffer: Buffer, ranges: Ranges, reporter: Reporter) -> Buffer:
+def _with_c_extents(buffer: ArrayDecl, ranges: Ranges, reporter: Reporter) -> ArrayDecl:
     """A buffer whose extents the C++ compiler computes, in C's operators; it calls no helper there."""
     if buffer.is_flat:
         return buffer
@@ -91,41 +91,41 @@ class _Lowering:
 
     def statement(self, stmt: Stmt) -> Block:
         if isinstance(stmt, If) and isinstance(stmt.test, Constant):
-            branch = settled(stmt, bool(stmt.test.value))
+            branch = fold_constant_if(stmt, bool(stmt.test.value))
             if branch != (stmt,):
                 self.elided += elided_in(stmt.orelse if stmt.test.value else stmt.body, Elision.UNREACHABLE)
             return branch
         if isinstance(stmt, For):
             return (self.loop(stmt),)
         if isinstance(stmt, Store | Assign):
-            return (changed(stmt, value=unwrapped(stmt.value)),)
+            return (with_fields(stmt, value=strip_wrap(stmt.value)),)
         return (stmt,)
 
     def loop(self, stmt: For) -> For:
         step = self.ranges.of(stmt.step)
         direction = 1 if step.low > 0 else -1 if step.high < 0 else 0
         if direction == 1 and self.ranges.of(stmt.start).is_natural:
-            return changed(stmt, direction=direction)
-        return changed(stmt, direction=direction, stop=self.signed(stmt.stop))
+            return with_fields(stmt, direction=direction)
+        return with_fields(stmt, direction=direction, stop=self.to_signed(stmt.stop))
 
     def expression(self, expr: Expr) -> Expr:
         match expr:
             case Binary():
                 return self.binary(expr)
             case Unary(op="-", operand=operand):
-                return self.negate(replace(expr, operand=self.signed(operand)))
+                return self.negate(replace(expr, operand=self.to_signed(operand)))
             case Unary(op="~"):
-                return self.invert(replace(expr, operand=self.signed(expr.operand)))
+                return self.invert(replace(expr, operand=self.to_signed(expr.operand)))
             case Compare(left=left, right=right):
                 return self.compare(expr, left, right)
             case Select(test=test, then=then, orelse=orelse):
                 test = nonzero(test) if is_complex(test.type) else test
-                return replace(expr, test=test, then=self.signed(then), orelse=self.signed(orelse))
+                return replace(expr, test=test, then=self.to_signed(then), orelse=self.to_signed(orelse))
             case Call():
                 return self.call(expr)
             case Atomic(op=op, array=array):
                 if self.ranges.kernel.array_type(array).dtype.c not in ATOMICS[op].functions:
-                    self.need(atomic_helper(op))
+                    self.require_helper(atomic_helper(op))
                 return expr
             case Convert():
                 return self.convert(expr)
@@ -152,13 +152,13 @@ class _Lowering:
             case "**":
                 return self.power(expr)
             case ">>":
-                return replace(expr, left=self.signed(expr.left))
+                return replace(expr, left=self.to_signed(expr.left))
             case "<<":
-                return self.shift(replace(expr, left=self.signed(expr.left)), a, b)
+                return self.shift(replace(expr, left=self.to_signed(expr.left)), a, b)
             case "-":
-                expr = replace(expr, left=self.signed(expr.left), right=self.signed(expr.right))
+                expr = replace(expr, left=self.to_signed(expr.left), right=self.to_signed(expr.right))
             case "+" | "*" | "&" | "|" | "^" if not (a.is_natural and b.is_natural):
-                expr = replace(expr, left=self.signed(expr.left), right=self.signed(expr.right))
+                expr = replace(expr, left=self.to_signed(expr.left), right=self.to_signed(expr.right))
         if isinstance(type_, ElementType) and type_.dtype.kind is Kind.INT and expr.op in WRAPPING:
             return self.wrap(expr, type_)
         return expr
@@ -195,10 +195,10 @@ class _Lowering:
 
     def chained(self, operand: Expr) -> Expr:
         """A wrapped operand of a sum need not wrap before it, as long as `int` holds it."""
-        inner = unwrapped(operand)
+        inner = strip_wrap(operand)
         if inner is operand:
             return operand
-        found = self.ranges.unwrapped(inner)
+        found = self.ranges.strip_wrap(inner)
         return inner if max(abs(found.low), abs(found.high)) < 2**15 else operand
 
     def may_overflow(self, expr: Binary, dtype: DType) -> bool:
@@ -282,28 +282,28 @@ class _Lowering:
     def compare(self, expr: Compare, left: Expr, right: Expr) -> Expr:
         if self.ranges.of(left).is_natural and self.ranges.of(right).is_natural:
             return expr
-        return replace(expr, left=self.signed(left), right=self.signed(right))
+        return replace(expr, left=self.to_signed(left), right=self.to_signed(right))
 
     def helper(self, name: str, expr: Binary) -> Call:
-        self.need(name)
-        return Call(name, (self.signed(expr.left), self.signed(expr.right)), expr.span, expr.type)
+        self.require_helper(name)
+        return Call(name, (self.to_signed(expr.left), self.to_signed(expr.right)), expr.span, expr.type)
 
-    def need(self, helper: str) -> None:
+    def require_helper(self, helper: str) -> None:
         self.helpers.update(dict.fromkeys((*NEEDS.get(helper, ()), helper)))
 
-    def signed(self, expr: Expr) -> Expr:
+    def to_signed(self, expr: Expr) -> Expr:
         """CUDA's launch objects are unsigned: where a negative number may meet one, it is made signed first."""
         match expr:
             case Binary(op="+" | "*", left=left, right=right) if is_unsigned(left) != is_unsigned(right):
-                return replace(expr, left=self.signed(left), right=self.signed(right))
+                return replace(expr, left=self.to_signed(left), right=self.to_signed(right))
         return Convert(expr, expr.type, expr.span, explicit=True) if is_unsigned(expr) else expr
 
     # --- functions and conversions ---
 
     def call(self, expr: Call) -> Expr:
         if expr.function == "ceil_div":
-            self.need(expr.function)
-            return replace(expr, args=tuple(map(self.signed, expr.args)))
+            self.require_helper(expr.function)
+            return replace(expr, args=tuple(map(self.to_signed, expr.args)))
         row = ROWS.get(expr.function)
         if row is None or not isinstance(expr.type, ElementType | PythonType):
             return expr
@@ -313,10 +313,10 @@ class _Lowering:
             return infinite(expr.args[0], expr.span)
         helper = "round_decimals" if row.rule is Rule.INTEGRAL and len(expr.args) == 2 else row.helper
         if helper:
-            self.need(helper)
+            self.require_helper(helper)
             if row.rule is Rule.REDUCE:  # which the targets know as a call that waits
                 return expr
-            return Call(helper, tuple(map(self.signed, expr.args)), expr.span, expr.type)
+            return Call(helper, tuple(map(self.to_signed, expr.args)), expr.span, expr.type)
         if row.rule is Rule.SCALED:
             return self.scaled(expr)
         if row.rule is Rule.INTEGRAL:
@@ -339,7 +339,7 @@ class _Lowering:
         found = self.ranges.of(power)
         if I32.low <= found.low and found.high <= I32.high:
             return replace(expr, args=(value, unconverted(power)))
-        self.need("ldexp_by_any")
+        self.require_helper("ldexp_by_any")
         return Call("ldexp_by_any", expr.args, expr.span, expr.type)
 
     def magnitude(self, expr: Call, type_: ElementType) -> Expr:
@@ -349,7 +349,7 @@ class _Lowering:
                 return expr
             if type_.dtype.bits == 8:
                 return wrapping(expr)
-        self.need("wrapping_abs")
+        self.require_helper("wrapping_abs")
         return Call("wrapping_abs", expr.args, expr.span, type_)
 
     def extremum(self, expr: Call, type_: ScalarType) -> Expr:
@@ -357,10 +357,10 @@ class _Lowering:
         of_floats, of_integers = EXTREMA[expr.function]
         name = of_floats if kind_of(type_) is Kind.FLOAT or is_generic(type_) else of_integers
         if name == of_floats:
-            self.need(name)
-        result = self.signed(expr.args[0])
+            self.require_helper(name)
+        result = self.to_signed(expr.args[0])
         for arg in expr.args[1:]:
-            result = Call(name, (result, self.signed(arg)), expr.span, type_)
+            result = Call(name, (result, self.to_signed(arg)), expr.span, type_)
         return result
 
     def convert(self, expr: Convert) -> Expr:
@@ -382,7 +382,7 @@ class _Lowering:
         if value.low > dtype.low - 1 and value.high < dtype.high + 1:
             return expr
         if dtype is U64:
-            self.need("to_uint64")
+            self.require_helper("to_uint64")
             return Call("to_uint64", (expr.value,), expr.span, target)
         if dtype.bits < 32 or not dtype.signed:
             return replace(expr, value=Convert(expr.value, PythonType(Kind.INT, Width.LONG), expr.span, explicit=True))
@@ -428,12 +428,12 @@ def is_wide_unsigned(dtype: DType) -> bool:
     return not dtype.signed and dtype.bits >= 32
 
 
-def settled(stmt: If, holds: bool) -> Block:
+def fold_constant_if(stmt: If, holds: bool) -> Block:
     """The branch that an `if` on a constant takes; one that leaves stays under it, or what follows were unreachable."""
     branch = stmt.body if holds else stmt.orelse
     if any(isinstance(inner, Return | Break | Continue) for inner in branch):
         return (stmt,)
-    return (Remark(stmt.span, stmt.trivia), *branch) if stmt.trivia != Trivia() else branch
+    return (Comment(stmt.span, stmt.trivia), *branch) if stmt.trivia != Trivia() else branch
 
 
 def may_be_int16(dtype: DType) -> bool:
@@ -446,7 +446,7 @@ def wrapping(expr: Binary | Unary | Call) -> Convert:
     return Convert(expr, expr.type, expr.span, explicit=True)
 
 
-def unwrapped(expr: Expr) -> Expr:
+def strip_wrap(expr: Expr) -> Expr:
     """`expr` before it was cut: what stores it in its own type cuts it anyway."""
     if (
         isinstance(expr, Convert)

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from py2cu.analysis.call_graph import in_rings
+from py2cu.analysis.call_graph import in_recursive_scc
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import Kind
 from py2cu.ir.abi.extents import Name, Parameter
-from py2cu.ir.expressions import ArrayName, Atomic, Expr, Invoke, Load
+from py2cu.ir.expressions import ArrayName, Atomic, DeviceCall, Expr, Load
 from py2cu.ir.kernels import Kernel
 from py2cu.ir.statements import Store
 from py2cu.ir.types import PythonType, Width
-from py2cu.ir.visit import all_expressions, assigned_names, changed, rebuild, rebuild_block, statements, walk
+from py2cu.ir.visit import all_expressions, assigned_names, rebuild, rebuild_block, statements, walk, with_fields
 from py2cu.passes.lowering.integer_widths import extent_type
 
 _INDEX = PythonType(Kind.INT, Width.INDEX)
@@ -27,7 +27,7 @@ def pass_extents(kernel: Kernel, reporter: Reporter) -> Kernel:
     if not kernel.functions:
         return kernel
     done: dict[str, Kernel] = {}
-    ringed = in_rings(kernel.functions)
+    ringed = in_recursive_scc(kernel.functions)
     called = _given_calls(kernel)
     for function in kernel.functions:
         function = _with_arguments(function, done, kernel)
@@ -40,9 +40,9 @@ def _given_calls(kernel: Kernel) -> dict[str, set[str]]:
     functions = {function.key: function for function in kernel.functions}
     found: dict[str, set[str]] = {key: set() for key in functions}
     for caller in (kernel, *kernel.functions):
-        for call in (node for node in all_expressions(caller.body) if isinstance(node, Invoke)):
+        for call in (node for node in all_expressions(caller.body) if isinstance(node, DeviceCall)):
             given = caller.bind(call, functions[call.function])
-            found[call.function] |= {n for n, arg in given.items() if any(isinstance(e, Invoke) for e in walk(arg))}
+            found[call.function] |= {n for n, arg in given.items() if any(isinstance(e, DeviceCall) for e in walk(arg))}
     return found
 
 
@@ -56,7 +56,7 @@ def _with_used_parameters(function: Kernel, called: set[str], all_of_them: bool)
     extents = tuple(
         Parameter(name, extent_type(function, name)) for name in function.dims if all_of_them or name in used
     )
-    return changed(function, parameters=own + extents)
+    return with_fields(function, parameters=own + extents)
 
 
 def _with_arguments(caller: Kernel, done: dict[str, Kernel], kernel: Kernel) -> Kernel:
@@ -64,7 +64,7 @@ def _with_arguments(caller: Kernel, done: dict[str, Kernel], kernel: Kernel) -> 
     before = {function.key: function for function in kernel.functions}
 
     def change(expr: Expr) -> Expr:
-        if not isinstance(expr, Invoke):
+        if not isinstance(expr, DeviceCall):
             return expr
         function = before[expr.function]
         given = caller.bind(expr, function)
@@ -73,7 +73,7 @@ def _with_arguments(caller: Kernel, done: dict[str, Kernel], kernel: Kernel) -> 
         names = [p.name for p in taken] if taken is not None else list(given)
         return replace(expr, args=tuple(given[name] for name in names))
 
-    return changed(caller, body=rebuild_block(caller.body, change))
+    return with_fields(caller, body=rebuild_block(caller.body, change))
 
 
 def _as_index(extent: Expr) -> Expr:

@@ -14,9 +14,9 @@ from dataclasses import replace
 
 from py2cu.diagnostics import Reporter
 from py2cu.ir.kernels import Kernel
-from py2cu.ir.statements import Assign, Block, Declare, Stmt, Trivia
+from py2cu.ir.statements import Assign, Block, DeclareLocal, Stmt, Trivia
 from py2cu.ir.types import TupleType, ValueType
-from py2cu.ir.visit import blocks, changed, expressions, names_in, statements
+from py2cu.ir.visit import blocks, expressions, names_in, statements, with_fields
 
 
 def place_declarations(kernel: Kernel, reporter: Reporter) -> Kernel:
@@ -24,7 +24,7 @@ def place_declarations(kernel: Kernel, reporter: Reporter) -> Kernel:
     assigned = {stmt.name for stmt in statements(kernel.body) if isinstance(stmt, Assign) and stmt.declares is None}
     # A name that is never assigned is a loop's own variable: `for (int i = …` declares it.
     locals_ = {name: type_ for name, type_ in kernel.locals if name in assigned.difference(kernel.per_thread)}
-    return changed(kernel, body=_declare(kernel.body, locals_))
+    return with_fields(kernel, body=_declare(kernel.body, locals_))
 
 
 def _declare(block: Block, locals_: dict[str, ValueType]) -> Block:
@@ -57,7 +57,7 @@ def _declare_at(stmt: Stmt, new: dict[str, ValueType], only_here: set[str]) -> B
             stmt = replace(stmt, declares=type_)
         else:
             assert not isinstance(type_, TupleType), name
-            leads.append(Declare(name, type_, stmt.span, Trivia(above=stmt.trivia.above)))
+            leads.append(DeclareLocal(name, type_, stmt.span, Trivia(above=stmt.trivia.above)))
             stmt = replace(stmt, trivia=replace(stmt.trivia, above=()))
     for place, names_inside in deeper.items():
         stmt = _in_block(stmt, place, names_inside)

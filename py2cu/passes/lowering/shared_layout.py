@@ -13,34 +13,34 @@ from dataclasses import replace
 from py2cu.diagnostics import Reporter
 from py2cu.ir.abi.extents import Binary
 from py2cu.ir.expressions import Expr
-from py2cu.ir.kernels import Buffer, Kernel
-from py2cu.ir.statements import Block, Reserve, Stmt
+from py2cu.ir.kernels import ArrayDecl, Kernel
+from py2cu.ir.statements import Alloc, Block, Stmt
 from py2cu.ir.types import PY_INT
-from py2cu.ir.visit import changed, rebuild_statements, statements
+from py2cu.ir.visit import rebuild_statements, statements, with_fields
 
 
-def lay_out_shared(kernel: Kernel, reporter: Reporter) -> Kernel:
+def lay_out_shared_memory(kernel: Kernel, reporter: Reporter) -> Kernel:
     """The kernel with its dynamic arrays behind each other, all reserved where the first one was."""
-    dynamic = sorted((b for b in kernel.buffers if b.is_dynamic), key=lambda buffer: -buffer.type.dtype.bits)
+    dynamic = sorted((b for b in kernel.array_decls if b.is_dynamic), key=lambda buffer: -buffer.type.dtype.bits)
     if len(dynamic) < 2:
         return kernel
     placed = {b.name: replace(b, base=before.name) for before, b in itertools.pairwise(dynamic)}
     starts = {dynamic[0].name: None} | {b.name: size_of(before) for before, b in itertools.pairwise(dynamic)}
-    own = {stmt.array: stmt for stmt in statements(kernel.body) if isinstance(stmt, Reserve)}
+    own = {stmt.array: stmt for stmt in statements(kernel.body) if isinstance(stmt, Alloc)}
     waiting = [replace(own[name], start=start) for name, start in starts.items()]  # each keeps its comments
 
     def move(stmt: Stmt) -> Block:
-        if not isinstance(stmt, Reserve) or stmt.array not in starts:
+        if not isinstance(stmt, Alloc) or stmt.array not in starts:
             return (stmt,)
         here, waiting[:] = tuple(waiting), []
         return here
 
     body = rebuild_statements(kernel.body, move)
-    buffers = tuple(placed.get(buffer.name, buffer) for buffer in kernel.buffers)
-    return changed(kernel, body=body, buffers=buffers)
+    buffers = tuple(placed.get(buffer.name, buffer) for buffer in kernel.array_decls)
+    return with_fields(kernel, body=body, array_decls=buffers)
 
 
-def size_of(buffer: Buffer) -> Expr:
+def size_of(buffer: ArrayDecl) -> Expr:
     """How many elements it has."""
     first, *rest = buffer.type.dims
     for extent in rest:

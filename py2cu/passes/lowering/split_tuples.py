@@ -19,24 +19,24 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
-from py2cu.analysis.effects import waiting_functions, waits
+from py2cu.analysis.effects import has_collective, waiting_functions
 from py2cu.diagnostics import InternalError, Reporter
 from py2cu.ir.abi.extents import Name
 from py2cu.ir.elisions import Elided, Elision
-from py2cu.ir.expressions import Convert, Expr, Invoke, Item, Load, Select, Tuple
+from py2cu.ir.expressions import Convert, DeviceCall, Expr, Load, Select, Tuple, TupleItem
 from py2cu.ir.kernels import Kernel, Struct
-from py2cu.ir.names import free_name, names_of
-from py2cu.ir.statements import BARE, Assign, Block, Remark, Return, Stmt, Store
+from py2cu.ir.names import free_name, names_in_scope
+from py2cu.ir.statements import BARE, Assign, Block, Comment, Return, Stmt, Store
 from py2cu.ir.types import TupleType, ValueType
 from py2cu.ir.visit import (
     all_expressions,
     blocks,
-    changed,
     names_in,
     rebuild_block,
     rebuild_statements,
     statements,
     walk,
+    with_fields,
 )
 from py2cu.source import Span
 from py2cu.targets.cxx.naming import ascii_identifier, spell_identifier
@@ -50,7 +50,7 @@ def split_tuples(kernel: Kernel, reporter: Reporter) -> Kernel:
     structs = _find_structs(kernel.functions)
     waiting = waiting_functions(kernel)
     functions = tuple(_Splitter(function, structs, waiting).run() for function in kernel.functions)
-    return changed(_Splitter(kernel, structs, waiting).run(), functions=functions)
+    return with_fields(_Splitter(kernel, structs, waiting).run(), functions=functions)
 
 
 def row_struct(count: int) -> str:
@@ -77,7 +77,7 @@ def _source(function: Kernel, functions: Mapping[str, Kernel]) -> Kernel:
     seen = {function.key}
     while True:
         values = [stmt.value for stmt in statements(function.body) if isinstance(stmt, Return)]
-        called = {value.function if isinstance(value, Invoke) else "" for value in values}
+        called = {value.function if isinstance(value, DeviceCall) else "" for value in values}
         key = called.pop() if len(called) == 1 else ""
         if not key or key in seen:
             return function
@@ -114,7 +114,7 @@ class _Splitter:
         self.kernel = kernel
         self.structs = structs
         self.waiting = waiting
-        self.taken = names_of(kernel)
+        self.taken = names_in_scope(kernel)
         self.types: dict[str, ValueType] = {}
         self.holders: dict[str, Fields] = {}  # locals that hold a result or a row as it is, and its fields
         self.parts: dict[str, tuple[Name, ...]] = {}  # the others
@@ -132,7 +132,7 @@ class _Splitter:
         """
         body = self.kernel.body
         match [stmt for stmt in statements(body) if isinstance(stmt, Assign) and stmt.name == name]:
-            case [Assign(value=Invoke() | Load() | Select() as value) as only] if value.type == type_:
+            case [Assign(value=DeviceCall() | Load() | Select() as value) as only] if value.type == type_:
                 block = next(block for block in _all_blocks(body) if any(stmt is only for stmt in block))
                 held = _reads(block, name) == _reads(body, name) and not self.waits(_from_to(block, only, name))
                 return self.fields(value) if held else ()
@@ -141,8 +141,8 @@ class _Splitter:
 
     def waits(self, block: Block) -> bool:
         """True where threads wait for each other in `block`, or in a function that it calls."""
-        calls = (node for node in all_expressions(block) if isinstance(node, Invoke))
-        return waits(block) or any(call.function in self.waiting for call in calls)
+        calls = (node for node in all_expressions(block) if isinstance(node, DeviceCall))
+        return has_collective(block) or any(call.function in self.waiting for call in calls)
 
     def run(self) -> Kernel:
         body = self.without_unread(rebuild_block(self.kernel.body, self.expression, self.statement))
@@ -156,7 +156,7 @@ class _Splitter:
             if isinstance(stmt, Assign) and any(part.id in unread for part in self.parts.get(stmt.name, ()))
         )
         elided = (*self.kernel.elided, *dropped)
-        return changed(self.kernel, body=body, locals=locals_, struct=struct, elided=elided)
+        return with_fields(self.kernel, body=body, locals=locals_, struct=struct, elided=elided)
 
     def without_unread(self, body: Block) -> Block:
         """`body` less what is assigned to items that nothing takes; calls stay, for what they do."""
@@ -168,9 +168,9 @@ class _Splitter:
         def keep(stmt: Stmt) -> Block:
             if not isinstance(stmt, Assign) or stmt.name not in unread:
                 return (stmt,)
-            if any(isinstance(node, Invoke) for node in walk(stmt.value)):
+            if any(isinstance(node, DeviceCall) for node in walk(stmt.value)):
                 return (stmt,)
-            return () if stmt.trivia == BARE else (Remark(stmt.span, stmt.trivia),)
+            return () if stmt.trivia == BARE else (Comment(stmt.span, stmt.trivia),)
 
         return rebuild_statements(body, keep)
 
@@ -183,9 +183,9 @@ class _Splitter:
 
     def expression(self, expr: Expr) -> Expr:
         match expr:
-            case Item(value=Name(id=name), at=at) if name in self.parts:
+            case TupleItem(value=Name(id=name), at=at) if name in self.parts:
                 return replace(self.parts[name][at], span=expr.span)
-            case Item(value=value, at=at) if fields := self.fields(value):
+            case TupleItem(value=value, at=at) if fields := self.fields(value):
                 return replace(expr, field=fields[at])
             case _:
                 return expr
@@ -195,7 +195,7 @@ class _Splitter:
         match value:
             case Name(id=name):
                 return self.holders.get(name, ())
-            case Invoke(function=function, type=TupleType()):
+            case DeviceCall(function=function, type=TupleType()):
                 return self.structs[function].fields
             case Load(type=TupleType(items=items)):
                 return row_fields(len(items))
@@ -209,7 +209,9 @@ class _Splitter:
         match stmt:
             case Assign(name=name, value=value) if name in self.parts:
                 done = [*self.assign(self.parts[name], self.items(value, before), before, stmt.span)]
-            case Return(value=Invoke(function=function, type=TupleType() as type_)) if self.returns(function, type_):
+            case Return(value=DeviceCall(function=function, type=TupleType() as type_)) if self.returns(
+                function, type_
+            ):
                 return (stmt,)
             case Store(value=value) if isinstance(value.type, TupleType):
                 if self.fields(value) == row_fields(len(value.type.items)):
@@ -221,7 +223,7 @@ class _Splitter:
                 done = [replace(stmt, value=Tuple(items, value.span, value.type), trivia=BARE)]
             case _:
                 return (stmt,)
-        first, *rest = (*before, *done) or (Remark(stmt.span),)
+        first, *rest = (*before, *done) or (Comment(stmt.span),)
         return (replace(first, trivia=stmt.trivia), *rest)
 
     def returns(self, function: str, type_: TupleType) -> bool:
@@ -239,7 +241,9 @@ class _Splitter:
                 pairs = zip(self.items(inner, before), types, strict=True)
                 return [item if item.type == type_ else Convert(item, type_, value.span) for item, type_ in pairs]
             case (
-                Invoke(type=TupleType() as type_) | Load(type=TupleType() as type_) | Select(type=TupleType() as type_)
+                DeviceCall(type=TupleType() as type_)
+                | Load(type=TupleType() as type_)
+                | Select(type=TupleType() as type_)
             ):
                 holder = self.local("result", type_)
                 self.holders[holder.id] = self.fields(value)
@@ -247,7 +251,7 @@ class _Splitter:
                 return self.items(holder, before)
             case Name(id=name, type=TupleType(items=types)):
                 fields = self.holders[name]
-                return [Item(value, at, value.span, type_, field=fields[at]) for at, type_ in enumerate(types)]
+                return [TupleItem(value, at, value.span, type_, field=fields[at]) for at, type_ in enumerate(types)]
             case _:
                 raise InternalError("this is no tuple", value.span)
 

@@ -12,21 +12,21 @@ from dataclasses import dataclass
 
 from py2cu.diagnostics import Reporter
 from py2cu.ir.abi.extents import Name
-from py2cu.ir.expressions import Item
+from py2cu.ir.expressions import TupleItem
 from py2cu.ir.kernels import Kernel
-from py2cu.ir.statements import BARE, Assign, Bind, Block, Declare, Stmt
+from py2cu.ir.statements import BARE, Assign, Block, DeclareLocal, Stmt, StructuredBinding
 from py2cu.ir.types import PythonType, TupleType, Type, ValueType
-from py2cu.ir.visit import all_expressions, changed, map_blocks, statements
+from py2cu.ir.visit import all_expressions, map_blocks, statements, with_fields
 
 
-def bind_results(kernel: Kernel, reporter: Reporter) -> Kernel:
+def make_structured_bindings(kernel: Kernel, reporter: Reporter) -> Kernel:
     """The kernel with such statements in one; items that nothing reads, as in `_, hi = …`, get no local elsewhere."""
     reads = Counter(node.id for node in all_expressions(kernel.body) if isinstance(node, Name))
     assigned = [stmt for stmt in statements(kernel.body) if isinstance(stmt, Assign)]
-    computed = {stmt.name for stmt in assigned if not isinstance(stmt.value, Item)}
+    computed = {stmt.name for stmt in assigned if not isinstance(stmt.value, TupleItem)}
     unread = frozenset(stmt.name for stmt in assigned if not reads[stmt.name]) - computed
     writes = Counter(stmt.name for stmt in assigned)
-    return changed(kernel, body=_Binding(reads, writes, unread).block(kernel.body))
+    return with_fields(kernel, body=_Binding(reads, writes, unread).block(kernel.body))
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +43,12 @@ class _Binding:
             bound = self.bound(stmt, waiting)
             if bound is not None:
                 del waiting[: len(bound.names)]
-            elif isinstance(stmt, Assign | Declare) and stmt.name in self.unread:
+            elif isinstance(stmt, Assign | DeclareLocal) and stmt.name in self.unread:
                 continue
             done.append(bound or map_blocks(stmt, self.block))
         return tuple(done)
 
-    def bound(self, stmt: Stmt, following: list[Stmt]) -> Bind | None:
+    def bound(self, stmt: Stmt, following: list[Stmt]) -> StructuredBinding | None:
         """A call and what follows it as one statement, where every item is declared there, and as what it is."""
         match stmt:
             case Assign(name=holder, value=value, declares=TupleType(items=types)):
@@ -57,7 +57,7 @@ class _Binding:
                 if len(names) < len(types) or self.reads[holder] > len(types):
                     return None
                 is_const = all(self.writes[name] == 1 for name in names.values())
-                return Bind(tuple(names.values()), value, is_const, stmt.span, stmt.trivia)
+                return StructuredBinding(tuple(names.values()), value, is_const, stmt.span, stmt.trivia)
             case _:
                 return None
 
@@ -68,7 +68,7 @@ def _taken(following: list[Stmt], holder: str, at: int) -> list[str]:
         stmt.name
         for stmt in following
         if isinstance(stmt, Assign)
-        and isinstance(stmt.value, Item)
+        and isinstance(stmt.value, TupleItem)
         and isinstance(stmt.value.value, Name)
         and (stmt.value.value.id, stmt.value.at) == (holder, at)
         and _is_same(stmt.declares, stmt.value.type)

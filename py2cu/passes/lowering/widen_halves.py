@@ -22,7 +22,7 @@ from py2cu.ir.abi.extents import Binary, Constant
 from py2cu.ir.expressions import Call, Convert, Expr, Unary
 from py2cu.ir.kernels import Kernel
 from py2cu.ir.types import PY_BOOL, ElementType, Type
-from py2cu.ir.visit import all_expressions, changed, rebuild_block
+from py2cu.ir.visit import all_expressions, rebuild_block, with_fields
 from py2cu.passes.typing.promotion import as_float
 
 _SINGLE = ElementType(F32)
@@ -40,7 +40,7 @@ def widen_halves(kernel: Kernel, reporter: Reporter) -> Kernel:
         return kernel
     body = rebuild_block(kernel.body, _widen)
     uses_helper = any(isinstance(node, Call) and node.function == WIDENED for node in all_expressions(body))
-    return changed(kernel, body=body, helpers=(*kernel.helpers, *((WIDENED,) if uses_helper else ())))
+    return with_fields(kernel, body=body, helpers=(*kernel.helpers, *((WIDENED,) if uses_helper else ())))
 
 
 def _widen(expr: Expr) -> Expr:

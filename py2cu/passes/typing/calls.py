@@ -13,8 +13,8 @@ from py2cu.builtins import ROWS, Builtin, Rule
 from py2cu.builtins.threads import FULL_MASK, WARP_SIZE
 from py2cu.dtypes import BOOL, DEFAULT_FLOAT, F32, I32, U32, DType, Kind
 from py2cu.ir.abi.extents import Constant
-from py2cu.ir.complex_numbers import CONJUGATE, REAL, is_literal, is_made, literal, of_real
-from py2cu.ir.expressions import Call, Convert, Expr, Invoke, Unary
+from py2cu.ir.complex_numbers import CONJUGATE, REAL, is_complex_constructor, is_literal, literal, of_real
+from py2cu.ir.expressions import Call, Convert, DeviceCall, Expr, Unary
 from py2cu.ir.types import (
     PY_BOOL,
     PY_COMPLEX,
@@ -27,9 +27,9 @@ from py2cu.ir.types import (
     kind_of,
     part_of,
 )
-from py2cu.ir.visit import changed, walk
+from py2cu.ir.visit import walk, with_fields
 from py2cu.passes.typing.complex_rules import PARTS
-from py2cu.passes.typing.join import Meeting, known, scalar
+from py2cu.passes.typing.join import TypeJoiner, known, scalar
 from py2cu.passes.typing.path_sensitive_types import holds
 from py2cu.passes.typing.promotion import represents, rounded
 from py2cu.source import Span
@@ -38,7 +38,7 @@ _CHOICES: Final = frozenset(["builtins.max", "builtins.min"])
 
 
 @dataclass(frozen=True, slots=True)
-class CallTyper(Meeting):
+class CallTyper(TypeJoiner):
     """Types calls whose arguments are typed."""
 
     def call(self, expr: Call, args: Sequence[Expr]) -> Expr:
@@ -51,10 +51,10 @@ class CallTyper(Meeting):
         match row.rule:
             case Rule.ANALYTIC:
                 library = "cmath" if is_complex(args[0].type) else "math"
-                return self.call(changed(expr, function=f"{library}.{row.key.rpartition('.')[2]}"), args)
+                return self.call(with_fields(expr, function=f"{library}.{row.key.rpartition('.')[2]}"), args)
             case Rule.COMPLEX:
-                value = self.meet(args[0], replace(literal(0, expr.span), type=PY_COMPLEX))[0]
-                return changed(expr, args=(value,), type=value.type)
+                value = self.join(args[0], replace(literal(0, expr.span), type=PY_COMPLEX))[0]
+                return with_fields(expr, args=(value,), type=value.type)
             case Rule.PART:
                 return self.part(expr, args[0])
             case Rule.FLOAT | Rule.SCALED | Rule.PREDICATE:
@@ -63,7 +63,7 @@ class CallTyper(Meeting):
                 return self.to_whole(expr, row, args)
             case Rule.WHOLE:
                 whole = tuple(self.integer(arg, f"an argument of `{expr.function}`") for arg in args)
-                return changed(expr, args=whole, type=PY_INT)
+                return with_fields(expr, args=whole, type=PY_INT)
             case Rule.SAME:
                 return self.same(expr, args)
             case Rule.SHUFFLE | Rule.MATCH | Rule.REDUCE | Rule.VOTE:
@@ -88,7 +88,7 @@ class CallTyper(Meeting):
             self.error("P307", f"`nextafter` steps in float32 or float64, not in {type_}", expr.span, hint)
         powers = (self.integer(power, f"the power of `{expr.function}`") for power in rest)
         made = (*(self.convert(arg, type_) for arg in floats), *powers)
-        return changed(expr, args=made, type=PY_BOOL if row.rule is Rule.PREDICATE else type_)
+        return with_fields(expr, args=made, type=PY_BOOL if row.rule is Rule.PREDICATE else type_)
 
     def in_float32(self, args: Sequence[Expr]) -> Expr:
         """The first as the float that a formula computes in: where those meet that it is given, halves as float32."""
@@ -115,26 +115,26 @@ class CallTyper(Meeting):
         """`math.floor` and its like make a Python integer, NumPy's and torch's keep the type."""
         is_float = kind_of(scalar(args[0])) is Kind.FLOAT
         if row.helper:
-            return changed(expr, args=(self.convert(args[0], self.float_type(args)),), type=PY_INT)
+            return with_fields(expr, args=(self.convert(args[0], self.float_type(args)),), type=PY_INT)
         if len(args) == 2:
             return self.rounded(expr, args[0], args[1])
         if row.rule is Rule.ROUNDED:
-            return changed(expr, args=tuple(args), type=args[0].type) if is_float else args[0]
-        return changed(expr, args=tuple(args), type=PY_INT) if is_float else self.convert(args[0], PY_INT)
+            return with_fields(expr, args=tuple(args), type=args[0].type) if is_float else args[0]
+        return with_fields(expr, args=tuple(args), type=PY_INT) if is_float else self.convert(args[0], PY_INT)
 
     def same(self, expr: Call, args: Sequence[Expr]) -> Expr:
         """A function of numbers in their common type."""
         if is_complex(args[0].type):
             type_ = scalar(args[0])
-            return changed(expr, args=(args[0],), type=type_ if expr.function == CONJUGATE else part_of(type_))
+            return with_fields(expr, args=(args[0],), type=type_ if expr.function == CONJUGATE else part_of(type_))
         if expr.function == CONJUGATE:
-            return self.counted(args[0])
-        counted = [self.counted(arg) for arg in args]
+            return self.promote_bool(args[0])
+        counted = [self.promote_bool(arg) for arg in args]
         self.check_paths("call", *counted)
         met = self.meet_all(counted)
         if expr.function in _CHOICES:
             self.check_choice(expr, counted, scalar(met[0]))
-        return changed(expr, args=tuple(met), type=met[0].type)
+        return with_fields(expr, args=tuple(met), type=met[0].type)
 
     def check_choice(self, expr: Call, args: Sequence[Expr], type_: ScalarType) -> None:
         """Refuse a choice among elements in a float type that does not hold each: Python gives the one as it is."""
@@ -155,18 +155,18 @@ class CallTyper(Meeting):
         if row.rule is Rule.VOTE:
             said = tuple(self.convert(arg, PY_BOOL) for arg in args[-1:])
             type_ = PY_BOOL if row.result == "bool" else PY_INT
-            return changed(expr, args=(*map(self.mask, args[:-1]), *said), type=type_)
+            return with_fields(expr, args=(*map(self.mask, args[:-1]), *said), type=type_)
         mask, value, *lanes = args
         if row.rule is Rule.REDUCE:
             return self.reduction(expr, self.mask(mask), value)
-        value = self.counted(value)
+        value = self.promote_bool(value)
         if row.rule is Rule.SHUFFLE:
             at = (self.integer(lane, f"a lane of `{expr.function}`") for lane in lanes)
-            return changed(expr, args=(self.mask(mask), value, *at), type=value.type)
+            return with_fields(expr, args=(self.mask(mask), value, *at), type=value.type)
         if _is_half(value.type):
             hint = "widen it first: `np.float32(…)`"
             self.error("P307", f"CUDA matches no {value.type}", value.span, hint)
-        return changed(expr, args=(self.mask(mask), value), type=PY_INT)
+        return with_fields(expr, args=(self.mask(mask), value), type=PY_INT)
 
     def mask(self, value: Expr) -> Expr:
         """The lanes that take part, a bit for each: of a constant the 32 that CUDA reads, since -1 is all of them."""
@@ -191,17 +191,17 @@ class CallTyper(Meeting):
             what = f"`{expr.function.rpartition('.')[2]}` is for int32 and uint32, not for {value.type}"
             hint = "`np.int32(…)` of a number that fits; other types with `shfl_xor_sync`, in five steps"
             self.error("P307", what, value.span, hint, self.origins(value))
-        return changed(expr, args=(mask, value), type=value.type)
+        return with_fields(expr, args=(mask, value), type=value.type)
 
     def part(self, expr: Call, value: Expr) -> Expr:
         """`.real` or `.imag`; a real number is its own real part."""
-        if is_made(value):
+        if is_complex_constructor(value):
             wanted, other = value.args if expr.function == REAL else value.args[::-1]
             self._check_idle(other)
             return wanted
         if is_complex(value.type):
-            return changed(expr, args=(value,), type=part_of(scalar(value)))
-        value = self.counted(value)
+            return with_fields(expr, args=(value,), type=part_of(scalar(value)))
+        value = self.promote_bool(value)
         if expr.function == REAL:
             return value
         self._check_idle(value)
@@ -209,7 +209,7 @@ class CallTyper(Meeting):
 
     def _check_idle(self, expr: Expr) -> None:
         """Refuse a call in what the text leaves out, as it may do something."""
-        call = next((node for node in walk(expr) if isinstance(node, Invoke)), None)
+        call = next((node for node in walk(expr) if isinstance(node, DeviceCall)), None)
         if call is not None:
             hint = "assign what it returns on a line of its own before"
             self.error("P409", "this part does not need the call, which Python makes even so", call.span, hint)
@@ -222,7 +222,7 @@ class CallTyper(Meeting):
             if is_complex(arg.type):
                 self.error("P307", "a part is a real number", arg.span, "add them: `a + 1j * b`", self.origins(arg))
                 return expr
-        return changed(expr, args=tuple(self.convert(arg, PY_FLOAT) for arg in args), type=PY_COMPLEX)
+        return with_fields(expr, args=tuple(self.convert(arg, PY_FLOAT) for arg in args), type=PY_COMPLEX)
 
     def rounded(self, expr: Call, value: Expr, digits: Expr) -> Expr:
         """`round(x, 2)`: the digits as the power of ten that `round_decimals` takes."""
@@ -239,7 +239,7 @@ class CallTyper(Meeting):
             )
             return value
         power = Constant(10.0**digits.value, digits.span, value.type)
-        return changed(expr, args=(value, power), type=value.type)
+        return with_fields(expr, args=(value, power), type=value.type)
 
     def float_type(self, args: Sequence[Expr]) -> ScalarType:
         self.check_paths("call", *args)
@@ -258,8 +258,8 @@ class CallTyper(Meeting):
                 value = of_real(self.convert(value, PY_FLOAT), PY_COMPLEX)
             made = self.convert(value, target)
             if is_literal(made):
-                return changed(made, args=tuple(map(_rounded_part, made.args)))
-            return changed(made, explicit=True) if isinstance(made, Convert) else made
+                return with_fields(made, args=tuple(map(_rounded_part, made.args)))
+            return with_fields(made, explicit=True) if isinstance(made, Convert) else made
         if is_complex(value.type) and target != PY_BOOL and target != ElementType(BOOL):
             self.error("P307", f"{value.type} does not become {target}", span, PARTS, self.origins(value))
             return Constant(0, span, PY_INT)
@@ -267,8 +267,8 @@ class CallTyper(Meeting):
             made = self.stored(value, target) if isinstance(target, ElementType) else self.convert(value, target)
             assert isinstance(made, Constant)
             element = target if isinstance(target, ElementType) else None
-            return changed(made, value=rounded(target, made.value), span=span, cast=element)
-        return Convert(self.taken_apart(value, target), target, span, explicit=True)
+            return with_fields(made, value=rounded(target, made.value), span=span, cast=element)
+        return Convert(self.retype_branches(value, target), target, span, explicit=True)
 
 
 def _is_half(type_: Type) -> bool:
@@ -278,4 +278,4 @@ def _is_half(type_: Type) -> bool:
 def _rounded_part(part: Expr) -> Expr:
     """A constant as a cast to its type leaves it."""
     assert isinstance(part, Constant)
-    return changed(part, value=rounded(scalar(part), part.value))
+    return with_fields(part, value=rounded(scalar(part), part.value))

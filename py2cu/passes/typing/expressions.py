@@ -24,14 +24,14 @@ from py2cu.ir.expressions import (
     Call,
     Compare,
     Convert,
+    DeviceCall,
     Expr,
     Extent,
-    Invoke,
-    Item,
     LaunchIndex,
     Load,
     Select,
     Tuple,
+    TupleItem,
     Unary,
     unconverted,
 )
@@ -48,10 +48,10 @@ from py2cu.ir.types import (
     is_complex,
     kind_of,
 )
-from py2cu.ir.visit import changed
+from py2cu.ir.visit import with_fields
 from py2cu.passes.typing.calls import CallTyper
 from py2cu.passes.typing.join import constant_number, known, scalar
-from py2cu.passes.typing.path_sensitive_types import from_call, traced
+from py2cu.passes.typing.path_sensitive_types import from_call, reaching_types
 from py2cu.passes.typing.promotion import constant_type
 
 ARITHMETIC = frozenset(["+", "-", "*", "/", "//", "%", "**"])
@@ -64,26 +64,26 @@ class ExpressionTyper(CallTyper):
 
     def expr(self, expr: Expr) -> Expr:
         """`expr` typed, where a number is wanted."""
-        typed = self.whole(expr)
+        typed = self.type_value(expr)
         if isinstance(typed.type, TupleType):
             self.error("P312", f"{typed.type} is no number", expr.span, "take one of its items: `t[0]`, or unpack it")
             return Constant(0, expr.span, PY_INT)
         return typed
 
-    def whole(self, expr: Expr) -> Expr:
+    def type_value(self, expr: Expr) -> Expr:
         """`expr` typed, operands converted to the type in which they meet; it may be a tuple."""
         match expr:
             case Constant(value=value):
-                return changed(expr, type=constant_type(value))
+                return with_fields(expr, type=constant_type(value))
             case Name(id=name):
-                return changed(expr, type=self.types[name]) if name in self.types else expr
+                return with_fields(expr, type=self.types[name]) if name in self.types else expr
             case LaunchIndex() | Extent():
                 return expr
             case Load(array=array, indices=indices):
                 type_: ValueType = self.kernel.array_type(array).element
                 if len(indices) == 1 and (row := self.row_type(array)) is not None:
                     type_ = row
-                return changed(expr, indices=self.indices(array, indices), type=type_)
+                return with_fields(expr, indices=self.indices(array, indices), type=type_)
             case Atomic():
                 return self.atomic(expr)
             case Unary():
@@ -95,42 +95,42 @@ class ExpressionTyper(CallTyper):
                 if self.is_refused(expr, [a, b]):
                     return Constant(False, expr.span, PY_BOOL)
                 self.check_paths("compare", a, b)
-                a, b = self.meet(a, b)
-                return changed(expr, left=a, right=b)
+                a, b = self.join(a, b)
+                return with_fields(expr, left=a, right=b)
             case BoolOp(left=left, right=right):
                 a, b = self.expr(left), self.expr(right)
                 if known(a) and known(b) and kind_of(scalar(a)) is kind_of(scalar(b)) is Kind.BOOL:
-                    return changed(expr, left=a, right=b, type=self.common([a, b]))
+                    return with_fields(expr, left=a, right=b, type=self.common([a, b]))
                 self.check_paths("truth", a)
-                a, b = self.meet(a, b)
-                return changed(expr, left=a, right=b, type=(a if known(a) else b).type)
+                a, b = self.join(a, b)
+                return with_fields(expr, left=a, right=b, type=(a if known(a) else b).type)
             case Select(test=test, then=then, orelse=orelse):
-                a, b = self.meet(self.expr(then), self.expr(orelse))
+                a, b = self.join(self.expr(then), self.expr(orelse))
                 # A recursive call is not known before another branch tells.
-                return changed(expr, test=self.test(test), then=a, orelse=b, type=(a if known(a) else b).type)
+                return with_fields(expr, test=self.test(test), then=a, orelse=b, type=(a if known(a) else b).type)
             case Call(args=args):
                 return self.call(expr, [self.expr(arg) for arg in args])
-            case Invoke():
+            case DeviceCall():
                 called = self.invoke(expr)
                 if called.type is UNKNOWN and called is not expr:
                     self.error("P105", "this function returns nothing", expr.span, "return a value from it")
                 return called
             case ArrayName(id=name):
-                return changed(expr, type=self.kernel.array_type(name))
+                return with_fields(expr, type=self.kernel.array_type(name))
             case Convert():
                 return expr
             case Tuple(items=items):
                 typed = tuple(map(self.expr, items))
                 whole = TupleType(tuple(map(scalar, typed))) if all(map(known, typed)) else UNKNOWN
-                return changed(expr, items=typed, type=whole)
-            case Item():
+                return with_fields(expr, items=typed, type=whole)
+            case TupleItem():
                 return self.item(expr)
             case _:
                 assert_never(expr)
 
     def row_type(self, array: str) -> TupleType | None:
         """The type of a row of `array`, where it is a view in rows."""
-        row = self.kernel.row(array)
+        row = self.kernel.vector_width(array)
         return TupleType((self.kernel.array_type(array).element,) * row) if row else None
 
     def atomic(self, expr: Atomic) -> Expr:
@@ -142,11 +142,11 @@ class ExpressionTyper(CallTyper):
             origins = self.origins(Load(expr.array, ()))
             self.error("P307", what, expr.span, "`py2cu explain P502` says what is", origins)
         values = tuple(self.stored(self.expr(value), element) for value in expr.values)
-        return changed(expr, indices=self.indices(expr.array, expr.indices), values=values, type=element)
+        return with_fields(expr, indices=self.indices(expr.array, expr.indices), values=values, type=element)
 
-    def item(self, expr: Item) -> Expr:
+    def item(self, expr: TupleItem) -> Expr:
         """One item of a tuple, which has as many as it is unpacked into; a negative index counts from the end."""
-        value = self.whole(expr.value)
+        value = self.type_value(expr.value)
         if known(value) and expr.count:
             self.error("P312", f"{value.type} is one number, not {expr.count}", expr.span, "assign it to one name")
         elif known(value):
@@ -164,7 +164,7 @@ class ExpressionTyper(CallTyper):
             self.error("P312", message, expr.span, f"it has 0 to {len(items) - 1}", self.origins(value))
             return expr
         at = expr.at % len(items)
-        return changed(expr, value=value, at=at, type=items[at])
+        return with_fields(expr, value=value, at=at, type=items[at])
 
     def indices(self, array: str, indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
         """The indices of an access; a constant that counts from the end is one, however it was written."""
@@ -181,7 +181,7 @@ class ExpressionTyper(CallTyper):
             for index, at in zip(typed, values, strict=True)
         )
 
-    def invoke(self, expr: Invoke) -> Invoke:
+    def invoke(self, expr: DeviceCall) -> DeviceCall:
         args = tuple(self.expr(arg) for arg in expr.args)
         if not all(known(arg) or isinstance(arg, ArrayName) for arg in args):
             return expr
@@ -189,15 +189,15 @@ class ExpressionTyper(CallTyper):
             self.check_paths("call", arg)
         key, result = self.called(expr.function, [arg.type for arg in args])
         if result is None:
-            return Invoke(key, args, expr.span)
-        handed = {name: traced(arg, self.paths) for name, arg in zip(result.parameters, args, strict=True)}
-        return Invoke(key, args, expr.span, result.type, from_call(result.paths, handed))
+            return DeviceCall(key, args, expr.span)
+        handed = {name: reaching_types(arg, self.paths) for name, arg in zip(result.parameters, args, strict=True)}
+        return DeviceCall(key, args, expr.span, result.type, from_call(result.paths, handed))
 
     def test(self, expr: Expr) -> Expr:
         """`expr` where only its truth counts: operands of `and` and `or` need not meet."""
         match expr:
             case BoolOp(left=left, right=right):
-                return changed(expr, left=self.test(left), right=self.test(right), type=PY_BOOL)
+                return with_fields(expr, left=self.test(left), right=self.test(right), type=PY_BOOL)
             case _:
                 typed = self.expr(expr)
                 self.check_paths("truth", typed)
@@ -208,8 +208,8 @@ class ExpressionTyper(CallTyper):
         if not known(operand):
             return expr
         if expr.op == "not":
-            return changed(expr, operand=operand, type=PY_BOOL)
-        operand = self.counted(operand)
+            return with_fields(expr, operand=operand, type=PY_BOOL)
+        operand = self.promote_bool(operand)
         if self.is_refused(expr, [operand]):
             return operand
         if expr.op == "~" and kind_of(scalar(operand)) is Kind.FLOAT:
@@ -219,7 +219,7 @@ class ExpressionTyper(CallTyper):
             hint = "`not` is its opposite; cast it to compute with it: `int(…)`"
             self.error("P307", "a bool element has no sign", expr.span, hint, self.origins(operand))
         self.check_paths(expr.op, operand)
-        return changed(expr, operand=operand, type=operand.type)
+        return with_fields(expr, operand=operand, type=operand.type)
 
     def binary(self, expr: Binary) -> Expr:
         left, right = self.expr(expr.left), self.expr(expr.right)
@@ -229,21 +229,21 @@ class ExpressionTyper(CallTyper):
             return Constant(0, expr.span, PY_INT)
         kinds = {kind_of(scalar(left)), kind_of(scalar(right))}
         if expr.op == "**" and Kind.COMPLEX in kinds:
-            return changed(expr, left=left, right=right, type=left.type)
+            return with_fields(expr, left=left, right=right, type=left.type)
         logical = expr.op in ["&", "|", "^"]
         if not (logical and kinds == {Kind.BOOL}):
-            left, right = self.counted(left), self.counted(right)
+            left, right = self.promote_bool(left), self.promote_bool(right)
         if expr.op not in ARITHMETIC and Kind.FLOAT in kinds:
             message = f"`{expr.op}` works on whole numbers, not on {_float_of(left, right)}"
             self.error("P307", message, expr.span, "truncate it first: `int(…)`", self.origins(left, right))
-            return changed(expr, left=left, right=right, type=PY_INT)
+            return with_fields(expr, left=left, right=right, type=PY_INT)
         if expr.op == "**" and not self.exponent_is_kept(expr, left, right):
-            return changed(expr, left=left, right=right, type=PY_INT)
+            return with_fields(expr, left=left, right=right, type=PY_INT)
         if expr.op == "**" and _is_complex_in_python(left, right):
             message = "a negative number to a power that is no whole number is complex in Python"
             self.error("P307", message, expr.span, "say that it is: `complex(…) ** …`; or make the base positive")
         self.check_paths(expr.op, left, right)
-        left, right = self.meet(left, right)
+        left, right = self.join(left, right)
         type_ = scalar(left)
         if type_ == ElementType(BOOL) and not logical:
             message = f"`{expr.op}` of two bool elements is not kept"
@@ -255,7 +255,7 @@ class ExpressionTyper(CallTyper):
             type_ = ElementType(DEFAULT_FLOAT) if isinstance(type_, ElementType) else PY_FLOAT
             left, right = self.convert_exactly(left, type_), self.convert_exactly(right, type_)
         self.check_shift(expr, left, right, type_)
-        return changed(expr, left=left, right=right, type=type_)
+        return with_fields(expr, left=left, right=right, type=type_)
 
     def check_shift(self, expr: Binary, left: Expr, right: Expr, type_: ScalarType) -> None:
         """Refuse what a constant alone shows to be undefined in C++."""
@@ -288,7 +288,7 @@ class ExpressionTyper(CallTyper):
             case ElementType() | PythonType():
                 return self.convert_exactly(value, type_)
             case TupleType(items=types) if isinstance(value, Tuple) and len(value.items) == len(types):
-                return changed(value, items=tuple(map(self.convert_exactly, value.items, types)), type=type_)
+                return with_fields(value, items=tuple(map(self.convert_exactly, value.items, types)), type=type_)
             case TupleType():
                 return value if value.type in (type_, UNKNOWN) else Convert(value, type_, value.span)
 

@@ -17,14 +17,23 @@ from py2cu.diagnostics import Related, Reporter
 from py2cu.dtypes import Kind
 from py2cu.ir.abi.extents import Constant, Name
 from py2cu.ir.complex_numbers import is_literal
-from py2cu.ir.expressions import Expr, Item, Tuple
+from py2cu.ir.expressions import Expr, Tuple, TupleItem
 from py2cu.ir.kernels import Kernel
 from py2cu.ir.statements import Assign, For, Return
-from py2cu.ir.types import PY_INT, Argument, ElementType, Paths, PythonType, ScalarType, TupleType, ValueType
+from py2cu.ir.types import (
+    PY_INT,
+    ElementType,
+    ParameterPath,
+    PythonType,
+    ReachingTypes,
+    ScalarType,
+    TupleType,
+    ValueType,
+)
 from py2cu.ir.visit import statements
 from py2cu.passes.typing.expressions import ExpressionTyper
 from py2cu.passes.typing.join import Called
-from py2cu.passes.typing.path_sensitive_types import holds, known_types, traced
+from py2cu.passes.typing.path_sensitive_types import holds, known_types, reaching_types
 from py2cu.passes.typing.promotion import join, represents
 from py2cu.source import Span
 
@@ -44,7 +53,7 @@ def given_types(kernel: Kernel) -> dict[str, ValueType]:
 def find_places(kernel: Kernel) -> dict[str, Span]:
     """Where each name of the kernel is first bound."""
     assigned = {s.name: s.span for s in reversed(tuple(statements(kernel.body))) if isinstance(s, Assign)}
-    assigned |= {buffer.name: buffer.span for buffer in kernel.buffers}
+    assigned |= {buffer.name: buffer.span for buffer in kernel.array_decls}
     return assigned | {p.name: p.span for p in kernel.parameters} | {i.name: i.span for i in kernel.indices}
 
 
@@ -55,7 +64,7 @@ class _Local:
     type: ScalarType
     span: Span
     constants: list[Constant] = field(default_factory=list)
-    paths: Paths = frozenset()
+    paths: ReachingTypes = frozenset()
     computed: bool = False  # some Python number that is no constant was assigned
     clash: ScalarType | None = None  # a type that does not meet the others
     origins: list[Related] = field(default_factory=list)  # each assignment's type
@@ -63,16 +72,16 @@ class _Local:
 
 def infer_locals(
     kernel: Kernel, given: Mapping[str, ValueType], trial: Called, reporter: Reporter
-) -> tuple[dict[str, ValueType], dict[str, Paths]]:
+) -> tuple[dict[str, ValueType], dict[str, ReachingTypes]]:
     """Each local's type, and what it may be on the paths that lead to it.
 
     Join each local over its assignments; repeated, since a loop's first line may read what its last assigns.
     """
     fixed = set(given) - {p.name for p in kernel.parameters}  # dimensions and indices
-    handed: dict[str, Paths] = {}
+    handed: dict[str, ReachingTypes] = {}
     for parameter in kernel.parameters if kernel.key else ():
         if isinstance(parameter.type, ElementType | PythonType):
-            handed[parameter.name] = frozenset([Argument(parameter.name, parameter.type)])
+            handed[parameter.name] = frozenset([ParameterPath(parameter.name, parameter.type)])
     found = _Locals(handed, {})
     places = find_places(kernel)
     for round_ in itertools.count():
@@ -87,11 +96,11 @@ def infer_locals(
                 case Assign(name=name, value=value) if name not in fixed:
                     if name in given:
                         found.add(name, Name(name, stmt.span, given[name]), stmt.span, is_given=True)
-                    found.add(name, typer.whole(value), stmt.span)
+                    found.add(name, typer.type_value(value), stmt.span)
                 case For(var=var) if var not in fixed:
                     found.add(var, Name(var, stmt.span, PY_INT), stmt.span)
                 case Return(value=value) if value is not None:
-                    found.add(RETURN, typer.whole(value), stmt.span)
+                    found.add(RETURN, typer.type_value(value), stmt.span)
         if before == found.types and paths == found.paths:
             break
     found.check_lengths(reporter)
@@ -112,10 +121,10 @@ def infer_locals(
 class _Locals:
     """What is known so far: of every number, a tuple's items called `t[0]`, `t[1]`, and how many items a local has."""
 
-    before: dict[str, Paths]
+    before: dict[str, ReachingTypes]
     known: dict[str, ValueType]
     numbers: dict[str, _Local] = field(default_factory=dict)
-    so_far: dict[str, Paths] = field(default_factory=dict)  # of this round, where the one before says nothing
+    so_far: dict[str, ReachingTypes] = field(default_factory=dict)  # of this round, where the one before says nothing
     lengths: dict[str, dict[int, Span]] = field(default_factory=dict)  # and where it has them; 0 of a number
 
     def add(self, name: str, value: Expr, span: Span, is_given: bool = False) -> None:
@@ -131,7 +140,7 @@ class _Locals:
                 items = (
                     value.items
                     if isinstance(value, Tuple)
-                    else [Item(value, at, value.span) for at in range(len(types))]
+                    else [TupleItem(value, at, value.span) for at in range(len(types))]
                 )
                 for at, (item, type_) in enumerate(zip(items, types, strict=True)):
                     self.join(_item(name, at), item, type_, span)
@@ -147,13 +156,13 @@ class _Locals:
         return TupleType(tuple(self.numbers[_item(name, at)].type for at in range(length)))
 
     @property
-    def paths(self) -> dict[str, Paths]:
+    def paths(self) -> dict[str, ReachingTypes]:
         """By name, what it may be where that is more than its type."""
         return {name: local.paths for name, local in self.numbers.items() if local.paths != {local.type}}
 
     def join(self, name: str, value: Expr, type_: ScalarType, span: Span, is_given: bool = False) -> None:
         local = self.numbers.setdefault(name, _Local(type_, span))
-        local.paths |= traced(value, ChainMap(self.before, self.so_far))
+        local.paths |= reaching_types(value, ChainMap(self.before, self.so_far))
         self.so_far[name] = local.paths
         _join_into(local, name, value, type_, span, is_given)
 

@@ -16,10 +16,10 @@ from dataclasses import replace
 from py2cu.analysis.constant_values import check_constants
 from py2cu.diagnostics import Reporter
 from py2cu.ir.abi.extents import Constant, Parameter
-from py2cu.ir.kernels import Buffer, Kernel
-from py2cu.ir.statements import Block, Break, If, Remark, Return, While
+from py2cu.ir.kernels import ArrayDecl, Kernel
+from py2cu.ir.statements import Block, Break, Comment, If, Return, While
 from py2cu.ir.types import ArrayType, ElementType, PythonType, ScalarType, TupleType, Type, ValueType, kind_of
-from py2cu.ir.visit import changed, statements
+from py2cu.ir.visit import statements, with_fields
 from py2cu.passes.typing.infer_locals import RETURN, find_places, given_types, infer_locals
 from py2cu.passes.typing.join import Called, Result
 from py2cu.passes.typing.statements import StatementTyper
@@ -34,12 +34,12 @@ def infer_types(kernel: Kernel, reporter: Reporter) -> Kernel:
     """
     instances = Instances(kernel.functions, reporter)
     typed, _ = _infer(kernel, instances.result, instances.call, reporter)
-    return changed(typed, functions=tuple(instances.found.values()))
+    return with_fields(typed, functions=tuple(instances.found.values()))
 
 
 def _infer(kernel: Kernel, trial: Called, called: Called, reporter: Reporter) -> tuple[Kernel, Result | None]:
     """A kernel or an instance of a device function, typed; `trial` answers while its locals are being found."""
-    kernel = changed(kernel, buffers=tuple(_with_dtype(buffer, kernel) for buffer in kernel.buffers))
+    kernel = with_fields(kernel, array_decls=tuple(_with_dtype(buffer, kernel) for buffer in kernel.array_decls))
     types = given_types(kernel)
     locals_, paths = infer_locals(kernel, types, trial, reporter)
     _check_annotations(kernel, {**types, **locals_}, reporter)
@@ -48,12 +48,12 @@ def _infer(kernel: Kernel, trial: Called, called: Called, reporter: Reporter) ->
     body = typer.block(kernel.body)
     check_constants(body, reporter)
     result = locals_.pop(RETURN, None)
-    typed = changed(kernel, body=body, locals=tuple(locals_.items()), result=result)
+    typed = with_fields(kernel, body=body, locals=tuple(locals_.items()), result=result)
     names = tuple(parameter.name for parameter in kernel.parameters)
     return typed, None if result is None else Result(result, paths.get(RETURN, frozenset()), names)
 
 
-def _with_dtype(buffer: Buffer, kernel: Kernel) -> Buffer:
+def _with_dtype(buffer: ArrayDecl, kernel: Kernel) -> ArrayDecl:
     """A buffer made `like` an array takes the dtype that this instance gives it."""
     if not buffer.like:
         return buffer
@@ -94,7 +94,7 @@ def _with_joined_parameters(kernel: Kernel, locals_: dict[str, ValueType], repor
             message = f"the parameter `{parameter.name}` is {parameter.type} and becomes {joined}"
             reporter.error("P306", message, parameter.span, "give what is computed another name")
         parameters.append(parameter if joined == parameter.type else replace(parameter, type=joined))
-    return changed(kernel, parameters=tuple(parameters))
+    return with_fields(kernel, parameters=tuple(parameters))
 
 
 class Instances:
@@ -144,7 +144,7 @@ class Instances:
         name, result = self.result(key, types)
         if name not in self._begun:
             self._begun.add(name)
-            reporter = self.reporter.within(self.templates[key].elsewhere)
+            reporter = self.reporter.within(self.templates[key].origin)
             typed, _ = _infer(_instantiate(self.templates[key], types, name), self.result, self.call, reporter)
             if typed.result is not None and falls_through(typed.body):
                 message = f"`{typed.name}` may end without a value"
@@ -158,7 +158,7 @@ def _instance(key: str, types: Sequence[Type]) -> str:
 
 
 def _instantiate(template: Kernel, types: Sequence[Type], key: str) -> Kernel:
-    return changed(template, parameters=tuple(map(_as_parameter, template.parameters, types)), key=key)
+    return with_fields(template, parameters=tuple(map(_as_parameter, template.parameters, types)), key=key)
 
 
 def _as_parameter(parameter: Parameter, type_: Type) -> Parameter:
@@ -178,7 +178,7 @@ def falls_through(block: Block) -> bool:
             return falls_through(body) or falls_through(orelse)
         case While(test=Constant(value=True), body=body):
             return any(isinstance(stmt, Break) for stmt in statements(body))
-        case Remark():
+        case Comment():
             return falls_through(block[:-1])
         case _:
             return True

@@ -25,8 +25,8 @@ from py2cu.ir.types import (
     PY_FLOAT,
     PY_INT,
     ElementType,
-    Paths,
     PythonType,
+    ReachingTypes,
     ScalarType,
     Type,
     ValueType,
@@ -34,9 +34,9 @@ from py2cu.ir.types import (
     kind_of,
     part_of,
 )
-from py2cu.ir.visit import changed
+from py2cu.ir.visit import with_fields
 from py2cu.passes.typing.complex_rules import PARTS, refusal
-from py2cu.passes.typing.path_sensitive_types import Number, differing, is_lost, paths_of
+from py2cu.passes.typing.path_sensitive_types import Number, ambiguous_operand, is_lossy, paths_of
 from py2cu.passes.typing.promotion import as_float, constant_as, join, represents
 from py2cu.source import Span
 
@@ -46,7 +46,7 @@ class Result:
     """The type of what a device function returns, what that may be on the paths that lead there, and its parameters."""
 
     type: ValueType
-    paths: Paths
+    paths: ReachingTypes
     parameters: tuple[str, ...]
 
 
@@ -55,7 +55,7 @@ Called = Callable[[str, Sequence[Type]], tuple[str, Result | None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Meeting:
+class TypeJoiner:
     """Leads the typed expressions of one kernel to a common type; `called` answers for its device functions."""
 
     kernel: Kernel
@@ -63,9 +63,11 @@ class Meeting:
     called: Called
     reporter: Reporter
     places: dict[str, Span] = field(default_factory=dict)  # where the names that messages explain are bound
-    paths: Mapping[str, Paths] = field(default_factory=dict)  # what locals may be, where that is more than their type
+    paths: Mapping[str, ReachingTypes] = field(
+        default_factory=dict
+    )  # what locals may be, where that is more than their type
 
-    def meet(self, left: Expr, right: Expr) -> tuple[Expr, Expr]:
+    def join(self, left: Expr, right: Expr) -> tuple[Expr, Expr]:
         if not (known(left) and known(right)):
             return left, right
         left, right = self.meet_all([left, right])
@@ -77,7 +79,7 @@ class Meeting:
         if isinstance(type_, ElementType) and not is_complex(type_):
             for value in values:
                 if (number := constant_number(value)) is not None:
-                    self.check_fits(number, value.span, type_.dtype, self.origins(*values))
+                    self.check_representable(number, value.span, type_.dtype, self.origins(*values))
         return [self.convert_exactly(value, type_) for value in values]
 
     def common(self, values: Sequence[Expr]) -> ScalarType:
@@ -97,7 +99,7 @@ class Meeting:
             type_ = met
         return type_
 
-    def check_fits(self, number: Number, span: Span, dtype: DType, origins: Sequence[Related]) -> None:
+    def check_representable(self, number: Number, span: Span, dtype: DType, origins: Sequence[Related]) -> None:
         is_float = dtype.kind is Kind.FLOAT
         overflows = is_float and math.isfinite(number) and math.isinf(as_float(dtype, number))
         if overflows or not (is_float or represents(dtype, number)):
@@ -118,22 +120,22 @@ class Meeting:
 
     def convert(self, value: Expr, type_: ScalarType) -> Expr:
         """`value` as `type_`."""
-        return converted(self.taken_apart(value, type_), type_) if known(value) else value
+        return converted(self.retype_branches(value, type_), type_) if known(value) else value
 
-    def taken_apart(self, value: Expr, type_: ScalarType) -> Expr:
+    def retype_branches(self, value: Expr, type_: ScalarType) -> Expr:
         """`value`, its branches as `type_` where their common type would change one; refuse a local that it changed."""
         narrow = value.type
         if isinstance(value, Constant) or not isinstance(narrow, ElementType) or narrow == type_:
             return value
-        if not any(is_lost(path, narrow, type_) for path in paths_of(value, self.paths)):
+        if not any(is_lossy(path, narrow, type_) for path in paths_of(value, self.paths)):
             return value
         match value:
             case Select(then=a, orelse=b):
                 a, b = (self.convert(unconverted(branch), type_) for branch in (a, b))
-                return changed(value, then=a, orelse=b, type=type_)
+                return with_fields(value, then=a, orelse=b, type=type_)
             case BoolOp(left=a, right=b):
                 a, b = (self.convert(unconverted(branch), type_) for branch in (a, b))
-                return changed(value, left=a, right=b, type=type_)
+                return with_fields(value, left=a, right=b, type=type_)
             case Convert(value=inner):
                 return self.convert(inner, type_)
             case _:
@@ -151,7 +153,7 @@ class Meeting:
     def check_paths(self, op: str, *operands: Expr) -> None:
         """Refuse an operation on a value that is of another type on some path, where the result depends on which."""
         for at, operand in enumerate(operands):
-            path = differing(op, operand, operands[:at] + operands[at + 1 :], self.paths)
+            path = ambiguous_operand(op, operand, operands[:at] + operands[at + 1 :], self.paths)
             if path is None:
                 continue
             what = f"`{operand.id}`" if isinstance(operand, Name) else "this"
@@ -185,7 +187,7 @@ class Meeting:
             return Constant(0, value.span, PY_INT)
         return self.convert(value, PY_INT)
 
-    def counted(self, operand: Expr) -> Expr:
+    def promote_bool(self, operand: Expr) -> Expr:
         """Arithmetic counts a Python bool, such as a comparison's result, as a Python integer."""
         return self.convert(operand, PY_INT) if operand.type == PY_BOOL else operand
 

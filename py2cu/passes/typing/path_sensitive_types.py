@@ -18,8 +18,18 @@ from typing import Final, TypeAlias
 from py2cu.dtypes import DType, Kind
 from py2cu.ir.abi.extents import Constant, Name
 from py2cu.ir.complex_numbers import is_literal
-from py2cu.ir.expressions import BoolOp, Call, Convert, Expr, Invoke, Item, Select
-from py2cu.ir.types import PY_BOOL, PY_COMPLEX, UNKNOWN, Argument, ElementType, Paths, PythonType, ScalarType, kind_of
+from py2cu.ir.expressions import BoolOp, Call, Convert, DeviceCall, Expr, Select, TupleItem
+from py2cu.ir.types import (
+    PY_BOOL,
+    PY_COMPLEX,
+    UNKNOWN,
+    ElementType,
+    ParameterPath,
+    PythonType,
+    ReachingTypes,
+    ScalarType,
+    kind_of,
+)
 from py2cu.passes.typing.promotion import as_float, constant_as, constant_type, join, represents, rounded
 
 Number: TypeAlias = bool | int | float
@@ -28,36 +38,36 @@ _EXACT: Final[Mapping[str, Callable[..., Number]]] = {"+": operator.add, "-": op
 _ZERO_STAYS: Final = frozenset(["*", "/", "//", "%", "&", "<<", ">>"])
 
 
-def paths_of(expr: Expr, names: Mapping[str, Paths]) -> frozenset[ScalarType | Number]:
+def paths_of(expr: Expr, names: Mapping[str, ReachingTypes]) -> frozenset[ScalarType | Number]:
     """The types that a typed expression has on some path, and the Python constants that it is on others."""
-    return known_types(traced(expr, names))
+    return known_types(reaching_types(expr, names))
 
 
-def known_types(paths: Paths) -> frozenset[ScalarType | Number]:
+def known_types(paths: ReachingTypes) -> frozenset[ScalarType | Number]:
     """The same without saying which argument a path leads to."""
-    return frozenset(path.type if isinstance(path, Argument) else path for path in paths)
+    return frozenset(path.type if isinstance(path, ParameterPath) else path for path in paths)
 
 
-def from_call(paths: Paths, args: Mapping[str, Paths]) -> Paths:
+def from_call(paths: ReachingTypes, args: Mapping[str, ReachingTypes]) -> ReachingTypes:
     """A result's paths for the caller, to whom `args` says what it has handed over."""
-    found = (args[path.name] if isinstance(path, Argument) else frozenset([path]) for path in paths)
+    found = (args[path.name] if isinstance(path, ParameterPath) else frozenset([path]) for path in paths)
     return frozenset(chain.from_iterable(found))
 
 
-def traced(expr: Expr, names: Mapping[str, Paths]) -> Paths:
+def reaching_types(expr: Expr, names: Mapping[str, ReachingTypes]) -> ReachingTypes:
     """What a typed expression may be; `names` says it of locals and parameters, and of a tuple's items as `t[0]`."""
     own = frozenset([expr.type] if isinstance(expr.type, ElementType | PythonType) else [])
     match expr:
         case Name(id=name):
             return names.get(name, own)
-        case Item(value=Name(id=name), at=at):
+        case TupleItem(value=Name(id=name), at=at):
             return names.get(f"{name}[{at}]", own)
         case Select(then=a, orelse=b) | BoolOp(left=a, right=b, type=ElementType()):
-            return traced(a, names) | traced(b, names)
-        case Invoke(paths=paths) if paths:
+            return reaching_types(a, names) | reaching_types(b, names)
+        case DeviceCall(paths=paths) if paths:
             return paths
         case Convert(value=value, explicit=False):
-            return traced(value, names)
+            return reaching_types(value, names)
         case Call(args=parts, type=type_) if is_literal(expr):
             if not isinstance(type_, ElementType):
                 return frozenset()
@@ -83,7 +93,9 @@ def holds(wide: DType, narrow: DType) -> bool:
     return wide.low <= narrow.low and narrow.high <= wide.high
 
 
-def differing(op: str, operand: Expr, others: Iterable[Expr], names: Mapping[str, Paths]) -> ScalarType | Number | None:
+def ambiguous_operand(
+    op: str, operand: Expr, others: Iterable[Expr], names: Mapping[str, ReachingTypes]
+) -> ScalarType | Number | None:
     """What `operand` is on a path where `op` with `others` computes something else than with its type in C++."""
     type_, others = operand.type, tuple(others)
     if not isinstance(type_, ElementType):
@@ -98,16 +110,16 @@ def differing(op: str, operand: Expr, others: Iterable[Expr], names: Mapping[str
             if _constant_differs(op, path, type_, others):
                 return path
         elif op == "truth":
-            if is_lost(path, type_, PY_BOOL):
+            if is_lossy(path, type_, PY_BOOL):
                 return path
         elif (op == "compare" and _fit(others, path, type_)) or _is_small(path, type_):
             continue
-        elif not all(_is_same(each, met) for each in _meetings(path, types)):
+        elif not all(_is_same(each, met) for each in joins(path, types)):
             return path
     return None
 
 
-def is_lost(path: ScalarType | Number, narrow: ElementType, type_: ScalarType) -> bool:
+def is_lossy(path: ScalarType | Number, narrow: ElementType, type_: ScalarType) -> bool:
     """True where what is `path` in Python becomes another value of `type_` by way of `narrow`."""
     match path:
         case ElementType(dtype=dtype):
@@ -124,7 +136,7 @@ def is_lost(path: ScalarType | Number, narrow: ElementType, type_: ScalarType) -
             return at_once != after and at_once == at_once
 
 
-def _types(expr: Expr, names: Mapping[str, Paths]) -> set[ScalarType]:
+def _types(expr: Expr, names: Mapping[str, ReachingTypes]) -> set[ScalarType]:
     """The types that `expr` has on its paths."""
     assert isinstance(expr.type, ElementType | PythonType)
     paths = paths_of(expr, names) or {expr.type}
@@ -138,7 +150,7 @@ def _met(type_: ScalarType, others: Iterable[ScalarType]) -> ScalarType | None:
     return met
 
 
-def _meetings(first: ScalarType, others: Iterable[Iterable[ScalarType]]) -> set[ScalarType | None]:
+def joins(first: ScalarType, others: Iterable[Iterable[ScalarType]]) -> set[ScalarType | None]:
     """The types in which `first` and one of each of `others` may meet."""
     found: set[ScalarType | None] = {first}
     for types in others:
@@ -186,7 +198,7 @@ def _is_wide(dtype: DType) -> bool:
 
 def _constant_differs(op: str, value: Number, type_: ElementType, others: tuple[Expr, ...]) -> bool:
     if op == "truth":
-        return is_lost(value, type_, PY_BOOL)
+        return is_lossy(value, type_, PY_BOOL)
     if op == "compare":
         return False  # in the type of the element that it meets
     types = [other.type for other in others if isinstance(other.type, ElementType | PythonType)]

@@ -20,7 +20,7 @@ from py2cu.ir.visit import expressions, names_in, statements, walk
 from py2cu.passes.typing.infer_types import infer_types
 
 
-def type_what_was_read(kernel: Kernel, reporter: Reporter) -> Kernel:
+def recover_type_errors(kernel: Kernel, reporter: Reporter) -> Kernel:
     """The kernel as it is, and in `reporter` the type errors that stand; none where its parameters are in doubt.
 
     Of a generic kernel nothing is said, for an error may be one instance's alone.
@@ -33,7 +33,7 @@ def type_what_was_read(kernel: Kernel, reporter: Reporter) -> Kernel:
     infer_types(kernel, trial)
     in_doubt = _in_doubt(kernel.body, refused)
     standing = (item for item in trial.errors if item.file == reporter.file and item.span.line in lines - in_doubt)
-    reporter.found.update(dict.fromkeys(standing))
+    reporter.diagnostics.update(dict.fromkeys(standing))
     return kernel
 
 

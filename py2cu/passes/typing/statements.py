@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 from py2cu.dtypes import BF16, F16, F32, I64, Kind
 from py2cu.ir.expressions import Atomic, Expr, Tuple
 from py2cu.ir.statements import (
+    Alloc,
     Assert,
     Assign,
-    Evaluate,
+    ExprStmt,
     Field,
     For,
     If,
     Print,
-    Reserve,
     Return,
     Stmt,
     Store,
@@ -26,7 +26,7 @@ from py2cu.ir.statements import (
     While,
 )
 from py2cu.ir.types import PY_FLOAT, PY_INT, UNKNOWN, ElementType, ScalarType, TupleType, is_complex, kind_of
-from py2cu.ir.visit import blocks, changed
+from py2cu.ir.visit import blocks, with_fields
 from py2cu.passes.typing.expressions import ExpressionTyper
 from py2cu.passes.typing.infer_locals import RETURN
 from py2cu.passes.typing.join import constant_number, known, scalar
@@ -42,17 +42,19 @@ class StatementTyper(ExpressionTyper):
     def statement(self, stmt: Stmt) -> Stmt:
         match stmt:
             case Assign(name=name, value=value):
-                typed = self.whole(value)
+                typed = self.type_value(value)
                 # A local without a type is only assigned from names that were refused.
-                return changed(stmt, value=self.whole_as(typed, self.types[name])) if name in self.types else stmt
+                return with_fields(stmt, value=self.whole_as(typed, self.types[name])) if name in self.types else stmt
             case Store(array=array, indices=(row,)) if (type_ := self.row_type(array)) is not None:
-                return changed(stmt, indices=self.indices(array, (row,)), value=self.stored_row(stmt, type_))
+                return with_fields(stmt, indices=self.indices(array, (row,)), value=self.stored_row(stmt, type_))
             case Store(array=array, indices=indices, value=value):
                 element = ElementType(self.kernel.array_type(array).dtype)
                 stored = self.stored(self.expr(value), element)
-                return changed(stmt, indices=self.indices(array, indices), value=stored)
+                return with_fields(stmt, indices=self.indices(array, indices), value=stored)
             case If(test=test):
-                return changed(stmt, test=self.test(test), body=self.block(stmt.body), orelse=self.block(stmt.orelse))
+                return with_fields(
+                    stmt, test=self.test(test), body=self.block(stmt.body), orelse=self.block(stmt.orelse)
+                )
             case For(start=start, stop=stop, step=step, body=body, var=var):
                 bounds = [self.integer(self.expr(bound), "a bound of `range`") for bound in (start, stop, step)]
                 start, stop, step = bounds
@@ -62,36 +64,36 @@ class StatementTyper(ExpressionTyper):
                 elif _counts_too_far(*map(constant_number, bounds)):
                     hint = "Python integers are exact to 64 bits: stop one step earlier"
                     self.error("P305", "this counts beyond 64 bits", stop.span, hint)
-                loop = changed(stmt, start=start, stop=stop, step=step, type=self.counter(var))
-                return changed(loop, body=self.block(body), orelse=self.block(stmt.orelse))
+                loop = with_fields(stmt, start=start, stop=stop, step=step, type=self.counter(var))
+                return with_fields(loop, body=self.block(body), orelse=self.block(stmt.orelse))
             case While(test=test, body=body):
-                return changed(stmt, test=self.test(test), body=self.block(body), orelse=self.block(stmt.orelse))
+                return with_fields(stmt, test=self.test(test), body=self.block(body), orelse=self.block(stmt.orelse))
             case Return(value=value) if value is not None:
-                returned = self.whole(value)
-                return changed(stmt, value=self.whole_as(returned, self.types.get(RETURN, PY_INT)))
-            case Evaluate(call=call):
-                return changed(stmt, call=self.atomic(call) if isinstance(call, Atomic) else self.invoke(call))
+                returned = self.type_value(value)
+                return with_fields(stmt, value=self.whole_as(returned, self.types.get(RETURN, PY_INT)))
+            case ExprStmt(call=call):
+                return with_fields(stmt, call=self.atomic(call) if isinstance(call, Atomic) else self.invoke(call))
             case Sync(args=args):
-                return changed(stmt, args=tuple(self.mask(self.expr(arg)) for arg in args))
-            case Reserve(start=start) if start is not None:
-                return changed(stmt, start=self.integer(self.expr(start), "a bound of a slice"))
+                return with_fields(stmt, args=tuple(self.mask(self.expr(arg)) for arg in args))
+            case Alloc(start=start) if start is not None:
+                return with_fields(stmt, start=self.integer(self.expr(start), "a bound of a slice"))
             case Print(values=values, fields=fields):
                 printed = [self.printed(self.expr(value), field) for value, field in zip(values, fields, strict=True)]
-                return changed(stmt, values=tuple(v for v, _ in printed), fields=tuple(f for _, f in printed))
+                return with_fields(stmt, values=tuple(v for v, _ in printed), fields=tuple(f for _, f in printed))
             case Assert(test=test):
-                return changed(stmt, test=self.test(test))
+                return with_fields(stmt, test=self.test(test))
             case _:
                 assert not blocks(stmt)
                 return stmt
 
     def stored_row(self, stmt: Store, row: TupleType) -> Expr:
         """What is stored at once: as many numbers as a row has, each stored into an element, or another row like it."""
-        before = len(self.reporter.found)
-        value, count = self.whole(stmt.value), len(row.items)
+        before = len(self.reporter.diagnostics)
+        value, count = self.type_value(stmt.value), len(row.items)
         element = ElementType(self.kernel.array_type(stmt.array).dtype)
         if isinstance(value, Tuple) and len(value.items) == count:
-            return changed(value, items=tuple(self.stored(item, element) for item in value.items), type=row)
-        if value.type not in (row, UNKNOWN) and len(self.reporter.found) == before:
+            return with_fields(value, items=tuple(self.stored(item, element) for item in value.items), type=row)
+        if value.type not in (row, UNKNOWN) and len(self.reporter.diagnostics) == before:
             message = f"a row of `{stmt.array}` is {count} elements of {element}, and this is {value.type}"
             hint = f"`{stmt.array}[i] = {', '.join('abcdefghijklmnop'[:count])}`, each of them a number"
             self.error("P410", message, stmt.value.span, hint)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from py2cu.dtypes import DType, Kind
 from py2cu.simulator.state import THREAD, Place
-from py2cu.simulator.values.checked_int import Integer
+from py2cu.simulator.values.checked_int import CheckedInt
 from py2cu.simulator.values.family import element_class
 from py2cu.simulator.values.integer_elements import IntElement
 from py2cu.simulator.values.operators import ElementRangeError
@@ -70,7 +70,7 @@ class ArrayView:
         self._dtype = dtype
         self._is_whole = dtype.kind in (Kind.BOOL, Kind.INT)
         self._cls: Any = element_class(dtype)
-        self._values = list(map(self._cls.exact, values))
+        self._values = list(map(self._cls.from_stored, values))
 
     @property
     def dtype(self) -> Any:
@@ -99,7 +99,7 @@ class ArrayView:
     def __getitem__(self, index: Any) -> Any:
         position = self._position(index)
         if self._unsettled and position in self._unsettled:
-            THREAD.doubt = True
+            THREAD.tainted = True
         return self._values[position]
 
     def __setitem__(self, index: Any, value: Any) -> None:
@@ -124,7 +124,7 @@ class ArrayView:
     def load(self, position: int, _: FrameType, /) -> Any:
         """The element that the user's frame reads."""
         if self._unsettled and position in self._unsettled:
-            THREAD.doubt = True
+            THREAD.tainted = True
         return self._values[position]
 
     def store(self, position: int, value: Any, frame: FrameType, /) -> None:
@@ -135,7 +135,7 @@ class ArrayView:
             value = self.convert(value)
         error = value.error if real is None else getattr(real, "error", 0.0)
         self._values[position] = value
-        self.writes[position] = Write(THREAD.place, frame.f_lineno, math.inf if THREAD.doubt else error, real)
+        self.writes[position] = Write(THREAD.place, frame.f_lineno, math.inf if THREAD.tainted else error, real)
         if self._is_settled(real, error):
             self._unsettled.discard(position)
         else:
@@ -157,7 +157,7 @@ class ArrayView:
         THREAD.note_update()
         old = self._values[position]
         new = self._values[position] = change(old)
-        self.writes[position] = Write(THREAD.place, frame.f_lineno, math.inf if THREAD.doubt else new.error)
+        self.writes[position] = Write(THREAD.place, frame.f_lineno, math.inf if THREAD.tainted else new.error)
         return old
 
     def add(self, position: int, value: Any, frame: FrameType) -> Any:
@@ -179,7 +179,7 @@ class ArrayView:
             bound = 0.0
         elif total.magnitude > self._dtype.high:
             bound = math.inf  # in some order it overflows on its way
-        return self.update(position, lambda old: self._cls.make(float(old + value), bound), frame, does)
+        return self.update(position, lambda old: self._cls.with_error(float(old + value), bound), frame, does)
 
     def spell(self, position: int) -> str:
         """The element at `position` as the user would write it."""
@@ -192,30 +192,30 @@ class ArrayView:
     def convert(self, value: Any) -> Any:
         """`value` as an element of this array; contract section 5."""
         if self._dtype.kind is Kind.COMPLEX:
-            return self._cls.cast(value)
+            return self._cls.convert(value)
         if not isinstance(value, float):
             return self._convert_integer(value)
         if not self._is_whole:
-            return self._cls.cast(value)
+            return self._cls.convert(value)
         whole, is_specified = self._cls.truncate(value)
         if not is_specified:
-            THREAD.doubt = True
-            THREAD.note(f"a float that {self._dtype} cannot hold is stored into `{self.name}`", repr(float(value)))
-        return self._cls.exact(whole)
+            THREAD.tainted = True
+            THREAD.report(f"a float that {self._dtype} cannot hold is stored into `{self.name}`", repr(float(value)))
+        return self._cls.from_stored(whole)
 
     def _convert_integer(self, value: int | IntElement) -> Any:
         if not isinstance(value, int | IntElement):
             raise TypeError(f"`{self.name}` holds numbers, not {type(value).__name__}")
         try:
-            return self._cls.of(value)
+            return self._cls.from_operand(value)
         except ElementRangeError:
-            THREAD.note(f"a Python integer wraps in `{self.name}` of {self._dtype}", f"{value}")
-            return self._cls.cast(value)
+            THREAD.report(f"a Python integer wraps in `{self.name}` of {self._dtype}", f"{value}")
+            return self._cls.convert(value)
 
     def _position(self, index: Any) -> int:
         """Where the element at `index` lies in the flat array."""
         kind = index.__class__
-        if (kind is int or kind is Integer) and 0 <= index < self._length:
+        if (kind is int or kind is CheckedInt) and 0 <= index < self._length:
             return index  # type: ignore[no-any-return]
         indices = index if kind is tuple else (index,)
         if len(indices) != len(self._extents):
@@ -225,7 +225,7 @@ class ArrayView:
         for axis, extent in enumerate(self._extents):
             i = indices[axis]
             if i.__class__ is not int:
-                i = int(i) if i.__class__ is Integer else self._integer(i)
+                i = int(i) if i.__class__ is CheckedInt else self._integer(i)
             if not 0 <= i < extent:
                 i = self._from_end(i, axis)
             position = position * extent + i
@@ -240,8 +240,8 @@ class ArrayView:
         extent = self._extents[axis]
         if not -extent <= index < 0:
             raise OutOfRange(self.name, axis, index, extent)
-        if not THREAD.counts_from_end(axis, index):
-            THREAD.note(f"a negative index of `{self.name}`", f"{index} on axis {axis}", is_open=True)
+        if not THREAD.is_constant_negative_index(axis, index):
+            THREAD.report(f"a negative index of `{self.name}`", f"{index} on axis {axis}", is_open=True)
         return index + extent
 
     def flush(self, tensor: torch.Tensor) -> None:
@@ -286,11 +286,11 @@ class UnwrittenArray(ArrayView):
             self._note_unwritten(position)
         return super().load(position, frame)
 
-    def update(self, position: int, change: Callable[[Any], Any], frame: FrameType, does: object = None) -> Any:
+    def update(self, position: int, change: Callable[[Any], Any], frame: FrameType, operation: object = None) -> Any:
         if position not in self.writes:
             self._note_unwritten(position)
-        return super().update(position, change, frame, does)
+        return super().update(position, change, frame, operation)
 
     def _note_unwritten(self, position: int) -> None:
-        THREAD.doubt = True
-        THREAD.note(f"an element of `{self.name}` is read before it is written", self.spell(position))
+        THREAD.tainted = True
+        THREAD.report(f"an element of `{self.name}` is read before it is written", self.spell(position))

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from py2cu.simulator.memory.predication import is_left_out, nowhere
+from py2cu.simulator.memory.predication import is_predicated_off, scratch_element
 
 Change = Callable[[Any, Any], Any]  # the old element and the value, both of the array's dtype: the new element
 
@@ -49,7 +49,9 @@ class SimulatedAtomics:
         return _swap(array, 0, compare, value)
 
     def inc(self, array: Any, index: Any, limit: Any) -> Any:
-        return _update(f"inc {limit}", array, index, limit, lambda old, top: old.make(0) if old >= top else old + 1)
+        return _update(
+            f"inc {limit}", array, index, limit, lambda old, top: old.with_error(0) if old >= top else old + 1
+        )
 
     def dec(self, array: Any, index: Any, limit: Any) -> Any:
         return _update(f"dec {limit}", array, index, limit, lambda old, top: top if old == 0 or old > top else old - 1)
@@ -66,7 +68,7 @@ class SimulatedAtomics:
 
 def _place(array: Any, index: Any, frame: FrameType) -> tuple[Any, int]:
     """The array and the flat position that `index` means; none that others see where the thread leaves it out."""
-    found: tuple[Any, int] = nowhere(array) if is_left_out(frame) else array.locate(index)
+    found: tuple[Any, int] = scratch_element(array) if is_predicated_off(frame) else array.locate(index)
     return found
 
 
@@ -77,8 +79,8 @@ def _swap(array: Any, index: Any, compare: Any, value: Any) -> Any:
     return at.update(position, lambda old: new if old == expected else old, frame, new)
 
 
-def _update(does: str, array: Any, index: Any, value: Any, change: Change) -> Any:
+def _update(operation: str, array: Any, index: Any, value: Any, change: Change) -> Any:
     frame = sys._getframe(2)
     at, position = _place(array, index, frame)
     converted = at.convert(value) if value.__class__ is not at.dtype else value
-    return at.update(position, lambda old: change(old, converted), frame, does)
+    return at.update(position, lambda old: change(old, converted), frame, operation)

@@ -19,13 +19,15 @@ from py2cu.simulator.state import Place
 
 WARP: Final = 32
 
-Known = dict[int | tuple[int, int], tuple[int, int]]  # block: (epoch, 0), all before; or block, thread: (epoch, clock)
+VectorClock = dict[
+    int | tuple[int, int], tuple[int, int]
+]  # block: (epoch, 0), all before; or block, thread: (epoch, clock)
 
 
 class Access(NamedTuple):
     """One access to one element."""
 
-    by: Member
+    by: ThreadClock
     epoch: int
     clock: int
     code: CodeType
@@ -45,49 +47,60 @@ def line_of(code: CodeType, instruction: int) -> int:
     return next(inside) or code.co_firstlineno
 
 
-class Team:
+class BlockClock:
     """A block."""
 
-    __slots__ = ("clean", "epoch", "known", "number", "place", "seen")
+    __slots__ = ("epoch", "fenced_epoch", "grid_epoch", "known", "number", "place")
 
     def __init__(self, number: int, place: tuple[int, int, int]) -> None:
         self.number, self.place = number, place
         self.epoch = 0
-        self.clean = 0  # the epochs before it are fenced
-        self.seen = 0  # the epochs before it are ordered before what any block does now
-        self.known: Known = {}
+        self.fenced_epoch = 0  # the epochs before it are fenced
+        self.grid_epoch = 0  # the epochs before it are ordered before what any block does now
+        self.known: VectorClock = {}
 
-    def end_epoch(self, members: Iterable[Member]) -> None:
+    def barrier(self, members: Iterable[ThreadClock]) -> None:
         """All `members` are at a barrier."""
         self.epoch += 1
-        if not any(member.is_dirty for member in members):
-            self.clean = self.epoch
+        if not any(member.has_unfenced_writes for member in members):
+            self.fenced_epoch = self.epoch
         for member in members:
             if member.known:
                 _join(self.known, member.known)
                 member.known = {}
-            member.is_dirty = False
+            member.has_unfenced_writes = False
 
-    def meet_grid(self, members: Iterable[Member]) -> None:
+    def meet_grid(self, members: Iterable[ThreadClock]) -> None:
         """All `members`, and those of the other blocks, are at the grid's barrier."""
-        self.end_epoch(members)
-        self.seen = self.epoch
+        self.barrier(members)
+        self.grid_epoch = self.epoch
 
 
-class Member:
+class ThreadClock:
     """A thread of a block."""
 
-    __slots__ = ("clock", "fenced", "fenced_in_block", "is_dirty", "known", "lane", "number", "place", "team", "warp")
+    __slots__ = (
+        "clock",
+        "fenced",
+        "fenced_in_block",
+        "has_unfenced_writes",
+        "known",
+        "lane",
+        "number",
+        "place",
+        "team",
+        "warp",
+    )
 
-    def __init__(self, team: Team, number: int, thread: tuple[int, int, int]) -> None:
+    def __init__(self, team: BlockClock, number: int, thread: tuple[int, int, int]) -> None:
         self.team, self.number = team, number
         self.place: Place = team.place, thread
         self.warp, self.lane = divmod(number, WARP)
         self.clock = 0
-        self.known: Known = {}
-        self.fenced: Known = {}  # what its last fence covers
-        self.fenced_in_block: Known = {}  # the same of fences that hold in its block alone
-        self.is_dirty = False  # it wrote since its last fence
+        self.known: VectorClock = {}
+        self.fenced: VectorClock = {}  # what its last fence covers
+        self.fenced_in_block: VectorClock = {}  # the same of fences that hold in its block alone
+        self.has_unfenced_writes = False  # it wrote since its last fence
 
     def fence(self, *, in_block: bool) -> None:
         """`threadfence`, or `threadfence_block`: what is before it can be handed on."""
@@ -95,26 +108,26 @@ class Member:
         self.clock += 1
         if not in_block:
             self.fenced = self.fenced_in_block
-            self.is_dirty = False
+            self.has_unfenced_writes = False
 
-    def hand_on(self, published: Known, in_block: Known) -> None:
+    def release(self, published: VectorClock, in_block: VectorClock) -> None:
         """An atomic on an element of which `published` is known to all, and `in_block` in the thread's block."""
         _join(self.known, published)
         _join(self.known, in_block)
         _join(published, self.fenced)
         _join(in_block, self.fenced_in_block)
-        if self.team.clean:
+        if self.team.fenced_epoch:
             _join(published, self.team.known)
-            _join(published, {self.team.number: (self.team.clean, 0)})
+            _join(published, {self.team.number: (self.team.fenced_epoch, 0)})
 
-    def _past(self) -> Known:
+    def _past(self) -> VectorClock:
         block, epoch = self.team.number, self.team.epoch
         return self.team.known | self.known | {block: (epoch, 0), (block, self.number): (epoch, self.clock)}
 
 
-def meet(members: Iterable[Member]) -> None:
+def synchronize(members: Iterable[ThreadClock]) -> None:
     """`syncwarp`: what each of `members` did before is ordered before what any of them does after."""
-    joined: Known = {}
+    joined: VectorClock = {}
     for member in members:
         _join(joined, member.known)
         _join(joined, {(member.team.number, member.number): (member.team.epoch, member.clock)})
@@ -123,25 +136,25 @@ def meet(members: Iterable[Member]) -> None:
         member.clock += 1
 
 
-def is_ordered(access: Access, now: Member) -> bool:
+def is_ordered(access: Access, now: ThreadClock) -> bool:
     """True where `access` is before whatever `now` does."""
     by = access.by
     if by is now:
         return True
     team = by.team
-    if access.epoch < team.seen or (team is now.team and access.epoch < team.epoch):
+    if access.epoch < team.grid_epoch or (team is now.team and access.epoch < team.epoch):
         return True
     return _knows(now.known, access, by) or _knows(now.team.known, access, by)
 
 
-def _knows(known: Known, access: Access, by: Member) -> bool:
+def _knows(known: VectorClock, access: Access, by: ThreadClock) -> bool:
     if not known:
         return False
     block, at = by.team.number, (access.epoch, access.clock)
     return known.get(block, (0, 0))[0] > access.epoch or known.get((block, by.number), (-1, 0)) >= at
 
 
-def _join(into: Known, other: Known) -> None:
+def _join(into: VectorClock, other: VectorClock) -> None:
     for key, at in other.items():
         if into.get(key, (-1, 0)) < at:
             into[key] = at

@@ -8,18 +8,18 @@ from typing import Any
 from py2cu.dtypes import BOOL, F64, I64, DType, find_dtype
 from py2cu.simulator.memory.arrays import UnwrittenArray
 from py2cu.simulator.state import THREAD
-from py2cu.simulator.values.checked_int import Integer
+from py2cu.simulator.values.checked_int import CheckedInt
 from py2cu.simulator.values.family import Element
 
 
 def make_local(shape: Any, dtype: Any) -> UnwrittenArray:
     """`local(shape, dtype)` in a simulated kernel."""
-    extents = said_shape(shape)
-    name, *_ = [*THREAD.reserved_names(), "a local array"]
-    return UnwrittenArray(name, extents, said_dtype(dtype), [0] * math.prod(extents))
+    extents = parse_shape(shape)
+    name, *_ = [*THREAD.array_names(), "a local array"]
+    return UnwrittenArray(name, extents, parse_dtype(dtype), [0] * math.prod(extents))
 
 
-def said_shape(said: Any) -> tuple[int, ...]:
+def parse_shape(said: Any) -> tuple[int, ...]:
     """The extents that `64`, `(64,)` or `[64]` mean.
 
     Raises:
@@ -31,7 +31,7 @@ def said_shape(said: Any) -> tuple[int, ...]:
     return extents
 
 
-def said_dtype(said: Any) -> DType:
+def parse_dtype(said: Any) -> DType:
     """The dtype that `said` means in a kernel, where the types of NumPy and torch are element classes."""
     if isinstance(said, str):
         found = find_dtype(said)
@@ -49,8 +49,8 @@ class Table(tuple[Any, ...]):
 
     def __getitem__(self, index: Any) -> Any:
         at = int(index)
-        if at < 0 and not THREAD.counts_from_end(0, at):
-            THREAD.note("a negative index of a tuple of constants", str(at), is_open=True)
+        if at < 0 and not THREAD.is_constant_negative_index(0, at):
+            THREAD.report("a negative index of a tuple of constants", str(at), is_open=True)
         return super().__getitem__(at)
 
 
@@ -58,5 +58,5 @@ def as_table(values: tuple[Any, ...]) -> tuple[Any, ...]:
     """`values` as a table, where it is one of numbers or of such tuples."""
     if len(values) > 2**14:
         return values  # data of the module: no kernel has a table so large
-    items = [as_table(v) if isinstance(v, tuple) else Integer(v) if v.__class__ is int else v for v in values]
+    items = [as_table(v) if isinstance(v, tuple) else CheckedInt(v) if v.__class__ is int else v for v in values]
     return Table(items) if all(isinstance(v, bool | int | float | Table) for v in items) else values

@@ -18,26 +18,26 @@ from py2cu.ir.types import ElementType, TupleType, ValueType, kind_of
 from py2cu.simulator.launch import AXES, Triple
 from py2cu.simulator.memory.arrays import ArrayView
 from py2cu.simulator.memory.rows import Rows
-from py2cu.simulator.memory.shared import Window
+from py2cu.simulator.memory.shared import SharedView
 from py2cu.simulator.state import THREAD
-from py2cu.simulator.values.checked_int import Integer
-from py2cu.simulator.values.family import Double, DoubleComplex, element_class
+from py2cu.simulator.values.checked_int import CheckedInt
+from py2cu.simulator.values.family import PyComplex, PyFloat, element_class
 
 End = tuple[int, int]  # where a text ends: line and column
-LeftOutHere = Mapping[End, ValueType | None]
+ActivePredicates = Mapping[End, ValueType | None]
 """What a thread leaves out; of a call, the type of its result."""
 
 
-class WhatIsLeftOut:
+class PredicationTable:
     """What the threads of a launch leave out."""
 
     def __init__(self, signature: Signature, dims: dict[str, int]) -> None:
-        self._items = signature.left_out
+        self._items = signature.predicated
         guards = dict.fromkeys(guard for item in self._items for guard in item.guards)
         self._stops = [(guard, AXES.index(guard.axis), evaluate(guard.extent, dims)) for guard in guards]
-        self._found: dict[frozenset[Guard], LeftOutHere] = {frozenset(): {}}
+        self._found: dict[frozenset[Guard], ActivePredicates] = {frozenset(): {}}
 
-    def of(self, index: Triple) -> LeftOutHere:
+    def of(self, index: Triple) -> ActivePredicates:
         """What the thread of this global index does."""
         past = frozenset(guard for guard, axis, stop in self._stops if index[axis] >= stop)
         if past not in self._found:
@@ -46,10 +46,10 @@ class WhatIsLeftOut:
         return self._found[past]
 
 
-class PastEnd:
+class PredicatedArray:
     """An array of such a thread: what is not left out meets the array itself."""
 
-    def __init__(self, array: ArrayView | Window) -> None:
+    def __init__(self, array: ArrayView | SharedView) -> None:
         self._array = array
 
     def __getattr__(self, name: str) -> Any:
@@ -61,21 +61,21 @@ class PastEnd:
     def __getitem__(self, index: Any) -> Any:
         frame = sys._getframe(1)
         if index.__class__ is slice:
-            return PastEnd(self._array[index])
-        array, position = nowhere(self._array) if is_left_out(frame) else self._array.locate(index)
+            return PredicatedArray(self._array[index])
+        array, position = scratch_element(self._array) if is_predicated_off(frame) else self._array.locate(index)
         return array.load(position, frame)
 
     def __setitem__(self, index: Any, value: Any) -> None:
         frame = sys._getframe(1)
-        array, position = nowhere(self._array) if is_left_out(frame) else self._array.locate(index)
+        array, position = scratch_element(self._array) if is_predicated_off(frame) else self._array.locate(index)
         array.store(position, value, frame)
 
-    def view(self, rows: int, row: int) -> PastEndRows:
+    def view(self, rows: int, row: int) -> PredicatedRows:
         assert isinstance(self._array, ArrayView)
-        return PastEndRows(self._array.view(rows, row))
+        return PredicatedRows(self._array.view(rows, row))
 
 
-class PastEndRows:
+class PredicatedRows:
     """The same of an array that is seen in rows."""
 
     def __init__(self, rows: Rows) -> None:
@@ -89,42 +89,44 @@ class PastEndRows:
 
     def __getitem__(self, index: Any) -> Any:
         frame = sys._getframe(1)
-        if not is_left_out(frame):
+        if not is_predicated_off(frame):
             return self._rows.load(index, frame)
-        array, position = nowhere(self._rows)
+        array, position = scratch_element(self._rows)
         zero = array.load(position, frame)
         return zero if index.__class__ is tuple else (zero,) * int(self._rows.shape[1])
 
     def __setitem__(self, index: Any, value: Any) -> None:
         frame = sys._getframe(1)
-        if not is_left_out(frame):
+        if not is_predicated_off(frame):
             self._rows.store(index, value, frame)
 
 
-def nowhere(array: Any) -> tuple[ArrayView, int]:
+def scratch_element(array: Any) -> tuple[ArrayView, int]:
     """A zero of the dtype of `array` that nobody else sees, and its position."""
     return ArrayView("nowhere", (1,), array.dtype.dtype, [0]), 0
 
 
 def as_past_end(argument: object) -> object:
     """An argument of the kernel, as such a thread has it."""
-    return PastEnd(argument) if isinstance(argument, ArrayView | Window) else argument
+    return PredicatedArray(argument) if isinstance(argument, ArrayView | SharedView) else argument
 
 
-def unless_left_out(function: Callable[..., Any]) -> Callable[..., Any]:
+def skip_if_predicated(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function of the user's, which a kernel's threads past the end may leave out."""
 
     @functools.wraps(function)
     def call(*args: Any, **named: Any) -> Any:
         frame = sys._getframe(1)
-        return _zero(THREAD.left_out[_end(frame)]) if is_left_out(frame) else function(*args, **named)
+        return _zero(THREAD.predicated[_end(frame)]) if is_predicated_off(frame) else function(*args, **named)
 
     return call
 
 
-def is_left_out(frame: FrameType) -> bool:
+def is_predicated_off(frame: FrameType) -> bool:
     """True where the running thread leaves out what `frame` is at."""
-    return bool(THREAD.left_out) and frame.f_code.co_filename == THREAD.home and _end(frame) in THREAD.left_out
+    return (
+        bool(THREAD.predicated) and frame.f_code.co_filename == THREAD.kernel_file and _end(frame) in THREAD.predicated
+    )
 
 
 def _end(frame: FrameType) -> End:
@@ -150,11 +152,11 @@ def _zero(type_: ValueType | None) -> Any:
         case TupleType(items=items):
             return tuple(map(_zero, items))
         case ElementType(dtype=dtype):
-            return element_class(dtype).exact(0)
+            return element_class(dtype).from_stored(0)
         case _:
             return _NUMBERS[kind_of(type_)](0)
 
 
 _NUMBERS: Final[dict[Kind, Callable[[int], object]]] = {
-    Kind.BOOL: bool, Kind.INT: Integer, Kind.FLOAT: Double, Kind.COMPLEX: DoubleComplex,
+    Kind.BOOL: bool, Kind.INT: CheckedInt, Kind.FLOAT: PyFloat, Kind.COMPLEX: PyComplex,
 }  # fmt: skip

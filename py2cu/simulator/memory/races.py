@@ -23,7 +23,7 @@ from typing import Any, ClassVar, Final
 
 from py2cu.dtypes import DType
 from py2cu.simulator.memory.arrays import ArrayView, UnwrittenArray
-from py2cu.simulator.memory.happens_before import Access, Known, is_ordered
+from py2cu.simulator.memory.happens_before import Access, VectorClock, is_ordered
 from py2cu.simulator.state import THREAD
 from py2cu.simulator.values.complex_elements import ComplexElement
 
@@ -35,7 +35,7 @@ ATOMIC: Final = "updated atomically"
 Pair = tuple[Access, Access | None]
 
 
-class WatchedArray(ArrayView):
+class RaceCheckedArray(ArrayView):
     """An array whose accesses are held against those of other threads."""
 
     __slots__ = (
@@ -62,7 +62,7 @@ class WatchedArray(ArrayView):
         self._changes: dict[int, tuple[Access, ...]] = {}  # the last two that do different things, with what they do
         self._contested: set[int] = set()  # threads change it in ways that do not commute
         self._changed: set[int] = set()
-        self._published: dict[int | tuple[int, int], Known] = {}  # of a position: to all, and in a block
+        self._published: dict[int | tuple[int, int], VectorClock] = {}  # of a position: to all, and in a block
 
     def __getitem__(self, index: Any) -> Any:
         return self.load(self._position(index), sys._getframe(1))
@@ -74,9 +74,9 @@ class WatchedArray(ArrayView):
         if last is not None and not is_ordered(last, access.by):
             changer = self._changers.get(position) if last.kind is KEPT else None
             is_changed = changer is not None and not is_ordered(changer, access.by)
-            self._tell(position, changer if changer is not None and is_changed else last, access)
+            self._report_race(position, changer if changer is not None and is_changed else last, access)
         if position in self._atomics:
-            self._hold(position, self._atomics[position], access)
+            self._check_against(position, self._atomics[position], access)
         _enter(self._readers, position, access)
         return value
 
@@ -84,16 +84,16 @@ class WatchedArray(ArrayView):
         old = None if self.starts_unwritten and position not in self.writes else self._values[position]
         super().store(position, value, frame)
         new = self._values[position]
-        keeps = old is not None and _keeps(old, new) and not THREAD.doubt and position not in self._unsettled
+        keeps = old is not None and _keeps(old, new) and not THREAD.tainted and position not in self._unsettled
         access = _access(frame, new, KEPT if keeps else WRITE)
-        access.by.is_dirty |= not self.is_shared
+        access.by.has_unfenced_writes |= not self.is_shared
         last = self._writers.get(position)
         earlier = self._since_change(position, last, access)
         if last is not None and not is_ordered(last, access.by):
             if not _same(last.value, access.value):
-                self._tell(position, last, access)
+                self._report_race(position, last, access)
             earlier = earlier or self._earlier.get(position, ())
-        self._hold(position, earlier, access)
+        self._check_against(position, earlier, access)
         self._writers[position] = access
         self._earlier[position] = earlier
 
@@ -112,8 +112,8 @@ class WatchedArray(ArrayView):
         access = _access(frame, self._values[position], ATOMIC)
         last = self._writers.get(position)
         if last is not None and not is_ordered(last, access.by):
-            self._tell(position, last, access)
-        self._hold(position, self._readers.get(position, ()), access)
+            self._report_race(position, last, access)
+        self._check_against(position, self._readers.get(position, ()), access)
         if _is_looked_at(frame.f_code, frame.f_lasti):
             self._atomics[position] = access, None
         else:
@@ -121,7 +121,7 @@ class WatchedArray(ArrayView):
         if does is not None:
             self._contest(position, _access(frame, does, ATOMIC))
         in_block = position, access.by.team.number
-        access.by.hand_on(self._published.setdefault(position, {}), self._published.setdefault(in_block, {}))
+        access.by.release(self._published.setdefault(position, {}), self._published.setdefault(in_block, {}))
         return old
 
     def _contest(self, position: int, access: Access) -> None:
@@ -140,13 +140,13 @@ class WatchedArray(ArrayView):
         if position in self._contested and position in self._changed:
             self.writes[position] = self.writes[position]._replace(error=math.inf)
 
-    def _hold(self, position: int, earlier: tuple[Access | None, ...], access: Access) -> None:
+    def _check_against(self, position: int, earlier: tuple[Access | None, ...], access: Access) -> None:
         """Hold `access` against `earlier` ones."""
         for other in earlier:
             if other is not None and not is_ordered(other, access.by):
-                self._tell(position, other, access)
+                self._report_race(position, other, access)
 
-    def _tell(self, position: int, before: Access, now: Access) -> None:
+    def _report_race(self, position: int, before: Access, now: Access) -> None:
         same_block = before.by.team is now.by.team
         block, thread = before.by.place
         who = f"thread {thread}" if same_block else f"block {block}, thread {thread}"
@@ -162,10 +162,10 @@ class WatchedArray(ArrayView):
         about = f"a race on `{self.name}`"
         if keeps_value:
             about = f"{about} whose write keeps the value"
-        THREAD.note(about, detail, is_bug=not keeps_value, keeps_value=keeps_value)
+        THREAD.report(about, detail, is_bug=not keeps_value, keeps_value=keeps_value)
 
 
-class WatchedUnwritten(WatchedArray, UnwrittenArray):
+class WatchedUnwritten(RaceCheckedArray, UnwrittenArray):
     """The same of an output."""
 
     __slots__ = ()

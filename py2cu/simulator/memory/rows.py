@@ -87,6 +87,6 @@ class Rows:
             return at
         if not -extent <= at < 0:
             raise OutOfRange(self.name, axis, at, extent)
-        if not THREAD.counts_from_end(axis, at):
-            THREAD.note(f"a negative index of `{self.name}`", f"{at} on axis {axis}", is_open=True)
+        if not THREAD.is_constant_negative_index(axis, at):
+            THREAD.report(f"a negative index of `{self.name}`", f"{at} on axis {axis}", is_open=True)
         return at + extent

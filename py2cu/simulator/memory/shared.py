@@ -16,17 +16,17 @@ from typing import Any, Final
 
 from py2cu.dtypes import DType
 from py2cu.simulator.memory.arrays import ArrayView, OutOfRange, UnwrittenArray, Write
-from py2cu.simulator.memory.races import WatchedArray
+from py2cu.simulator.memory.races import RaceCheckedArray
 from py2cu.simulator.state import NOWHERE, THREAD
 
 Extents = tuple[int, ...]
 Cell = list[Any]  # of one element
 # What is kept of a write that no report shows
-CERTAIN: Final = Write(NOWHERE, 0, 0.0)
-DOUBTFUL: Final = Write(NOWHERE, 0, math.inf)
+EXACT_WRITE: Final = Write(NOWHERE, 0, 0.0)
+TAINTED_WRITE: Final = Write(NOWHERE, 0, math.inf)
 
 
-class Readable:
+class FastReads:
     """What is read by an index: at once where nothing has to be said of it, as most of a block's reads are.
 
     A cell holds an element, or None where its readers are to be told of something. It stands under the indices that it
@@ -47,14 +47,14 @@ class Readable:
         raise NotImplementedError
 
 
-class SharedArray(Readable, UnwrittenArray):
+class SharedArray(FastReads, UnwrittenArray):
     """An array of a block's. What a thread in doubt has written puts its readers in doubt."""
 
     def __init__(self, name: str, shape: Iterable[int], dtype: DType, values: Iterable[float | bool]) -> None:
         super().__init__(name, shape, dtype, values)
         self._in_order: list[Cell] = [[None] for _ in self._values]
         self._cells: dict[Any, Cell] = {}
-        self._windows: dict[tuple[int, int], Window] = {}
+        self._windows: dict[tuple[int, int], SharedView] = {}
 
     def _look_up(self, index: Any, frame: FrameType) -> Any:
         if index.__class__ is slice:
@@ -79,7 +79,7 @@ class SharedArray(Readable, UnwrittenArray):
         if write is None:
             self._note_unwritten(position)
         elif write.error == math.inf:
-            THREAD.doubt = True
+            THREAD.tainted = True
         return self._values[position]
 
     def store(self, position: int, value: Any, _: FrameType, /) -> None:
@@ -90,22 +90,22 @@ class SharedArray(Readable, UnwrittenArray):
             value = self.convert(value)
             is_settled = not self._is_whole or not error or self._is_settled(real, error)
         # A float of any value says so itself, wherever it goes.
-        is_certain = is_settled and (error < math.inf or not self._is_whole) and not THREAD.doubt
+        is_certain = is_settled and (error < math.inf or not self._is_whole) and not THREAD.tainted
         self._values[position] = value
         self._in_order[position][0] = value if is_certain else None
-        self.writes[position] = CERTAIN if is_certain else DOUBTFUL
+        self.writes[position] = EXACT_WRITE if is_certain else TAINTED_WRITE
 
-    def update(self, position: int, change: Callable[[Any], Any], frame: FrameType, does: object = None) -> Any:
-        old = super().update(position, change, frame, does)
+    def update(self, position: int, change: Callable[[Any], Any], frame: FrameType, operation: object = None) -> Any:
+        old = super().update(position, change, frame, operation)
         is_certain = self.writes[position].error < math.inf
         self._in_order[position][0] = self._values[position] if is_certain else None
         return old
 
-    def window(self, start: int, extent: int) -> Window:
+    def window(self, start: int, extent: int) -> SharedView:
         """A view, the same for all threads."""
         key = start, extent
         if key not in self._windows:
-            self._windows[key] = Window(self, start, extent)
+            self._windows[key] = SharedView(self, start, extent)
         return self._windows[key]
 
     def cell(self, position: int, /) -> Cell:
@@ -113,7 +113,7 @@ class SharedArray(Readable, UnwrittenArray):
         return self._in_order[position]
 
 
-class WatchedShared(WatchedArray, SharedArray):
+class WatchedShared(RaceCheckedArray, SharedArray):
     """The same, held against other threads, for which every read counts."""
 
     __slots__ = ()
@@ -125,7 +125,7 @@ class WatchedShared(WatchedArray, SharedArray):
         return [None]
 
 
-class Window(Readable):
+class SharedView(FastReads):
     """Neighbouring elements of a one-dimensional shared array."""
 
     __slots__ = ("_array", "_cells", "_extent", "_start")
@@ -178,11 +178,11 @@ class Window(Readable):
         return self._start + at
 
     def _from_end(self, at: int) -> int:
-        if -self._extent <= at < 0 and THREAD.counts_from_end(0, at):
+        if -self._extent <= at < 0 and THREAD.is_constant_negative_index(0, at):
             return at + self._extent
         raise OutOfRange(f"a view of {self.name}", 0, at, self._extent)
 
-    def _slice(self, part: slice) -> Window:
+    def _slice(self, part: slice) -> SharedView:
         start, stop, step = part.indices(self._extent)
         if step != 1:
             raise IndexError(f"a view of `{self.name}` takes neighbouring elements: `[a:b]`")
@@ -198,7 +198,7 @@ class SharedMemory:
         self._lines: Counter[int] = Counter()  # how many arrays the lines have made
         self.arrays: list[SharedArray] = []
 
-    def at(self, frame: FrameType, extents: Extents, dtype: DType) -> SharedArray:
+    def array_for_call_site(self, frame: FrameType, extents: Extents, dtype: DType) -> SharedArray:
         """The array of the call that `frame` is at.
 
         Raises:
@@ -206,7 +206,7 @@ class SharedMemory:
         """
         key = frame.f_code, frame.f_lasti
         if key not in self._arrays:
-            names = THREAD.reserved_names()[self._lines[frame.f_lineno] :]
+            names = THREAD.array_names()[self._lines[frame.f_lineno] :]
             self._lines[frame.f_lineno] += 1
             self._arrays[key] = extents, dtype, self.make(names[0] if names else "a shared array", extents, dtype)
         first, first_dtype, array = self._arrays[key]

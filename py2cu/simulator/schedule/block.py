@@ -20,14 +20,14 @@ from greenlet import getcurrent, greenlet
 from py2cu.ir.abi.signature import Signature, evaluate
 from py2cu.ir.types import ArrayType
 from py2cu.simulator.launch import Triple
-from py2cu.simulator.memory.happens_before import Member, Team, line_of
-from py2cu.simulator.memory.predication import LeftOutHere, as_past_end
+from py2cu.simulator.memory.happens_before import BlockClock, ThreadClock, line_of
+from py2cu.simulator.memory.predication import ActivePredicates, as_past_end
 from py2cu.simulator.memory.shared import SharedMemory
-from py2cu.simulator.schedule.execution import Execution, Slot
-from py2cu.simulator.schedule.livelock import Standstill, frames_of
+from py2cu.simulator.schedule.execution import Execution, ThreadSlot
+from py2cu.simulator.schedule.livelock import LivelockDetector, frames_of
 from py2cu.simulator.schedule.warp_exchange import exchange
 from py2cu.simulator.state import THREAD, kernel_frame
-from py2cu.simulator.values.checked_int import Integer
+from py2cu.simulator.values.checked_int import CheckedInt
 
 Meeting = tuple[int, str, int]  # a warp, the function that its lanes wait in, their mask
 PATIENCE: Final = 100  # atomics and fences of a thread, after which it may be that it waits for others
@@ -35,25 +35,25 @@ _NEXT_PATIENCE: Final = 10  # the same of one that has run out of it: it may go 
 _GRID_BARRIER: Final = "syncgrid"
 _ANYWHERE: Final = -1  # the mask of `activemask`
 _VOTES: Final[dict[str, Callable[[list[bool]], object]]] = {
-    "syncthreads_count": lambda holds: Integer(sum(holds)), "syncthreads_and": all, "syncthreads_or": any,
+    "syncthreads_count": lambda holds: CheckedInt(sum(holds)), "syncthreads_and": all, "syncthreads_or": any,
 }  # fmt: skip
 
 
-class Stand(enum.Enum):
+class BlockState(enum.Enum):
     """How far a block has come: to its end, to the grid's barrier, or to where it can go on, and better does after
     others.
     """
 
-    DONE = enum.auto()
-    MEETS = enum.auto()
-    READY = enum.auto()
+    FINISHED = enum.auto()
+    AT_GRID_BARRIER = enum.auto()
+    RUNNABLE = enum.auto()
 
 
 class ReturnLinesWanted(Exception):
     """A finding is to say where threads returned, which has not been noted."""
 
 
-class Waiting:
+class Wait:
     """What a thread waits for, what it brings, and what it gets."""
 
     __slots__ = ("function", "mask", "place", "result", "value")
@@ -69,27 +69,38 @@ class Waiting:
         code, instruction = self.place
         return code.co_filename, line_of(code, instruction)
 
-    def is_at(self, other: Waiting) -> bool:
+    def is_at(self, other: Wait) -> bool:
         """Whether both wait for the same."""
         return self is other or (self.function == other.function and self.where == other.where)
 
 
-class Runner(Member):
+class Fiber(ThreadClock):
     """A thread that runs in turns."""
 
     __slots__ = (
-        "block", "doubt", "greenlet", "index", "is_waiting", "left_in", "left_out", "next_patience", "patience", "slot",
+        "block",
+        "greenlet",
+        "index",
+        "is_waiting",
+        "next_patience",
+        "predicated",
+        "return_line",
+        "slot",
+        "spin_budget",
+        "tainted",
         "waiting"
     )  # fmt: skip
 
-    waiting: Waiting  # the last that it waited for
+    waiting: Wait  # the last that it waited for
 
-    def __init__(self, block: Block, slot: Slot, index: Triple, left_out: LeftOutHere, patience: int) -> None:
+    def __init__(
+        self, block: Block, slot: ThreadSlot, index: Triple, left_out: ActivePredicates, patience: int
+    ) -> None:
         super().__init__(block.team, slot.number, slot.thread)
-        self.block, self.slot, self.index, self.left_out = block, slot, index, left_out
-        self.doubt = self.is_waiting = False
-        self.patience, self.next_patience = patience, min(patience, _NEXT_PATIENCE)
-        self.left_in = 0  # the line in which it returned, where that is noted
+        self.block, self.slot, self.index, self.predicated = block, slot, index, left_out
+        self.tainted = self.is_waiting = False
+        self.spin_budget, self.next_patience = patience, min(patience, _NEXT_PATIENCE)
+        self.return_line = 0  # the line in which it returned, where that is noted
         self.greenlet = greenlet(block.start)
 
     @property
@@ -100,22 +111,22 @@ class Runner(Member):
 class Block:
     """The threads of one block."""
 
-    def __init__(self, execution: Execution, team: Team, *, notes_returns: bool) -> None:
+    def __init__(self, execution: Execution, team: BlockClock, *, record_returns: bool) -> None:
         self.team = team
         self.memory = SharedMemory(watched=execution.watched)
         self._execution = execution
-        self._notes_returns = notes_returns
+        self._notes_returns = record_returns
         own = _block_parameters(execution, self.memory)
         bound = execution.bound | own
         past_end = {name: as_past_end(value) for name, value in bound.items()}
-        self._arguments = execution.split(bound), execution.split(past_end)
-        self._barriers: dict[tuple[CodeType, int], Waiting] = {}  # what all bring nothing to is the same for all
-        self._meetings: dict[Meeting, dict[int, Runner]] = {}
-        self._released: list[Runner] = []  # can go on, having met
-        self._spinning: list[Runner] = []  # can go on, and better do after others
+        self._arguments = execution.split_arguments(bound), execution.split_arguments(past_end)
+        self._barriers: dict[tuple[CodeType, int], Wait] = {}  # what all bring nothing to is the same for all
+        self._pending_exchanges: dict[Meeting, dict[int, Fiber]] = {}
+        self._resumable: list[Fiber] = []  # can go on, having met
+        self._spinning: list[Fiber] = []  # can go on, and better do after others
         self._hub = getcurrent()
         self._runners = [
-            Runner(self, slot, index, execution.left_out.of(index), execution.patience(PATIENCE))
+            Fiber(self, slot, index, execution.predicated.of(index), execution.spin_budget(PATIENCE))
             for slot in execution.slots
             for index in [execution.index(team.place, slot.thread)]
             if execution.signature.has_barrier or not execution.is_past_end(index)
@@ -124,7 +135,7 @@ class Block:
         for runner in self._runners:
             self._present[runner.warp] |= 1 << runner.lane
         self._ready = self._runners
-        self.stand = Stand.READY
+        self.stand = BlockState.RUNNABLE
 
     def __len__(self) -> int:
         return len(self._runners)
@@ -133,20 +144,20 @@ class Block:
     def threads(self) -> list[greenlet]:
         return [runner.greenlet for runner in self._runners]
 
-    def advance(self) -> Stand:
+    def advance(self) -> BlockState:
         """Run the threads as far as they go."""
         self._execution.enter_block(self.team.place)
-        self.stand = Stand.DONE
+        self.stand = BlockState.FINISHED
         while self._ready:
-            for runner in self._execution.in_order(self._ready):
+            for runner in self._execution.in_launch_order(self._ready):
                 self._resume(runner)
-            self._ready, self._released = self._released, []
+            self._ready, self._resumable = self._resumable, []
             if not self._ready and self._spinning:
                 self._ready, self._spinning = self._spinning, []
-                self.stand = Stand.READY
+                self.stand = BlockState.RUNNABLE
                 return self.stand
-            self._ready = self._ready or self._let_go()
-        self._execution.doubtful.update(runner.place for runner in self._runners if runner.doubt)
+            self._ready = self._ready or self._release_waiters()
+        self._execution.tainted_arrays.update(runner.place for runner in self._runners if runner.tainted)
         return self.stand
 
     def stop(self) -> None:
@@ -156,125 +167,125 @@ class Block:
 
     # --- threads ---
 
-    def start(self, runner: Runner) -> None:
+    def start(self, runner: Fiber) -> None:
         """What a greenlet runs."""
-        self._execution.heed(runner.place)
+        self._execution.apply_debug_focus(runner.place)
         if self._notes_returns:
             sys.setprofile(self._note_return)
-        self._execution.call(runner.index, runner.slot, self._arguments[bool(runner.left_out)])
+        self._execution.call(runner.index, runner.slot, self._arguments[bool(runner.predicated)])
 
     def _note_return(self, frame: FrameType, event: str, _: object) -> None:
         if event == "return" and frame.f_code is self._execution.rebound.code:
-            THREAD.runner.left_in = frame.f_lineno
+            THREAD.fiber.return_line = frame.f_lineno
 
-    def _resume(self, runner: Runner) -> None:
+    def _resume(self, runner: Fiber) -> None:
         self._execution.enter(runner.place, runner.slot)
-        THREAD.member = THREAD.runner = runner
-        THREAD.doubt, THREAD.patience, THREAD.left_out = runner.doubt, runner.patience, runner.left_out
-        THREAD.let_others = self.let_others
+        THREAD.member = THREAD.fiber = runner
+        THREAD.tainted, THREAD.spin_budget, THREAD.predicated = runner.tainted, runner.spin_budget, runner.predicated
+        THREAD.yield_ = self.yield_
         runner.greenlet.switch(runner)
-        runner.doubt, runner.patience = THREAD.doubt, THREAD.patience
+        runner.tainted, runner.spin_budget = THREAD.tainted, THREAD.spin_budget
 
     def wait(self, function: str, value: Any = None) -> Any:
         """The running thread waits in a barrier, which the user's line calls by one function of the simulator."""
         frame = sys._getframe(2)
         place = frame.f_code, frame.f_lasti
         if value is not None:
-            return self._pause(Waiting(function, 0, value, place))
+            return self._pause(Wait(function, 0, value, place))
         waiting = self._barriers.get(place)
         if waiting is None or waiting.function != function:
-            waiting = self._barriers[place] = Waiting(function, 0, None, place)
+            waiting = self._barriers[place] = Wait(function, 0, None, place)
         return self._pause(waiting)
 
-    def meet(self, function: str, mask: int, value: Any = None) -> Any:
+    def wait_for_lanes(self, function: str, mask: int, value: Any = None) -> Any:
         """The running thread waits in a warp function for the lanes of `mask`."""
-        me = THREAD.runner
+        me = THREAD.fiber
         frame = kernel_frame()
         if mask != _ANYWHERE and not mask >> me.lane & 1:
             about = f"the mask of `{function}` lacks the lane that calls it"
             where = frame.f_code.co_filename, frame.f_lineno
-            THREAD.note_at(where, about, f"lane {me.lane}, mask {mask:#x}", is_bug=True)
+            THREAD.report_at(where, about, f"lane {me.lane}, mask {mask:#x}", is_bug=True)
             mask = 1 << me.lane
         # Lanes vote on who is here line by line.
         key = me.warp, function, mask if mask != _ANYWHERE else -frame.f_lineno
-        lanes = self._meetings.setdefault(key, {})
+        lanes = self._pending_exchanges.setdefault(key, {})
         lanes[me.lane] = me
-        me.waiting = Waiting(function, mask, value, (frame.f_code, frame.f_lasti))
+        me.waiting = Wait(function, mask, value, (frame.f_code, frame.f_lasti))
         if len(lanes) == (mask & self._present[me.warp]).bit_count():
-            me.doubt = THREAD.doubt
-            self._released += self._exchange(key)
-            THREAD.doubt = me.doubt
+            me.tainted = THREAD.tainted
+            self._resumable += self._exchange(key)
+            THREAD.tainted = me.tainted
         return self._pause(me.waiting)
 
-    def meet_active(self) -> Any:
+    def wait_for_active_lanes(self) -> Any:
         """The running thread waits in `activemask` for the lanes that come to the same line."""
-        return self.meet("activemask", _ANYWHERE)
+        return self.wait_for_lanes("activemask", _ANYWHERE)
 
-    def let_others(self) -> None:
+    def yield_(self) -> None:
         """The running thread goes on when others have had their turn: it may spin on what they are to do."""
-        me = THREAD.runner
-        THREAD.patience = me.next_patience
+        me = THREAD.fiber
+        THREAD.spin_budget = me.next_patience
         self._spinning.append(me)
         self._hub.switch()
-        self._execution.heed(me.place)
+        self._execution.apply_debug_focus(me.place)
 
-    def _pause(self, waiting: Waiting) -> Any:
-        me = THREAD.runner
+    def _pause(self, waiting: Wait) -> Any:
+        me = THREAD.fiber
         me.waiting, me.is_waiting = waiting, True
         self._hub.switch()
         if self._execution.has_focus:
-            self._execution.heed(me.place)
+            self._execution.apply_debug_focus(me.place)
         me.is_waiting = False
         return waiting.result
 
     # --- what they wait for ---
 
-    def _exchange(self, key: Meeting) -> list[Runner]:
+    def _exchange(self, key: Meeting) -> list[Fiber]:
         """The lanes that meet in `key` get their results."""
-        lanes = dict(sorted(self._meetings.pop(key).items()))
+        lanes = dict(sorted(self._pending_exchanges.pop(key).items()))
         exchange(key[1], lanes)
         return [*lanes.values()]
 
-    def _let_go(self) -> list[Runner]:
+    def _release_waiters(self) -> list[Fiber]:
         """No thread can go on: those that can go on now. None: all have returned."""
-        active = [key for key in self._meetings if key[1] == "activemask"]
-        keys = active or [*self._meetings]
+        active = [key for key in self._pending_exchanges if key[1] == "activemask"]
+        keys = active or [*self._pending_exchanges]
         if not keys:
             return self._end_barrier()
         for key in keys if not active else ():
-            self._note_absent(key)
+            self._report_missing_lanes(key)
         return [runner for key in keys for runner in self._exchange(key)]
 
-    def _note_absent(self, key: Meeting) -> None:
+    def _report_missing_lanes(self, key: Meeting) -> None:
         warp, function, mask = key
-        lanes = self._meetings[key]
+        lanes = self._pending_exchanges[key]
         first = lanes[min(lanes)]
         named = (runner for runner in self._runners if runner.warp == warp and mask >> runner.lane & 1)
         other = next(runner for runner in named if runner.lane not in lanes)
         about = f"the mask of `{function}` names lanes that do not come"
         detail = f"mask {mask:#x}, thread {first.thread} is here, {self._whereabouts(other)}"
         THREAD.place = first.place
-        THREAD.note_at(first.waiting.where, about, detail, is_bug=True)
+        THREAD.report_at(first.waiting.where, about, detail, is_bug=True)
 
-    def _end_barrier(self) -> list[Runner]:
+    def _end_barrier(self) -> list[Fiber]:
         """All that have not returned are at a barrier, which ends; the grid's ends when the other blocks are there."""
         here = self._waiting()
         if not here:
             return []
         awaited = {runner.waiting for runner in here}
         if len(awaited) > 1 or len(here) < len(self._runners):
-            self._note_elsewhere(here[0])
+            self._report_divergent_barrier(here[0])
         functions = {waiting.function for waiting in awaited}
         if functions == {_GRID_BARRIER}:
-            self.stand = Stand.MEETS
+            self.stand = BlockState.AT_GRID_BARRIER
             return []
         if not functions.isdisjoint(_VOTES):
             _vote(here)
         if self._execution.watched:
-            self.team.end_epoch(self._runners)
+            self.team.barrier(self._runners)
         return here
 
-    def _note_elsewhere(self, first: Runner) -> None:
+    def _report_divergent_barrier(self, first: Fiber) -> None:
         """Report the first thread that does not wait where `first` does, if there is one."""
         at = first.waiting
         other = next((r for r in self._runners if not (r.is_waiting and r.waiting.is_at(at))), None)
@@ -282,13 +293,13 @@ class Block:
             about = f"`{at.function}` is not reached by all threads of its block"
             THREAD.place = first.place
             detail = f"thread {first.thread} waits here, {self._whereabouts(other)}"
-            THREAD.note_at(at.where, about, detail, is_bug=True)
+            THREAD.report_at(at.where, about, detail, is_bug=True)
 
     def pass_grid(self) -> None:
         """All blocks are at the grid's barrier, which ends."""
         self.team.meet_grid(self._runners)
         self._ready = self._waiting()
-        self.stand = Stand.READY
+        self.stand = BlockState.RUNNABLE
 
     def note_missing(self, blocks: Iterable[Block]) -> None:
         """Report the first of `blocks` that is not at the grid's barrier where this one is."""
@@ -299,7 +310,7 @@ class Block:
             if not other.is_waiting or other.waiting.where != first.waiting.where:
                 THREAD.place = first.place
                 detail = f"block {self.team.place} waits here, in block {block.team.place} {block._whereabouts(other)}"
-                THREAD.note_at(first.waiting.where, about, detail, is_bug=True)
+                THREAD.report_at(first.waiting.where, about, detail, is_bug=True)
                 return
 
     def note_spinning(self) -> None:
@@ -309,27 +320,27 @@ class Block:
         where = frame.f_code.co_filename, frame.f_lineno
         THREAD.place = first.place
         left = "no thread changes what it waits for"
-        THREAD.note_at(where, "threads wait for ever", f"thread {first.thread} spins here, and {left}", is_bug=True)
+        THREAD.report_at(where, "threads wait for ever", f"thread {first.thread} spins here, and {left}", is_bug=True)
 
-    def _waiting(self) -> list[Runner]:
+    def _waiting(self) -> list[Fiber]:
         return [runner for runner in self._runners if runner.is_waiting]
 
-    def _whereabouts(self, runner: Runner) -> str:
+    def _whereabouts(self, runner: Fiber) -> str:
         if runner.is_waiting:
             return f"thread {runner.thread} waits in `{runner.waiting.function}` in line {runner.waiting.where[1]}"
         if not self._notes_returns:
             raise ReturnLinesWanted
-        return f"thread {runner.thread} has returned in line {runner.left_in}"
+        return f"thread {runner.thread} has returned in line {runner.return_line}"
 
 
-def _vote(here: list[Runner]) -> None:
+def _vote(here: list[Fiber]) -> None:
     """Those that wait in a function that counts get its result."""
     holds = [bool(runner.waiting.value) for runner in here]
     results = {function: count(holds) for function, count in _VOTES.items()}
-    in_doubt = any(runner.doubt for runner in here if runner.waiting.function in results)
+    in_doubt = any(runner.tainted for runner in here if runner.waiting.function in results)
     for runner in here:
         runner.waiting.result = results.get(runner.waiting.function)
-        runner.doubt |= in_doubt
+        runner.tainted |= in_doubt
 
 
 class BlockBarrier:
@@ -339,7 +350,7 @@ class BlockBarrier:
         self._function = f"{name}.wait"
 
     def wait(self) -> None:
-        THREAD.runner.block.wait(self._function)
+        THREAD.fiber.block.wait(self._function)
 
 
 def _block_parameters(execution: Execution, memory: SharedMemory) -> dict[str, object]:
@@ -356,7 +367,7 @@ def _block_parameters(execution: Execution, memory: SharedMemory) -> dict[str, o
     return made
 
 
-def run_blocks(execution: Execution, *, notes_returns: bool) -> int:
+def run_blocks(execution: Execution, *, record_returns: bool) -> int:
     """Run every block, one after the other unless one waits for a later one, or spins on what it does; how many threads
     ran. Where none can go on but those that spin for ever, the launch ends.
 
@@ -365,31 +376,31 @@ def run_blocks(execution: Execution, *, notes_returns: bool) -> int:
     """
     profile = sys.getprofile()
     blocks: list[Block] = []
-    standstill = Standstill(execution.bound.values())
+    standstill = LivelockDetector(execution.bound.values())
     try:
         ran = 0
         done: list[Block] = []  # the last that has come to its end, if any has
         for number, place in execution.blocks():
-            blocks.append(Block(execution, Team(number, place), notes_returns=notes_returns))
+            blocks.append(Block(execution, BlockClock(number, place), record_returns=record_returns))
             ran += len(blocks[-1])
-            if blocks[-1].advance() is Stand.DONE:
+            if blocks[-1].advance() is BlockState.FINISHED:
                 done = [blocks.pop()]
         while blocks:
-            if all(block.stand is Stand.MEETS for block in blocks):
+            if all(block.stand is BlockState.AT_GRID_BARRIER for block in blocks):
                 blocks[0].note_missing((*blocks, *done))
                 for block in blocks:
                     block.pass_grid()
-            for block in execution.in_order(blocks):
-                if block.stand is Stand.READY and block.advance() is Stand.DONE:
+            for block in execution.in_launch_order(blocks):
+                if block.stand is BlockState.RUNNABLE and block.advance() is BlockState.FINISHED:
                     done = [block]
-            blocks = [block for block in blocks if block.stand is not Stand.DONE]
-            spinning = [block for block in blocks if block.stand is Stand.READY]
-            if spinning and standstill.is_reached(blocks):
+            blocks = [block for block in blocks if block.stand is not BlockState.FINISHED]
+            spinning = [block for block in blocks if block.stand is BlockState.RUNNABLE]
+            if spinning and standstill.is_livelocked(blocks):
                 spinning[0].note_spinning()
                 break
         return ran
     finally:
         for block in blocks:
             block.stop()
-        if notes_returns:
+        if record_returns:
             sys.setprofile(profile)

@@ -12,90 +12,90 @@ from types import FunctionType, SimpleNamespace
 from typing import Any, Final
 
 from py2cu import vocabulary
-from py2cu.live import called_functions, surroundings
+from py2cu.live import reachable_functions, visible_objects
 from py2cu.simulator.memory.atomics import SimulatedAtomics
 from py2cu.simulator.memory.happens_before import WARP
-from py2cu.simulator.memory.local import make_local, said_dtype, said_shape
+from py2cu.simulator.memory.local import make_local, parse_dtype, parse_shape
 from py2cu.simulator.memory.predication import as_past_end
 from py2cu.simulator.schedule.warp_exchange import REDUCTIONS
 from py2cu.simulator.state import THREAD
-from py2cu.simulator.values.checked_int import Integer
+from py2cu.simulator.values.checked_int import CheckedInt
 from py2cu.vocabulary import FULL_MASK
 
 
 def _syncthreads() -> None:
-    THREAD.runner.block.wait("syncthreads")
+    THREAD.fiber.block.wait("syncthreads")
 
 
 def _syncthreads_count(predicate: Any) -> Any:
-    return THREAD.runner.block.wait("syncthreads_count", predicate)
+    return THREAD.fiber.block.wait("syncthreads_count", predicate)
 
 
 def _syncthreads_and(predicate: Any) -> Any:
-    return THREAD.runner.block.wait("syncthreads_and", predicate)
+    return THREAD.fiber.block.wait("syncthreads_and", predicate)
 
 
 def _syncthreads_or(predicate: Any) -> Any:
-    return THREAD.runner.block.wait("syncthreads_or", predicate)
+    return THREAD.fiber.block.wait("syncthreads_or", predicate)
 
 
 def _syncgrid() -> None:
-    THREAD.runner.block.wait("syncgrid")
+    THREAD.fiber.block.wait("syncgrid")
 
 
 def _syncwarp(mask: Any = FULL_MASK) -> None:
-    THREAD.runner.block.meet("syncwarp", _bits(mask))
+    THREAD.fiber.block.wait_for_lanes("syncwarp", _bits(mask))
 
 
 def _fence() -> None:
     THREAD.member.fence(in_block=False)
-    THREAD.lose_patience()
+    THREAD.spend_spin()
 
 
 def _fence_block() -> None:
     THREAD.member.fence(in_block=True)
-    THREAD.lose_patience()
+    THREAD.spend_spin()
 
 
 def _shfl_sync(mask: Any, value: Any, lane: Any, width: Any = WARP) -> Any:
-    return THREAD.runner.block.meet("shfl_sync", _bits(mask), (value, lane, width))
+    return THREAD.fiber.block.wait_for_lanes("shfl_sync", _bits(mask), (value, lane, width))
 
 
 def _shfl_up_sync(mask: Any, value: Any, delta: Any, width: Any = WARP) -> Any:
-    return THREAD.runner.block.meet("shfl_up_sync", _bits(mask), (value, delta, width))
+    return THREAD.fiber.block.wait_for_lanes("shfl_up_sync", _bits(mask), (value, delta, width))
 
 
 def _shfl_down_sync(mask: Any, value: Any, delta: Any, width: Any = WARP) -> Any:
-    return THREAD.runner.block.meet("shfl_down_sync", _bits(mask), (value, delta, width))
+    return THREAD.fiber.block.wait_for_lanes("shfl_down_sync", _bits(mask), (value, delta, width))
 
 
 def _shfl_xor_sync(mask: Any, value: Any, lanes: Any, width: Any = WARP) -> Any:
-    return THREAD.runner.block.meet("shfl_xor_sync", _bits(mask), (value, lanes, width))
+    return THREAD.fiber.block.wait_for_lanes("shfl_xor_sync", _bits(mask), (value, lanes, width))
 
 
 def _ballot_sync(mask: Any, predicate: Any) -> Any:
-    return THREAD.runner.block.meet("ballot_sync", _bits(mask), predicate)
+    return THREAD.fiber.block.wait_for_lanes("ballot_sync", _bits(mask), predicate)
 
 
 def _any_sync(mask: Any, predicate: Any) -> Any:
-    return THREAD.runner.block.meet("any_sync", _bits(mask), predicate)
+    return THREAD.fiber.block.wait_for_lanes("any_sync", _bits(mask), predicate)
 
 
 def _all_sync(mask: Any, predicate: Any) -> Any:
-    return THREAD.runner.block.meet("all_sync", _bits(mask), predicate)
+    return THREAD.fiber.block.wait_for_lanes("all_sync", _bits(mask), predicate)
 
 
 def _of_values(name: str) -> Callable[[Any, Any], Any]:
     """What the lanes of a mask make of their values together."""
 
     def exchange(mask: Any, value: Any) -> Any:
-        return THREAD.runner.block.meet(name, _bits(mask), value)
+        return THREAD.fiber.block.wait_for_lanes(name, _bits(mask), value)
 
     return exchange
 
 
 def _activemask() -> Any:
-    return THREAD.runner.block.meet_active()
+    return THREAD.fiber.block.wait_for_active_lanes()
 
 
 def _bits(mask: Any) -> int:
@@ -104,8 +104,8 @@ def _bits(mask: Any) -> int:
 
 
 def _shared(shape: Any, dtype: Any) -> Any:
-    memory = THREAD.runner.block.memory
-    return _as_seen(memory.at(sys._getframe(1), said_shape(shape), said_dtype(dtype)))
+    memory = THREAD.fiber.block.memory
+    return _as_seen(memory.array_for_call_site(sys._getframe(1), parse_shape(shape), parse_dtype(dtype)))
 
 
 def _local(shape: Any, dtype: Any) -> Any:
@@ -114,7 +114,7 @@ def _local(shape: Any, dtype: Any) -> Any:
 
 def _as_seen(array: object) -> object:
     """An array that the running thread makes, as it has it."""
-    return as_past_end(array) if THREAD.left_out else array
+    return as_past_end(array) if THREAD.predicated else array
 
 
 ATOMIC: Final = SimulatedAtomics()
@@ -129,35 +129,35 @@ WAITING: Final[dict[str, object]] = {
 FENCES: Final[dict[str, object]] = {
     "threadfence": _fence, "threadfence_system": _fence, "threadfence_block": _fence_block,
 }  # fmt: skip
-OWN: Final[dict[str, object]] = {
+PY2CU_SUBSTITUTES: Final[dict[str, object]] = {
     **WAITING, **FENCES, "local": _local, "shared": _shared, "atomic": ATOMIC,
-    "warpSize": Integer(WARP),
+    "warpSize": CheckedInt(WARP),
 }  # fmt: skip
-NUMBAS: Final[dict[str, object]] = {
+NUMBA_SUBSTITUTES: Final[dict[str, object]] = {
     **WAITING, **FENCES, "local": SimpleNamespace(array=_local),
-    "shared": SimpleNamespace(array=_shared), "atomic": ATOMIC, "warpsize": Integer(WARP),
+    "shared": SimpleNamespace(array=_shared), "atomic": ATOMIC, "warpsize": CheckedInt(WARP),
     "cg": SimpleNamespace(this_grid=lambda: SimpleNamespace(sync=_syncgrid)),
 }  # fmt: skip
-MODULES: Final = {"py2cu": OWN, "py2cu.vocabulary": OWN, "numba.cuda": NUMBAS}
-_BY_OBJECT: Final = {id(getattr(vocabulary, name)): name for name in OWN}
+MODULES: Final = {"py2cu": PY2CU_SUBSTITUTES, "py2cu.vocabulary": PY2CU_SUBSTITUTES, "numba.cuda": NUMBA_SUBSTITUTES}
+_BY_OBJECT: Final = {id(getattr(vocabulary, name)): name for name in PY2CU_SUBSTITUTES}
 
 
-def stand_in(value: object) -> object | None:
+def substitute_for(value: object) -> object | None:
     """The stand-in for a function of the vocabulary or of Numba's; None for anything else."""
     name = _BY_OBJECT.get(id(value))
     if name is not None:
-        return OWN[name]
+        return PY2CU_SUBSTITUTES[name]
     numbas = (getattr(value, "__module__", None) or "").startswith("numba.cuda.")
-    return NUMBAS.get(getattr(value, "__name__", "")) if numbas else None
+    return NUMBA_SUBSTITUTES.get(getattr(value, "__name__", "")) if numbas else None
 
 
 def works_together(function: FunctionType) -> bool:
     """True where threads may wait for each other or fence, or share memory, in `function` or what it calls."""
-    return any(map(_mentions, called_functions(function)))
+    return any(map(_mentions, reachable_functions(function)))
 
 
 def _mentions(function: FunctionType) -> bool:
     names = {*function.__code__.co_names, *function.__code__.co_freevars}
     parts = {*WAITING, *FENCES, "shared", "this_grid"}
-    live = (value for name, value in surroundings(function).items() if name in names)
+    live = (value for name, value in visible_objects(function).items() if name in names)
     return bool(names & parts) or any(_BY_OBJECT.get(id(value)) in parts for value in live)

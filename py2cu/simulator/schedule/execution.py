@@ -12,10 +12,10 @@ from typing import Final, TypeVar
 from py2cu.diagnostics import Py2cuError
 from py2cu.ir.abi.signature import Signature
 from py2cu.simulator.debugger import Debugger
-from py2cu.simulator.instrument import Rebound, coordinate
+from py2cu.simulator.instrument import InstrumentedKernel, coordinate
 from py2cu.simulator.launch import AXES, Launch, Triple, find_limits, places
-from py2cu.simulator.memory.happens_before import WARP, Member, Team
-from py2cu.simulator.memory.predication import WhatIsLeftOut
+from py2cu.simulator.memory.happens_before import WARP, BlockClock, ThreadClock
+from py2cu.simulator.memory.predication import PredicationTable
 from py2cu.simulator.state import THREAD, Place
 
 T = TypeVar("T")
@@ -45,7 +45,7 @@ class OperandsWanted(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
+class ThreadSlot:
     """A thread of every block: where it is in its block, and what the kernel's globals say in it. Nobody changes it."""
 
     number: int
@@ -54,11 +54,11 @@ class Slot:
 
 
 @functools.lru_cache(maxsize=16)  # a check launches the same blocks again and again
-def _slots(block: Triple, *, is_plain: bool) -> tuple[Slot, ...]:
+def _slots(block: Triple, *, is_plain: bool) -> tuple[ThreadSlot, ...]:
     """The threads of `block`; `is_plain`: the kernel's Python integers are Python's own."""
     assert is_plain == (THREAD.integer is int)
     return tuple(
-        Slot(number, at, {"threadIdx": coordinate(at), "laneid": THREAD.integer(number % WARP)})
+        ThreadSlot(number, at, {"threadIdx": coordinate(at), "laneid": THREAD.integer(number % WARP)})
         for number, at in enumerate(places(block))
     )
 
@@ -68,7 +68,7 @@ class Execution:
 
     def __init__(
         self,
-        rebound: Rebound,
+        rebound: InstrumentedKernel,
         signature: Signature,
         launch: Launch,
         dims: dict[str, int],
@@ -82,7 +82,7 @@ class Execution:
     ) -> None:
         self.rebound, self.signature, self.launch, self.dims, self.bound = rebound, signature, launch, dims, bound
         self.watched = watched
-        self.doubtful: set[Place] = set()
+        self.tainted_arrays: set[Place] = set()
         self._random = None if seed is None else Random(seed)
         self._hasty = 0 if seed is None else _HASTY  # so many more
         self._backwards = backwards
@@ -90,7 +90,7 @@ class Execution:
         self._debugger = Debugger(rebound.codes)
         self._axes = [AXES.index(index.axis) for index in signature.indices]
         self._limits = find_limits(signature, dims)
-        self.left_out = WhatIsLeftOut(signature, dims)
+        self.predicated = PredicationTable(signature, dims)
         self.slots = _slots(launch.block, is_plain=THREAD.integer is int)
         leading = len(self._axes) + len(signature.launch)
         code = rebound.code
@@ -101,7 +101,7 @@ class Execution:
 
     def blocks(self) -> Iterator[tuple[int, Triple]]:
         """Each block's number and place; the launch objects are set to it."""
-        for number, block in self.in_order(enumerate(places(self.launch.grid))):
+        for number, block in self.in_launch_order(enumerate(places(self.launch.grid))):
             self.enter_block(block)
             yield number, block
 
@@ -111,7 +111,7 @@ class Execution:
         self.rebound.place(here)
         self._objects |= here
 
-    def in_order(self, items: Iterable[T]) -> Iterable[T]:
+    def in_launch_order(self, items: Iterable[T]) -> Iterable[T]:
         """`items` as they come, backwards, or permuted by the seed."""
         if self._random is None:
             return reversed([*items]) if self._backwards else items
@@ -119,7 +119,7 @@ class Execution:
         self._random.shuffle(permuted)
         return permuted
 
-    def patience(self, usual: int) -> int:
+    def spin_budget(self, usual: int) -> int:
         """How many atomics and fences a thread that begins may run: none, for every other of a permuted order."""
         if not self._hasty or self._random is None or self._random.random() < 0.5:
             return usual
@@ -136,13 +136,13 @@ class Execution:
         limits = self._limits
         return limits is not None and not (index[0] < limits[0] and index[1] < limits[1] and index[2] < limits[2])
 
-    def enter(self, place: Place, slot: Slot) -> None:
+    def enter(self, place: Place, slot: ThreadSlot) -> None:
         """The thread at `place` runs next."""
         THREAD.place = place
         if self.rebound.is_asked:
             self.rebound.place(slot.objects)
 
-    def heed(self, place: Place) -> None:
+    def apply_debug_focus(self, place: Place) -> None:
         """A debugger traces on in the chosen thread alone, where one is chosen."""
         if self.has_focus:
             is_chosen = place == self._focus
@@ -154,12 +154,12 @@ class Execution:
         if self.has_focus:
             self._debugger.listen(True)
 
-    def split(self, bound: dict[str, object]) -> Arguments:
+    def split_arguments(self, bound: dict[str, object]) -> Arguments:
         """`bound` as the function takes it, by place and by name."""
         named = {name: value for name, value in bound.items() if name not in self._places}
         return [bound[name] for name in self._places], named
 
-    def call(self, index: Triple, slot: Slot, arguments: Arguments) -> None:
+    def call(self, index: Triple, slot: ThreadSlot, arguments: Arguments) -> None:
         """Run the kernel's Python in the thread that was entered.
 
         Raises:
@@ -189,23 +189,23 @@ def run_threads(execution: Execution) -> int:
         TurnsWanted: run it by blocks, from the beginning.
     """
     ran = 0
-    THREAD.let_others = _want_turns
-    arguments = execution.split(execution.bound)
+    THREAD.yield_ = _want_turns
+    arguments = execution.split_arguments(execution.bound)
     for number, block in execution.blocks():
-        team = Team(number, block)
-        for slot in execution.in_order(execution.slots):
+        team = BlockClock(number, block)
+        for slot in execution.in_launch_order(execution.slots):
             index = execution.index(block, slot.thread)
             if execution.is_past_end(index):
                 continue
             place = block, slot.thread
             execution.enter(place, slot)
-            execution.heed(place)
-            THREAD.doubt, THREAD.patience = False, execution.patience(PATIENCE)
+            execution.apply_debug_focus(place)
+            THREAD.tainted, THREAD.spin_budget = False, execution.spin_budget(PATIENCE)
             if execution.watched:
-                THREAD.member = Member(team, slot.number, slot.thread)
+                THREAD.member = ThreadClock(team, slot.number, slot.thread)
             execution.call(index, slot, arguments)
-            if THREAD.doubt:
-                execution.doubtful.add(place)
+            if THREAD.tainted:
+                execution.tainted_arrays.add(place)
             ran += 1
     return ran
 

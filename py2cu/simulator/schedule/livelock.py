@@ -33,7 +33,7 @@ class _Block(Protocol):
     def threads(self) -> Iterable[greenlet]: ...
 
 
-class Standstill:
+class LivelockDetector:
     """What a launch was like after an earlier turn."""
 
     def __init__(self, arguments: Iterable[object]) -> None:
@@ -42,7 +42,7 @@ class Standstill:
         self._places: list[list[object]] = []
         self._elements: list[list[object]] = []
 
-    def is_reached(self, blocks: Iterable[_Block]) -> bool:
+    def is_livelocked(self, blocks: Iterable[_Block]) -> bool:
         """True where the arrays, and `blocks`, are again as they were, or the arrays have been for long."""
         self._turns += 1
         if self._turns < _SHORT:

@@ -11,14 +11,14 @@ from collections.abc import Callable, Mapping
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
 
-from py2cu.simulator.memory.happens_before import WARP, meet
+from py2cu.simulator.memory.happens_before import WARP, synchronize
 from py2cu.simulator.state import THREAD
-from py2cu.simulator.values.checked_int import Integer
+from py2cu.simulator.values.checked_int import CheckedInt
 
 if TYPE_CHECKING:
-    from py2cu.simulator.schedule.block import Runner
+    from py2cu.simulator.schedule.block import Fiber
 
-Lanes = Mapping[int, "Runner"]
+Lanes = Mapping[int, "Fiber"]
 
 
 def exchange(function: str, lanes: Lanes) -> None:
@@ -28,7 +28,7 @@ def exchange(function: str, lanes: Lanes) -> None:
         return
     brought = {lane: runner.waiting.value for lane, runner in lanes.items()}
     if function == "syncwarp":
-        meet(lanes.values())
+        synchronize(lanes.values())
     elif function == "match_any_sync":
         for runner in lanes.values():
             mine = runner.waiting.value
@@ -37,13 +37,13 @@ def exchange(function: str, lanes: Lanes) -> None:
         result = _VOTES[function](brought) if function in _VOTES else reduce(REDUCTIONS[function], brought.values())
         for runner in lanes.values():
             runner.waiting.result = result
-    if any(runner.doubt for runner in lanes.values()):
+    if any(runner.tainted for runner in lanes.values()):
         for runner in lanes.values():
-            runner.doubt = True
+            runner.tainted = True
 
 
-def _bits(lanes: Any) -> Integer:
-    return Integer(sum(1 << lane for lane in lanes))
+def _bits(lanes: Any) -> CheckedInt:
+    return CheckedInt(sum(1 << lane for lane in lanes))
 
 
 _VOTES: Final[dict[str, Callable[[Mapping[int, Any]], object]]] = {
@@ -68,11 +68,11 @@ def _shuffle(function: str, lanes: Lanes) -> None:
         if giver is None:
             THREAD.place = runner.place
             about = f"`{function}` reads a lane that takes no part"
-            THREAD.note_at(runner.waiting.where, about, f"lane {lane} reads lane {source}", is_bug=True)
-            runner.waiting.result, runner.doubt = value, True
+            THREAD.report_at(runner.waiting.where, about, f"lane {lane} reads lane {source}", is_bug=True)
+            runner.waiting.result, runner.tainted = value, True
         else:
             runner.waiting.result = giver.waiting.value[0]
-            runner.doubt |= giver.doubt
+            runner.tainted |= giver.tainted
 
 
 def _from_lane(lane: int, argument: int, width: int) -> int:

@@ -26,7 +26,7 @@ SYMBOLS: Final = {
 }  # fmt: skip
 
 
-class Integer(int):
+class CheckedInt(int):
     """A Python integer of a kernel."""
 
     __slots__ = ()
@@ -47,25 +47,25 @@ def shift_noted(a: int, symbol: str, count: int, bits: int, what: str) -> None:
     if count < 0:
         raise ValueError(f"negative shift count: {a} {symbol} {count}")
     if count >= bits:
-        THREAD.note(f"a shift of {what} by {bits} bits or more", f"{a} {symbol} {count}", is_open=True)
+        THREAD.report(f"a shift of {what} by {bits} bits or more", f"{a} {symbol} {count}", is_open=True)
 
 
 def division_by_zero(a: object, symbol: str, b: object) -> ZeroDivisionError:
     return ZeroDivisionError(f"{a} {symbol} {b}")
 
 
-def within(value: int, *operation: object) -> Integer:
+def check_64_bits(value: int, *operation: object) -> CheckedInt:
     """`value` as an `Integer`, noted where 64 bits do not hold it."""
     if not LONG_LOW <= value <= LONG_HIGH:
         spelled = " ".join(map(str, operation))
-        THREAD.note(BEYOND, f"{spelled} is {value}", is_open=True)
-    return Integer(value)
+        THREAD.report(BEYOND, f"{spelled} is {value}", is_open=True)
+    return CheckedInt(value)
 
 
 def note_compared(compare: Callable[[float, float], bool], a: float, whole: int, double: float) -> None:
     """Note a comparison that comes out otherwise with `whole`, as in Python, than with its `double`, as in C++."""
     if compare(a, whole) != compare(a, double):
-        THREAD.note(_NO_FLOAT, f"{whole}, compared with {a!r}", is_open=True)
+        THREAD.report(_NO_FLOAT, f"{whole}, compared with {a!r}", is_open=True)
 
 
 def _binary(plain: Callable[[Any, Any], Any], symbol: str, *, swapped: bool) -> Callable[[Any, Any], Any]:
@@ -79,8 +79,8 @@ def _binary(plain: Callable[[Any, Any], Any], symbol: str, *, swapped: bool) -> 
         if value.__class__ is not int:
             return value  # a float, or NotImplemented
         if low <= value <= high:
-            return Integer(value)
-        return within(value, *((b, symbol, a) if swapped else (a, symbol, b)))
+            return CheckedInt(value)
+        return check_64_bits(value, *((b, symbol, a) if swapped else (a, symbol, b)))
 
     return operate
 
@@ -103,9 +103,9 @@ def _power(plain: Callable[[Any, Any], Any], symbol: str, *, swapped: bool) -> C
     def operate(a: Any, b: Any) -> Any:
         base, exponent = (b, a) if swapped else (a, b)
         if isinstance(base, int) and isinstance(exponent, int) and exponent > LONG_BITS and abs(base) > 1:
-            THREAD.note(BEYOND, f"{base} {symbol} {exponent}", is_open=True)
+            THREAD.report(BEYOND, f"{base} {symbol} {exponent}", is_open=True)
             exponent = LONG_BITS + int(exponent) % 2  # far enough: Python would build all the bits
-            return Integer(int(base) ** exponent)
+            return CheckedInt(int(base) ** exponent)
         return checked(a, b)
 
     return operate
@@ -120,15 +120,15 @@ def _divide(plain: Callable[[Any, Any], Any], symbol: str, *, swapped: bool) -> 
         if isinstance(b, int):
             dividend, divisor = (b, a) if swapped else (a, b)
             if value != as_float(dividend) / as_float(divisor):
-                THREAD.note(_NO_FLOAT, f"{dividend} {symbol} {divisor}", is_open=True)
+                THREAD.report(_NO_FLOAT, f"{dividend} {symbol} {divisor}", is_open=True)
         return value
 
     return operate
 
 
-def _unary(name: str) -> Callable[[Any], Integer]:
+def _unary(name: str) -> Callable[[Any], CheckedInt]:
     plain = getattr(int, f"__{name}__")
-    return lambda a: within(plain(a), name, a)
+    return lambda a: check_64_bits(plain(a), name, a)
 
 
 _SPECIAL: Final = {"lshift": _shift, "rshift": _shift, "pow": _power, "truediv": _divide}
@@ -137,18 +137,18 @@ _SPECIAL: Final = {"lshift": _shift, "rshift": _shift, "pow": _power, "truediv":
 def _equip() -> None:
     for name, symbol in SYMBOLS.items():
         checked = _SPECIAL.get(name, _binary)
-        setattr(Integer, f"__{name}__", checked(getattr(int, f"__{name}__"), symbol, swapped=False))
-        setattr(Integer, f"__r{name}__", checked(getattr(int, f"__r{name}__"), symbol, swapped=True))
+        setattr(CheckedInt, f"__{name}__", checked(getattr(int, f"__{name}__"), symbol, swapped=False))
+        setattr(CheckedInt, f"__r{name}__", checked(getattr(int, f"__r{name}__"), symbol, swapped=True))
     for name in ("neg", "pos", "abs", "invert"):
-        setattr(Integer, f"__{name}__", _unary(name))
+        setattr(CheckedInt, f"__{name}__", _unary(name))
 
 
 _equip()
 
 
-def counted(*bounds: SupportsIndex) -> Iterable[int]:
+def checked_range(*bounds: SupportsIndex) -> Iterable[int]:
     """`range`; what C++ counts to is one step further than its last number."""
     numbers = range(*map(operator.index, bounds))
     if not LONG_LOW <= numbers.stop + numbers.step <= LONG_HIGH and numbers and abs(numbers.step) > 1:
-        within(numbers[-1] + numbers.step, f"what follows the last of {numbers}")
+        check_64_bits(numbers[-1] + numbers.step, f"what follows the last of {numbers}")
     return numbers if THREAD.integer is int else map(THREAD.integer, numbers)

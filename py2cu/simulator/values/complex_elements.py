@@ -15,8 +15,8 @@ from typing import Any, ClassVar, Final, Self
 
 from py2cu.dtypes import DType
 from py2cu.simulator.values.checked_int import division_by_zero
-from py2cu.simulator.values.float_elements import FloatElement, measure
-from py2cu.simulator.values.operators import Method, Partners, both_ways, compares
+from py2cu.simulator.values.float_elements import FloatElement, propagate_error
+from py2cu.simulator.values.operators import Method, PromotionTable, install_binary, install_comparison
 
 _ULPS: Final = 16
 
@@ -27,15 +27,15 @@ class ComplexElement:
     __slots__ = ("imag", "real")
     dtype: ClassVar[DType]
     part: ClassVar[type[FloatElement]]
-    partners: ClassVar[Partners]
+    partners: ClassVar[PromotionTable]
     real: FloatElement
     imag: FloatElement
-    of: ClassVar[Method]  # converts an operand; a Python number out of range is refused
-    cast: ClassVar[Method]  # converts as an explicit cast or a store does
-    exact: ClassVar[Method]  # from a value of an array of the dtype
+    from_operand: ClassVar[Method]  # converts an operand; a Python number out of range is refused
+    convert: ClassVar[Method]  # converts as an explicit cast or a store does
+    from_stored: ClassVar[Method]  # from a value of an array of the dtype
 
     def __new__(cls, value: object = 0) -> Self:
-        return cls.cast(value)  # type: ignore[no-any-return]
+        return cls.convert(value)  # type: ignore[no-any-return]
 
     @classmethod
     def made(cls, real: FloatElement, imag: FloatElement) -> Self:
@@ -56,7 +56,7 @@ class ComplexElement:
         return complex(float(self.real), float(self.imag))
 
     def __repr__(self) -> str:
-        return str(self) if self.part.weak else f"{self.dtype}({self})"
+        return str(self) if self.part.is_python else f"{self.dtype}({self})"
 
     def __str__(self) -> str:
         sign = "" if str(self.imag).startswith("-") else "+"
@@ -83,8 +83,8 @@ class ComplexElement:
         own = 4 * self.dtype.epsilon * value if value < math.inf else 0.0
         if own and value + own > self.dtype.part.high:
             own = math.inf  # a last bit more, and it overflows
-        made: FloatElement = self.part.make(value, measure(math.hypot, parts, value, own))
-        if self.part.weak and math.isinf(value) and all(map(math.isfinite, parts)):
+        made: FloatElement = self.part.with_error(value, propagate_error(math.hypot, parts, value, own))
+        if self.part.is_python and math.isinf(value) and all(map(math.isfinite, parts)):
             raise OverflowError("absolute value too large")
         return made
 
@@ -104,12 +104,12 @@ class ComplexElement:
 
 def define_complex(dtype: DType, name: str, part: type[FloatElement]) -> type[ComplexElement]:
     """The class of complex numbers of `dtype`, whose parts are of the class `part`."""
-    members = {"__slots__": (), "dtype": dtype, "part": part, "partners": Partners()}
+    members = {"__slots__": (), "dtype": dtype, "part": part, "partners": PromotionTable()}
     cls: Any = type(name, (ComplexElement,), members)
-    made, zero = cls.made, part.exact(0.0)
+    made, zero = cls.made, part.from_stored(0.0)
 
     def exact(value: complex) -> Any:
-        return made(part.exact(value.real), part.exact(value.imag))
+        return made(part.from_stored(value.real), part.from_stored(value.imag))
 
     def converting(convert: Method) -> Method:
         def method(value: Any) -> Any:
@@ -119,9 +119,9 @@ def define_complex(dtype: DType, name: str, part: type[FloatElement]) -> type[Co
 
         return method
 
-    of = converting(part.of)
-    cls.exact, cls.cast = staticmethod(exact), staticmethod(converting(part.cast))
-    cls.of = staticmethod(lambda value: value if value.__class__ is cls else of(value))
+    of = converting(part.from_operand)
+    cls.from_stored, cls.convert = staticmethod(exact), staticmethod(converting(part.convert))
+    cls.from_operand = staticmethod(lambda value: value if value.__class__ is cls else of(value))
     _equip(cls)
     return cls  # type: ignore[no-any-return]
 
@@ -129,21 +129,21 @@ def define_complex(dtype: DType, name: str, part: type[FloatElement]) -> type[Co
 def _equip(cls: Any) -> None:
     """Give `cls` its operators."""
     made = cls.made
-    both_ways(cls, "add", lambda a, b: made(a.real + b.real, a.imag + b.imag))
-    both_ways(cls, "sub", lambda a, b: made(a.real - b.real, a.imag - b.imag))
-    both_ways(cls, "mul", lambda a, b: made(a.real * b.real - a.imag * b.imag, a.real * b.imag + a.imag * b.real))
-    both_ways(cls, "truediv", _divide)
-    compares(cls, "eq", lambda a, b: a.real == b.real and a.imag == b.imag)
-    compares(cls, "ne", lambda a, b: a.real != b.real or a.imag != b.imag)
+    install_binary(cls, "add", lambda a, b: made(a.real + b.real, a.imag + b.imag))
+    install_binary(cls, "sub", lambda a, b: made(a.real - b.real, a.imag - b.imag))
+    install_binary(cls, "mul", lambda a, b: made(a.real * b.real - a.imag * b.imag, a.real * b.imag + a.imag * b.real))
+    install_binary(cls, "truediv", _divide)
+    install_comparison(cls, "eq", lambda a, b: a.real == b.real and a.imag == b.imag)
+    install_comparison(cls, "ne", lambda a, b: a.real != b.real or a.imag != b.imag)
 
 
 def _divide(a: Any, b: Any) -> Any:
     """Smith's method. Which part divides is no matter of doubt: where they are near, both ways come out alike."""
     width, height = abs(float(b.real)), abs(float(b.imag))
     if width == height == 0:
-        if b.part.weak:
+        if b.part.is_python:
             raise division_by_zero(a, "/", b)
-        return a.made(a.real / b.part.exact(0.0), a.imag / b.part.exact(0.0))
+        return a.made(a.real / b.part.from_stored(0.0), a.imag / b.part.from_stored(0.0))
     if width >= height:
         ratio = b.imag / b.real
         divisor = b.real + b.imag * ratio
@@ -176,7 +176,7 @@ def complex_function(name: str) -> Callable[[ComplexElement], ComplexElement]:
 
     def call(argument: ComplexElement) -> ComplexElement:
         cls, part = argument.__class__, argument.part
-        compute = function if part.weak else total
+        compute = function if part.is_python else total
         value, high = complex(argument), argument.dtype.high
         result = compute(value)
         sizes = abs(result.real), abs(result.imag)
@@ -185,7 +185,7 @@ def complex_function(name: str) -> Callable[[ComplexElement], ComplexElement]:
         is_open = has_one_nan or (cmath.isfinite(value) and not max(sizes) < high / 4)
         own = math.inf if is_open else _ULPS * argument.dtype.epsilon * (size + 1.0)
         error = own + _moved(total, argument, result)
-        return cls.made(*(part.make(part.narrow(p), error) for p in (result.real, result.imag)))
+        return cls.made(*(part.with_error(part.narrow(p), error) for p in (result.real, result.imag)))
 
     call.__name__ = name
     return call

@@ -5,8 +5,8 @@ torch does, wrap or round at their dtype, and take Python numbers as weak. Compa
 follows from its row in `dtypes.py`; a float also has a row in `floats.ROUNDING`.
 
 A float element also carries `error`, a bound on how far a faithful translation may be from it. Where the Python could
-go either way within that error (a branch, a truncation), `THREAD.doubt` is raised. Refused: one tolerance per dtype. It
-either hides bugs or reports cancellation as one; a running bound does neither.
+go either way within that error (a branch, a truncation), `THREAD.tainted` is set. A tolerance per dtype would hide bugs
+or report cancellation as one; a running bound does neither.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from __future__ import annotations
 from typing import Any, Final
 
 from py2cu.dtypes import C128, DEFAULT_FLOAT, DTYPES, F64, DType, Kind, promote, promote_weak
-from py2cu.simulator.values.checked_int import SYMBOLS, Integer, division_by_zero
+from py2cu.simulator.values.checked_int import SYMBOLS, CheckedInt, division_by_zero
 from py2cu.simulator.values.complex_elements import ComplexElement, define_complex
 from py2cu.simulator.values.float_elements import FloatElement, define_float
 from py2cu.simulator.values.integer_elements import IntElement, define_int
-from py2cu.simulator.values.operators import both_ways
+from py2cu.simulator.values.operators import install_binary
 
 Element = FloatElement | IntElement | ComplexElement
 
@@ -38,15 +38,15 @@ _REAL: Final = {dtype: _define(dtype) for dtype in DTYPES if dtype.kind is not K
 _CLASSES: Final[dict[DType, type[Element]]] = {
     dtype: _define_complex(dtype) if dtype.kind is Kind.COMPLEX else _REAL[dtype] for dtype in DTYPES
 }
-Double: Final = define_float(F64, "Double", weak=True)
+PyFloat: Final = define_float(F64, "Double", weak=True)
 """A Python float whose error is known: `float(x)` and `float` parameters. It raises where Python does."""
-DoubleComplex: Final = define_complex(C128, "DoubleComplex", Double)
+PyComplex: Final = define_complex(C128, "DoubleComplex", PyFloat)
 """A Python complex number whose error is known: `complex(x, y)`, literals and `complex` parameters."""
 
 # A Python bool is a comparison's result, which counts as an integer.
 _WEAK: Final[dict[type, Kind]] = {
-    bool: Kind.INT, int: Kind.INT, Integer: Kind.INT, float: Kind.FLOAT, Double: Kind.FLOAT,
-    complex: Kind.COMPLEX, DoubleComplex: Kind.COMPLEX,
+    bool: Kind.INT, int: Kind.INT, CheckedInt: Kind.INT, float: Kind.FLOAT, PyFloat: Kind.FLOAT,
+    complex: Kind.COMPLEX, PyComplex: Kind.COMPLEX,
 }  # fmt: skip
 
 
@@ -67,7 +67,7 @@ def _true_divide(a: IntElement, b: IntElement) -> Any:
     if not b:
         raise division_by_zero(a, SYMBOLS["truediv"], b)
     single = _REAL[DEFAULT_FLOAT]
-    return single.of(a) / single.of(b)
+    return single.from_operand(a) / single.from_operand(b)
 
 
 def _introduce() -> None:
@@ -79,13 +79,13 @@ def _introduce() -> None:
         for weak, kind in _WEAK.items():
             met = promote_weak(a, kind)
             own.partners[weak] = None if met is None else _CLASSES[met]
-        Double.partners[own] = own.partners[Double]
-        DoubleComplex.partners[own] = own.partners[DoubleComplex]
+        PyFloat.partners[own] = own.partners[PyFloat]
+        PyComplex.partners[own] = own.partners[PyComplex]
         if issubclass(own, IntElement):
-            both_ways(own, "truediv", _true_divide)
+            install_binary(own, "truediv", _true_divide)
     for weak, kind in _WEAK.items():
-        Double.partners[weak] = DoubleComplex if kind is Kind.COMPLEX else Double
-        DoubleComplex.partners[weak] = DoubleComplex
+        PyFloat.partners[weak] = PyComplex if kind is Kind.COMPLEX else PyFloat
+        PyComplex.partners[weak] = PyComplex
 
 
 _introduce()

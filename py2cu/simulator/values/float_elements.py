@@ -21,10 +21,10 @@ from py2cu.simulator.values.operators import (
     ElementRangeError,
     Method,
     Number,
-    Partners,
-    both_ways,
-    compares,
-    elsewhere,
+    PromotionTable,
+    install_binary,
+    install_comparison,
+    promote_and_apply,
 )
 from py2cu.simulator.values.rounding import ROUNDING, as_float, cell, from_integer
 
@@ -43,21 +43,21 @@ class FloatElement(float):
 
     __slots__ = ("error", "value")
     dtype: ClassVar[DType]
-    weak: ClassVar[bool]  # Python's own float
+    is_python: ClassVar[bool]  # Python's own float
     narrow: ClassVar[Callable[[float], float]]  # rounds at the dtype
-    partners: ClassVar[Partners]
+    partners: ClassVar[PromotionTable]
     error: float
     value: float
-    of: ClassVar[Method]  # converts an operand; a Python number out of range is refused
-    cast: ClassVar[Method]  # converts as an explicit cast or a store does
-    make: ClassVar[Method]  # from a value that is rounded already, and its error
-    exact: ClassVar[Method]  # from a value of an array of the dtype
+    from_operand: ClassVar[Method]  # converts an operand; a Python number out of range is refused
+    convert: ClassVar[Method]  # converts as an explicit cast or a store does
+    with_error: ClassVar[Method]  # from a value that is rounded already, and its error
+    from_stored: ClassVar[Method]  # from a value of an array of the dtype
 
     def __new__(cls, value: Number = 0.0) -> Self:
-        return cls.cast(value)  # type: ignore[no-any-return]
+        return cls.convert(value)  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
-        return str(self) if self.weak else f"{self.dtype}({self})"
+        return str(self) if self.is_python else f"{self.dtype}({self})"
 
     def __str__(self) -> str:
         """The fewest digits that say which element of the dtype it is."""
@@ -81,25 +81,25 @@ class FloatElement(float):
 
     @property
     def imag(self) -> Any:
-        return self.exact(0.0)
+        return self.from_stored(0.0)
 
     def conjugate(self) -> Any:
         return self
 
     def __neg__(self) -> FloatElement:
-        negative: FloatElement = self.make(-self.value, self.error)
+        negative: FloatElement = self.with_error(-self.value, self.error)
         return negative
 
     def __pos__(self) -> FloatElement:
         return self
 
     def __abs__(self) -> FloatElement:
-        magnitude: FloatElement = self.make(abs(self.value), self.error)
+        magnitude: FloatElement = self.with_error(abs(self.value), self.error)
         return magnitude
 
     def __bool__(self) -> bool:
         if self.error and abs(self.value) <= self.error:
-            THREAD.doubt = True
+            THREAD.tainted = True
         return self.value != 0.0
 
     def __int__(self) -> int:
@@ -117,7 +117,7 @@ class FloatElement(float):
         if digits is None:
             return integral(self, float.__round__)
         step = 10.0 ** -operator.index(digits)  # an error may carry the value over one
-        return self.make(float(self.cast(float.__round__(self, digits))), self.error and self.error + step)
+        return self.with_error(float(self.convert(float.__round__(self, digits))), self.error and self.error + step)
 
     def __divmod__(self, other: Any) -> Any:
         return self // other, self % other
@@ -137,18 +137,18 @@ def integral(value: float, function: Callable[[float], int]) -> int:
     if not LONG_LOW <= result <= LONG_HIGH:
         raise OverflowError(f"{float(value)!r} does not fit a 64-bit integer")
     if error and not (error < INF and function(value - error + 0.0) == function(float(value) + error) == result):
-        THREAD.doubt = True
+        THREAD.tainted = True
     return result
 
 
-def settle(a: FloatElement, b: FloatElement, error: float) -> float:
+def error_if_nonfinite(a: FloatElement, b: FloatElement, error: float) -> float:
     """Replaces an error that is not finite: 0 where an operand is surely NaN, or both are sure and one is infinite."""
     is_nan = any(operand.error < INF and math.isnan(operand) for operand in (a, b))
     is_sure = a.error < INF and b.error < INF and not (math.isfinite(a) and math.isfinite(b))
     return 0.0 if is_nan or is_sure else INF
 
 
-def measure(function: Method, arguments: tuple[float, ...], value: float, own: float) -> float:
+def propagate_error(function: Method, arguments: tuple[float, ...], value: float, own: float) -> float:
     """The error of `function(*arguments)`: its `own`, and what it makes of the errors of its arguments."""
     total = own
     for place, argument in enumerate(arguments):
@@ -164,7 +164,9 @@ def define_float(dtype: DType, name: str, *, weak: bool = False) -> type[FloatEl
     """The class of floats of `dtype`; `weak` for Python's own, which raise where Python does."""
     narrow, unit = ROUNDING[dtype.name], dtype.epsilon
     as_double = as_float if narrow is float else from_integer
-    cls: Any = type(name, (FloatElement,), {"__slots__": (), "dtype": dtype, "weak": weak, "partners": Partners()})
+    cls: Any = type(
+        name, (FloatElement,), {"__slots__": (), "dtype": dtype, "is_python": weak, "partners": PromotionTable()}
+    )
     new = float.__new__
 
     def make(value: float, error: float) -> Any:
@@ -213,7 +215,9 @@ def define_float(dtype: DType, name: str, *, weak: bool = False) -> type[FloatEl
         return made
 
     cls.narrow = staticmethod(narrow)
-    cls.make, cls.exact, cls.cast, cls.of = (staticmethod(method) for method in (make, exact, cast, of))
+    cls.with_error, cls.from_stored, cls.convert, cls.from_operand = (
+        staticmethod(method) for method in (make, exact, cast, of)
+    )
     _equip(cls)
     return cls  # type: ignore[no-any-return]
 
@@ -224,11 +228,11 @@ def define_float(dtype: DType, name: str, *, weak: bool = False) -> type[FloatEl
 def _equip(cls: type[FloatElement]) -> None:
     """Give `cls` its operators."""
     for name, compute in _arithmetic(cls).items():
-        both_ways(cls, name, compute, is_whole=True)
+        install_binary(cls, name, compute, handles_any_operand=True)
     for name, compute in _steps(cls).items():
-        both_ways(cls, name, compute)
+        install_binary(cls, name, compute)
     for name in COMPARISONS:
-        compares(cls, name, _doubtful(cls, name), is_whole=True)
+        install_comparison(cls, name, _doubtful(cls, name), handles_any_operand=True)
 
 
 def _arithmetic(cls: type[FloatElement]) -> dict[str, Method]:
@@ -236,11 +240,11 @@ def _arithmetic(cls: type[FloatElement]) -> dict[str, Method]:
     a product may stay unrounded inside a multiply-add, so its rounding is its error.
     """
     unit, new, rounded = cls.dtype.epsilon, float.__new__, cell(cls.dtype)
-    partners, of = cls.partners, cls.of
+    partners, of = cls.partners, cls.from_operand
     is_double = cls.narrow is float
 
     def additive(name: str, sign: float) -> Method:
-        leave = elsewhere(cls, name)
+        leave = promote_and_apply(cls, name)
 
         def operate(a: Any, b: Any) -> Any:
             if b.__class__ is not cls:
@@ -253,7 +257,7 @@ def _arithmetic(cls: type[FloatElement]) -> dict[str, Method]:
             if error:
                 error += unit * abs(value)
                 if not error < INF:
-                    error = settle(a, b, error)
+                    error = error_if_nonfinite(a, b, error)
             made: Any = new(cls, value)
             made.value = value
             made.error = error
@@ -261,7 +265,7 @@ def _arithmetic(cls: type[FloatElement]) -> dict[str, Method]:
 
         return operate
 
-    leave_factor, leave_divisor = elsewhere(cls, "mul"), elsewhere(cls, "truediv")
+    leave_factor, leave_divisor = promote_and_apply(cls, "mul"), promote_and_apply(cls, "truediv")
 
     def multiply(a: Any, b: Any) -> Any:
         if b.__class__ is not cls:
@@ -278,7 +282,7 @@ def _arithmetic(cls: type[FloatElement]) -> dict[str, Method]:
             if a.error or b.error:
                 error += abs(a.value) * b.error + abs(b.value) * a.error + a.error * b.error + unit * abs(value)
             if not error < INF:
-                error = settle(a, b, error)
+                error = error_if_nonfinite(a, b, error)
         made: Any = new(cls, value)
         made.value = value
         made.error = error
@@ -296,7 +300,7 @@ def _arithmetic(cls: type[FloatElement]) -> dict[str, Method]:
             room = abs(b.value) - b.error
             error = (a.error + abs(value) * b.error) / room + unit * abs(value) if room > 0 else INF
             if not error < INF:
-                error = settle(a, b, error)
+                error = error_if_nonfinite(a, b, error)
         made: Any = new(cls, value)
         made.value = value
         made.error = error
@@ -307,7 +311,7 @@ def _arithmetic(cls: type[FloatElement]) -> dict[str, Method]:
 
 def _divide_by_zero(cls: type[FloatElement], a: float, symbol: str, b: float) -> float:
     """IEEE's answer for elements; Python's own floats raise, as they do in Python."""
-    if cls.weak:
+    if cls.is_python:
         raise division_by_zero(a, symbol, b)
     a = float(a) if symbol != "%" else math.nan
     return math.nan if a == 0 or math.isnan(a) else math.copysign(INF, a) * math.copysign(1.0, b)
@@ -327,9 +331,9 @@ def _steps(cls: type[FloatElement]) -> dict[str, Method]:
         def operate(a: FloatElement, b: FloatElement) -> FloatElement:
             value = narrow(function(float(a), float(b)))
             own = ulps * unit * abs(value) if math.isfinite(value) else 0.0
-            made: FloatElement = cls.make(value, measure(function, (a, b), value, own))
+            made: FloatElement = cls.with_error(value, propagate_error(function, (a, b), value, own))
             if made.error and math.isnan(value):
-                made.error = settle(a, b, made.error)
+                made.error = error_if_nonfinite(a, b, made.error)
             return made
 
         return operate
@@ -337,9 +341,9 @@ def _steps(cls: type[FloatElement]) -> dict[str, Method]:
     def remainder(a: FloatElement, b: FloatElement) -> FloatElement:
         value = narrow(modulo(float(a), float(b)))
         error = _remainder_error(a, b) + unit * abs(value) if a.error or b.error else 0.0
-        return cls.make(value, settle(a, b, error) if math.isnan(value) else error)  # type: ignore[no-any-return]
+        return cls.with_error(value, error_if_nonfinite(a, b, error) if math.isnan(value) else error)  # type: ignore[no-any-return]
 
-    power = _python_power if cls.weak else power_ieee
+    power = _python_power if cls.is_python else power_ieee
     return {"floordiv": measured(floor_divide, 1), "mod": remainder, "pow": measured(power, 8)}
 
 
@@ -375,8 +379,8 @@ def power_ieee(a: float, b: float) -> float:
 
 def _doubtful(cls: type[FloatElement], name: str) -> Method:
     """The comparison `name`, in doubt where the operands' errors could turn it."""
-    compare, leave = getattr(operator, name), elsewhere(cls, name)
-    partners, of, weak = cls.partners, cls.of, cls.weak
+    compare, leave = getattr(operator, name), promote_and_apply(cls, name)
+    partners, of, weak = cls.partners, cls.from_operand, cls.is_python
 
     def operate(a: Any, b: Any) -> Any:
         if b.__class__ is not cls:
@@ -388,7 +392,7 @@ def _doubtful(cls: type[FloatElement], name: str) -> Method:
             b = met
         error = a.error + b.error
         if error and abs(a.value - b.value) <= error:
-            THREAD.doubt = True
+            THREAD.tainted = True
         return compare(a.value, b.value)
 
     return operate

@@ -11,8 +11,8 @@ import operator
 from typing import Any, Final
 
 from py2cu.dtypes import DEFAULT_FLOAT
-from py2cu.simulator.values.checked_int import Integer
-from py2cu.simulator.values.family import Double, element_class
+from py2cu.simulator.values.checked_int import CheckedInt
+from py2cu.simulator.values.family import PyFloat, element_class
 from py2cu.simulator.values.float_elements import FloatElement, integral
 from py2cu.simulator.values.integer_elements import IntElement
 
@@ -23,8 +23,8 @@ def float_of(argument: Any) -> Any:
     """A number as the float that functions of one number take it for."""
     if isinstance(argument, FloatElement):
         return argument
-    cls: Any = element_class(DEFAULT_FLOAT) if isinstance(argument, IntElement) else Double
-    return cls.of(argument)
+    cls: Any = element_class(DEFAULT_FLOAT) if isinstance(argument, IntElement) else PyFloat
+    return cls.from_operand(argument)
 
 
 def fraction(argument: Any) -> Any:
@@ -32,14 +32,14 @@ def fraction(argument: Any) -> Any:
     value = float_of(argument)
     part, whole_part = math.modf(value)
     is_sure = not value.error or all(math.modf(end)[1] == whole_part for end in _ends(value))
-    return value.make(part, value.error if is_sure else _of_a_jump(value))
+    return value.with_error(part, value.error if is_sure else _of_a_jump(value))
 
 
 def whole(argument: Any) -> Any:
     """The second number of `math.modf`."""
     value = float_of(argument)
     low, high = (math.modf(end)[1] for end in _ends(value))
-    return value.make(math.modf(value)[1], value.error and abs(high - low))
+    return value.with_error(math.modf(value)[1], value.error and abs(high - low))
 
 
 def mantissa(argument: Any) -> Any:
@@ -47,19 +47,19 @@ def mantissa(argument: Any) -> Any:
     value = float_of(argument)
     part, power = math.frexp(value)
     is_sure = not value.error or all(math.frexp(end)[1] == power for end in _ends(value))
-    return value.make(part, _ldexp_ieee(value.error, -power) if is_sure else _of_a_jump(value))
+    return value.with_error(part, _ldexp_ieee(value.error, -power) if is_sure else _of_a_jump(value))
 
 
-def exponent(argument: Any) -> Integer:
+def exponent(argument: Any) -> CheckedInt:
     """The second number of `math.frexp`."""
-    return Integer(integral(float_of(argument), lambda value: math.frexp(value)[1]))
+    return CheckedInt(integral(float_of(argument), lambda value: math.frexp(value)[1]))
 
 
 def load_exponent(argument: Any, power: Any) -> Any:
     """`math.ldexp`: exact, but where the result leaves the float's range."""
     value, by = float_of(argument), operator.index(power)
-    compute = math.ldexp if value.weak else _ldexp_ieee
-    return value.make(value.narrow(compute(float(value), by)), _ldexp_ieee(value.error, by))
+    compute = math.ldexp if value.is_python else _ldexp_ieee
+    return value.with_error(value.narrow(compute(float(value), by)), _ldexp_ieee(value.error, by))
 
 
 def _of_a_jump(value: Any) -> float:

@@ -26,9 +26,9 @@ from py2cu.simulator.values.operators import (
     ElementRangeError,
     Method,
     Number,
-    Partners,
-    both_ways,
-    compares,
+    PromotionTable,
+    install_binary,
+    install_comparison,
 )
 
 
@@ -37,21 +37,21 @@ class IntElement:
 
     __slots__ = ("value",)
     dtype: ClassVar[DType]
-    partners: ClassVar[Partners]
+    partners: ClassVar[PromotionTable]
     value: int
     error: ClassVar[float] = 0.0  # what an integer owes to a rounding error is in doubt as a whole
-    of: ClassVar[Method]  # converts an operand; a Python integer out of range is refused
-    cast: ClassVar[Method]  # converts as an explicit cast or a store does
-    make: ClassVar[Method]  # from any integer, which wraps
-    exact: ClassVar[Method]  # from a value of an array of the dtype
+    from_operand: ClassVar[Method]  # converts an operand; a Python integer out of range is refused
+    convert: ClassVar[Method]  # converts as an explicit cast or a store does
+    with_error: ClassVar[Method]  # from any integer, which wraps
+    from_stored: ClassVar[Method]  # from a value of an array of the dtype
     truncate: ClassVar[Callable[[float], tuple[int, bool]]]  # a float as an integer of the dtype: see `truncation`
 
     def __new__(cls, value: Number = 0) -> Self:
-        return cls.cast(value)  # type: ignore[no-any-return]
+        return cls.convert(value)  # type: ignore[no-any-return]
 
     def __index__(self) -> int:
         if self.value > LONG_HIGH:  # a uint64, where Python's integer is wanted
-            THREAD.note(BEYOND, f"{self!r}", is_open=True)
+            THREAD.report(BEYOND, f"{self!r}", is_open=True)
         return self.value
 
     __int__ = __trunc__ = __floor__ = __ceil__ = __index__
@@ -78,7 +78,7 @@ class IntElement:
         return int, (self.value,)
 
     def __round__(self, digits: int | None = None) -> Any:
-        return self.value if digits is None else self.make(round(self.value, digits))
+        return self.value if digits is None else self.with_error(round(self.value, digits))
 
     @property
     def real(self) -> IntElement:
@@ -86,7 +86,7 @@ class IntElement:
 
     @property
     def imag(self) -> IntElement:
-        return self.make(0)  # type: ignore[no-any-return]
+        return self.with_error(0)  # type: ignore[no-any-return]
 
     def conjugate(self) -> IntElement:
         return self
@@ -97,13 +97,13 @@ class IntElement:
     def __neg__(self) -> IntElement:
         if self.dtype is BOOL:
             raise TypeError("a bool element has no sign")
-        return self.make(-self.value)  # type: ignore[no-any-return]
+        return self.with_error(-self.value)  # type: ignore[no-any-return]
 
     def __abs__(self) -> IntElement:
-        return self.make(abs(self.value))  # type: ignore[no-any-return]
+        return self.with_error(abs(self.value))  # type: ignore[no-any-return]
 
     def __invert__(self) -> IntElement:
-        return self.make(not self.value if self.dtype is BOOL else ~self.value)  # type: ignore[no-any-return]
+        return self.with_error(not self.value if self.dtype is BOOL else ~self.value)  # type: ignore[no-any-return]
 
     def __divmod__(self, other: Any) -> Any:
         return self // other, self % other
@@ -143,7 +143,7 @@ def truncation(dtype: DType) -> Callable[[float], tuple[int, bool]]:
 
 def define_int(dtype: DType, name: str) -> type[IntElement]:
     """The class of integers of `dtype`."""
-    cls: Any = type(name, (IntElement,), {"__slots__": (), "dtype": dtype, "partners": Partners()})
+    cls: Any = type(name, (IntElement,), {"__slots__": (), "dtype": dtype, "partners": PromotionTable()})
     wrap, low, high = wrapper(dtype), int(dtype.low), int(dtype.high)
     truncate = truncation(dtype)
     new = object.__new__
@@ -164,7 +164,7 @@ def define_int(dtype: DType, name: str) -> type[IntElement]:
         whole, is_specified = truncate(value)
         error = getattr(value, "error", 0.0)
         if not is_specified or (error and truncate(float(value) - error) != truncate(float(value) + error)):
-            THREAD.doubt = True
+            THREAD.tainted = True
         return exact(whole)
 
     def of(value: Any) -> Any:
@@ -176,8 +176,10 @@ def define_int(dtype: DType, name: str) -> type[IntElement]:
             return exact(int(value))
         raise ElementRangeError(f"{value!r} does not fit {dtype}")
 
-    cls.make, cls.cast, cls.of, cls.truncate = (staticmethod(method) for method in (make, cast, of, truncate))
-    cls.exact = staticmethod(make if dtype is BOOL else exact)  # an array of bools holds Python's
+    cls.with_error, cls.convert, cls.from_operand, cls.truncate = (
+        staticmethod(method) for method in (make, cast, of, truncate)
+    )
+    cls.from_stored = staticmethod(make if dtype is BOOL else exact)  # an array of bools holds Python's
     _equip(cls)
     return cls  # type: ignore[no-any-return]
 
@@ -190,9 +192,9 @@ _BITWISE: Final[dict[str, Method]] = {"and": operator.and_, "or": operator.or_, 
 def _equip(cls: type[IntElement]) -> None:
     """Give `cls` its operators. `/` comes with `elements.py`: it makes floats."""
     for name, compute in (_operators(cls.dtype) | _BITWISE).items():
-        both_ways(cls, name, _wrapping(cls.make, compute))
+        install_binary(cls, name, _wrapping(cls.with_error, compute))
     for name in COMPARISONS:
-        compares(cls, name, _comparing(getattr(operator, name)))
+        install_comparison(cls, name, _comparing(getattr(operator, name)))
     if cls.dtype is BOOL:
         for name, compute in _BITWISE.items():
             _keep_bool(cls, name, compute)
@@ -247,6 +249,6 @@ def _keep_bool(cls: type[IntElement], name: str, compute: Method) -> None:
         promoting: Method = getattr(cls, full)
 
         def operate(a: Any, b: Any, promoting: Method = promoting) -> Any:
-            return cls.make(compute(a.value, b)) if b.__class__ is bool else promoting(a, b)
+            return cls.with_error(compute(a.value, b)) if b.__class__ is bool else promoting(a, b)
 
         setattr(cls, full, operate)

@@ -19,10 +19,10 @@ from py2cu.builtins.formulas import SPLITS, Formula, find_formula
 from py2cu.dtypes import DEFAULT_FLOAT, F32
 from py2cu.simulator.state import THREAD
 from py2cu.simulator.values import float_parts
-from py2cu.simulator.values.checked_int import Integer, counted, within
+from py2cu.simulator.values.checked_int import CheckedInt, check_64_bits, checked_range
 from py2cu.simulator.values.complex_elements import ComplexElement, complex_function
-from py2cu.simulator.values.family import Double, DoubleComplex, Element, common_class, element_class
-from py2cu.simulator.values.float_elements import FloatElement, integral, measure, power_ieee
+from py2cu.simulator.values.family import Element, PyComplex, PyFloat, common_class, element_class
+from py2cu.simulator.values.float_elements import FloatElement, integral, power_ieee, propagate_error
 from py2cu.simulator.values.float_parts import float_of
 from py2cu.simulator.values.integer_elements import IntElement
 
@@ -110,10 +110,10 @@ def _of_one(name: str) -> Function:
     def call(argument: Any) -> Any:
         argument = float_of(argument)
         cls: Any = argument.__class__
-        compute = function if cls.weak else total
+        compute = function if cls.is_python else total
         value = cls.narrow(compute(float(argument)))
         error = own(cls, value)
-        return cls.make(value, measure(compute, (argument,), value, error) if argument.error else error)
+        return cls.with_error(value, propagate_error(compute, (argument,), value, error) if argument.error else error)
 
     call.__name__ = name
     return call
@@ -122,7 +122,7 @@ def _of_one(name: str) -> Function:
 def _result_class(arguments: tuple[Any, ...]) -> Any:
     """The float class of a function's result."""
     common = _common(arguments)
-    return Double if common is None else _float_class(common)
+    return PyFloat if common is None else _float_class(common)
 
 
 def _float_class(common: type[Element]) -> Any:
@@ -136,10 +136,10 @@ def _typed_math(name: str) -> Function:
 
     def call(*arguments: Any) -> Any:
         cls = _result_class(arguments)
-        compute = function if cls.weak else total
-        operands = tuple(map(cls.of, arguments))
+        compute = function if cls.is_python else total
+        operands = tuple(map(cls.from_operand, arguments))
         value = cls.narrow(compute(*map(float, operands)))
-        return cls.make(value, measure(compute, operands, value, own(cls, value)))
+        return cls.with_error(value, propagate_error(compute, operands, value, own(cls, value)))
 
     call.__name__ = name
     return call
@@ -148,27 +148,27 @@ def _typed_math(name: str) -> Function:
 def _next_after(a: Any, b: Any) -> Any:
     """`math.nextafter` in the steps of the element type."""
     cls = _result_class((a, b))
-    if cls is Double:
+    if cls is PyFloat:
         return math.nextafter(a, b)
     import torch
 
     dtype = getattr(torch, cls.dtype.name)
-    x, y = cls.of(a), cls.of(b)
+    x, y = cls.from_operand(a), cls.from_operand(b)
     value = float(torch.nextafter(torch.tensor(float(x), dtype=dtype), torch.tensor(float(y), dtype=dtype)))
     error = x.error + y.error
-    return cls.make(value, error and error + 2 * cls.dtype.epsilon * abs(value))
+    return cls.with_error(value, error and error + 2 * cls.dtype.epsilon * abs(value))
 
 
 def _copy_sign(a: Any, b: Any) -> Any:
     """`math.copysign`; NaNs have a sign that nobody promises."""
     made = _typed_math("copysign")(a, b)
-    return made.make(float(made), made.error + 2 * abs(float(made))) if math.isnan(b) else made
+    return made.with_error(float(made), made.error + 2 * abs(float(made))) if math.isnan(b) else made
 
 
 def _is_negative(value: Any) -> bool:
     """`signbit`."""
     if math.isnan(value):
-        THREAD.doubt = True
+        THREAD.tainted = True
     return math.copysign(1.0, float(value)) < 0
 
 
@@ -180,13 +180,13 @@ def _typed_predicate(name: str) -> Function:
 def _typed_step(name: str) -> Function:
     """`math.floor`, `ceil`, `trunc`: Python integers."""
     step: Callable[[float], int] = getattr(math, name)
-    return lambda value: Integer(integral(value, step) if isinstance(value, float) else value)
+    return lambda value: CheckedInt(integral(value, step) if isinstance(value, float) else value)
 
 
 def _typed_whole(name: str) -> Function:
     """A function of whole numbers alone."""
     function: Callable[..., int] = getattr(math, name)
-    return lambda *numbers: within(function(*numbers), f"math.{name} of", *numbers)
+    return lambda *numbers: check_64_bits(function(*numbers), f"math.{name} of", *numbers)
 
 
 MATH: Final[dict[str, Function]] = {
@@ -209,10 +209,10 @@ def _typed_cmath(name: str) -> Function:
     compute = complex_function(name)
 
     def call(argument: Any) -> Any:
-        cls = DoubleComplex.partners[argument.__class__]
+        cls = PyComplex.partners[argument.__class__]
         if cls is None:
             raise TypeError(f"{argument!r} and a complex number meet in no type")
-        return compute(cls.of(argument))
+        return compute(cls.from_operand(argument))
 
     call.__name__ = name
     return call
@@ -239,13 +239,13 @@ def _selects(name: str) -> Function:
         common = _common(values)
         if common is None:
             return plain(*values)
-        items = [common.of(value) for value in values]
+        items = [common.from_operand(value) for value in values]
         if not issubclass(common, FloatElement):
             return plain(items)
         best = items[0]
         for item in items[1:]:
             best = item if beats(item, best) else best
-        return common.make(float(best), max(item.error for item in items))
+        return common.with_error(float(best), max(item.error for item in items))
 
     return select
 
@@ -271,13 +271,13 @@ def _python_complex(real: Any = 0.0, imag: Any = 0.0) -> ComplexElement:
     if isinstance(real, COMPLEX):
         if imag:
             raise TypeError("a kernel makes complex numbers of real parts")
-        return DoubleComplex.cast(real)  # type: ignore[no-any-return]
-    return DoubleComplex.made(Double.cast(real), Double.cast(imag))
+        return PyComplex.convert(real)  # type: ignore[no-any-return]
+    return PyComplex.made(PyFloat.convert(real), PyFloat.convert(imag))
 
 
 def _python_float(value: Any = 0.0) -> float:
     """`float(x)`: a Python float, which keeps the error of an element."""
-    made: float = Double.cast(value if isinstance(value, FloatElement | IntElement) else float(value))
+    made: float = PyFloat.convert(value if isinstance(value, FloatElement | IntElement) else float(value))
     return made
 
 
@@ -295,7 +295,7 @@ def _integer_from(function: Function) -> Function:
 
 BUILTINS: Final[dict[str, Function]] = {
     "min": _selects("min"), "max": _selects("max"), "float": _python_float, "complex": _python_complex,
-    "int": _integer_from(int), "range": counted, "len": _integer_from(len), "round": _integer_from(round),
+    "int": _integer_from(int), "range": checked_range, "len": _integer_from(len), "round": _integer_from(round),
 }  # fmt: skip
 
 
@@ -318,7 +318,7 @@ def _rounding(name: str) -> Function:
         if not isinstance(value, FloatElement):
             return result
         moved = value.error and abs(step(float(value) + value.error) - step(float(value) - value.error))
-        return value.make(result, moved)
+        return value.with_error(result, moved)
 
     return call
 
@@ -364,10 +364,10 @@ def _in_float32(function: Function) -> Function:
         wide = element_class(F32) if met.dtype.is_half else met
 
         def widened(value: Any) -> Any:
-            return wide.of(met.of(value)) if isinstance(value, Element) else value
+            return wide.from_operand(met.from_operand(value)) if isinstance(value, Element) else value
 
         made = function(*map(widened, places), **{name: widened(value) for name, value in named.items()})
-        return met.cast(made)
+        return met.convert(made)
 
     return call
 

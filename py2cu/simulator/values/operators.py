@@ -18,7 +18,7 @@ class ElementRangeError(ValueError):
     """A Python number meets an element whose type cannot hold it (`u8 < 300`)."""
 
 
-class Partners(dict[type, Any]):
+class PromotionTable(dict[type, Any]):
     """Of one class of elements: the class of an operand -> the class in which both compute; None where they cannot."""
 
     def __missing__(self, other: type) -> Any:
@@ -31,19 +31,19 @@ _COMPUTE: Final[dict[tuple[type, str], Method]] = {}  # what an operator does wi
 
 
 def _meet(name: str, common: Any, a: object, b: object) -> Any:
-    return NotImplemented if common is None else _COMPUTE[common, name](common.of(a), common.of(b))
+    return NotImplemented if common is None else _COMPUTE[common, name](common.from_operand(a), common.from_operand(b))
 
 
-def elsewhere(cls: Any, name: str) -> Method:
+def promote_and_apply(cls: Any, name: str) -> Method:
     """What the operator `name` of `cls` does with a second operand with which it does not meet in `cls`."""
     partners = cls.partners
     return lambda a, b: _meet(name, partners[b.__class__], a, b)
 
 
-def compares(cls: Any, name: str, compute: Method, *, is_whole: bool = False) -> None:
+def install_comparison(cls: Any, name: str, compute: Method, *, handles_any_operand: bool = False) -> None:
     """Give `cls` the operator `name`; `compute` takes two values of `cls`; where it `is_whole`, any second one."""
     _COMPUTE[cls, name] = compute
-    of, partners = cls.of, cls.partners
+    of, partners = cls.from_operand, cls.partners
 
     def forward(a: Any, b: Any) -> Any:
         if b.__class__ is cls:
@@ -51,13 +51,13 @@ def compares(cls: Any, name: str, compute: Method, *, is_whole: bool = False) ->
         common = partners[b.__class__]
         return compute(a, of(b)) if common is cls else _meet(name, common, a, b)
 
-    setattr(cls, f"__{name}__", compute if is_whole else forward)
+    setattr(cls, f"__{name}__", compute if handles_any_operand else forward)
 
 
-def both_ways(cls: Any, name: str, compute: Method, *, is_whole: bool = False) -> None:
+def install_binary(cls: Any, name: str, compute: Method, *, handles_any_operand: bool = False) -> None:
     """Give `cls` the operator `name` and its reflection; Python reflects comparisons by itself."""
-    compares(cls, name, compute, is_whole=is_whole)
-    of, partners = cls.of, cls.partners
+    install_comparison(cls, name, compute, handles_any_operand=handles_any_operand)
+    of, partners = cls.from_operand, cls.partners
 
     def reflected(b: Any, a: Any) -> Any:
         common = partners[a.__class__]

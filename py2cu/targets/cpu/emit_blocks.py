@@ -16,22 +16,24 @@ from typing import Final
 from py2cu.builtins import Builtin, Rule
 from py2cu.builtins.threads import LANE_HELPER, WARP_SIZE
 from py2cu.ir.abi.extents import Name
-from py2cu.ir.expressions import ArrayName, Atomic, Call, Expr, Invoke, LaunchIndex, Load
+from py2cu.ir.expressions import ArrayName, Atomic, Call, DeviceCall, Expr, LaunchIndex, Load
 from py2cu.ir.kernels import Kernel, Space
-from py2cu.ir.statements import Block, EachThread, Reserve, Stmt, Store, Turns
+from py2cu.ir.statements import Alloc, Block, EachThread, Stmt, Store, ThreadOrder
 from py2cu.ir.visit import all_expressions, assigned_names, statements
-from py2cu.targets.cxx.cxx_text import PRECEDENCE, PRIMARY, Spelled
+from py2cu.targets.cxx.cxx_text import PRECEDENCE, PRIMARY, CxxText
 from py2cu.targets.cxx.expressions import Callee, Dialect, is_together
-from py2cu.targets.cxx.statements import Line, Speller
+from py2cu.targets.cxx.statements import Emitter, Line
 
 MEMORY: Final = "shared_memory"  # what the launcher's kernel calls a block's dynamic memory
 FIRST: Final = "0"
 _LOOPS: Final = {
-    Turns.ANY: "each_thread", Turns.IN_ORDER: "each_thread_in_turn", Turns.WAITING: "each_thread_in_turns"
-}  # fmt: skip
+    ThreadOrder.ANY: "each_thread",
+    ThreadOrder.IN_ORDER: "each_thread_in_turn",
+    ThreadOrder.WAITING: "each_thread_in_turns",
+}
 
 
-class BlockSpeller(Speller):
+class BlockEmitter(Emitter):
     """Spells the body of a kernel that `split_at_barriers` has cut."""
 
     def __init__(self, kernel: Kernel, dialect: Dialect, callees: Mapping[str, Callee]) -> None:
@@ -60,7 +62,7 @@ class BlockSpeller(Speller):
     def kept(self, name: str) -> str:
         """`float o[MAX_THREADS]`."""
         self.thread = "MAX_THREADS"
-        if self.kernel.buffer(name) is not None:
+        if self.kernel.array_decl(name) is not None:
             text = self.buffer(name)
         else:
             text = f"{self.type_text(self.locals[name])} {self.name(name)}"
@@ -74,12 +76,12 @@ class BlockSpeller(Speller):
             case _:
                 yield from super().spell_statement(stmt, depth)
 
-    def call(self, expr: Call) -> Spelled:
+    def call(self, expr: Call) -> CxxText:
         if expr.function == LANE_HELPER:
-            return Spelled(f"{self.number} % {WARP_SIZE}", PRECEDENCE["%"], "int64_t")
+            return CxxText(f"{self.number} % {WARP_SIZE}", PRECEDENCE["%"], "int64_t")
         return super().call(expr)
 
-    def together(self, expr: Call, row: Builtin) -> Spelled:
+    def collective(self, expr: Call, row: Builtin) -> CxxText:
         """`shfl_down_sync(said, thread, blockDim, 16)`: each looks up what other threads have said."""
         mask, said, *rest = expr.args
         assert isinstance(said, Name), said
@@ -88,7 +90,7 @@ class BlockSpeller(Speller):
         args = [super().name(said.id), self.number, "blockDim", *others]
         tells_values = row.rule in (Rule.SHUFFLE, Rule.REDUCE)
         c_type = self.c_type(said.type) if tells_values else "bool" if row.result == "bool" else "uint32_t"
-        return Spelled(f"{name}({', '.join(args)})", PRIMARY, c_type)
+        return CxxText(f"{name}({', '.join(args)})", PRIMARY, c_type)
 
     def each_thread(self, stmt: EachThread, body: Block, depth: int) -> Iterator[Line]:
         """The loop over the threads: what they run takes their places where it needs them."""
@@ -106,7 +108,7 @@ class BlockSpeller(Speller):
         """True where threads ask for their place in the block, by themselves or in a function that they call."""
         return any(
             (isinstance(node, LaunchIndex) and node.object == "threadIdx")
-            or (isinstance(node, Invoke) and "threadIdx" in self.callees[node.function].launch)
+            or (isinstance(node, DeviceCall) and "threadIdx" in self.callees[node.function].launch)
             for node in all_expressions(body)
         )
 
@@ -117,8 +119,8 @@ class BlockSpeller(Speller):
             match stmt:
                 case Store(array=array):
                     names.add(array)
-                case Reserve(array=array):
-                    names |= {array, self.kernel.shown(array)}
+                case Alloc(array=array):
+                    names |= {array, self.kernel.base_array(array)}
         for node in all_expressions(body):
             match node:
                 case Call(function=function) if function == LANE_HELPER or is_together(function):
@@ -128,7 +130,7 @@ class BlockSpeller(Speller):
         return not names.isdisjoint(self.kernel.per_thread)
 
     def reservation(self, name: str, start: Expr | None) -> Iterator[str]:
-        buffer = self.kernel.buffer(name)
+        buffer = self.kernel.array_decl(name)
         assert buffer is not None, name
         element = self.type_text(buffer.type.element)
         if start is None and buffer.is_dynamic:

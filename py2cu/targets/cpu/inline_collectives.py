@@ -15,26 +15,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from py2cu.analysis.call_graph import functions_that, in_rings, launched_in
-from py2cu.analysis.effects import ACTIVE_MASK, is_exchange, lets_others, needs_block, waits
+from py2cu.analysis.call_graph import functions_with, in_recursive_scc, launch_objects_by_function
+from py2cu.analysis.effects import ACTIVE_MASK, contains_yield, has_collective, is_block_cooperative, is_collective
 from py2cu.builtins.threads import LANE_HELPER
 from py2cu.ir.abi.extents import Constant, Name
 from py2cu.ir.account import elided_in
 from py2cu.ir.elisions import Elided, Elision
-from py2cu.ir.expressions import ArrayName, Atomic, BoolOp, Call, Expr, Invoke, Load, Select, Unary
-from py2cu.ir.kernels import Buffer, Kernel, Space
-from py2cu.ir.names import free_name, names_of
-from py2cu.ir.statements import Assign, Block, Break, Evaluate, For, If, Remark, Reserve, Return, Stmt, Store, While
+from py2cu.ir.expressions import ArrayName, Atomic, BoolOp, Call, DeviceCall, Expr, Load, Select, Unary
+from py2cu.ir.kernels import ArrayDecl, Kernel, Space
+from py2cu.ir.names import free_name, names_in_scope
+from py2cu.ir.statements import Alloc, Assign, Block, Break, Comment, ExprStmt, For, If, Return, Stmt, Store, While
 from py2cu.ir.types import PY_BOOL, ArrayType, ElementType, PythonType, TupleType, ValueType
 from py2cu.ir.visit import (
     all_expressions,
-    changed,
     children,
     map_children,
     map_expressions,
     rebuild_block,
     statements,
     walk,
+    with_fields,
 )
 
 
@@ -44,18 +44,18 @@ class CannotSplit(Exception):
 
 def is_cut(block: Block) -> bool:
     """True where threads need others to have come as far as they have."""
-    return waits(block) or any(map(is_exchange, all_expressions(block)))
+    return has_collective(block) or any(map(is_collective, all_expressions(block)))
 
 
 def runs_in_blocks(kernel: Kernel) -> bool:
     """True for a kernel that the CPU runs block by block: its threads work together, or ask where in it they are."""
-    if kernel.indices and launched_in(kernel)[""]:
+    if kernel.indices and launch_objects_by_function(kernel)[""]:
         return True
     bodies = [each.body for each in (kernel, *kernel.functions)]
-    return needs_block(kernel) or any(map(knows_its_place, bodies)) or any(map(lets_others, bodies))
+    return is_block_cooperative(kernel) or any(map(reads_lane, bodies)) or any(map(contains_yield, bodies))
 
 
-def knows_its_place(block: Block) -> bool:
+def reads_lane(block: Block) -> bool:
     """True where a thread asks which lane it is, or which others are active."""
     asking = (LANE_HELPER, ACTIVE_MASK)
     return any(isinstance(node, Call) and node.function in asking for node in all_expressions(block))
@@ -67,21 +67,21 @@ def lift_waiting_calls(kernel: Kernel) -> Kernel:
     Raises:
         CannotSplit: of such a function, one that returns early, returns a tuple or calls itself.
     """
-    needing = functions_that(kernel, _needs_block)
-    if needing & in_rings(kernel.functions):
+    needing = functions_with(kernel, _needs_block)
+    if needing & in_recursive_scc(kernel.functions):
         raise CannotSplit
-    lifting = _Lifting(names_of(kernel))
+    lifting = _Lifting(names_in_scope(kernel))
     for function in kernel.functions:
         if function.key in needing:
             body, own = lifting.block(function.body), tuple(lifting.locals.items())
             lifting.locals.clear()
-            lifting.functions[function.key] = changed(function, body=body, locals=function.locals + own)
+            lifting.functions[function.key] = with_fields(function, body=body, locals=function.locals + own)
     body = lifting.block(kernel.body)
-    return changed(
+    return with_fields(
         kernel,
         body=(*lifting.reserved, *body),
         locals=(*kernel.locals, *lifting.locals.items()),
-        buffers=(*kernel.buffers, *lifting.buffers.values()),
+        array_decls=(*kernel.array_decls, *lifting.buffers.values()),
         helpers=tuple(dict.fromkeys([*kernel.helpers, *(h for f in lifting.functions.values() for h in f.helpers)])),
         functions=tuple(function for function in kernel.functions if function.key not in needing),
         elided=kernel.elided + tuple(lifting.elided),
@@ -90,8 +90,8 @@ def lift_waiting_calls(kernel: Kernel) -> Kernel:
 
 def _needs_block(function: Kernel) -> bool:
     """True for a function whose threads share arrays, wait for each other or ask who is beside them."""
-    shares = any(buffer.space is Space.SHARED for buffer in function.buffers)
-    return shares or waits(function.body) or knows_its_place(function.body)
+    shares = any(buffer.space is Space.SHARED for buffer in function.array_decls)
+    return shares or has_collective(function.body) or reads_lane(function.body)
 
 
 @dataclass(slots=True)
@@ -101,7 +101,7 @@ class _Lifting:
     taken: set[str]
     functions: dict[str, Kernel] = field(default_factory=dict)
     locals: dict[str, ValueType] = field(default_factory=dict)
-    buffers: dict[str, Buffer] = field(default_factory=dict)
+    buffers: dict[str, ArrayDecl] = field(default_factory=dict)
     shared: dict[tuple[str, str], str] = field(default_factory=dict)  # one for all calls of a function
     reserved: list[Stmt] = field(default_factory=list)
     elided: list[Elided] = field(default_factory=list)  # calls, and the returns of what they call
@@ -116,22 +116,22 @@ class _Lifting:
             case While(test=test, body=body) if self.has_calls(test):
                 leave = If(Unary("not", test, test.span, PY_BOOL), (Break(test.span),), span=test.span)
                 body = self.block((leave, *body))
-                yield changed(stmt, test=Constant(True, test.span, PY_BOOL), body=body)
+                yield with_fields(stmt, test=Constant(True, test.span, PY_BOOL), body=body)
                 return
             case If(test=test, body=body, orelse=orelse):
                 test = self.lifted(test, before)
-                stmt = changed(stmt, test=test, body=self.block(body), orelse=self.block(orelse), chained=False)
+                stmt = with_fields(stmt, test=test, body=self.block(body), orelse=self.block(orelse), chained=False)
             case For(start=start, stop=stop, step=step, body=body):
                 if any(map(self.has_calls, (stop, step))):
                     raise CannotSplit
-                stmt = changed(stmt, start=self.lifted(start, before), body=self.block(body))
+                stmt = with_fields(stmt, start=self.lifted(start, before), body=self.block(body))
             case While(body=body):
-                stmt = changed(stmt, body=self.block(body))
-            case Assign(value=value) if is_exchange(value):
+                stmt = with_fields(stmt, body=self.block(body))
+            case Assign(value=value) if is_collective(value):
                 inner = map_children(value, lambda child: self.lifted(child, before))
-                stmt = changed(stmt, value=inner)
-            case Evaluate(call=Invoke() as call) if call.function in self.functions:
-                self.put_in_place(self.with_arguments(call, before), before)
+                stmt = with_fields(stmt, value=inner)
+            case ExprStmt(call=DeviceCall() as call) if call.function in self.functions:
+                self.inline_call(self.with_arguments(call, before), before)
                 yield from _beneath(stmt, before)
                 return
             case _:
@@ -139,22 +139,22 @@ class _Lifting:
         yield from _beneath(stmt, [*before, stmt])
 
     def has_calls(self, expr: Expr) -> bool:
-        return any(is_exchange(node) or self.is_ours(node) for node in walk(expr))
+        return any(is_collective(node) or self.is_ours(node) for node in walk(expr))
 
     def is_ours(self, expr: Expr) -> bool:
-        return isinstance(expr, Invoke) and expr.function in self.functions
+        return isinstance(expr, DeviceCall) and expr.function in self.functions
 
     def lifted(self, expr: Expr, before: list[Stmt]) -> Expr:
         """`expr` without such calls: they are made in `before`."""
         if isinstance(expr, BoolOp | Select) and any(map(self.has_calls, children(expr)[1:])):
             return self.chosen(expr, before)
         inner = map_children(expr, lambda child: self.lifted(child, before))
-        if isinstance(inner, Invoke) and inner.function in self.functions:
-            result = self.put_in_place(inner, before)
+        if isinstance(inner, DeviceCall) and inner.function in self.functions:
+            result = self.inline_call(inner, before)
             if result is None:
                 raise CannotSplit
             return result
-        if isinstance(inner, Call) and is_exchange(inner):
+        if isinstance(inner, Call) and is_collective(inner):
             assert isinstance(inner.type, ElementType | PythonType), inner
             answer = self.local("answer", inner.type)
             before.append(Assign(answer.id, inner, inner.span))
@@ -180,12 +180,12 @@ class _Lifting:
         last = self.lifted(value, before)
         return (*before, Assign(name.id, last, value.span))
 
-    def with_arguments(self, call: Invoke, before: list[Stmt]) -> Invoke:
+    def with_arguments(self, call: DeviceCall, before: list[Stmt]) -> DeviceCall:
         return replace(call, args=tuple(self.lifted(arg, before) for arg in call.args))
 
     # --- functions ---
 
-    def put_in_place(self, call: Invoke, before: list[Stmt]) -> Name | None:
+    def inline_call(self, call: DeviceCall, before: list[Stmt]) -> Name | None:
         """The statements of a function, in `before`; what it returns."""
         function = self.functions[call.function]
         self.elided.append(Elided(call.span, Elision.INLINED))
@@ -210,15 +210,15 @@ class _Lifting:
                 names[""] = result.id
         if any(isinstance(stmt, Return) for stmt in statements(body)):
             raise CannotSplit
-        reserved = {stmt.array for stmt in self.reserved if isinstance(stmt, Reserve)}
-        before += (s for s in _renamed(body, names) if not (isinstance(s, Reserve) and s.array in reserved))
+        reserved = {stmt.array for stmt in self.reserved if isinstance(stmt, Alloc)}
+        before += (s for s in _renamed(body, names) if not (isinstance(s, Alloc) and s.array in reserved))
         return result
 
     def names_for(self, function: Kernel) -> dict[str, str]:
         """What the locals and arrays of a function are called in the kernel."""
         names = {name: self.local(name, type_).id for name, type_ in function.locals}
         names |= {stmt.var: self.free(stmt.var) for stmt in statements(function.body) if isinstance(stmt, For)}
-        for buffer in function.buffers:
+        for buffer in function.array_decls:
             is_one = buffer.space is not Space.LOCAL and not buffer.base
             if is_one and (function.key, buffer.name) in self.shared:
                 names[buffer.name] = self.shared[function.key, buffer.name]
@@ -226,7 +226,7 @@ class _Lifting:
             names[buffer.name] = self.shared[function.key, buffer.name] = name = self.free(buffer.name)
             self.buffers[name] = replace(buffer, name=name, base=names.get(buffer.base, buffer.base))
             if is_one and buffer.space is Space.SHARED:
-                self.reserved.append(Reserve(name, buffer.span))
+                self.reserved.append(Alloc(name, buffer.span))
         return names
 
     def local(self, name: str, type_: ValueType) -> Name:
@@ -246,7 +246,7 @@ def _beneath(stmt: Stmt, done: list[Stmt]) -> Iterator[Stmt]:
     if len(done) == 1 and done[0] is stmt:
         yield stmt
         return
-    first, *rest = done or [Remark(stmt.span)]
+    first, *rest = done or [Comment(stmt.span)]
     yield replace(first, trivia=replace(stmt.trivia, beside=""))
     for each in rest:
         yield replace(each, trivia=replace(each.trivia, above=())) if each is stmt else each
@@ -270,7 +270,7 @@ def _renamed(block: Block, names: dict[str, str]) -> Block:
                 return (replace(stmt, name=names[name]),)
             case For(var=var) if var in names:
                 return (replace(stmt, var=names[var]),)
-            case Store(array=array) | Reserve(array=array) if array in names:
+            case Store(array=array) | Alloc(array=array) if array in names:
                 return (replace(stmt, array=names[array]),)
             case _:
                 return (stmt,)

@@ -12,22 +12,22 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from py2cu.analysis.call_graph import functions_that
+from py2cu.analysis.call_graph import functions_with
 from py2cu.analysis.effects import LET_OTHERS
 from py2cu.diagnostics import Reporter
 from py2cu.ir.abi.extents import Name
-from py2cu.ir.expressions import Atomic, Expr, Invoke, Load
+from py2cu.ir.expressions import Atomic, DeviceCall, Expr, Load
 from py2cu.ir.kernels import Kernel
 from py2cu.ir.statements import Assign, Block, Break, For, If, Return, Stmt, Sync, While
-from py2cu.ir.visit import all_expressions, blocks, changed, expressions, map_blocks, statements, walk
+from py2cu.ir.visit import all_expressions, blocks, expressions, map_blocks, statements, walk, with_fields
 from py2cu.targets.cpu.inline_collectives import is_cut
 
 
-def let_others(kernel: Kernel, reporter: Reporter) -> Kernel:
+def insert_yields(kernel: Kernel, reporter: Reporter) -> Kernel:
     """The kernel, and its device functions, with such calls."""
-    asking = functions_that(kernel, _updates)
+    asking = functions_with(kernel, _updates)
     functions = tuple(_with_calls(function, asking) for function in kernel.functions)
-    return changed(_with_calls(kernel, asking), functions=functions)
+    return with_fields(_with_calls(kernel, asking), functions=functions)
 
 
 def _updates(function: Kernel) -> bool:
@@ -37,7 +37,7 @@ def _updates(function: Kernel) -> bool:
 def _with_calls(caller: Kernel, asking: Collection[str]) -> Kernel:
     if not any(isinstance(stmt, For | While) for stmt in statements(caller.body)):
         return caller
-    return changed(caller, body=_block(caller.body, asking))
+    return with_fields(caller, body=_block(caller.body, asking))
 
 
 def _block(block: Block, asking: Collection[str]) -> Block:
@@ -47,7 +47,7 @@ def _block(block: Block, asking: Collection[str]) -> Block:
 def _statement(stmt: Stmt, asking: Collection[str]) -> Stmt:
     stmt = map_blocks(stmt, lambda block: _block(block, asking))
     if isinstance(stmt, For | While) and _waits(stmt, asking):
-        return changed(stmt, body=(Sync(LET_OTHERS, span=stmt.span), *stmt.body))
+        return with_fields(stmt, body=(Sync(LET_OTHERS, span=stmt.span), *stmt.body))
     return stmt
 
 
@@ -88,7 +88,7 @@ class _Outcomes:
                 return True
             case Load():
                 return self.has_fence
-            case Invoke(function=function):
+            case DeviceCall(function=function):
                 return function in self.asking
             case Name(id=name):
                 return name in self.names

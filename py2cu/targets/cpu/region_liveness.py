@@ -11,16 +11,16 @@ from itertools import takewhile
 from py2cu.builtins import ROWS
 from py2cu.dtypes import Kind
 from py2cu.ir.abi.extents import Name
-from py2cu.ir.expressions import ArrayName, Atomic, Call, Expr, Invoke, Load, Unary
+from py2cu.ir.expressions import ArrayName, Atomic, Call, DeviceCall, Expr, Load, Unary
 from py2cu.ir.statements import (
     BARE,
+    Alloc,
     Assign,
     Block,
+    Comment,
     EachThread,
     For,
     If,
-    Remark,
-    Reserve,
     Return,
     Stmt,
     Store,
@@ -40,7 +40,7 @@ from py2cu.ir.visit import (
 def assigned_by(stmt: Stmt) -> str | None:
     """The local, or the array, that is there from `stmt` on."""
     match stmt:
-        case Assign(name=name) | Reserve(array=name):
+        case Assign(name=name) | Alloc(array=name):
             return name
         case _:
             return None
@@ -49,7 +49,7 @@ def assigned_by(stmt: Stmt) -> str | None:
 def changed_by(stmt: Stmt) -> Iterator[str]:
     """The locals and arrays that `stmt` itself may give other values, its blocks left out."""
     match stmt:
-        case Assign(name=name) | Reserve(array=name) | Store(array=name):
+        case Assign(name=name) | Alloc(array=name) | Store(array=name):
             yield name
     for expr in expressions(stmt):
         for node in walk(expr):
@@ -66,7 +66,7 @@ def mentioned_by(stmt: Stmt) -> Iterator[str]:
                 case Name(id=name) | ArrayName(id=name) | Load(array=name) | Atomic(array=name):
                     yield name
     match stmt:
-        case Assign(name=name) | Reserve(array=name) | Store(array=name):
+        case Assign(name=name) | Alloc(array=name) | Store(array=name):
             yield name
 
 
@@ -80,7 +80,7 @@ Place = tuple[int, ...]
 class _Definition:
     """An assignment, or a view made, that every thread comes by; and where."""
 
-    stmt: Assign | Reserve
+    stmt: Assign | Alloc
     place: Place
 
     @property
@@ -100,7 +100,7 @@ class Uses:
     count: int = 0
 
     @property
-    def parted(self) -> set[str]:
+    def shared_between_regions(self) -> set[str]:
         """What is mentioned in more than one piece, or in one and by the block."""
         return {name for name, places in self.places.items() if len({place[-1] for place in places}) > 1}
 
@@ -113,7 +113,7 @@ class Uses:
             self.count += 1
             inner = (*loops, self.count)
             if isinstance(stmt, EachThread):
-                self.piece(stmt.body, inner)
+                self.region(stmt.body, inner)
                 continue
             self.mention(stmt, (*loops, 0))
             if isinstance(stmt, For):
@@ -121,7 +121,7 @@ class Uses:
             for nested in blocks(stmt):
                 self.block(nested, inner if isinstance(stmt, For | While) else loops)
 
-    def piece(self, piece: Block, place: Place) -> None:
+    def region(self, piece: Block, place: Place) -> None:
         for stmt in piece:
             self.mention(stmt, place)
             for inner in (inner for nested in blocks(stmt) for inner in statements(nested)):
@@ -131,17 +131,17 @@ class Uses:
     def mention(self, stmt: Stmt, place: Place) -> None:
         for name in mentioned_by(stmt):
             self.places.setdefault(name, set()).add(place)
-        if isinstance(stmt, Reserve) and stmt.array in self.bases:
+        if isinstance(stmt, Alloc) and stmt.array in self.bases:
             self.places.setdefault(self.bases[stmt.array], set()).add(place)
-        if isinstance(stmt, Assign | Reserve):
+        if isinstance(stmt, Assign | Alloc):
             self.definitions.setdefault(assigned_by(stmt) or "", []).append(_Definition(stmt, place))
 
-    def find_computed(self, wanted: set[str], assignable: set[str]) -> dict[str, Assign | Reserve]:
+    def find_computed(self, wanted: set[str], assignable: set[str]) -> dict[str, Assign | Alloc]:
         """Those of `wanted` that each piece can compute for itself, in the order of their definitions.
 
         `assignable` is all that may change.
         """
-        found: dict[str, Assign | Reserve] = {}
+        found: dict[str, Assign | Alloc] = {}
         for name, (first, *more) in self.definitions.items():
             if name not in wanted or more or name in self.hidden or not (first.place[-1] and _is_cheap(first.value)):
                 continue
@@ -174,7 +174,7 @@ def _is_cheap(value: Expr | None) -> bool:
         return False
     is_whole = isinstance(value.type, PythonType) and value.type.kind in (Kind.INT, Kind.BOOL)
     return is_whole and not any(
-        isinstance(node, Load | Invoke | ArrayName) or (isinstance(node, Call) and node.function in ROWS)
+        isinstance(node, Load | DeviceCall | ArrayName) or (isinstance(node, Call) and node.function in ROWS)
         for node in walk(value)
     )
 
@@ -187,7 +187,7 @@ def _names_in(value: Expr | None) -> tuple[str, ...]:
 
 
 def place_computed(
-    body: Block, computed: Mapping[str, Assign | Reserve], types: Mapping[str, ValueType], kept: frozenset[str]
+    body: Block, computed: Mapping[str, Assign | Alloc], types: Mapping[str, ValueType], kept: frozenset[str]
 ) -> Block:
     """The body with what is computed at the start of each piece that needs it; own arrays that are kept are declared
     elsewhere.
@@ -201,7 +201,7 @@ def place_computed(
                 names |= set(mentioned_by(stmt))
         return tuple(definition(name, stmt) for name, stmt in computed.items() if name in names)
 
-    def definition(name: str, stmt: Assign | Reserve) -> Stmt:
+    def definition(name: str, stmt: Assign | Alloc) -> Stmt:
         trivia = BARE if name in told else stmt.trivia
         told.add(name)
         stmt = replace(stmt, trivia=trivia)
@@ -209,13 +209,13 @@ def place_computed(
 
     def change(stmt: Stmt) -> Block:
         if not isinstance(stmt, EachThread):
-            return () if isinstance(stmt, Reserve) and stmt.array in kept else (map_blocks(stmt, change_all),)
+            return () if isinstance(stmt, Alloc) and stmt.array in kept else (map_blocks(stmt, change_all),)
         rest = tuple(
             stmt
             for stmt in stmt.body
-            if assigned_by(stmt) not in computed and not (isinstance(stmt, Reserve) and stmt.array in kept)
+            if assigned_by(stmt) not in computed and not (isinstance(stmt, Alloc) and stmt.array in kept)
         )
-        if all(isinstance(stmt, Remark) for stmt in rest):
+        if all(isinstance(stmt, Comment) for stmt in rest):
             return rest
         leaves = sum(1 for _ in takewhile(is_mask, rest))
         return (replace(stmt, body=(*rest[:leaves], *needed(rest), *rest[leaves:])),)

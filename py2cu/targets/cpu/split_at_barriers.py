@@ -20,47 +20,46 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from py2cu.analysis.call_graph import called_functions, functions_that
+from py2cu.analysis.call_graph import callees, functions_with
 from py2cu.analysis.effects import (
     ACTIVE_MASK,
     BLOCK_VOTES,
     LET_OTHERS,
+    contains_yield,
     is_barrier,
-    is_exchange,
+    is_collective,
     is_grid_barrier,
-    lets_others,
 )
 from py2cu.diagnostics import Reporter
 from py2cu.ir.abi.extents import Binary, Constant, Name
 from py2cu.ir.account import elided_in
 from py2cu.ir.elisions import Elided, Elision
-from py2cu.ir.expressions import Atomic, Call, Compare, Expr, Invoke, Select, Unary
+from py2cu.ir.expressions import Atomic, Call, Compare, DeviceCall, Expr, Select, Unary
 from py2cu.ir.kernels import Kernel, Space
-from py2cu.ir.names import free_name, names_of
+from py2cu.ir.names import free_name, names_in_scope
 from py2cu.ir.statements import (
     BARE,
+    Alloc,
     Assert,
     Assign,
     Block,
     Break,
+    Comment,
     Continue,
     EachThread,
     For,
     If,
     Print,
-    Remark,
-    Reserve,
     Return,
     Stmt,
     Sync,
-    Turns,
+    ThreadOrder,
     While,
 )
 from py2cu.ir.types import PY_BOOL, PY_INT, ArrayType, ScalarType, TupleType, UnknownType, ValueType
 from py2cu.ir.visit import (
     all_expressions,
     blocks,
-    changed,
     expressions,
     map_blocks,
     names_in,
@@ -68,6 +67,7 @@ from py2cu.ir.visit import (
     rebuild_statements,
     statements,
     walk,
+    with_fields,
 )
 from py2cu.passes.checks.barriers import find_varying
 from py2cu.targets.cpu.inline_collectives import CannotSplit, is_cut, lift_waiting_calls
@@ -84,32 +84,34 @@ def split_at_barriers(kernel: Kernel, reporter: Reporter) -> Kernel:
     kernel = _with_own_parameters(lift_waiting_calls(without_indices(kernel)))
     names, varies = _find_apart(kernel)
     views = _find_own_views(kernel, varies)
-    bases = {buffer.name: buffer.base for buffer in kernel.buffers if buffer.base}
-    waiting = functions_that(kernel, lambda function: lets_others(function.body))
-    asserting = functions_that(kernel, lambda function: any(isinstance(s, Assert) for s in statements(function.body)))
+    bases = {buffer.name: buffer.base for buffer in kernel.array_decls if buffer.base}
+    waiting = functions_with(kernel, lambda function: contains_yield(function.body))
+    asserting = functions_with(kernel, lambda function: any(isinstance(s, Assert) for s in statements(function.body)))
     scalars: frozenset[str] = frozenset()
     while True:  # where a local of the block changes, pieces are cut, which may part the mentions of others
-        cutting = _Cutting(kernel, varies, scalars, views, waiting, asserting)
-        body = cutting.whole()
+        cutting = BarrierSplitter(kernel, varies, scalars, views, waiting, asserting)
+        body = cutting.split_body()
         uses = Uses(bases)
         uses.block(body, ())
-        found = scalars | (uses.parted & uses.assigned_openly - names - cutting.locals.keys() - cutting.scalars)
+        found = scalars | (
+            uses.shared_between_regions & uses.assigned_openly - names - cutting.locals.keys() - cutting.scalars
+        )
         if found == scalars:
             break
         scalars = found
     types: dict[str, ValueType] = dict(kernel.locals) | cutting.locals
-    wanted = (uses.parted | cutting.locals.keys()) - cutting.scalars
+    wanted = (uses.shared_between_regions | cutting.locals.keys()) - cutting.scalars
     computed = uses.find_computed(wanted - cutting.locals.keys(), {*types, *views})
     own = [
         *(name for name in types if name in uses.definitions),
-        *(buffer.name for buffer in kernel.buffers if buffer.space is Space.LOCAL),
+        *(buffer.name for buffer in kernel.array_decls if buffer.space is Space.LOCAL),
     ]
     kept = tuple(name for name in own if name in wanted - computed.keys())
     if not views.isdisjoint(wanted - computed.keys()):
         raise CannotSplit
     body = place_computed(body, computed, types, frozenset(kept))
     elided = kernel.elided + tuple(cutting.elided)
-    return changed(kernel, body=body, locals=tuple(types.items()), per_thread=kept, elided=elided)
+    return with_fields(kernel, body=body, locals=tuple(types.items()), per_thread=kept, elided=elided)
 
 
 def _find_apart(kernel: Kernel) -> tuple[frozenset[str], Callable[[Expr], bool]]:
@@ -117,10 +119,10 @@ def _find_apart(kernel: Kernel) -> tuple[frozenset[str], Callable[[Expr], bool]]
     function prints, which each does.
     """
     names, varies = find_varying(kernel)
-    printing = functions_that(kernel, lambda function: any(isinstance(s, Print) for s in statements(function.body)))
+    printing = functions_with(kernel, lambda function: any(isinstance(s, Print) for s in statements(function.body)))
 
     def prints(expr: Expr) -> bool:
-        return any(isinstance(node, Invoke) and node.function in printing for node in walk(expr))
+        return any(isinstance(node, DeviceCall) and node.function in printing for node in walk(expr))
 
     said = {stmt.name for stmt in statements(kernel.body) if isinstance(stmt, Assign) and prints(stmt.value)}
     return names | said, lambda expr: varies(expr) or prints(expr)
@@ -129,7 +131,7 @@ def _find_apart(kernel: Kernel) -> tuple[frozenset[str], Callable[[Expr], bool]]
 def _with_own_parameters(kernel: Kernel) -> Kernel:
     """The kernel with a local for each parameter that it assigns to: the threads of a block are given one parameter."""
     assigned = {stmt.name for stmt in statements(kernel.body) if isinstance(stmt, Assign)}
-    taken = names_of(kernel)
+    taken = names_in_scope(kernel)
     own: dict[str, str] = {}
     types: dict[str, ScalarType] = {}
     lead: list[Stmt] = []
@@ -147,16 +149,16 @@ def _with_own_parameters(kernel: Kernel) -> Kernel:
         return (replace(stmt, name=own[stmt.name]) if isinstance(stmt, Assign) and stmt.name in own else stmt,)
 
     body = (*lead, *rebuild_block(kernel.body, change, change_stmt))
-    return changed(kernel, body=body, locals=(*kernel.locals, *types.items())) if own else kernel
+    return with_fields(kernel, body=body, locals=(*kernel.locals, *types.items())) if own else kernel
 
 
 def _find_own_views(kernel: Kernel, varies: Callable[[Expr], bool]) -> frozenset[str]:
     """The views that show each thread another part, or a part of its own array."""
-    own = {buffer.name for buffer in kernel.buffers if buffer.space is Space.LOCAL}
+    own = {buffer.name for buffer in kernel.array_decls if buffer.space is Space.LOCAL}
     views: set[str] = set()
     for stmt in statements(kernel.body):
-        if isinstance(stmt, Reserve) and stmt.start is not None:
-            buffer = kernel.buffer(stmt.array)
+        if isinstance(stmt, Alloc) and stmt.start is not None:
+            buffer = kernel.array_decl(stmt.array)
             assert buffer is not None, stmt.array
             if varies(stmt.start) or buffer.base in own | views:
                 views.add(stmt.array)
@@ -167,7 +169,7 @@ def _find_own_views(kernel: Kernel, varies: Callable[[Expr], bool]) -> frozenset
 
 
 @dataclass(slots=True)
-class _Cutting:
+class BarrierSplitter:
     """Cuts one kernel's body; `scalars` are the locals of the block, `locals` those that the cuts need."""
 
     kernel: Kernel
@@ -182,7 +184,7 @@ class _Cutting:
     ends_returning: bool = False  # whether the last one is such
     elided: list[Elided] = field(default_factory=list)  # barriers, which the cuts are
 
-    def whole(self) -> Block:
+    def split_body(self) -> Block:
         """The body in pieces."""
         *most, last = self.block(self.kernel.body, (), in_loop=False)
         if self.returning == (isinstance(last, EachThread) and self.ends_returning):
@@ -201,28 +203,28 @@ class _Cutting:
         piece: list[Stmt] = []
         for stmt in block:
             if isinstance(stmt, Sync) and (is_barrier(stmt) or stmt.function == "syncwarp"):
-                yield from self.piece(piece, masks)
+                yield from self.region(piece, masks)
                 self.elided += elided_in((stmt,), Elision.CUT)
                 if is_grid_barrier(stmt):
                     yield stmt
                 elif stmt.trivia != BARE:
-                    yield Remark(stmt.span, stmt.trivia)
+                    yield Comment(stmt.span, stmt.trivia)
             elif isinstance(stmt, Sync) and stmt.function == LET_OTHERS:  # of a loop around barriers
                 yield stmt
-            elif isinstance(stmt, Assign) and is_exchange(stmt.value):
+            elif isinstance(stmt, Assign) and is_collective(stmt.value):
                 yield from self.exchange(stmt, piece, masks)
             elif self.is_block_wide(stmt, masks, in_loop):
-                yield from self.piece(piece, masks)
+                yield from self.region(piece, masks)
                 yield map_blocks(stmt, partial(self.nested, masks, in_loop or isinstance(stmt, For | While)))
             elif self.is_shared(stmt):
-                if self.meets(stmt, piece):
-                    yield from self.piece(piece, masks)
+                if self.conflicts(stmt, piece):
+                    yield from self.region(piece, masks)
                 yield stmt
             elif is_cut((stmt,)):
-                yield from self.parted(stmt, piece, masks)
+                yield from self.shared_between_regions(stmt, piece, masks)
             else:
                 piece.append(stmt)
-        yield from self.piece(piece, masks)
+        yield from self.region(piece, masks)
 
     def nested(self, masks: tuple[Name, ...], in_loop: bool, block: Block) -> Block:
         return tuple(self.block(block, masks, in_loop=in_loop))
@@ -263,40 +265,40 @@ class _Cutting:
         match stmt:
             case Assign(name=name):
                 return name in self.scalars
-            case Reserve(array=name):
-                buffer = self.kernel.buffer(name)
+            case Alloc(array=name):
+                buffer = self.kernel.array_decl(name)
                 return buffer is not None and buffer.space is not Space.LOCAL and name not in self.views
             case _:
                 return False
 
-    def meets(self, stmt: Stmt, piece: list[Stmt]) -> bool:
+    def conflicts(self, stmt: Stmt, piece: list[Stmt]) -> bool:
         """True where `stmt`, moved before `piece`, would change what either finds."""
         others = [*statements(tuple(piece))]
-        used = {self.kernel.shown(name) for name in mentioned_by(stmt)}
-        changing = {self.kernel.shown(name) for other in others for name in changed_by(other)}
+        used = {self.kernel.base_array(name) for name in mentioned_by(stmt)}
+        changing = {self.kernel.base_array(name) for other in others for name in changed_by(other)}
         return bool(used & changing) or any(assigned_by(stmt) in set(mentioned_by(other)) for other in others)
 
-    def piece(self, piece: list[Stmt], masks: tuple[Name, ...]) -> Iterator[Stmt]:
+    def region(self, piece: list[Stmt], masks: tuple[Name, ...]) -> Iterator[Stmt]:
         """The statements gathered in `piece`, which is empty then, as what each thread runs."""
         done, piece[:] = tuple(piece), []
-        if all(isinstance(stmt, Remark) for stmt in done):
+        if all(isinstance(stmt, Comment) for stmt in done):
             yield from done
             return
         self.ends_returning = _returns(done)
         self.returning += self.ends_returning
         yield EachThread((*map(_leave_unless, masks), *done), self.turns(done), done[0].span)
 
-    def turns(self, block: Block, *, counts: bool = False) -> Turns:
+    def turns(self, block: Block, *, counts: bool = False) -> ThreadOrder:
         """What threads that run `block` notice of each other; it may be that it `counts` them."""
-        if lets_others(block) or not self.waiting.isdisjoint(called_functions(block)):
-            return Turns.WAITING
+        if contains_yield(block) or not self.waiting.isdisjoint(callees(block)):
+            return ThreadOrder.WAITING
         counts = counts or any(isinstance(node, Atomic) for node in all_expressions(block)) or self.asserts(block)
-        return Turns.IN_ORDER if counts else Turns.ANY
+        return ThreadOrder.IN_ORDER if counts else ThreadOrder.ANY
 
     def asserts(self, block: Block) -> bool:
         """True where a thread may fail an `assert`: those behind it in its block do not run then."""
         is_own = any(isinstance(stmt, Assert) for stmt in statements(block))
-        return is_own or not self.asserting.isdisjoint(called_functions(block))
+        return is_own or not self.asserting.isdisjoint(callees(block))
 
     def returned(self, stmt: Stmt) -> Block:
         """A thread that returns says so."""
@@ -315,22 +317,22 @@ class _Cutting:
         call = stmt.value
         assert isinstance(call, Call)
         if call.function in BLOCK_VOTES:
-            yield from self.piece(piece, masks)
+            yield from self.region(piece, masks)
             yield from self.vote(stmt, call, masks)
             return
         if call.function == ACTIVE_MASK:
-            yield from self.piece(piece, masks)
+            yield from self.region(piece, masks)
             said = self.local("active")
             yield EachThread((Assign(said.id, Constant(False, type=PY_BOOL)),), span=stmt.span)
             piece.append(Assign(said.id, Constant(True, type=PY_BOOL), stmt.span, stmt.trivia))
-            call = changed(call, args=(Constant(0xFFFFFFFF, call.span, PY_INT), said))
+            call = with_fields(call, args=(Constant(0xFFFFFFFF, call.span, PY_INT), said))
         else:
             value = call.args[1]
             assert not isinstance(value.type, ArrayType | UnknownType)
             said = self.local("said", value.type)
             piece.append(Assign(said.id, value, stmt.span, stmt.trivia))
-            call = changed(call, args=(call.args[0], said, *call.args[2:]))
-        yield from self.piece(piece, masks)
+            call = with_fields(call, args=(call.args[0], said, *call.args[2:]))
+        yield from self.region(piece, masks)
         piece.append(replace(stmt, value=call, trivia=BARE))
 
     def vote(self, stmt: Assign, call: Call, masks: tuple[Name, ...]) -> Iterator[Stmt]:
@@ -355,7 +357,7 @@ class _Cutting:
 
     # --- where threads part ---
 
-    def parted(self, stmt: Stmt, piece: list[Stmt], masks: tuple[Name, ...]) -> Iterator[Stmt]:
+    def shared_between_regions(self, stmt: Stmt, piece: list[Stmt], masks: tuple[Name, ...]) -> Iterator[Stmt]:
         """A condition or a loop around barriers that threads disagree about."""
         if masks and self.awaits_block(stmt):
             raise CannotSplit  # those that go another way have their turn after the loop
@@ -363,19 +365,19 @@ class _Cutting:
             case If(test=test, body=body, orelse=orelse, span=span):
                 mask = self.local("takes_part")
                 piece.append(Assign(mask.id, test, span, stmt.trivia))
-                yield from self.piece(piece, masks)
+                yield from self.region(piece, masks)
                 yield from self.block(body, (*masks, mask), in_loop=False)
                 if orelse:
                     piece.append(Assign(mask.id, Unary("not", mask, span, PY_BOOL), span))
-                    yield from self.piece(piece, masks)
+                    yield from self.region(piece, masks)
                     yield from self.block(orelse, (*masks, mask), in_loop=False)
             case While(test=test, body=body, span=span):
-                yield from self.piece(piece, masks)
+                yield from self.region(piece, masks)
                 yield from self.loop(stmt, test, body, None, masks)
             case For(var=var, start=start, stop=stop, step=step, span=span):
                 own = self.local(var, stmt.type)
                 piece.append(Assign(own.id, start, span, stmt.trivia))
-                yield from self.piece(piece, masks)
+                yield from self.region(piece, masks)
                 body = _with_other_name(stmt.body, var, own)
                 advance = Assign(own.id, Binary("+", own, step, span, stmt.type), span, augmented=True)
                 yield from self.loop(stmt, _goes_on(own, stop, step, stmt.direction), body, advance, masks)
@@ -384,9 +386,9 @@ class _Cutting:
 
     def awaits_block(self, stmt: Stmt) -> bool:
         """True for a loop that goes round until other threads of its block change what they share."""
-        buffers = (self.kernel.buffer(node.array) for node in all_expressions((stmt,)) if isinstance(node, Atomic))
+        buffers = (self.kernel.array_decl(node.array) for node in all_expressions((stmt,)) if isinstance(node, Atomic))
         shares = any(buffer is not None and buffer.space is Space.SHARED for buffer in buffers)
-        return shares and isinstance(stmt, For | While) and lets_others(stmt.body)
+        return shares and isinstance(stmt, For | While) and contains_yield(stmt.body)
 
     def loop(
         self, stmt: For | While, test: Expr, body: Block, advance: Assign | None, masks: tuple[Name, ...]
@@ -411,13 +413,13 @@ class _Cutting:
         rounds.append(EachThread((*map(_leave_unless, inside), *first, *asks), turns, stmt.span))
         rounds.append(If(Unary("not", someone, type=PY_BOOL), (Break(),)))
         rounds += self.block(_leaving_by(body, leaving), around, in_loop=False)
-        rounds += self.piece([advance], inside) if advance else ()
+        rounds += self.region([advance], inside) if advance else ()
         yield EachThread((*map(_leave_unless, masks), Assign(stays.id, yes)), span=stmt.span)
         yield While(yes, tuple(rounds), stmt.span, replace(stmt.trivia, above=()))
 
     def local(self, name: str, type_: ScalarType | TupleType = PY_BOOL) -> Name:
         """A local of the cuts' own."""
-        name = free_name(name, names_of(self.kernel) | self.locals.keys())
+        name = free_name(name, names_in_scope(self.kernel) | self.locals.keys())
         self.locals[name] = type_
         return Name(name, type=type_)
 

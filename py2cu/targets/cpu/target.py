@@ -8,17 +8,17 @@ from __future__ import annotations
 from functools import partial, reduce
 from typing import Final
 
-from py2cu.analysis.call_graph import asserts, launched_in
-from py2cu.analysis.effects import is_grid_barrier, lets_others, syncs_grid
+from py2cu.analysis.call_graph import asserts, launch_objects_by_function
+from py2cu.analysis.effects import contains_yield, is_grid_barrier, syncs_grid
 from py2cu.builtins.threads import LANE_HELPER
 from py2cu.dtypes import C64, C128
 from py2cu.ir.abi.extents import Binary, Constant, IndexParameter, Name
 from py2cu.ir.expressions import Expr
 from py2cu.ir.kernels import Kernel
-from py2cu.ir.statements import EachThread, Turns
+from py2cu.ir.statements import EachThread, ThreadOrder
 from py2cu.ir.types import ArrayType, Width
 from py2cu.ir.visit import statements
-from py2cu.targets.cpu.emit_blocks import BlockSpeller
+from py2cu.targets.cpu.emit_blocks import BlockEmitter
 from py2cu.targets.cpu.helpers import HELPERS, helpers_of_threads
 from py2cu.targets.cuda.shared_memory import bytes_text
 from py2cu.targets.cxx.bounds import bound_headers, overflows
@@ -27,7 +27,7 @@ from py2cu.targets.cxx.factors import Factors, factors
 from py2cu.targets.cxx.functions import in_order, spell_functions
 from py2cu.targets.cxx.includes import headers_of_types
 from py2cu.targets.cxx.parameters import kernel_arguments, launch_arguments
-from py2cu.targets.cxx.statements import Speller, doc_lines
+from py2cu.targets.cxx.statements import Emitter, doc_lines
 from py2cu.targets.cxx.views import (
     IndexLoop,
     KernelView,
@@ -64,7 +64,7 @@ def view(kernel: Kernel) -> KernelView:
     """`kernel` for the CPU templates."""
     functions, callees = spell_functions(kernel, DIALECT)
     is_whole = any(isinstance(stmt, EachThread) or is_grid_barrier(stmt) for stmt in statements(kernel.body))
-    speller = BlockSpeller(kernel, DIALECT, callees) if is_whole else Speller(kernel, DIALECT, callees)
+    speller = BlockEmitter(kernel, DIALECT, callees) if is_whole else Emitter(kernel, DIALECT, callees)
     body = tuple(speller.body())
     tables, table_headers = tables_of(kernel, DIALECT)
     taken, launched = kernel_arguments(kernel, DIALECT), launch_arguments(kernel, DIALECT)
@@ -98,8 +98,8 @@ def view(kernel: Kernel) -> KernelView:
             *(function.headers for function in functions),
         ),
         launch_headers=headers_of_types(argument.base for argument in launched),
-        waits_anywhere=lets_others(kernel.body)
-        or any(isinstance(stmt, EachThread) and stmt.turns is Turns.WAITING for stmt in statements(kernel.body)),
+        waits_anywhere=contains_yield(kernel.body)
+        or any(isinstance(stmt, EachThread) and stmt.turns is ThreadOrder.WAITING for stmt in statements(kernel.body)),
     )
 
 
@@ -128,7 +128,7 @@ def _helpers(kernel: Kernel) -> tuple[str, ...]:
     return (*common, *helpers_of_threads(kernel))
 
 
-def _loop(kernel: Kernel, speller: Speller, index: IndexParameter) -> IndexLoop:
+def _loop(kernel: Kernel, speller: Emitter, index: IndexParameter) -> IndexLoop:
     name = speller.name(index.name)
     end, taken = f"{name}_end", {argument.name for argument in launch_arguments(kernel, speller.dialect)}
     taken |= {kernel.c_name(constexpr) for constexpr in kernel.constexprs}
@@ -148,7 +148,7 @@ def _is_product(extent: Expr) -> bool:
 
 def _used_launch_objects(kernel: Kernel, is_whole: bool) -> tuple[str, ...]:
     """What the kernel is told of the launch; one that runs whole blocks goes through their threads by itself."""
-    used = launched_in(kernel)[""]
+    used = launch_objects_by_function(kernel)[""]
     if is_whole:
         used = used - {"threadIdx"} | {"blockDim"}
     return in_order(used)

@@ -19,19 +19,19 @@ from py2cu.ir.expressions import Call, Compare, Convert, Expr, Select, Unary
 from py2cu.ir.kernels import Kernel
 from py2cu.ir.statements import Block, If
 from py2cu.ir.types import ElementType, PythonType, kind_of
-from py2cu.ir.visit import all_expressions, assigned_names, changed, names_in, rebuild_block, statements
+from py2cu.ir.visit import all_expressions, assigned_names, names_in, rebuild_block, statements, with_fields
 
 HELPER = "negated"
 _EXTREMA = ("builtins.min", "builtins.max", "python_min", "python_max", "nan_min", "nan_max")
 _REPLACED = ("wrapping_sub", "wrapping_mul")
 
 
-def part_signs(kernel: Kernel, reporter: Reporter) -> Kernel:
+def hide_negation(kernel: Kernel, reporter: Reporter) -> Kernel:
     """The kernel and its functions, which compilers put into each other, with such negations."""
     bodies = [kernel.body, *(function.body for function in kernel.functions)]
     if not any(map(_seeks_extreme, bodies)) or not any(_negations(body) for body in bodies):
         return kernel
-    return changed(_parted(kernel), functions=tuple(map(_parted, kernel.functions)))
+    return with_fields(_parted(kernel), functions=tuple(map(_parted, kernel.functions)))
 
 
 def _seeks_extreme(body: Block) -> bool:
@@ -98,4 +98,4 @@ def _parted(kernel: Kernel) -> Kernel:
     body = rebuild_block(kernel.body, part)
     left = {expr.function for expr in all_expressions(body) if isinstance(expr, Call)}
     kept = (helper for helper in kernel.helpers if helper in left or helper not in _REPLACED)
-    return changed(kernel, body=body, helpers=tuple(dict.fromkeys(chain(kept, (HELPER,) if found else ()))))
+    return with_fields(kernel, body=body, helpers=tuple(dict.fromkeys(chain(kept, (HELPER,) if found else ()))))

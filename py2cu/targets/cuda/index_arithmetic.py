@@ -16,7 +16,7 @@ from py2cu.ir.expressions import Convert, Expr, LaunchIndex
 from py2cu.ir.kernels import Kernel
 from py2cu.ir.statements import Assign, Block
 from py2cu.ir.types import PythonType, Width
-from py2cu.ir.visit import changed, rebuild_block
+from py2cu.ir.visit import rebuild_block, with_fields
 from py2cu.passes.guards.early_return import guard_statement
 
 _INT: Final = PythonType(Kind.INT, Width.INT)
@@ -30,7 +30,7 @@ def add_index_arithmetic(kernel: Kernel) -> Kernel:
     lead: Block = tuple(_index_assignment(index) for index in kernel.indices)
     if kernel.guards and not has_barrier(kernel):
         lead += rebuild_block((guard_statement(kernel.guards),), _as_c)
-    return changed(kernel, body=lead + kernel.body)
+    return with_fields(kernel, body=lead + kernel.body)
 
 
 def _as_c(expr: Expr) -> Expr:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from py2cu.ir.abi.extents import Binary
-from py2cu.ir.kernels import Buffer, Kernel, Space
+from py2cu.ir.kernels import ArrayDecl, Kernel, Space
 from py2cu.passes.lowering.shared_layout import size_of
 from py2cu.targets.cxx.expressions import Dialect
 
@@ -15,11 +15,11 @@ _UNASKED: Final = "48 * 1024"
 
 def bytes_text(kernel: Kernel, dialect: Dialect) -> str:
     """The bytes of a block's dynamic arrays in the launcher's C++; empty where there are none."""
-    sizes = [_bytes(kernel, buffer, dialect) for buffer in kernel.buffers if buffer.is_dynamic]
+    sizes = [_bytes(kernel, buffer, dialect) for buffer in kernel.array_decls if buffer.is_dynamic]
     return " + ".join(sizes)
 
 
-def _bytes(kernel: Kernel, buffer: Buffer, dialect: Dialect) -> str:
+def _bytes(kernel: Kernel, buffer: ArrayDecl, dialect: Dialect) -> str:
     from py2cu.targets.cxx.views import extent_text
 
     size = size_of(buffer)
@@ -30,9 +30,9 @@ def _bytes(kernel: Kernel, buffer: Buffer, dialect: Dialect) -> str:
 
 def asks(kernel: Kernel) -> str:
     """The condition under which a kernel has to ask for its shared memory; empty where that may always be so."""
-    static = [b for each in (kernel, *kernel.functions) for b in each.buffers if _is_static(b)]
+    static = [b for each in (kernel, *kernel.functions) for b in each.array_decls if _is_static(b)]
     return "" if static else f"{BYTES} > {_UNASKED}"
 
 
-def _is_static(buffer: Buffer) -> bool:
+def _is_static(buffer: ArrayDecl) -> bool:
     return buffer.space is Space.SHARED and not buffer.is_flat

@@ -16,7 +16,7 @@ from py2cu.targets.cxx.expressions import Dialect
 from py2cu.targets.cxx.functions import spell_functions
 from py2cu.targets.cxx.includes import headers_of_types
 from py2cu.targets.cxx.parameters import kernel_arguments, launch_arguments
-from py2cu.targets.cxx.statements import Speller, doc_lines
+from py2cu.targets.cxx.statements import Emitter, doc_lines
 from py2cu.targets.cxx.views import (
     KernelView,
     extent_text,
@@ -36,7 +36,7 @@ def view(kernel: Kernel) -> KernelView:
     """`kernel` for the CUDA templates."""
     kernel = add_index_arithmetic(kernel)
     functions, callees = spell_functions(kernel, DIALECT)
-    speller = Speller(kernel, DIALECT, callees)
+    speller = Emitter(kernel, DIALECT, callees)
     taken = kernel_arguments(kernel, DIALECT)
     body = tuple(speller.block(kernel.body))
     types = speller.types.union(argument.base for argument in taken)

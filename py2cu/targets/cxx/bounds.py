@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Set
 from typing import Final
 
-from py2cu.ir.kernels import Bound, Kernel
+from py2cu.ir.kernels import IndexBound, Kernel
 from py2cu.targets.cxx.includes import MATH
 
 _MAGNITUDE: Final = "std::fabs"  # of a number that may be negative, as a double
@@ -22,7 +22,7 @@ def overflows(kernel: Kernel) -> tuple[str, ...]:
     return tuple(f"{text} > {_MOST_THREADS}" for text, is_whole in texts if not is_whole)
 
 
-def bound_text(bound: Bound, kernel: Kernel) -> tuple[str, bool]:
+def bound_text(bound: IndexBound, kernel: Kernel) -> tuple[str, bool]:
     """A bound in C++, and whether int64_t holds it.
 
     Products that no array's size stands for, and numbers of the call, which may be any, are taken as doubles, which do
@@ -69,7 +69,7 @@ def _may_be_negative(name: str, naturals: Set[str]) -> bool:
     return "." not in name and name not in naturals
 
 
-def bound_headers(bounds: Iterable[Bound], kernel: Kernel) -> frozenset[str]:
+def bound_headers(bounds: Iterable[IndexBound], kernel: Kernel) -> frozenset[str]:
     """The headers that the texts of `bounds` need."""
     naturals = _naturals(kernel)
     names = {name for bound in bounds for factors, _ in bound.terms for name in factors}

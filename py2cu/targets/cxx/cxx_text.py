@@ -17,7 +17,7 @@ PRECEDENCE: Final = {
 
 
 @record(frozen=True, slots=True)
-class Spelled:
+class CxxText:
     """C text of an expression: how tightly it binds, and its C type.
 
     `casts_to` is the type of an outermost cast that its speller has not counted among the types of the text yet.

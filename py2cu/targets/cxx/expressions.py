@@ -14,7 +14,7 @@ from py2cu.builtins import ROWS, Builtin, Rule
 from py2cu.builtins.atomics import atomic_function, atomic_helper
 from py2cu.dtypes import C128, DType, Kind
 from py2cu.ir.abi.extents import Binary, Constant, Name
-from py2cu.ir.complex_numbers import is_made
+from py2cu.ir.complex_numbers import is_complex_constructor
 from py2cu.ir.expressions import (
     ArrayName,
     Atomic,
@@ -22,17 +22,17 @@ from py2cu.ir.expressions import (
     Call,
     Compare,
     Convert,
+    DeviceCall,
     Expr,
     Extent,
-    Invoke,
-    Item,
     LaunchIndex,
     Load,
     Select,
     Tuple,
+    TupleItem,
     Unary,
 )
-from py2cu.ir.kernels import Buffer, Kernel, Space
+from py2cu.ir.kernels import ArrayDecl, Kernel, Space
 from py2cu.ir.types import PY_INT, UNKNOWN, ElementType, PythonType, TupleType, Type, Width, is_complex
 from py2cu.passes.lowering.split_tuples import row_struct
 from py2cu.passes.lowering.widen_halves import NARROWED
@@ -48,7 +48,7 @@ from py2cu.targets.cxx.c_types import (
     keeps_value,
     same_type,
 )
-from py2cu.targets.cxx.cxx_text import PRECEDENCE, PRIMARY, TERNARY, UNARY, Spelled, functional_cast
+from py2cu.targets.cxx.cxx_text import PRECEDENCE, PRIMARY, TERNARY, UNARY, CxxText, functional_cast
 from py2cu.targets.cxx.helpers import takes_one_type
 from py2cu.targets.cxx.includes import MATH
 from py2cu.targets.cxx.literals import array_literal, float_literal, generic_literal, integer_literal, is_whole_literal
@@ -98,7 +98,7 @@ class Callee:
         return f"<{', '.join(self.template)}>" if self.template else ""
 
 
-class ExpressionSpeller:
+class ExpressionEmitter:
     """Spells the expressions of one kernel, and counts the types and the headers that its text needs.
 
     Both are counted where code is spelled: a comment, which is not spelled here, adds to neither.
@@ -145,37 +145,37 @@ class ExpressionSpeller:
         self.types.add(c_type)
         return c_type
 
-    def chosen(self, spelled: Spelled) -> Spelled:
+    def chosen(self, spelled: CxxText) -> CxxText:
         """`spelled`, the one of several spellings that the text holds."""
         if spelled.casts_to:
             self.types.add(spelled.casts_to)
         return spelled
 
-    def converted(self, spelled: Spelled, c_type: str) -> Spelled:
+    def converted(self, spelled: CxxText, c_type: str) -> CxxText:
         """`spelled` cast to `c_type`."""
-        return Spelled(functional_cast(spelled.text, self.named(c_type)), PRIMARY, c_type)
+        return CxxText(functional_cast(spelled.text, self.named(c_type)), PRIMARY, c_type)
 
     # --- statements ---
 
-    def assigned(self, value: Expr, c_type: str) -> Spelled:
+    def assigned(self, value: Expr, c_type: str) -> CxxText:
         """`value` where C converts it to `c_type` by assigning it; only conversions that lose something are written."""
         if isinstance(value, Constant) and is_whole_literal(value) and c_type not in HALVES:
             return self.operand(value, c_type)
-        if isinstance(value, Convert) and not (value.explicit or crosses(value)):
+        if isinstance(value, Convert) and not (value.explicit or crosses_type_variable(value)):
             inner = self.expr(value.value)
             return inner if keeps_value(inner.c_type, c_type) else self.chosen(self.cast(inner, value.type))
         return self.expr(value)
 
-    def expr(self, expr: Expr) -> Spelled:
+    def expr(self, expr: Expr) -> CxxText:
         match expr:
             case Constant():
                 return self.constant(expr)
             case Name(id=name, type=type_):
-                return Spelled(self.name(name), PRIMARY, self.c_type(type_))
+                return CxxText(self.name(name), PRIMARY, self.c_type(type_))
             case LaunchIndex(object=launched, axis=axis):
-                return Spelled(f"{launched}.{axis}", PRIMARY, self.dialect.launch_type)
+                return CxxText(f"{launched}.{axis}", PRIMARY, self.dialect.launch_type)
             case Load(array=array, indices=indices, type=type_):
-                return Spelled(self.element(array, indices), PRIMARY, self.c_type(type_))
+                return CxxText(self.element(array, indices), PRIMARY, self.c_type(type_))
             case Atomic():
                 return self.atomic(expr)
             case Unary():
@@ -189,31 +189,31 @@ class ExpressionSpeller:
                 wanted = self.meeting_type(left, right)
                 a, b = self.operands(left, right, wanted)
                 inner = PRECEDENCE["<"] + 1  # readers do not know how `<` and `==` bind among each other
-                return Spelled(f"{a.within(inner)} {op} {b.within(inner)}", PRECEDENCE[op], "bool")
+                return CxxText(f"{a.within(inner)} {op} {b.within(inner)}", PRECEDENCE[op], "bool")
             case BoolOp(op=op, left=left, right=right):
                 return self.junction(op, self.expr(left), self.expr(right))
             case Select(test=test, then=then, type=TupleType()):  # past the end, where threads wait
                 text = f"{self.expr(test).within(TERNARY + 1)} ? {self.expr(then).text} : {self.struct_text(then)}{{}}"
-                return Spelled(text, TERNARY, "")
+                return CxxText(text, TERNARY, "")
             case Select(test=test, then=then, orelse=orelse, type=type_):
                 a, b = self.operands(then, orelse, self.c_type(type_))
                 text = f"{self.expr(test).within(TERNARY + 1)} ? {a.within(TERNARY + 1)} : {b.within(TERNARY + 1)}"
                 of_one = same_type(a.c_type, b.c_type)  # C promotes operands of two types only
-                return Spelled(text, TERNARY, a.c_type if of_one else common_type(a.c_type, b.c_type))
+                return CxxText(text, TERNARY, a.c_type if of_one else common_type(a.c_type, b.c_type))
             case Call():
                 return self.call(expr)
-            case Convert(value=value, type=type_) if crosses(expr):
+            case Convert(value=value, type=type_) if crosses_type_variable(expr):
                 text = f"static_cast<{self.type_text(type_)}>({self.expr(value).text})"
-                return Spelled(text, PRIMARY, self.c_type(type_))
+                return CxxText(text, PRIMARY, self.c_type(type_))
             case Convert(value=value, type=type_):
                 return self.chosen(self.cast(self.expr(value), type_))
-            case Invoke():
+            case DeviceCall():
                 return self.invoke(expr)
             case ArrayName(id=name):
-                rank = len(self.kernel.array_type(name).dims) if self.kernel.has_rank(name) else 1
-                return Spelled(self.name(name) if rank == 1 else f"&{self.name(name)}{'[0]' * rank}", PRIMARY, "")
-            case Item(value=value, field=field_, type=type_):
-                return Spelled(f"{self.expr(value).text}.{field_}", PRIMARY, self.c_type(type_))
+                rank = len(self.kernel.array_type(name).dims) if self.kernel.keeps_subscripts(name) else 1
+                return CxxText(self.name(name) if rank == 1 else f"&{self.name(name)}{'[0]' * rank}", PRIMARY, "")
+            case TupleItem(value=value, field=field_, type=type_):
+                return CxxText(f"{self.expr(value).text}.{field_}", PRIMARY, self.c_type(type_))
             case Extent() | Tuple():
                 raise AssertionError(f"{expr} reached the targets")
             case _:
@@ -221,7 +221,7 @@ class ExpressionSpeller:
 
     def buffer(self, name: str) -> str:
         """The declaration of an array of the kernel's own: `float acc[4][4]`, `int WEIGHTS[3] = {1, 2, 1}`."""
-        buffer = self.kernel.buffer(name)
+        buffer = self.kernel.array_decl(name)
         assert buffer is not None, name
         type_: Type = buffer.type.element
         if type_ == PY_INT:
@@ -235,7 +235,7 @@ class ExpressionSpeller:
         shape = [int(extent.value) for extent in buffer.type.dims if isinstance(extent, Constant)]
         return f"{text} = {array_literal(values, shape)}"
 
-    def extents(self, buffer: Buffer) -> str:
+    def extents(self, buffer: ArrayDecl) -> str:
         """`[4][4]`."""
         return "".join(f"[{self.expr(extent).text}]" for extent in buffer.type.dims)
 
@@ -244,7 +244,7 @@ class ExpressionSpeller:
         match value:
             case Load(array=array):
                 return self.row_text(array)
-            case Invoke(function=function):
+            case DeviceCall(function=function):
                 callee = self.callees[function]
                 self.types.update(callee.template)
                 return callee.struct
@@ -253,7 +253,7 @@ class ExpressionSpeller:
 
     def row_text(self, array: str) -> str:
         """The type of a row of `array`: `Vector4<float>`."""
-        return f"{row_struct(self.kernel.row(array))}<{self.type_text(self.kernel.array_type(array).element)}>"
+        return f"{row_struct(self.kernel.vector_width(array))}<{self.type_text(self.kernel.array_type(array).element)}>"
 
     def element(self, array: str, indices: tuple[Expr, ...]) -> str:
         """`acc[r][c]`."""
@@ -265,54 +265,54 @@ class ExpressionSpeller:
             index = index.value
         return self.expr(index).text
 
-    def constant(self, expr: Constant) -> Spelled:
+    def constant(self, expr: Constant) -> CxxText:
         c_type = self.c_type(expr.type)
         self.count_number(expr)
         if isinstance(expr.type, ElementType) and expr.type.dtype.variable is not None:
-            return Spelled(f"{self.type_text(expr.type)}({generic_literal(expr, expr.type.dtype)})", PRIMARY, c_type)
+            return CxxText(f"{self.type_text(expr.type)}({generic_literal(expr, expr.type.dtype)})", PRIMARY, c_type)
         if c_type == "bool":
-            return Spelled("true" if expr.value else "false", PRIMARY, "bool")
+            return CxxText("true" if expr.value else "false", PRIMARY, "bool")
         if c_type in HALVES:
             literal = float_literal(expr, "float").text
-            return Spelled(f"{self.type_text(expr.type)}({literal})", PRIMARY, c_type)
+            return CxxText(f"{self.type_text(expr.type)}({literal})", PRIMARY, c_type)
         if c_type in FLOATS:
             return float_literal(expr, c_type)
         return integer_literal(expr, c_type)
 
-    def unary(self, expr: Unary) -> Spelled:
+    def unary(self, expr: Unary) -> CxxText:
         inner = self.expr(expr.operand)
         if isinstance(expr.operand, Constant) and self.c_type(expr.type) in ("uint32_t", "uint64_t"):
-            inner = Spelled(functional_cast(inner.text, self.type_text(expr.type)), PRIMARY, self.c_type(expr.type))
+            inner = CxxText(functional_cast(inner.text, self.type_text(expr.type)), PRIMARY, self.c_type(expr.type))
         if expr.op == "not":
-            return Spelled(f"!{inner.within(UNARY)}", UNARY, "bool")
+            return CxxText(f"!{inner.within(UNARY)}", UNARY, "bool")
         wanted = arithmetic_type(self.c_type(expr.type))
         if C_RANK[arithmetic_type(inner.c_type)] < C_RANK[wanted] < C_RANK["__half"]:
             inner = self.converted(inner, wanted)
         text = f"({inner.text})" if inner.begins_with_sign else inner.within(UNARY)
-        return Spelled(f"{expr.op}{text}", UNARY, arithmetic_type(inner.c_type), begins_with_sign=expr.op in "+-")
+        return CxxText(f"{expr.op}{text}", UNARY, arithmetic_type(inner.c_type), begins_with_sign=expr.op in "+-")
 
-    def binary(self, op: str, left: Spelled, right: Spelled) -> Spelled:
+    def binary(self, op: str, left: CxxText, right: CxxText) -> CxxText:
         rank = PRECEDENCE[op]
         # Readers do not know how `<<`, `&`, `^` and `|` bind: what stands inside them is parenthesised.
         inner = UNARY if op in ("<<", ">>", "&", "^", "|") else rank
         a = left.within(inner) if left.precedence != rank else left.text
-        return Spelled(f"{a} {op} {right.within(max(inner, rank + 1))}", rank, common_type(left.c_type, right.c_type))
+        return CxxText(f"{a} {op} {right.within(max(inner, rank + 1))}", rank, common_type(left.c_type, right.c_type))
 
-    def junction(self, op: str, left: Spelled, right: Spelled) -> Spelled:
+    def junction(self, op: str, left: CxxText, right: CxxText) -> CxxText:
         """`&&` inside `||` is parenthesised, though C would not need it."""
         rank = PRECEDENCE[op]
 
-        def side(spelled: Spelled) -> str:
+        def side(spelled: CxxText) -> str:
             return spelled.text if spelled.precedence in (rank, *range(rank + 2, PRIMARY + 1)) else f"({spelled.text})"
 
-        return Spelled(f"{side(left)} {_JUNCTION[op]} {side(right)}", rank, "bool")
+        return CxxText(f"{side(left)} {_JUNCTION[op]} {side(right)}", rank, "bool")
 
     def meeting_type(self, left: Expr, right: Expr) -> str:
         """The C type in which a comparison's operands meet."""
         a, b = self.c_type(left.type), self.c_type(right.type)
         return a if a == b else common_type(a, b)
 
-    def operands(self, left: Expr, right: Expr, wanted: str) -> tuple[Spelled, Spelled]:
+    def operands(self, left: Expr, right: Expr, wanted: str) -> tuple[CxxText, CxxText]:
         """Both operands so that C computes in `wanted`; conversions that it makes by itself are left out."""
         (bare_left, full_left), (bare_right, full_right) = self.spellings(left, wanted), self.spellings(right, wanted)
         target = arithmetic_type(wanted)
@@ -325,7 +325,7 @@ class ExpressionSpeller:
             full_left = self.converted(full_left, target)
         return full_left, self.chosen(full_right)
 
-    def shifted(self, left: Expr, right: Expr, wanted: str) -> tuple[Spelled, Spelled]:
+    def shifted(self, left: Expr, right: Expr, wanted: str) -> tuple[CxxText, CxxText]:
         """The operands of a shift, whose type in C is that of its left one alone."""
         plain, by = self.operand(left, wanted), self.operand(right, wanted)
         if arithmetic_type(plain.c_type) == arithmetic_type(wanted):
@@ -335,26 +335,26 @@ class ExpressionSpeller:
             full = self.converted(full, wanted)
         return full, by
 
-    def operand(self, expr: Expr, wanted: str) -> Spelled:
+    def operand(self, expr: Expr, wanted: str) -> CxxText:
         """`expr` without an implicit conversion, if C would not compute in something wider than `wanted` for it."""
         return self.chosen(self.spellings(expr, wanted)[0])
 
-    def spellings(self, expr: Expr, wanted: str) -> tuple[Spelled, Spelled]:
+    def spellings(self, expr: Expr, wanted: str) -> tuple[CxxText, CxxText]:
         """`operand`, and `expr` in full; what is inside is spelled once, or nested expressions would take for ever."""
         if wanted in HALVES | COMPLEXES:
             pass
         elif isinstance(expr, Constant) and is_whole_literal(expr):
             precedence = PRIMARY if expr.value >= 0 else UNARY
-            bare = Spelled(str(int(expr.value)), precedence, "int", begins_with_sign=expr.value < 0)
+            bare = CxxText(str(int(expr.value)), precedence, "int", begins_with_sign=expr.value < 0)
             return bare, self.expr(expr)
-        elif isinstance(expr, Convert) and not (expr.explicit or crosses(expr)):
+        elif isinstance(expr, Convert) and not (expr.explicit or crosses_type_variable(expr)):
             inner = self.expr(expr.value)
             full = self.cast(inner, expr.type)
             return inner if converts(inner.c_type, arithmetic_type(wanted)) else full, full
         full = self.expr(expr)
         return full, full
 
-    def cast(self, value: Spelled, type_: Type) -> Spelled:
+    def cast(self, value: CxxText, type_: Type) -> CxxText:
         """`value` as a `type_`; who puts it into the text says that it is `chosen`."""
         c_type = self.c_type(type_)
         if value.c_type == c_type or (
@@ -364,29 +364,29 @@ class ExpressionSpeller:
         # Of a template argument, `T(int64_t(both))` looks like a function's type to gcc
         is_plain = value.c_type not in FLOATS | COMPLEXES and value.text not in self.kernel.constexprs
         if isinstance(type_, PythonType) and is_plain:
-            return Spelled(functional_cast(value.text, c_type), PRIMARY, c_type, casts_to=c_type)
+            return CxxText(functional_cast(value.text, c_type), PRIMARY, c_type, casts_to=c_type)
         named = self.type_name(type_)
-        return Spelled(f"static_cast<{named}>({value.text})", PRIMARY, c_type, casts_to=named)
+        return CxxText(f"static_cast<{named}>({value.text})", PRIMARY, c_type, casts_to=named)
 
-    def call(self, expr: Call) -> Spelled:
+    def call(self, expr: Call) -> CxxText:
         """A builtin by its row's spelling, or a helper by its own name; templates want arguments of one type."""
-        if is_made(expr):
+        if is_complex_constructor(expr):
             return self.made(expr)
         c_type = self.c_type(expr.type)
         row = ROWS.get(expr.function)
         if row is not None and row.rule is Rule.PART:
             method = expr.function.rpartition(".")[2]
-            return Spelled(f"{self.expr(expr.args[0]).within(PRIMARY)}.{method}()", PRIMARY, c_type)
+            return CxxText(f"{self.expr(expr.args[0]).within(PRIMARY)}.{method}()", PRIMARY, c_type)
         if row is not None and is_together(expr.function):
-            return self.together(expr, row)
+            return self.collective(expr, row)
         if expr.function == NARROWED:
-            return Spelled(f"{NARROWED}<{self.type_text(expr.type)}>({self.expr(expr.args[0]).text})", PRIMARY, c_type)
+            return CxxText(f"{NARROWED}<{self.type_text(expr.type)}>({self.expr(expr.args[0]).text})", PRIMARY, c_type)
         if row is None and not takes_one_type(expr.function):
             name, args = expr.function, [self.expr(arg).text for arg in expr.args]
         elif row is None or expr.function in ("builtins.min", "builtins.max"):
             name = expr.function.removeprefix("builtins.")
             count = 1 if name == "wrapping_shift" else None  # how far to shift is a number of any type
-            args = [self.exactly(arg, expr.type) for arg in expr.args[:count]]
+            args = [self.as_type(arg, expr.type) for arg in expr.args[:count]]
             args += [self.expr(arg).text for arg in expr.args[len(args) :]]
             if name in ("min", "max"):  # CUDA's own, which narrow numbers enter as int
                 c_type = arithmetic_type(c_type)
@@ -395,7 +395,7 @@ class ExpressionSpeller:
             argument = self.c_type(expr.args[0].type)
             name = row.spelling.get(argument) or row.spelling.get("int64_t", row.key)
             is_overloaded = row.spelling.get("float") == row.spelling.get("double")
-            if self.kernel.symbols and argument in FLOATS:
+            if self.kernel.type_parameters and argument in FLOATS:
                 is_overloaded, name = True, f"{self.dialect.overloads}{row.spelling['double']}"
             as_it_is = is_overloaded and argument != "double"  # which has to be one, or another overload is called
             args = [
@@ -405,7 +405,7 @@ class ExpressionSpeller:
             if expr.function == "builtins.abs" and expr.type == PY_INT:
                 c_type = self.expr(expr.args[0]).c_type
             c_type = c_type if c_type == "bool" else arithmetic_type(c_type)  # C's `abs` of a narrow number is an int
-        return Spelled(f"{self.function(name)}({', '.join(args)})", PRIMARY, c_type)
+        return CxxText(f"{self.function(name)}({', '.join(args)})", PRIMARY, c_type)
 
     def function(self, name: str) -> str:
         """A C function as the target calls it."""
@@ -422,7 +422,7 @@ class ExpressionSpeller:
         if not math.isfinite(number.value):
             self.headers.add(MATH)
 
-    def together(self, expr: Call, row: Builtin) -> Spelled:
+    def collective(self, expr: Call, row: Builtin) -> CxxText:
         """`__shfl_down_sync(0xFFFFFFFF, v, 16)`; masks are unsigned, votes are ints."""
         if row.rule is Rule.REDUCE:
             return self.reduction(expr, row)
@@ -433,21 +433,21 @@ class ExpressionSpeller:
         value = expr.args[1] if row.rule is Rule.SHUFFLE else None
         c_type = "int" if row.result == "bool" else "unsigned"
         c_type = c_type if value is None else arithmetic_type(self.expr(value).c_type)
-        return Spelled(f"__{row.key.rpartition('.')[2]}({', '.join(args)})", PRIMARY, c_type)
+        return CxxText(f"__{row.key.rpartition('.')[2]}({', '.join(args)})", PRIMARY, c_type)
 
-    def reduction(self, expr: Call, row: Builtin) -> Spelled:
+    def reduction(self, expr: Call, row: Builtin) -> CxxText:
         """`reduce_add_sync(0xFFFFFFFF, v)`: a helper, and so a template of the value's type."""
         mask, value = expr.args
-        text = f"{row.helper}({self.mask(mask)}, {self.exactly(value, expr.type)})"
-        return Spelled(text, PRIMARY, self.c_type(expr.type))
+        text = f"{row.helper}({self.mask(mask)}, {self.as_type(value, expr.type)})"
+        return CxxText(text, PRIMARY, self.c_type(expr.type))
 
     def mask(self, mask: Expr) -> str:
         """A constant mask in the digits that show its lanes."""
         return f"0x{mask.value:X}" if isinstance(mask, Constant) else self.expr(mask).text
 
-    def made(self, expr: Call) -> Spelled:
+    def made(self, expr: Call) -> CxxText:
         """A complex number of two real ones."""
-        return Spelled(f"{self.type_text(expr.type)}({self.parts(expr)})", PRIMARY, self.c_type(expr.type))
+        return CxxText(f"{self.type_text(expr.type)}({self.parts(expr)})", PRIMARY, self.c_type(expr.type))
 
     def parts(self, expr: Call) -> str:
         """The arguments of a complex number's constructor, which takes an imaginary part of zero for granted."""
@@ -462,25 +462,25 @@ class ExpressionSpeller:
             return generic_literal(part, type_.dtype.part)
         return self.assigned(part, self.c_type(part.type)).text
 
-    def atomic(self, expr: Atomic) -> Spelled:
+    def atomic(self, expr: Atomic) -> CxxText:
         """`atomicAdd(&x[i], v)`; helpers are templates, and want values of the element's type."""
         dtype = self.kernel.array_type(expr.array).dtype
-        values = (self.exactly(value, expr.type) for value in expr.values)
+        values = (self.as_type(value, expr.type) for value in expr.values)
         place = f"&{self.element(expr.array, expr.indices)}"
         name = atomic_helper(expr.op) if self.dialect.own_atomics else atomic_function(expr.op, dtype)
-        return Spelled(f"{name}({', '.join((place, *values))})", PRIMARY, dtype.c)
+        return CxxText(f"{name}({', '.join((place, *values))})", PRIMARY, dtype.c)
 
-    def invoke(self, expr: Invoke) -> Spelled:
+    def invoke(self, expr: DeviceCall) -> CxxText:
         """A call of a device function; numbers come as the types of its parameters, which tell overloads apart."""
         callee = self.callees[expr.function]
         args = [
-            self.expr(arg).text if isinstance(arg, ArrayName) else self.exactly(arg, parameter.type)
+            self.expr(arg).text if isinstance(arg, ArrayName) else self.as_type(arg, parameter.type)
             for parameter, arg in zip(callee.function.parameters, expr.args, strict=True)
         ]
         args += map(self.launch_object, callee.launch)
         self.types.update(callee.template)
         name = f"{callee.function.symbol}{callee.template_arguments}"
-        return Spelled(f"{name}({', '.join(args)})", PRIMARY, "" if expr.type is UNKNOWN else self.c_type(expr.type))
+        return CxxText(f"{name}({', '.join(args)})", PRIMARY, "" if expr.type is UNKNOWN else self.c_type(expr.type))
 
     def launch_object(self, name: str) -> str:
         """What a device function is given for the launch object of this name."""
@@ -499,10 +499,10 @@ class ExpressionSpeller:
         for item, type_ in zip(items, types, strict=True):
             spelled, wanted = self.expr(item), self.c_type(type_)
             widens = {spelled.c_type, wanted} <= {"int", "index_t", "int64_t"} and keeps_value(spelled.c_type, wanted)
-            texts.append(spelled.text if widens else self.exactly(item, type_))
+            texts.append(spelled.text if widens else self.as_type(item, type_))
         return f"{{{', '.join(texts)}}}"
 
-    def exactly(self, arg: Expr, type_: Type) -> str:
+    def as_type(self, arg: Expr, type_: Type) -> str:
         spelled = self.expr(arg)
         if same_type(spelled.c_type, self.c_type(type_)):
             return spelled.text
@@ -517,7 +517,7 @@ def is_together(function: str) -> bool:
     return row is not None and row.rule in _TOGETHER
 
 
-def crosses(convert: Convert) -> bool:
+def crosses_type_variable(convert: Convert) -> bool:
     """True where a conversion leads to or from a type variable: it is written, since instances differ in it."""
     source, target = convert.value.type, convert.type
     if source == target and not convert.explicit:

@@ -6,13 +6,13 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Final
 
-from py2cu.analysis.call_graph import in_rings, launched_in
+from py2cu.analysis.call_graph import in_recursive_scc, launch_objects_by_function
 from py2cu.ir.kernels import Kernel
 from py2cu.ir.types import TupleType
 from py2cu.targets.cxx.expressions import Callee, Dialect
 from py2cu.targets.cxx.includes import headers_of_types
 from py2cu.targets.cxx.parameters import Argument, kernel_argument, template_head, typenames, wrapped
-from py2cu.targets.cxx.statements import Line, Speller, doc_lines
+from py2cu.targets.cxx.statements import Emitter, Line, doc_lines
 
 _TYPE_PARAMETERS: Final = ("T", "U", "V", "W", "index_t")
 
@@ -68,12 +68,12 @@ def in_order(launched: Collection[str]) -> tuple[str, ...]:
 
 def spell_functions(kernel: Kernel, dialect: Dialect) -> tuple[tuple[FunctionView, ...], dict[str, Callee]]:
     """The device functions of `kernel`, and what their callers need to know of them."""
-    launched = launched_in(kernel) if dialect.launch_struct else {}
+    launched = launch_objects_by_function(kernel) if dialect.launch_struct else {}
     callees = {
         function.key: Callee(function, (), in_order(launched.get(function.key, ()))) for function in kernel.functions
     }
-    ringed = in_rings(kernel.functions, itself=False)
-    recurses = bool(in_rings(kernel.functions))
+    ringed = in_recursive_scc(kernel.functions, itself=False)
+    recurses = bool(in_recursive_scc(kernel.functions))
     while True:  # once, unless a function calls another one before that is spelled
         before, views = dict(callees), []
         for function in kernel.functions:
@@ -87,13 +87,13 @@ def spell_functions(kernel: Kernel, dialect: Dialect) -> tuple[tuple[FunctionVie
 
 def _spell_function(function: Kernel, dialect: Dialect, callees: dict[str, Callee], *, is_ringed: bool) -> FunctionView:
     """It is a template over the types that its signature and its body name, and over those of what it calls."""
-    speller = Speller(function, dialect, callees)
+    speller = Emitter(function, dialect, callees)
     struct = _struct_view(function, speller)
     result = struct.type if struct else "void" if function.result is None else speller.type_text(function.result)
     arguments = tuple(kernel_argument(function, dialect, p.name, p.type, p) for p in function.parameters)
     arguments += tuple(Argument(name, dialect.launch_struct) for name in callees[function.key].launch)
     body = tuple(speller.block(function.body))
-    if function.elsewhere is not None:
+    if function.origin is not None:
         body = tuple(replace(line, origin=0) for line in body)  # lines of the kernel's own file are what is kept
     types = speller.types.union(argument.base for argument in arguments)
     head = f"{result} {function.symbol}"
@@ -103,7 +103,7 @@ def _spell_function(function: Kernel, dialect: Dialect, callees: dict[str, Calle
     )
 
 
-def _struct_view(function: Kernel, speller: Speller) -> StructView | None:
+def _struct_view(function: Kernel, speller: Emitter) -> StructView | None:
     if function.struct is None or not isinstance(function.result, TupleType):
         return None
     types = tuple(map(speller.type_text, function.result.items))

@@ -13,7 +13,7 @@ from py2cu.ir.expressions import Expr
 from py2cu.ir.types import PY_BOOL, ElementType
 from py2cu.passes.typing.promotion import as_float, rounded_directly
 from py2cu.targets.cxx.c_types import arithmetic_type, is_unsigned
-from py2cu.targets.cxx.cxx_text import PRIMARY, UNARY, Spelled
+from py2cu.targets.cxx.cxx_text import PRIMARY, UNARY, CxxText
 
 
 def array_literal(values: Sequence[str], extents: Sequence[int]) -> str:
@@ -58,39 +58,39 @@ def is_double(value: bool | int | float) -> bool:
     return isinstance(value, float) or int(float(value)) == value
 
 
-def integer_literal(expr: Constant, c_type: str) -> Spelled:
+def integer_literal(expr: Constant, c_type: str) -> CxxText:
     """`0xffu`, `1L`, in the least type that C reads the digits as; hexadecimal digits stay."""
     value = int(expr.value)
     text = expr.text if _is_hexadecimal(expr.text) else str(value)
     if value >= 2**31 and is_unsigned(c_type):
         suffix, c_type = ("u", "uint32_t") if value < 2**32 else ("ul", "uint64_t")
-        return Spelled(f"{text}{suffix}", PRIMARY, c_type)
+        return CxxText(f"{text}{suffix}", PRIMARY, c_type)
     if value == -(2**63):
-        return Spelled("INT64_MIN", PRIMARY, "int64_t")
+        return CxxText("INT64_MIN", PRIMARY, "int64_t")
     if value == -(2**31) and arithmetic_type(c_type) == "int":
-        return Spelled("INT32_MIN", PRIMARY, "int")
+        return CxxText("INT32_MIN", PRIMARY, "int")
     wide = not -(2**31) < value < 2**31
     c_type = "int64_t" if wide else "int"
-    return Spelled(f"{text}{'L' if wide else ''}", PRIMARY if value >= 0 else UNARY, c_type, begins_with_sign=value < 0)
+    return CxxText(f"{text}{'L' if wide else ''}", PRIMARY if value >= 0 else UNARY, c_type, begins_with_sign=value < 0)
 
 
 def _is_hexadecimal(digits: str) -> bool:
     return re.fullmatch(r"0[xX][0-9a-fA-F]+", digits) is not None
 
 
-def float_literal(expr: Constant, c_type: str) -> Spelled:
+def float_literal(expr: Constant, c_type: str) -> CxxText:
     """`0.5870f` as the user wrote it, where C reads those digits as the same number."""
     value = float(expr.value)
     sign = "-" if math.copysign(1, value) < 0 else ""
     precedence = UNARY if sign else PRIMARY
     if math.isinf(value):
-        return Spelled(f"{sign}INFINITY", precedence, "float", begins_with_sign=bool(sign))
+        return CxxText(f"{sign}INFINITY", precedence, "float", begins_with_sign=bool(sign))
     if math.isnan(value):
-        return Spelled("NAN", PRIMARY, "float")
+        return CxxText("NAN", PRIMARY, "float")
     written = re.fullmatch(r"-?\d+\.\d+", expr.text)
     texts = (expr.text, repr(value)) if written else (repr(value),)
     text = next((text for text in texts if _reads_as(text, expr)), repr(as_float(F32, value)))
-    return Spelled(text + ("f" if c_type == "float" else ""), precedence, c_type, begins_with_sign=bool(sign))
+    return CxxText(text + ("f" if c_type == "float" else ""), precedence, c_type, begins_with_sign=bool(sign))
 
 
 def _reads_as(text: str, expr: Constant) -> bool:

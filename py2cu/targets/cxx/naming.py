@@ -11,14 +11,14 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Final
 
-from py2cu.analysis.call_graph import called_functions
+from py2cu.analysis.call_graph import callees
 from py2cu.builtins import ROWS
 from py2cu.diagnostics import Reporter
 from py2cu.ir.expressions import Call
 from py2cu.ir.header_names import is_declared, is_macro
 from py2cu.ir.kernels import Kernel, Space
 from py2cu.ir.names import free_name
-from py2cu.ir.visit import all_expressions, changed
+from py2cu.ir.visit import all_expressions, with_fields
 
 _KEYWORDS: Final = """
     alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t class compl
@@ -84,7 +84,7 @@ def rename(kernel: Kernel, reporter: Reporter) -> Kernel:
     """
     symbols = {function.key: _symbol(function) for function in kernel.functions}
     functions = tuple(_rename(function, symbols) for function in kernel.functions)
-    return changed(_rename(kernel, symbols), functions=functions)
+    return with_fields(_rename(kernel, symbols), functions=functions)
 
 
 def _rename(kernel: Kernel, symbols: Mapping[str, str]) -> Kernel:
@@ -92,12 +92,12 @@ def _rename(kernel: Kernel, symbols: Mapping[str, str]) -> Kernel:
     file has more of that name: a local that would hide one gets a number.
     """
     names = [p.name for p in kernel.parameters] + [i.name for i in kernel.indices]
-    names += [buffer.name for buffer in kernel.buffers]
+    names += [buffer.name for buffer in kernel.array_decls]
     names += [*kernel.dims, *(name for name, _ in kernel.locals)]
     taken = set(names)
     called = _called_functions(kernel) | {variable.symbol for variable in kernel.variables}
-    functions = {_stem(symbols[key]) for key in called_functions(kernel.body)}
-    called |= {f"{buffer.name}_bytes" for buffer in kernel.buffers if buffer.space is Space.SHARED}
+    functions = {_stem(symbols[key]) for key in callees(kernel.body)}
+    called |= {f"{buffer.name}_bytes" for buffer in kernel.array_decls if buffer.space is Space.SHARED}
     renamed: dict[str, str] = {}
     for name in dict.fromkeys(names):
         spelled = f"{name}_" if name in called else spell_identifier(name)
@@ -108,7 +108,7 @@ def _rename(kernel: Kernel, symbols: Mapping[str, str]) -> Kernel:
         if spelled != name:
             taken.add(spelled)
             renamed[name] = spelled
-    return changed(kernel, renamed=tuple(renamed.items()), symbol=_symbol(kernel))
+    return with_fields(kernel, renamed=tuple(renamed.items()), symbol=_symbol(kernel))
 
 
 def _symbol(kernel: Kernel) -> str:

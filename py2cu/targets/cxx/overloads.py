@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from py2cu.ir.kernels import Family, Kernel
-from py2cu.ir.visit import changed
+from py2cu.ir.kernels import Instances, Kernel
+from py2cu.ir.visit import with_fields
 from py2cu.targets.cxx.expressions import Dialect
 from py2cu.targets.cxx.functions import FunctionView, spell_functions
 
@@ -25,7 +25,7 @@ _SYNONYMS: Final = {"int32_t": "int", "uint32_t": "unsigned"}
 _PLACES: Final = ("first", "second", "third", "fourth", "fifth")  # what type parameters are called to be compared
 
 
-def with_own_overloads(families: tuple[Family, ...], dialect: Dialect) -> tuple[Family, ...]:
+def with_own_overloads(families: tuple[Instances, ...], dialect: Dialect) -> tuple[Instances, ...]:
     """`families` with such names, again where a new name makes two callers differ."""
     while True:
         taken: Taken = {}
@@ -38,10 +38,10 @@ def with_own_overloads(families: tuple[Family, ...], dialect: Dialect) -> tuple[
 def _renamed(kernel: Kernel, dialect: Dialect, taken: Taken) -> Kernel:
     views, _ = spell_functions(kernel, dialect)
     functions = tuple(
-        changed(function, symbol=_symbol(function.symbol, view, taken))
+        with_fields(function, symbol=_symbol(function.symbol, view, taken))
         for function, view in zip(kernel.functions, views, strict=True)
     )
-    return changed(kernel, functions=functions)
+    return with_fields(kernel, functions=functions)
 
 
 def _symbol(symbol: str, view: FunctionView, taken: Taken) -> str:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import replace
 
-from py2cu.analysis.effects import meets_others
+from py2cu.analysis.effects import synchronises
 from py2cu.dtypes import C128, Kind
 from py2cu.ir.abi.extents import Name, Parameter, Role
 from py2cu.ir.expressions import ArrayName, Atomic, Load
@@ -92,8 +92,8 @@ def used_names(kernel: Kernel) -> set[str]:
 
 def used_arrays(kernel: Kernel) -> set[str]:
     """The arrays that the body reads or writes, by itself or through a view."""
-    loaded = {kernel.shown(node.array) for node in all_expressions(kernel.body) if isinstance(node, Load | Atomic)}
-    return loaded | {kernel.shown(stmt.array) for stmt in statements(kernel.body) if isinstance(stmt, Store)}
+    loaded = {kernel.base_array(node.array) for node in all_expressions(kernel.body) if isinstance(node, Load | Atomic)}
+    return loaded | {kernel.base_array(stmt.array) for stmt in statements(kernel.body) if isinstance(stmt, Store)}
 
 
 def arguments(kernel: Kernel) -> tuple[tuple[str, Type, Parameter | None], ...]:
@@ -137,9 +137,9 @@ def kernel_argument(kernel: Kernel, dialect: Dialect, name: str, type_: Type, pa
 def shows_others(kernel: Kernel, array: str) -> bool:
     """True where a thread may read in `array`, which is written, what others have written since it last did."""
     nodes = [*all_expressions(kernel.body)]
-    read = {kernel.shown(node.array) for node in nodes if isinstance(node, Load)}
-    told = {kernel.shown(node.id) for node in nodes if isinstance(node, ArrayName)}  # to functions
-    return array in read | told and meets_others(kernel)
+    read = {kernel.base_array(node.array) for node in nodes if isinstance(node, Load)}
+    told = {kernel.base_array(node.id) for node in nodes if isinstance(node, ArrayName)}  # to functions
+    return array in read | told and synchronises(kernel)
 
 
 def is_input(parameter: Parameter | None) -> bool:

@@ -9,28 +9,28 @@ from typing import Final, assert_never
 
 from py2cu.analysis.effects import LET_OTHERS, is_grid_barrier
 from py2cu.ir.abi.extents import Binary, Constant, Name, Role
-from py2cu.ir.complex_numbers import is_made
-from py2cu.ir.expressions import BoolOp, Compare, Convert, Expr, Invoke, Load, Select, Tuple, Unary, unconverted
+from py2cu.ir.complex_numbers import is_complex_constructor
+from py2cu.ir.expressions import BoolOp, Compare, Convert, DeviceCall, Expr, Load, Select, Tuple, Unary, unconverted
 from py2cu.ir.kernels import Space
 from py2cu.ir.statements import (
+    Alloc,
     Assert,
     Assign,
-    Bind,
     Block,
     Break,
+    Comment,
     Continue,
-    Declare,
+    DeclareLocal,
     Delete,
     EachThread,
-    Evaluate,
+    ExprStmt,
     For,
     If,
     Print,
-    Remark,
-    Reserve,
     Return,
     Stmt,
     Store,
+    StructuredBinding,
     Sync,
     Trivia,
     While,
@@ -39,8 +39,8 @@ from py2cu.ir.types import PY_BOOL, ElementType, TupleType, Type, is_complex
 from py2cu.ir.visit import children, walk
 from py2cu.records import record
 from py2cu.targets.cxx.c_types import HALVES, arithmetic_type, common_type
-from py2cu.targets.cxx.cxx_text import PRECEDENCE, PRIMARY, TERNARY, Spelled
-from py2cu.targets.cxx.expressions import ExpressionSpeller
+from py2cu.targets.cxx.cxx_text import PRECEDENCE, PRIMARY, TERNARY, CxxText
+from py2cu.targets.cxx.expressions import ExpressionEmitter
 from py2cu.targets.cxx.literals import is_one
 from py2cu.targets.cxx.wrap_lines import wrap_line
 
@@ -60,7 +60,7 @@ class Line:
         return f"{self.code}{self.comment}"
 
 
-class Speller(ExpressionSpeller):
+class Emitter(ExpressionEmitter):
     """Spells one kernel's body."""
 
     def body(self) -> Iterator[Line]:
@@ -99,9 +99,9 @@ class Speller(ExpressionSpeller):
         match stmt:
             case Assign():
                 yield Line(f"{pad}{self.assignment(stmt)}")
-            case Declare(name=name, type=type_):
+            case DeclareLocal(name=name, type=type_):
                 yield Line(f"{pad}{self.type_text(type_)} {self.name(name)};")
-            case Bind(names=names, value=value, is_const=is_const):
+            case StructuredBinding(names=names, value=value, is_const=is_const):
                 declared = f"{'const ' if is_const else ''}auto [{', '.join(map(self.name, names))}]"
                 yield Line(f"{pad}{declared} = {self.expr(value).text};")
             case Store(array=array, indices=indices, value=Tuple(items=items)):
@@ -114,7 +114,7 @@ class Speller(ExpressionSpeller):
                 c_type = self.kernel.array_type(array).dtype.c
                 load = Load(array, indices)
                 yield Line(f"{pad}{self.assign(self.element(array, indices), load, value, c_type, augmented)}")
-            case Reserve(array=array, start=start):
+            case Alloc(array=array, start=start):
                 for declared in self.reservation(array, start):
                     yield Line(f"{pad}{declared};")
             case Sync() if is_grid_barrier(stmt):
@@ -138,7 +138,7 @@ class Speller(ExpressionSpeller):
             case Return(value=value) if value is not None:
                 assert self.kernel.result is not None
                 yield Line(f"{pad}return {self.assigned(value, self.c_type(self.kernel.result)).text};")
-            case Evaluate(call=call):
+            case ExprStmt(call=call):
                 yield Line(f"{pad}{self.expr(call).text};")
             case Break() | Continue() | Return():
                 yield Line(f"{pad}{type(stmt).__name__.lower()};")
@@ -148,7 +148,7 @@ class Speller(ExpressionSpeller):
                 yield Line(f"{pad}{self.assertion(stmt)};")
             case EachThread():
                 raise AssertionError(f"{stmt} is the CPU's")
-            case Delete() | Remark():
+            case Delete() | Comment():
                 return
             case _:
                 assert_never(stmt)
@@ -157,21 +157,21 @@ class Speller(ExpressionSpeller):
         """C's `assert`, a macro, or a call of `assert_that` with the line and the message."""
         tested = self.expr(stmt.test)
         if self.dialect.throws:
-            there = self.kernel.elsewhere
+            there = self.kernel.origin
             line = f"{f'{PurePath(there.file.name).name}, ' if there else ''}line {stmt.span.line}"
             said = (stmt.message or " ".join(stmt.text.split())).replace("\0", "\\0")  # which would end it
             return f"assert_that({tested.text}, {string_literal(line).text}, {string_literal(said).text})"
         said = self.junction("and", tested, string_literal(stmt.message)).text if stmt.message else tested.text
-        calls = [node for node in walk(stmt.test) if isinstance(node, Invoke)]
+        calls = [node for node in walk(stmt.test) if isinstance(node, DeviceCall)]
         has_bare_comma = any(len(self.callees[call.function].template) > 1 for call in calls)  # of which macros know
         return f"{self.function('assert')}{f'(({said}))' if has_bare_comma else f'({said})'}"
 
     def reservation(self, name: str, start: Expr | None) -> Iterator[str]:
         """The declarations of an array of the kernel's own, or of a pointer into another one."""
-        buffer = self.kernel.buffer(name)
+        buffer = self.kernel.array_decl(name)
         assert buffer is not None, name
         element = self.type_text(buffer.type.element)
-        if buffer.row:
+        if buffer.vector_width:
             parameter = self.kernel.parameter(buffer.base)
             const = "const " if parameter is not None and parameter.role is Role.INPUT else ""
             shown = f"reinterpret_cast<{const}{self.row_text(name)}*>({self.name(buffer.base)})"
@@ -202,7 +202,7 @@ class Speller(ExpressionSpeller):
             return f"const auto {self.name(stmt.name)} = {self.expr(stmt.value).text};"
         if stmt.declares is not None:
             c_type = self.c_type(stmt.declares)
-            if is_made(stmt.value) and stmt.value.type == stmt.declares:
+            if is_complex_constructor(stmt.value) and stmt.value.type == stmt.declares:
                 return f"auto {self.name(stmt.name)} = {self.expr(stmt.value).text};"
             return f"{self.type_text(stmt.declares)} {self.name(stmt.name)} = {self.assigned(stmt.value, c_type).text};"
         target = self.locals.get(stmt.name) or self.parameter_type(stmt.name)
@@ -237,12 +237,12 @@ class Speller(ExpressionSpeller):
         for value, field, after in zip(stmt.values, stmt.fields, stmt.texts[1:], strict=True):
             spelled, letter = self.expr(value), field.letter
             if letter == "s":
-                spelled = Spelled(f'{spelled.within(TERNARY + 1)} ? "True" : "False"', TERNARY, "const char*")
+                spelled = CxxText(f'{spelled.within(TERNARY + 1)} ? "True" : "False"', TERNARY, "const char*")
             elif letter in ("d", "x", "X", "o") and spelled.c_type in ("index_t", "int64_t"):
-                spelled = Spelled(f"static_cast<long long>({spelled.text})", PRIMARY, "long long")
+                spelled = CxxText(f"static_cast<long long>({spelled.text})", PRIMARY, "long long")
                 letter = f"ll{letter}"
             elif letter in ("d", "x", "X", "o") and spelled.c_type == "uint64_t":
-                spelled = Spelled(f"static_cast<unsigned long long>({spelled.text})", PRIMARY, "unsigned long long")
+                spelled = CxxText(f"static_cast<unsigned long long>({spelled.text})", PRIMARY, "unsigned long long")
                 letter = f"ll{letter.replace('d', 'u')}"
             elif letter == "d" and spelled.c_type in ("unsigned", "uint32_t"):
                 letter = "u"
@@ -279,7 +279,7 @@ class Speller(ExpressionSpeller):
 
     def if_head(self, stmt: If, may_discard: bool) -> str:
         """`if constexpr` where template arguments alone decide, and branches may be discarded."""
-        is_known = may_discard and is_known_to_compilers(stmt.test, self.kernel.constexprs)
+        is_known = may_discard and is_constant_expression(stmt.test, self.kernel.constexprs)
         return f"if {'constexpr ' if is_known else ''}({self.expr(stmt.test).text})"
 
     def controlled(
@@ -308,7 +308,7 @@ class Speller(ExpressionSpeller):
     def needs_braces(self, body: Block) -> bool:
         if len(body) != 1 or any(body[0].trivia.above):
             return True
-        return isinstance(body[0], If | For | While | Delete | Remark | Declare | Bind) or (
+        return isinstance(body[0], If | For | While | Delete | Comment | DeclareLocal | StructuredBinding) or (
             isinstance(body[0], Assign) and body[0].declares is not None
         )
 
@@ -338,7 +338,7 @@ class Speller(ExpressionSpeller):
         return f"for ({c_type} {var} = {start}; {test}; {advance})"
 
 
-def is_known_to_compilers(test: Expr, constexprs: Collection[str]) -> bool:
+def is_constant_expression(test: Expr, constexprs: Collection[str]) -> bool:
     """Whether `test` is a bool made of template arguments, and a C++ constant whatever they are."""
     is_made_of_names = any(isinstance(node, Name) for node in walk(test))
     return test.type == PY_BOOL and is_made_of_names and _is_constant(test, constexprs)
@@ -362,11 +362,11 @@ def _is_constant(expr: Expr, constexprs: Collection[str]) -> bool:
             return False
 
 
-def string_literal(text: str) -> Spelled:
+def string_literal(text: str) -> CxxText:
     """`text` in C's quotes; what does not print is escaped."""
     escapes = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t"}
     chars = [escapes.get(char) or (char if char.isprintable() else _octal(char)) for char in text]
-    return Spelled('"' + "".join(chars).replace("??", "?\\?") + '"', PRIMARY, "const char*")
+    return CxxText('"' + "".join(chars).replace("??", "?\\?") + '"', PRIMARY, "const char*")
 
 
 def _octal(char: str) -> str:

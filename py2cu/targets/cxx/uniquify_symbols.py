@@ -13,13 +13,13 @@ from itertools import chain, count
 
 from py2cu.dtypes import DType, TypeVariable
 from py2cu.ir.header_names import is_declared
-from py2cu.ir.kernels import Buffer, Family, Kernel, Space
-from py2cu.ir.names import names_of
+from py2cu.ir.kernels import ArrayDecl, Instances, Kernel, Space
+from py2cu.ir.names import names_in_scope
 from py2cu.ir.types import ElementType, PythonType, ScalarType, TupleType
-from py2cu.ir.visit import changed
+from py2cu.ir.visit import with_fields
 
 
-def tell_apart(families: tuple[Family, ...]) -> tuple[Family, ...]:
+def uniquify_symbols(families: tuple[Instances, ...]) -> tuple[Instances, ...]:
     """`families`, with names that tell kernels, functions, tables and structs apart."""
     kernels = [kernel for family in families for kernel in family]
     helpers = {name for kernel in kernels for each in (kernel, *kernel.functions) for name in each.helpers}
@@ -27,7 +27,7 @@ def tell_apart(families: tuple[Family, ...]) -> tuple[Family, ...]:
     return _with_unique_structs(_with_unique_tables(named, helpers))
 
 
-def _with_unique_names(families: tuple[Family, ...], helpers: set[str]) -> tuple[Family, ...]:
+def _with_unique_names(families: tuple[Instances, ...], helpers: set[str]) -> tuple[Instances, ...]:
     """Kernels of one file get C++ names of their own, also where two Python names come out alike; functions that are
     called like a helper which the file needs get another one.
     """
@@ -37,7 +37,7 @@ def _with_unique_names(families: tuple[Family, ...], helpers: set[str]) -> tuple
         symbol = function.symbol
         while symbol in helpers or (symbol != function.symbol and symbol in functions):
             symbol += "_"
-        return changed(function, symbol=symbol)
+        return with_fields(function, symbol=symbol)
 
     taken: set[str] = set()
     done = []
@@ -47,34 +47,34 @@ def _with_unique_names(families: tuple[Family, ...], helpers: set[str]) -> tuple
             name += "_"
         taken.add(name)
         done.append(
-            tuple(changed(kernel, symbol=name, functions=tuple(map(apart, kernel.functions))) for kernel in family)
+            tuple(with_fields(kernel, symbol=name, functions=tuple(map(apart, kernel.functions))) for kernel in family)
         )
     return tuple(done)
 
 
-def _with_unique_tables(families: tuple[Family, ...], helpers: set[str]) -> tuple[Family, ...]:
+def _with_unique_tables(families: tuple[Instances, ...], helpers: set[str]) -> tuple[Instances, ...]:
     """Tables that have the same name, but differ, get names of their own, as do shared arrays that the launch sizes; so
     do those that are called like a function, or like what would hide them.
     """
     functions = {function.symbol for family in families for kernel in family for function in kernel.functions}
-    taken: dict[str, Buffer | str] = dict.fromkeys(helpers | functions, "")
+    taken: dict[str, ArrayDecl | str] = dict.fromkeys(helpers | functions, "")
 
     def with_own_names(kernel: Kernel) -> Kernel:
         renamed = dict(kernel.renamed)
-        for table in kernel.buffers:
+        for table in kernel.array_decls:
             if table.space is Space.CONSTANT or table.is_extern:
                 symbol, own = kernel.c_name(table.name), table.type.dtype.c if table.is_dynamic else table
-                others = {kernel.c_name(name) for name in names_of(kernel) - {table.name}}
+                others = {kernel.c_name(name) for name in names_in_scope(kernel) - {table.name}}
                 while symbol in others or is_declared(symbol) or taken.setdefault(symbol, own) != own:
                     symbol += "_"
                 renamed[table.name] = symbol
         functions = tuple(map(with_own_names, kernel.functions))
-        return changed(kernel, renamed=tuple(renamed.items()), functions=functions)
+        return with_fields(kernel, renamed=tuple(renamed.items()), functions=functions)
 
     return tuple(tuple(map(with_own_names, family)) for family in families)
 
 
-def _with_unique_structs(families: tuple[Family, ...]) -> tuple[Family, ...]:
+def _with_unique_structs(families: tuple[Instances, ...]) -> tuple[Instances, ...]:
     """What functions return in structs of one name, but of other fields or types, gets a name of its own."""
     functions = [function for family in families for kernel in family for function in kernel.functions]
     taken: dict[str, object] = {function.symbol: None for function in functions}
@@ -92,7 +92,7 @@ def _with_unique_structs(families: tuple[Family, ...]) -> tuple[Family, ...]:
         return replace(function, struct=replace(function.struct, name=name))
 
     return tuple(
-        tuple(changed(kernel, functions=tuple(map(with_own_name, kernel.functions))) for kernel in family)
+        tuple(with_fields(kernel, functions=tuple(map(with_own_name, kernel.functions))) for kernel in family)
         for family in families
     )
 

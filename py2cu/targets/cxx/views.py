@@ -9,14 +9,14 @@ from itertools import product
 from py2cu.dtypes import DType
 from py2cu.ir.abi.extents import Binary, Constant, Name
 from py2cu.ir.expressions import Expr, LaunchIndex, Unary
-from py2cu.ir.kernels import Family, Kernel, Space
+from py2cu.ir.kernels import Instances, Kernel, Space
 from py2cu.ir.types import PY_BOOL, ArrayType, Width
 from py2cu.passes.lowering.widen_halves import NARROWED
 from py2cu.targets.cxx.expressions import Dialect
 from py2cu.targets.cxx.functions import FunctionView
 from py2cu.targets.cxx.includes import MATH, headers_of_types
 from py2cu.targets.cxx.parameters import Argument, launch_arguments, template_head, typenames, wrapped
-from py2cu.targets.cxx.statements import Line, Speller
+from py2cu.targets.cxx.statements import Emitter, Line
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +209,7 @@ def launcher_name(name: str, values: Iterable[str]) -> str:
     return f"{name}_launch" + (f"<{listed_values}>" if listed_values else "")
 
 
-def group(family: Family, view: Callable[[Kernel], KernelView], dialect: Dialect) -> tuple[KernelView, ...]:
+def group(family: Instances, view: Callable[[Kernel], KernelView], dialect: Dialect) -> tuple[KernelView, ...]:
     """The views of one kernel: a single one, unless its instances differ in more than the type that `T` stands for.
 
     Instances of one text are one template; each further text is a template of its own, called after its first dtype.
@@ -270,11 +270,11 @@ def constant_text(value: int) -> str:
 
 def tables_of(kernel: Kernel, dialect: Dialect) -> tuple[tuple[str, ...], frozenset[str]]:
     """The declarations of the tables that a kernel and its device functions read, and the headers that they need."""
-    spellers = [Speller(each, dialect, {}) for each in (kernel, *kernel.functions)]
+    spellers = [Emitter(each, dialect, {}) for each in (kernel, *kernel.functions)]
     tables = tuple(
         speller.buffer(buffer.name)
         for speller in spellers
-        for buffer in speller.kernel.buffers
+        for buffer in speller.kernel.array_decls
         if buffer.space is Space.CONSTANT
     )
     return tables, frozenset().union(*(headers_of_types(speller.types) | speller.headers for speller in spellers))

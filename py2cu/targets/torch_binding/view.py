@@ -16,7 +16,7 @@ from py2cu.dtypes import C128, U64, DType, Kind, TypeVariable
 from py2cu.ir.abi.extents import Binary, Constant, Constexpr, Name, Parameter, Role
 from py2cu.ir.abi.signature import Dim, Signature, divisors, signature_of
 from py2cu.ir.expressions import Expr
-from py2cu.ir.kernels import Family, Kernel
+from py2cu.ir.kernels import Instances, Kernel
 from py2cu.ir.printer import print_expr
 from py2cu.ir.types import PY_INT, ArrayType, ElementType, PythonType, is_complex
 from py2cu.ir.visit import arrays_of_row_pointers, rebuild, walk
@@ -168,7 +168,7 @@ def _overlaps(written: tuple[ArrayView, ...], others: tuple[ArrayView, ...]) -> 
                 yield array, other
 
 
-def view(family: Family, groups: tuple[KernelView, ...], dialect: Dialect) -> BindingView:
+def view(family: Instances, groups: tuple[KernelView, ...], dialect: Dialect) -> BindingView:
     """A kernel's binding to the launchers of `groups`."""
     kernel = family[0]
     signature = signature_of(family)
@@ -215,7 +215,7 @@ def view(family: Family, groups: tuple[KernelView, ...], dialect: Dialect) -> Bi
     )
 
 
-def _fills(family: Family) -> Iterator[float]:
+def _fills(family: Instances) -> Iterator[float]:
     """What allocated arrays are filled with."""
     made = {parameter.name for parameter in signature_of(family).outputs}
     return (value for name, value in family[0].inits if name in made)
@@ -256,7 +256,7 @@ def _shared_extents(kernel: Kernel, dims: dict[str, Dim]) -> Iterator[tuple[str,
         """The launch's own extents are not: a call may leave them to their defaults."""
         return isinstance(part, Constant | Binary) or (isinstance(part, Name) and part.id in told)
 
-    for buffer in kernel.buffers:
+    for buffer in kernel.array_decls:
         for extent in buffer.type.dims if buffer.is_dynamic else ():
             if not _is_natural(extent, naturals) and all(map(is_told, walk(extent))):
                 yield buffer.name, _op_text(extent, kernel, dims), print_expr(extent)
@@ -323,7 +323,7 @@ def _value_test(name: str, value: int) -> str:
             return f"{name} == {value}"
 
 
-def _dtype_texts(family: Family, parameter: Parameter, tellers: dict[TypeVariable, str]) -> tuple[str, str]:
+def _dtype_texts(family: Instances, parameter: Parameter, tellers: dict[TypeVariable, str]) -> tuple[str, str]:
     """What dtype an array must have, and what an allocated one gets: all of a type variable have the teller's."""
     kernel, name = family[0], family[0].c_name(parameter.name)
     assert isinstance(parameter.type, ArrayType)
@@ -339,7 +339,9 @@ def _dtype_texts(family: Family, parameter: Parameter, tellers: dict[TypeVariabl
     return f'one_of("{kernel.symbol}", "{parameter.name}", {name}, {{{", ".join(admitted)}}})', told
 
 
-def _array(family: Family, parameter: Parameter, dims: dict[str, Dim], tellers: dict[TypeVariable, str]) -> ArrayView:
+def _array(
+    family: Instances, parameter: Parameter, dims: dict[str, Dim], tellers: dict[TypeVariable, str]
+) -> ArrayView:
     kernel, type_ = family[0], parameter.type
     assert isinstance(type_, ArrayType)
     dtype, made_dtype = _dtype_texts(family, parameter, tellers)
@@ -359,7 +361,7 @@ def _array(family: Family, parameter: Parameter, dims: dict[str, Dim], tellers: 
         signed=tuple(text for text, dim in zip(texts, type_.dims, strict=True) if not _is_natural(dim, naturals)),
         fill="" if init is None else init_text(init),
         is_filled_whole=init is not None and not is_double(init),
-        row=kernel.rows.get(parameter.name, 0),
+        row=kernel.vector_widths.get(parameter.name, 0),
         is_aligned=any(parameter.name in arrays_of_row_pointers(kernel) for kernel in family),
     )
 
