@@ -43,6 +43,7 @@ from py2cu.passes.guards.early_return import add_guards
 from py2cu.passes.infer_roles import infer_roles
 from py2cu.passes.lowering.evaluate_once import evaluate_once
 from py2cu.passes.lowering.flatten_subscripts import flatten_subscripts
+from py2cu.passes.lowering.identifiers import spell_identifier
 from py2cu.passes.lowering.integer_quotients import divide_integers
 from py2cu.passes.lowering.integer_widths import choose_integer_widths
 from py2cu.passes.lowering.loops import lower_loops
@@ -64,7 +65,7 @@ from py2cu.targets.cpu.inline_collectives import CannotSplit, runs_in_blocks
 from py2cu.targets.cpu.insert_yields import insert_yields
 from py2cu.targets.cpu.split_at_barriers import split_at_barriers
 from py2cu.targets.cuda.hide_negation import hide_negation
-from py2cu.targets.cxx.naming import rename, spell_identifier
+from py2cu.targets.cxx.naming import rename
 from py2cu.targets.cxx.uniquify_symbols import uniquify_symbols
 from py2cu.targets.render import render
 from py2cu.translation import TargetName, Translation

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final, assert_never
 
+from py2cu.analysis.promotion import represents
 from py2cu.dtypes import BF16, F16, F32, F64, Kind
 from py2cu.ir.abi.extents import Binary, Constant, Name
 from py2cu.ir.expressions import (
@@ -38,7 +39,6 @@ from py2cu.ir.kernels import Kernel
 from py2cu.ir.statements import Assign, Block, For, Stmt, While
 from py2cu.ir.types import PY_FLOAT, PY_INT, ArrayType, ElementType, PythonType, TupleType, Type, kind_of
 from py2cu.ir.visit import assigned_names, blocks, statements
-from py2cu.passes.typing.promotion import represents
 
 INT_MAX: Final = 2**31 - 1
 FAR: Final = 2**30  # what an `int` holds with much to spare

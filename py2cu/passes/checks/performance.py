@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from py2cu.analysis.global_indices import find_global_indices
 from py2cu.analysis.ranges import Ranges
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import F32, F64, Kind
@@ -22,7 +23,6 @@ from py2cu.ir.kernels import Kernel
 from py2cu.ir.statements import Block, For, Stmt, Store, While
 from py2cu.ir.types import PY_FLOAT, ArrayType, ElementType, PythonType, kind_of
 from py2cu.ir.visit import blocks, children, expressions, names_in, walk
-from py2cu.passes.guards.early_return import find_global_indices
 
 
 def note_performance(kernel: Kernel, reporter: Reporter) -> Kernel:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from py2cu.analysis.argument_ranges import follow_calls
 from py2cu.analysis.call_graph import reachable_functions
 from py2cu.analysis.ranges import Ranges
 from py2cu.diagnostics import Reporter
@@ -20,7 +21,6 @@ from py2cu.ir.expressions import unconverted
 from py2cu.ir.kernels import Kernel
 from py2cu.ir.types import ElementType, PythonType, kind_of
 from py2cu.ir.visit import all_expressions, with_fields
-from py2cu.passes.lowering.integer_widths import follow_calls
 
 
 def check_powers(kernel: Kernel, reporter: Reporter) -> Kernel:

@@ -13,27 +13,25 @@ Where threads wait for each other, none may return: there `guard_accesses` guard
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 from py2cu.analysis.accesses import Access, UpperBound, find_accesses
 from py2cu.analysis.call_graph import callees
 from py2cu.analysis.effects import has_barrier, waiting_functions
+from py2cu.analysis.global_indices import AXES, GlobalIndices, find_global_indices
 from py2cu.diagnostics import Reporter
-from py2cu.ir.abi.extents import Binary, Guard, IndexParameter, Name, constant_extent
-from py2cu.ir.expressions import Atomic, BoolOp, Compare, DeviceCall, Expr, LaunchIndex
+from py2cu.ir.abi.extents import Guard, IndexParameter, Name, constant_extent
+from py2cu.ir.expressions import Atomic, BoolOp, Compare, DeviceCall, Expr
 from py2cu.ir.kernels import Kernel
 from py2cu.ir.printer import print_expr
-from py2cu.ir.statements import Assert, Assign, Block, Comment, If, Print, Return, Stmt, Store
+from py2cu.ir.statements import Assert, Assign, Block, If, Print, Return, Stmt, Store
 from py2cu.ir.types import PY_INT, ElementType
-from py2cu.ir.visit import all_expressions, assigned_names, names_in, rebuild, statements, with_fields
+from py2cu.ir.visit import all_expressions, assigned_names, names_in, statements, with_fields
 from py2cu.options import DEFAULT_BLOCKS
 from py2cu.passes.guards.predicate_accesses import as_limit, data_dependents, find_acting, predicate_accesses
 from py2cu.source import Span
 
-AXES = "xyz"
 _EFFECTS = {Store: "an array was written", Print: "something was printed", Assert: "something was asserted"}
 
 
@@ -178,79 +176,6 @@ def _effects(kernel: Kernel, block: Block) -> Iterator[str]:
                 yield _EFFECTS[Store]
         called = [functions.pop(key) for key in callees(block) if key in functions]
         waiting += [(function, function.body) for function in called]
-
-
-# --- global indices -----------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class GlobalIndices:
-    """A thread's place in the whole grid: `blockIdx.a * blockDim.a + threadIdx.a`, in any order of terms and factors.
-
-    A part may stand in a local that is assigned once, and the block's extent as `block` says it.
-    """
-
-    values: dict[str, Expr]  # of locals that are assigned once, at the top level, or added to right there
-    block: tuple[Expr, ...]
-
-    @property
-    def names(self) -> dict[str, str]:
-        """The locals that are one, with their axis."""
-        return {name: axis for name, value in self.values.items() if (axis := self.axis(value))}
-
-    def axis(self, expr: Expr | None) -> str | None:
-        """The axis of one."""
-        match expr and self.part(expr):
-            case Binary(op="+", left=left, right=right):
-                return self._axis(left, right) or self._axis(right, left)
-            case _:
-                return None
-
-    def part(self, expr: Expr) -> Expr:
-        """What a local stands for."""
-        while isinstance(expr, Name) and expr.id in self.values:
-            expr = self.values[expr.id]
-        return expr
-
-    def _axis(self, thread: Expr, start: Expr) -> str | None:
-        match self.part(thread), self.part(start):
-            case LaunchIndex(object="threadIdx", axis=axis), Binary(op="*", left=left, right=right):
-                extents = (LaunchIndex("blockDim", axis), *self.block[AXES.index(axis) :][:1])
-                factors = self.part(left), self.part(right)
-                for place, extent in (factors, reversed(factors)):
-                    if place == LaunchIndex("blockIdx", axis) and extent in extents:
-                        return axis
-        return None
-
-
-def find_global_indices(kernel: Kernel) -> GlobalIndices:
-    """Those of a block kernel, computed here or by a function. A parameter that is assigned has two values."""
-    returned = {function.key: _returned(function.body) for function in kernel.functions}
-    assigned = Counter([*assigned_names(kernel.body), *(p.name for p in kernel.parameters)])
-    values: dict[str, Expr] = {}
-    for before, stmt in pairwise((None, *kernel.body)):
-        if not isinstance(stmt, Assign):
-            continue
-        value = returned[stmt.value.function] if isinstance(stmt.value, DeviceCall) else stmt.value
-        if assigned[stmt.name] == 1 and value and (value is stmt.value or not names_in(value)):
-            values[stmt.name] = value
-        elif stmt.augmented and assigned[stmt.name] == 2 and isinstance(before, Assign) and before.name == stmt.name:
-            values[stmt.name] = _put(before.value, stmt.name, stmt.value)
-    return GlobalIndices(values, kernel.block)
-
-
-def _put(value: Expr, name: str, expr: Expr) -> Expr:
-    """`expr` with `value` in the place of a local."""
-    return rebuild(expr, lambda part: value if isinstance(part, Name) and part.id == name else part)
-
-
-def _returned(body: Block) -> Expr | None:
-    """What a function returns that does nothing else."""
-    match [stmt for stmt in body if not isinstance(stmt, Comment)]:
-        case [Return(value=value)]:
-            return value
-        case _:
-            return None
 
 
 # --- missing guards -----------------------------------------------------------------------------------------------

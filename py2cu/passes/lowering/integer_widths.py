@@ -13,19 +13,19 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import reduce
 
-from py2cu.analysis.call_graph import in_recursive_scc, reachable_functions
-from py2cu.analysis.ranges import FAR, INT_MAX, Ranges, of_type
+from py2cu.analysis.argument_ranges import follow_calls
+from py2cu.analysis.call_graph import reachable_functions
+from py2cu.analysis.ranges import FAR, INT_MAX, Ranges
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import I32, Kind
 from py2cu.ir.abi.extents import Binary, Constant, Constexpr, Name
-from py2cu.ir.expressions import ArrayName, Call, Convert, DeviceCall, Expr, LaunchIndex, Load, TupleItem, Unary
+from py2cu.ir.expressions import Call, Convert, DeviceCall, Expr, LaunchIndex, Load, TupleItem, Unary
 from py2cu.ir.intervals import Range, SymbolicBound, times
 from py2cu.ir.kernels import IndexBound, Kernel
-from py2cu.ir.statements import Assign, Block, For, Return, Stmt
+from py2cu.ir.statements import Assign, Block, For, Stmt
 from py2cu.ir.types import PY_INT, ArrayType, PythonType, ScalarType, TupleType, ValueType, Width
-from py2cu.ir.visit import all_expressions, children, rebuild_block, statements, walk, with_fields
+from py2cu.ir.visit import children, rebuild_block, walk, with_fields
 from py2cu.passes.lowering.operators import EXTREMA
 
 _ORDER = (Width.INT, Width.INDEX, Width.LONG)
@@ -55,61 +55,6 @@ def choose_integer_widths(kernel: Kernel, reporter: Reporter) -> Kernel:
         size_bounds=chooser.size_bounds(),
         all_integers_bounded=chooser.is_bounded,
     )
-
-
-_ROUNDS = 4
-
-
-def follow_calls(kernel: Kernel) -> tuple[Kernel, ...]:
-    """The device functions with what their parameters can be, and what they return.
-
-    It starts from what their types allow, and every round can only say more, so that any number of rounds is right.
-    Callers are visited before what they call: but for rings of calls, a function's arguments are known by its turn.
-    """
-    if not kernel.functions:
-        return ()
-    functions = {
-        function.key: with_fields(function, argument_ranges=_unknown(function)) for function in kernel.functions
-    }
-    callers = (kernel, *reversed(kernel.functions))
-    ringed = in_recursive_scc(kernel.functions)
-    for _ in range(_ROUNDS):
-        before = dict(functions)
-        found: dict[str, dict[str, Range]] = {key: {} for key in functions}
-        for caller in callers:
-            if caller.key and caller.key not in ringed:
-                functions[caller.key] = with_fields(caller, argument_ranges=tuple(found[caller.key].items()))
-            _follow_calls_of(functions.get(caller.key, caller), functions, found)
-        for key in ringed:
-            functions[key] = with_fields(functions[key], argument_ranges=tuple(found[key].items()))
-        for key, function in functions.items():
-            functions[key] = with_fields(function, result_ranges=_returned(function, tuple(functions.values())))
-        if functions == before:
-            break
-    return tuple(functions.values())
-
-
-def _follow_calls_of(caller: Kernel, functions: dict[str, Kernel], found: dict[str, dict[str, Range]]) -> None:
-    """Add what every call in `caller` gives the names of a function to what is `found`."""
-    ranges = Ranges(with_fields(caller, functions=tuple(functions.values())))
-    for call in (node for node in all_expressions(caller.body) if isinstance(node, DeviceCall)):
-        known, given = found[call.function], caller.bind(call, functions[call.function])
-        for name, arg in given.items():
-            if not isinstance(arg, ArrayName):
-                known[name] = known[name].union(ranges.of(arg)) if name in known else ranges.of(arg)
-
-
-def _unknown(function: Kernel) -> tuple[tuple[str, Range], ...]:
-    scalars = ((p.name, of_type(p.type)) for p in function.parameters if not p.is_array)
-    return (*scalars, *((name, Range(low=0)) for name in function.dims))
-
-
-def _returned(function: Kernel, functions: tuple[Kernel, ...]) -> tuple[Range, ...]:
-    """What the function returns, item by item where that is a tuple."""
-    ranges = Ranges(with_fields(function, functions=functions))
-    values = [s.value for s in statements(function.body) if isinstance(s, Return) and s.value is not None]
-    found = [ranges.results_of(value) for value in values]
-    return tuple(reduce(Range.union, items) for items in zip(*found, strict=True))
 
 
 class _Chooser:

@@ -42,7 +42,6 @@ from py2cu.ir.types import (
 )
 from py2cu.ir.visit import rebuild, rebuild_block, walk, with_fields
 from py2cu.source import Span
-from py2cu.targets.cuda.hide_negation import negative_of
 
 EXTREMA: Final = {  # the helper for floats, and what whole numbers have
     "builtins.min": ("python_min", "builtins.min"),
@@ -469,3 +468,16 @@ def is_unsigned(expr: Expr) -> bool:
             return is_unsigned(left) or is_unsigned(right)
         case _:
             return False
+
+
+def negative_of(expr: Expr) -> Expr | None:
+    """What `expr` is the negative of, as compilers see it; None where it is none."""
+    match expr:
+        case Unary("-", operand) | Binary("-", Constant(0), operand) | Call("wrapping_sub", (Constant(0), operand)):
+            return operand
+        case Binary("*" | "//", operand, Constant(-1)) | Binary("*", Constant(-1), operand):
+            return operand
+        case Call("wrapping_mul", (operand, Constant(-1)) | (Constant(-1), operand)):
+            return operand
+        case _:
+            return None

@@ -38,8 +38,8 @@ from py2cu.ir.visit import (
     walk,
     with_fields,
 )
+from py2cu.passes.lowering.identifiers import ascii_identifier, spell_identifier
 from py2cu.source import Span
-from py2cu.targets.cxx.naming import ascii_identifier, spell_identifier
 
 Fields = tuple[str, ...]
 _ORDINALS: Final = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, assert_never
 
+from py2cu.analysis.promotion import represents, rounded
 from py2cu.builtins import ROWS, Builtin, Rule
 from py2cu.builtins.threads import FULL_MASK, WARP_SIZE
 from py2cu.dtypes import BOOL, DEFAULT_FLOAT, F32, I32, U32, DType, Kind
@@ -31,7 +32,6 @@ from py2cu.ir.visit import walk, with_fields
 from py2cu.passes.typing.complex_rules import PARTS
 from py2cu.passes.typing.join import TypeJoiner, known, scalar
 from py2cu.passes.typing.path_sensitive_types import holds
-from py2cu.passes.typing.promotion import represents, rounded
 from py2cu.source import Span
 
 _CHOICES: Final = frozenset(["builtins.max", "builtins.min"])

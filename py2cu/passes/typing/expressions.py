@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from py2cu.analysis.constant_values import constant_value
+from py2cu.analysis.promotion import constant_type
 from py2cu.builtins.atomics import ATOMICS
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import BOOL, DEFAULT_FLOAT, Kind
@@ -52,7 +53,6 @@ from py2cu.ir.visit import with_fields
 from py2cu.passes.typing.calls import CallTyper
 from py2cu.passes.typing.join import constant_number, known, scalar
 from py2cu.passes.typing.path_sensitive_types import from_call, reaching_types
-from py2cu.passes.typing.promotion import constant_type
 
 ARITHMETIC = frozenset(["+", "-", "*", "/", "//", "%", "**"])
 SHIFTS = frozenset(("<<", ">>"))

@@ -13,6 +13,7 @@ from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from py2cu.analysis.promotion import join, represents
 from py2cu.diagnostics import Related, Reporter
 from py2cu.dtypes import Kind
 from py2cu.ir.abi.extents import Constant, Name
@@ -34,7 +35,6 @@ from py2cu.ir.visit import statements
 from py2cu.passes.typing.expressions import ExpressionTyper
 from py2cu.passes.typing.join import Called
 from py2cu.passes.typing.path_sensitive_types import holds, known_types, reaching_types
-from py2cu.passes.typing.promotion import join, represents
 from py2cu.source import Span
 
 RETURN = "return"  # the result of a device function, as if it were a local: it is joined over all returns

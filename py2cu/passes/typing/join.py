@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from py2cu.analysis.constant_values import constant_value
+from py2cu.analysis.promotion import as_float, constant_as, join, represents
 from py2cu.diagnostics import Related, Reporter
 from py2cu.dtypes import F64, DType, Kind
 from py2cu.ir.abi.extents import Binary, Constant, Name
@@ -37,7 +38,6 @@ from py2cu.ir.types import (
 from py2cu.ir.visit import with_fields
 from py2cu.passes.typing.complex_rules import PARTS, refusal
 from py2cu.passes.typing.path_sensitive_types import Number, ambiguous_operand, is_lossy, paths_of
-from py2cu.passes.typing.promotion import as_float, constant_as, join, represents
 from py2cu.source import Span
 
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import chain
 from typing import Final, TypeAlias
 
+from py2cu.analysis.promotion import as_float, constant_as, constant_type, join, represents, rounded
 from py2cu.dtypes import DType, Kind
 from py2cu.ir.abi.extents import Constant, Name
 from py2cu.ir.complex_numbers import is_literal
@@ -30,7 +31,6 @@ from py2cu.ir.types import (
     ScalarType,
     kind_of,
 )
-from py2cu.passes.typing.promotion import as_float, constant_as, constant_type, join, represents, rounded
 
 Number: TypeAlias = bool | int | float
 

@@ -70,9 +70,9 @@ from py2cu.ir.visit import (
     with_fields,
 )
 from py2cu.passes.checks.barriers import find_varying
+from py2cu.passes.lowering.index_arithmetic import without_indices
 from py2cu.targets.cpu.inline_collectives import CannotSplit, is_cut, lift_waiting_calls
 from py2cu.targets.cpu.region_liveness import Uses, assigned_by, changed_by, mentioned_by, place_computed
-from py2cu.targets.cuda.index_arithmetic import without_indices
 
 
 def split_at_barriers(kernel: Kernel, reporter: Reporter) -> Kernel:

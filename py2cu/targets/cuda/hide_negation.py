@@ -14,12 +14,13 @@ from itertools import chain
 
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import Kind
-from py2cu.ir.abi.extents import Binary, Constant
-from py2cu.ir.expressions import Call, Compare, Convert, Expr, Select, Unary
+from py2cu.ir.abi.extents import Constant
+from py2cu.ir.expressions import Call, Compare, Convert, Expr, Select
 from py2cu.ir.kernels import Kernel
 from py2cu.ir.statements import Block, If
 from py2cu.ir.types import ElementType, PythonType, kind_of
 from py2cu.ir.visit import all_expressions, assigned_names, names_in, rebuild_block, statements, with_fields
+from py2cu.passes.lowering.operators import negative_of
 
 HELPER = "negated"
 _EXTREMA = ("builtins.min", "builtins.max", "python_min", "python_max", "nan_min", "nan_max")
@@ -58,19 +59,6 @@ def _compared(test: Compare) -> Iterator[Expr]:
 
 def _negations(body: Block) -> list[Expr]:
     return [expr for expr in all_expressions(body) if _operand(expr) is not None]
-
-
-def negative_of(expr: Expr) -> Expr | None:
-    """What `expr` is the negative of, as compilers see it; None where it is none."""
-    match expr:
-        case Unary("-", operand) | Binary("-", Constant(0), operand) | Call("wrapping_sub", (Constant(0), operand)):
-            return operand
-        case Binary("*" | "//", operand, Constant(-1)) | Binary("*", Constant(-1), operand):
-            return operand
-        case Call("wrapping_mul", (operand, Constant(-1)) | (Constant(-1), operand)):
-            return operand
-        case _:
-            return None
 
 
 def _operand(expr: Expr) -> Expr | None:

@@ -8,6 +8,7 @@ from py2cu.ir.abi.extents import Binary
 from py2cu.ir.kernels import ArrayDecl, Kernel, Space
 from py2cu.passes.lowering.shared_layout import size_of
 from py2cu.targets.cxx.expressions import Dialect
+from py2cu.targets.cxx.views import extent_text
 
 BYTES: Final = "shared_bytes"  # what launchers call the number
 _UNASKED: Final = "48 * 1024"
@@ -20,8 +21,6 @@ def bytes_text(kernel: Kernel, dialect: Dialect) -> str:
 
 
 def _bytes(kernel: Kernel, buffer: ArrayDecl, dialect: Dialect) -> str:
-    from py2cu.targets.cxx.views import extent_text
-
     size = size_of(buffer)
     text = extent_text(size, kernel)
     count = f"({text})" if isinstance(size, Binary) and size.op in "+-" else text

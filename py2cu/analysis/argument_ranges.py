@@ -1,0 +1,72 @@
+"""Infers the ranges of what device functions receive and return, from all their calls.
+
+    def half(v): return v // 2        half(i) and half(4), with i in 0 … n - 1:  v is natural, and so is the result
+
+In: a kernel whose functions are reachable and typed. Out: its functions with `argument_ranges` and `result_ranges`.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from py2cu.analysis.call_graph import in_recursive_scc
+from py2cu.analysis.ranges import Ranges, of_type
+from py2cu.ir.expressions import ArrayName, DeviceCall
+from py2cu.ir.intervals import Range
+from py2cu.ir.kernels import Kernel
+from py2cu.ir.statements import Return
+from py2cu.ir.visit import all_expressions, statements, with_fields
+
+_ROUNDS = 4
+
+
+def follow_calls(kernel: Kernel) -> tuple[Kernel, ...]:
+    """The device functions with what their parameters can be, and what they return.
+
+    It starts from what their types allow, and every round can only say more, so that any number of rounds is right.
+    Callers are visited before what they call: but for rings of calls, a function's arguments are known by its turn.
+    """
+    if not kernel.functions:
+        return ()
+    functions = {
+        function.key: with_fields(function, argument_ranges=_unknown(function)) for function in kernel.functions
+    }
+    callers = (kernel, *reversed(kernel.functions))
+    ringed = in_recursive_scc(kernel.functions)
+    for _ in range(_ROUNDS):
+        before = dict(functions)
+        found: dict[str, dict[str, Range]] = {key: {} for key in functions}
+        for caller in callers:
+            if caller.key and caller.key not in ringed:
+                functions[caller.key] = with_fields(caller, argument_ranges=tuple(found[caller.key].items()))
+            _follow_calls_of(functions.get(caller.key, caller), functions, found)
+        for key in ringed:
+            functions[key] = with_fields(functions[key], argument_ranges=tuple(found[key].items()))
+        for key, function in functions.items():
+            functions[key] = with_fields(function, result_ranges=_returned(function, tuple(functions.values())))
+        if functions == before:
+            break
+    return tuple(functions.values())
+
+
+def _follow_calls_of(caller: Kernel, functions: dict[str, Kernel], found: dict[str, dict[str, Range]]) -> None:
+    """Add what every call in `caller` gives the names of a function to what is `found`."""
+    ranges = Ranges(with_fields(caller, functions=tuple(functions.values())))
+    for call in (node for node in all_expressions(caller.body) if isinstance(node, DeviceCall)):
+        known, given = found[call.function], caller.bind(call, functions[call.function])
+        for name, arg in given.items():
+            if not isinstance(arg, ArrayName):
+                known[name] = known[name].union(ranges.of(arg)) if name in known else ranges.of(arg)
+
+
+def _unknown(function: Kernel) -> tuple[tuple[str, Range], ...]:
+    scalars = ((p.name, of_type(p.type)) for p in function.parameters if not p.is_array)
+    return (*scalars, *((name, Range(low=0)) for name in function.dims))
+
+
+def _returned(function: Kernel, functions: tuple[Kernel, ...]) -> tuple[Range, ...]:
+    """What the function returns, item by item where that is a tuple."""
+    ranges = Ranges(with_fields(function, functions=functions))
+    values = [s.value for s in statements(function.body) if isinstance(s, Return) and s.value is not None]
+    found = [ranges.results_of(value) for value in values]
+    return tuple(reduce(Range.union, items) for items in zip(*found, strict=True))
