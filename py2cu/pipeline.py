@@ -19,8 +19,8 @@ from typing import Final
 from py2cu.deep_stack import with_deep_stack
 from py2cu.diagnostics import Reporter, TranslationError
 from py2cu.frontend.kernel_reader import read_kernel
-from py2cu.frontend.names.dynamic_kernels import refuse_unread
-from py2cu.frontend.reader import KernelSource, Module, read_module
+from py2cu.frontend.source.dynamic_kernels import refuse_unread
+from py2cu.frontend.source.reader import KernelSource, Module, read_module
 from py2cu.ir.abi.signature import signature_of
 from py2cu.ir.kernels import Instances, Kernel
 from py2cu.ir.verify import Stage, verify

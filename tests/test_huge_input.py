@@ -14,7 +14,7 @@ import pytest
 
 import py2cu
 from py2cu.diagnostics import TranslationError
-from py2cu.frontend.nesting import MAX_DEPTH, MAX_TERMS
+from py2cu.frontend.source.nesting import MAX_DEPTH, MAX_TERMS
 from py2cu.pipeline import translate_file
 from py2cu.source import SourceFile
 

@@ -27,7 +27,7 @@ ELSEWHERE = {
 def refusals() -> dict[tuple[str, int], str]:
     """Every call that reports a code, by file and line."""
     found = {}
-    for path in [PACKAGE / "pipeline.py", *PACKAGE.glob("frontend/*.py"), *PACKAGE.glob("passes/*.py")]:
+    for path in [PACKAGE / "pipeline.py", *PACKAGE.glob("frontend/**/*.py"), *PACKAGE.glob("passes/*.py")]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             match node:
                 case ast.Call(args=[ast.Constant(value=str(code)), *_]) if re.fullmatch(r"P\d{3}", code):

@@ -153,7 +153,7 @@ def _package(folder: str) -> tuple[str, str]:
 
 def _compiled(path: Path, file: SourceFile, place: str) -> CodeType:
     """The file's code; one that Python does not compile is refused as the translator would, else as Python does."""
-    from py2cu.frontend.reader import read_module
+    from py2cu.frontend.source.reader import read_module
 
     try:
         return compile(file.text, place, "exec", dont_inherit=True)

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import libcst as cst
 
 from py2cu.diagnostics import Reporter
-from py2cu.frontend.names.environment import all_parameters
-from py2cu.frontend.reader import Module
+from py2cu.frontend.names.syntax import all_parameters
+from py2cu.frontend.source.reader import Module
 from py2cu.ir.expressions import Expr
 from py2cu.suggestions import did_you_mean
 

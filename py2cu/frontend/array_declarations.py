@@ -18,9 +18,8 @@ import libcst as cst
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import BOOL, F32, F64, I64, DType, find_dtype
 from py2cu.frontend.names.ambiguity import report_ambiguous_name
-from py2cu.frontend.names.bindings import Statement
 from py2cu.frontend.names.environment import Environment
-from py2cu.frontend.scope import assigned_names, is_named
+from py2cu.frontend.names.syntax import Statement, assigned_names, is_named
 from py2cu.ir.abi.extents import Binary, Constant, Constexpr, Name
 from py2cu.ir.abi.instances import instances
 from py2cu.ir.expressions import Expr, LaunchIndex

@@ -20,7 +20,8 @@ from py2cu.builtins import find_pair_formula
 from py2cu.frontend.expressions import ExpressionReader, is_starred
 from py2cu.frontend.formulas import expand
 from py2cu.frontend.names.constants import Constants, Real
-from py2cu.frontend.scope import Scope, nodes_in, source_text
+from py2cu.frontend.names.syntax import nodes_in, source_text
+from py2cu.frontend.scope import Scope
 from py2cu.frontend.tables import find_row
 from py2cu.ir.abi.extents import Constant, Name
 from py2cu.ir.expressions import ArrayName, Atomic, DeviceCall, Expr, Extent, Load, TupleItem

@@ -16,9 +16,11 @@ from py2cu.builtins import Builtin
 from py2cu.builtins.atomics import ATOMICS
 from py2cu.frontend.array_declarations import EXAMPLES, MAKERS
 from py2cu.frontend.formulas import expand_call
-from py2cu.frontend.names.closures import capture
+from py2cu.frontend.names.closures import free_variables, reached_functions
 from py2cu.frontend.names.constants import as_float
-from py2cu.frontend.scope import Scope, source_text
+from py2cu.frontend.names.syntax import source_text
+from py2cu.frontend.scope import ClosureCapture, Scope
+from py2cu.frontend.source.imports import DeviceFunction
 from py2cu.frontend.tables import Read, find_row
 from py2cu.ir.abi.extents import Constant, Name
 from py2cu.ir.expressions import ArrayName, Atomic, Call, DeviceCall, Expr, Extent
@@ -91,7 +93,7 @@ class CallReader:
                 what, base = f"`{value.value}` is a view in rows, which device functions do not take", value.value
                 self.scope.error("P410", what, value, f"pass `{self.scope.shown(base)}`, or what was loaded")
                 return None
-        captured = capture(function, node, self.scope)
+        captured = self._capture(function, node)
         if captured is None:
             return None
         arrays = [self.scope.arrays.get(v.value) if isinstance(v, cst.Name) else None for v in values]
@@ -109,6 +111,32 @@ class CallReader:
         span = self.scope.span_of(node)
         around = tuple(ArrayName(name, span, array) for name, array in captured.arrays.items())
         return DeviceCall(key, (*around, *args, *(Name(name, span) for name in captured.values)), span)
+
+    def _capture(self, function: DeviceFunction, call: cst.Call) -> ClosureCapture | None:
+        """The free variables that `call` passes to a nested function; None, and a diagnostic, where it cannot.
+
+        A closure reads a variable when it runs, so every call passes the variable's value at the call.
+        """
+        names: list[str] = []
+        reached = reached_functions(function.node, function.environment)
+        for node, home in reached:
+            if home is self.scope.environment and self.scope.span_of(node) > self.scope.span_of(call):
+                what = f"`{node.name.value}` may be called here before it is defined"
+                self.scope.error("P204", what, call, "define it first")
+                return None
+        for name, binder in free_variables(reached):
+            if self.scope.environment.binders[name] is not binder:
+                called = function.node.name.value
+                what = f"`{called}` reads the `{name}` of the function around it, and `{name}` is another variable here"
+                self.scope.error("P105", what, call, "give one of the two another name")
+                return None
+            if self.scope.has_rows(name):
+                what = f"`{name}` is a view in rows, which device functions do not take"
+                hint = f"let the function read `{self.scope.shown(name)}`, or what was loaded"
+                self.scope.error("P410", what, call, hint)
+                return None
+            names.append(name)
+        return self.scope.captured(names)
 
     def _read_formula(self, node: cst.Call, qualified: str) -> Expr | None:
         """A call of a builtin that is a formula of others; None for any other."""

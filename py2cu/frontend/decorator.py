@@ -12,7 +12,7 @@ from py2cu.diagnostics import Reporter
 from py2cu.dtypes import DType
 from py2cu.frontend.names.ambiguity import report_ambiguous_name
 from py2cu.frontend.names.environment import Environment
-from py2cu.frontend.reader import KernelSource, Module
+from py2cu.frontend.source.reader import KernelSource, Module
 from py2cu.options import MAX_BLOCKS, MAX_THREADS, KernelOptions, is_launchable
 from py2cu.suggestions import did_you_mean
 

@@ -22,12 +22,13 @@ from py2cu.frontend.array_declarations import BufferReader
 from py2cu.frontend.expressions import ExpressionReader
 from py2cu.frontend.names.closures import environment_in
 from py2cu.frontend.names.constants import Constants, Real
-from py2cu.frontend.names.defaults import read_default
-from py2cu.frontend.names.environment import Environment, all_parameters
-from py2cu.frontend.names.imports import DeviceFunction, ImportedSources
+from py2cu.frontend.names.defaults import DefaultReader
+from py2cu.frontend.names.environment import Environment
 from py2cu.frontend.names.redefinitions import redefined
-from py2cu.frontend.reader import Module
-from py2cu.frontend.scope import ClosureCapture, Scope, assigned_names
+from py2cu.frontend.names.syntax import all_parameters, assigned_names
+from py2cu.frontend.scope import ClosureCapture, Scope
+from py2cu.frontend.source.imports import DeviceFunction, ImportedSources
+from py2cu.frontend.source.reader import Module
 from py2cu.frontend.statements import StatementReader
 from py2cu.ir.abi.extents import Name, Parameter
 from py2cu.ir.kernels import Kernel
@@ -128,10 +129,10 @@ class FunctionReader:
             return None
         is_here = function.module is self.module
         reporter = self.reporter if is_here else self.reporter.within(self._there(function, call))
+        defaults = DefaultReader(reporter, environment, function.module.span, function.defaults)
         return bind_arguments(
-            call, node, self.module, self.reporter,
-            lambda param: read_default(param, function, reporter, self.span_of(call)),
-        )  # fmt: skip
+            call, node, self.module, self.reporter, lambda param: defaults.read_for_call(param, self.span_of(call))
+        )
 
     def key(
         self, call: cst.Call, function: DeviceFunction, arrays: Sequence[ArrayType | None], captured: ClosureCapture

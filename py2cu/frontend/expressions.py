@@ -14,8 +14,9 @@ import libcst as cst
 from py2cu import builtins
 from py2cu.builtins import threads
 from py2cu.frontend.calls import CallReader
-from py2cu.frontend.names.constants import Value
-from py2cu.frontend.scope import Scope, check_64_bits, source_text
+from py2cu.frontend.names.constants import Value, check_64_bits
+from py2cu.frontend.names.syntax import source_text
+from py2cu.frontend.scope import Scope
 from py2cu.frontend.tables import read_lookup
 from py2cu.ir.abi.extents import Binary, Constant, Name
 from py2cu.ir.complex_numbers import is_literal, literal

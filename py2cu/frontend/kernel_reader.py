@@ -25,10 +25,10 @@ from py2cu.frontend.expressions import ExpressionReader
 from py2cu.frontend.names.ambiguity import report_ambiguous_name
 from py2cu.frontend.names.closures import environment_in
 from py2cu.frontend.names.defaults import DefaultReader
-from py2cu.frontend.names.environment import all_parameters
-from py2cu.frontend.names.imports import ImportedSources
-from py2cu.frontend.reader import KernelSource, Module
-from py2cu.frontend.scope import Scope, assigned_names, is_named, launch_object, nodes_in
+from py2cu.frontend.names.syntax import all_parameters, assigned_names, is_named, nodes_in
+from py2cu.frontend.scope import Scope, launch_object
+from py2cu.frontend.source.imports import ImportedSources
+from py2cu.frontend.source.reader import KernelSource, Module
 from py2cu.frontend.statements import StatementReader
 from py2cu.ir.abi.extents import (
     CONSTEXPR_MAX,
@@ -191,7 +191,7 @@ class _KernelReader:
             reader = DefaultReader(
                 self.reporter, self.source.environment, self.module.span, self.defaults, self._constant_elsewhere
             )
-            default = None if param.default is None else reader.read(param, type_)
+            default = None if param.default is None else reader.read_for_kernel(param, type_)
             found.arguments.append(Parameter(name, type_, span=span, default=default))
         else:
             found.broken.add(name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -12,10 +12,9 @@ from py2cu import builtins
 from py2cu.diagnostics import Reporter
 from py2cu.frontend.arguments import Given
 from py2cu.frontend.names.ambiguity import report_ambiguous_name
-from py2cu.frontend.names.bindings import Statement, flatten
 from py2cu.frontend.names.constants import Constants, Real
 from py2cu.frontend.names.environment import Environment
-from py2cu.frontend.names.imports import DeviceFunction
+from py2cu.frontend.source.imports import DeviceFunction
 from py2cu.ir.abi.extents import NegativeIndex
 from py2cu.ir.elisions import Elided, Elision
 from py2cu.ir.expressions import Expr
@@ -195,48 +194,3 @@ class Scope:
         if node.value in self.dims:
             hint = f"it is a dimension: add a parameter `{node.value}: int`, or read it from an array's `.shape`"
         self.error("P201", f"unknown name `{node.value}`", node, hint)
-
-
-def is_named(node: cst.CSTNode, name: str) -> bool:
-    return isinstance(node, cst.Name) and node.value == name
-
-
-def source_text(node: cst.CSTNode) -> str:
-    """`node` as it is written."""
-    return cst.Module([]).code_for_node(node)
-
-
-def check_64_bits(value: Real, reporter: Reporter, span: Span) -> Real:
-    """`value`, a constant; 0, and a diagnostic, for a whole one that has more bits."""
-    if not isinstance(value, int) or -(2**63) <= value < 2**64:
-        return value
-    hint = "Python integers are exact to 64 bits: use a float, or less"
-    reporter.error("P305", "this constant does not fit 64 bits", span, hint)
-    return 0
-
-
-def nodes_in(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    """`node` and all below it, in the order of the text."""
-    yield node
-    for child in node.children:
-        yield from nodes_in(child)
-
-
-def assigned_names(body: Iterable[Statement]) -> Iterator[str]:
-    """Every name that the statements of `body` assign to, loop variables included."""
-    for statement in flatten(body):
-        match statement:
-            case cst.Assign(targets=targets):
-                for target in targets:
-                    yield from _target_names(target.target)
-            case cst.AugAssign(target=target) | cst.AnnAssign(target=target) | cst.For(target=target):
-                yield from _target_names(target)
-
-
-def _target_names(target: cst.BaseExpression) -> Iterator[str]:
-    match target:
-        case cst.Name(value=name):
-            yield name
-        case cst.Tuple(elements=elements) | cst.List(elements=elements):
-            for element in elements:
-                yield from _target_names(element.value)

@@ -11,8 +11,9 @@ import libcst as cst
 from py2cu.frontend.annotations import AnnotationReader
 from py2cu.frontend.assignments import Unpacker
 from py2cu.frontend.expressions import BINARY, ExpressionReader
+from py2cu.frontend.names.syntax import is_named, nodes_in, source_text
 from py2cu.frontend.printing import read_message, read_print
-from py2cu.frontend.scope import Scope, is_named, nodes_in, source_text
+from py2cu.frontend.scope import Scope
 from py2cu.ir.abi.extents import Binary, Constant, Name
 from py2cu.ir.elisions import Elision
 from py2cu.ir.expressions import DeviceCall, Expr, Load

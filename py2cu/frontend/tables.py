@@ -12,8 +12,8 @@ from typing import Final
 import libcst as cst
 
 from py2cu.dtypes import BOOL, F64, I64
-from py2cu.frontend.names.constants import Constants, Real, numbers
-from py2cu.frontend.scope import Scope, check_64_bits
+from py2cu.frontend.names.constants import Constants, Real, check_64_bits, numbers
+from py2cu.frontend.scope import Scope
 from py2cu.ir.abi.extents import Constant, NegativeIndex
 from py2cu.ir.expressions import Expr, Load
 from py2cu.ir.kernels import ArrayDecl, Space

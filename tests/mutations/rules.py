@@ -704,7 +704,7 @@ MUTATIONS: Final = (
     ),
     *_rule(
         "functions read what is around them, as it is at the call",
-        ("if scope.environment.binders[name] is not binder:", "if False:", "refused:closures_refused"),
+        ("if self.scope.environment.binders[name] is not binder:", "if False:", "refused:closures_refused"),
         (
             "*assigned_names(function.body.body), *deleted))",
             "*assigned_names(function.body.body)))",
@@ -726,7 +726,7 @@ MUTATIONS: Final = (
     ),
     *_rule(
         "functions within functions are defined once, before their calls",
-        ("if home is scope.environment and", "if False and", "refused:functions_defined_late"),
+        ("if home is self.scope.environment and", "if False and", "refused:functions_defined_late"),
         (
             "if self.scope.environment.functions.get(name.value) is statement:",
             "if True:",

@@ -8,7 +8,7 @@ import libcst as cst
 import pytest
 from libcst.metadata import MetadataWrapper, PositionProvider
 
-from py2cu.frontend.positions import Positions
+from py2cu.frontend.source.positions import Positions
 
 ROOT = Path(__file__).parent.parent.parent
 FILES = [*(ROOT / "examples").rglob("*.py"), *(ROOT / "py2cu" / "passes").glob("*.py")]

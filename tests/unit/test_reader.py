@@ -7,7 +7,7 @@ import ast
 import libcst as cst
 import pytest
 
-from py2cu.frontend import nesting, reader
+from py2cu.frontend.source import nesting, reader
 from py2cu.options import KernelOptions
 from py2cu.pipeline import translate_function
 from py2cu.source import SourceFile

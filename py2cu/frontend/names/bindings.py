@@ -16,13 +16,12 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from py2cu.frontend.names.syntax import Statement, dotted, flatten, suites
 from py2cu.live import is_library
 
-Statement = cst.BaseStatement | cst.BaseSmallStatement
 Meaning = str | cst.BaseExpression | cst.FunctionDef  # what an import names, or what is assigned or defined
 STAR = "*"
 """The name that `from m import *` binds, whatever that holds."""
-_OF_BLOCKS = frozenset([cst.If, cst.For, cst.While, cst.Try, cst.TryStar, cst.With, cst.Else, cst.Finally, cst.Match])
 _LITERALS = (cst.Integer, cst.Float, cst.Imaginary, cst.SimpleString)
 
 
@@ -184,45 +183,3 @@ def _is_here(module: str, name: str | None = None) -> bool:
 
 def _module(statement: cst.ImportFrom) -> str:
     return "." * len(statement.relative) + (dotted(statement.module) if statement.module else "")
-
-
-def dotted(node: cst.BaseExpression) -> str:
-    """`a.b.c` as text."""
-    match node:
-        case cst.Attribute(value=value, attr=cst.Name(value=attr)):
-            return f"{dotted(value)}.{attr}"
-        case cst.Name(value=name):
-            return name
-        case _:
-            return ""
-
-
-def suites(statement: cst.CSTNode) -> Iterator[Sequence[Statement]]:
-    """The blocks of a statement that are of its own scope; none of functions and classes."""
-    if statement.__class__ not in _OF_BLOCKS:  # asked of every statement: LibCST's classes are slow to tell apart
-        return
-    match statement:
-        case cst.If() | cst.For() | cst.While() | cst.Try() | cst.TryStar() | cst.With() | cst.Else() | cst.Finally():
-            yield statement.body.body
-        case cst.Match(cases=cases):
-            yield from (case.body.body for case in cases)
-    match statement:
-        case cst.Try() | cst.TryStar():
-            yield from (handler.body.body for handler in statement.handlers)
-            if statement.finalbody is not None:
-                yield from suites(statement.finalbody)
-    match statement:
-        case cst.If() | cst.For() | cst.While() | cst.Try() | cst.TryStar():
-            if statement.orelse is not None:
-                yield from suites(statement.orelse)
-
-
-def flatten(body: Iterable[Statement]) -> Iterator[Statement]:
-    """The statements of one scope, those in others too, not those in functions and classes."""
-    for statement in body:
-        if isinstance(statement, cst.SimpleStatementLine):
-            yield from statement.body
-        else:
-            yield statement
-            for suite in suites(statement):
-                yield from flatten(suite)

@@ -15,7 +15,9 @@ from typing import Any, Final
 
 import libcst as cst
 
+from py2cu.diagnostics import Reporter
 from py2cu.dtypes import DType, Kind, find_dtype
+from py2cu.source import Span
 
 Real = bool | int | float
 Number = Real | complex
@@ -148,3 +150,12 @@ def _tried(function: Callable[..., Any], *operands: object) -> Any:
         return function(*operands)
     except (ArithmeticError, TypeError, ValueError):
         return None
+
+
+def check_64_bits(value: Real, reporter: Reporter, span: Span) -> Real:
+    """`value`, a constant; 0, and a diagnostic, for a whole one that has more bits."""
+    if not isinstance(value, int) or -(2**63) <= value < 2**64:
+        return value
+    hint = "Python integers are exact to 64 bits: use a float, or less"
+    reporter.error("P305", "this constant does not fit 64 bits", span, hint)
+    return 0

@@ -4,13 +4,15 @@
 
     def scaled(v, k=SCALE, turn=math.pi, most=1 << 10, step=np.float32(0.1)): …
 
-Python takes a default's value when the `def` runs, and what is read here are names as they are later: one that is bound
-more than once may have been another number before, and is refused. So is one that the file of the function does not
-bind itself, another notebook cell's or another file's, which may be another number by now. Of a live function the
-numbers are known.
+Python evaluates a default once, when the `def` runs; the source shows only later values of a name. A default that names
+a variable with several bindings is therefore refused, and so is one of a device function whose name another file or
+another notebook cell binds. The defaults of a live function are known.
 
-Numbers that a kernel takes may also have constants of other files as defaults. Under the decorator, the defaults of the
-function itself count.
+A kernel's scalar parameters may also take defaults from constants of other files. Under the decorator, the defaults of
+the live function count.
+
+In: parameters and the environment of their function. Out: expressions for calls of device functions, `Default`s for
+kernels; None, after a diagnostic, if the source does not determine the value.
 """
 
 from __future__ import annotations
@@ -26,9 +28,9 @@ import libcst as cst
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import DType, Kind
 from py2cu.frontend.names.ambiguity import report_ambiguous_name
+from py2cu.frontend.names.constants import check_64_bits
 from py2cu.frontend.names.environment import Environment
-from py2cu.frontend.names.imports import DeviceFunction
-from py2cu.frontend.scope import check_64_bits, source_text
+from py2cu.frontend.names.syntax import source_text
 from py2cu.ir.abi.extents import Constant, Default
 from py2cu.ir.complex_numbers import literal
 from py2cu.ir.expressions import Call, Expr
@@ -41,49 +43,11 @@ _WANTED = {
 }  # fmt: skip
 
 
-def read_default(param: cst.Param, function: DeviceFunction, reporter: Reporter, span: Span) -> Expr | None:
-    """What a call at `span` gives `param` by giving nothing; None, and a diagnostic, where the text does not tell.
-
-    `reporter` is that of the function's file.
-    """
-    node, name = param.default, param.name.value
-    assert node is not None
-    early = function.environment.as_defined()
-    live = (function.defaults or {}).get(name)
-    if (
-        isinstance(live, bool | int | float) and type(live).__module__ != "numpy" and live != early.constant(node)
-    ):  # the text has another number, or none
-        return Constant(check_64_bits(live, reporter, function.module.span(node)), span)
-    hint = f"give `{name}` in the call, or bind the name once, with a plain `=` or `import` that surely runs"
-    if report_ambiguous_name(node, early, reporter, function.module.span, hint):
-        return None
-    if (element := early.element(node)) is not None:
-        dtype, number = element
-        return Call(f"numpy.{dtype.name}", (Constant(number, span),), span)
-    value = early.constant(node)
-    if isinstance(value, complex):
-        return literal(value, span)
-    if isinstance(value, bool | int | float):
-        value = check_64_bits(value, reporter, function.module.span(node))
-        return Constant(value, span, text=source_text(node) if _is_literal(node) else "")
-    what = f"the default of `{name}` is no number that the text tells"
-    reporter.error("P105", what, function.module.span(node), f"give `{name}` in the call")
-    return None
-
-
-def _is_literal(node: cst.BaseExpression) -> bool:
-    match node:
-        case cst.UnaryOperation(operator=cst.Minus(), expression=inner):
-            return isinstance(inner, cst.BaseNumber)
-        case _:
-            return isinstance(node, cst.BaseNumber)
-
-
 @dataclass(frozen=True, slots=True)
 class DefaultReader:
-    """Reads the default values of a kernel's scalar parameters.
+    """Reads the default values of one function's parameters.
 
-    `live` maps parameters to the defaults of the decorated function; None if only the source is known. `elsewhere`
+    `live` maps parameters to the defaults of the live function; None if only the source is known. `constant_elsewhere`
     returns the value of a constant that another file binds, or None.
     """
 
@@ -91,9 +55,35 @@ class DefaultReader:
     environment: Environment
     span_of: Callable[[cst.CSTNode], Span]
     live: Mapping[str, object] | None
-    origin: Callable[[cst.BaseExpression], object]
+    constant_elsewhere: Callable[[cst.BaseExpression], object] = lambda _: None
 
-    def read(self, param: cst.Param, type_: PythonType | ElementType) -> Default | None:
+    def read_for_call(self, param: cst.Param, span: Span) -> Expr | None:
+        """The value of `param` in a call at `span` that omits it; None, after a diagnostic, if unknown."""
+        node, name = param.default, param.name.value
+        assert node is not None
+        early = self.environment.as_defined()
+        live = (self.live or {}).get(name)
+        if (
+            isinstance(live, bool | int | float) and type(live).__module__ != "numpy" and live != early.constant(node)
+        ):  # the source shows another number, or none
+            return Constant(check_64_bits(live, self.reporter, self.span_of(node)), span)
+        hint = f"give `{name}` in the call, or bind the name once, with a plain `=` or `import` that surely runs"
+        if report_ambiguous_name(node, early, self.reporter, self.span_of, hint):
+            return None
+        if (element := early.element(node)) is not None:
+            dtype, number = element
+            return Call(f"numpy.{dtype.name}", (Constant(number, span),), span)
+        value = early.constant(node)
+        if isinstance(value, complex):
+            return literal(value, span)
+        if isinstance(value, bool | int | float):
+            value = check_64_bits(value, self.reporter, self.span_of(node))
+            return Constant(value, span, text=source_text(node) if _is_literal(node) else "")
+        what = f"the default of `{name}` is no number that the text tells"
+        self.reporter.error("P105", what, self.span_of(node), f"give `{name}` in the call")
+        return None
+
+    def read_for_kernel(self, param: cst.Param, type_: PythonType | ElementType) -> Default | None:
         """The default, converted to `type_`; None, after a diagnostic, if it is not constant or has another type."""
         node, name = param.default, param.name.value
         assert node is not None
@@ -105,7 +95,7 @@ class DefaultReader:
         else:
             element = early.element(node)
             value = early.constant(node) if element is None else _rounded(*element)
-            value = self.origin(node) if value is None else value
+            value = self.constant_elsewhere(node) if value is None else value
         if value is None or isinstance(value, str | tuple):
             what, hint = f"the default of `{name}` is not a constant that the source shows", "write the number out"
             self.reporter.error("P106", what, self.span_of(node), hint)
@@ -117,6 +107,14 @@ class DefaultReader:
             return None
         text = source_text(node) if _is_literal(node) and not isinstance(number, bool) else ""
         return Default(number, text, self.span_of(node))
+
+
+def _is_literal(node: cst.BaseExpression) -> bool:
+    match node:
+        case cst.UnaryOperation(operator=cst.Minus(), expression=inner):
+            return isinstance(inner, cst.BaseNumber)
+        case _:
+            return isinstance(node, cst.BaseNumber)
 
 
 def _rounded(dtype: DType, number: float) -> bool | int | float:

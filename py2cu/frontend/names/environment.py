@@ -12,7 +12,7 @@ from __future__ import annotations
 import ast
 import builtins
 import functools
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Final
@@ -22,10 +22,11 @@ import libcst as cst
 from py2cu.builtins import CONSTANTS
 from py2cu.dtypes import DType, find_dtype
 from py2cu.frontend.names import constants as evaluate
-from py2cu.frontend.names.bindings import STAR, Binding, Statement, find_bindings
+from py2cu.frontend.names.bindings import STAR, Binding, find_bindings
 from py2cu.frontend.names.constants import Constants, Number, Real, Value, as_constants, is_kept
 from py2cu.frontend.names.known_names import is_known
 from py2cu.frontend.names.reexports import Reexports
+from py2cu.frontend.names.syntax import Statement, all_parameters, name_nodes
 from py2cu.live import is_library, live_name
 
 _BUILTIN_NAMES = frozenset(dir(builtins))
@@ -189,7 +190,7 @@ class Environment:
 
     def _made_of(self, definition: cst.BaseExpression) -> tuple[str, ...]:
         if definition not in self.makings:
-            self.makings[definition] = tuple(name.value for name in _names_in(definition))
+            self.makings[definition] = tuple(name.value for name in name_nodes(definition))
         return self.makings[definition]
 
     def inner(self, function: cst.FunctionDef) -> Environment:
@@ -236,7 +237,7 @@ class Environment:
         if not self.unsure:
             return None
         doubtful = self.unsure.keys() - self.binders.keys() - self.live.keys()
-        return next((name for name in _names_in(node) if name.value in doubtful), None)
+        return next((name for name in name_nodes(node) if name.value in doubtful), None)
 
     def qualify(self, node: cst.BaseExpression, depth: int = 8) -> str | None:
         """The qualified name that `node`, a name or dotted name, stands for; None for anything else."""
@@ -403,30 +404,7 @@ class Environment:
             table.pop(name, None)
 
 
-def _names_in(node: cst.CSTNode) -> Iterator[cst.Name]:
-    """The names that an expression reads."""
-    match node:
-        case cst.Name():
-            yield node
-        case cst.Integer() | cst.Float() | cst.SimpleString():
-            pass
-        case cst.Attribute(value=value) | cst.Arg(value=value):
-            yield from _names_in(value)
-        case cst.Tuple(elements=elements) | cst.List(elements=elements):
-            for element in elements:
-                yield from _names_in(element.value)
-        case _:
-            for child in node.children:
-                yield from _names_in(child)
-
-
 @functools.lru_cache(4096)
 def _literal(text: str) -> object:
     """What a literal stands for; annotations say the same ones again and again."""
     return ast.literal_eval(text)
-
-
-def all_parameters(function: cst.FunctionDef) -> tuple[cst.Param, ...]:
-    """Every plain parameter of `function`, in order."""
-    params = function.params
-    return (*params.posonly_params, *params.params, *params.kwonly_params)

@@ -21,7 +21,7 @@ from py2cu.diagnostics import Origin, Related, Reporter
 from py2cu.frontend.names.constants import Constants, Real, as_constants, numbers
 from py2cu.frontend.names.environment import Environment
 from py2cu.frontend.names.reexports import PASSED_ON, find_file
-from py2cu.frontend.reader import Module, read_module
+from py2cu.frontend.source.reader import Module, read_module
 from py2cu.function_text import source_file
 from py2cu.live import defaults_of, is_library, visible_objects
 from py2cu.source import SourceFile, UnreadableSource

@@ -15,10 +15,9 @@ import libcst as cst
 
 from py2cu.diagnostics import Reporter
 from py2cu.frontend.names.ambiguity import report_ambiguous_name
-from py2cu.frontend.names.bindings import Statement, flatten
 from py2cu.frontend.names.environment import Environment
-from py2cu.frontend.reader import KERNEL_DECORATOR, KernelSource, Module
-from py2cu.frontend.scope import source_text
+from py2cu.frontend.names.syntax import Statement, flatten, source_text
+from py2cu.frontend.source.reader import KERNEL_DECORATOR, KernelSource, Module
 
 _HINT = "write `@kernel(…)` above the `def`, or a name that is bound once, to `kernel(…)`, in a line that surely runs"
 

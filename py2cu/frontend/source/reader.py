@@ -19,13 +19,13 @@ import libcst as cst
 
 from py2cu import deep_stack
 from py2cu.diagnostics import Reporter
-from py2cu.frontend import nesting
-from py2cu.frontend.names.bindings import Statement, flatten, suites
 from py2cu.frontend.names.environment import Environment
 from py2cu.frontend.names.redefinitions import redefined
 from py2cu.frontend.names.reexports import Reexports
-from py2cu.frontend.positions import Positions, Rebinder
-from py2cu.frontend.prune_source import outline
+from py2cu.frontend.names.syntax import Statement, flatten, suites
+from py2cu.frontend.source import nesting
+from py2cu.frontend.source.positions import Positions, Rebinder
+from py2cu.frontend.source.prune_source import outline
 from py2cu.function_text import source_file
 from py2cu.source import SourceFile, Span
 
