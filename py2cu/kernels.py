@@ -85,7 +85,7 @@ class Kernel:
     @property
     def simulate(self) -> Simulator:
         """The same call, executed by CPython thread by thread, where a debugger can step through it."""
-        return Simulator(self)
+        return Simulator(self._function, self._prepare)
 
     def check(self, *args: Any, **kwargs: Any) -> CheckReport:
         """Compare the compiled kernel with its Python, on these arguments or, given none, on invented ones.
