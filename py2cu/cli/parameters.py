@@ -1,0 +1,79 @@
+"""Arguments and options that several commands share, and the examples under a command's help.
+
+In: what a user types. Out: values of py2cu's own types, such as `Values` for `--constexpr tile=16,32`.
+Errors: click's, for a value that cannot be read; `InputError` for a name that no kernel has.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from py2cu.cli.console import refuse
+from py2cu.ir.abi.extents import CONSTEXPR_MAX, is_constexpr_value
+from py2cu.options import Values
+from py2cu.suggestions import did_you_mean
+from py2cu.translation import TargetName
+
+if TYPE_CHECKING:
+    from py2cu.ir.abi.signature import Signature
+
+
+def examples(*lines: str, after: str = "") -> str:
+    r"""The end of a command's help; `\b` keeps click from wrapping it."""
+    return "\n".join(["\b", "Examples:", *(f"  {line}" for line in lines), "", after])
+
+
+def as_target(_: click.Context, __: click.Parameter, value: str | None) -> TargetName | None:
+    """The value of `--target` or `--device`."""
+    return None if value is None else TargetName(value)
+
+
+def _as_values(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> Values:
+    """The values of `--constexpr`: each text is `tile=16,32`, the name of a parameter and whole numbers."""
+    values: dict[str, tuple[int, ...]] = {}
+    for text in texts:
+        name, numbers = text.split("=", 1) if "=" in text else (text, "")
+        if not name.isidentifier() or not re.fullmatch(r"[0-9]{1,10}(,[0-9]{1,10})*", numbers):
+            raise click.BadParameter(f"`{text}` is not of the form tile=16,32")
+        parsed = tuple(map(int, numbers.split(",")))
+        if wrong := [number for number in parsed if not is_constexpr_value(number)]:
+            raise click.BadParameter(f"{wrong[0]} is more than {CONSTEXPR_MAX}")
+        values[name] = (*values.get(name, ()), *parsed)
+    return values
+
+
+def require_constexprs(values: Values, signatures: Iterable[Signature]) -> None:
+    """Refuse a name in `--constexpr` that no kernel has.
+
+    Raises:
+        InputError: for the first such name, with the nearest known one.
+    """
+    known = {name for signature in signatures for name in signature.constexpr_ints}
+    for name in sorted(values.keys() - known):
+        hint = did_you_mean(name, known, f"they have {', '.join(sorted(known)) or 'none'}")
+        refuse(f"no kernel here has a `Constexpr[int]` parameter `{name}`\n  hint: {hint}")
+
+
+TARGETS = click.Choice([str(name) for name in TargetName])
+FILES = click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+KERNEL = click.option("--kernel", metavar="NAME", help="This kernel only.")
+CONSTEXPR = click.option(
+    "--constexpr",
+    "values",
+    metavar="NAME=VALUE,...",
+    multiple=True,
+    callback=_as_values,
+    help="Instances of templates: the values of a Constexpr[int] parameter.",
+)
+NO_FMA = click.option(
+    "--no-fma",
+    "fma",
+    flag_value=False,
+    default=True,
+    help="Round multiply-adds twice, as Python does: nvcc's --fmad=false.",
+)

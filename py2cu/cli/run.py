@@ -1,0 +1,178 @@
+"""`py2cu check` and `py2cu build`: import files and build their kernels.
+
+In: Python files, which are imported. Out: of `check` a table of reports and their findings, of `build` the libraries'
+paths, both on stdout. `check` exits with 1 if a kernel differs from its Python. Errors: `InputError` for files or
+options that are refused, `EnvironmentLacks` without torch, a compiler or the device.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+import click
+
+from py2cu.cli.console import EXIT_CHECK_FAILED, exit_codes, marked, print_error, refuse, table, working
+from py2cu.cli.parameters import (
+    CONSTEXPR,
+    FILES,
+    KERNEL,
+    NO_FMA,
+    TARGETS,
+    as_target,
+    examples,
+    require_constexprs,
+)
+from py2cu.diagnostics import EnvironmentLacks
+from py2cu.options import Values
+from py2cu.suggestions import did_you_mean
+from py2cu.translation import TargetName
+
+if TYPE_CHECKING:
+    from py2cu.check.report import CheckReport
+    from py2cu.cli.loading import LoadedFile
+    from py2cu.ir.abi.signature import Signature
+
+
+@click.command(epilog=examples("py2cu check saxpy.py", "py2cu check layers.py --kernel silu --device cpu"))
+@FILES
+@KERNEL
+@click.option("--device", type=TARGETS, callback=as_target, help="Where to run; by default the GPU, if there is one.")
+@CONSTEXPR
+@NO_FMA
+@click.option(
+    "--unordered",
+    metavar="NAME,...",
+    multiple=True,
+    help="Arrays whose elements may come in any order; several of one option are rearranged together.",
+)
+@click.option("--race", type=click.Choice(["same value"]), help="Accept races that write the value that is there.")
+@exit_codes()
+def check(
+    files: tuple[Path, ...],
+    kernel: str | None,
+    device: TargetName | None,
+    values: Values,
+    fma: bool,
+    unordered: tuple[str, ...],
+    race: str | None,
+) -> None:
+    """Build kernels and compare each with its own Python.
+
+    Over many shapes and values, each dtype's extremes among them. Imports the files. Exits with 1 where two differ;
+    a kernel of which too little can be compared is not checked, which is no failure.
+    """
+    where = _device(device)
+    from py2cu.build.library import library
+    from py2cu.check.permutations import names_of_group, written_arrays
+    from py2cu.check.progress import progress_bar
+    from py2cu.check.run import check_kernel
+    from py2cu.kernels import Kernel
+
+    reports = []
+    files_of_kernels = _loaded(files, kernel, values)
+    _require_written(unordered, (each.signature for loaded in files_of_kernels for each in loaded.kernels))
+    for loaded in files_of_kernels:
+        for each in map(Kernel.with_small_values, loaded.kernels if fma else map(Kernel.without_fma, loaded.kernels)):
+            with working(f"building {each.__name__} for {where}"):
+                library(each.translation.artifacts(where), fma=fma, source=loaded.source)
+            written = set(written_arrays(each.signature))
+            groups = [text for text in unordered if written.issuperset(names_of_group(text))]
+            what = f"checking {each.__name__} on {where}"
+            with progress_bar(what) as progress:
+                if progress is None:
+                    print_error(f"{what} …")
+                reports.append(
+                    check_kernel(
+                        each, device=where.value, contracts=fma, unordered=groups, race=race, progress=progress
+                    )
+                )
+    show_reports(reports)
+    if not all(report.ok for report in reports):
+        raise click.exceptions.Exit(EXIT_CHECK_FAILED)
+
+
+def _require_written(unordered: Sequence[str], signatures: Iterable[Signature]) -> None:
+    """Refuse a group of arrays that `--unordered` gives and no kernel writes."""
+    from py2cu.check.permutations import names_of_group, written_arrays
+
+    written = [written_arrays(signature) for signature in signatures]
+    for text in unordered:
+        names = names_of_group(text)
+        if not any(set(names) <= set(of_kernel) for of_kernel in written):
+            known = sorted({name for of_kernel in written for name in of_kernel})
+            unknown = next((name for name in names if name not in known), text)
+            hint = did_you_mean(unknown, known, f"they write {', '.join(known) or 'none'}")
+            refuse(f"no kernel here writes an array `{unknown}`\n  hint: {hint}")
+
+
+def show_reports(reports: Sequence[CheckReport]) -> None:
+    """Print one line a kernel, then failures, skipped cases and notes; on stderr, kernels that are not checked."""
+    rows = [("kernel", "device", "cases", "compared", "accepted", "result")]
+    rows += [(r.kernel, r.device, str(r.cases), str(r.compared), str(r.accepted), r.verdict.value) for r in reports]
+    click.echo(table(rows))
+    for report in reports:
+        lines = [*report.findings(), *(f"  hint: {hint}" for hint in report.hints(_as_option))]
+        if lines:
+            click.echo("\n".join(["", f"`{report.kernel}` {report.verdict}", *lines]))
+    for report in reports:
+        if not report.checked and report.ok:
+            print_error(f"{marked('warning', 'warning')}: `{report.kernel}` is not checked: {report.reason}")
+
+
+def _as_option(_: str, option: str, values: Sequence[str]) -> str:
+    """An option of `check` as it is typed."""
+    return "`" + " ".join(f"--{option} {shlex.quote(value)}" for value in values) + "`"
+
+
+@click.command(epilog=examples("py2cu build layers.py", "py2cu build layers.py --target cpu"))
+@FILES
+@KERNEL
+@click.option(
+    "--target", type=TARGETS, callback=as_target, help="What to build for; by default the GPU, if there is one."
+)
+@CONSTEXPR
+@NO_FMA
+@exit_codes()
+def build(files: tuple[Path, ...], kernel: str | None, target: TargetName | None, values: Values, fma: bool) -> None:
+    """Fill the cache with every kernel, built.
+
+    The first call of a kernel then finds it there. Imports the files.
+    """
+    where = target or _device(None)
+    _require_torch()
+    from py2cu.build.library import library
+
+    for loaded in _loaded(files, kernel, values):
+        for each in loaded.kernels:
+            with working(f"building {each.__name__} for {where}"):
+                path = library(each.translation.artifacts(where), fma=fma, source=loaded.source)
+            click.echo(f"{each.__name__}: {path}")
+
+
+def _loaded(files: Sequence[Path], only: str | None, values: Values) -> list[LoadedFile]:
+    from py2cu.cli.loading import load_files
+
+    done = load_files(files, only, values)
+    require_constexprs(values, (kernel.signature for loaded in done for kernel in loaded.kernels))
+    return done
+
+
+def _device(wanted: TargetName | None) -> TargetName:
+    """The device to run on: `wanted`, else the best one here."""
+    torch = _require_torch()
+    has_gpu = bool(torch.cuda.is_available())
+    if wanted is TargetName.CUDA and not has_gpu:
+        raise EnvironmentLacks("torch finds no CUDA device here", "see `py2cu doctor`, or use --device cpu")
+    return wanted or (TargetName.CUDA if has_gpu else TargetName.CPU)
+
+
+def _require_torch() -> ModuleType:
+    try:
+        import torch
+    except (ImportError, OSError) as error:
+        raise EnvironmentLacks(f"this command needs torch: {error}", "pip install 'torch>=2.11'") from None
+    return torch
