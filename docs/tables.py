@@ -13,7 +13,7 @@ from typing import Final
 
 from py2cu.builtins import CONSTANTS, ROWS, formulas
 from py2cu.builtins.registry import Builtin, Rule
-from py2cu.codes import CODES
+from py2cu.codes import CODES, explanation
 from py2cu.diagnostics import TranslationError, render
 from py2cu.dtypes import ALIASES, DTYPES, GENERIC, promote, promote_weak
 from py2cu.pipeline import translate_file
@@ -328,12 +328,12 @@ AREAS: Final = {
 
 
 def code_rows() -> str:
-    return table(["code", "area", "what"], [[code(c), AREAS[c[1]], row.title] for c, row in CODES.items()])
+    return table(["code", "area", "what"], [[code(c), AREAS[c[1]], row.heading] for c, row in CODES.items()])
 
 
 def notes() -> str:
     """What `--notes` says."""
-    return table(["code", "what costs, and what to write instead"], [[code(c), CODES[c].meaning] for c in NOTES])
+    return table(["code", "what costs, and what to write instead"], [[code(c), explanation(c).meaning] for c in NOTES])
 
 
 NOTES: Final = [name for name in CODES if name.startswith("P7")]

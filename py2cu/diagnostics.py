@@ -50,7 +50,7 @@ class Diagnostic:
     related: tuple[Related, ...] = ()
 
     def __post_init__(self) -> None:
-        from py2cu.codes import CODES  # pages of text, which a kernel without errors never needs
+        from py2cu.codes import CODES  # a kernel without errors does not need them
 
         if self.code not in CODES:
             raise InternalError(f"diagnostic code {self.code} has no entry in py2cu/codes.py", self.span)

@@ -18,7 +18,6 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from py2cu import codes  # noqa: E402
 from py2cu.build import cache, compiler, library, toolchain  # noqa: E402
 from py2cu.build.messages import BuildError  # noqa: E402
 from py2cu.diagnostics import EnvironmentLacks  # noqa: E402
@@ -134,12 +133,6 @@ def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PY2CU_CACHE_DIR", str(tmp_path / "cache"))
     return tmp_path / "cache"
-
-
-@pytest.fixture(autouse=True)
-def _codes(monkeypatch: pytest.MonkeyPatch) -> None:
-    if "P601" not in codes.CODES:
-        monkeypatch.setitem(codes.CODES, "P601", codes.Code("a compiler refuses the emitted text", ""))
 
 
 def start(code: str, root: Path, **environment: str) -> subprocess.Popen[str]:

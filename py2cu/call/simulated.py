@@ -20,9 +20,8 @@ if TYPE_CHECKING:
 class Simulator:
     """Run a kernel in CPython: `k.simulate(*args)` or `k.simulate[grid, block](*args)`.
 
-    Takes the arguments of a call (tensors and numbers, bound and checked as for a call) and returns what the call would:
-    the outputs, allocated if absent. Code that is legal Python, but whose result the compiled kernel does not promise,
-    causes a `SimulationWarning` at its line.
+    Takes and returns the same as a call: tensors and numbers in, outputs back, allocated if absent. A line that is
+    legal Python, but whose result the compiled kernel does not promise, causes a `SimulationWarning`.
 
     These options go by keyword. A kernel's parameter of the same name takes precedence:
 

@@ -11,7 +11,7 @@ import click
 
 from py2cu.cli.console import exit_codes, refuse, table
 from py2cu.cli.parameters import examples
-from py2cu.codes import CODES
+from py2cu.codes import CODES, explanation
 
 
 def _codes_from(_: click.Context, __: click.Parameter, start: str) -> list[str]:
@@ -27,12 +27,12 @@ def explain(code: str | None) -> None:
     CODE is what stands in brackets, as in `error[P301]`.
     """
     if code is None:
-        click.echo(table([("code", "meaning"), *((name, row.title) for name, row in CODES.items())]))
+        click.echo(table([("code", "meaning"), *((name, row.heading) for name, row in CODES.items())]))
         return
-    found = re.search(r"P\d{3}", code.upper())
-    if found is None or found[0] not in CODES:
+    match = re.search(r"P\d{3}", code.upper())
+    if match is None or match[0] not in CODES:
         refuse(f"there is no code {code}{_near(code)}\n  hint: `py2cu explain` lists them: {', '.join(CODES)}")
-    click.echo(explanation(found[0]))
+    click.echo(page(match[0]))
 
 
 def _near(code: str) -> str:
@@ -42,15 +42,15 @@ def _near(code: str) -> str:
     return f"; did you mean {near[0]}?" if near else ""
 
 
-def explanation(code: str) -> str:
-    """The page about `code`."""
+def page(code: str) -> str:
+    """The explanation of `code` as printed: title, meaning, and the two examples if it has any."""
     import textwrap
 
-    row = CODES[code]
-    parts = [f"{code}: {row.title}", textwrap.fill(row.meaning, 80, break_on_hyphens=False)]
-    if row.wrong:
-        parts += ["Wrong:", textwrap.indent(row.wrong.rstrip(), "    ")]
-        parts += ["Right:", textwrap.indent(row.right.rstrip(), "    ")]
+    text = explanation(code)
+    parts = [f"{code}: {CODES[code].heading}", textwrap.fill(text.meaning, 80, break_on_hyphens=False)]
+    if text.wrong:
+        parts += ["Wrong:", textwrap.indent(text.wrong.rstrip(), "    ")]
+        parts += ["Right:", textwrap.indent(text.right.rstrip(), "    ")]
     return "\n\n".join(parts)
 
 

@@ -1,4 +1,4 @@
-"""Every diagnostic code in the package has a row, every row is used, and its example shows what it says."""
+"""Every diagnostic code has a row and a page, every row is used, and the examples of its page show the code."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import py2cu
-from py2cu.codes import CODES
+from py2cu.codes import CODES, Kind, explanation
 from py2cu.diagnostics import TranslationError
 from py2cu.pipeline import translate_file
 from py2cu.source import SourceFile
@@ -19,7 +19,7 @@ UNSHOWN = {
     "P102": "the example would fill a page",
     "P601": "the compiler's, not the translator's",
 }
-NOTES = {code for code in CODES if code.startswith("P7")}
+NOTES = {code for code in CODES if code.startswith("P7")}  # only with `--notes`
 SHOWN = sorted(set(CODES) - set(UNSHOWN))
 
 
@@ -28,7 +28,7 @@ def used_codes() -> set[str]:
     return {code for source in sources for code in re.findall(r'"(P\d\d\d)"', source)}
 
 
-def found(source: str, notes: bool) -> list[str]:
+def codes_of(source: str, notes: bool) -> list[str]:
     """The codes that a file gets, errors and notes."""
     try:
         return [item.code for item in translate_file(SourceFile("example.py", source), notes=notes).notes]
@@ -42,28 +42,42 @@ def test_every_code_has_a_row_and_every_row_is_used() -> None:
 
 @pytest.mark.parametrize("code", sorted(UNSHOWN))
 def test_codes_that_no_kernel_shows_have_no_example(code: str) -> None:
-    assert (CODES[code].wrong, CODES[code].right) == ("", "")
+    assert (explanation(code).wrong, explanation(code).right) == ("", "")
 
 
 @pytest.mark.parametrize("code", SHOWN)
 def test_the_wrong_example_gets_exactly_this_code(code: str) -> None:
-    assert set(found(CODES[code].wrong, notes=code in NOTES)) == {code}
+    assert set(codes_of(explanation(code).wrong, notes=code in NOTES)) == {code}
 
 
 @pytest.mark.parametrize("code", SHOWN)
 def test_the_right_example_translates_without_a_word(code: str) -> None:
-    assert found(CODES[code].right, notes=code in NOTES) == []
+    assert codes_of(explanation(code).right, notes=code in NOTES) == []
 
 
 @pytest.mark.parametrize("code", SHOWN)
 def test_an_example_imports_a_thing_once(code: str) -> None:
-    for example in (CODES[code].wrong, CODES[code].right):
+    for example in (explanation(code).wrong, explanation(code).right):
         imports = [line for line in example.splitlines() if line.startswith(("import ", "from "))]
         assert len(imports) == len(set(imports)), example
 
 
 @pytest.mark.parametrize("code", CODES)
 def test_the_prose_can_be_read(code: str) -> None:
-    row = CODES[code]
+    title, meaning = CODES[code].title, explanation(code).meaning
     assert re.fullmatch(r"P[1-7]\d\d", code)
-    assert row.title and row.meaning.endswith(".") and len(row.title) <= 60 and not row.title.endswith(".")
+    assert title and meaning.endswith(".") and len(title) <= 60 and not title.endswith(".")
+
+
+def test_every_page_belongs_to_a_row() -> None:
+    assert {path.stem for path in (PACKAGE / "explanations").iterdir()} == set(CODES)
+
+
+@pytest.mark.parametrize("code", SHOWN)
+def test_notes_are_marked_as_notes(code: str) -> None:
+    try:
+        translate_file(SourceFile("example.py", explanation(code).wrong))
+    except TranslationError:
+        assert CODES[code].kind is Kind.ERROR
+    else:
+        assert CODES[code].kind is Kind.NOTE
