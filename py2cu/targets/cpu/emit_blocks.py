@@ -20,9 +20,11 @@ from py2cu.ir.expressions import ArrayName, Atomic, Call, DeviceCall, Expr, Laun
 from py2cu.ir.kernels import Kernel, Space
 from py2cu.ir.statements import Alloc, Block, EachThread, Stmt, Store, ThreadOrder
 from py2cu.ir.visit import all_expressions, assigned_names, statements
+from py2cu.targets.cxx.calls import is_together
 from py2cu.targets.cxx.cxx_text import PRECEDENCE, PRIMARY, CxxText
-from py2cu.targets.cxx.expressions import Callee, Dialect, is_together
-from py2cu.targets.cxx.statements import Emitter, Line
+from py2cu.targets.cxx.dialect import Callee, Dialect
+from py2cu.targets.cxx.lines import Line
+from py2cu.targets.cxx.statements import Emitter
 
 MEMORY: Final = "shared_memory"  # what the launcher's kernel calls a block's dynamic memory
 FIRST: Final = "0"

@@ -12,7 +12,7 @@ from py2cu.builtins.threads import WARP_SIZE
 from py2cu.ir.expressions import Atomic, Call
 from py2cu.ir.kernels import Kernel
 from py2cu.ir.visit import all_expressions
-from py2cu.targets.cxx.expressions import is_together
+from py2cu.targets.cxx.calls import is_together
 from py2cu.targets.cxx.helpers import TargetHelpers, atomic
 
 _FETCH: Final = """\

@@ -21,13 +21,14 @@ from py2cu.ir.visit import statements
 from py2cu.targets.cpu.emit_blocks import BlockEmitter
 from py2cu.targets.cpu.helpers import HELPERS, helpers_of_threads
 from py2cu.targets.cxx.bounds import bound_headers, overflows
-from py2cu.targets.cxx.expressions import Dialect
+from py2cu.targets.cxx.dialect import Dialect
 from py2cu.targets.cxx.factors import Factors, factors
 from py2cu.targets.cxx.functions import in_order, spell_functions
 from py2cu.targets.cxx.includes import headers_of_types
+from py2cu.targets.cxx.lines import doc_lines
 from py2cu.targets.cxx.parameters import kernel_arguments, launch_arguments
 from py2cu.targets.cxx.shared_memory import bytes_text
-from py2cu.targets.cxx.statements import Emitter, doc_lines
+from py2cu.targets.cxx.statements import Emitter
 from py2cu.targets.cxx.views import (
     IndexLoop,
     KernelView,

@@ -11,12 +11,13 @@ from py2cu.ir.types import Width
 from py2cu.passes.lowering.index_arithmetic import add_index_arithmetic
 from py2cu.targets.cuda.grids import empty_tests, grid_texts
 from py2cu.targets.cxx.bounds import bound_headers, bound_text, overflows
-from py2cu.targets.cxx.expressions import Dialect
+from py2cu.targets.cxx.dialect import Dialect
 from py2cu.targets.cxx.functions import spell_functions
 from py2cu.targets.cxx.includes import headers_of_types
+from py2cu.targets.cxx.lines import doc_lines
 from py2cu.targets.cxx.parameters import kernel_arguments, launch_arguments
 from py2cu.targets.cxx.shared_memory import asks, bytes_text
-from py2cu.targets.cxx.statements import Emitter, doc_lines
+from py2cu.targets.cxx.statements import Emitter
 from py2cu.targets.cxx.views import (
     KernelView,
     extent_text,

@@ -1,20 +1,18 @@
-"""IR expressions → C text.
+"""Emits IR expressions as C++ text: operators, operands, constants and conversions; `calls.py` emits the calls.
 
-Every spelled expression carries its C type, so that a conversion which C makes by itself is not written.
+Every emitted expression carries its C type, so that no conversion is written that C makes by itself.
 """
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Final, assert_never
 
-from py2cu.builtins import ROWS, Builtin, Rule
-from py2cu.builtins.atomics import atomic_function, atomic_helper
-from py2cu.dtypes import C128, DType, Kind
+from py2cu.dtypes import C128, Kind
 from py2cu.ir.abi.extents import Binary, Constant, Name
-from py2cu.ir.complex_numbers import is_complex_constructor
 from py2cu.ir.expressions import (
     ArrayName,
     Atomic,
@@ -33,9 +31,8 @@ from py2cu.ir.expressions import (
     Unary,
 )
 from py2cu.ir.kernels import ArrayDecl, Kernel, Space
-from py2cu.ir.types import PY_INT, UNKNOWN, ElementType, PythonType, TupleType, Type, Width, is_complex
+from py2cu.ir.types import PY_INT, ElementType, PythonType, TupleType, Type, Width, is_complex
 from py2cu.passes.lowering.split_tuples import row_struct
-from py2cu.passes.lowering.widen_halves import NARROWED
 from py2cu.targets.cxx.c_types import (
     C_RANK,
     COMPLEXES,
@@ -49,59 +46,17 @@ from py2cu.targets.cxx.c_types import (
     same_type,
 )
 from py2cu.targets.cxx.cxx_text import PRECEDENCE, PRIMARY, TERNARY, UNARY, CxxText, functional_cast
-from py2cu.targets.cxx.helpers import takes_one_type
+from py2cu.targets.cxx.dialect import Callee, Dialect
 from py2cu.targets.cxx.includes import MATH
 from py2cu.targets.cxx.literals import array_literal, float_literal, generic_literal, integer_literal, is_whole_literal
 
-_TOGETHER: Final = (Rule.SHUFFLE, Rule.VOTE, Rule.MATCH, Rule.REDUCE)
 _JUNCTION: Final = {"and": "&&", "or": "||"}
 
 
-@dataclass(frozen=True, slots=True)
-class Dialect:
-    """What differs between the C++ of two targets."""
+class ExpressionEmitter(ABC):
+    """Emits the expressions of one kernel, and records the types and the headers that the emitted text needs.
 
-    widths: Mapping[Width, str]
-    launch_type: str  # of blockIdx.x and its like
-    functions: Mapping[str, str] = field(default_factory=dict)
-    types: Mapping[str, str] = field(default_factory=dict)  # where a C type has another name
-    overloads: str = ""  # before the functions of `math` that take floats and doubles
-    launch_struct: str = ""  # in which functions are given the launch objects that they see; CUDA's need not be
-    fence: str = ""  # what all fences are; CUDA's are functions of their names
-    grid_barrier: str = "cooperative_groups::this_grid().sync()"
-    unroll: str = "#pragma unroll"  # above a loop that is to be unrolled, by the number behind it
-    unrolls_wholly: bool = True  # where no number is
-    own_atomics: bool = False  # all atomic operations are helpers
-    throws: bool = False  # a failed `assert` throws what the launcher catches; it is not C's
-    headers: Mapping[str, str] = field(default_factory=dict)  # for functions beside `math`'s, and for what else calls
-    names_variables: bool = True  # an instance of a generic kernel is spelled with `T`, not with its dtype
-
-    def spell(self, dtype: DType) -> str:
-        """The C++ type of elements of `dtype`."""
-        if dtype.variable is not None and self.names_variables:
-            return dtype.variable.symbol
-        return self.types.get(dtype.c, dtype.c)
-
-
-@dataclass(frozen=True, slots=True)
-class Callee:
-    """A device function as its callers see it."""
-
-    function: Kernel
-    template: tuple[str, ...] = ()  # its type parameters, which every call names: "T", "index_t"
-    launch: tuple[str, ...] = ()  # the launch objects that it is given
-    struct: str = ""  # the type of a tuple that it returns
-
-    @property
-    def template_arguments(self) -> str:
-        """`<T, index_t>`; empty for a plain function."""
-        return f"<{', '.join(self.template)}>" if self.template else ""
-
-
-class ExpressionEmitter:
-    """Spells the expressions of one kernel, and counts the types and the headers that its text needs.
-
-    Both are counted where code is spelled: a comment, which is not spelled here, adds to neither.
+    Comments are emitted elsewhere, so a word in a comment adds neither a type nor a header.
     """
 
     def __init__(self, kernel: Kernel, dialect: Dialect, callees: Mapping[str, Callee]) -> None:
@@ -218,6 +173,18 @@ class ExpressionEmitter:
                 raise AssertionError(f"{expr} reached the targets")
             case _:
                 assert_never(expr)
+
+    @abstractmethod
+    def call(self, expr: Call) -> CxxText:
+        """A call of a builtin or of a helper."""
+
+    @abstractmethod
+    def atomic(self, expr: Atomic) -> CxxText:
+        """An atomic operation."""
+
+    @abstractmethod
+    def invoke(self, expr: DeviceCall) -> CxxText:
+        """A call of a device function."""
 
     def buffer(self, name: str) -> str:
         """The declaration of an array of the kernel's own: `float acc[4][4]`, `int WEIGHTS[3] = {1, 2, 1}`."""
@@ -368,50 +335,6 @@ class ExpressionEmitter:
         named = self.type_name(type_)
         return CxxText(f"static_cast<{named}>({value.text})", PRIMARY, c_type, casts_to=named)
 
-    def call(self, expr: Call) -> CxxText:
-        """A builtin by its row's spelling, or a helper by its own name; templates want arguments of one type."""
-        if is_complex_constructor(expr):
-            return self.made(expr)
-        c_type = self.c_type(expr.type)
-        row = ROWS.get(expr.function)
-        if row is not None and row.rule is Rule.PART:
-            method = expr.function.rpartition(".")[2]
-            return CxxText(f"{self.expr(expr.args[0]).within(PRIMARY)}.{method}()", PRIMARY, c_type)
-        if row is not None and is_together(expr.function):
-            return self.collective(expr, row)
-        if expr.function == NARROWED:
-            return CxxText(f"{NARROWED}<{self.type_text(expr.type)}>({self.expr(expr.args[0]).text})", PRIMARY, c_type)
-        if row is None and not takes_one_type(expr.function):
-            name, args = expr.function, [self.expr(arg).text for arg in expr.args]
-        elif row is None or expr.function in ("builtins.min", "builtins.max"):
-            name = expr.function.removeprefix("builtins.")
-            count = 1 if name == "wrapping_shift" else None  # how far to shift is a number of any type
-            args = [self.as_type(arg, expr.type) for arg in expr.args[:count]]
-            args += [self.expr(arg).text for arg in expr.args[len(args) :]]
-            if name in ("min", "max"):  # CUDA's own, which narrow numbers enter as int
-                c_type = arithmetic_type(c_type)
-        else:
-            self.headers.add(MATH)
-            argument = self.c_type(expr.args[0].type)
-            name = row.spelling.get(argument) or row.spelling.get("int64_t", row.key)
-            is_overloaded = row.spelling.get("float") == row.spelling.get("double")
-            if self.kernel.type_parameters and argument in FLOATS:
-                is_overloaded, name = True, f"{self.dialect.overloads}{row.spelling['double']}"
-            as_it_is = is_overloaded and argument != "double"  # which has to be one, or another overload is called
-            args = [
-                self.expr(arg).text if as_it_is or (place and row.rule is Rule.SCALED) else self.argument(arg, argument)
-                for place, arg in enumerate(expr.args)
-            ]
-            if expr.function == "builtins.abs" and expr.type == PY_INT:
-                c_type = self.expr(expr.args[0]).c_type
-            c_type = c_type if c_type == "bool" else arithmetic_type(c_type)  # C's `abs` of a narrow number is an int
-        return CxxText(f"{self.function(name)}({', '.join(args)})", PRIMARY, c_type)
-
-    def function(self, name: str) -> str:
-        """A C function as the target calls it."""
-        self.count_header(name)
-        return self.dialect.functions.get(name, name)
-
     def count_header(self, needed_for: str) -> None:
         """Counts the header that the target needs for something that the text says, if it needs one."""
         if header := self.dialect.headers.get(needed_for):
@@ -421,77 +344,6 @@ class ExpressionEmitter:
         """Counts the header of INFINITY and NAN."""
         if not math.isfinite(number.value):
             self.headers.add(MATH)
-
-    def collective(self, expr: Call, row: Builtin) -> CxxText:
-        """`__shfl_down_sync(0xFFFFFFFF, v, 16)`; masks are unsigned, votes are ints."""
-        if row.rule is Rule.REDUCE:
-            return self.reduction(expr, row)
-        args = [
-            self.mask(arg) if place == 0 and len(expr.args) > 1 else self.expr(arg).text
-            for place, arg in enumerate(expr.args)
-        ]
-        value = expr.args[1] if row.rule is Rule.SHUFFLE else None
-        c_type = "int" if row.result == "bool" else "unsigned"
-        c_type = c_type if value is None else arithmetic_type(self.expr(value).c_type)
-        return CxxText(f"__{row.key.rpartition('.')[2]}({', '.join(args)})", PRIMARY, c_type)
-
-    def reduction(self, expr: Call, row: Builtin) -> CxxText:
-        """`reduce_add_sync(0xFFFFFFFF, v)`: a helper, and so a template of the value's type."""
-        mask, value = expr.args
-        text = f"{row.helper}({self.mask(mask)}, {self.as_type(value, expr.type)})"
-        return CxxText(text, PRIMARY, self.c_type(expr.type))
-
-    def mask(self, mask: Expr) -> str:
-        """A constant mask in the digits that show its lanes."""
-        return f"0x{mask.value:X}" if isinstance(mask, Constant) else self.expr(mask).text
-
-    def made(self, expr: Call) -> CxxText:
-        """A complex number of two real ones."""
-        return CxxText(f"{self.type_text(expr.type)}({self.parts(expr)})", PRIMARY, self.c_type(expr.type))
-
-    def parts(self, expr: Call) -> str:
-        """The arguments of a complex number's constructor, which takes an imaginary part of zero for granted."""
-        real, imag = expr.args
-        is_real = isinstance(imag, Constant) and imag.value == 0 and math.copysign(1, imag.value) > 0
-        return ", ".join(self.part(part, expr.type) for part in ((real,) if is_real else (real, imag)))
-
-    def part(self, part: Expr, type_: Type) -> str:
-        """A constant is spelled alike in every instance of a type variable."""
-        if isinstance(part, Constant) and isinstance(type_, ElementType) and type_.dtype.variable is not None:
-            self.count_number(part)
-            return generic_literal(part, type_.dtype.part)
-        return self.assigned(part, self.c_type(part.type)).text
-
-    def atomic(self, expr: Atomic) -> CxxText:
-        """`atomicAdd(&x[i], v)`; helpers are templates, and want values of the element's type."""
-        dtype = self.kernel.array_type(expr.array).dtype
-        values = (self.as_type(value, expr.type) for value in expr.values)
-        place = f"&{self.element(expr.array, expr.indices)}"
-        name = atomic_helper(expr.op) if self.dialect.own_atomics else atomic_function(expr.op, dtype)
-        return CxxText(f"{name}({', '.join((place, *values))})", PRIMARY, dtype.c)
-
-    def invoke(self, expr: DeviceCall) -> CxxText:
-        """A call of a device function; numbers come as the types of its parameters, which tell overloads apart."""
-        callee = self.callees[expr.function]
-        args = [
-            self.expr(arg).text if isinstance(arg, ArrayName) else self.as_type(arg, parameter.type)
-            for parameter, arg in zip(callee.function.parameters, expr.args, strict=True)
-        ]
-        args += map(self.launch_object, callee.launch)
-        self.types.update(callee.template)
-        name = f"{callee.function.symbol}{callee.template_arguments}"
-        return CxxText(f"{name}({', '.join(args)})", PRIMARY, "" if expr.type is UNKNOWN else self.c_type(expr.type))
-
-    def launch_object(self, name: str) -> str:
-        """What a device function is given for the launch object of this name."""
-        return name
-
-    def argument(self, arg: Expr, c_type: str) -> str:
-        """An argument of a C function, which converts it; `sqrt` and its like are overloaded, and want a double."""
-        if c_type != "double":
-            return self.assigned(arg, c_type).text
-        spelled = self.expr(arg)
-        return spelled.text if spelled.c_type == "double" else f"static_cast<double>({spelled.text})"
 
     def braced(self, items: Sequence[Expr], types: Sequence[Type]) -> str:
         """`{a, b}`: braces let C convert nothing that may lose; a Python integer in a wider one does not."""
@@ -509,12 +361,6 @@ class ExpressionEmitter:
         if isinstance(arg, Constant) and self.c_type(type_) == "uint32_t":
             return f"{spelled.text}u"
         return functional_cast(spelled.text, self.type_text(type_))
-
-
-def is_together(function: str) -> bool:
-    """True for a builtin in which threads tell each other something."""
-    row = ROWS.get(function)
-    return row is not None and row.rule in _TOGETHER
 
 
 def crosses_type_variable(convert: Convert) -> bool:

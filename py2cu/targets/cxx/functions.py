@@ -9,10 +9,11 @@ from typing import Final
 from py2cu.analysis.call_graph import in_recursive_scc, launch_objects_by_function
 from py2cu.ir.kernels import Kernel
 from py2cu.ir.types import TupleType
-from py2cu.targets.cxx.expressions import Callee, Dialect
+from py2cu.targets.cxx.dialect import Callee, Dialect
 from py2cu.targets.cxx.includes import headers_of_types
+from py2cu.targets.cxx.lines import Line, doc_lines
 from py2cu.targets.cxx.parameters import Argument, kernel_argument, template_head, typenames, wrapped
-from py2cu.targets.cxx.statements import Emitter, Line, doc_lines
+from py2cu.targets.cxx.statements import Emitter
 
 _TYPE_PARAMETERS: Final = ("T", "U", "V", "W", "index_t")
 

@@ -1,4 +1,4 @@
-"""Constants → C literals: digits as the user wrote them wherever C reads the same number there."""
+"""Emits constants and strings as C literals, with the user's digits wherever C reads the same number in them."""
 
 from __future__ import annotations
 
@@ -109,3 +109,14 @@ def is_whole_literal(expr: Constant) -> bool:
     if isinstance(expr.type, ElementType) and expr.type.dtype.variable is not None:
         return False
     return isinstance(expr.value, float) and re.fullmatch(r"-?\d+", expr.text) is not None and abs(expr.value) < 2**24
+
+
+def string_literal(text: str) -> CxxText:
+    """`text` in C's quotes; what does not print is escaped."""
+    escapes = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t"}
+    chars = [escapes.get(char) or (char if char.isprintable() else _octal(char)) for char in text]
+    return CxxText('"' + "".join(chars).replace("??", "?\\?") + '"', PRIMARY, "const char*")
+
+
+def _octal(char: str) -> str:
+    return "".join(f"\\{byte:03o}" for byte in char.encode("utf-8", "surrogatepass"))

@@ -16,7 +16,7 @@ from typing import Final
 
 from py2cu.ir.kernels import Instances, Kernel
 from py2cu.ir.visit import with_fields
-from py2cu.targets.cxx.expressions import Dialect
+from py2cu.targets.cxx.dialect import Dialect
 from py2cu.targets.cxx.functions import FunctionView, spell_functions
 
 Types = tuple[tuple[str, bool], ...]  # of each parameter its type, less `const`, and whether it is a pointer to that

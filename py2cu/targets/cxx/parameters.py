@@ -20,7 +20,7 @@ from py2cu.ir.types import ArrayType, ElementType, PythonType, Type, Width, is_c
 from py2cu.ir.visit import all_expressions, assigned_names, statements
 from py2cu.records import record
 from py2cu.targets.cxx.c_types import qualified
-from py2cu.targets.cxx.expressions import Dialect
+from py2cu.targets.cxx.dialect import Dialect
 
 MAX_WIDTH = 116
 

@@ -1,4 +1,4 @@
-"""IR statements → lines of C, laid out as a person would: declarations, braces where they help, comments kept."""
+"""Emits IR statements as lines of C++: declarations, braces only around what needs them, the user's comments."""
 
 from __future__ import annotations
 
@@ -37,31 +37,18 @@ from py2cu.ir.statements import (
 )
 from py2cu.ir.types import PY_BOOL, ElementType, TupleType, Type, is_complex
 from py2cu.ir.visit import children, walk
-from py2cu.records import record
 from py2cu.targets.cxx.c_types import HALVES, arithmetic_type, common_type
+from py2cu.targets.cxx.calls import CallEmitter
 from py2cu.targets.cxx.cxx_text import PRECEDENCE, PRIMARY, TERNARY, CxxText
-from py2cu.targets.cxx.expressions import ExpressionEmitter
-from py2cu.targets.cxx.literals import is_one
+from py2cu.targets.cxx.lines import Line, comment_lines, comment_text
+from py2cu.targets.cxx.literals import is_one, string_literal
 from py2cu.targets.cxx.wrap_lines import wrap_line
 
 _INDENT: Final = "    "
 
 
-@record(frozen=True, slots=True)
-class Line:
-    """One line of a body: its code, the user's comment behind it, and the Python line that it says."""
-
-    code: str
-    origin: int = 0
-    comment: str = ""
-
-    @property
-    def text(self) -> str:
-        return f"{self.code}{self.comment}"
-
-
-class Emitter(ExpressionEmitter):
-    """Spells one kernel's body."""
+class Emitter(CallEmitter):
+    """Emits the body of one kernel."""
 
     def body(self) -> Iterator[Line]:
         """The kernel's body."""
@@ -79,7 +66,7 @@ class Emitter(ExpressionEmitter):
 
     def statement(self, stmt: Stmt, depth: int) -> Iterator[Line]:
         pad = _INDENT * depth
-        yield from _comments(stmt.trivia, pad)
+        yield from comment_lines(stmt.trivia, pad)
         if isinstance(stmt, For) and stmt.unroll is not None:
             yield from self.unrolling(stmt.unroll, Line(pad, stmt.span.line))
         comment = f"// {comment_text(stmt.trivia.beside)}" if stmt.trivia.beside else ""
@@ -294,7 +281,7 @@ class Emitter(ExpressionEmitter):
         """A head and the block that it controls: braces unless the block is one short statement."""
         if braces is None:
             braces = self.needs_braces(body)
-        inner = [*_comments(Trivia(above=preface), _INDENT * (depth + 1)), *self.block(body, depth + 1)]
+        inner = [*comment_lines(Trivia(above=preface), _INDENT * (depth + 1)), *self.block(body, depth + 1)]
         if braces:
             yield Line(f"{head} {{")
             yield from (line for place, line in enumerate(inner) if place or line.text)
@@ -362,17 +349,6 @@ def _is_constant(expr: Expr, constexprs: Collection[str]) -> bool:
             return False
 
 
-def string_literal(text: str) -> CxxText:
-    """`text` in C's quotes; what does not print is escaped."""
-    escapes = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t"}
-    chars = [escapes.get(char) or (char if char.isprintable() else _octal(char)) for char in text]
-    return CxxText('"' + "".join(chars).replace("??", "?\\?") + '"', PRIMARY, "const char*")
-
-
-def _octal(char: str) -> str:
-    return "".join(f"\\{byte:03o}" for byte in char.encode("utf-8", "surrogatepass"))
-
-
 def _branches(stmt: If) -> Iterator[Block]:
     """The blocks of an `if` and its `elif` chain, which all get braces if one of them does."""
     chain = _chain(stmt)
@@ -405,26 +381,3 @@ def _same_place(left: Expr, place: Expr) -> bool:
             return a == b and i == j
         case _:
             return False
-
-
-def _comments(trivia: Trivia, pad: str) -> Iterator[Line]:
-    blank = False
-    for text in trivia.above:
-        if text:
-            yield Line(pad, comment=f"// {comment_text(text)}")
-            blank = False
-        elif not blank:
-            yield Line("")
-            blank = True
-
-
-def comment_text(text: str) -> str:
-    """Text that is harmless behind `//`: one line, no control characters, and nothing at its end that joins the next
-    line to it, which a backslash does, and before C++17 its trigraph.
-    """
-    text = "".join(char if char.isprintable() else " " for char in text).rstrip()
-    return f"{text} (backslash)" if text.endswith(("\\", "??/")) else text
-
-
-def doc_lines(doc: str | None) -> tuple[str, ...]:
-    return tuple(comment_text(line) for line in (doc or "").splitlines())

@@ -12,11 +12,12 @@ from py2cu.ir.expressions import Expr, LaunchIndex, Unary
 from py2cu.ir.kernels import Instances, Kernel, Space
 from py2cu.ir.types import PY_BOOL, ArrayType, Width
 from py2cu.passes.lowering.widen_halves import NARROWED
-from py2cu.targets.cxx.expressions import Dialect
+from py2cu.targets.cxx.dialect import Dialect
 from py2cu.targets.cxx.functions import FunctionView
 from py2cu.targets.cxx.includes import MATH, headers_of_types
+from py2cu.targets.cxx.lines import Line
 from py2cu.targets.cxx.parameters import Argument, launch_arguments, template_head, typenames, wrapped
-from py2cu.targets.cxx.statements import Emitter, Line
+from py2cu.targets.cxx.statements import Emitter
 
 
 @dataclass(frozen=True, slots=True)

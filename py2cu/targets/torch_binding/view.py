@@ -22,7 +22,7 @@ from py2cu.ir.types import PY_INT, ArrayType, ElementType, PythonType, is_comple
 from py2cu.ir.visit import arrays_of_row_pointers, rebuild, walk
 from py2cu.options import MAX_THREADS
 from py2cu.targets.cxx.c_types import qualified
-from py2cu.targets.cxx.expressions import Dialect
+from py2cu.targets.cxx.dialect import Dialect
 from py2cu.targets.cxx.literals import init_text, is_double
 from py2cu.targets.cxx.parameters import arguments
 from py2cu.targets.cxx.views import (

@@ -1,0 +1,148 @@
+"""Emits calls: builtins by the spelling of their row, helpers, atomic operations and device functions."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from py2cu.builtins import ROWS, Builtin, Rule
+from py2cu.builtins.atomics import atomic_function, atomic_helper
+from py2cu.ir.abi.extents import Constant
+from py2cu.ir.complex_numbers import is_complex_constructor
+from py2cu.ir.expressions import ArrayName, Atomic, Call, DeviceCall, Expr
+from py2cu.ir.types import PY_INT, UNKNOWN, ElementType, Type
+from py2cu.passes.lowering.widen_halves import NARROWED
+from py2cu.targets.cxx.c_types import FLOATS, arithmetic_type
+from py2cu.targets.cxx.cxx_text import PRIMARY, CxxText
+from py2cu.targets.cxx.expressions import ExpressionEmitter
+from py2cu.targets.cxx.helpers import takes_one_type
+from py2cu.targets.cxx.includes import MATH
+from py2cu.targets.cxx.literals import generic_literal
+
+
+class CallEmitter(ExpressionEmitter):
+    """Emits the expressions of one kernel, calls included."""
+
+    def call(self, expr: Call) -> CxxText:
+        """A builtin by its row's spelling, or a helper by its own name; templates want arguments of one type."""
+        if is_complex_constructor(expr):
+            return self.made(expr)
+        c_type = self.c_type(expr.type)
+        row = ROWS.get(expr.function)
+        if row is not None and row.rule is Rule.PART:
+            method = expr.function.rpartition(".")[2]
+            return CxxText(f"{self.expr(expr.args[0]).within(PRIMARY)}.{method}()", PRIMARY, c_type)
+        if row is not None and is_together(expr.function):
+            return self.collective(expr, row)
+        if expr.function == NARROWED:
+            return CxxText(f"{NARROWED}<{self.type_text(expr.type)}>({self.expr(expr.args[0]).text})", PRIMARY, c_type)
+        if row is None and not takes_one_type(expr.function):
+            name, args = expr.function, [self.expr(arg).text for arg in expr.args]
+        elif row is None or expr.function in ("builtins.min", "builtins.max"):
+            name = expr.function.removeprefix("builtins.")
+            count = 1 if name == "wrapping_shift" else None  # how far to shift is a number of any type
+            args = [self.as_type(arg, expr.type) for arg in expr.args[:count]]
+            args += [self.expr(arg).text for arg in expr.args[len(args) :]]
+            if name in ("min", "max"):  # CUDA's own, which narrow numbers enter as int
+                c_type = arithmetic_type(c_type)
+        else:
+            self.headers.add(MATH)
+            argument = self.c_type(expr.args[0].type)
+            name = row.spelling.get(argument) or row.spelling.get("int64_t", row.key)
+            is_overloaded = row.spelling.get("float") == row.spelling.get("double")
+            if self.kernel.type_parameters and argument in FLOATS:
+                is_overloaded, name = True, f"{self.dialect.overloads}{row.spelling['double']}"
+            as_it_is = is_overloaded and argument != "double"  # which has to be one, or another overload is called
+            args = [
+                self.expr(arg).text if as_it_is or (place and row.rule is Rule.SCALED) else self.argument(arg, argument)
+                for place, arg in enumerate(expr.args)
+            ]
+            if expr.function == "builtins.abs" and expr.type == PY_INT:
+                c_type = self.expr(expr.args[0]).c_type
+            c_type = c_type if c_type == "bool" else arithmetic_type(c_type)  # C's `abs` of a narrow number is an int
+        return CxxText(f"{self.function(name)}({', '.join(args)})", PRIMARY, c_type)
+
+    def function(self, name: str) -> str:
+        """A C function as the target calls it."""
+        self.count_header(name)
+        return self.dialect.functions.get(name, name)
+
+    def collective(self, expr: Call, row: Builtin) -> CxxText:
+        """`__shfl_down_sync(0xFFFFFFFF, v, 16)`; masks are unsigned, votes are ints."""
+        if row.rule is Rule.REDUCE:
+            return self.reduction(expr, row)
+        args = [
+            self.mask(arg) if place == 0 and len(expr.args) > 1 else self.expr(arg).text
+            for place, arg in enumerate(expr.args)
+        ]
+        value = expr.args[1] if row.rule is Rule.SHUFFLE else None
+        c_type = "int" if row.result == "bool" else "unsigned"
+        c_type = c_type if value is None else arithmetic_type(self.expr(value).c_type)
+        return CxxText(f"__{row.key.rpartition('.')[2]}({', '.join(args)})", PRIMARY, c_type)
+
+    def reduction(self, expr: Call, row: Builtin) -> CxxText:
+        """`reduce_add_sync(0xFFFFFFFF, v)`: a helper, and so a template of the value's type."""
+        mask, value = expr.args
+        text = f"{row.helper}({self.mask(mask)}, {self.as_type(value, expr.type)})"
+        return CxxText(text, PRIMARY, self.c_type(expr.type))
+
+    def mask(self, mask: Expr) -> str:
+        """A constant mask in the digits that show its lanes."""
+        return f"0x{mask.value:X}" if isinstance(mask, Constant) else self.expr(mask).text
+
+    def made(self, expr: Call) -> CxxText:
+        """A complex number of two real ones."""
+        return CxxText(f"{self.type_text(expr.type)}({self.parts(expr)})", PRIMARY, self.c_type(expr.type))
+
+    def parts(self, expr: Call) -> str:
+        """The arguments of a complex number's constructor, which takes an imaginary part of zero for granted."""
+        real, imag = expr.args
+        is_real = isinstance(imag, Constant) and imag.value == 0 and math.copysign(1, imag.value) > 0
+        return ", ".join(self.part(part, expr.type) for part in ((real,) if is_real else (real, imag)))
+
+    def part(self, part: Expr, type_: Type) -> str:
+        """A constant is spelled alike in every instance of a type variable."""
+        if isinstance(part, Constant) and isinstance(type_, ElementType) and type_.dtype.variable is not None:
+            self.count_number(part)
+            return generic_literal(part, type_.dtype.part)
+        return self.assigned(part, self.c_type(part.type)).text
+
+    def atomic(self, expr: Atomic) -> CxxText:
+        """`atomicAdd(&x[i], v)`; helpers are templates, and want values of the element's type."""
+        dtype = self.kernel.array_type(expr.array).dtype
+        values = (self.as_type(value, expr.type) for value in expr.values)
+        place = f"&{self.element(expr.array, expr.indices)}"
+        name = atomic_helper(expr.op) if self.dialect.own_atomics else atomic_function(expr.op, dtype)
+        return CxxText(f"{name}({', '.join((place, *values))})", PRIMARY, dtype.c)
+
+    def invoke(self, expr: DeviceCall) -> CxxText:
+        """A call of a device function; numbers come as the types of its parameters, which tell overloads apart."""
+        callee = self.callees[expr.function]
+        args = [
+            self.expr(arg).text if isinstance(arg, ArrayName) else self.as_type(arg, parameter.type)
+            for parameter, arg in zip(callee.function.parameters, expr.args, strict=True)
+        ]
+        args += map(self.launch_object, callee.launch)
+        self.types.update(callee.template)
+        name = f"{callee.function.symbol}{callee.template_arguments}"
+        return CxxText(f"{name}({', '.join(args)})", PRIMARY, "" if expr.type is UNKNOWN else self.c_type(expr.type))
+
+    def launch_object(self, name: str) -> str:
+        """What a device function is given for the launch object of this name."""
+        return name
+
+    def argument(self, arg: Expr, c_type: str) -> str:
+        """An argument of a C function, which converts it; `sqrt` and its like are overloaded, and want a double."""
+        if c_type != "double":
+            return self.assigned(arg, c_type).text
+        spelled = self.expr(arg)
+        return spelled.text if spelled.c_type == "double" else f"static_cast<double>({spelled.text})"
+
+
+_TOGETHER: Final = (Rule.SHUFFLE, Rule.VOTE, Rule.MATCH, Rule.REDUCE)
+
+
+def is_together(function: str) -> bool:
+    """True for a builtin in which threads tell each other something."""
+    row = ROWS.get(function)
+    return row is not None and row.rule in _TOGETHER
