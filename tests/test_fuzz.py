@@ -13,7 +13,7 @@ pytest.importorskip("torch")
 pytest.importorskip("hypothesis")
 
 from py2cu.diagnostics import TranslationError
-from py2cu.targets.cxx.helpers import HELPERS
+from py2cu.targets.cxx.helpers.catalogue import HELPERS
 from tests.compilers import gxx
 from tests.fuzz.judge import Outcome, Seconds, cases, instantiated, judge, run_cell, run_cells
 from tests.fuzz.kernels import NAME

@@ -1,6 +1,6 @@
 """The atomic operations: which elements each is for, and where CUDA has a function of its own (sm_75 and up).
 
-Any other is a helper, `atomic_max`, that goes by compare-and-swap (`targets/cxx/helpers.py`).
+Any other is a helper, `atomic_max`, that goes by compare-and-swap (`targets/cxx/helpers/`).
 """
 
 from __future__ import annotations

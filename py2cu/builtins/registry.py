@@ -42,7 +42,7 @@ class Builtin:
 
     `names` are qualified Python names, the first one the key by which IR nodes refer to the row. `arity` is the least
     and greatest number of arguments. `spelling` maps an element type's C name to the C function; a name that is
-    absent has to be lowered, to `helper` where there is one (`targets/cxx/helpers.py`). `parameters` are what
+    absent has to be lowered, to `helper` where there is one (`targets/cxx/helpers/`). `parameters` are what
     arguments may be given by, in the order of their places.
     """
 

@@ -23,7 +23,7 @@ from py2cu.targets.cpu.helpers import HELPERS_OF_CPU
 from py2cu.targets.cuda import target as cuda
 from py2cu.targets.cuda.helpers import HELPERS_OF_CUDA
 from py2cu.targets.cxx.functions import FunctionView
-from py2cu.targets.cxx.helpers import TargetHelpers
+from py2cu.targets.cxx.helpers.catalogue import TargetHelpers
 from py2cu.targets.cxx.lines import Line
 from py2cu.targets.cxx.overloads import with_own_overloads
 from py2cu.targets.cxx.parameters import wrapped

@@ -604,7 +604,7 @@ MUTATIONS: Final = (
             "cpu:guards_of_barriers.agreed_about_functions",
         ),
         (
-            "return names | said, lambda",
+            "return names | from_printing, lambda",
             "return names, lambda",
             "tests/test_print.py",
         ),
@@ -977,7 +977,7 @@ MUTATIONS: Final = (
             "kept:launch_in_expressions emulated:launch_in_expressions",
         ),
         (
-            "with_fields(stmt, direction=direction, stop=self.to_signed(stmt.stop))",
+            "with_fields(stmt, direction=direction, stop=to_signed(stmt.stop))",
             "with_fields(stmt, direction=direction)",
             "kept:launch_in_expressions",
         ),

@@ -10,7 +10,7 @@ from py2cu.pipeline import translate_file
 from py2cu.source import SourceFile
 from py2cu.targets.cpu import helpers as cpu_helpers
 from py2cu.targets.cuda import helpers as cuda_helpers
-from py2cu.targets.cxx.helpers import HELPERS
+from py2cu.targets.cxx.helpers.catalogue import HELPERS
 
 TEXT = """
 from jaxtyping import Float32

@@ -26,7 +26,7 @@ from py2cu.ir.kernels import IndexBound, Kernel
 from py2cu.ir.statements import Assign, Block, For, Stmt
 from py2cu.ir.types import PY_INT, ArrayType, PythonType, ScalarType, TupleType, ValueType, Width
 from py2cu.ir.visit import children, rebuild_block, walk, with_fields
-from py2cu.passes.lowering.operators import EXTREMA
+from py2cu.passes.lowering.calls import EXTREMA
 
 _ORDER = (Width.INT, Width.INDEX, Width.LONG)
 _INTEGERS = {width: PythonType(Kind.INT, width) for width in Width}

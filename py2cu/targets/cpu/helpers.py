@@ -13,7 +13,7 @@ from py2cu.ir.expressions import Atomic, Call
 from py2cu.ir.kernels import Kernel
 from py2cu.ir.visit import all_expressions
 from py2cu.targets.cxx.calls import is_together
-from py2cu.targets.cxx.helpers import TargetHelpers, atomic
+from py2cu.targets.cxx.helpers.catalogue import TargetHelpers, atomic
 
 _FETCH: Final = """\
 // {what}, in one step; the element before.

@@ -16,7 +16,7 @@ keeps whether it is taking part.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -34,7 +34,7 @@ from py2cu.diagnostics import Reporter
 from py2cu.ir.abi.extents import Binary, Constant, Name
 from py2cu.ir.account import elided_in
 from py2cu.ir.elisions import Elided, Elision
-from py2cu.ir.expressions import Atomic, Call, Compare, DeviceCall, Expr, Select, Unary
+from py2cu.ir.expressions import Atomic, Call, Expr, Unary
 from py2cu.ir.kernels import Kernel, Space
 from py2cu.ir.names import free_name, names_in_scope
 from py2cu.ir.statements import (
@@ -49,7 +49,6 @@ from py2cu.ir.statements import (
     EachThread,
     For,
     If,
-    Print,
     Return,
     Stmt,
     Sync,
@@ -63,15 +62,14 @@ from py2cu.ir.visit import (
     expressions,
     map_blocks,
     names_in,
-    rebuild_block,
     rebuild_statements,
     statements,
-    walk,
     with_fields,
 )
-from py2cu.passes.checks.barriers import find_varying
 from py2cu.passes.lowering.index_arithmetic import without_indices
+from py2cu.targets.cpu.divergent_loops import has_next_round, replace_exits, statements_of_loop, with_variable
 from py2cu.targets.cpu.inline_collectives import CannotSplit, is_cut, lift_waiting_calls
+from py2cu.targets.cpu.private_values import find_private, find_private_views, with_private_parameters
 from py2cu.targets.cpu.region_liveness import Uses, assigned_by, changed_by, mentioned_by, place_computed
 
 
@@ -81,9 +79,9 @@ def split_at_barriers(kernel: Kernel, reporter: Reporter) -> Kernel:
     Raises:
         CannotSplit: threads wait where nothing can be cut.
     """
-    kernel = _with_own_parameters(lift_waiting_calls(without_indices(kernel)))
-    names, varies = _find_apart(kernel)
-    views = _find_own_views(kernel, varies)
+    kernel = with_private_parameters(lift_waiting_calls(without_indices(kernel)))
+    names, varies = find_private(kernel)
+    views = find_private_views(kernel, varies)
     bases = {buffer.name: buffer.base for buffer in kernel.array_decls if buffer.base}
     waiting = functions_with(kernel, lambda function: contains_yield(function.body))
     asserting = functions_with(kernel, lambda function: any(isinstance(s, Assert) for s in statements(function.body)))
@@ -112,57 +110,6 @@ def split_at_barriers(kernel: Kernel, reporter: Reporter) -> Kernel:
     body = place_computed(body, computed, types, frozenset(kept))
     elided = kernel.elided + tuple(cutting.elided)
     return with_fields(kernel, body=body, locals=tuple(types.items()), per_thread=kept, elided=elided)
-
-
-def _find_apart(kernel: Kernel) -> tuple[frozenset[str], Callable[[Expr], bool]]:
-    """The names that each thread computes for itself, and whether each does an expression: threads may disagree, or a
-    function prints, which each does.
-    """
-    names, varies = find_varying(kernel)
-    printing = functions_with(kernel, lambda function: any(isinstance(s, Print) for s in statements(function.body)))
-
-    def prints(expr: Expr) -> bool:
-        return any(isinstance(node, DeviceCall) and node.function in printing for node in walk(expr))
-
-    said = {stmt.name for stmt in statements(kernel.body) if isinstance(stmt, Assign) and prints(stmt.value)}
-    return names | said, lambda expr: varies(expr) or prints(expr)
-
-
-def _with_own_parameters(kernel: Kernel) -> Kernel:
-    """The kernel with a local for each parameter that it assigns to: the threads of a block are given one parameter."""
-    assigned = {stmt.name for stmt in statements(kernel.body) if isinstance(stmt, Assign)}
-    taken = names_in_scope(kernel)
-    own: dict[str, str] = {}
-    types: dict[str, ScalarType] = {}
-    lead: list[Stmt] = []
-    for p in kernel.parameters:
-        if p.name in assigned and not isinstance(p.type, ArrayType):
-            own[p.name] = name = free_name(f"own_{p.name}", taken)
-            taken.add(name)
-            types[name] = p.type
-            lead.append(Assign(name, Name(p.name, p.span, p.type), p.span))
-
-    def change(expr: Expr) -> Expr:
-        return replace(expr, id=own[expr.id]) if isinstance(expr, Name) and expr.id in own else expr
-
-    def change_stmt(stmt: Stmt) -> Block:
-        return (replace(stmt, name=own[stmt.name]) if isinstance(stmt, Assign) and stmt.name in own else stmt,)
-
-    body = (*lead, *rebuild_block(kernel.body, change, change_stmt))
-    return with_fields(kernel, body=body, locals=(*kernel.locals, *types.items())) if own else kernel
-
-
-def _find_own_views(kernel: Kernel, varies: Callable[[Expr], bool]) -> frozenset[str]:
-    """The views that show each thread another part, or a part of its own array."""
-    own = {buffer.name for buffer in kernel.array_decls if buffer.space is Space.LOCAL}
-    views: set[str] = set()
-    for stmt in statements(kernel.body):
-        if isinstance(stmt, Alloc) and stmt.start is not None:
-            buffer = kernel.array_decl(stmt.array)
-            assert buffer is not None, stmt.array
-            if varies(stmt.start) or buffer.base in own | views:
-                views.add(stmt.array)
-    return frozenset(views)
 
 
 # --- cuts -------------------------------------------------------------------------------------------------------------
@@ -255,7 +202,7 @@ class BarrierSplitter:
         for stmt in body:
             match stmt:
                 case If(test=test):
-                    leaves = any(isinstance(inner, Break | Continue) for inner in _of_loop((stmt,)))
+                    leaves = any(isinstance(inner, Break | Continue) for inner in statements_of_loop((stmt,)))
                     if leaves and (self.differs(test) or any(map(self.leaves_apart, blocks(stmt)))):
                         return True
         return False
@@ -378,9 +325,9 @@ class BarrierSplitter:
                 own = self.local(var, stmt.type)
                 piece.append(Assign(own.id, start, span, stmt.trivia))
                 yield from self.region(piece, masks)
-                body = _with_other_name(stmt.body, var, own)
+                body = with_variable(stmt.body, var, own)
                 advance = Assign(own.id, Binary("+", own, step, span, stmt.type), span, augmented=True)
-                yield from self.loop(stmt, _goes_on(own, stop, step, stmt.direction), body, advance, masks)
+                yield from self.loop(stmt, has_next_round(own, stop, step, stmt.direction), body, advance, masks)
             case _:
                 raise CannotSplit
 
@@ -398,11 +345,11 @@ class BarrierSplitter:
         self.scalars |= {someone.id}
         yes, no = Constant(True, type=PY_BOOL), Constant(False, type=PY_BOOL)
         inside = (*masks, stays)
-        left = (inner for inner in _of_loop(body) if isinstance(inner, Break | Continue))
+        left = (inner for inner in statements_of_loop(body) if isinstance(inner, Break | Continue))
         self.elided += (Elided(inner.span, Elision.MASKED) for inner in left)
         leaving: dict[type[Stmt], Block] = {Break: (Assign(stays.id, no), Return())}
         around = inside
-        if any(isinstance(inner, Continue) for inner in _of_loop(body)):
+        if any(isinstance(inner, Continue) for inner in statements_of_loop(body)):
             this_round = self.local("in_round")
             around = (*inside, this_round)
             leaving[Continue] = (Assign(this_round.id, no), Return())
@@ -412,7 +359,7 @@ class BarrierSplitter:
         turns = self.turns(asks, counts=True)
         rounds.append(EachThread((*map(_leave_unless, inside), *first, *asks), turns, stmt.span))
         rounds.append(If(Unary("not", someone, type=PY_BOOL), (Break(),)))
-        rounds += self.block(_leaving_by(body, leaving), around, in_loop=False)
+        rounds += self.block(replace_exits(body, leaving), around, in_loop=False)
         rounds += self.region([advance], inside) if advance else ()
         yield EachThread((*map(_leave_unless, masks), Assign(stays.id, yes)), span=stmt.span)
         yield While(yes, tuple(rounds), stmt.span, replace(stmt.trivia, above=()))
@@ -426,47 +373,6 @@ class BarrierSplitter:
 
 def _leave_unless(mask: Name) -> If:
     return If(Unary("not", mask, type=PY_BOOL), (Return(),))
-
-
-def _of_loop(body: Block) -> Iterator[Stmt]:
-    """The statements of a loop's body, those of loops in it left out."""
-    for stmt in body:
-        yield stmt
-        if not isinstance(stmt, For | While):
-            for inner in blocks(stmt):
-                yield from _of_loop(inner)
-
-
-def _leaving_by(body: Block, ways: Mapping[type[Stmt], Block]) -> Block:
-    """A loop's body with other statements where it leaves or goes on with the loop."""
-    done: list[Stmt] = []
-    for stmt in body:
-        if type(stmt) in ways:
-            done += ways[type(stmt)]
-        elif isinstance(stmt, For | While):
-            done.append(stmt)
-        else:
-            done.append(map_blocks(stmt, lambda inner: _leaving_by(inner, ways)))
-    return tuple(done)
-
-
-def _goes_on(var: Name, stop: Expr, step: Expr, direction: int) -> Expr:
-    """Whether a loop that counts with `var` has another round."""
-    up, down = Compare("<", var, stop), Compare(">", var, stop)
-    if direction:
-        return up if direction > 0 else down
-    return Select(Compare(">", step, Constant(0, type=step.type)), up, down, type=PY_BOOL)
-
-
-def _with_other_name(body: Block, old: str, new: Name) -> Block:
-    """A loop's body with another name for its variable."""
-    if any(isinstance(stmt, For) and stmt.var == old for stmt in statements(body)):
-        raise CannotSplit
-
-    def change(expr: Expr) -> Expr:
-        return replace(expr, id=new.id) if isinstance(expr, Name) and expr.id == old else expr
-
-    return rebuild_block(body, change)
 
 
 def _returns(block: Block) -> bool:

@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from py2cu.targets.cxx.helpers import HELPERS as COMMON
-from py2cu.targets.cxx.helpers import TargetHelpers, atomic
+from py2cu.targets.cxx.helpers.catalogue import HELPERS as COMMON
+from py2cu.targets.cxx.helpers.catalogue import TargetHelpers, atomic
 
 _ATOMIC_64: Final = """\
 // {what}, in one step; the element before.

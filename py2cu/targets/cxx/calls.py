@@ -15,7 +15,7 @@ from py2cu.passes.lowering.widen_halves import NARROWED
 from py2cu.targets.cxx.c_types import FLOATS, arithmetic_type
 from py2cu.targets.cxx.cxx_text import PRIMARY, CxxText
 from py2cu.targets.cxx.expressions import ExpressionEmitter
-from py2cu.targets.cxx.helpers import takes_one_type
+from py2cu.targets.cxx.helpers.catalogue import takes_one_type
 from py2cu.targets.cxx.includes import MATH
 from py2cu.targets.cxx.literals import generic_literal
 

@@ -1,0 +1,110 @@
+"""Lowers calls of builtins: those that C++ computes otherwise become a helper, a conversion or another call.
+
+    max(a, b)           python_max(a, b)         floats: CUDA's fmax drops NaN
+    max(a, b, c)        max(max(a, b), c)
+    abs(x[i])           wrapping_abs(x[i])       where the element may be the least value of its dtype
+
+`operators.py` calls `CallLowering` for every `Call` of a kernel.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Final
+
+from py2cu.analysis.ranges import Ranges
+from py2cu.builtins import ROWS, Rule
+from py2cu.dtypes import I32, Kind
+from py2cu.ir.abi.extents import Constant, Name
+from py2cu.ir.expressions import Call, Compare, Convert, Expr, Load, unconverted
+from py2cu.ir.types import ElementType, PythonType, ScalarType, kind_of
+from py2cu.ir.visit import walk
+from py2cu.passes.lowering.conversions import is_generic, to_signed, wrapping
+from py2cu.passes.lowering.required_helpers import RequiredHelpers
+from py2cu.source import Span
+
+
+@dataclass(frozen=True, slots=True)
+class CallLowering:
+    """Lowers the calls of builtins in one kernel."""
+
+    ranges: Ranges
+    helpers: RequiredHelpers
+
+    def call(self, expr: Call) -> Expr:
+        if expr.function == "ceil_div":
+            self.helpers.require(expr.function)
+            return replace(expr, args=tuple(map(to_signed, expr.args)))
+        row = ROWS.get(expr.function)
+        if row is None or not isinstance(expr.type, ElementType | PythonType):
+            return expr
+        if expr.function in EXTREMA:
+            return self.extremum(expr, expr.type)
+        if expr.function == "math.isinf" and not any(isinstance(part, Name | Load) for part in walk(expr)):
+            return infinite(expr.args[0], expr.span)
+        helper = "round_decimals" if row.rule is Rule.INTEGRAL and len(expr.args) == 2 else row.helper
+        if helper:
+            self.helpers.require(helper)
+            if row.rule is Rule.REDUCE:  # which the targets know as a call that waits
+                return expr
+            return Call(helper, tuple(map(to_signed, expr.args)), expr.span, expr.type)
+        if row.rule is Rule.SCALED:
+            return self.scaled(expr)
+        if row.rule is Rule.INTEGRAL:
+            source = expr.args[0].type
+            return Convert(replace(expr, type=source), expr.type, expr.span, explicit=True)
+        if (
+            expr.function == "builtins.abs"
+            and self.ranges.of(expr.args[0]).is_natural
+            and kind_of(expr.type) is Kind.INT
+            and not is_generic(expr.type)
+        ):
+            return expr.args[0]
+        if expr.function == "builtins.abs" and isinstance(expr.type, ElementType) and expr.type.dtype.kind is Kind.INT:
+            return self.magnitude(expr, expr.type)
+        return expr
+
+    def scaled(self, expr: Call) -> Expr:
+        """`ldexp` takes an int, where Python takes any whole number."""
+        value, power = expr.args
+        found = self.ranges.of(power)
+        if I32.low <= found.low and found.high <= I32.high:
+            return replace(expr, args=(value, unconverted(power)))
+        self.helpers.require("ldexp_by_any")
+        return Call("ldexp_by_any", expr.args, expr.span, expr.type)
+
+    def magnitude(self, expr: Call, type_: ElementType) -> Expr:
+        """The least value of a signed type has no counterpart: its `abs` wraps around to itself."""
+        if not is_generic(type_):
+            if self.ranges.of(expr.args[0]).low > type_.dtype.low:
+                return expr
+            if type_.dtype.bits == 8:
+                return wrapping(expr)
+        self.helpers.require("wrapping_abs")
+        return Call("wrapping_abs", expr.args, expr.span, type_)
+
+    def extremum(self, expr: Call, type_: ScalarType) -> Expr:
+        """`min` and `max` of many, two at a time from the left, as Python compares them."""
+        of_floats, of_integers = EXTREMA[expr.function]
+        name = of_floats if kind_of(type_) is Kind.FLOAT or is_generic(type_) else of_integers
+        if name == of_floats:
+            self.helpers.require(name)
+        result = to_signed(expr.args[0])
+        for arg in expr.args[1:]:
+            result = Call(name, (result, to_signed(arg)), expr.span, type_)
+        return result
+
+
+EXTREMA: Final = {  # the helper for floats, and what whole numbers have
+    "builtins.min": ("python_min", "builtins.min"),
+    "builtins.max": ("python_max", "builtins.max"),
+    "torch.minimum": ("nan_min", "builtins.min"),
+    "torch.maximum": ("nan_max", "builtins.max"),
+}
+
+
+def infinite(value: Expr, span: Span) -> Compare:
+    """`isinf` of constants, which nvcc (13.0) says of NaN too where it computes them."""
+    type_ = value.type
+    return Compare("==", Call("math.fabs", (value,), value.span, type_), Constant(math.inf, value.span, type_), span)

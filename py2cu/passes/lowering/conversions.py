@@ -1,0 +1,115 @@
+"""Lowers conversions between number types, and says where an expression is unsigned in CUDA.
+
+    bool(x)             x != 0
+    uint8(f)            static_cast<uint8_t>(static_cast<int64_t>(f))     a float that may lie outside uint8
+    uint64(f)           to_uint64(f)
+
+`operators.py` calls `ConversionLowering` for every `Convert` of a kernel.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from py2cu.analysis.ranges import Ranges
+from py2cu.dtypes import U64, Kind, promote
+from py2cu.ir.abi.extents import Binary, Constant
+from py2cu.ir.complex_numbers import of_real
+from py2cu.ir.expressions import Call, Compare, Convert, Expr, LaunchIndex, Unary
+from py2cu.ir.types import ElementType, PythonType, ScalarType, Type, Width, is_complex, kind_of, part_of
+from py2cu.passes.lowering.required_helpers import RequiredHelpers
+
+
+@dataclass(frozen=True, slots=True)
+class ConversionLowering:
+    """Lowers the conversions of one kernel."""
+
+    ranges: Ranges
+    helpers: RequiredHelpers
+
+    def convert(self, expr: Convert) -> Expr:
+        source, target = expr.value.type, expr.type
+        assert isinstance(source, ElementType | PythonType) and isinstance(target, ElementType | PythonType)
+        if isinstance(expr.value, Convert) and source == target:  # but for the width, perhaps
+            return replace(expr.value, type=target)
+        if isinstance(expr.value, Convert) and expr.value.value.type == target and widens(target, source):
+            return expr.value.value
+        if kind_of(target) is Kind.BOOL and kind_of(source) is not Kind.BOOL:
+            return nonzero(expr.value)
+        if isinstance(target, ElementType) and target.dtype.kind is Kind.INT and kind_of(source) is Kind.FLOAT:
+            return self.truncate(expr, target)
+        return expr
+
+    def truncate(self, expr: Convert, target: ElementType) -> Expr:
+        """A float that may lie outside an unsigned or narrow type goes through int64, as torch's CPU does."""
+        value, dtype = self.ranges.of(expr.value), target.dtype
+        if value.low > dtype.low - 1 and value.high < dtype.high + 1:
+            return expr
+        if dtype is U64:
+            self.helpers.require("to_uint64")
+            return Call("to_uint64", (expr.value,), expr.span, target)
+        if dtype.bits < 32 or not dtype.signed:
+            return replace(expr, value=Convert(expr.value, PythonType(Kind.INT, Width.LONG), expr.span, explicit=True))
+        return expr
+
+
+def to_signed(expr: Expr) -> Expr:
+    """CUDA's launch objects are unsigned: where a negative number may meet one, it is made signed first."""
+    match expr:
+        case Binary(op="+" | "*", left=left, right=right) if is_unsigned(left) != is_unsigned(right):
+            return replace(expr, left=to_signed(left), right=to_signed(right))
+    return Convert(expr, expr.type, expr.span, explicit=True) if is_unsigned(expr) else expr
+
+
+def nonzero(value: Expr) -> Compare:
+    """The truth of a number."""
+    type_ = value.type
+    assert isinstance(type_, ElementType | PythonType)
+    zero = Constant(0 if kind_of(type_) < Kind.FLOAT else 0.0, value.span, part_of(type_))
+    return Compare("!=", value, of_real(zero, type_) if is_complex(type_) else zero, value.span)
+
+
+def widens(narrow: ScalarType, wide: ScalarType) -> bool:
+    """True where `wide` holds every `narrow`, so that going there and back changes nothing."""
+    match narrow, wide:
+        case ElementType(dtype=a), ElementType(dtype=b):
+            return promote(a, b) is b
+        case ElementType(dtype=a), PythonType(kind=kind):
+            return a.kind is kind and (kind is Kind.FLOAT or a.bits < 64)
+        case _:
+            return False
+
+
+def is_generic(type_: Type) -> bool:
+    """True for a type variable: instances are lowered alike, so that one template says them all."""
+    return isinstance(type_, ElementType) and type_.dtype.variable is not None
+
+
+def wrapping(expr: Binary | Unary | Call) -> Convert:
+    """Narrow arithmetic cut to its own type."""
+    return Convert(expr, expr.type, expr.span, explicit=True)
+
+
+def strip_wrap(expr: Expr) -> Expr:
+    """`expr` before it was cut: what stores it in its own type cuts it anyway."""
+    if (
+        isinstance(expr, Convert)
+        and expr.explicit
+        and expr.type == expr.value.type
+        and isinstance(expr.value, Binary | Unary)
+    ):
+        return expr.value if isinstance(expr.type, ElementType) else expr
+    return expr
+
+
+def is_unsigned(expr: Expr) -> bool:
+    """True where CUDA computes `expr` in unsigned arithmetic."""
+    match expr:
+        case LaunchIndex():
+            return True
+        case Unary(op="+", operand=operand):
+            return is_unsigned(operand)
+        case Binary(op="+" | "*" | "/" | "%" | "&" | "|" | "^", left=left, right=right):
+            return is_unsigned(left) or is_unsigned(right)
+        case _:
+            return False

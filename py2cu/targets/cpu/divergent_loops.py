@@ -1,0 +1,66 @@
+"""Rewrites the bodies of loops that the threads of a block leave in different rounds.
+
+    while test:                     while True:
+        if a: break           →         each thread: if not goes_on: return; goes_on = test; …
+        syncthreads()                   if no thread goes on: break
+                                        each thread: if a: goes_on = False; return
+
+`split_at_barriers` builds the loop on the right; this file renames its variable and replaces its exits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from py2cu.ir.abi.extents import Constant, Name
+from py2cu.ir.expressions import Compare, Expr, Select
+from py2cu.ir.statements import Block, For, Stmt, While
+from py2cu.ir.types import PY_BOOL
+from py2cu.ir.visit import blocks, map_blocks, rebuild_block, statements
+from py2cu.targets.cpu.inline_collectives import CannotSplit
+
+
+def statements_of_loop(body: Block) -> Iterator[Stmt]:
+    """The statements of a loop's body, except those of inner loops."""
+    for stmt in body:
+        yield stmt
+        if not isinstance(stmt, For | While):
+            for inner in blocks(stmt):
+                yield from statements_of_loop(inner)
+
+
+def replace_exits(body: Block, ways: Mapping[type[Stmt], Block]) -> Block:
+    """The body with the statements `ways` gives in place of each `break` and `continue` of this loop."""
+    done: list[Stmt] = []
+    for stmt in body:
+        if type(stmt) in ways:
+            done += ways[type(stmt)]
+        elif isinstance(stmt, For | While):
+            done.append(stmt)
+        else:
+            done.append(map_blocks(stmt, lambda inner: replace_exits(inner, ways)))
+    return tuple(done)
+
+
+def has_next_round(var: Name, stop: Expr, step: Expr, direction: int) -> Expr:
+    """The test for another round of a loop that counts with `var`."""
+    up, down = Compare("<", var, stop), Compare(">", var, stop)
+    if direction:
+        return up if direction > 0 else down
+    return Select(Compare(">", step, Constant(0, type=step.type)), up, down, type=PY_BOOL)
+
+
+def with_variable(body: Block, old: str, new: Name) -> Block:
+    """The body with `new` in place of the loop's variable.
+
+    Raises:
+        CannotSplit: an inner loop has the same variable.
+    """
+    if any(isinstance(stmt, For) and stmt.var == old for stmt in statements(body)):
+        raise CannotSplit
+
+    def change(expr: Expr) -> Expr:
+        return replace(expr, id=new.id) if isinstance(expr, Name) and expr.id == old else expr
+
+    return rebuild_block(body, change)

@@ -1,0 +1,68 @@
+"""Finds what each thread of a block needs for itself: divergent names, assigned parameters, views of its own elements.
+
+`split_at_barriers` keeps these values for each thread; the block holds all other values once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from py2cu.analysis.call_graph import functions_with
+from py2cu.ir.abi.extents import Name
+from py2cu.ir.expressions import DeviceCall, Expr
+from py2cu.ir.kernels import Kernel, Space
+from py2cu.ir.names import free_name, names_in_scope
+from py2cu.ir.statements import Alloc, Assign, Block, Print, Stmt
+from py2cu.ir.types import ArrayType, ScalarType
+from py2cu.ir.visit import rebuild_block, statements, walk, with_fields
+from py2cu.passes.checks.barriers import find_varying
+
+
+def find_private(kernel: Kernel) -> tuple[frozenset[str], Callable[[Expr], bool]]:
+    """Names and expressions that every thread must evaluate: divergent ones, and calls that print."""
+    names, varies = find_varying(kernel)
+    printing = functions_with(kernel, lambda function: any(isinstance(s, Print) for s in statements(function.body)))
+
+    def prints(expr: Expr) -> bool:
+        return any(isinstance(node, DeviceCall) and node.function in printing for node in walk(expr))
+
+    from_printing = {stmt.name for stmt in statements(kernel.body) if isinstance(stmt, Assign) and prints(stmt.value)}
+    return names | from_printing, lambda expr: varies(expr) or prints(expr)
+
+
+def with_private_parameters(kernel: Kernel) -> Kernel:
+    """Replaces every parameter that the kernel assigns to by a local: the threads of a block share the parameter."""
+    assigned = {stmt.name for stmt in statements(kernel.body) if isinstance(stmt, Assign)}
+    taken = names_in_scope(kernel)
+    own: dict[str, str] = {}
+    types: dict[str, ScalarType] = {}
+    lead: list[Stmt] = []
+    for p in kernel.parameters:
+        if p.name in assigned and not isinstance(p.type, ArrayType):
+            own[p.name] = name = free_name(f"own_{p.name}", taken)
+            taken.add(name)
+            types[name] = p.type
+            lead.append(Assign(name, Name(p.name, p.span, p.type), p.span))
+
+    def change(expr: Expr) -> Expr:
+        return replace(expr, id=own[expr.id]) if isinstance(expr, Name) and expr.id in own else expr
+
+    def change_stmt(stmt: Stmt) -> Block:
+        return (replace(stmt, name=own[stmt.name]) if isinstance(stmt, Assign) and stmt.name in own else stmt,)
+
+    body = (*lead, *rebuild_block(kernel.body, change, change_stmt))
+    return with_fields(kernel, body=body, locals=(*kernel.locals, *types.items())) if own else kernel
+
+
+def find_private_views(kernel: Kernel, varies: Callable[[Expr], bool]) -> frozenset[str]:
+    """The views whose start diverges, and the views of arrays that each thread has for itself."""
+    own = {buffer.name for buffer in kernel.array_decls if buffer.space is Space.LOCAL}
+    views: set[str] = set()
+    for stmt in statements(kernel.body):
+        if isinstance(stmt, Alloc) and stmt.start is not None:
+            buffer = kernel.array_decl(stmt.array)
+            assert buffer is not None, stmt.array
+            if varies(stmt.start) or buffer.base in own | views:
+                views.add(stmt.array)
+    return frozenset(views)

@@ -1,0 +1,1 @@
+"""The small functions that a kernel may need where C++ computes otherwise than Python."""

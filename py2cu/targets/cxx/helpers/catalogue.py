@@ -1,0 +1,83 @@
+"""Lists the helpers that targets share: small functions, emitted above a kernel, for what C++ computes otherwise.
+
+`{prefix}` stands for what the target puts before a device function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from py2cu.targets.cxx.helpers.complex_numbers import COMPLEX_HELPERS
+from py2cu.targets.cxx.helpers.floats import FLOAT_HELPERS
+from py2cu.targets.cxx.helpers.integers import INTEGER_HELPERS
+from py2cu.targets.cxx.includes import MATH
+
+_UPDATE: Final = """\
+// {what}, in one step; the element before.
+template <typename T>
+{prefix} T atomic_{name}(T* at, T value)
+{{
+    return atomic_update(at, [=](T old) {{ return static_cast<T>({next}); }});
+}}
+"""
+
+
+def atomic(name: str, what: str, next_: str, text: str = _UPDATE) -> str:
+    """The helper for one atomic operation, by `atomic_update`, which each target has in its own way, or by `text`."""
+    return text.replace("{what}", what).replace("{name}", name).replace("{next}", next_)
+
+
+def _vector(count: int) -> str:
+    """The struct of a row of so many elements."""
+    return f"""\
+// {count} neighbouring elements, which one instruction loads or stores.
+template <typename T>
+struct alignas({count} * sizeof(T)) Vector{count} {{{{
+    T {", ".join(f"x{at}" for at in range(count))};
+}}}};
+"""
+
+
+HELPERS: Final[dict[str, str]] = {
+    **{f"Vector{count}": _vector(count) for count in (2, 4, 8, 16)},
+    **INTEGER_HELPERS,
+    **FLOAT_HELPERS,
+    **COMPLEX_HELPERS,
+}
+"""The text of every helper that targets share, by its name."""
+
+
+_TRAITS: Final = "type_traits"
+HEADERS: Final[Mapping[str, tuple[str, ...]]] = {
+    **dict.fromkeys(("add_elements", "subtract_elements", "multiply_elements", "widened", "narrowed"), (_TRAITS,)),
+    **dict.fromkeys(("wrapping_add", "wrapping_sub", "wrapping_mul", "wrapping_shift", "wrapping_abs"), (_TRAITS,)),
+    **dict.fromkeys(("negated", "int_pow", "gcd", "lcm", "factorial"), (_TRAITS,)),
+    **dict.fromkeys(("floor_div", "floor_mod", "isqrt"), (MATH, _TRAITS)),
+    **dict.fromkeys(("fraction", "mantissa", "exponent", "ldexp_by_any", "round_decimals"), (MATH,)),
+}
+"""What the text of a helper needs, by its name."""
+
+
+def takes_one_type(name: str) -> bool:
+    """True where all arguments of the helper have the type of its result."""
+    return name not in ("to_uint64", "widened", "complex_pow", "lane_id", "exponent", "ldexp_by_any")
+
+
+@dataclass(frozen=True, slots=True)
+class TargetHelpers:
+    """The helpers of a target: the common ones, and its `own`, of which some replace a common one."""
+
+    prefix: str  # goes before a function
+    own: Mapping[str, str]
+    own_headers: Mapping[str, tuple[str, ...]]
+
+    def text(self, name: str) -> str:
+        """The definition of helper `name`."""
+        text = self.own[name] if name in self.own else HELPERS[name]
+        return text.format(prefix=self.prefix)
+
+    def headers(self, name: str) -> tuple[str, ...]:
+        """What it needs."""
+        return (self.own_headers if name in self.own else HEADERS).get(name, ())

@@ -1,0 +1,128 @@
+"""Helpers for floats: rounding to halves, NaN in extrema, the parts of a float, rounding to decimals."""
+
+from __future__ import annotations
+
+from typing import Final
+
+FLOAT_HELPERS: Final[dict[str, str]] = {
+    "widened": """\
+// What functions compute in: float for a half, else the value itself.
+template <typename T>
+{prefix} auto widened(T value)
+{{
+    return static_cast<std::conditional_t<sizeof(T) == 2, float, T>>(value);
+}}
+""",
+    "narrowed": """\
+// The number as T: a half by way of float, as torch makes it.
+template <typename T, typename Value>
+{prefix} T narrowed(Value value)
+{{
+    return static_cast<T>(static_cast<std::conditional_t<sizeof(T) == 2, float, Value>>(value));
+}}
+""",
+    "to_uint64": """\
+// A float as uint64: one below zero wraps around, where C++ leaves it undefined.
+{prefix} uint64_t to_uint64(double value)
+{{
+    return value < 0 ? static_cast<uint64_t>(static_cast<int64_t>(value)) : static_cast<uint64_t>(value);
+}}
+""",
+    "nan_min": """\
+// torch's `minimum`: NaN where one of the two is.
+template <typename T>
+{prefix} T nan_min(T a, T b)
+{{
+    return a < b || a != a ? a : b;
+}}
+""",
+    "nan_max": """\
+// torch's `maximum`: NaN where one of the two is.
+template <typename T>
+{prefix} T nan_max(T a, T b)
+{{
+    return a > b || a != a ? a : b;
+}}
+""",
+    "sign": """\
+// -1, 0 or 1; torch's sign of NaN is 0.
+template <typename T>
+{prefix} T sign(T a)
+{{
+    return static_cast<T>((a > 0) - (a < 0));
+}}
+""",
+    "sign_or_nan": """\
+// -1, 0 or 1; NumPy's sign of NaN is NaN.
+template <typename T>
+{prefix} T sign_or_nan(T a)
+{{
+    return a != a ? a : static_cast<T>((a > 0) - (a < 0));
+}}
+""",
+    "fraction": """\
+// What Python's `math.modf` splits off first: the digits behind the point, with the sign of `a`.
+template <typename T>
+{prefix} T fraction(T a)
+{{
+    return copysign(a == trunc(a) ? T(0) : a - trunc(a), a);
+}}
+""",
+    "mantissa": """\
+// What Python's `math.frexp` splits off first: `a` times a power of two, so that it is between a half and one.
+template <typename T>
+{prefix} T mantissa(T a)
+{{
+    int exponent;
+    return frexp(a, &exponent);
+}}
+""",
+    "exponent": """\
+// What Python's `math.frexp` splits off last: the power of two that the mantissa lacks.
+template <typename T>
+{prefix} int exponent(T a)
+{{
+    int result = 0;
+    frexp(a, &result);
+    return a - a == 0 ? result : 0;
+}}
+""",
+    "ldexp_by_any": """\
+// `a` times two to the `power`, whatever that is: far ones make 0 or an infinity.
+template <typename T>
+{prefix} T ldexp_by_any(T a, int64_t power)
+{{
+    return ldexp(a, static_cast<int>(power < -5000 ? -5000 : power > 5000 ? 5000 : power));
+}}
+""",
+    "round_decimals": """\
+// Python's `round(a, digits)`, `power` being 10 to the digits: what lies half way is told by the product's lost bits.
+template <typename T>
+{prefix} T round_decimals(T a, T power)
+{{
+    const double scaled = static_cast<double>(a) * power;
+    if (!(fabs(scaled) < 9007199254740992.0)) return a;
+    const double lost = fma(static_cast<double>(a), static_cast<double>(power), -scaled);
+    const double below = floor(scaled), above = ceil(scaled);
+    double whole = rint(scaled);
+    if (below + above == 2 * scaled && lost != 0) whole = lost > 0 ? above : below;
+    return static_cast<T>(whole / power);
+}}
+""",
+    "python_min": """\
+// Python's `min(a, b)`: the first unless the second is less, also for NaN.
+template <typename T>
+{prefix} T python_min(T a, T b)
+{{
+    return b < a ? b : a;
+}}
+""",
+    "python_max": """\
+// Python's `max(a, b)`: the first unless the second is greater, also for NaN.
+template <typename T>
+{prefix} T python_max(T a, T b)
+{{
+    return b > a ? b : a;
+}}
+""",
+}

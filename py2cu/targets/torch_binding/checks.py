@@ -1,0 +1,203 @@
+"""Describes what the torch binding checks before a launch: dtypes, ranks, extents, ranges of scalars, divisors.
+
+In: a `Signature`'s parameters and dimensions. Out: one view for each array, dimension and checked scalar; the template
+`binding.cpp.j2` turns the views into C++.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+
+from py2cu.dtypes import U64, DType, TypeVariable
+from py2cu.ir.abi.extents import Binary, Constant, Constexpr, Name, Parameter, Role
+from py2cu.ir.abi.signature import Dim, Signature, divisors
+from py2cu.ir.expressions import Expr
+from py2cu.ir.kernels import Instances, Kernel
+from py2cu.ir.printer import print_expr
+from py2cu.ir.types import ArrayType
+from py2cu.ir.visit import arrays_of_row_pointers, rebuild, walk
+from py2cu.targets.cxx.literals import init_text, is_double
+from py2cu.targets.cxx.views import dtypes_of, extent_text, listed
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayView:
+    """One array argument, and what the op checks of it."""
+
+    name: str
+    user_name: str
+    dtype: str  # the C++ expression for the dtype that the argument must have
+    made_dtype: str  # the C++ expression for the dtype of an allocated array
+    rank: int
+    is_written: bool
+    extents: tuple[tuple[int, str, str], ...]  # axis, the extent's C++ text, its annotation
+    sizes: str  # all extents, for an allocation
+    signed: tuple[tuple[int, str, str], ...]  # the extents that may be negative, in the form of `extents`
+    fill: str  # the initial value of an allocated array
+    is_filled_whole: bool  # the initial value is a 64-bit integer that no double represents
+    row: int  # the number of elements is a multiple of it; 0 where any number will do
+    is_aligned: bool  # `row` elements are loaded or stored at once
+
+
+@dataclass(frozen=True, slots=True)
+class DimView:
+    """One dimension: `value` is the C++ expression for it, `given` an optional argument that must agree."""
+
+    name: str
+    user_name: str
+    value: str
+    array: str
+    axis: int
+    divisor: int
+    given: str
+
+
+@dataclass(frozen=True, slots=True)
+class RangeView:
+    """A scalar argument that is narrower than the op's parameter, such as int32."""
+
+    name: str
+    user_name: str
+    type: str
+    misfit: str  # the condition under which the type cannot hold the argument
+
+
+@dataclass(frozen=True, slots=True)
+class ConstexprView:
+    """A template argument, whose value must be one of the instantiated values."""
+
+    value: str
+    user_name: str
+    misfit: str  # the condition under which the value has no instance
+    built: str  # the instantiated values, for the message
+
+
+def op_text(extent: Expr, kernel: Kernel, dims: dict[str, Dim]) -> str:
+    """An extent in terms of the op's names: members of the extents struct, and arguments."""
+
+    def known(expr: Expr) -> Expr:
+        return Name(scalar_text(kernel, dims, expr.id)) if isinstance(expr, Name) else expr
+
+    return extent_text(rebuild(extent, known), kernel)
+
+
+def zero_divisors(kernel: Kernel) -> Iterator[tuple[str, str]]:
+    """The divisors in the extents of a call, each with the test for zero: in C++, dividing by zero ends the process."""
+    extents = [dim for p in kernel.arrays if isinstance(p.type, ArrayType) for dim in p.type.dims]
+    for divisor in chain.from_iterable(map(divisors, (*extents, *(kernel.size or ()), *kernel.block))):
+        text = dim_text(divisor, kernel)
+        yield f"{text} == 0" if isinstance(divisor, Name) else f"({text}) == 0", print_expr(divisor)
+
+
+def shared_extents(kernel: Kernel, dims: dict[str, Dim]) -> Iterator[tuple[str, str, str]]:
+    """Extents of shared arrays that a call may make negative or huge, on which C++ would end the process."""
+    naturals = _naturals(kernel, dims)
+    names = dims.keys() | {parameter.name for parameter in kernel.parameters}
+
+    def is_known(part: Expr) -> bool:
+        """False for the launch's own extents, which a call may leave to their defaults."""
+        return isinstance(part, Constant | Binary) or (isinstance(part, Name) and part.id in names)
+
+    for buffer in kernel.array_decls:
+        for extent in buffer.type.dims if buffer.is_dynamic else ():
+            if not _is_natural(extent, naturals) and all(map(is_known, walk(extent))):
+                yield buffer.name, op_text(extent, kernel, dims), print_expr(extent)
+
+
+def constexpr_view(value: str, name: str, constexpr: Constexpr) -> ConstexprView:
+    misfit = " && ".join(f"{value} != {built}" for built in constexpr.values) or "true"
+    built = listed(map(str, constexpr.values)) if constexpr.values else "no value at all"
+    return ConstexprView(value, name, misfit, built)
+
+
+def scalar_text(kernel: Kernel, dims: dict[str, Dim], name: str) -> str:
+    """A scalar by the op's name for it: a member of the extents struct where the scalar is an extent."""
+    return f"at.{kernel.c_name(name)}" if name in dims else kernel.c_name(name)
+
+
+def misfit_test(name: str, dtype: DType) -> str:
+    """The C++ condition under which `dtype` cannot hold the int64 `name`."""
+    return f"{name} < 0" if dtype is U64 else f"{name} != static_cast<{dtype.c}>({name})"
+
+
+def _dtype_texts(family: Instances, parameter: Parameter, dtype_sources: dict[TypeVariable, str]) -> tuple[str, str]:
+    """The dtypes of a passed and of an allocated array; the first array of a type variable decides."""
+    kernel, name = family[0], family[0].c_name(parameter.name)
+    assert isinstance(parameter.type, ArrayType)
+    variable = parameter.type.dtype.variable
+    if variable is None:
+        plain = f"ScalarType::{parameter.type.dtype.torch}"
+        return plain, plain
+    common = f"{kernel.c_name(dtype_sources[variable])}.scalar_type()"
+    if dtype_sources[variable] != parameter.name:
+        return common, common
+    place = kernel.variables.index(variable)
+    admitted = dict.fromkeys(f"ScalarType::{dtypes_of(instance)[place].torch}" for instance in family)
+    return f'one_of("{kernel.symbol}", "{parameter.name}", {name}, {{{", ".join(admitted)}}})', common
+
+
+def array_view(
+    family: Instances, parameter: Parameter, dims: dict[str, Dim], dtype_sources: dict[TypeVariable, str]
+) -> ArrayView:
+    kernel, type_ = family[0], parameter.type
+    assert isinstance(type_, ArrayType)
+    dtype, made_dtype = _dtype_texts(family, parameter, dtype_sources)
+    defining = {(dim.array, dim.axis) for dim in dims.values() if dim.divisor == 1}
+    naturals = _naturals(kernel, dims)
+    texts = tuple((axis, dim_text(dim, kernel), print_expr(dim)) for axis, dim in enumerate(type_.dims))
+    init = dict(kernel.inits).get(parameter.name)
+    return ArrayView(
+        name=kernel.c_name(parameter.name),
+        user_name=parameter.name,
+        dtype=dtype,
+        made_dtype=made_dtype,
+        rank=len(type_.dims),
+        is_written=parameter.role is not Role.INPUT,
+        extents=tuple(text for text in texts if (parameter.name, text[0]) not in defining),
+        sizes=", ".join(text for _, text, _ in texts),
+        signed=tuple(text for text, dim in zip(texts, type_.dims, strict=True) if not _is_natural(dim, naturals)),
+        fill="" if init is None else init_text(init),
+        is_filled_whole=init is not None and not is_double(init),
+        row=kernel.vector_widths.get(parameter.name, 0),
+        is_aligned=any(parameter.name in arrays_of_row_pointers(kernel) for kernel in family),
+    )
+
+
+def _naturals(kernel: Kernel, dims: dict[str, Dim]) -> set[str]:
+    """The names that no call makes negative: fewer than `kernel.naturals`, since the extents of an output are unchecked
+    until it is allocated.
+    """
+    return {name for name, dim in dims.items() if dim.array is not None} | {*kernel.constexprs}
+
+
+def _is_natural(extent: Expr, naturals: set[str]) -> bool:
+    """True for an extent that no call makes negative."""
+    match extent:
+        case Constant():
+            return True
+        case Name(id=name):
+            return name in naturals
+        case Binary(op="+" | "*" | "//" | "%", left=left, right=right):
+            return _is_natural(left, naturals) and _is_natural(right, naturals)
+        case _:
+            return False
+
+
+def dim_text(dim: Expr, kernel: Kernel) -> str:
+    """An extent over the members of the extents struct."""
+
+    def member(expr: Expr) -> Expr:
+        return Name(f"at.{kernel.c_name(expr.id)}") if isinstance(expr, Name) else expr
+
+    return extent_text(rebuild(dim, member), kernel)
+
+
+def dim_view(kernel: Kernel, signature: Signature, dim: Dim) -> DimView:
+    scalar = kernel.parameter(dim.name)
+    name = kernel.c_name(dim.name)
+    if dim.array is None:
+        return DimView(name, dim.name, name, "", 0, 1, "")
+    value = f"{kernel.c_name(dim.array)}.size({dim.axis})" + (f" / {dim.divisor}" if dim.divisor > 1 else "")
+    return DimView(name, dim.name, value, dim.array, dim.axis, dim.divisor, name if scalar is not None else "")
