@@ -201,7 +201,7 @@ class Kernel:
         Raises:
             TypeError: a name that is no `Constexpr[int]` parameter, or a number that none can be.
         """
-        from py2cu.ir.abi.extents import CONSTEXPR_MAX, is_constexpr_value
+        from py2cu.ir.abi.parameters import CONSTEXPR_MAX, is_constexpr_value
 
         known = self.signature.constexpr_ints
         chosen = {name: (value,) if isinstance(value, int) else tuple(value) for name, value in values.items()}

@@ -16,15 +16,15 @@ from itertools import chain, product
 from pathlib import PurePath
 from typing import Final
 
+from py2cu.analysis.signatures import signature_of
 from py2cu.deep_stack import with_deep_stack
 from py2cu.diagnostics import Reporter, TranslationError
 from py2cu.frontend.kernel_reader import read_kernel
 from py2cu.frontend.source.dynamic_kernels import refuse_unread
 from py2cu.frontend.source.reader import KernelSource, Module, read_module
-from py2cu.ir.abi.signature import signature_of
 from py2cu.ir.kernels import Instances, Kernel
+from py2cu.ir.rewrite import with_fields
 from py2cu.ir.verify import Stage, verify
-from py2cu.ir.visit import with_fields
 from py2cu.options import NO_VALUES, KernelOptions, Values
 from py2cu.passes.canonical.lift_atomics import lift_atomics
 from py2cu.passes.canonical.resolve_extents import resolve_extents

@@ -16,11 +16,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from py2cu.ir.abi.extents import Binary, Constant, Name
 from py2cu.ir.expressions import ArrayName, Atomic, BoolOp, Compare, DeviceCall, Expr, Load, Select, Unary
 from py2cu.ir.kernels import Kernel
+from py2cu.ir.rewrite import rebuild
 from py2cu.ir.statements import Assert, Assign, Block, Break, Continue, For, If, Print, Return, Store, While
-from py2cu.ir.visit import assigned_names, blocks, children, expressions, names_in, rebuild, walk
+from py2cu.ir.types import Binary, Constant, Name
+from py2cu.ir.visit import assigned_names, blocks, children, expressions, names_in, walk
 from py2cu.source import Span
 
 

@@ -14,8 +14,9 @@ from py2cu.analysis.ranges import Ranges, of_type
 from py2cu.ir.expressions import ArrayName, DeviceCall
 from py2cu.ir.intervals import Range
 from py2cu.ir.kernels import Kernel
+from py2cu.ir.rewrite import with_fields
 from py2cu.ir.statements import Return
-from py2cu.ir.visit import all_expressions, statements, with_fields
+from py2cu.ir.visit import all_expressions, statements
 
 _ROUNDS = 4
 

@@ -15,10 +15,9 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from py2cu.diagnostics import Reporter
-from py2cu.ir.abi.extents import Binary, Constant
 from py2cu.ir.expressions import Call, Expr, Unary
 from py2cu.ir.statements import Block
-from py2cu.ir.types import PY_BOOL, PY_INT, PythonType
+from py2cu.ir.types import PY_BOOL, PY_INT, Binary, Constant, PythonType
 from py2cu.ir.visit import children, expressions, statements
 
 _LOW: Final = -(1 << 63)

@@ -13,11 +13,12 @@ from collections import Counter
 from dataclasses import dataclass
 from itertools import pairwise
 
-from py2cu.ir.abi.extents import Binary, Name
 from py2cu.ir.expressions import DeviceCall, Expr, LaunchIndex
 from py2cu.ir.kernels import Kernel
+from py2cu.ir.rewrite import rebuild
 from py2cu.ir.statements import Assign, Block, Comment, Return
-from py2cu.ir.visit import assigned_names, names_in, rebuild
+from py2cu.ir.types import Binary, Name
+from py2cu.ir.visit import assigned_names, names_in
 
 AXES = "xyz"
 

@@ -16,7 +16,6 @@ from typing import Final, assert_never
 
 from py2cu.analysis.promotion import represents
 from py2cu.dtypes import BF16, F16, F32, F64, Kind
-from py2cu.ir.abi.extents import Binary, Constant, Name
 from py2cu.ir.expressions import (
     ArrayName,
     Atomic,
@@ -37,7 +36,19 @@ from py2cu.ir.expressions import (
 from py2cu.ir.intervals import ANYTHING, Range, SymbolicBound, constant, larger, natural, plus, times
 from py2cu.ir.kernels import Kernel
 from py2cu.ir.statements import Assign, Block, For, Stmt, While
-from py2cu.ir.types import PY_FLOAT, PY_INT, ArrayType, ElementType, PythonType, TupleType, Type, kind_of
+from py2cu.ir.types import (
+    PY_FLOAT,
+    PY_INT,
+    ArrayType,
+    Binary,
+    Constant,
+    ElementType,
+    Name,
+    PythonType,
+    TupleType,
+    Type,
+    kind_of,
+)
 from py2cu.ir.visit import assigned_names, blocks, statements
 
 INT_MAX: Final = 2**31 - 1
@@ -308,7 +319,7 @@ class Ranges:
                 return _TRUTH
         return value
 
-    def _binary(self, expr: Binary, a: Range, b: Range) -> Range:
+    def _binary(self, expr: Binary[Expr], a: Range, b: Range) -> Range:
         is_float = _is_float(expr.type)
         match expr.op:
             case "+":

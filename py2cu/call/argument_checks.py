@@ -14,7 +14,7 @@ from typing import Any, Final
 import torch
 
 from py2cu.dtypes import I64, DType, Kind
-from py2cu.ir.abi.extents import Parameter, Role
+from py2cu.ir.abi.parameters import Parameter, Role
 from py2cu.ir.abi.signature import Signature, divisors, evaluate
 from py2cu.ir.types import ArrayType, ElementType, PythonType
 

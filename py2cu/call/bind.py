@@ -26,7 +26,7 @@ import torch
 
 from py2cu.call.argument_checks import check_arguments
 from py2cu.dtypes import DType, Kind
-from py2cu.ir.abi.extents import CONSTEXPR_MAX, Parameter, is_constexpr_value
+from py2cu.ir.abi.parameters import CONSTEXPR_MAX, Parameter, is_constexpr_value
 from py2cu.ir.abi.signature import Signature
 from py2cu.ir.types import ElementType, PythonType
 

@@ -17,7 +17,7 @@ import torch
 from py2cu.build.library import load
 from py2cu.call.argument_checks import needs_grad
 from py2cu.call.bind import ArgumentBinder, Bound, Values
-from py2cu.ir.abi.extents import Parameter, Role
+from py2cu.ir.abi.parameters import Parameter, Role
 from py2cu.ir.abi.signature import Signature, evaluate
 from py2cu.ir.types import ArrayType, is_complex
 from py2cu.options import Values as Choice

@@ -17,10 +17,10 @@ import torch
 
 from py2cu.check.redzones import as_bits, poison
 from py2cu.dtypes import DType, Kind
-from py2cu.ir.abi.extents import Name, Parameter, Role
+from py2cu.ir.abi.parameters import Parameter, Role
 from py2cu.ir.abi.signature import Signature, evaluate
 from py2cu.ir.expressions import Expr
-from py2cu.ir.types import ArrayType, ElementType, PythonType
+from py2cu.ir.types import ArrayType, ElementType, Name, PythonType
 from py2cu.ir.visit import names_in
 from py2cu.options import MAX_THREADS, Values, is_launchable
 from py2cu.simulator.memory.arrays import OutOfRange

@@ -20,7 +20,7 @@ from py2cu.check.redzones import Redzone, is_poisoned
 from py2cu.check.report import Mismatch
 from py2cu.check.watchdog import NeverReturns, Watchdog
 from py2cu.diagnostics import EnvironmentLacks, TranslationError
-from py2cu.ir.abi.extents import Role
+from py2cu.ir.abi.parameters import Role
 from py2cu.ir.abi.signature import Signature
 from py2cu.simulator.simulate import SimulationReport
 

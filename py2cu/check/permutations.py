@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from py2cu.check.compare import Snapshot, agree, tolerance
 from py2cu.check.redzones import bit_patterns
 from py2cu.dtypes import Kind
-from py2cu.ir.abi.extents import Role
+from py2cu.ir.abi.parameters import Role
 from py2cu.ir.abi.signature import Signature
 from py2cu.simulator.memory.arrays import Write
 

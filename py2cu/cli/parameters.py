@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from py2cu.cli.console import refuse
-from py2cu.ir.abi.extents import CONSTEXPR_MAX, is_constexpr_value
+from py2cu.ir.abi.parameters import CONSTEXPR_MAX, is_constexpr_value
 from py2cu.options import Values
 from py2cu.suggestions import did_you_mean
 from py2cu.translation import TargetName

@@ -21,9 +21,19 @@ from py2cu.diagnostics import Reporter
 from py2cu.dtypes import BY_JAXTYPING, BY_NAME, GENERIC, DType, TypeVariable, find_dtype
 from py2cu.frontend.names.ambiguity import report_ambiguous_name
 from py2cu.frontend.names.environment import Environment
-from py2cu.ir.abi.extents import Binary, Constant, Name
-from py2cu.ir.expressions import Expr
-from py2cu.ir.types import PY_BOOL, PY_COMPLEX, PY_FLOAT, PY_INT, ArrayType, ElementType, PythonType
+from py2cu.ir.types import (
+    PY_BOOL,
+    PY_COMPLEX,
+    PY_FLOAT,
+    PY_INT,
+    ArrayType,
+    Binary,
+    Constant,
+    DimExpr,
+    ElementType,
+    Name,
+    PythonType,
+)
 from py2cu.source import Span
 from py2cu.suggestions import did_you_mean
 
@@ -44,7 +54,7 @@ _OPERATORS: Final[dict[type[ast.operator], str]] = {
 class IndexAnnotation:
     """`Index["n"]`."""
 
-    extent: Expr
+    extent: DimExpr
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +198,7 @@ class AnnotationReader:
             return None
         return ArrayType(dtype, unnamed_dims(parameter, len(items), self.span_of(node)))
 
-    def read_dims(self, text: str, span: Span) -> tuple[Expr, ...] | None:
+    def read_dims(self, text: str, span: Span) -> tuple[DimExpr, ...] | None:
         """The extents in a dimension string; None, and a diagnostic, where one of them is no extent."""
         if _SPACED.search(text):
             closed = _SPACED.sub(r"\1", text)
@@ -198,7 +208,7 @@ class AnnotationReader:
         extents = [self.read_extent(token, span) for token in text.split()]
         return tuple(extent for extent in extents if extent is not None) if None not in extents else None
 
-    def read_extent(self, text: str, span: Span) -> Expr | None:
+    def read_extent(self, text: str, span: Span) -> DimExpr | None:
         """One extent: `3`, `n`, `2*n + 1`, `rows=3`."""
         label, equals, value = text.partition("=")
         if equals and label.isidentifier():
@@ -242,7 +252,7 @@ class AnnotationReader:
         )  # fmt: skip
 
 
-def unnamed_dims(parameter: str, rank: int, span: Span, taken: Container[str] = ()) -> tuple[Expr, ...]:
+def unnamed_dims(parameter: str, rank: int, span: Span, taken: Container[str] = ()) -> tuple[DimExpr, ...]:
     """Names for the extents of an array whose annotation names none, and none of those that are taken."""
 
     def free(name: str) -> str:
@@ -259,7 +269,7 @@ def _parsed(text: str) -> ast.expr:
     return ast.parse(text, mode="eval").body
 
 
-def _extent(node: ast.expr, span: Span) -> Expr | None:
+def _extent(node: ast.expr, span: Span) -> DimExpr | None:
     match node:
         case ast.Constant(value=int(value)) if not isinstance(value, bool) and value < 2**63:
             return Constant(value, span, PY_INT)

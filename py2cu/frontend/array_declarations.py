@@ -15,16 +15,16 @@ from typing import Final
 
 import libcst as cst
 
+from py2cu.analysis.template_instances import instances
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import BOOL, F32, F64, I64, DType, find_dtype
 from py2cu.frontend.names.ambiguity import report_ambiguous_name
 from py2cu.frontend.names.environment import Environment
 from py2cu.frontend.names.syntax import Statement, assigned_names, is_named
-from py2cu.ir.abi.extents import Binary, Constant, Constexpr, Name
-from py2cu.ir.abi.instances import instances
-from py2cu.ir.expressions import Expr, LaunchIndex
+from py2cu.ir.abi.parameters import Constexpr
+from py2cu.ir.expressions import Expr, LaunchIndex, as_extent
 from py2cu.ir.kernels import ArrayDecl, Space
-from py2cu.ir.types import PY_INT, ArrayType
+from py2cu.ir.types import PY_INT, ArrayType, Binary, Constant, Name
 from py2cu.ir.visit import walk
 from py2cu.source import Span
 
@@ -114,7 +114,9 @@ class BufferReader:
         else:
             dtype, like = self._read_dtype(given["dtype"])
             shape = self._read_shape(given["shape"], dtype, space)
-        buffer = ArrayDecl(target.value, ArrayType(dtype, shape), space, like=like, span=self.span_of(target))
+        buffer = ArrayDecl(
+            target.value, ArrayType(dtype, tuple(map(as_extent, shape))), space, like=like, span=self.span_of(target)
+        )
         return self.placed(buffer, call)
 
     def placed(self, buffer: ArrayDecl, node: cst.CSTNode) -> ArrayDecl:
@@ -176,7 +178,7 @@ class BufferReader:
         length = stop or base.type.dims[0]
         if start is not None:
             length = Binary("-", length, start, span)
-        type_ = ArrayType(base.type.dtype, (length,))
+        type_ = ArrayType(base.type.dtype, (as_extent(length),))
         self.found[target.value] = ArrayDecl(
             target.value, type_, Space.SHARED, like=base.like, span=span, base=base.name
         )
@@ -202,7 +204,7 @@ class BufferReader:
                 what = f"arrays of one dimension are viewed in rows, and `{base}` has {len(array.dims)}"
                 self._refuse_rows(what, call, 'annotate it flat: `Float32[Tensor, "n"]`')
             array = ArrayType(F32, (Constant(row, span, PY_INT),))
-        type_ = replace(array, dims=(self._quotient(array.dims[0], row, call), Constant(row, span, PY_INT)))
+        type_ = replace(array, dims=(as_extent(self._quotient(array.dims[0], row, call)), Constant(row, span, PY_INT)))
         self.found[target.value] = ArrayDecl(target.value, type_, Space.GLOBAL, like=base, span=span, base=base)
 
     def _quotient(self, extent: Expr, row: int, call: cst.Call) -> Expr:

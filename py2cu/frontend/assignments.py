@@ -23,9 +23,9 @@ from py2cu.frontend.names.constants import Constants, Real
 from py2cu.frontend.names.syntax import nodes_in, source_text
 from py2cu.frontend.scope import Scope
 from py2cu.frontend.tables import find_row
-from py2cu.ir.abi.extents import Constant, Name
 from py2cu.ir.expressions import ArrayName, Atomic, DeviceCall, Expr, Extent, Load, TupleItem
 from py2cu.ir.statements import Assign
+from py2cu.ir.types import Constant, Name
 from py2cu.ir.visit import is_duplicable, names_in, walk
 from py2cu.source import Span
 

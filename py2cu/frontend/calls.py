@@ -22,9 +22,9 @@ from py2cu.frontend.names.syntax import source_text
 from py2cu.frontend.scope import ClosureCapture, Scope
 from py2cu.frontend.source.imports import DeviceFunction
 from py2cu.frontend.tables import Read, find_row
-from py2cu.ir.abi.extents import Constant, Name
 from py2cu.ir.expressions import ArrayName, Atomic, Call, DeviceCall, Expr, Extent
 from py2cu.ir.statements import Sync
+from py2cu.ir.types import Constant, Name
 from py2cu.suggestions import nearest
 
 SYNCS: Final = {

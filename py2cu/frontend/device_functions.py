@@ -30,9 +30,9 @@ from py2cu.frontend.scope import ClosureCapture, Scope
 from py2cu.frontend.source.imports import DeviceFunction, ImportedSources
 from py2cu.frontend.source.reader import Module
 from py2cu.frontend.statements import StatementReader
-from py2cu.ir.abi.extents import Name, Parameter
+from py2cu.ir.abi.parameters import Parameter
 from py2cu.ir.kernels import Kernel
-from py2cu.ir.types import PY_INT, ArrayType, PythonType
+from py2cu.ir.types import PY_INT, ArrayType, Name, PythonType
 from py2cu.ir.visit import names_in
 from py2cu.live import defaults_of, visible_objects
 from py2cu.source import Span

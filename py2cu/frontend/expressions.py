@@ -18,7 +18,6 @@ from py2cu.frontend.names.constants import Value, check_64_bits
 from py2cu.frontend.names.syntax import source_text
 from py2cu.frontend.scope import Scope
 from py2cu.frontend.tables import read_lookup
-from py2cu.ir.abi.extents import Binary, Constant, Name
 from py2cu.ir.complex_numbers import is_literal, literal
 from py2cu.ir.expressions import (
     BoolOp,
@@ -33,6 +32,7 @@ from py2cu.ir.expressions import (
     TupleItem,
     Unary,
 )
+from py2cu.ir.types import Binary, Constant, Name
 from py2cu.suggestions import did_you_mean
 
 BINARY: Final[dict[type[cst.BaseBinaryOp], str]] = {

@@ -11,8 +11,8 @@ from typing import Final
 from py2cu.builtins import CONSTANTS
 from py2cu.builtins.formulas import Formula
 from py2cu.builtins.registry import ARGUMENT, RESULT
-from py2cu.ir.abi.extents import Binary, Constant
 from py2cu.ir.expressions import BoolOp, Call, Compare, Expr, Select, Unary
+from py2cu.ir.types import Binary, Constant
 from py2cu.source import Span
 
 _OPERATORS: Final[dict[type[ast.AST], str]] = {

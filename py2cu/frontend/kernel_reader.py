@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 
 import libcst as cst
 
+from py2cu.analysis.template_instances import instances
 from py2cu.builtins.threads import LANE
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import Kind
@@ -30,21 +31,19 @@ from py2cu.frontend.scope import Scope, launch_object
 from py2cu.frontend.source.imports import ImportedSources
 from py2cu.frontend.source.reader import KernelSource, Module
 from py2cu.frontend.statements import StatementReader
-from py2cu.ir.abi.extents import (
+from py2cu.ir.abi.parameters import (
     CONSTEXPR_MAX,
     BlockParameter,
     Constexpr,
     Default,
     IndexParameter,
     Parameter,
-    constant_extent,
     is_constexpr_value,
 )
-from py2cu.ir.abi.instances import instances
 from py2cu.ir.expressions import Atomic, Call, Expr, LaunchIndex
 from py2cu.ir.kernels import ArrayDecl, Kernel, Space
 from py2cu.ir.statements import Alloc
-from py2cu.ir.types import PY_BOOL, PY_INT, ArrayType, ElementType, PythonType
+from py2cu.ir.types import PY_BOOL, PY_INT, ArrayType, DimExpr, ElementType, PythonType, constant_extent
 from py2cu.ir.visit import all_expressions, names_in
 from py2cu.options import DEFAULT_BLOCKS, MAX_THREADS, KernelOptions, Values, is_launchable
 from py2cu.source import Span
@@ -277,7 +276,7 @@ class _KernelReader:
 
     def _size(
         self, options: KernelOptions, found: _Parameters, annotations: AnnotationReader
-    ) -> tuple[Expr, ...] | None:
+    ) -> tuple[DimExpr, ...] | None:
         """Threads wanted in x, y, z."""
         if found.indices:
             return tuple(index.extent for index in reversed(found.indices))
@@ -289,7 +288,7 @@ class _KernelReader:
 
     def _block(
         self, options: KernelOptions, rank: int, found: _Parameters, annotations: AnnotationReader
-    ) -> tuple[Expr, ...]:
+    ) -> tuple[DimExpr, ...]:
         """Threads of a block in x, y, z: extents, as a size is made of."""
         block = options.block
         items = block if isinstance(block, tuple) else (DEFAULT_BLOCKS[rank] if block is None else (block,))
@@ -299,7 +298,7 @@ class _KernelReader:
         self._check_block(extents, found, options.bounds[0] if options.bounds else MAX_THREADS)
         return extents + (constant_extent(1),) * (rank - len(extents))
 
-    def _check_block(self, block: tuple[Expr, ...], found: _Parameters, most: int) -> None:
+    def _check_block(self, block: tuple[DimExpr, ...], found: _Parameters, most: int) -> None:
         """Blocks of every value that template arguments have must be ones that a GPU can launch, of `most` threads.
 
         What only a call tells is judged then.

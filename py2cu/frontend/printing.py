@@ -14,9 +14,9 @@ from typing import Final
 import libcst as cst
 
 from py2cu.frontend.expressions import ExpressionReader
-from py2cu.ir.abi.extents import Constant
 from py2cu.ir.expressions import Expr
 from py2cu.ir.statements import Field, Print
+from py2cu.ir.types import Constant
 
 _SPEC: Final = re.compile(
     r"(?P<align>[<>]?)(?P<sign>[-+ ]?)(?P<layout>0?\d{0,3}(?:\.\d{1,2})?)(?P<letter>[dxXofeEgG]?)"

@@ -15,7 +15,7 @@ from py2cu.frontend.names.ambiguity import report_ambiguous_name
 from py2cu.frontend.names.constants import Constants, Real
 from py2cu.frontend.names.environment import Environment
 from py2cu.frontend.source.imports import DeviceFunction
-from py2cu.ir.abi.extents import NegativeIndex
+from py2cu.ir.abi.parameters import NegativeIndex
 from py2cu.ir.elisions import Elided, Elision
 from py2cu.ir.expressions import Expr
 from py2cu.ir.kernels import ArrayDecl

@@ -14,7 +14,6 @@ from py2cu.frontend.expressions import BINARY, ExpressionReader
 from py2cu.frontend.names.syntax import is_named, nodes_in, source_text
 from py2cu.frontend.printing import read_message, read_print
 from py2cu.frontend.scope import Scope
-from py2cu.ir.abi.extents import Binary, Constant, Name
 from py2cu.ir.elisions import Elision
 from py2cu.ir.expressions import DeviceCall, Expr, Load
 from py2cu.ir.kernels import Annotation
@@ -36,7 +35,7 @@ from py2cu.ir.statements import (
     Trivia,
     While,
 )
-from py2cu.ir.types import ElementType, PythonType
+from py2cu.ir.types import Binary, Constant, ElementType, Name, PythonType
 from py2cu.ir.visit import walk
 from py2cu.source import Span
 

@@ -14,10 +14,10 @@ import libcst as cst
 from py2cu.dtypes import BOOL, F64, I64
 from py2cu.frontend.names.constants import Constants, Real, check_64_bits, numbers
 from py2cu.frontend.scope import Scope
-from py2cu.ir.abi.extents import Constant, NegativeIndex
+from py2cu.ir.abi.parameters import NegativeIndex
 from py2cu.ir.expressions import Expr, Load
 from py2cu.ir.kernels import ArrayDecl, Space
-from py2cu.ir.types import PY_INT, ArrayType
+from py2cu.ir.types import PY_INT, ArrayType, Constant
 from py2cu.source import Span
 
 _DTYPES: Final = {bool: BOOL, int: I64, float: F64}

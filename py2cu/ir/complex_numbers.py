@@ -11,9 +11,8 @@ from __future__ import annotations
 
 from typing import Final, TypeGuard
 
-from py2cu.ir.abi.extents import Constant
 from py2cu.ir.expressions import Call, Expr
-from py2cu.ir.types import PY_FLOAT, ScalarType, part_of
+from py2cu.ir.types import PY_FLOAT, Constant, ScalarType, part_of
 from py2cu.source import Span
 
 COMPLEX: Final = "builtins.complex"

@@ -8,9 +8,9 @@ nodes each stage may meet.
 from __future__ import annotations
 
 from dataclasses import field
+from typing import TypeAlias, cast
 
-from py2cu.ir.abi.extents import Binary, Constant, Name, span_field
-from py2cu.ir.types import PY_BOOL, PY_INT, UNKNOWN, ReachingTypes, Type
+from py2cu.ir.types import PY_BOOL, PY_INT, UNKNOWN, Binary, Constant, DimExpr, Name, ReachingTypes, Type, span_field
 from py2cu.records import record
 from py2cu.source import Span
 
@@ -167,7 +167,12 @@ class TupleItem:
     field: str = ""  # set by split_tuples: what the function's result calls it in C
 
 
-Expr = (
-    Constant | Name | LaunchIndex | Extent | Unary | Binary | Compare | BoolOp | Select | Call | DeviceCall | ArrayName
-    | Load | Atomic | Convert | Tuple | TupleItem
+Expr: TypeAlias = (
+    Constant | Name | LaunchIndex | Extent | Unary | Binary["Expr"] | Compare | BoolOp | Select | Call | DeviceCall
+    | ArrayName | Load | Atomic | Convert | Tuple | TupleItem
 )  # fmt: skip
+
+
+def as_extent(expr: Expr) -> DimExpr:
+    """`expr` as an extent. Until `resolve_extents`, those of a kernel's own arrays may hold `Extent` nodes, too."""
+    return cast("DimExpr", expr)

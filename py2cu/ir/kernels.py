@@ -12,25 +12,22 @@ from typing import Any, Final
 
 from py2cu.diagnostics import Origin
 from py2cu.dtypes import DType, Kind, TypeVariable
-from py2cu.ir.abi.extents import (
-    Binary,
+from py2cu.ir.abi.parameters import (
     BlockParameter,
-    Constant,
     Constexpr,
     Guard,
     IndexParameter,
-    Name,
     NegativeIndex,
     Parameter,
     PredicatedSite,
-    span_field,
 )
 from py2cu.ir.elisions import Elided
 from py2cu.ir.expressions import ArrayName, DeviceCall, Expr
 from py2cu.ir.header_names import is_declared
 from py2cu.ir.intervals import Range
 from py2cu.ir.statements import Block
-from py2cu.ir.types import ArrayType, ElementType, ScalarType, ValueType
+from py2cu.ir.types import ArrayType, Binary, Constant, DimExpr, ElementType, Name, ScalarType, ValueType, span_field
+from py2cu.ir.visit import names_in
 from py2cu.source import Span
 
 _SMALL: Final = 64  # factors that leave what is counted countable
@@ -145,13 +142,13 @@ class Kernel:
     indices: tuple[IndexParameter, ...]
     launch: tuple[str, ...]  # the launch objects taken as leading parameters, by their CUDA names
     parameters: tuple[Parameter, ...]
-    size: tuple[Expr, ...] | None
-    block: tuple[Expr, ...]
+    size: tuple[DimExpr, ...] | None
+    block: tuple[DimExpr, ...]
     inits: tuple[tuple[str, int | float], ...]
     strided: bool
     body: Block
     span: Span = span_field()
-    spelled_out: tuple[Expr, ...] = ()  # the extents of indices that have become arithmetic
+    spelled_out: tuple[DimExpr, ...] = ()  # the extents of indices that have become arithmetic
     launch_bounds: tuple[int, ...] = ()  # the most threads of a block, the least blocks of a multiprocessor
     annotated: tuple[Annotation, ...] = ()
     array_decls: tuple[ArrayDecl, ...] = ()
@@ -299,15 +296,11 @@ class Kernel:
     @property
     def has_open_block(self) -> bool:
         """True where only a call tells the block: it names more than template arguments."""
-        from py2cu.ir.visit import names_in  # which imports this module
-
         return not self.constexprs.keys() >= {name for extent in self.block for name in names_in(extent)}
 
     @cached_property
     def dims(self) -> tuple[str, ...]:
         """Dimension names in order of first appearance in the parameters and indices."""
-        from py2cu.ir.visit import names_in  # which imports this module
-
         sources = [*self.spelled_out, *(index.extent for index in self.indices)]
         sources += [dim for p in self.parameters if isinstance(p.type, ArrayType) for dim in p.type.dims]
         sources += self.size or ()

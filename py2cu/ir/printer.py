@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import assert_never
 
 from py2cu.dtypes import Kind
-from py2cu.ir.abi.extents import Binary, Constant, Name
 from py2cu.ir.expressions import (
     ArrayName,
     Atomic,
@@ -48,7 +47,7 @@ from py2cu.ir.statements import (
     ThreadOrder,
     While,
 )
-from py2cu.ir.types import ArrayType, ElementType, PythonType, TupleType, Type, Width
+from py2cu.ir.types import ArrayType, Binary, Constant, ElementType, Name, PythonType, TupleType, Type, Width
 
 
 def print_kernel(kernel: Kernel) -> str:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import enum
 from dataclasses import field
 
-from py2cu.ir.abi.extents import span_field
 from py2cu.ir.expressions import Atomic, DeviceCall, Expr
-from py2cu.ir.types import PY_INT, ScalarType, ValueType
+from py2cu.ir.types import PY_INT, ScalarType, ValueType, span_field
 from py2cu.records import record
 from py2cu.source import Span
 

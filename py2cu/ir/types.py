@@ -1,19 +1,19 @@
-"""Types of IR values: flat, frozen, compared by value.
+"""Types of IR values, and the extents of array types: flat, frozen, compared by value.
 
-Do not subclass a concrete type: every `match` over `Type` names all of them, and mypy checks that.
+An extent is an expression of names, constants and arithmetic, `2*n + 1`. These three nodes are defined here, since
+array types hold them; `expressions.py` has the other nodes. Do not subclass a concrete type: every `match` over `Type`
+names all of them, and mypy checks that.
 """
 
 from __future__ import annotations
 
 import enum
 from dataclasses import field
-from typing import TYPE_CHECKING, Final
+from typing import Final, Generic, TypeAlias, TypeVar
 
 from py2cu.dtypes import DType, Kind
 from py2cu.records import record
-
-if TYPE_CHECKING:
-    from py2cu.ir.expressions import Expr
+from py2cu.source import NOWHERE, Span
 
 
 class Width(enum.Enum):
@@ -54,7 +54,7 @@ class ArrayType:
     """
 
     dtype: DType
-    dims: tuple[Expr, ...]
+    dims: tuple[DimExpr, ...]
     weak: bool = False
 
     @property
@@ -121,3 +121,57 @@ def part_of(type_: ScalarType) -> ScalarType:
     if isinstance(type_, ElementType):
         return ElementType(type_.dtype.part)
     return PY_FLOAT if type_.kind is Kind.COMPLEX else type_
+
+
+# --- extents ---
+
+
+def span_field() -> Span:
+    """A node's span, which does not count when nodes are compared."""
+    return field(default=NOWHERE, compare=False)
+
+
+@record(frozen=True, slots=True)
+class Constant:
+    """A literal, or a name that stands for one (`math.pi`, a module constant); `text` is how the user wrote it.
+
+    `cast` is the element type that the source gives it: `np.uint8(3)`.
+    """
+
+    value: bool | int | float
+    span: Span = span_field()
+    type: Type = UNKNOWN
+    text: str = field(default="", compare=False)
+    cast: ElementType | None = field(default=None, compare=False)
+
+
+def constant_extent(value: int) -> Constant:
+    """An extent that is a number."""
+    return Constant(value, type=PY_INT)
+
+
+@record(frozen=True, slots=True)
+class Name:
+    """A local variable, a scalar parameter, an element index or a dimension."""
+
+    id: str
+    span: Span = span_field()
+    type: Type = UNKNOWN
+
+
+Operand_co = TypeVar("Operand_co", covariant=True)
+
+
+@record(frozen=True, slots=True)
+class Binary(Generic[Operand_co]):
+    """Arithmetic with Python's meaning on expressions or extents; `lower_semantics` leaves what C computes alike."""
+
+    op: str  # + - * / // % ** & | ^ << >>
+    left: Operand_co
+    right: Operand_co
+    span: Span = span_field()
+    type: Type = UNKNOWN
+
+
+DimExpr: TypeAlias = Constant | Name | Binary["DimExpr"]
+"""An extent: an expression of dimension names."""

@@ -12,7 +12,6 @@ from typing import Final
 
 from py2cu.diagnostics import InternalError
 from py2cu.dtypes import Kind
-from py2cu.ir.abi.extents import Binary, Constant, Name
 from py2cu.ir.expressions import ArrayName, Atomic, BoolOp, Call, Convert, DeviceCall, Expr, Extent, Load, TupleItem
 from py2cu.ir.kernels import Kernel
 from py2cu.ir.statements import (
@@ -28,7 +27,7 @@ from py2cu.ir.statements import (
     StructuredBinding,
     While,
 )
-from py2cu.ir.types import UNKNOWN, ElementType, PythonType, Type, Width, kind_of
+from py2cu.ir.types import UNKNOWN, Binary, Constant, ElementType, Name, PythonType, Type, Width, kind_of
 from py2cu.ir.visit import all_expressions, blocks, statements
 from py2cu.source import Span
 

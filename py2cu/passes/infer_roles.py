@@ -10,12 +10,13 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from py2cu.diagnostics import Reporter
-from py2cu.ir.abi.extents import Parameter, Role
+from py2cu.ir.abi.parameters import Parameter, Role
 from py2cu.ir.expressions import ArrayName, Atomic, DeviceCall, Load
 from py2cu.ir.kernels import Kernel
+from py2cu.ir.rewrite import with_fields
 from py2cu.ir.statements import Assert, Print, Store
 from py2cu.ir.types import PY_INT, ArrayType
-from py2cu.ir.visit import all_expressions, names_in, statements, with_fields
+from py2cu.ir.visit import all_expressions, names_in, statements
 
 
 def infer_roles(kernel: Kernel, reporter: Reporter) -> Kernel:

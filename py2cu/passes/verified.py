@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from py2cu.analysis.account import lost, unread
 from py2cu.diagnostics import InternalError, Reporter
-from py2cu.ir.account import lost, unread
 from py2cu.ir.kernels import Kernel
 from py2cu.ir.verify import verify
 from py2cu.passes.manager import Step

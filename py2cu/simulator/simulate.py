@@ -17,9 +17,9 @@ from types import FunctionType
 from typing import Any, Final
 
 from py2cu.dtypes import Kind
-from py2cu.ir.abi.extents import Name, Role
+from py2cu.ir.abi.parameters import Role
 from py2cu.ir.abi.signature import Signature, evaluate
-from py2cu.ir.types import ArrayType, ElementType
+from py2cu.ir.types import ArrayType, ElementType, Name
 from py2cu.simulator.deadline import TooLong, deadline
 from py2cu.simulator.instrument import InstrumentedKernel
 from py2cu.simulator.launch import Launch, plan_launch

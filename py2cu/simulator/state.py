@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import TYPE_CHECKING, Final
 
-from py2cu.ir.abi.extents import NegativeIndex
+from py2cu.ir.abi.parameters import NegativeIndex
 
 if TYPE_CHECKING:
     from py2cu.simulator.memory.happens_before import ThreadClock

@@ -6,7 +6,7 @@ import threading
 from dataclasses import replace
 
 from py2cu.dtypes import Kind
-from py2cu.ir.abi.extents import Role
+from py2cu.ir.abi.parameters import Role
 from tests.unit.kernels_by_hand import array, scalar, signature
 
 LAUNCH = ("blockIdx", "threadIdx", "blockDim", "gridDim")

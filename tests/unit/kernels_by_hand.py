@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from py2cu.dtypes import BY_NAME, Kind
-from py2cu.ir.abi.extents import Binary, Constant, IndexParameter, Name, Parameter, Role, constant_extent
+from py2cu.ir.abi.parameters import IndexParameter, Parameter, Role
 from py2cu.ir.abi.signature import Dim, Guard, Signature
-from py2cu.ir.types import ArrayType, ElementType, PythonType
+from py2cu.ir.types import ArrayType, Binary, Constant, ElementType, Name, PythonType, constant_extent
 
 
 def extent(text: str):

@@ -13,7 +13,7 @@ from py2cu.check.comparison import unravel
 from py2cu.check.redzones import Redzone, as_bits, poison, poison_bits
 from py2cu.check.run import check_kernel
 from py2cu.dtypes import F32, U8, Kind
-from py2cu.ir.abi.extents import Role
+from py2cu.ir.abi.parameters import Role
 from py2cu.simulator.memory.arrays import Write
 from tests.unit.kernels_by_hand import FakeKernel, array, scalar, signature
 

@@ -10,7 +10,7 @@ import torch
 
 from py2cu.check.run import check_kernel
 from py2cu.dtypes import F32, I32, U64, Kind
-from py2cu.ir.abi.extents import Role
+from py2cu.ir.abi.parameters import Role
 from py2cu.simulator.simulate import SimulationError, simulate
 from py2cu.simulator.state import THREAD
 from py2cu.simulator.values.checked_int import LONG_HIGH, CheckedInt

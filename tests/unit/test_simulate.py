@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from py2cu.dtypes import Kind
-from py2cu.ir.abi.extents import Role
+from py2cu.ir.abi.parameters import Role
 from py2cu.simulator.simulate import SimulationError, simulate
 from py2cu.simulator.values.checked_int import CheckedInt
 from tests.unit.kernels_by_hand import array, element, scalar, signature

@@ -8,18 +8,17 @@ from dataclasses import replace
 
 import pytest
 
+from py2cu.analysis.account import lost
 from py2cu.diagnostics import InternalError, Reporter
 from py2cu.frontend.scope import Scope
 from py2cu.frontend.statements import StatementReader
-from py2cu.ir.abi.extents import Binary, Constant, Name
-from py2cu.ir.account import lost
 from py2cu.ir.elisions import Elision
 from py2cu.ir.expressions import BoolOp, Call, Convert, DeviceCall, Expr, Extent, Load
 from py2cu.ir.kernels import Kernel
+from py2cu.ir.rewrite import rebuild_statements, with_fields
 from py2cu.ir.statements import Assign, Break, EachThread, Store
-from py2cu.ir.types import PY_FLOAT, PY_INT, UNKNOWN
+from py2cu.ir.types import PY_FLOAT, PY_INT, UNKNOWN, Binary, Constant, Name
 from py2cu.ir.verify import Stage, verify
-from py2cu.ir.visit import rebuild_statements, with_fields
 from py2cu.passes.manager import Pass, Step, observing
 from py2cu.passes.verified import verify_step
 from py2cu.pipeline import translate_file

@@ -31,10 +31,10 @@ from py2cu.frontend.names.ambiguity import report_ambiguous_name
 from py2cu.frontend.names.constants import check_64_bits
 from py2cu.frontend.names.environment import Environment
 from py2cu.frontend.names.syntax import source_text
-from py2cu.ir.abi.extents import Constant, Default
+from py2cu.ir.abi.parameters import Default
 from py2cu.ir.complex_numbers import literal
 from py2cu.ir.expressions import Call, Expr
-from py2cu.ir.types import ElementType, PythonType
+from py2cu.ir.types import Constant, ElementType, PythonType
 from py2cu.live import live_name
 from py2cu.source import Span
 

@@ -8,29 +8,12 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import astuple, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from py2cu.dtypes import DType, Kind
-from py2cu.ir.abi.extents import (
-    Binary,
-    Constant,
-    Constexpr,
-    Guard,
-    IndexParameter,
-    Name,
-    NegativeIndex,
-    Parameter,
-    PredicatedSite,
-    Role,
-)
-from py2cu.ir.types import PY_INT, ArrayType, PythonType
+from py2cu.dtypes import DType
+from py2cu.ir.abi.parameters import Constexpr, Guard, IndexParameter, NegativeIndex, Parameter, PredicatedSite, Role
+from py2cu.ir.types import PY_INT, ArrayType, Binary, Constant, DimExpr, Name
 from py2cu.records import record
-
-if TYPE_CHECKING:
-    from py2cu.ir.expressions import Expr
-    from py2cu.ir.kernels import Instances, Kernel
-
 
 _OPERATORS: Final[dict[str, Callable[[int, int], int]]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv, "%": operator.mod,
@@ -62,8 +45,8 @@ class Signature:
     dims: tuple[Dim, ...]
     indices: tuple[IndexParameter, ...]
     launch: tuple[str, ...]
-    size: tuple[Expr, ...] | None
-    block: tuple[Expr, ...]
+    size: tuple[DimExpr, ...] | None
+    block: tuple[DimExpr, ...]
     guards: tuple[Guard, ...]
     inits: tuple[tuple[str, int | float], ...]
     strided: bool
@@ -146,82 +129,7 @@ class Signature:
         return type_.dtype
 
 
-def find_dims(kernel: Kernel) -> tuple[Dim, ...]:
-    """Every dimension name of `kernel` with the argument that tells it, in order of first appearance.
-
-    An extent that is the bare name of an array which the caller gives comes first; then a multiple of it (`3*n`); then
-    a scalar argument. Dimensions that only an allocated output has are absent.
-    """
-    given = [p for p in kernel.parameters if p.role is not Role.OUTPUT and isinstance(p.type, ArrayType)]
-    found: dict[str, Dim] = {}
-    for divisor_allowed in (False, True):
-        for parameter in given:
-            assert isinstance(parameter.type, ArrayType)
-            for axis, dim in enumerate(parameter.type.dims):
-                match _multiple(dim):
-                    case (name, factor) if divisor_allowed or factor == 1:
-                        found.setdefault(name, Dim(name, parameter.name, axis, factor))
-    dims = kernel.dims
-    for name in dims:
-        parameter_ = kernel.parameter(name)
-        if name not in found and parameter_ is not None and parameter_.type == PythonType(Kind.INT):
-            found[name] = Dim(name, None)
-    return tuple(found[name] for name in dims if name in found)
-
-
-def _multiple(dim: Expr) -> tuple[str, int] | None:
-    """(`n`, 3) for the extent `3*n`, (`n`, 1) for `n`, None for anything else."""
-    match dim:
-        case Name(id=name):
-            return name, 1
-        case Binary(op="*", left=Constant(value=int(factor)), right=Name(id=name)):
-            return name, factor
-        case Binary(op="*", left=Name(id=name), right=Constant(value=int(factor))):
-            return name, factor
-        case _:
-            return None
-
-
-def signature_of(family: Instances) -> Signature:
-    """The calling side of a kernel."""
-    first = _signature(family[0])
-    return replace(first, instances=tuple(_signature(k.plain) for k in family)) if family[0].variables else first
-
-
-def _signature(kernel: Kernel) -> Signature:
-    from py2cu.analysis.call_graph import asserts  # which a cached kernel never needs, nor
-    from py2cu.analysis.effects import has_barrier
-    from py2cu.ir.visit import arrays_of_row_pointers
-
-    functions = (kernel, *kernel.functions)
-    return Signature(
-        name=kernel.name,
-        op=kernel.symbol,
-        doc=kernel.doc,
-        parameters=kernel.parameters,
-        dims=find_dims(kernel),
-        indices=kernel.indices,
-        launch=kernel.launch,
-        size=kernel.size,
-        block=kernel.block,
-        guards=kernel.guards,
-        inits=kernel.inits,
-        strided=kernel.strided,
-        launch_bounds=kernel.launch_bounds,
-        negative_indices=tuple(sorted({at for each in functions for at in each.negative_indices}, key=astuple)),
-        allocs=tuple((b.span.line, b.name) for each in functions for b in each.array_decls if b.has_alloc),
-        shared=next((Parameter(p.name, p.type) for p in kernel.block_parameters if p.type is not None), None),
-        barrier=next((p.name for p in kernel.block_parameters if p.type is None), None),
-        has_barrier=has_barrier(kernel),
-        predicated=kernel.predicated,
-        bounds=tuple(bound.terms for bound in kernel.bounds) if kernel.all_integers_bounded else None,
-        vector_widths=tuple(sorted(kernel.vector_widths.items())),
-        aligned=arrays_of_row_pointers(kernel),
-        asserts=asserts(kernel),
-    )
-
-
-def evaluate(expr: Expr, values: dict[str, int]) -> int:
+def evaluate(expr: DimExpr, values: dict[str, int]) -> int:
     """The value of an extent or size for given dimension values (Python's meaning of every operator).
 
     Raises:
@@ -242,7 +150,7 @@ def evaluate(expr: Expr, values: dict[str, int]) -> int:
             raise AssertionError(f"not an extent: {expr}")
 
 
-def divisors(expr: Expr) -> Iterator[Expr]:
+def divisors(expr: DimExpr) -> Iterator[DimExpr]:
     """What an extent is divided by, where it is no number."""
     if isinstance(expr, Binary):
         yield from divisors(expr.left)

@@ -16,10 +16,10 @@ from dataclasses import dataclass, field, replace
 
 from py2cu.analysis.effects import is_waiting_call
 from py2cu.diagnostics import Reporter
-from py2cu.ir.abi.extents import Binary, Name
 from py2cu.ir.expressions import ArrayName, Atomic, BoolOp, Compare, DeviceCall, Expr, Load, Select, Unary
 from py2cu.ir.kernels import Kernel
 from py2cu.ir.names import free_name, names_in_scope
+from py2cu.ir.rewrite import map_blocks, map_children, with_fields
 from py2cu.ir.statements import (
     Assert,
     Assign,
@@ -35,16 +35,8 @@ from py2cu.ir.statements import (
     Trivia,
     While,
 )
-from py2cu.ir.visit import (
-    all_expressions,
-    children,
-    expressions,
-    map_blocks,
-    map_children,
-    statements,
-    walk,
-    with_fields,
-)
+from py2cu.ir.types import Binary, Name
+from py2cu.ir.visit import all_expressions, children, expressions, statements, walk
 from py2cu.source import Span
 
 

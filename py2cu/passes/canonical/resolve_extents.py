@@ -11,7 +11,8 @@ from dataclasses import replace
 from py2cu.diagnostics import Reporter
 from py2cu.ir.expressions import Expr, Extent
 from py2cu.ir.kernels import Kernel
-from py2cu.ir.visit import all_expressions, rebuild_block, with_fields
+from py2cu.ir.rewrite import rebuild_block, with_fields
+from py2cu.ir.visit import all_expressions
 
 
 def resolve_extents(kernel: Kernel, reporter: Reporter) -> Kernel:

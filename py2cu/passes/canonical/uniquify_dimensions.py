@@ -12,15 +12,16 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
+from py2cu.analysis.account import elided_in
 from py2cu.diagnostics import Reporter
-from py2cu.ir.abi.extents import Name, Parameter
-from py2cu.ir.account import elided_in
+from py2cu.ir.abi.parameters import Parameter
 from py2cu.ir.elisions import Elision
-from py2cu.ir.expressions import Expr, Extent
+from py2cu.ir.expressions import Expr, Extent, as_extent
 from py2cu.ir.kernels import Kernel
+from py2cu.ir.rewrite import rebuild, with_fields
 from py2cu.ir.statements import Assign, Comment, For, Stmt
-from py2cu.ir.types import PY_INT, ArrayType
-from py2cu.ir.visit import rebuild, statements, with_fields
+from py2cu.ir.types import PY_INT, ArrayType, DimExpr, Name
+from py2cu.ir.visit import statements
 
 
 def uniquify_dimensions(kernel: Kernel, reporter: Reporter) -> Kernel:
@@ -75,8 +76,8 @@ def _rename_dims(kernel: Kernel, renamed: dict[str, str]) -> Kernel:
     def rename(expr: Expr) -> Expr:
         return replace(expr, id=renamed[expr.id]) if isinstance(expr, Name) and expr.id in renamed else expr
 
-    def change(extent: Expr) -> Expr:
-        return rebuild(extent, rename)
+    def change(extent: DimExpr) -> DimExpr:
+        return as_extent(rebuild(extent, rename))
 
     def change_parameter(parameter: Parameter) -> Parameter:
         type_ = parameter.type

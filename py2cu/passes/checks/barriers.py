@@ -25,10 +25,11 @@ from py2cu.analysis.effects import BLOCK_VOTES, GRID_BARRIER
 from py2cu.builtins import ROWS, Rule
 from py2cu.builtins.threads import LANE_HELPER
 from py2cu.diagnostics import Related, Reporter
-from py2cu.ir.abi.extents import Name, Role
+from py2cu.ir.abi.parameters import Role
 from py2cu.ir.expressions import ArrayName, Atomic, BoolOp, Call, DeviceCall, Expr, LaunchIndex, Load, Select
 from py2cu.ir.kernels import Kernel, Space
 from py2cu.ir.statements import Assign, Block, Break, Continue, For, If, Return, Stmt, Store, Sync, While
+from py2cu.ir.types import Name
 from py2cu.ir.visit import all_expressions, children, expressions, statements
 from py2cu.source import Span
 

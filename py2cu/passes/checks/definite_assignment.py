@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import assert_never
 
 from py2cu.diagnostics import Related, Reporter
-from py2cu.ir.abi.extents import Binary, Constant, Name
 from py2cu.ir.expressions import ArrayName, Atomic, Expr, Load
 from py2cu.ir.kernels import Kernel
 from py2cu.ir.statements import (
@@ -35,6 +34,7 @@ from py2cu.ir.statements import (
     Sync,
     While,
 )
+from py2cu.ir.types import Binary, Constant, Name
 from py2cu.ir.visit import expressions, statements, walk
 from py2cu.source import Span
 

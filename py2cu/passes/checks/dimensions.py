@@ -6,8 +6,8 @@ def f(i: Index["n"], x: Float32[Tensor, "n"], n: int = 8)     # P106
 
 from __future__ import annotations
 
+from py2cu.analysis.signatures import find_dims
 from py2cu.diagnostics import Reporter
-from py2cu.ir.abi.signature import find_dims
 from py2cu.ir.kernels import Kernel
 from py2cu.ir.visit import names_in
 from py2cu.source import Span

@@ -12,10 +12,10 @@ from typing import Final, TypeGuard
 
 from py2cu.analysis.effects import is_collective
 from py2cu.diagnostics import Reporter
-from py2cu.ir.abi.extents import Constant
 from py2cu.ir.expressions import Atomic, DeviceCall
 from py2cu.ir.kernels import Kernel
 from py2cu.ir.statements import Alloc, Assign, Block, Break, Comment, Continue, Delete, For, If, Stmt, While
+from py2cu.ir.types import Constant
 from py2cu.ir.visit import all_expressions, assigned_names, blocks, names_in, statements, walk
 
 _COMPUTING: Final = Assign | Continue | Delete | For | If | Comment | Alloc | While  # others see nothing of these

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from py2cu.analysis.call_graph import functions_with
 from py2cu.diagnostics import Reporter
-from py2cu.ir.abi.extents import Role
+from py2cu.ir.abi.parameters import Role
 from py2cu.ir.expressions import ArrayName, BoolOp, DeviceCall, Expr, Load, Select
 from py2cu.ir.kernels import Kernel
 from py2cu.ir.statements import Assert, ExprStmt, Print, Store

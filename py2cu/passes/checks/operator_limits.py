@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from py2cu.diagnostics import Reporter
-from py2cu.ir.abi.extents import Parameter, Role
+from py2cu.ir.abi.parameters import Parameter, Role
 from py2cu.ir.kernels import Kernel
 from py2cu.ir.types import ArrayType, is_complex
 

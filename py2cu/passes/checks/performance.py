@@ -17,11 +17,10 @@ from py2cu.analysis.global_indices import find_global_indices
 from py2cu.analysis.ranges import Ranges
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import F32, F64, Kind
-from py2cu.ir.abi.extents import Binary, Constant, Name
 from py2cu.ir.expressions import Call, Expr, LaunchIndex, Load
 from py2cu.ir.kernels import Kernel
 from py2cu.ir.statements import Block, For, Stmt, Store, While
-from py2cu.ir.types import PY_FLOAT, ArrayType, ElementType, PythonType, kind_of
+from py2cu.ir.types import PY_FLOAT, ArrayType, Binary, Constant, ElementType, Name, PythonType, kind_of
 from py2cu.ir.visit import blocks, children, expressions, names_in, walk
 
 
@@ -102,7 +101,7 @@ class _Noter:
                 message = "nothing bounds this index in a loop, so it takes 64 bits"
                 self.reporter.note("P702", message, index.span, hint)
 
-    def note_division(self, expr: Binary) -> None:
+    def note_division(self, expr: Binary[Expr]) -> None:
         is_whole = isinstance(expr.type, ElementType | PythonType) and kind_of(expr.type) < Kind.FLOAT
         is_known = isinstance(expr.right, Constant) or (
             isinstance(expr.right, Name) and expr.right.id in self.kernel.constexprs

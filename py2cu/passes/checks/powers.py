@@ -16,11 +16,11 @@ from py2cu.analysis.call_graph import reachable_functions
 from py2cu.analysis.ranges import Ranges
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import Kind
-from py2cu.ir.abi.extents import Binary, Constant
-from py2cu.ir.expressions import unconverted
+from py2cu.ir.expressions import Expr, unconverted
 from py2cu.ir.kernels import Kernel
-from py2cu.ir.types import ElementType, PythonType, kind_of
-from py2cu.ir.visit import all_expressions, with_fields
+from py2cu.ir.rewrite import with_fields
+from py2cu.ir.types import Binary, Constant, ElementType, PythonType, kind_of
+from py2cu.ir.visit import all_expressions
 
 
 def check_powers(kernel: Kernel, reporter: Reporter) -> Kernel:
@@ -41,7 +41,7 @@ def check_powers(kernel: Kernel, reporter: Reporter) -> Kernel:
     return kernel
 
 
-def _powers(kernel: Kernel) -> Iterator[Binary]:
+def _powers(kernel: Kernel) -> Iterator[Binary[Expr]]:
     """The powers of whole numbers whose exponent is no constant; of constants their types have told."""
     for expr in all_expressions(kernel.body):
         match expr:

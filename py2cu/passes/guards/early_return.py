@@ -21,13 +21,14 @@ from py2cu.analysis.call_graph import callees
 from py2cu.analysis.effects import has_barrier, waiting_functions
 from py2cu.analysis.global_indices import AXES, GlobalIndices, find_global_indices
 from py2cu.diagnostics import Reporter
-from py2cu.ir.abi.extents import Guard, IndexParameter, Name, constant_extent
-from py2cu.ir.expressions import Atomic, BoolOp, Compare, DeviceCall, Expr
+from py2cu.ir.abi.parameters import Guard, IndexParameter
+from py2cu.ir.expressions import Atomic, BoolOp, Compare, DeviceCall, Expr, as_extent
 from py2cu.ir.kernels import Kernel
 from py2cu.ir.printer import print_expr
+from py2cu.ir.rewrite import with_fields
 from py2cu.ir.statements import Assert, Assign, Block, If, Print, Return, Stmt, Store
-from py2cu.ir.types import PY_INT, ElementType
-from py2cu.ir.visit import all_expressions, assigned_names, names_in, statements, with_fields
+from py2cu.ir.types import PY_INT, ElementType, Name, constant_extent
+from py2cu.ir.visit import all_expressions, assigned_names, names_in, statements
 from py2cu.options import DEFAULT_BLOCKS
 from py2cu.passes.guards.predicate_accesses import as_limit, data_dependents, find_acting, predicate_accesses
 from py2cu.source import Span
@@ -61,7 +62,7 @@ def add_guards(kernel: Kernel, reporter: Reporter) -> Kernel:
         reporter.note(
             "P406", f"`{index}` may pass the end: added `{test}`", guard.span, "write it yourself, or leave it"
         )
-    guards = tuple(Guard(print_expr(item.index), item.extent, item.axis) for item in missing)
+    guards = tuple(Guard(print_expr(item.index), as_extent(item.extent), item.axis) for item in missing)
     leave = _leave_past([(item.index, item.extent) for item in missing])
     return with_fields(kernel, body=(*kernel.body[: place + 1], leave, *kernel.body[place + 1 :]), guards=guards)
 
@@ -158,7 +159,7 @@ def _guard_each(kernel: Kernel, accesses: tuple[Access, ...], missing: list[_Mis
         index, extent = print_expr(item.index), print_expr(item.extent)
         what = f"`{index}` may pass the end: where it does, reads give 0, writes and atomics do nothing"
         reporter.note("P406", what, item.span, f"write `if {index} < {extent}:` yourself, or leave it")
-    guards = tuple(Guard(print_expr(item.index), item.extent, item.axis) for item in missing)
+    guards = tuple(Guard(print_expr(item.index), as_extent(item.extent), item.axis) for item in missing)
     return predicate_accesses(with_fields(kernel, guards=guards), _but_waiting(kernel, needed, reporter))
 
 

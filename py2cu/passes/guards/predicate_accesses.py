@@ -20,12 +20,13 @@ from py2cu.analysis.accesses import UpperBound
 from py2cu.analysis.call_graph import callees
 from py2cu.analysis.effects import has_collective, is_collective, waiting_functions
 from py2cu.dtypes import Kind
-from py2cu.ir.abi.extents import Binary, Constant, Name, PredicatedSite
+from py2cu.ir.abi.parameters import Guard, PredicatedSite
 from py2cu.ir.complex_numbers import of_real
 from py2cu.ir.expressions import Atomic, BoolOp, Compare, Convert, DeviceCall, Expr, Load, Select, Tuple
 from py2cu.ir.kernels import Kernel
 from py2cu.ir.names import free_name, names_in_scope
 from py2cu.ir.printer import print_expr
+from py2cu.ir.rewrite import map_all, map_blocks, map_children, with_fields
 from py2cu.ir.statements import (
     Assert,
     Assign,
@@ -42,19 +43,21 @@ from py2cu.ir.statements import (
     Store,
     While,
 )
-from py2cu.ir.types import PY_BOOL, PY_INT, ElementType, PythonType, ScalarType, TupleType, is_complex, kind_of, part_of
-from py2cu.ir.visit import (
-    all_expressions,
-    assigned_names,
-    blocks,
-    expressions,
-    map_all,
-    map_blocks,
-    map_children,
-    statements,
-    walk,
-    with_fields,
+from py2cu.ir.types import (
+    PY_BOOL,
+    PY_INT,
+    Binary,
+    Constant,
+    ElementType,
+    Name,
+    PythonType,
+    ScalarType,
+    TupleType,
+    is_complex,
+    kind_of,
+    part_of,
 )
+from py2cu.ir.visit import all_expressions, assigned_names, blocks, expressions, statements, walk
 from py2cu.source import Span
 
 Needed = Mapping[Span, tuple[UpperBound, ...]]
@@ -72,7 +75,7 @@ def predicate_accesses(kernel: Kernel, needed: Needed) -> Kernel:
 
 def _left_out(kernel: Kernel, needed: Needed) -> tuple[PredicatedSite, ...]:
     """What the guards hold back, as the simulator is told."""
-    guards = {(guard.index, guard.extent): guard for guard in kernel.guards}
+    guards: dict[tuple[str, Expr], Guard] = {(guard.index, guard.extent): guard for guard in kernel.guards}
     calls = {node.span: node for node in all_expressions(kernel.body) if isinstance(node, DeviceCall)}
     found = []
     for span, limits in needed.items():

@@ -16,9 +16,8 @@ from typing import Final
 from py2cu.analysis.ranges import Ranges
 from py2cu.builtins import ROWS, Rule
 from py2cu.dtypes import I32, Kind
-from py2cu.ir.abi.extents import Constant, Name
 from py2cu.ir.expressions import Call, Compare, Convert, Expr, Load, unconverted
-from py2cu.ir.types import ElementType, PythonType, ScalarType, kind_of
+from py2cu.ir.types import Constant, ElementType, Name, PythonType, ScalarType, kind_of
 from py2cu.ir.visit import walk
 from py2cu.passes.lowering.conversions import is_generic, to_signed, wrapping
 from py2cu.passes.lowering.required_helpers import RequiredHelpers

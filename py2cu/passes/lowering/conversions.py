@@ -13,10 +13,20 @@ from dataclasses import dataclass, replace
 
 from py2cu.analysis.ranges import Ranges
 from py2cu.dtypes import U64, Kind, promote
-from py2cu.ir.abi.extents import Binary, Constant
 from py2cu.ir.complex_numbers import of_real
 from py2cu.ir.expressions import Call, Compare, Convert, Expr, LaunchIndex, Unary
-from py2cu.ir.types import ElementType, PythonType, ScalarType, Type, Width, is_complex, kind_of, part_of
+from py2cu.ir.types import (
+    Binary,
+    Constant,
+    ElementType,
+    PythonType,
+    ScalarType,
+    Type,
+    Width,
+    is_complex,
+    kind_of,
+    part_of,
+)
 from py2cu.passes.lowering.required_helpers import RequiredHelpers
 
 
@@ -85,7 +95,7 @@ def is_generic(type_: Type) -> bool:
     return isinstance(type_, ElementType) and type_.dtype.variable is not None
 
 
-def wrapping(expr: Binary | Unary | Call) -> Convert:
+def wrapping(expr: Binary[Expr] | Unary | Call) -> Convert:
     """Narrow arithmetic cut to its own type."""
     return Convert(expr, expr.type, expr.span, explicit=True)
 

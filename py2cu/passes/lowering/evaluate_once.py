@@ -15,26 +15,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from py2cu.analysis.account import elided_calls
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import Kind
-from py2cu.ir.abi.extents import Binary, Constant, Name
-from py2cu.ir.account import elided_calls
 from py2cu.ir.elisions import Elided, Elision
 from py2cu.ir.expressions import BoolOp, Compare, Convert, Expr, Select, unconverted
 from py2cu.ir.kernels import Kernel
 from py2cu.ir.names import free_name, names_in_scope
+from py2cu.ir.rewrite import map_all, map_children, rebuild_block, rebuild_statements, with_fields
 from py2cu.ir.statements import Assert, Assign, Block, If, Print, Return, Stmt, Store, Trivia
-from py2cu.ir.types import PY_INT, ElementType, PythonType, ScalarType, kind_of
-from py2cu.ir.visit import (
-    all_expressions,
-    is_duplicable,
-    map_all,
-    map_children,
-    rebuild_block,
-    rebuild_statements,
-    walk,
-    with_fields,
-)
+from py2cu.ir.types import PY_INT, Binary, Constant, ElementType, Name, PythonType, ScalarType, kind_of
+from py2cu.ir.visit import all_expressions, is_duplicable, walk
 
 
 def evaluate_once(kernel: Kernel, reporter: Reporter) -> Kernel:

@@ -24,13 +24,14 @@ from functools import cached_property
 from py2cu.analysis.ranges import INT_MAX, Ranges
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import Kind
-from py2cu.ir.abi.extents import Binary, Constant, Name, NegativeIndex
+from py2cu.ir.abi.parameters import NegativeIndex
 from py2cu.ir.expressions import Atomic, Expr, Load
 from py2cu.ir.intervals import SymbolicBound, times
 from py2cu.ir.kernels import Kernel
+from py2cu.ir.rewrite import rebuild, rebuild_block, rebuild_statements, with_fields
 from py2cu.ir.statements import Alloc, Block, Comment, Stmt, Store
-from py2cu.ir.types import PythonType, Width
-from py2cu.ir.visit import all_expressions, rebuild, rebuild_block, rebuild_statements, statements, with_fields
+from py2cu.ir.types import Binary, Constant, Name, PythonType, Width
+from py2cu.ir.visit import all_expressions, statements
 from py2cu.passes.lowering.integer_widths import extent_type, widen_operands
 from py2cu.passes.lowering.split_tuples import row_struct
 

@@ -11,12 +11,12 @@ from typing import Final
 
 from py2cu.analysis.effects import has_barrier
 from py2cu.dtypes import Kind
-from py2cu.ir.abi.extents import Binary, Constant, IndexParameter, Name
+from py2cu.ir.abi.parameters import IndexParameter
 from py2cu.ir.expressions import Convert, Expr, LaunchIndex
 from py2cu.ir.kernels import Kernel
+from py2cu.ir.rewrite import rebuild_block, with_fields
 from py2cu.ir.statements import Assign, Block
-from py2cu.ir.types import PythonType, Width
-from py2cu.ir.visit import rebuild_block, with_fields
+from py2cu.ir.types import Binary, Constant, Name, PythonType, Width
 from py2cu.passes.guards.early_return import guard_statement
 
 _INT: Final = PythonType(Kind.INT, Width.INT)

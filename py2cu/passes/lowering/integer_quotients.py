@@ -15,11 +15,11 @@ from typing import Final
 
 from py2cu.analysis.ranges import INT_MAX, Ranges
 from py2cu.diagnostics import Reporter
-from py2cu.ir.abi.extents import Binary, Constant
 from py2cu.ir.expressions import Call, Convert, Expr, unconverted
 from py2cu.ir.kernels import Kernel
-from py2cu.ir.types import PY_FLOAT, PY_INT
-from py2cu.ir.visit import all_expressions, rebuild_block, with_fields
+from py2cu.ir.rewrite import rebuild_block, with_fields
+from py2cu.ir.types import PY_FLOAT, PY_INT, Binary, Constant
+from py2cu.ir.visit import all_expressions
 
 _ROUNDED: Final = ("math.ceil", "math.floor", "math.trunc")
 _MANY: Final = 2**10  # times a number of elements is still far below 2^53
@@ -62,7 +62,7 @@ def _divisor(expr: Expr) -> Expr:
             return unconverted(expr)
 
 
-def _rounded_quotient(expr: Expr) -> Binary | None:
+def _rounded_quotient(expr: Expr) -> Binary[Expr] | None:
     """The quotient that `expr` rounds; None where it does not."""
     match expr:
         case Call(function=function, args=(Binary(op="/", type=type_) as quotient,)) if function in _ROUNDED:

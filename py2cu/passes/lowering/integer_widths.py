@@ -19,13 +19,25 @@ from py2cu.analysis.call_graph import reachable_functions
 from py2cu.analysis.ranges import FAR, INT_MAX, Ranges
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import I32, Kind
-from py2cu.ir.abi.extents import Binary, Constant, Constexpr, Name
+from py2cu.ir.abi.parameters import Constexpr
 from py2cu.ir.expressions import Call, Convert, DeviceCall, Expr, LaunchIndex, Load, TupleItem, Unary
 from py2cu.ir.intervals import Range, SymbolicBound, times
 from py2cu.ir.kernels import IndexBound, Kernel
+from py2cu.ir.rewrite import rebuild_block, with_fields
 from py2cu.ir.statements import Assign, Block, For, Stmt
-from py2cu.ir.types import PY_INT, ArrayType, PythonType, ScalarType, TupleType, ValueType, Width
-from py2cu.ir.visit import children, rebuild_block, walk, with_fields
+from py2cu.ir.types import (
+    PY_INT,
+    ArrayType,
+    Binary,
+    Constant,
+    Name,
+    PythonType,
+    ScalarType,
+    TupleType,
+    ValueType,
+    Width,
+)
+from py2cu.ir.visit import children, walk
 from py2cu.passes.lowering.calls import EXTREMA
 
 _ORDER = (Width.INT, Width.INDEX, Width.LONG)

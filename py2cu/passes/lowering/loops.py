@@ -19,25 +19,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from py2cu.analysis.account import elided_in
 from py2cu.diagnostics import Reporter
-from py2cu.ir.abi.extents import Constant, Name
-from py2cu.ir.account import elided_in
 from py2cu.ir.complex_numbers import of_real
 from py2cu.ir.elisions import Elided, Elision
 from py2cu.ir.expressions import ArrayName, Atomic, Convert, Expr, Load, Unary
 from py2cu.ir.kernels import Kernel
 from py2cu.ir.names import names_in_scope
+from py2cu.ir.rewrite import rebuild_statements, with_fields
 from py2cu.ir.statements import Assign, Block, Break, For, If, Stmt, Store, Sync, Trivia, While
-from py2cu.ir.types import PY_BOOL, PY_INT, ScalarType, is_complex, part_of
-from py2cu.ir.visit import (
-    all_expressions,
-    assigned_names,
-    names_in,
-    rebuild_statements,
-    statements,
-    walk,
-    with_fields,
-)
+from py2cu.ir.types import PY_BOOL, PY_INT, Constant, Name, ScalarType, is_complex, part_of
+from py2cu.ir.visit import all_expressions, assigned_names, names_in, statements, walk
 
 
 def lower_loops(kernel: Kernel, reporter: Reporter) -> Kernel:

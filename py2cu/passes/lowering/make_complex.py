@@ -12,8 +12,8 @@ from py2cu.diagnostics import Reporter
 from py2cu.ir.complex_numbers import is_complex_constructor, of_real
 from py2cu.ir.expressions import Convert, Expr
 from py2cu.ir.kernels import Kernel
+from py2cu.ir.rewrite import rebuild_block, with_fields
 from py2cu.ir.types import ElementType, PythonType, is_complex, part_of
-from py2cu.ir.visit import rebuild_block, with_fields
 from py2cu.passes.typing.join import converted
 
 

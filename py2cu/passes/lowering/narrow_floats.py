@@ -14,13 +14,13 @@ from dataclasses import replace
 from typing import Final
 
 from py2cu.diagnostics import Reporter
-from py2cu.ir.abi.extents import Constant, Name
 from py2cu.ir.complex_numbers import is_complex_constructor
 from py2cu.ir.expressions import Call, Convert, DeviceCall, Expr, Load
 from py2cu.ir.kernels import Kernel
+from py2cu.ir.rewrite import rebuild_block, with_fields
 from py2cu.ir.statements import Assign, Block, Stmt
-from py2cu.ir.types import PY_COMPLEX, PY_FLOAT, ElementType, Type
-from py2cu.ir.visit import all_expressions, rebuild_block, statements, with_fields
+from py2cu.ir.types import PY_COMPLEX, PY_FLOAT, Constant, ElementType, Name, Type
+from py2cu.ir.visit import all_expressions, statements
 from py2cu.passes.lowering.widen_halves import NARROWED, convert_generic, may_be_half
 
 _WEAK: Final = (PY_FLOAT, PY_COMPLEX)

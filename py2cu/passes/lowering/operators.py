@@ -13,27 +13,41 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from py2cu.analysis.account import elided_in
 from py2cu.analysis.ranges import Ranges
 from py2cu.builtins.atomics import ATOMICS, atomic_helper
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import I16, I32, DType, Kind
-from py2cu.ir.abi.extents import Binary, Constant, Name
-from py2cu.ir.account import elided_in
 from py2cu.ir.elisions import Elided, Elision
-from py2cu.ir.expressions import Atomic, Call, Compare, Convert, Expr, LaunchIndex, Load, Select, Unary, unconverted
+from py2cu.ir.expressions import (
+    Atomic,
+    Call,
+    Compare,
+    Convert,
+    Expr,
+    LaunchIndex,
+    Load,
+    Select,
+    Unary,
+    as_extent,
+    unconverted,
+)
 from py2cu.ir.intervals import Range
 from py2cu.ir.kernels import ArrayDecl, Kernel
+from py2cu.ir.rewrite import rebuild, rebuild_block, with_fields
 from py2cu.ir.statements import Assign, Block, Break, Comment, Continue, For, If, Return, Stmt, Store, Trivia
 from py2cu.ir.types import (
     PY_BOOL,
     PY_INT,
+    Binary,
+    Constant,
     ElementType,
+    Name,
     PythonType,
     Type,
     is_complex,
     kind_of,
 )
-from py2cu.ir.visit import rebuild, rebuild_block, with_fields
 from py2cu.passes.lowering.calls import CallLowering
 from py2cu.passes.lowering.conversions import ConversionLowering, is_generic, nonzero, strip_wrap, to_signed, wrapping
 from py2cu.passes.lowering.required_helpers import RequiredHelpers
@@ -61,7 +75,7 @@ def _with_c_extents(buffer: ArrayDecl, ranges: Ranges, reporter: Reporter) -> Ar
     if lowering.helpers.names:
         message = f"the shape of `{buffer.name}` divides a number that may be negative"
         reporter.error("P408", message, buffer.span, "add before you divide: `(TILE + 31) // 32`")
-    return replace(buffer, type=replace(buffer.type, dims=dims))
+    return replace(buffer, type=replace(buffer.type, dims=tuple(map(as_extent, dims))))
 
 
 class _Lowering:
@@ -115,7 +129,7 @@ class _Lowering:
             case _:
                 return expr
 
-    def binary(self, expr: Binary) -> Expr:
+    def binary(self, expr: Binary[Expr]) -> Expr:
         type_ = expr.type
         assert isinstance(type_, ElementType | PythonType)
         if kind_of(type_) is Kind.COMPLEX:
@@ -144,7 +158,7 @@ class _Lowering:
             return self.wrap(expr, type_)
         return expr
 
-    def shift(self, expr: Binary, a: Range, b: Range) -> Expr:
+    def shift(self, expr: Binary[Expr], a: Range, b: Range) -> Expr:
         """C++ leaves a shift of a negative number undefined, and one beyond the sign bit. Python integers do not reach
         that bit; narrow unsigned elements are shifted as `int`.
         """
@@ -159,7 +173,7 @@ class _Lowering:
         fits = a.is_natural and b.high < dtype.bits and a.high * 2.0**b.high <= dtype.high
         return expr if fits else self.helper("wrapping_shift", expr)
 
-    def wrap(self, expr: Binary, type_: ElementType) -> Expr:
+    def wrap(self, expr: Binary[Expr], type_: ElementType) -> Expr:
         """Element arithmetic wraps at its dtype, as C's unsigned types do. C computes narrow types in `int`, so a cast
         does; int must not overflow in C++, so where that could happen a helper does.
         """
@@ -182,7 +196,7 @@ class _Lowering:
         found = self.ranges.strip_wrap(inner)
         return inner if max(abs(found.low), abs(found.high)) < 2**15 else operand
 
-    def may_overflow(self, expr: Binary, dtype: DType) -> bool:
+    def may_overflow(self, expr: Binary[Expr], dtype: DType) -> bool:
         """True where the result may lie outside `dtype`."""
         a, b = self.ranges.of(expr.left), self.ranges.of(expr.right)
         match expr.op:
@@ -195,7 +209,7 @@ class _Lowering:
                 high = -low
         return low < dtype.low or high > dtype.high
 
-    def float_binary(self, expr: Binary) -> Expr:
+    def float_binary(self, expr: Binary[Expr]) -> Expr:
         match expr.op:
             case "+" | "-" | "*" if is_mixed(expr.type):
                 return self.helper(ELEMENTWISE[expr.op], expr)
@@ -215,7 +229,7 @@ class _Lowering:
             case _:
                 return expr
 
-    def complex_binary(self, expr: Binary) -> Expr:
+    def complex_binary(self, expr: Binary[Expr]) -> Expr:
         """C++ repairs infinite products and quotients, which Python and torch leave as their formulas make them."""
         match expr.op:
             case "*":
@@ -229,7 +243,7 @@ class _Lowering:
             case _:
                 return expr
 
-    def power(self, expr: Binary) -> Expr:
+    def power(self, expr: Binary[Expr]) -> Expr:
         """A whole number to a power that is not negative."""
         is_square = isinstance(expr.right, Constant) and expr.right.value == 2
         if is_square and isinstance(expr.left, Name | LaunchIndex | Load):
@@ -265,7 +279,7 @@ class _Lowering:
             return expr
         return replace(expr, left=to_signed(left), right=to_signed(right))
 
-    def helper(self, name: str, expr: Binary) -> Call:
+    def helper(self, name: str, expr: Binary[Expr]) -> Call:
         self.helpers.require(name)
         return Call(name, (to_signed(expr.left), to_signed(expr.right)), expr.span, expr.type)
 

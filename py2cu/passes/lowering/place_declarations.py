@@ -14,9 +14,10 @@ from dataclasses import replace
 
 from py2cu.diagnostics import Reporter
 from py2cu.ir.kernels import Kernel
+from py2cu.ir.rewrite import with_fields
 from py2cu.ir.statements import Assign, Block, DeclareLocal, Stmt, Trivia
 from py2cu.ir.types import TupleType, ValueType
-from py2cu.ir.visit import blocks, expressions, names_in, statements, with_fields
+from py2cu.ir.visit import blocks, expressions, names_in, statements
 
 
 def place_declarations(kernel: Kernel, reporter: Reporter) -> Kernel:

@@ -11,12 +11,12 @@ import itertools
 from dataclasses import replace
 
 from py2cu.diagnostics import Reporter
-from py2cu.ir.abi.extents import Binary
 from py2cu.ir.expressions import Expr
 from py2cu.ir.kernels import ArrayDecl, Kernel
+from py2cu.ir.rewrite import rebuild_statements, with_fields
 from py2cu.ir.statements import Alloc, Block, Stmt
-from py2cu.ir.types import PY_INT
-from py2cu.ir.visit import rebuild_statements, statements, with_fields
+from py2cu.ir.types import PY_INT, Binary
+from py2cu.ir.visit import statements
 
 
 def lay_out_shared_memory(kernel: Kernel, reporter: Reporter) -> Kernel:

@@ -21,23 +21,14 @@ from typing import Final
 
 from py2cu.analysis.effects import has_collective, waiting_functions
 from py2cu.diagnostics import InternalError, Reporter
-from py2cu.ir.abi.extents import Name
 from py2cu.ir.elisions import Elided, Elision
 from py2cu.ir.expressions import Convert, DeviceCall, Expr, Load, Select, Tuple, TupleItem
 from py2cu.ir.kernels import Kernel, Struct
 from py2cu.ir.names import free_name, names_in_scope
+from py2cu.ir.rewrite import rebuild_block, rebuild_statements, with_fields
 from py2cu.ir.statements import BARE, Assign, Block, Comment, Return, Stmt, Store
-from py2cu.ir.types import TupleType, ValueType
-from py2cu.ir.visit import (
-    all_expressions,
-    blocks,
-    names_in,
-    rebuild_block,
-    rebuild_statements,
-    statements,
-    walk,
-    with_fields,
-)
+from py2cu.ir.types import Name, TupleType, ValueType
+from py2cu.ir.visit import all_expressions, blocks, names_in, statements, walk
 from py2cu.passes.lowering.identifiers import ascii_identifier, spell_identifier
 from py2cu.source import Span
 

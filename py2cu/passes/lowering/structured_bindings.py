@@ -11,12 +11,12 @@ from collections import Counter
 from dataclasses import dataclass
 
 from py2cu.diagnostics import Reporter
-from py2cu.ir.abi.extents import Name
 from py2cu.ir.expressions import TupleItem
 from py2cu.ir.kernels import Kernel
+from py2cu.ir.rewrite import map_blocks, with_fields
 from py2cu.ir.statements import BARE, Assign, Block, DeclareLocal, Stmt, StructuredBinding
-from py2cu.ir.types import PythonType, TupleType, Type, ValueType
-from py2cu.ir.visit import all_expressions, map_blocks, statements, with_fields
+from py2cu.ir.types import Name, PythonType, TupleType, Type, ValueType
+from py2cu.ir.visit import all_expressions, statements
 
 
 def make_structured_bindings(kernel: Kernel, reporter: Reporter) -> Kernel:

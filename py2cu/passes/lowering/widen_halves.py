@@ -19,11 +19,11 @@ from py2cu.analysis.effects import WARP_CALLS
 from py2cu.analysis.promotion import as_float
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import F32, F64, Kind
-from py2cu.ir.abi.extents import Binary, Constant
 from py2cu.ir.expressions import Call, Convert, Expr, Unary
 from py2cu.ir.kernels import Kernel
-from py2cu.ir.types import PY_BOOL, ElementType, Type
-from py2cu.ir.visit import all_expressions, rebuild_block, with_fields
+from py2cu.ir.rewrite import rebuild_block, with_fields
+from py2cu.ir.types import PY_BOOL, Binary, Constant, ElementType, Type
+from py2cu.ir.visit import all_expressions
 
 _SINGLE = ElementType(F32)
 _COMPARING = ("builtins.min", "builtins.max")  # these only choose

@@ -13,14 +13,15 @@ from py2cu.analysis.promotion import represents, rounded
 from py2cu.builtins import ROWS, Builtin, Rule
 from py2cu.builtins.threads import FULL_MASK, WARP_SIZE
 from py2cu.dtypes import BOOL, DEFAULT_FLOAT, F32, I32, U32, DType, Kind
-from py2cu.ir.abi.extents import Constant
 from py2cu.ir.complex_numbers import CONJUGATE, REAL, is_complex_constructor, is_literal, literal, of_real
 from py2cu.ir.expressions import Call, Convert, DeviceCall, Expr, Unary
+from py2cu.ir.rewrite import with_fields
 from py2cu.ir.types import (
     PY_BOOL,
     PY_COMPLEX,
     PY_FLOAT,
     PY_INT,
+    Constant,
     ElementType,
     ScalarType,
     Type,
@@ -28,7 +29,7 @@ from py2cu.ir.types import (
     kind_of,
     part_of,
 )
-from py2cu.ir.visit import walk, with_fields
+from py2cu.ir.visit import walk
 from py2cu.passes.typing.complex_rules import PARTS
 from py2cu.passes.typing.join import TypeJoiner, known, scalar
 from py2cu.passes.typing.path_sensitive_types import holds

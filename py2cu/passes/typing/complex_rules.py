@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from py2cu.builtins import ROWS, Rule
-from py2cu.ir.abi.extents import Binary, Constant
 from py2cu.ir.complex_numbers import CONJUGATE
 from py2cu.ir.expressions import Call, Compare, Expr, Unary
-from py2cu.ir.types import Type, is_complex
+from py2cu.ir.types import Binary, Constant, Type, is_complex
 
 HIGHEST_POWER: Final = 64
 PARTS: Final = "take a part, `.real` or `.imag`, or the magnitude, `abs(…)`"
@@ -17,13 +16,15 @@ _KEPT: Final = frozenset(["+", "-", "*", "/", "==", "!="])
 _RULES: Final = (Rule.ANALYTIC, Rule.COMPLEX, Rule.PART, Rule.ARGUMENT, Rule.RESULT)
 
 
-def refusal(expr: Binary | Compare | Unary | Call, operands: Sequence[Expr]) -> tuple[str, str] | None:
+def refusal(expr: Binary[Expr] | Compare | Unary | Call, operands: Sequence[Expr]) -> tuple[str, str] | None:
     """Why `expr` has no meaning where one of its typed `operands` is complex, and what to write; None where it has."""
     found = next((operand.type for operand in operands if is_complex(operand.type)), None)
     return None if found is None else _refusal(expr, operands, found)
 
 
-def _refusal(expr: Binary | Compare | Unary | Call, operands: Sequence[Expr], type_: Type) -> tuple[str, str] | None:
+def _refusal(
+    expr: Binary[Expr] | Compare | Unary | Call, operands: Sequence[Expr], type_: Type
+) -> tuple[str, str] | None:
     match expr:
         case Binary(op="**") if not _is_power(operands[1]):
             message = f"of {type_} only a constant power from 1 to {HIGHEST_POWER} is taken"

@@ -17,7 +17,6 @@ from py2cu.analysis.promotion import constant_type
 from py2cu.builtins.atomics import ATOMICS
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import BOOL, DEFAULT_FLOAT, Kind
-from py2cu.ir.abi.extents import Binary, Constant, Name
 from py2cu.ir.expressions import (
     ArrayName,
     Atomic,
@@ -36,12 +35,16 @@ from py2cu.ir.expressions import (
     Unary,
     unconverted,
 )
+from py2cu.ir.rewrite import with_fields
 from py2cu.ir.types import (
     PY_BOOL,
     PY_FLOAT,
     PY_INT,
     UNKNOWN,
+    Binary,
+    Constant,
     ElementType,
+    Name,
     PythonType,
     ScalarType,
     TupleType,
@@ -49,7 +52,6 @@ from py2cu.ir.types import (
     is_complex,
     kind_of,
 )
-from py2cu.ir.visit import with_fields
 from py2cu.passes.typing.calls import CallTyper
 from py2cu.passes.typing.join import constant_number, known, scalar
 from py2cu.passes.typing.path_sensitive_types import from_call, reaching_types
@@ -221,7 +223,7 @@ class ExpressionTyper(CallTyper):
         self.check_paths(expr.op, operand)
         return with_fields(expr, operand=operand, type=operand.type)
 
-    def binary(self, expr: Binary) -> Expr:
+    def binary(self, expr: Binary[Expr]) -> Expr:
         left, right = self.expr(expr.left), self.expr(expr.right)
         if not (known(left) and known(right)):
             return expr
@@ -257,7 +259,7 @@ class ExpressionTyper(CallTyper):
         self.check_shift(expr, left, right, type_)
         return with_fields(expr, left=left, right=right, type=type_)
 
-    def check_shift(self, expr: Binary, left: Expr, right: Expr, type_: ScalarType) -> None:
+    def check_shift(self, expr: Binary[Expr], left: Expr, right: Expr, type_: ScalarType) -> None:
         """Refuse what a constant alone shows to be undefined in C++."""
         bits = type_.dtype.bits if isinstance(type_, ElementType) else 64
         number = constant_number(unconverted(right)) if expr.op in SHIFTS else None
@@ -270,7 +272,7 @@ class ExpressionTyper(CallTyper):
                 self.origins(left),
             )
 
-    def exponent_is_kept(self, expr: Binary, left: Expr, right: Expr) -> bool:
+    def exponent_is_kept(self, expr: Binary[Expr], left: Expr, right: Expr) -> bool:
         """Python's `int ** int` is a float for a negative exponent; `check_powers` judges those that are computed."""
         if Kind.FLOAT in (kind_of(scalar(left)), kind_of(scalar(right))):
             return True

@@ -16,14 +16,15 @@ from dataclasses import dataclass, field
 from py2cu.analysis.promotion import join, represents
 from py2cu.diagnostics import Related, Reporter
 from py2cu.dtypes import Kind
-from py2cu.ir.abi.extents import Constant, Name
 from py2cu.ir.complex_numbers import is_literal
 from py2cu.ir.expressions import Expr, Tuple, TupleItem
 from py2cu.ir.kernels import Kernel
 from py2cu.ir.statements import Assign, For, Return
 from py2cu.ir.types import (
     PY_INT,
+    Constant,
     ElementType,
+    Name,
     ParameterPath,
     PythonType,
     ReachingTypes,

@@ -15,11 +15,12 @@ from dataclasses import replace
 
 from py2cu.analysis.constant_values import check_constants
 from py2cu.diagnostics import Reporter
-from py2cu.ir.abi.extents import Constant, Parameter
+from py2cu.ir.abi.parameters import Parameter
 from py2cu.ir.kernels import ArrayDecl, Kernel
+from py2cu.ir.rewrite import with_fields
 from py2cu.ir.statements import Block, Break, Comment, If, Return, While
-from py2cu.ir.types import ArrayType, ElementType, PythonType, ScalarType, TupleType, Type, ValueType, kind_of
-from py2cu.ir.visit import statements, with_fields
+from py2cu.ir.types import ArrayType, Constant, ElementType, PythonType, ScalarType, TupleType, Type, ValueType, kind_of
+from py2cu.ir.visit import statements
 from py2cu.passes.typing.infer_locals import RETURN, find_places, given_types, infer_locals
 from py2cu.passes.typing.join import Called, Result
 from py2cu.passes.typing.statements import StatementTyper

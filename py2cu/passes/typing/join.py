@@ -16,16 +16,19 @@ from py2cu.analysis.constant_values import constant_value
 from py2cu.analysis.promotion import as_float, constant_as, join, represents
 from py2cu.diagnostics import Related, Reporter
 from py2cu.dtypes import F64, DType, Kind
-from py2cu.ir.abi.extents import Binary, Constant, Name
 from py2cu.ir.complex_numbers import is_literal
 from py2cu.ir.expressions import BoolOp, Call, Compare, Convert, Expr, Load, Select, Unary, unconverted
 from py2cu.ir.kernels import Kernel
+from py2cu.ir.rewrite import with_fields
 from py2cu.ir.types import (
     PY_BOOL,
     PY_COMPLEX,
     PY_FLOAT,
     PY_INT,
+    Binary,
+    Constant,
     ElementType,
+    Name,
     PythonType,
     ReachingTypes,
     ScalarType,
@@ -35,7 +38,6 @@ from py2cu.ir.types import (
     kind_of,
     part_of,
 )
-from py2cu.ir.visit import with_fields
 from py2cu.passes.typing.complex_rules import PARTS, refusal
 from py2cu.passes.typing.path_sensitive_types import Number, ambiguous_operand, is_lossy, paths_of
 from py2cu.source import Span
@@ -191,7 +193,7 @@ class TypeJoiner:
         """Arithmetic counts a Python bool, such as a comparison's result, as a Python integer."""
         return self.convert(operand, PY_INT) if operand.type == PY_BOOL else operand
 
-    def is_refused(self, expr: Binary | Compare | Unary | Call, operands: Sequence[Expr]) -> bool:
+    def is_refused(self, expr: Binary[Expr] | Compare | Unary | Call, operands: Sequence[Expr]) -> bool:
         """True, and reported, where `expr` has no meaning for complex numbers and an operand is one."""
         found = refusal(expr, operands)
         if found is not None:

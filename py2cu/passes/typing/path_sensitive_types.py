@@ -17,14 +17,15 @@ from typing import Final, TypeAlias
 
 from py2cu.analysis.promotion import as_float, constant_as, constant_type, join, represents, rounded
 from py2cu.dtypes import DType, Kind
-from py2cu.ir.abi.extents import Constant, Name
 from py2cu.ir.complex_numbers import is_literal
 from py2cu.ir.expressions import BoolOp, Call, Convert, DeviceCall, Expr, Select, TupleItem
 from py2cu.ir.types import (
     PY_BOOL,
     PY_COMPLEX,
     UNKNOWN,
+    Constant,
     ElementType,
+    Name,
     ParameterPath,
     PythonType,
     ReachingTypes,

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from py2cu.dtypes import BF16, F16, F32, I64, Kind
 from py2cu.ir.expressions import Atomic, Expr, Tuple
+from py2cu.ir.rewrite import with_fields
 from py2cu.ir.statements import (
     Alloc,
     Assert,
@@ -26,7 +27,7 @@ from py2cu.ir.statements import (
     While,
 )
 from py2cu.ir.types import PY_FLOAT, PY_INT, UNKNOWN, ElementType, ScalarType, TupleType, is_complex, kind_of
-from py2cu.ir.visit import blocks, with_fields
+from py2cu.ir.visit import blocks
 from py2cu.passes.typing.expressions import ExpressionTyper
 from py2cu.passes.typing.infer_locals import RETURN
 from py2cu.passes.typing.join import constant_number, known, scalar

@@ -12,7 +12,7 @@ from types import CodeType, FrameType
 from typing import Any, Final
 
 from py2cu.dtypes import Kind
-from py2cu.ir.abi.extents import Guard
+from py2cu.ir.abi.parameters import Guard
 from py2cu.ir.abi.signature import Signature, evaluate
 from py2cu.ir.types import ElementType, TupleType, ValueType, kind_of
 from py2cu.simulator.launch import AXES, Triple

@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from py2cu.ir.abi.extents import Constant, Name
 from py2cu.ir.expressions import Compare, Expr, Select
+from py2cu.ir.rewrite import map_blocks, rebuild_block
 from py2cu.ir.statements import Block, For, Stmt, While
-from py2cu.ir.types import PY_BOOL
-from py2cu.ir.visit import blocks, map_blocks, rebuild_block, statements
+from py2cu.ir.types import PY_BOOL, Constant, Name
+from py2cu.ir.visit import blocks, statements
 from py2cu.targets.cpu.inline_collectives import CannotSplit
 
 

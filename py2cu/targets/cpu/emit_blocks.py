@@ -15,10 +15,10 @@ from typing import Final
 
 from py2cu.builtins import Builtin, Rule
 from py2cu.builtins.threads import LANE_HELPER, WARP_SIZE
-from py2cu.ir.abi.extents import Name
 from py2cu.ir.expressions import ArrayName, Atomic, Call, DeviceCall, Expr, LaunchIndex, Load
 from py2cu.ir.kernels import Kernel, Space
 from py2cu.ir.statements import Alloc, Block, EachThread, Stmt, Store, ThreadOrder
+from py2cu.ir.types import Name
 from py2cu.ir.visit import all_expressions, assigned_names, statements
 from py2cu.targets.cxx.calls import is_together
 from py2cu.targets.cxx.cxx_text import PRECEDENCE, PRIMARY, CxxText

@@ -15,27 +15,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+from py2cu.analysis.account import elided_in
 from py2cu.analysis.call_graph import functions_with, in_recursive_scc, launch_objects_by_function
 from py2cu.analysis.effects import ACTIVE_MASK, contains_yield, has_collective, is_block_cooperative, is_collective
 from py2cu.builtins.threads import LANE_HELPER
-from py2cu.ir.abi.extents import Constant, Name
-from py2cu.ir.account import elided_in
 from py2cu.ir.elisions import Elided, Elision
 from py2cu.ir.expressions import ArrayName, Atomic, BoolOp, Call, DeviceCall, Expr, Load, Select, Unary
 from py2cu.ir.kernels import ArrayDecl, Kernel, Space
 from py2cu.ir.names import free_name, names_in_scope
+from py2cu.ir.rewrite import map_children, map_expressions, rebuild_block, with_fields
 from py2cu.ir.statements import Alloc, Assign, Block, Break, Comment, ExprStmt, For, If, Return, Stmt, Store, While
-from py2cu.ir.types import PY_BOOL, ArrayType, ElementType, PythonType, TupleType, ValueType
-from py2cu.ir.visit import (
-    all_expressions,
-    children,
-    map_children,
-    map_expressions,
-    rebuild_block,
-    statements,
-    walk,
-    with_fields,
-)
+from py2cu.ir.types import PY_BOOL, ArrayType, Constant, ElementType, Name, PythonType, TupleType, ValueType
+from py2cu.ir.visit import all_expressions, children, statements, walk
 
 
 class CannotSplit(Exception):

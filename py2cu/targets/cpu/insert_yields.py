@@ -15,11 +15,12 @@ from dataclasses import dataclass, field
 from py2cu.analysis.call_graph import functions_with
 from py2cu.analysis.effects import LET_OTHERS
 from py2cu.diagnostics import Reporter
-from py2cu.ir.abi.extents import Name
 from py2cu.ir.expressions import Atomic, DeviceCall, Expr, Load
 from py2cu.ir.kernels import Kernel
+from py2cu.ir.rewrite import map_blocks, with_fields
 from py2cu.ir.statements import Assign, Block, Break, For, If, Return, Stmt, Sync, While
-from py2cu.ir.visit import all_expressions, blocks, expressions, map_blocks, statements, walk, with_fields
+from py2cu.ir.types import Name
+from py2cu.ir.visit import all_expressions, blocks, expressions, statements, walk
 from py2cu.targets.cpu.inline_collectives import is_cut
 
 

@@ -9,13 +9,13 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from py2cu.analysis.call_graph import functions_with
-from py2cu.ir.abi.extents import Name
 from py2cu.ir.expressions import DeviceCall, Expr
 from py2cu.ir.kernels import Kernel, Space
 from py2cu.ir.names import free_name, names_in_scope
+from py2cu.ir.rewrite import rebuild_block, with_fields
 from py2cu.ir.statements import Alloc, Assign, Block, Print, Stmt
-from py2cu.ir.types import ArrayType, ScalarType
-from py2cu.ir.visit import rebuild_block, statements, walk, with_fields
+from py2cu.ir.types import ArrayType, Name, ScalarType
+from py2cu.ir.visit import statements, walk
 from py2cu.passes.checks.barriers import find_varying
 
 

@@ -10,8 +10,8 @@ from itertools import takewhile
 
 from py2cu.builtins import ROWS
 from py2cu.dtypes import Kind
-from py2cu.ir.abi.extents import Name
 from py2cu.ir.expressions import ArrayName, Atomic, Call, DeviceCall, Expr, Load, Unary
+from py2cu.ir.rewrite import map_blocks
 from py2cu.ir.statements import (
     BARE,
     Alloc,
@@ -26,15 +26,8 @@ from py2cu.ir.statements import (
     Store,
     While,
 )
-from py2cu.ir.types import PythonType, ValueType
-from py2cu.ir.visit import (
-    blocks,
-    expressions,
-    map_blocks,
-    names_in,
-    statements,
-    walk,
-)
+from py2cu.ir.types import Name, PythonType, ValueType
+from py2cu.ir.visit import blocks, expressions, names_in, statements, walk
 
 
 def assigned_by(stmt: Stmt) -> str | None:

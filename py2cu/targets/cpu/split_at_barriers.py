@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from py2cu.analysis.account import elided_in
 from py2cu.analysis.call_graph import callees, functions_with
 from py2cu.analysis.effects import (
     ACTIVE_MASK,
@@ -31,12 +32,11 @@ from py2cu.analysis.effects import (
     is_grid_barrier,
 )
 from py2cu.diagnostics import Reporter
-from py2cu.ir.abi.extents import Binary, Constant, Name
-from py2cu.ir.account import elided_in
 from py2cu.ir.elisions import Elided, Elision
 from py2cu.ir.expressions import Atomic, Call, Expr, Unary
 from py2cu.ir.kernels import Kernel, Space
 from py2cu.ir.names import free_name, names_in_scope
+from py2cu.ir.rewrite import map_blocks, rebuild_statements, with_fields
 from py2cu.ir.statements import (
     BARE,
     Alloc,
@@ -55,17 +55,19 @@ from py2cu.ir.statements import (
     ThreadOrder,
     While,
 )
-from py2cu.ir.types import PY_BOOL, PY_INT, ArrayType, ScalarType, TupleType, UnknownType, ValueType
-from py2cu.ir.visit import (
-    all_expressions,
-    blocks,
-    expressions,
-    map_blocks,
-    names_in,
-    rebuild_statements,
-    statements,
-    with_fields,
+from py2cu.ir.types import (
+    PY_BOOL,
+    PY_INT,
+    ArrayType,
+    Binary,
+    Constant,
+    Name,
+    ScalarType,
+    TupleType,
+    UnknownType,
+    ValueType,
 )
+from py2cu.ir.visit import all_expressions, blocks, expressions, names_in, statements
 from py2cu.passes.lowering.index_arithmetic import without_indices
 from py2cu.targets.cpu.divergent_loops import has_next_round, replace_exits, statements_of_loop, with_variable
 from py2cu.targets.cpu.inline_collectives import CannotSplit, is_cut, lift_waiting_calls

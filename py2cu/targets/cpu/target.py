@@ -12,11 +12,11 @@ from py2cu.analysis.call_graph import asserts, launch_objects_by_function
 from py2cu.analysis.effects import contains_yield, is_grid_barrier, syncs_grid
 from py2cu.builtins.threads import LANE_HELPER
 from py2cu.dtypes import C64, C128
-from py2cu.ir.abi.extents import Binary, Constant, IndexParameter, Name
+from py2cu.ir.abi.parameters import IndexParameter
 from py2cu.ir.expressions import Expr
 from py2cu.ir.kernels import Kernel
 from py2cu.ir.statements import EachThread, ThreadOrder
-from py2cu.ir.types import ArrayType, Width
+from py2cu.ir.types import ArrayType, Binary, Constant, Name, Width
 from py2cu.ir.visit import statements
 from py2cu.targets.cpu.emit_blocks import BlockEmitter
 from py2cu.targets.cpu.helpers import HELPERS, helpers_of_threads

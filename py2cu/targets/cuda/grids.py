@@ -8,10 +8,9 @@ from __future__ import annotations
 from typing import Final
 
 from py2cu.dtypes import DType
-from py2cu.ir.abi.extents import Binary, Constant, Name
 from py2cu.ir.expressions import Expr
 from py2cu.ir.kernels import Kernel
-from py2cu.ir.types import ArrayType
+from py2cu.ir.types import ArrayType, Binary, Constant, Name
 from py2cu.ir.visit import names_in, walk
 from py2cu.targets.cxx.factors import Factors, addends, product
 from py2cu.targets.cxx.views import extent_text

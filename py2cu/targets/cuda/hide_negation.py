@@ -14,12 +14,12 @@ from itertools import chain
 
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import Kind
-from py2cu.ir.abi.extents import Constant
 from py2cu.ir.expressions import Call, Compare, Convert, Expr, Select
 from py2cu.ir.kernels import Kernel
+from py2cu.ir.rewrite import rebuild_block, with_fields
 from py2cu.ir.statements import Block, If
-from py2cu.ir.types import ElementType, PythonType, kind_of
-from py2cu.ir.visit import all_expressions, assigned_names, names_in, rebuild_block, statements, with_fields
+from py2cu.ir.types import Constant, ElementType, PythonType, kind_of
+from py2cu.ir.visit import all_expressions, assigned_names, names_in, statements
 from py2cu.passes.lowering.operators import negative_of
 
 HELPER = "negated"

@@ -7,10 +7,9 @@ from typing import Final
 
 from py2cu.builtins import ROWS, Builtin, Rule
 from py2cu.builtins.atomics import atomic_function, atomic_helper
-from py2cu.ir.abi.extents import Constant
 from py2cu.ir.complex_numbers import is_complex_constructor
 from py2cu.ir.expressions import ArrayName, Atomic, Call, DeviceCall, Expr
-from py2cu.ir.types import PY_INT, UNKNOWN, ElementType, Type
+from py2cu.ir.types import PY_INT, UNKNOWN, Constant, ElementType, Type
 from py2cu.passes.lowering.widen_halves import NARROWED
 from py2cu.targets.cxx.c_types import FLOATS, arithmetic_type
 from py2cu.targets.cxx.cxx_text import PRIMARY, CxxText

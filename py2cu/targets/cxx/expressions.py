@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import Final, assert_never
 
 from py2cu.dtypes import C128, Kind
-from py2cu.ir.abi.extents import Binary, Constant, Name
 from py2cu.ir.expressions import (
     ArrayName,
     Atomic,
@@ -31,7 +30,7 @@ from py2cu.ir.expressions import (
     Unary,
 )
 from py2cu.ir.kernels import ArrayDecl, Kernel, Space
-from py2cu.ir.types import PY_INT, ElementType, PythonType, TupleType, Type, Width, is_complex
+from py2cu.ir.types import PY_INT, Binary, Constant, ElementType, Name, PythonType, TupleType, Type, Width, is_complex
 from py2cu.passes.lowering.split_tuples import row_struct
 from py2cu.targets.cxx.c_types import (
     C_RANK,

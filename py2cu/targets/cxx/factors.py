@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from py2cu.ir.abi.extents import Binary, Constant, Name
 from py2cu.ir.expressions import Expr
+from py2cu.ir.types import Binary, Constant, Name
 
 
 @dataclass(frozen=True, slots=True)

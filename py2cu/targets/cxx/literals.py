@@ -9,9 +9,8 @@ from dataclasses import replace
 
 from py2cu.analysis.promotion import as_float, rounded_directly
 from py2cu.dtypes import F32, F64, DType, Kind
-from py2cu.ir.abi.extents import Constant
 from py2cu.ir.expressions import Expr
-from py2cu.ir.types import PY_BOOL, ElementType
+from py2cu.ir.types import PY_BOOL, Constant, ElementType
 from py2cu.targets.cxx.c_types import arithmetic_type, is_unsigned
 from py2cu.targets.cxx.cxx_text import PRIMARY, UNARY, CxxText
 

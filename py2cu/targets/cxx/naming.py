@@ -15,7 +15,8 @@ from py2cu.ir.expressions import Call
 from py2cu.ir.header_names import is_declared
 from py2cu.ir.kernels import Kernel, Space
 from py2cu.ir.names import free_name
-from py2cu.ir.visit import all_expressions, with_fields
+from py2cu.ir.rewrite import with_fields
+from py2cu.ir.visit import all_expressions
 from py2cu.passes.lowering.identifiers import (
     LAUNCHER_NAMES,
     RESERVED,

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from py2cu.ir.kernels import Instances, Kernel
-from py2cu.ir.visit import with_fields
+from py2cu.ir.rewrite import with_fields
 from py2cu.targets.cxx.dialect import Dialect
 from py2cu.targets.cxx.functions import FunctionView, spell_functions
 

@@ -12,11 +12,11 @@ from dataclasses import replace
 
 from py2cu.analysis.effects import synchronises
 from py2cu.dtypes import C128, Kind
-from py2cu.ir.abi.extents import Name, Parameter, Role
+from py2cu.ir.abi.parameters import Parameter, Role
 from py2cu.ir.expressions import ArrayName, Atomic, Load
 from py2cu.ir.kernels import Kernel
 from py2cu.ir.statements import Store
-from py2cu.ir.types import ArrayType, ElementType, PythonType, Type, Width, is_complex
+from py2cu.ir.types import ArrayType, ElementType, Name, PythonType, Type, Width, is_complex
 from py2cu.ir.visit import all_expressions, assigned_names, statements
 from py2cu.records import record
 from py2cu.targets.cxx.c_types import qualified

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from py2cu.ir.abi.extents import Binary
 from py2cu.ir.kernels import ArrayDecl, Kernel, Space
+from py2cu.ir.types import Binary
 from py2cu.passes.lowering.shared_layout import size_of
 from py2cu.targets.cxx.dialect import Dialect
 from py2cu.targets.cxx.views import extent_text

@@ -8,7 +8,7 @@ from pathlib import PurePath
 from typing import Final, assert_never
 
 from py2cu.analysis.effects import LET_OTHERS, is_grid_barrier
-from py2cu.ir.abi.extents import Binary, Constant, Name, Role
+from py2cu.ir.abi.parameters import Role
 from py2cu.ir.complex_numbers import is_complex_constructor
 from py2cu.ir.expressions import BoolOp, Compare, Convert, DeviceCall, Expr, Load, Select, Tuple, Unary, unconverted
 from py2cu.ir.kernels import Space
@@ -35,7 +35,7 @@ from py2cu.ir.statements import (
     Trivia,
     While,
 )
-from py2cu.ir.types import PY_BOOL, ElementType, TupleType, Type, is_complex
+from py2cu.ir.types import PY_BOOL, Binary, Constant, ElementType, Name, TupleType, Type, is_complex
 from py2cu.ir.visit import children, walk
 from py2cu.targets.cxx.c_types import HALVES, arithmetic_type, common_type
 from py2cu.targets.cxx.calls import CallEmitter

@@ -15,8 +15,8 @@ from py2cu.dtypes import DType, TypeVariable
 from py2cu.ir.header_names import is_declared
 from py2cu.ir.kernels import ArrayDecl, Instances, Kernel, Space
 from py2cu.ir.names import names_in_scope
+from py2cu.ir.rewrite import with_fields
 from py2cu.ir.types import ElementType, PythonType, ScalarType, TupleType
-from py2cu.ir.visit import with_fields
 
 
 def uniquify_symbols(families: tuple[Instances, ...]) -> tuple[Instances, ...]:

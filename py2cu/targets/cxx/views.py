@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from py2cu.dtypes import DType
-from py2cu.ir.abi.extents import Binary, Constant, Name
 from py2cu.ir.expressions import Expr, LaunchIndex, Unary
 from py2cu.ir.kernels import Instances, Kernel, Space
-from py2cu.ir.types import PY_BOOL, ArrayType, Width
+from py2cu.ir.types import PY_BOOL, ArrayType, Binary, Constant, Name, Width
 from py2cu.passes.lowering.widen_halves import NARROWED
 from py2cu.targets.cxx.dialect import Dialect
 from py2cu.targets.cxx.functions import FunctionView

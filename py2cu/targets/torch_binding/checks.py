@@ -10,14 +10,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
 
+from py2cu.analysis.signatures import arrays_of_row_pointers
 from py2cu.dtypes import U64, DType, TypeVariable
-from py2cu.ir.abi.extents import Binary, Constant, Constexpr, Name, Parameter, Role
+from py2cu.ir.abi.parameters import Constexpr, Parameter, Role
 from py2cu.ir.abi.signature import Dim, Signature, divisors
 from py2cu.ir.expressions import Expr
 from py2cu.ir.kernels import Instances, Kernel
 from py2cu.ir.printer import print_expr
-from py2cu.ir.types import ArrayType
-from py2cu.ir.visit import arrays_of_row_pointers, rebuild, walk
+from py2cu.ir.rewrite import rebuild
+from py2cu.ir.types import ArrayType, Binary, Constant, Name
+from py2cu.ir.visit import walk
 from py2cu.targets.cxx.literals import init_text, is_double
 from py2cu.targets.cxx.views import dtypes_of, extent_text, listed
 

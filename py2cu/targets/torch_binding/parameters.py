@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from py2cu.dtypes import DType, Kind
-from py2cu.ir.abi.extents import Parameter
+from py2cu.ir.abi.parameters import Parameter
 from py2cu.ir.abi.signature import Signature
 from py2cu.ir.kernels import Kernel
 from py2cu.ir.types import ArrayType, ElementType, PythonType, is_complex

@@ -7,7 +7,7 @@ import sys
 from itertools import chain
 
 from py2cu.dtypes import DType, Kind
-from py2cu.ir.abi.extents import Parameter, Role
+from py2cu.ir.abi.parameters import Parameter, Role
 from py2cu.ir.abi.signature import Signature
 from py2cu.ir.kernels import Kernel
 from py2cu.ir.types import ArrayType, ElementType, PythonType, is_complex

@@ -13,11 +13,13 @@ from functools import partial, reduce
 from itertools import chain
 
 from py2cu.analysis.effects import syncs_grid
+from py2cu.analysis.signatures import signature_of
 from py2cu.dtypes import C128, Kind, TypeVariable
-from py2cu.ir.abi.extents import Binary, Constant, Parameter, Role
-from py2cu.ir.abi.signature import Dim, Signature, signature_of
+from py2cu.ir.abi.parameters import Parameter, Role
+from py2cu.ir.abi.signature import Dim, Signature
+from py2cu.ir.expressions import Expr
 from py2cu.ir.kernels import Instances, Kernel
-from py2cu.ir.types import PY_INT, ArrayType, ElementType, is_complex
+from py2cu.ir.types import PY_INT, ArrayType, Binary, Constant, ElementType, is_complex
 from py2cu.options import MAX_THREADS
 from py2cu.targets.cxx.c_types import qualified
 from py2cu.targets.cxx.dialect import Dialect
@@ -182,10 +184,10 @@ def _fills(family: Instances) -> Iterator[float]:
 
 def _blocks(kernel: Kernel, dims: dict[str, Dim]) -> str:
     """The number of blocks of a launch without a grid: the fewest that have enough threads."""
-    quotients = (
+    quotients: list[Expr] = [
         Binary("//", Binary("-", Binary("+", extent, block), Constant(1)), block)
         for extent, block in zip(kernel.size or (), kernel.block, strict=False)
-    )
+    ]
     return op_text(reduce(partial(Binary, "*"), quotients), kernel, dims)
 
 

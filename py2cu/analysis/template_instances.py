@@ -8,9 +8,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping
 
-from py2cu.ir.abi.extents import Constexpr
+from py2cu.ir.abi.parameters import Constexpr
 from py2cu.ir.abi.signature import evaluate
-from py2cu.ir.expressions import Expr
+from py2cu.ir.expressions import Expr, as_extent
 from py2cu.ir.visit import names_in
 
 
@@ -25,6 +25,6 @@ def instances(extents: tuple[Expr, ...], constexprs: Mapping[str, Constexpr]) ->
 
 def _evaluated(extent: Expr, values: dict[str, int]) -> int:
     try:
-        return evaluate(extent, values)
+        return evaluate(as_extent(extent), values)
     except ValueError:
         return 0

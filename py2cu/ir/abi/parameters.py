@@ -1,71 +1,18 @@
-"""What a call needs of the IR: parameters, and the extents that their shapes are made of.
+"""Parameters of a kernel, and what the launch knows of its threads: what a cached kernel is called by.
 
-Apart from the rest, since a cached kernel is called by what this module holds alone; `nodes.py` and `statements.py` go
-on from here.
+Nothing here knows an expression or a statement beside extents, so that a cached kernel is called without the rest of
+the IR.
 """
 
 from __future__ import annotations
 
 import enum
 from dataclasses import field
-from typing import TYPE_CHECKING, Final, TypeGuard
+from typing import Final, TypeGuard
 
-from py2cu.ir.types import PY_INT, UNKNOWN, ArrayType, ElementType, PythonType, Type, ValueType
+from py2cu.ir.types import ArrayType, DimExpr, ElementType, PythonType, ValueType, span_field
 from py2cu.records import record
-from py2cu.source import NOWHERE, Span
-
-if TYPE_CHECKING:
-    from py2cu.ir.expressions import Expr
-
-
-def span_field() -> Span:
-    """A node's span, which does not count when nodes are compared."""
-    return field(default=NOWHERE, compare=False)
-
-
-# --- expressions that extents are made of -------------------------------------------------------------------------
-
-
-@record(frozen=True, slots=True)
-class Constant:
-    """A literal, or a name that stands for one (`math.pi`, a module constant); `text` is how the user wrote it.
-
-    `cast` is the element type that the source gives it: `np.uint8(3)`.
-    """
-
-    value: bool | int | float
-    span: Span = span_field()
-    type: Type = UNKNOWN
-    text: str = field(default="", compare=False)
-    cast: ElementType | None = field(default=None, compare=False)
-
-
-def constant_extent(value: int) -> Constant:
-    """An extent that is a number."""
-    return Constant(value, type=PY_INT)
-
-
-@record(frozen=True, slots=True)
-class Name:
-    """A local variable, a scalar parameter, an element index or a dimension."""
-
-    id: str
-    span: Span = span_field()
-    type: Type = UNKNOWN
-
-
-@record(frozen=True, slots=True)
-class Binary:
-    """Arithmetic with Python's meaning; `lower_semantics` leaves only what C computes alike."""
-
-    op: str  # + - * / // % ** & | ^ << >>
-    left: Expr
-    right: Expr
-    span: Span = span_field()
-    type: Type = UNKNOWN
-
-
-# --- parameters ---------------------------------------------------------------------------------------------------
+from py2cu.source import Span
 
 CONSTEXPR_MAX: Final = 2**31 - 1
 
@@ -126,7 +73,7 @@ class IndexParameter:
     """`i: Index["n"]`: the thread's place along one axis, in an index kernel."""
 
     name: str
-    extent: Expr
+    extent: DimExpr
     axis: str
     span: Span = span_field()
 
@@ -144,7 +91,7 @@ class Guard:
     """Threads at or past `extent` on `axis` do nothing."""
 
     index: str
-    extent: Expr
+    extent: DimExpr
     axis: str
 
 

@@ -1,0 +1,97 @@
+"""The calling side of a kernel, as a `Signature`.
+
+In: a kernel after all passes. Out: plain data that pickles into the cache, from which a cached kernel is called without
+a translator.
+"""
+
+from __future__ import annotations
+
+from dataclasses import astuple, replace
+
+from py2cu.analysis.call_graph import asserts
+from py2cu.analysis.effects import has_barrier
+from py2cu.dtypes import Kind
+from py2cu.ir.abi.parameters import Parameter, Role
+from py2cu.ir.abi.signature import Dim, Signature
+from py2cu.ir.expressions import Expr
+from py2cu.ir.kernels import Instances, Kernel
+from py2cu.ir.statements import Alloc
+from py2cu.ir.types import ArrayType, Binary, Constant, Name, PythonType
+from py2cu.ir.visit import statements
+
+
+def signature_of(family: Instances) -> Signature:
+    """The calling side of a kernel."""
+    first = _signature(family[0])
+    return replace(first, instances=tuple(_signature(k.plain) for k in family)) if family[0].variables else first
+
+
+def _signature(kernel: Kernel) -> Signature:
+    functions = (kernel, *kernel.functions)
+    return Signature(
+        name=kernel.name,
+        op=kernel.symbol,
+        doc=kernel.doc,
+        parameters=kernel.parameters,
+        dims=find_dims(kernel),
+        indices=kernel.indices,
+        launch=kernel.launch,
+        size=kernel.size,
+        block=kernel.block,
+        guards=kernel.guards,
+        inits=kernel.inits,
+        strided=kernel.strided,
+        launch_bounds=kernel.launch_bounds,
+        negative_indices=tuple(sorted({at for each in functions for at in each.negative_indices}, key=astuple)),
+        allocs=tuple((b.span.line, b.name) for each in functions for b in each.array_decls if b.has_alloc),
+        shared=next((Parameter(p.name, p.type) for p in kernel.block_parameters if p.type is not None), None),
+        barrier=next((p.name for p in kernel.block_parameters if p.type is None), None),
+        has_barrier=has_barrier(kernel),
+        predicated=kernel.predicated,
+        bounds=tuple(bound.terms for bound in kernel.bounds) if kernel.all_integers_bounded else None,
+        vector_widths=tuple(sorted(kernel.vector_widths.items())),
+        aligned=arrays_of_row_pointers(kernel),
+        asserts=asserts(kernel),
+    )
+
+
+def find_dims(kernel: Kernel) -> tuple[Dim, ...]:
+    """Every dimension name of `kernel` with the argument that tells it, in order of first appearance.
+
+    An extent that is the bare name of an array which the caller gives comes first; then a multiple of it (`3*n`); then
+    a scalar argument. Dimensions that only an allocated output has are absent.
+    """
+    given = [p for p in kernel.parameters if p.role is not Role.OUTPUT and isinstance(p.type, ArrayType)]
+    found: dict[str, Dim] = {}
+    for divisor_allowed in (False, True):
+        for parameter in given:
+            assert isinstance(parameter.type, ArrayType)
+            for axis, dim in enumerate(parameter.type.dims):
+                match _multiple(dim):
+                    case (name, factor) if divisor_allowed or factor == 1:
+                        found.setdefault(name, Dim(name, parameter.name, axis, factor))
+    dims = kernel.dims
+    for name in dims:
+        parameter_ = kernel.parameter(name)
+        if name not in found and parameter_ is not None and parameter_.type == PythonType(Kind.INT):
+            found[name] = Dim(name, None)
+    return tuple(found[name] for name in dims if name in found)
+
+
+def _multiple(dim: Expr) -> tuple[str, int] | None:
+    """(`n`, 3) for the extent `3*n`, (`n`, 1) for `n`, None for anything else."""
+    match dim:
+        case Name(id=name):
+            return name, 1
+        case Binary(op="*", left=Constant(value=int(factor)), right=Name(id=name)):
+            return name, factor
+        case Binary(op="*", left=Name(id=name), right=Constant(value=int(factor))):
+            return name, factor
+        case _:
+            return None
+
+
+def arrays_of_row_pointers(kernel: Kernel) -> tuple[str, ...]:
+    """The arrays of which `kernel` loads or stores a row at once, through a pointer to the row."""
+    reserved = (stmt.array for stmt in statements(kernel.body) if isinstance(stmt, Alloc))
+    return tuple(sorted({kernel.base_array(array) for array in reserved if kernel.vector_width(array)}))
