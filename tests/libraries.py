@@ -21,8 +21,8 @@ import torch
 
 from py2cu.build import toolchain
 from py2cu.dtypes import C64, C128, DTYPES
+from py2cu.ir.abi.dims import bind_dims
 from py2cu.ir.abi.signature import Signature
-from py2cu.simulator.simulate import bind_dims
 from py2cu.targets.cpu.target import DIALECT
 from py2cu.translation import Artifacts, TargetName, Translation
 from tests.compilers import torch_headers

@@ -12,7 +12,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from py2cu.pipeline import translate_file  # noqa: E402
-from py2cu.simulator.simulate import SimulationError  # noqa: E402
+from py2cu.simulator import SimulationError  # noqa: E402
 from py2cu.source import SourceFile  # noqa: E402
 from py2cu.translation import TargetName  # noqa: E402
 from tests import kernels_that_assert as kernels  # noqa: E402

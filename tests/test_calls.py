@@ -17,7 +17,7 @@ from py2cu import (  # noqa: E402
     syncthreads,
     threadIdx,
 )
-from py2cu.simulator.simulate import SimulationError  # noqa: E402
+from py2cu.simulator import SimulationError  # noqa: E402
 
 
 @kernel

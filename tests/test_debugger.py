@@ -13,7 +13,7 @@ from jaxtyping import Float32, UInt8  # noqa: E402
 from torch import Tensor  # noqa: E402
 
 from py2cu import Index, kernel, shared, syncthreads, threadIdx  # noqa: E402
-from py2cu.simulator.simulate import simulate  # noqa: E402
+from py2cu.simulator import simulate  # noqa: E402
 from tests.unit.kernels_by_annotations import signature_of  # noqa: E402
 
 

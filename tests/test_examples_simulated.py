@@ -19,7 +19,7 @@ torch = pytest.importorskip("torch")
 from torch import Tensor  # noqa: E402
 from torch.nn import functional  # noqa: E402
 
-from py2cu.simulator.simulate import SimulationWarning  # noqa: E402
+from py2cu.simulator import SimulationWarning  # noqa: E402
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 Outputs = dict[str, Tensor]

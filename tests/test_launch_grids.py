@@ -9,7 +9,7 @@ pytest.importorskip("torch")
 import torch
 
 from py2cu.pipeline import translate_file
-from py2cu.simulator.launch import plan_launch
+from py2cu.simulator import plan_launch
 from py2cu.source import SourceFile
 from tests.libraries import Device, Setting, build
 from tests.test_kernel_cases import PRELUDE

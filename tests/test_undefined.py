@@ -16,7 +16,7 @@ from tests.test_kernel_cases import CASES, import_kernels, read_case, signature_
 torch = pytest.importorskip("torch")
 
 from py2cu.check.cases import Case, choose_sizes, make_case  # noqa: E402
-from py2cu.simulator.simulate import SimulationError, simulate  # noqa: E402
+from py2cu.simulator import SimulationError, simulate  # noqa: E402
 from tests.libraries import REPORTS, Device, Setting, build  # noqa: E402
 
 FLAVOURS = ("tame", "random", "extreme", "non-finite")

@@ -16,7 +16,7 @@ from py2cu.ir.abi.signature import Signature
 from py2cu.kernels import Kernel
 from py2cu.passes.lowering.flatten_subscripts import _IndexArithmetic
 from py2cu.pipeline import translate_file
-from py2cu.simulator.simulate import SimulationError, simulate
+from py2cu.simulator import SimulationError, simulate
 from py2cu.source import SourceFile
 from py2cu.translation import TargetName, Translation
 from tests.compilers import gxx

@@ -17,6 +17,7 @@ import torch
 from py2cu.build.library import load
 from py2cu.call.argument_checks import needs_grad
 from py2cu.call.bind import ArgumentBinder, Bound, Values
+from py2cu.ir.abi.dims import bind_dims
 from py2cu.ir.abi.parameters import Parameter, Role
 from py2cu.ir.abi.signature import Signature, evaluate
 from py2cu.ir.types import ArrayType, is_complex
@@ -178,8 +179,6 @@ class Call:
         Raises:
             ValueError: shapes that contradict each other.
         """
-        from py2cu.simulator.simulate import bind_dims
-
         missing = [p for p in self.signature.instance(values).outputs if p.name not in values]
         if not missing:
             return values

@@ -48,7 +48,7 @@ class Simulator:
         return lambda *args, **kwargs: self._run(args, kwargs, tuple(grid), tuple(block))
 
     def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any], grid: Extent | None, block: Extent | None) -> Any:
-        from py2cu.simulator.simulate import SimulationWarning, simulate
+        from py2cu.simulator import SimulationWarning, simulate
 
         call = self._prepare()
         parameters = {parameter.name for parameter in call.signature.parameters}

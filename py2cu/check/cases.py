@@ -15,16 +15,17 @@ from typing import Final
 
 import torch
 
-from py2cu.check.redzones import as_bits, poison
+from py2cu.check.redzones import poison
 from py2cu.dtypes import DType, Kind
+from py2cu.ir.abi.dims import bind_dims
 from py2cu.ir.abi.parameters import Parameter, Role
 from py2cu.ir.abi.signature import Signature, evaluate
 from py2cu.ir.expressions import Expr
 from py2cu.ir.types import ArrayType, ElementType, Name, PythonType
 from py2cu.ir.visit import names_in
 from py2cu.options import MAX_THREADS, Values, is_launchable
-from py2cu.simulator.memory.arrays import OutOfRange
-from py2cu.simulator.simulate import bind_dims
+from py2cu.simulator import OutOfRange
+from py2cu.tensor_bits import as_bits
 
 WORK_LIMIT: Final = 20_000  # elements and threads: what CPython runs in a fraction of a second
 WAITING_WORK: Final = 8  # how much more a thread is that others wait for

@@ -18,7 +18,7 @@ import torch
 
 from py2cu.check.redzones import bit_patterns, poison_pattern
 from py2cu.dtypes import F64, DType, Kind
-from py2cu.simulator.memory.arrays import Write
+from py2cu.simulator import Write
 from py2cu.simulator.values.integer_elements import truncation
 
 SLACK_ULPS: Final = 8  # what joins of weak Python floats and conversions may add to the tracked error

@@ -22,7 +22,7 @@ from py2cu.check.watchdog import NeverReturns, Watchdog
 from py2cu.diagnostics import EnvironmentLacks, TranslationError
 from py2cu.ir.abi.parameters import Role
 from py2cu.ir.abi.signature import Signature
-from py2cu.simulator.simulate import SimulationReport
+from py2cu.simulator import SimulationReport
 
 
 class CheckedKernel(Protocol):

@@ -16,8 +16,7 @@ from py2cu.check.cases import Argument
 from py2cu.check.compare import Snapshot
 from py2cu.check.permutations import Column, Group, unmatched
 from py2cu.ir.abi.signature import Signature
-from py2cu.simulator.memory.arrays import Write
-from py2cu.simulator.simulate import SimulationReport
+from py2cu.simulator import SimulationReport, Write
 
 Outcome = tuple[Mapping[str, Argument], SimulationReport]  # what the arguments hold after a launch, and its report
 

@@ -17,7 +17,7 @@ from py2cu.check.redzones import bit_patterns
 from py2cu.dtypes import Kind
 from py2cu.ir.abi.parameters import Role
 from py2cu.ir.abi.signature import Signature
-from py2cu.simulator.memory.arrays import Write
+from py2cu.simulator import Write
 
 Group = tuple[str, ...]  # arrays whose entries move together
 

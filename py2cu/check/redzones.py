@@ -11,16 +11,11 @@ from typing import Final
 
 import torch
 
+from py2cu.tensor_bits import as_bits
+
 MARGIN: Final = 4096  # elements on each side, and never less than the array itself
 _FENCE: Final = 0xA5
 _READ_FENCE: Final = 0xC3
-_BITS: Final = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
-
-
-def as_bits(tensor: torch.Tensor) -> torch.Tensor:
-    """`tensor` seen as integers of its width; a complex one as those of its parts, along one more dimension."""
-    parts = torch.view_as_real(tensor) if tensor.is_complex() else tensor
-    return parts.view(_BITS[parts.element_size()])
 
 
 def bit_patterns(tensor: torch.Tensor) -> list[int] | list[tuple[int, int]]:

@@ -34,9 +34,7 @@ from py2cu.check.orders import Outcome, accept_other_orders
 from py2cu.check.permutations import Group, read_groups
 from py2cu.check.report import SAME_VALUE, CheckReport, Mismatch
 from py2cu.check.watchdog import Watchdog
-from py2cu.simulator.deadline import TooLong
-from py2cu.simulator.simulate import SimulationError, SimulationReport, simulate
-from py2cu.simulator.state import TooManyOperations
+from py2cu.simulator import SimulationError, SimulationReport, TooLong, TooManyOperations, simulate
 
 SEEDS: Final = (1, 2)  # of the orders in which threads run again where there are atomics, after that from last to first
 CASE_SECONDS: Final = 3.0  # of processor time: far more than the Python of an invented case takes that ends

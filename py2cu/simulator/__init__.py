@@ -1,0 +1,26 @@
+"""Run a kernel's own Python, thread by thread: the reference of `check`, and what a debugger steps through.
+
+`simulate` runs one launch and returns a `SimulationReport` with its `Finding`s. The rooms inside, each importing only
+the ones before it: `findings`, `launch`, `state`, `values` (typed numbers), `memory` (arrays, atomics, races),
+`schedule` (the order of threads), then the files beside `run.py`.
+"""
+
+from py2cu.simulator.deadline import TooLong
+from py2cu.simulator.findings import Finding, SimulationError, TooManyOperations
+from py2cu.simulator.launch import Launch, plan_launch
+from py2cu.simulator.memory.writes import OutOfRange, Write
+from py2cu.simulator.run import SimulationReport, SimulationWarning, simulate
+
+__all__ = [
+    "Finding",
+    "Launch",
+    "OutOfRange",
+    "SimulationError",
+    "SimulationReport",
+    "SimulationWarning",
+    "TooLong",
+    "TooManyOperations",
+    "Write",
+    "plan_launch",
+    "simulate",
+]

@@ -1,8 +1,8 @@
-"""The kernel function with its globals replaced: same code, so breakpoints and tracebacks stay the user's.
+"""Replace the globals of a kernel function, keeping its code: breakpoints and tracebacks stay the user's.
 
-In: a Python function. Out: `Rebound`: a function that runs the same code on typed stand-ins for `math`, casts and the
-like, and `place(...)`, which tells it (and every helper of its module, and those that it calls in other modules) what
-`threadIdx` and the others are now.
+In: a Python function. Out: `InstrumentedKernel`, which runs the same code with typed substitutes for `math`, casts and
+the like. `set_launch_objects` sets `threadIdx` and the other launch objects in the kernel, in every helper of its
+module, and in the functions of other modules that it calls.
 """
 
 from __future__ import annotations
@@ -12,41 +12,18 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from operator import setitem
 from types import CellType, CodeType, FunctionType, ModuleType, SimpleNamespace
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from py2cu.live import is_library, reachable_functions
-from py2cu.simulator.launch import Triple
 from py2cu.simulator.memory.local import as_table
 from py2cu.simulator.memory.predication import skip_if_predicated
 from py2cu.simulator.schedule.collectives import MODULES, substitute_for
 from py2cu.simulator.state import THREAD
 from py2cu.simulator.substitutes import members, typed_substitute
-from py2cu.simulator.values.checked_int import CheckedInt
 from py2cu.simulator.values.family import PyComplex
 from py2cu.simulator.values.math_functions import BUILTINS
 
 LAUNCH_OBJECTS: Final = ("blockIdx", "threadIdx", "blockDim", "gridDim", "laneid")
-
-
-class Coordinate(int):
-    """A launch object of one thread: `.x`, `.y`, `.z` are integers; bare, it is its x."""
-
-    x: int
-    y: int
-    z: int
-
-    def __new__(cls, x: int, y: int = 1, z: int = 1) -> Self:
-        made = super().__new__(cls, x)
-        made.x, made.y, made.z = map(THREAD.integer, (x, y, z))
-        return made
-
-
-class CheckedCoordinate(Coordinate, CheckedInt):
-    """The same where integers are to tell of themselves."""
-
-
-def coordinate(place: Triple) -> Coordinate:
-    return (Coordinate if THREAD.integer is int else CheckedCoordinate)(*place)
 
 
 class ModuleStandIn(SimpleNamespace):
@@ -86,12 +63,12 @@ class InstrumentedKernel:
         self.codes: set[CodeType] = set()  # of the functions that it calls
         self.call = self._rebuild(function)
         self.code = self.call.__code__
-        self.is_asked = any(self._slots.values())  # else the launch is in parameters alone
+        self.reads_launch = any(self._slots.values())  # else the launch is in parameters alone
 
-    def place(self, launch: Mapping[str, int]) -> None:
+    def set_launch_objects(self, objects: Mapping[str, int]) -> None:
         """Set launch objects, until they are set again."""
-        self._launch |= launch
-        for name, value in launch.items():
+        self._launch |= objects
+        for name, value in objects.items():
             for put in self._slots[name]:
                 put(value)
 

@@ -12,54 +12,33 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager
 from types import FrameType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from py2cu.ir.abi.parameters import NegativeIndex
+from py2cu.simulator.findings import NOWHERE, Finding, TooManyOperations
 
-if TYPE_CHECKING:
-    from py2cu.simulator.memory.happens_before import ThreadClock
-    from py2cu.simulator.memory.predication import ActivePredicates
-    from py2cu.simulator.schedule.block import Fiber
-
-Place = tuple[tuple[int, int, int], tuple[int, int, int]]  # blockIdx and threadIdx, each x, y, z
-NOWHERE: Final[Place] = ((0, 0, 0), (0, 0, 0))
 _RUNTIME: Final = os.path.dirname(__file__) + os.sep
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """Something legal in Python that the compiled kernel does not promise, seen at run time.
+class LaunchState:
+    """State of the launch that runs; a launch that begins at a breakpoint of this one leaves it unchanged."""
 
-    `is_open`: the compiled kernel may go on with anything, so that nothing after it can be compared. `is_bug`: and that
-    is the kernel's own fault, whatever its arguments: a race, a barrier that some threads miss. `keeps_value`: a race
-    in which every write stores the value that is already there.
-    """
+    __slots__: tuple[str, ...] = ()
 
-    message: str
-    line: int
-    place: Place
-    is_open: bool = False
-    file: str = ""  # where it is not the kernel's own
-    is_bug: bool = False
-    keeps_value: bool = False
-
-    def __str__(self) -> str:
-        block, thread = self.place
-        where = f"{os.path.basename(self.file)}, line {self.line}" if self.file else f"line {self.line}"
-        return f"{where}: {self.message} (block {block}, thread {thread})"
+    @contextmanager
+    def restored(self) -> Iterator[None]:
+        """Restore every field after the body."""
+        before = {name: getattr(self, name) for name in self.__slots__ if hasattr(self, name)}
+        try:
+            yield
+        finally:
+            for name, value in before.items():
+                setattr(self, name, value)
 
 
-class TooManyOperations(Exception):
-    """A launch accesses watched arrays more often than its limit allows."""
-
-    def __init__(self, limit: float) -> None:
-        super().__init__(f"the launch takes more than the {limit:,} array accesses that a check has for it")
-
-
-class ThreadReport:
+class ThreadState(LaunchState):
     """The state of the running thread and the findings of its launch."""
 
     __slots__ = (
@@ -67,22 +46,17 @@ class ThreadReport:
         "_from_end",
         "_reserved",
         "contracts",
-        "fiber",
         "integer",
         "kernel_file",
         "limit",
-        "member",
         "operations",
         "place",
-        "predicated",
         "spin_budget",
         "tainted",
         "updates",
         "yield_",
     )  # fmt: skip
 
-    member: ThreadClock  # what is ordered before the running thread, in a launch whose accesses are watched
-    fiber: Fiber  # the running thread, in a launch whose threads wait for each other
     yield_: Callable[[], None]  # what a thread does that has run out of patience
 
     def __init__(self) -> None:
@@ -95,7 +69,6 @@ class ThreadReport:
         self.updates = False  # an atomic has run: the order of threads may show
         self.operations = 0  # accesses to watched arrays so far
         self.limit = math.inf  # after which the launch ends
-        self.predicated: ActivePredicates = {}  # by the thread, which is past the end
         self._findings: dict[tuple[str, str, int], Finding] = {}
         self._from_end: frozenset[NegativeIndex] = frozenset()
         self._reserved: dict[int, list[str]] = {}
@@ -113,7 +86,6 @@ class ThreadReport:
         self.kernel_file, self.tainted, self.contracts, self.place, self._findings = home, False, contracts, NOWHERE, {}
         self.updates, self.spin_budget = False, math.inf
         self.operations, self.limit = 0, limit
-        self.predicated = {}
         self._from_end, self._reserved = frozenset(from_end), {}
         for line, name in reserved:
             self._reserved.setdefault(line, []).append(name)
@@ -136,16 +108,6 @@ class ThreadReport:
     def array_names(self) -> list[str]:
         """The names of the arrays that the line that runs makes."""
         return self._reserved.get(kernel_line(), [])
-
-    @contextmanager
-    def restored(self) -> Iterator[None]:
-        """After the body, the state is what it was before."""
-        before = {name: getattr(self, name) for name in self.__slots__ if hasattr(self, name)}
-        try:
-            yield
-        finally:
-            for name, value in before.items():
-                setattr(self, name, value)
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -208,17 +170,19 @@ def is_users(frame: FrameType) -> bool:
     return not frame.f_code.co_filename.startswith(_RUNTIME)
 
 
-THREAD: Final = ThreadReport()
+THREAD: Final = ThreadState()
 _running = threading.RLock()
 
 
 @contextmanager
-def exclusive() -> Iterator[None]:
-    """One simulation at a time: one in another OS thread waits for this one to end.
+def exclusive(*states: LaunchState) -> Iterator[None]:
+    """Run one simulation at a time: a simulation in another OS thread waits until this one ends.
 
-    A simulation that begins inside this one, at a breakpoint of it, runs at once; `THREAD` is restored after it.
+    A simulation that begins inside this one, at a breakpoint, runs at once; every one of `states` is restored after it.
     """
-    with _running, THREAD.restored():
+    with _running, ExitStack() as stack:
+        for state in states:
+            stack.enter_context(state.restored())
         yield
 
 

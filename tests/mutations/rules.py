@@ -894,7 +894,7 @@ MUTATIONS: Final = (
             "return True",
             "tests/test_kernel_cases.py::test_translation_is_as_kept[guards_of_barriers]",
         ),
-        ("bool(THREAD.predicated) and frame", "False and frame", "cpu:guards_of_barriers"),
+        ("return bool(active) and frame", "return False and frame", "cpu:guards_of_barriers"),
         ("skip_if_predicated(rebuilt) if self._leaves_out else rebuilt", "rebuilt", "cpu:guards_of_barriers"),
         ("if not past.isdisjoint(item.guards))", "if True)", "cpu:guards_of_barriers"),
         ("and not self.waits(_from_to(block, only, name))", "", "tests/test_cpu_blocks.py"),
@@ -1049,11 +1049,7 @@ MUTATIONS: Final = (
     ),
     *_rule(
         "threads that spin let others go on, and are told of where that does not help",
-        (
-            "except TurnsWanted:\n                in_turns = True",
-            "except TurnsWanted:\n                raise",
-            "tests/test_races.py",
-        ),
+        ("except Restart as restart:", "except () as restart:", "tests/test_races.py"),
         ("if spinning and standstill.is_livelocked(blocks):", "if spinning and ran > 0:", "tests/unit/test_threads.py"),
         ("list(_places(thread, common)) != before or ", "", "tests/unit/test_threads.py"),
         (" or _counts(thread)", "", "tests/unit/test_threads.py"),
@@ -1352,7 +1348,7 @@ MUTATIONS: Final = (
     ),
     *_rule(
         "one simulation runs at a time, and one at a breakpoint leaves the outer one's state",
-        ("with _running, THREAD.restored():", "with _running:", "tests/unit/test_simulations_at_once.py"),
+        ("for state in states:", "for state in ():", "tests/unit/test_simulations_at_once.py"),
         ("after_in_child=_replace_lock", "after_in_parent=_replace_lock", "tests/unit/test_simulations_at_once.py"),
     ),
     *_rule(

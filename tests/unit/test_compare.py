@@ -10,11 +10,12 @@ from py2cu import atomic, testing
 from py2cu.check.cases import axis_sizes, choose_sizes, given_case, invent_cases
 from py2cu.check.compare import Fault, agree, tolerance
 from py2cu.check.comparison import unravel
-from py2cu.check.redzones import Redzone, as_bits, poison, poison_bits
+from py2cu.check.redzones import Redzone, poison, poison_bits
 from py2cu.check.run import check_kernel
 from py2cu.dtypes import F32, U8, Kind
 from py2cu.ir.abi.parameters import Role
-from py2cu.simulator.memory.arrays import Write
+from py2cu.simulator import Write
+from py2cu.tensor_bits import as_bits
 from tests.unit.kernels_by_hand import FakeKernel, array, scalar, signature
 
 HERE = ((0, 0, 0), (0, 0, 0))

@@ -11,7 +11,7 @@ import torch
 from py2cu.check.run import check_kernel
 from py2cu.dtypes import F32, I32, U64, Kind
 from py2cu.ir.abi.parameters import Role
-from py2cu.simulator.simulate import SimulationError, simulate
+from py2cu.simulator import SimulationError, simulate
 from py2cu.simulator.state import THREAD
 from py2cu.simulator.values.checked_int import LONG_HIGH, CheckedInt
 from py2cu.simulator.values.family import element_class

@@ -10,7 +10,7 @@ from jaxtyping import Float32, Int32, UInt8
 from torch import Tensor
 
 from py2cu import Index, atomic, blockDim, blockIdx, kernel, shared, syncthreads, threadIdx
-from py2cu.simulator.simulate import SimulationError, SimulationWarning
+from py2cu.simulator import SimulationError, SimulationWarning
 from tests.compilers import nvcc
 
 

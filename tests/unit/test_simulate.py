@@ -11,7 +11,7 @@ import torch
 
 from py2cu.dtypes import Kind
 from py2cu.ir.abi.parameters import Role
-from py2cu.simulator.simulate import SimulationError, simulate
+from py2cu.simulator import SimulationError, simulate
 from py2cu.simulator.values.checked_int import CheckedInt
 from tests.unit.kernels_by_hand import array, element, scalar, signature
 

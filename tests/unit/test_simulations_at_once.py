@@ -16,7 +16,7 @@ from jaxtyping import BFloat16, Float32, Int32  # noqa: E402
 from torch import Tensor  # noqa: E402
 
 from py2cu import Index, atomic, kernel, shared, syncthreads  # noqa: E402
-from py2cu.simulator.simulate import SimulationError, SimulationWarning  # noqa: E402
+from py2cu.simulator import SimulationError, SimulationWarning  # noqa: E402
 
 ROUNDS = 50
 

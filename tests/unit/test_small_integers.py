@@ -6,8 +6,8 @@ from jaxtyping import Int64
 from torch import Tensor
 
 from py2cu import Index, kernel
-from py2cu.simulator import simulate as simulator
-from py2cu.simulator.simulate import SimulationError, SimulationWarning
+from py2cu.simulator import SimulationError, SimulationWarning
+from py2cu.simulator import run as simulator
 from py2cu.simulator.values.checked_int import CheckedInt
 from py2cu.simulator.values.integer_choice import choose_int_class
 

@@ -52,8 +52,8 @@ from py2cu.check.cases import given_case
 from py2cu.check.compare import Fault
 from py2cu.check.run import check_kernel
 from py2cu.ir.types import Constant, Name
+from py2cu.simulator import SimulationError, SimulationWarning, simulate
 from py2cu.simulator.schedule.collectives import WAITING
-from py2cu.simulator.simulate import SimulationError, SimulationWarning, simulate
 from tests.unit.kernels_by_annotations import signature_of
 from tests.unit.kernels_by_hand import FakeKernel
 

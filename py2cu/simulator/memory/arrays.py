@@ -10,47 +10,16 @@ import math
 import sys
 from collections.abc import Callable, Iterable
 from types import FrameType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 from py2cu.dtypes import DType, Kind
-from py2cu.simulator.state import THREAD, Place
+from py2cu.simulator.memory.rows import Rows
+from py2cu.simulator.memory.writes import OutOfRange, Sum, Write
+from py2cu.simulator.state import THREAD
 from py2cu.simulator.values.checked_int import CheckedInt
 from py2cu.simulator.values.family import element_class
 from py2cu.simulator.values.integer_elements import IntElement
 from py2cu.simulator.values.operators import ElementRangeError
-
-if TYPE_CHECKING:
-    import torch
-
-    from py2cu.simulator.memory.rows import Rows
-
-
-class Write(NamedTuple):
-    """The last store to one element. `real` is the float that was stored into an integer array."""
-
-    place: Place
-    line: int
-    error: float
-    real: float | None = None
-
-
-class Sum(NamedTuple):
-    """The terms that atomics have added to a float element: how many, the sum of the magnitudes of the finite ones, the
-    sum of their errors, and whether one is surely NaN, as the sum is then in any order.
-    """
-
-    terms: int
-    magnitude: float
-    error: float
-    is_nan: bool
-
-
-class OutOfRange(IndexError):
-    """An index past the extent of an array's axis."""
-
-    def __init__(self, array: str, axis: int, index: int, extent: int) -> None:
-        self.array, self.axis, self.index, self.extent = array, axis, index, extent
-        super().__init__(f"index {index} of `{array}` is out of range: axis {axis} has extent {extent}")
 
 
 class ArrayView:
@@ -111,8 +80,6 @@ class ArrayView:
         Raises:
             RuntimeError: elements would be left over.
         """
-        from py2cu.simulator.memory.rows import Rows  # which imports this module
-
         if rows != -1 or not self._length == len(self):
             raise TypeError(f"`{self.name}` of one dimension is viewed as `{self.name}.view(-1, {row})`")
         return Rows(self, int(row))
@@ -243,23 +210,6 @@ class ArrayView:
         if not THREAD.is_constant_negative_index(axis, index):
             THREAD.report(f"a negative index of `{self.name}`", f"{index} on axis {axis}", is_open=True)
         return index + extent
-
-    def flush(self, tensor: torch.Tensor) -> None:
-        """Write the stored elements to `tensor`; the others keep their bits."""
-        import torch
-
-        from py2cu.check.redzones import as_bits
-
-        if not self.writes:
-            return
-        positions = list(self.writes)
-        convert = {Kind.FLOAT: float, Kind.COMPLEX: complex}.get(self._dtype.kind, int)
-        values = (self._values[at] for at in positions)
-        plain = [value.value if isinstance(value, IntElement) else convert(value) for value in values]
-        stored = torch.tensor(plain, dtype=tensor.dtype)
-        flat = tensor.detach().cpu().flatten().clone()
-        as_bits(flat)[torch.tensor(positions)] = as_bits(stored)
-        tensor.copy_(flat.reshape(self._extents))
 
 
 def _size(value: Any) -> tuple[float, float]:

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from types import CodeType
 from typing import Final, NamedTuple
 
-from py2cu.simulator.state import Place
+from py2cu.simulator.findings import Place
 
 WARP: Final = 32
 

@@ -19,13 +19,25 @@ from py2cu.simulator.launch import AXES, Triple
 from py2cu.simulator.memory.arrays import ArrayView
 from py2cu.simulator.memory.rows import Rows
 from py2cu.simulator.memory.shared import SharedView
-from py2cu.simulator.state import THREAD
+from py2cu.simulator.state import THREAD, LaunchState
 from py2cu.simulator.values.checked_int import CheckedInt
 from py2cu.simulator.values.family import PyComplex, PyFloat, element_class
 
 End = tuple[int, int]  # where a text ends: line and column
 ActivePredicates = Mapping[End, ValueType | None]
 """What a thread leaves out; of a call, the type of its result."""
+
+
+class Predication(LaunchState):
+    """The accesses and calls that the running thread leaves out because it is past the end."""
+
+    __slots__ = ("active",)
+
+    def __init__(self) -> None:
+        self.active: ActivePredicates = {}
+
+
+PREDICATION: Final = Predication()
 
 
 class PredicationTable:
@@ -117,16 +129,15 @@ def skip_if_predicated(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def call(*args: Any, **named: Any) -> Any:
         frame = sys._getframe(1)
-        return _zero(THREAD.predicated[_end(frame)]) if is_predicated_off(frame) else function(*args, **named)
+        return _zero(PREDICATION.active[_end(frame)]) if is_predicated_off(frame) else function(*args, **named)
 
     return call
 
 
 def is_predicated_off(frame: FrameType) -> bool:
     """True where the running thread leaves out what `frame` is at."""
-    return (
-        bool(THREAD.predicated) and frame.f_code.co_filename == THREAD.kernel_file and _end(frame) in THREAD.predicated
-    )
+    active = PREDICATION.active
+    return bool(active) and frame.f_code.co_filename == THREAD.kernel_file and _end(frame) in active
 
 
 def _end(frame: FrameType) -> End:

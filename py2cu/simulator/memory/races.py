@@ -23,8 +23,8 @@ from typing import Any, ClassVar, Final
 
 from py2cu.dtypes import DType
 from py2cu.simulator.memory.arrays import ArrayView, UnwrittenArray
-from py2cu.simulator.memory.happens_before import Access, VectorClock, is_ordered
-from py2cu.simulator.state import THREAD
+from py2cu.simulator.memory.happens_before import Access, ThreadClock, VectorClock, is_ordered
+from py2cu.simulator.state import THREAD, LaunchState
 from py2cu.simulator.values.complex_elements import ComplexElement
 
 READ: Final = "read"
@@ -33,6 +33,16 @@ KEPT: Final = "written unchanged"
 ATOMIC: Final = "updated atomically"
 
 Pair = tuple[Access, Access | None]
+
+
+class RaceDetector(LaunchState):
+    """The clock of the running thread, in a launch whose accesses are checked."""
+
+    __slots__ = ("current",)
+    current: ThreadClock
+
+
+RACES: Final = RaceDetector()
 
 
 class RaceCheckedArray(ArrayView):
@@ -176,7 +186,7 @@ def _access(frame: FrameType, value: object, kind: str) -> Access:
     THREAD.operations += 1
     if THREAD.operations > THREAD.limit:
         THREAD.spend(0)
-    me = THREAD.member
+    me = RACES.current
     # What a named tuple's own constructor does, in half the time: every access makes one.
     return tuple.__new__(Access, (me, me.team.epoch, me.clock, frame.f_code, frame.f_lasti, value, kind))
 

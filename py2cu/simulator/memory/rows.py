@@ -8,10 +8,25 @@ from __future__ import annotations
 import operator
 import sys
 from types import FrameType
-from typing import Any
+from typing import Any, Protocol
 
-from py2cu.simulator.memory.arrays import ArrayView, OutOfRange
+from py2cu.simulator.memory.writes import OutOfRange
 from py2cu.simulator.state import THREAD
+
+
+class Elements(Protocol):
+    """A one-dimensional array."""
+
+    name: str
+
+    @property
+    def dtype(self) -> Any: ...
+
+    def __len__(self) -> int: ...
+
+    def load(self, position: int, frame: FrameType, /) -> Any: ...
+
+    def store(self, position: int, value: Any, frame: FrameType, /) -> None: ...
 
 
 class Rows:
@@ -19,7 +34,7 @@ class Rows:
 
     __slots__ = ("_array", "_extents", "name")
 
-    def __init__(self, array: ArrayView, row: int) -> None:
+    def __init__(self, array: Elements, row: int) -> None:
         length = len(array)
         if length % row:
             raise RuntimeError(f"shape '[-1, {row}]' is invalid for input of size {length}")  # as torch says it
@@ -67,7 +82,7 @@ class Rows:
         for at, item in zip(row, value, strict=True):
             self._array.store(at, item, frame)
 
-    def locate(self, index: Any) -> tuple[ArrayView, int]:
+    def locate(self, index: Any) -> tuple[Elements, int]:
         """The array and the flat position that `index`, of an element, means."""
         return self._array, self._position(index)
 

@@ -15,9 +15,11 @@ from types import CodeType, FrameType
 from typing import Any, Final
 
 from py2cu.dtypes import DType
-from py2cu.simulator.memory.arrays import ArrayView, OutOfRange, UnwrittenArray, Write
+from py2cu.simulator.findings import NOWHERE
+from py2cu.simulator.memory.arrays import ArrayView, UnwrittenArray
 from py2cu.simulator.memory.races import RaceCheckedArray
-from py2cu.simulator.state import NOWHERE, THREAD
+from py2cu.simulator.memory.writes import OutOfRange, Write
+from py2cu.simulator.state import THREAD
 
 Extents = tuple[int, ...]
 Cell = list[Any]  # of one element

@@ -19,19 +19,19 @@ from greenlet import getcurrent, greenlet
 
 from py2cu.ir.abi.signature import Signature, evaluate
 from py2cu.ir.types import ArrayType
-from py2cu.simulator.launch import Triple
-from py2cu.simulator.memory.happens_before import BlockClock, ThreadClock, line_of
-from py2cu.simulator.memory.predication import ActivePredicates, as_past_end
+from py2cu.simulator.memory.happens_before import BlockClock
+from py2cu.simulator.memory.predication import PREDICATION, as_past_end
+from py2cu.simulator.memory.races import RACES
 from py2cu.simulator.memory.shared import SharedMemory
-from py2cu.simulator.schedule.execution import Execution, ThreadSlot
-from py2cu.simulator.schedule.livelock import LivelockDetector, frames_of
+from py2cu.simulator.schedule.execution import Execution, Restart
+from py2cu.simulator.schedule.fiber import Fiber, Wait
+from py2cu.simulator.schedule.livelock import frames_of
 from py2cu.simulator.schedule.warp_exchange import exchange
-from py2cu.simulator.state import THREAD, kernel_frame
+from py2cu.simulator.state import THREAD, LaunchState, kernel_frame
 from py2cu.simulator.values.checked_int import CheckedInt
 
 Meeting = tuple[int, str, int]  # a warp, the function that its lanes wait in, their mask
 PATIENCE: Final = 100  # atomics and fences of a thread, after which it may be that it waits for others
-_NEXT_PATIENCE: Final = 10  # the same of one that has run out of it: it may go on waiting
 _GRID_BARRIER: Final = "syncgrid"
 _ANYWHERE: Final = -1  # the mask of `activemask`
 _VOTES: Final[dict[str, Callable[[list[bool]], object]]] = {
@@ -49,63 +49,15 @@ class BlockState(enum.Enum):
     RUNNABLE = enum.auto()
 
 
-class ReturnLinesWanted(Exception):
-    """A finding is to say where threads returned, which has not been noted."""
+class Scheduler(LaunchState):
+    """The block and the thread that run, in a launch whose threads wait for each other."""
+
+    __slots__ = ("block", "fiber")
+    block: Block
+    fiber: Fiber
 
 
-class Wait:
-    """What a thread waits for, what it brings, and what it gets."""
-
-    __slots__ = ("function", "mask", "place", "result", "value")
-
-    def __init__(self, function: str, mask: int, value: Any, place: tuple[CodeType, int]) -> None:
-        self.function, self.mask, self.value = function, mask, value
-        self.place = place  # code, and where in it
-        self.result: Any = None
-
-    @property
-    def where(self) -> tuple[str, int]:
-        """File and line."""
-        code, instruction = self.place
-        return code.co_filename, line_of(code, instruction)
-
-    def is_at(self, other: Wait) -> bool:
-        """Whether both wait for the same."""
-        return self is other or (self.function == other.function and self.where == other.where)
-
-
-class Fiber(ThreadClock):
-    """A thread that runs in turns."""
-
-    __slots__ = (
-        "block",
-        "greenlet",
-        "index",
-        "is_waiting",
-        "next_patience",
-        "predicated",
-        "return_line",
-        "slot",
-        "spin_budget",
-        "tainted",
-        "waiting"
-    )  # fmt: skip
-
-    waiting: Wait  # the last that it waited for
-
-    def __init__(
-        self, block: Block, slot: ThreadSlot, index: Triple, left_out: ActivePredicates, patience: int
-    ) -> None:
-        super().__init__(block.team, slot.number, slot.thread)
-        self.block, self.slot, self.index, self.predicated = block, slot, index, left_out
-        self.tainted = self.is_waiting = False
-        self.spin_budget, self.next_patience = patience, min(patience, _NEXT_PATIENCE)
-        self.return_line = 0  # the line in which it returned, where that is noted
-        self.greenlet = greenlet(block.start)
-
-    @property
-    def thread(self) -> Triple:
-        return self.slot.thread
+SCHEDULER: Final = Scheduler()
 
 
 class Block:
@@ -126,7 +78,7 @@ class Block:
         self._spinning: list[Fiber] = []  # can go on, and better do after others
         self._hub = getcurrent()
         self._runners = [
-            Fiber(self, slot, index, execution.predicated.of(index), execution.spin_budget(PATIENCE))
+            Fiber(team, slot, index, execution.predicated.of(index), execution.spin_budget(PATIENCE), self.start)
             for slot in execution.slots
             for index in [execution.index(team.place, slot.thread)]
             if execution.signature.has_barrier or not execution.is_past_end(index)
@@ -146,6 +98,7 @@ class Block:
 
     def advance(self) -> BlockState:
         """Run the threads as far as they go."""
+        SCHEDULER.block = self
         self._execution.enter_block(self.team.place)
         self.stand = BlockState.FINISHED
         while self._ready:
@@ -175,13 +128,14 @@ class Block:
         self._execution.call(runner.index, runner.slot, self._arguments[bool(runner.predicated)])
 
     def _note_return(self, frame: FrameType, event: str, _: object) -> None:
-        if event == "return" and frame.f_code is self._execution.rebound.code:
-            THREAD.fiber.return_line = frame.f_lineno
+        if event == "return" and frame.f_code is self._execution.kernel.code:
+            SCHEDULER.fiber.return_line = frame.f_lineno
 
     def _resume(self, runner: Fiber) -> None:
         self._execution.enter(runner.place, runner.slot)
-        THREAD.member = THREAD.fiber = runner
-        THREAD.tainted, THREAD.spin_budget, THREAD.predicated = runner.tainted, runner.spin_budget, runner.predicated
+        RACES.current = SCHEDULER.fiber = runner
+        THREAD.tainted, THREAD.spin_budget = runner.tainted, runner.spin_budget
+        PREDICATION.active = runner.predicated
         THREAD.yield_ = self.yield_
         runner.greenlet.switch(runner)
         runner.tainted, runner.spin_budget = THREAD.tainted, THREAD.spin_budget
@@ -199,7 +153,7 @@ class Block:
 
     def wait_for_lanes(self, function: str, mask: int, value: Any = None) -> Any:
         """The running thread waits in a warp function for the lanes of `mask`."""
-        me = THREAD.fiber
+        me = SCHEDULER.fiber
         frame = kernel_frame()
         if mask != _ANYWHERE and not mask >> me.lane & 1:
             about = f"the mask of `{function}` lacks the lane that calls it"
@@ -223,14 +177,14 @@ class Block:
 
     def yield_(self) -> None:
         """The running thread goes on when others have had their turn: it may spin on what they are to do."""
-        me = THREAD.fiber
+        me = SCHEDULER.fiber
         THREAD.spin_budget = me.next_patience
         self._spinning.append(me)
         self._hub.switch()
         self._execution.apply_debug_focus(me.place)
 
     def _pause(self, waiting: Wait) -> Any:
-        me = THREAD.fiber
+        me = SCHEDULER.fiber
         me.waiting, me.is_waiting = waiting, True
         self._hub.switch()
         if self._execution.has_focus:
@@ -329,7 +283,7 @@ class Block:
         if runner.is_waiting:
             return f"thread {runner.thread} waits in `{runner.waiting.function}` in line {runner.waiting.where[1]}"
         if not self._notes_returns:
-            raise ReturnLinesWanted
+            raise Restart("record_returns")
         return f"thread {runner.thread} has returned in line {runner.return_line}"
 
 
@@ -350,7 +304,7 @@ class BlockBarrier:
         self._function = f"{name}.wait"
 
     def wait(self) -> None:
-        THREAD.fiber.block.wait(self._function)
+        SCHEDULER.block.wait(self._function)
 
 
 def _block_parameters(execution: Execution, memory: SharedMemory) -> dict[str, object]:
@@ -365,42 +319,3 @@ def _block_parameters(execution: Execution, memory: SharedMemory) -> dict[str, o
     if signature.barrier is not None:
         made[signature.barrier] = BlockBarrier(signature.barrier)
     return made
-
-
-def run_blocks(execution: Execution, *, record_returns: bool) -> int:
-    """Run every block, one after the other unless one waits for a later one, or spins on what it does; how many threads
-    ran. Where none can go on but those that spin for ever, the launch ends.
-
-    Raises:
-        ReturnLinesWanted: run it again, from the beginning, with `notes_returns`.
-    """
-    profile = sys.getprofile()
-    blocks: list[Block] = []
-    standstill = LivelockDetector(execution.bound.values())
-    try:
-        ran = 0
-        done: list[Block] = []  # the last that has come to its end, if any has
-        for number, place in execution.blocks():
-            blocks.append(Block(execution, BlockClock(number, place), record_returns=record_returns))
-            ran += len(blocks[-1])
-            if blocks[-1].advance() is BlockState.FINISHED:
-                done = [blocks.pop()]
-        while blocks:
-            if all(block.stand is BlockState.AT_GRID_BARRIER for block in blocks):
-                blocks[0].note_missing((*blocks, *done))
-                for block in blocks:
-                    block.pass_grid()
-            for block in execution.in_launch_order(blocks):
-                if block.stand is BlockState.RUNNABLE and block.advance() is BlockState.FINISHED:
-                    done = [block]
-            blocks = [block for block in blocks if block.stand is not BlockState.FINISHED]
-            spinning = [block for block in blocks if block.stand is BlockState.RUNNABLE]
-            if spinning and standstill.is_livelocked(blocks):
-                spinning[0].note_spinning()
-                break
-        return ran
-    finally:
-        for block in blocks:
-            block.stop()
-        if record_returns:
-            sys.setprofile(profile)

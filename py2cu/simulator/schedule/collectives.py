@@ -16,7 +16,9 @@ from py2cu.live import reachable_functions, visible_objects
 from py2cu.simulator.memory.atomics import SimulatedAtomics
 from py2cu.simulator.memory.happens_before import WARP
 from py2cu.simulator.memory.local import make_local, parse_dtype, parse_shape
-from py2cu.simulator.memory.predication import as_past_end
+from py2cu.simulator.memory.predication import PREDICATION, as_past_end
+from py2cu.simulator.memory.races import RACES
+from py2cu.simulator.schedule.block import SCHEDULER
 from py2cu.simulator.schedule.warp_exchange import REDUCTIONS
 from py2cu.simulator.state import THREAD
 from py2cu.simulator.values.checked_int import CheckedInt
@@ -24,78 +26,78 @@ from py2cu.vocabulary import FULL_MASK
 
 
 def _syncthreads() -> None:
-    THREAD.fiber.block.wait("syncthreads")
+    SCHEDULER.block.wait("syncthreads")
 
 
 def _syncthreads_count(predicate: Any) -> Any:
-    return THREAD.fiber.block.wait("syncthreads_count", predicate)
+    return SCHEDULER.block.wait("syncthreads_count", predicate)
 
 
 def _syncthreads_and(predicate: Any) -> Any:
-    return THREAD.fiber.block.wait("syncthreads_and", predicate)
+    return SCHEDULER.block.wait("syncthreads_and", predicate)
 
 
 def _syncthreads_or(predicate: Any) -> Any:
-    return THREAD.fiber.block.wait("syncthreads_or", predicate)
+    return SCHEDULER.block.wait("syncthreads_or", predicate)
 
 
 def _syncgrid() -> None:
-    THREAD.fiber.block.wait("syncgrid")
+    SCHEDULER.block.wait("syncgrid")
 
 
 def _syncwarp(mask: Any = FULL_MASK) -> None:
-    THREAD.fiber.block.wait_for_lanes("syncwarp", _bits(mask))
+    SCHEDULER.block.wait_for_lanes("syncwarp", _bits(mask))
 
 
 def _fence() -> None:
-    THREAD.member.fence(in_block=False)
+    RACES.current.fence(in_block=False)
     THREAD.spend_spin()
 
 
 def _fence_block() -> None:
-    THREAD.member.fence(in_block=True)
+    RACES.current.fence(in_block=True)
     THREAD.spend_spin()
 
 
 def _shfl_sync(mask: Any, value: Any, lane: Any, width: Any = WARP) -> Any:
-    return THREAD.fiber.block.wait_for_lanes("shfl_sync", _bits(mask), (value, lane, width))
+    return SCHEDULER.block.wait_for_lanes("shfl_sync", _bits(mask), (value, lane, width))
 
 
 def _shfl_up_sync(mask: Any, value: Any, delta: Any, width: Any = WARP) -> Any:
-    return THREAD.fiber.block.wait_for_lanes("shfl_up_sync", _bits(mask), (value, delta, width))
+    return SCHEDULER.block.wait_for_lanes("shfl_up_sync", _bits(mask), (value, delta, width))
 
 
 def _shfl_down_sync(mask: Any, value: Any, delta: Any, width: Any = WARP) -> Any:
-    return THREAD.fiber.block.wait_for_lanes("shfl_down_sync", _bits(mask), (value, delta, width))
+    return SCHEDULER.block.wait_for_lanes("shfl_down_sync", _bits(mask), (value, delta, width))
 
 
 def _shfl_xor_sync(mask: Any, value: Any, lanes: Any, width: Any = WARP) -> Any:
-    return THREAD.fiber.block.wait_for_lanes("shfl_xor_sync", _bits(mask), (value, lanes, width))
+    return SCHEDULER.block.wait_for_lanes("shfl_xor_sync", _bits(mask), (value, lanes, width))
 
 
 def _ballot_sync(mask: Any, predicate: Any) -> Any:
-    return THREAD.fiber.block.wait_for_lanes("ballot_sync", _bits(mask), predicate)
+    return SCHEDULER.block.wait_for_lanes("ballot_sync", _bits(mask), predicate)
 
 
 def _any_sync(mask: Any, predicate: Any) -> Any:
-    return THREAD.fiber.block.wait_for_lanes("any_sync", _bits(mask), predicate)
+    return SCHEDULER.block.wait_for_lanes("any_sync", _bits(mask), predicate)
 
 
 def _all_sync(mask: Any, predicate: Any) -> Any:
-    return THREAD.fiber.block.wait_for_lanes("all_sync", _bits(mask), predicate)
+    return SCHEDULER.block.wait_for_lanes("all_sync", _bits(mask), predicate)
 
 
 def _of_values(name: str) -> Callable[[Any, Any], Any]:
     """What the lanes of a mask make of their values together."""
 
     def exchange(mask: Any, value: Any) -> Any:
-        return THREAD.fiber.block.wait_for_lanes(name, _bits(mask), value)
+        return SCHEDULER.block.wait_for_lanes(name, _bits(mask), value)
 
     return exchange
 
 
 def _activemask() -> Any:
-    return THREAD.fiber.block.wait_for_active_lanes()
+    return SCHEDULER.block.wait_for_active_lanes()
 
 
 def _bits(mask: Any) -> int:
@@ -104,7 +106,7 @@ def _bits(mask: Any) -> int:
 
 
 def _shared(shape: Any, dtype: Any) -> Any:
-    memory = THREAD.fiber.block.memory
+    memory = SCHEDULER.block.memory
     return _as_seen(memory.array_for_call_site(sys._getframe(1), parse_shape(shape), parse_dtype(dtype)))
 
 
@@ -114,7 +116,7 @@ def _local(shape: Any, dtype: Any) -> Any:
 
 def _as_seen(array: object) -> object:
     """An array that the running thread makes, as it has it."""
-    return as_past_end(array) if THREAD.predicated else array
+    return as_past_end(array) if PREDICATION.active else array
 
 
 ATOMIC: Final = SimulatedAtomics()

@@ -1,22 +1,27 @@
-"""One call of a kernel for one thread, and a launch whose threads need not wait for each other: one after the other."""
+"""Call a kernel for one thread, and run a launch whose threads need not wait for each other, one thread at a time.
+
+In: an instrumented kernel, its launch and its bound arguments. Out: `Execution`, which both runners share;
+`run_threads`, the sequential runner; `Restart`, raised where the launch has to run again in another `LaunchMode`.
+"""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from random import Random
 from types import CodeType, TracebackType
-from typing import Final, TypeVar
+from typing import Final, Literal, Protocol, TypeVar
 
-from py2cu.diagnostics import Py2cuError
 from py2cu.ir.abi.signature import Signature
-from py2cu.simulator.debugger import Debugger
-from py2cu.simulator.instrument import InstrumentedKernel, coordinate
+from py2cu.simulator.findings import Place, SimulationError
 from py2cu.simulator.launch import AXES, Launch, Triple, find_limits, places
 from py2cu.simulator.memory.happens_before import WARP, BlockClock, ThreadClock
 from py2cu.simulator.memory.predication import PredicationTable
-from py2cu.simulator.state import THREAD, Place
+from py2cu.simulator.memory.races import RACES
+from py2cu.simulator.schedule.debugger import Debugger
+from py2cu.simulator.state import THREAD
+from py2cu.simulator.values.coordinates import coordinate
 
 T = TypeVar("T")
 PATIENCE: Final = 100_000  # atomics of a thread, half a second, after which it may be that it waits for others
@@ -24,24 +29,44 @@ _HASTY: Final = 1000  # threads of a permuted order that let others come between
 Arguments = tuple[list[object], dict[str, object]]  # by place, by name
 
 
-class SimulationError(Py2cuError):
-    """The kernel's Python raised in one thread; `__cause__` is what it raised."""
+@dataclass(frozen=True, slots=True)
+class LaunchMode:
+    """How a launch runs. `cooperative`: the threads of a block take turns, because a thread may wait for another one.
 
-    def __init__(self, kernel: str, message: str, place: Place, line: int) -> None:
-        self.kernel, self.message, self.place, self.line = kernel, message, place, line
-        block, thread = place
-        super().__init__(f"`{kernel}`, line {line}, block {block}, thread {thread}: {message}")
+    `checked_ints`: Python's integers are `CheckedInt`, so that a division error names its operands. `record_returns`:
+    the line in which each thread returns is recorded, for findings about barriers.
+    """
 
-    def __reduce__(self) -> tuple[type[SimulationError], tuple[str, str, Place, int]]:
-        return type(self), (self.kernel, self.message, self.place, self.line)
-
-
-class TurnsWanted(Exception):
-    """A thread may wait for another one of its block, which runs after it."""
+    cooperative: bool = False
+    checked_ints: bool = False
+    record_returns: bool = False
 
 
-class OperandsWanted(Exception):
-    """An error is to say what was divided, which Python's own integers do not."""
+class Restart(Exception):
+    """The launch has to run again from the beginning, with `need` of its `LaunchMode` set."""
+
+    def __init__(self, need: Literal["cooperative", "checked_ints", "record_returns"]) -> None:
+        self.need = need
+
+
+class Kernel(Protocol):
+    """A kernel function that is called thread by thread; `InstrumentedKernel`."""
+
+    @property
+    def codes(self) -> Set[CodeType]: ...
+
+    @property
+    def code(self) -> CodeType: ...
+
+    @property
+    def call(self) -> Callable[..., object]: ...
+
+    @property
+    def reads_launch(self) -> bool: ...
+
+    def set_launch_objects(self, objects: Mapping[str, int]) -> None: ...
+
+    def let_stop(self, stops: bool) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +93,7 @@ class Execution:
 
     def __init__(
         self,
-        rebound: InstrumentedKernel,
+        kernel: Kernel,
         signature: Signature,
         launch: Launch,
         dims: dict[str, int],
@@ -80,23 +105,23 @@ class Execution:
         focus: Place | None = None,
         stops: bool = True,
     ) -> None:
-        self.rebound, self.signature, self.launch, self.dims, self.bound = rebound, signature, launch, dims, bound
+        self.kernel, self.signature, self.launch, self.dims, self.bound = kernel, signature, launch, dims, bound
         self.watched = watched
         self.tainted_arrays: set[Place] = set()
         self._random = None if seed is None else Random(seed)
         self._hasty = 0 if seed is None else _HASTY  # so many more
         self._backwards = backwards
         self._focus, self.has_focus, self._stops = focus, focus is not None, stops
-        self._debugger = Debugger(rebound.codes)
+        self._debugger = Debugger(kernel.codes)
         self._axes = [AXES.index(index.axis) for index in signature.indices]
         self._limits = find_limits(signature, dims)
         self.predicated = PredicationTable(signature, dims)
         self.slots = _slots(launch.block, is_plain=THREAD.integer is int)
         leading = len(self._axes) + len(signature.launch)
-        code = rebound.code
+        code = kernel.code
         self._places = code.co_varnames[leading : code.co_argcount]
         sizes = {"blockDim": coordinate(launch.block), "gridDim": coordinate(launch.grid)}
-        rebound.place(sizes)
+        kernel.set_launch_objects(sizes)
         self._objects: dict[str, int] = dict(sizes)
 
     def blocks(self) -> Iterator[tuple[int, Triple]]:
@@ -108,7 +133,7 @@ class Execution:
     def enter_block(self, block: Triple) -> None:
         """Threads of `block` run next."""
         here = {"blockIdx": coordinate(block)}
-        self.rebound.place(here)
+        self.kernel.set_launch_objects(here)
         self._objects |= here
 
     def in_launch_order(self, items: Iterable[T]) -> Iterable[T]:
@@ -139,14 +164,14 @@ class Execution:
     def enter(self, place: Place, slot: ThreadSlot) -> None:
         """The thread at `place` runs next."""
         THREAD.place = place
-        if self.rebound.is_asked:
-            self.rebound.place(slot.objects)
+        if self.kernel.reads_launch:
+            self.kernel.set_launch_objects(slot.objects)
 
     def apply_debug_focus(self, place: Place) -> None:
         """A debugger traces on in the chosen thread alone, where one is chosen."""
         if self.has_focus:
             is_chosen = place == self._focus
-            self.rebound.let_stop(self._stops and is_chosen)
+            self.kernel.let_stop(self._stops and is_chosen)
             self._debugger.listen(is_chosen)
 
     def leave(self) -> None:
@@ -164,21 +189,20 @@ class Execution:
 
         Raises:
             SimulationError: it raised.
-            OperandsWanted: run it again, from the beginning, with integers that tell of themselves.
-            TurnsWanted: the same, in turns.
+            Restart: the launch has to run again in another mode.
         """
         positional, named = arguments
         indices = [THREAD.integer(index[axis]) for axis in self._axes]
         here = [slot.objects[name] if name in slot.objects else self._objects[name] for name in self.signature.launch]
         try:
-            self.rebound.call(*indices, *here, *positional, **named)
-        except TurnsWanted:
+            self.kernel.call(*indices, *here, *positional, **named)
+        except Restart:
             raise
         except Exception as error:
             if isinstance(error, ZeroDivisionError) and THREAD.integer is int:
-                raise OperandsWanted from error
+                raise Restart("checked_ints") from error
             message = str(error) if isinstance(error, IndexError) else f"{type(error).__name__}: {error}"
-            line = _kernel_line(error.__traceback__, self.rebound.code)
+            line = _kernel_line(error.__traceback__, self.kernel.code)
             raise SimulationError(self.signature.name, message, THREAD.place, line) from error
 
 
@@ -186,10 +210,10 @@ def run_threads(execution: Execution) -> int:
     """Call the kernel once per thread; how many ran.
 
     Raises:
-        TurnsWanted: run it by blocks, from the beginning.
+        Restart: a thread may wait for another one, so the launch has to run again cooperatively.
     """
     ran = 0
-    THREAD.yield_ = _want_turns
+    THREAD.yield_ = _restart_cooperatively
     arguments = execution.split_arguments(execution.bound)
     for number, block in execution.blocks():
         team = BlockClock(number, block)
@@ -202,7 +226,7 @@ def run_threads(execution: Execution) -> int:
             execution.apply_debug_focus(place)
             THREAD.tainted, THREAD.spin_budget = False, execution.spin_budget(PATIENCE)
             if execution.watched:
-                THREAD.member = ThreadClock(team, slot.number, slot.thread)
+                RACES.current = ThreadClock(team, slot.number, slot.thread)
             execution.call(index, slot, arguments)
             if THREAD.tainted:
                 execution.tainted_arrays.add(place)
@@ -210,8 +234,8 @@ def run_threads(execution: Execution) -> int:
     return ran
 
 
-def _want_turns() -> None:
-    raise TurnsWanted
+def _restart_cooperatively() -> None:
+    raise Restart("cooperative")
 
 
 def _kernel_line(traceback: TracebackType | None, code: CodeType) -> int:

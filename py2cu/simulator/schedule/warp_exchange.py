@@ -9,16 +9,14 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping
 from functools import reduce
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from py2cu.simulator.memory.happens_before import WARP, synchronize
+from py2cu.simulator.schedule.fiber import Fiber
 from py2cu.simulator.state import THREAD
 from py2cu.simulator.values.checked_int import CheckedInt
 
-if TYPE_CHECKING:
-    from py2cu.simulator.schedule.block import Fiber
-
-Lanes = Mapping[int, "Fiber"]
+Lanes = Mapping[int, Fiber]
 
 
 def exchange(function: str, lanes: Lanes) -> None:

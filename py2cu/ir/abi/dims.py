@@ -1,0 +1,45 @@
+"""Bind the dimension names of a signature to the extents of a call's arrays.
+
+In: a `Signature` and a call's arguments by name. Out: `bind_dims`, the value of every name. Errors: shapes that
+contradict each other, an input array that is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from py2cu.ir.abi.parameters import Role
+from py2cu.ir.abi.signature import Signature, evaluate
+from py2cu.ir.types import ArrayType, Name
+
+
+def bind_dims(signature: Signature, arguments: Mapping[str, Any]) -> dict[str, int]:
+    """The value of every dimension name and integer parameter, from shapes and scalars; outputs may be absent.
+
+    Raises:
+        ValueError: a shape that contradicts another, or an argument that is missing.
+    """
+    dims = {p.name: int(arguments[p.name]) for p in signature.parameters if isinstance(arguments.get(p.name), int)}
+    for dim in signature.dims:
+        if dim.array is not None and dim.array in arguments:
+            dims.setdefault(dim.name, int(arguments[dim.array].shape[dim.axis]) // dim.divisor)
+    for parameter in signature.arrays:
+        if parameter.name not in arguments and parameter.role is not Role.OUTPUT:
+            raise ValueError(f"`{signature.name}` needs the array `{parameter.name}`")
+    for parameter in (p for p in signature.arrays if p.name in arguments):
+        _check_shape(parameter.name, parameter.type, tuple(arguments[parameter.name].shape), dims)
+    return dims
+
+
+def _check_shape(name: str, type_: object, shape: tuple[int, ...], dims: dict[str, int]) -> None:
+    """Hold one array's shape against its annotation; a name that only this array has is learnt from it."""
+    assert isinstance(type_, ArrayType)
+    if len(shape) != len(type_.dims):
+        raise ValueError(f"`{name}` has {len(shape)} dimensions, its annotation {len(type_.dims)}")
+    for axis, (extent, dim) in enumerate(zip(shape, type_.dims, strict=True)):
+        if isinstance(dim, Name):
+            dims.setdefault(dim.id, extent)
+        expected = evaluate(dim, dims)
+        if expected != extent:
+            raise ValueError(f"axis {axis} of `{name}` has extent {extent}, expected {expected}")

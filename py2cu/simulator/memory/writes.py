@@ -1,0 +1,35 @@
+"""What an array keeps of its stores and atomics, and the error of an index out of range."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from py2cu.simulator.findings import Place
+
+
+class Write(NamedTuple):
+    """The last store to one element. `real` is the float that was stored into an integer array."""
+
+    place: Place
+    line: int
+    error: float
+    real: float | None = None
+
+
+class Sum(NamedTuple):
+    """The terms that atomics have added to a float element: how many, the sum of the magnitudes of the finite ones, the
+    sum of their errors, and whether one is surely NaN, as the sum is then in any order.
+    """
+
+    terms: int
+    magnitude: float
+    error: float
+    is_nan: bool
+
+
+class OutOfRange(IndexError):
+    """An index past the extent of an array's axis."""
+
+    def __init__(self, array: str, axis: int, index: int, extent: int) -> None:
+        self.array, self.axis, self.index, self.extent = array, axis, index, extent
+        super().__init__(f"index {index} of `{array}` is out of range: axis {axis} has extent {extent}")

@@ -1,0 +1,52 @@
+"""Run a launch whose threads wait for each other: each block until all its threads return or none can go on.
+
+In: an `Execution`. Out: `run_blocks`, the number of threads that ran; findings about barriers and livelock.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from py2cu.simulator.memory.happens_before import BlockClock
+from py2cu.simulator.schedule.block import Block, BlockState
+from py2cu.simulator.schedule.execution import Execution
+from py2cu.simulator.schedule.livelock import LivelockDetector
+
+
+def run_blocks(execution: Execution, *, record_returns: bool) -> int:
+    """Run every block, one after the other unless one waits for a later one, or spins on what it does; how many threads
+    ran. Where none can go on but those that spin for ever, the launch ends.
+
+    Raises:
+        Restart: a finding needs the lines in which threads returned, so the launch has to run again.
+    """
+    profile = sys.getprofile()
+    blocks: list[Block] = []
+    standstill = LivelockDetector(execution.bound.values())
+    try:
+        ran = 0
+        done: list[Block] = []  # the last that has come to its end, if any has
+        for number, place in execution.blocks():
+            blocks.append(Block(execution, BlockClock(number, place), record_returns=record_returns))
+            ran += len(blocks[-1])
+            if blocks[-1].advance() is BlockState.FINISHED:
+                done = [blocks.pop()]
+        while blocks:
+            if all(block.stand is BlockState.AT_GRID_BARRIER for block in blocks):
+                blocks[0].note_missing((*blocks, *done))
+                for block in blocks:
+                    block.pass_grid()
+            for block in execution.in_launch_order(blocks):
+                if block.stand is BlockState.RUNNABLE and block.advance() is BlockState.FINISHED:
+                    done = [block]
+            blocks = [block for block in blocks if block.stand is not BlockState.FINISHED]
+            spinning = [block for block in blocks if block.stand is BlockState.RUNNABLE]
+            if spinning and standstill.is_livelocked(blocks):
+                spinning[0].note_spinning()
+                break
+        return ran
+    finally:
+        for block in blocks:
+            block.stop()
+        if record_returns:
+            sys.setprofile(profile)
