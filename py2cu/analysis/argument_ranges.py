@@ -10,7 +10,8 @@ from __future__ import annotations
 from functools import reduce
 
 from py2cu.analysis.call_graph import in_recursive_scc
-from py2cu.analysis.ranges import Ranges, of_type
+from py2cu.analysis.range_rules import range_of_type
+from py2cu.analysis.ranges import Ranges
 from py2cu.ir.expressions import ArrayName, DeviceCall
 from py2cu.ir.intervals import Range
 from py2cu.ir.kernels import Kernel
@@ -61,7 +62,7 @@ def _follow_calls_of(caller: Kernel, functions: dict[str, Kernel], found: dict[s
 
 
 def _unknown(function: Kernel) -> tuple[tuple[str, Range], ...]:
-    scalars = ((p.name, of_type(p.type)) for p in function.parameters if not p.is_array)
+    scalars = ((p.name, range_of_type(p.type)) for p in function.parameters if not p.is_array)
     return (*scalars, *((name, Range(low=0)) for name in function.dims))
 
 

@@ -1,8 +1,8 @@
-"""What values an expression can take: an interval, and for integers how far it reaches in terms of the launch.
+"""Range analysis: an interval for every expression, and for integers a symbolic bound in terms of the launch.
 
-The analysis behind `choose_integer_widths` and `lower_semantics`. Flow-insensitive: a local has the union of the ranges
-of all its assignments. `reach` bounds the magnitude by a polynomial in dimensions, integer and template
-arguments, and grid sizes; None means that nothing bounds it.
+In: a typed kernel. Out: `Ranges`, which `choose_integer_widths` and `lower_semantics` ask. The analysis is
+flow-insensitive: a local has the union of the ranges of all its assignments, found by iterating to a fixpoint. `reach`
+bounds the magnitude by a polynomial in dimensions, integer and template arguments, and grid sizes; None: unbounded.
 """
 
 from __future__ import annotations
@@ -14,8 +14,19 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final, assert_never
 
-from py2cu.analysis.promotion import represents
-from py2cu.dtypes import BF16, F16, F32, F64, Kind
+from py2cu.analysis.range_rules import (
+    TRUTH,
+    is_float,
+    product_of_bounds,
+    range_of_binary,
+    range_of_call,
+    range_of_constant,
+    range_of_conversion,
+    range_of_sum,
+    range_of_type,
+    rounded,
+)
+from py2cu.dtypes import Kind
 from py2cu.ir.expressions import (
     ArrayName,
     Atomic,
@@ -33,29 +44,23 @@ from py2cu.ir.expressions import (
     TupleItem,
     Unary,
 )
-from py2cu.ir.intervals import ANYTHING, Range, SymbolicBound, constant, larger, natural, plus, times
+from py2cu.ir.intervals import Range, SymbolicBound, constant, larger, natural, plus, times
 from py2cu.ir.kernels import Kernel
 from py2cu.ir.statements import Assign, Block, For, Stmt, While
 from py2cu.ir.types import (
-    PY_FLOAT,
     PY_INT,
     ArrayType,
     Binary,
     Constant,
-    ElementType,
     Name,
-    PythonType,
     TupleType,
-    Type,
     kind_of,
 )
 from py2cu.ir.visit import assigned_names, blocks, statements
 
 INT_MAX: Final = 2**31 - 1
 FAR: Final = 2**30  # what an `int` holds with much to spare
-_OPERATORS: Final = {"floor_div": "//", "floor_mod": "%", "int_pow": "**"}  # of helpers
 _NOTHING: Final = Range(0, 0, {})
-_TRUTH: Final = Range(0, 1, {(): 1})
 _ENDLESS: Final = 2**100  # as good as infinite
 _ROUNDS: Final = 4  # after this many, what still grows has no bound
 
@@ -86,7 +91,7 @@ class Ranges:
             elif parameter.type == PY_INT and parameter.name not in self.names:
                 self.names[parameter.name] = Range(reach={(parameter.name,): 1})
             elif parameter.name not in self.names and not isinstance(parameter.type, ArrayType):
-                self.names[parameter.name] = of_type(parameter.type)
+                self.names[parameter.name] = range_of_type(parameter.type)
         self._starts = dict(self.names)  # without what loops add to counters
         self._added: dict[str, Range] = {}
         self._iterate()
@@ -102,7 +107,7 @@ class Ranges:
             for stmt, loops in places if round_ < _ROUNDS or round_ % 2 else reversed(places):
                 match stmt:
                     case Assign(name=name) if name not in growing and (step := self._counted(stmt, loops)) is not None:
-                        added[name] = _sum(added.get(name, _NOTHING), step)
+                        added[name] = range_of_sum(added.get(name, _NOTHING), step)
                     case Assign(name=name):
                         self._widen(name, self._assigned(stmt, loops), round_)
                     case For(var=var):
@@ -111,7 +116,7 @@ class Ranges:
                 growing |= {name for name, more in added.items() if more != self._added.get(name)}
             self._added = {name: more for name, more in added.items() if name not in growing}
             for name, more in self._added.items():
-                self.names[name] = _sum(self._starts.get(name, _NOTHING), more)
+                self.names[name] = range_of_sum(self._starts.get(name, _NOTHING), more)
             if before == self.names and growing.isdisjoint(added):
                 break
 
@@ -167,7 +172,7 @@ class Ranges:
             return None
         reach = self.upper(loop.stop) if start.is_natural else plus(stop.reach, start.reach)
         reach = times(reach, each.reach)
-        return None if reach is None else Range(0, _product(max(0, stop.high - start.low), each.high), reach)
+        return None if reach is None else Range(0, product_of_bounds(max(0, stop.high - start.low), each.high), reach)
 
     def _is_bounded(self, reach: SymbolicBound) -> bool:
         """True where every product of dimensions is within the size of an array, which the launcher looks at anyway."""
@@ -197,7 +202,7 @@ class Ranges:
             high = old.high if new.high <= old.high else math.inf
             new = Range(low, high, old.reach if new.reach == old.reach else None)
         self._starts[name] = new
-        self.names[name] = _sum(new, self._added[name]) if name in self._added else new
+        self.names[name] = range_of_sum(new, self._added[name]) if name in self._added else new
 
     def of_loop(self, loop: For) -> Range:
         """The values of a loop's variable, and in C the one that ends the loop."""
@@ -230,7 +235,7 @@ class Ranges:
 
     def _of_type(self, expr: Expr) -> Range:
         found = self._of(expr)
-        limit = of_type(expr.type)
+        limit = range_of_type(expr.type)
         if found.low < limit.low or found.high > limit.high:
             return limit  # it wraps
         low = found.low if found.low > -_ENDLESS else -math.inf
@@ -244,9 +249,9 @@ class Ranges:
     def _of(self, expr: Expr) -> Range:
         match expr:
             case Constant(value=value):
-                return _constant(value, expr.type)
+                return range_of_constant(value, expr.type)
             case Name(id=name):
-                return self.names.get(name, of_type(expr.type))
+                return self.names.get(name, range_of_type(expr.type))
             case LaunchIndex(object="blockIdx", axis=axis):
                 return natural({(f"gridDim.{axis}",): 1, (): -1})
             case LaunchIndex(object="threadIdx", axis=axis):
@@ -257,31 +262,31 @@ class Ranges:
                 buffer = self.kernel.array_decl(array)
                 if buffer is not None and buffer.values and kind_of(buffer.type.element) is not Kind.FLOAT:
                     return constant(min(buffer.values)).union(constant(max(buffer.values)))
-                return of_type(expr.type)
+                return range_of_type(expr.type)
             case Unary(op="-", operand=operand):
                 inner = self.of(operand)
                 return Range(-inner.high, -inner.low, inner.reach)
             case Unary(op="+", operand=operand):
                 return self.of(operand)
             case Compare() | Unary(op="not"):
-                return _TRUTH
+                return TRUTH
             case BoolOp(left=left, right=right):
                 return self.of(left).union(self.of(right))
             case Select(then=then, orelse=orelse):
                 return self.of(then).union(self.of(orelse))
             case Convert(value=value, type=type_):
-                return self._convert(self.of(value), value.type, type_)
+                return range_of_conversion(self.of(value), value.type, type_)
             case Binary():
-                found = self._binary(expr, self.of(expr.left), self.of(expr.right))
-                return _rounded(found, expr.type) if _is_float(expr.type) else found
+                found = range_of_binary(expr, self.of(expr.left), self.of(expr.right))
+                return rounded(found, expr.type) if is_float(expr.type) else found
             case Call():
-                return self._call(expr)
+                return range_of_call(expr, [self.of(arg) for arg in expr.args])
             case TupleItem(value=value, at=at):
                 return self.results_of(value)[at]
             case DeviceCall() if not isinstance(expr.type, TupleType):
                 return self.results_of(expr)[0]
             case DeviceCall() | Atomic() | Tuple() | Unary() | Extent() | ArrayName():
-                return of_type(expr.type)
+                return range_of_type(expr.type)
             case _:
                 assert_never(expr)
 
@@ -299,103 +304,11 @@ class Ranges:
                 | DeviceCall(type=TupleType(items=types))
                 | Load(type=TupleType(items=types))
             ):
-                return tuple(map(of_type, types))
+                return tuple(map(range_of_type, types))
             case DeviceCall():
-                return (of_type(value.type),)
+                return (range_of_type(value.type),)
             case _:
                 return (self.of(value),)
-
-    def _convert(self, value: Range, source: Type, target: Type) -> Range:
-        if isinstance(source, ElementType | PythonType) and isinstance(target, ElementType | PythonType):
-            truncates = kind_of(source) is Kind.FLOAT and kind_of(target) is Kind.INT
-            if truncates and math.isfinite(value.low) and math.isfinite(value.high):
-                low, high = math.trunc(value.low), math.trunc(value.high)
-                return Range(low, high, {(): max(abs(low), abs(high))})
-            if truncates:
-                return Range(0 if value.low > -1 else -math.inf)
-            if kind_of(target) is Kind.FLOAT:
-                return _rounded(value, target)
-            if kind_of(target) is Kind.BOOL:
-                return _TRUTH
-        return value
-
-    def _binary(self, expr: Binary[Expr], a: Range, b: Range) -> Range:
-        is_float = _is_float(expr.type)
-        match expr.op:
-            case "+":
-                return _sum(a, b)
-            case "-":
-                apart = larger(a.reach, b.reach) if a.is_natural and b.is_natural else plus(a.reach, b.reach)
-                return Range(a.low - b.high, a.high - b.low, apart)
-            case "*":
-                corners = [_product(x, y) for x in (a.low, a.high) for y in (b.low, b.high)]
-                return Range(min(corners), max(corners), times(a.reach, b.reach))
-            case "//" if not is_float:
-                low = 0 if a.is_natural and b.is_natural else -math.inf
-                return Range(low, a.high if low == 0 else math.inf, a.reach)
-            case "%" if not is_float:
-                low = 0 if b.is_natural else -math.inf
-                reach = a.reach if a.is_natural and b.is_natural and b.reach is None else b.reach
-                return Range(low, b.high if b.is_natural else math.inf, reach)
-            case "&" if a.is_natural or b.is_natural:
-                known = a if a.is_natural else b
-                return Range(0, known.high, known.reach)
-            case "&" | "|" | "^":
-                # A bit that only one has adds no more than it stood for there
-                is_natural = a.is_natural and b.is_natural
-                high = a.high + b.high if is_natural else math.inf
-                return Range(0 if is_natural else -math.inf, high, plus(a.reach, b.reach))
-            case "**" if a.is_natural and not is_float:
-                high = _power(a.high, b.high)
-                return Range(0, high, {(): int(high)} if math.isfinite(high) else None)
-            case ">>" if a.is_natural:
-                return Range(0, a.high, a.reach)
-            case "/" if a.is_natural and b.low > 0:
-                return Range(0, a.high / b.low, a.reach if b.low >= 1 else None)
-            case "/" if _is_whole(expr.right):  # which is no closer to zero than 1
-                return Range(reach=a.reach)
-            case _:
-                return of_type(expr.type)
-
-    def _call(self, expr: Call) -> Range:
-        args = [self.of(arg) for arg in expr.args]
-        match expr.function:
-            case "floor_div" | "floor_mod" | "int_pow" as helper:
-                left, right = expr.args
-                return self._binary(Binary(_OPERATORS[helper], left, right, type=expr.type), *args)
-            case "ceil_div":
-                is_natural = args[0].is_natural and args[1].is_natural
-                return Range(0 if is_natural else -math.inf, args[0].high if is_natural else math.inf, args[0].reach)
-            case "math.floor" | "math.ceil" | "math.trunc" if len(args) == 1:
-                return Range(0 if args[0].is_natural else -math.inf, math.inf, args[0].reach)
-            case "part.exponent":
-                return Range(-1073, 1024, {(): 1073})
-            case "py2cu.laneid" | "lane_id":
-                return Range(0, 31, {(): 31})
-            case "py2cu.ballot_sync" | "py2cu.match_any_sync" | "py2cu.activemask":
-                return Range(0, 2**32 - 1, {(): 2**32 - 1})
-            case "py2cu.syncthreads_count":
-                return Range(0, 1024, {(): 1024})
-            case "builtins.abs":
-                return Range(0, max(abs(args[0].low), abs(args[0].high)), args[0].reach)
-            case "builtins.min" | "python_min" | "builtins.max" | "python_max":
-                bounds = [args[0], *(self.of(arg) for arg in expr.args[1:] if not _may_be_nan(arg))]
-                if expr.function.endswith("max"):
-                    return Range(max(arg.low for arg in bounds), max(arg.high for arg in args), self._all_reach(args))
-                reaches = [arg.reach for arg in bounds if arg.reach is not None]
-                reach = reaches[0] if reaches and all(arg.is_natural for arg in args) else self._all_reach(args)
-                return Range(min(arg.low for arg in args), min(arg.high for arg in bounds), reach)
-            case "math.sqrt" | "math.exp" | "math.exp2" | "math.fabs" | "math.hypot":
-                return Range(0, math.inf)
-            case _:
-                return of_type(expr.type)
-
-    @staticmethod
-    def _all_reach(args: list[Range]) -> SymbolicBound | None:
-        reach = args[0].reach
-        for arg in args[1:]:
-            reach = larger(reach, arg.reach)
-        return reach
 
 
 def _with_loops(block: Block, loops: tuple[For | While, ...]) -> Iterator[tuple[Stmt, tuple[For | While, ...]]]:
@@ -406,10 +319,6 @@ def _with_loops(block: Block, loops: tuple[For | While, ...]) -> Iterator[tuple[
         for inner in blocks(stmt):
             is_else = isinstance(stmt, For | While) and inner is stmt.orelse
             yield from _with_loops(inner, loops if is_else else around)
-
-
-def _sum(a: Range, b: Range) -> Range:
-    return Range(a.low + b.low, a.high + b.high, plus(a.reach, b.reach))
 
 
 def _compared(known: Range, op: str, bound: Range) -> Range:
@@ -424,72 +333,6 @@ def _compared(known: Range, op: str, bound: Range) -> Range:
             return known
 
 
-def of_type(type_: Type) -> Range:
-    """All that a value of this type can be."""
-    match type_:
-        case ElementType(dtype=dtype) if dtype.kind < Kind.FLOAT:
-            return Range(dtype.low, dtype.high, {(): int(max(-dtype.low, dtype.high))} if dtype.bits < 64 else None)
-        case PythonType(kind=Kind.BOOL):
-            return _TRUTH
-        case _:
-            return ANYTHING
-
-
-def _may_be_nan(expr: Expr) -> bool:
-    """True for what `min` and `max` may pass over: they take NaN where it comes first alone."""
-    match expr:
-        case Constant(value=value):
-            return math.isnan(value)
-        case Convert(value=value):
-            return _may_be_nan(value)
-        case Call(function="builtins.min" | "python_min" | "builtins.max" | "python_max", args=(first, *_)):
-            return _may_be_nan(first)
-        case _:
-            return not isinstance(expr.type, ElementType | PythonType) or kind_of(expr.type) > Kind.INT
-
-
-def _is_float(type_: Type) -> bool:
-    return isinstance(type_, ElementType | PythonType) and kind_of(type_) is Kind.FLOAT
-
-
 def _is_known(reach: SymbolicBound | None) -> bool:
     """True for one that the launcher judges, and for none that is constant."""
     return reach is not None and any(reach) and all(abs(factor) <= INT_MAX for factor in reach.values())
-
-
-def _constant(value: bool | int | float, type_: Type) -> Range:
-    """A literal, as its type has it; what stands for a type variable may round it."""
-    if not isinstance(type_, ElementType) or type_.dtype.kind is not Kind.FLOAT:
-        return constant(value)
-    dtypes = (F16, BF16) if type_.dtype.variable else (type_.dtype,)
-    return constant(value) if all(represents(dtype, value) for dtype in dtypes) else _rounded(constant(value), type_)
-
-
-def _rounded(exact: Range, type_: Type) -> Range:
-    """What floats of this type make of such bounds, which lie between others; zero stays zero. A double may be any
-    that is not beyond them.
-    """
-    if type_ == PY_FLOAT:
-        return exact
-    dtype = type_.dtype if isinstance(type_, ElementType) else F32
-    step = F32 if dtype in (F32, F64) else BF16  # the widest of what may stand for a type variable
-    below, above = (step.epsilon * (abs(bound) + 1) if bound else 0.0 for bound in (exact.low, exact.high))
-    low, high = exact.low - below, exact.high + above
-    return Range(max(low, 0) if exact.low >= 0 else low, min(high, 0) if exact.high <= 0 else high)
-
-
-def _is_whole(expr: Expr) -> bool:
-    """True for a whole number that true division has made a float."""
-    inner = expr.value if isinstance(expr, Convert) else expr
-    return isinstance(inner.type, PythonType) and inner.type.kind is Kind.INT
-
-
-def _power(base: float, exponent: float) -> float:
-    """The greatest power of a natural base; beyond 64 bits it is as good as infinite."""
-    if base <= 1:
-        return 1
-    return base**exponent if 0 <= exponent * math.log2(base) <= 64 else math.inf
-
-
-def _product(a: float, b: float) -> float:
-    return 0.0 if a == 0 or b == 0 else a * b

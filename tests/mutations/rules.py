@@ -223,12 +223,12 @@ MUTATIONS: Final = (
             "kept:ranges_of_floats",
         ),
         (
-            "if all(represents(dtype, value) for dtype in dtypes) else _rounded",
-            "if True else _rounded",
+            "if all(represents(dtype, value) for dtype in dtypes) else rounded",
+            "if True else rounded",
             "cpu:ranges_of_floats.rounded_constant",
         ),
         (
-            "if kind_of(target) is Kind.BOOL:\n                return _TRUTH",
+            "if kind_of(target) is Kind.BOOL:\n            return TRUTH",
             "",
             "cpu:ranges_of_floats.truth_of_a_fraction",
         ),

@@ -1,0 +1,191 @@
+"""Transfer functions of the range analysis: the range of a result from the ranges of its operands.
+
+In: an operator, a conversion or a call, and the ranges of its operands. Out: the range of the exact result. `ranges.py`
+cuts it to the expression's type and follows locals through the kernel.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from py2cu.analysis.promotion import represents
+from py2cu.dtypes import BF16, F16, F32, F64, Kind
+from py2cu.ir.expressions import Call, Convert, Expr
+from py2cu.ir.intervals import ANYTHING, Range, SymbolicBound, constant, larger, plus, times
+from py2cu.ir.types import PY_FLOAT, Binary, Constant, ElementType, PythonType, Type, kind_of
+
+_OPERATORS: Final = {"floor_div": "//", "floor_mod": "%", "int_pow": "**"}  # helpers that stand for operators
+TRUTH: Final = Range(0, 1, {(): 1})
+
+
+def range_of_type(type_: Type) -> Range:
+    """All that a value of this type can be."""
+    match type_:
+        case ElementType(dtype=dtype) if dtype.kind < Kind.FLOAT:
+            return Range(dtype.low, dtype.high, {(): int(max(-dtype.low, dtype.high))} if dtype.bits < 64 else None)
+        case PythonType(kind=Kind.BOOL):
+            return TRUTH
+        case _:
+            return ANYTHING
+
+
+def range_of_binary(expr: Binary[Expr], a: Range, b: Range) -> Range:
+    """The range of arithmetic whose operands have the ranges `a` and `b`, before the result is cut to its type."""
+    is_real = is_float(expr.type)
+    match expr.op:
+        case "+":
+            return range_of_sum(a, b)
+        case "-":
+            apart = larger(a.reach, b.reach) if a.is_natural and b.is_natural else plus(a.reach, b.reach)
+            return Range(a.low - b.high, a.high - b.low, apart)
+        case "*":
+            corners = [product_of_bounds(x, y) for x in (a.low, a.high) for y in (b.low, b.high)]
+            return Range(min(corners), max(corners), times(a.reach, b.reach))
+        case "//" if not is_real:
+            low = 0 if a.is_natural and b.is_natural else -math.inf
+            return Range(low, a.high if low == 0 else math.inf, a.reach)
+        case "%" if not is_real:
+            low = 0 if b.is_natural else -math.inf
+            reach = a.reach if a.is_natural and b.is_natural and b.reach is None else b.reach
+            return Range(low, b.high if b.is_natural else math.inf, reach)
+        case "&" if a.is_natural or b.is_natural:
+            known = a if a.is_natural else b
+            return Range(0, known.high, known.reach)
+        case "&" | "|" | "^":
+            # A bit that only one has adds no more than it stood for there
+            is_natural = a.is_natural and b.is_natural
+            high = a.high + b.high if is_natural else math.inf
+            return Range(0 if is_natural else -math.inf, high, plus(a.reach, b.reach))
+        case "**" if a.is_natural and not is_real:
+            high = _power(a.high, b.high)
+            return Range(0, high, {(): int(high)} if math.isfinite(high) else None)
+        case ">>" if a.is_natural:
+            return Range(0, a.high, a.reach)
+        case "/" if a.is_natural and b.low > 0:
+            return Range(0, a.high / b.low, a.reach if b.low >= 1 else None)
+        case "/" if _is_whole(expr.right):  # which is no closer to zero than 1
+            return Range(reach=a.reach)
+        case _:
+            return range_of_type(expr.type)
+
+
+def range_of_call(expr: Call, args: list[Range]) -> Range:
+    """The range of a builtin or helper whose arguments have the ranges `args`."""
+    match expr.function:
+        case "floor_div" | "floor_mod" | "int_pow" as helper:
+            left, right = expr.args
+            return range_of_binary(Binary(_OPERATORS[helper], left, right, type=expr.type), *args)
+        case "ceil_div":
+            is_natural = args[0].is_natural and args[1].is_natural
+            return Range(0 if is_natural else -math.inf, args[0].high if is_natural else math.inf, args[0].reach)
+        case "math.floor" | "math.ceil" | "math.trunc" if len(args) == 1:
+            return Range(0 if args[0].is_natural else -math.inf, math.inf, args[0].reach)
+        case "part.exponent":
+            return Range(-1073, 1024, {(): 1073})
+        case "py2cu.laneid" | "lane_id":
+            return Range(0, 31, {(): 31})
+        case "py2cu.ballot_sync" | "py2cu.match_any_sync" | "py2cu.activemask":
+            return Range(0, 2**32 - 1, {(): 2**32 - 1})
+        case "py2cu.syncthreads_count":
+            return Range(0, 1024, {(): 1024})
+        case "builtins.abs":
+            return Range(0, max(abs(args[0].low), abs(args[0].high)), args[0].reach)
+        case "builtins.min" | "python_min" | "builtins.max" | "python_max":
+            bounds = [
+                args[0],
+                *(known for arg, known in zip(expr.args[1:], args[1:], strict=True) if not _may_be_nan(arg)),
+            ]
+            if expr.function.endswith("max"):
+                return Range(max(arg.low for arg in bounds), max(arg.high for arg in args), _largest_reach(args))
+            reaches = [arg.reach for arg in bounds if arg.reach is not None]
+            reach = reaches[0] if reaches and all(arg.is_natural for arg in args) else _largest_reach(args)
+            return Range(min(arg.low for arg in args), min(arg.high for arg in bounds), reach)
+        case "math.sqrt" | "math.exp" | "math.exp2" | "math.fabs" | "math.hypot":
+            return Range(0, math.inf)
+        case _:
+            return range_of_type(expr.type)
+
+
+def range_of_conversion(value: Range, source: Type, target: Type) -> Range:
+    """The range of `value` converted from one type to another."""
+    if isinstance(source, ElementType | PythonType) and isinstance(target, ElementType | PythonType):
+        truncates = kind_of(source) is Kind.FLOAT and kind_of(target) is Kind.INT
+        if truncates and math.isfinite(value.low) and math.isfinite(value.high):
+            low, high = math.trunc(value.low), math.trunc(value.high)
+            return Range(low, high, {(): max(abs(low), abs(high))})
+        if truncates:
+            return Range(0 if value.low > -1 else -math.inf)
+        if kind_of(target) is Kind.FLOAT:
+            return rounded(value, target)
+        if kind_of(target) is Kind.BOOL:
+            return TRUTH
+    return value
+
+
+def range_of_constant(value: bool | int | float, type_: Type) -> Range:
+    """A literal, as its type has it; what stands for a type variable may round it."""
+    if not isinstance(type_, ElementType) or type_.dtype.kind is not Kind.FLOAT:
+        return constant(value)
+    dtypes = (F16, BF16) if type_.dtype.variable else (type_.dtype,)
+    return constant(value) if all(represents(dtype, value) for dtype in dtypes) else rounded(constant(value), type_)
+
+
+def rounded(exact: Range, type_: Type) -> Range:
+    """The bounds `exact` after rounding to floats of this type, widened by one step; zero stays zero, doubles stay."""
+    if type_ == PY_FLOAT:
+        return exact
+    dtype = type_.dtype if isinstance(type_, ElementType) else F32
+    step = F32 if dtype in (F32, F64) else BF16  # the widest of what may stand for a type variable
+    below, above = (step.epsilon * (abs(bound) + 1) if bound else 0.0 for bound in (exact.low, exact.high))
+    low, high = exact.low - below, exact.high + above
+    return Range(max(low, 0) if exact.low >= 0 else low, min(high, 0) if exact.high <= 0 else high)
+
+
+def range_of_sum(a: Range, b: Range) -> Range:
+    """The range of `a + b`."""
+    return Range(a.low + b.low, a.high + b.high, plus(a.reach, b.reach))
+
+
+def product_of_bounds(a: float, b: float) -> float:
+    """`a * b`, where 0 times infinity is 0."""
+    return 0.0 if a == 0 or b == 0 else a * b
+
+
+def is_float(type_: Type) -> bool:
+    """True for real floats, elements and Python's."""
+    return isinstance(type_, ElementType | PythonType) and kind_of(type_) is Kind.FLOAT
+
+
+def _largest_reach(args: list[Range]) -> SymbolicBound | None:
+    """A symbolic bound of the largest of `args`."""
+    reach = args[0].reach
+    for arg in args[1:]:
+        reach = larger(reach, arg.reach)
+    return reach
+
+
+def _may_be_nan(expr: Expr) -> bool:
+    """True for what `min` and `max` may pass over: they take NaN where it comes first alone."""
+    match expr:
+        case Constant(value=value):
+            return math.isnan(value)
+        case Convert(value=value):
+            return _may_be_nan(value)
+        case Call(function="builtins.min" | "python_min" | "builtins.max" | "python_max", args=(first, *_)):
+            return _may_be_nan(first)
+        case _:
+            return not isinstance(expr.type, ElementType | PythonType) or kind_of(expr.type) > Kind.INT
+
+
+def _is_whole(expr: Expr) -> bool:
+    """True for a whole number that true division has made a float."""
+    inner = expr.value if isinstance(expr, Convert) else expr
+    return isinstance(inner.type, PythonType) and inner.type.kind is Kind.INT
+
+
+def _power(base: float, exponent: float) -> float:
+    """The greatest power of a natural base; beyond 64 bits it is as good as infinite."""
+    if base <= 1:
+        return 1
+    return base**exponent if 0 <= exponent * math.log2(base) <= 64 else math.inf
