@@ -32,9 +32,8 @@ from py2cu.passes.canonical.uniquify_dimensions import uniquify_dimensions
 from py2cu.passes.checks.barriers import check_barriers
 from py2cu.passes.checks.definite_assignment import check_definite_assignment
 from py2cu.passes.checks.dimensions import check_dimensions
-from py2cu.passes.checks.duplicated_calls import check_once
 from py2cu.passes.checks.endless_loops import check_endless_loops
-from py2cu.passes.checks.evaluation_order import check_order
+from py2cu.passes.checks.evaluation_order import check_once, check_order
 from py2cu.passes.checks.operator_limits import check_operator_limits
 from py2cu.passes.checks.performance import note_performance
 from py2cu.passes.checks.powers import check_powers

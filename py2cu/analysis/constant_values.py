@@ -10,12 +10,12 @@ What else leaves 64 bits does so at run time, and the simulator reports it.
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable, Sequence
 from typing import Final
 
 from py2cu.diagnostics import Reporter
 from py2cu.ir.expressions import Call, Expr, Unary
+from py2cu.ir.operators import ARITHMETIC, BITWISE, UNARY
 from py2cu.ir.statements import Block
 from py2cu.ir.types import PY_BOOL, PY_INT, Binary, Constant, PythonType
 from py2cu.ir.visit import children, expressions, statements
@@ -35,12 +35,7 @@ def _factorial(n: int) -> int:
     return math.factorial(min(n, _BITS))
 
 
-_BINARY: Final[dict[str, Callable[[int, int], int]]] = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv, "%": operator.mod,
-    "&": operator.and_, "|": operator.or_, "^": operator.xor, "<<": operator.lshift, ">>": operator.rshift,
-    "**": _power,
-}  # fmt: skip
-_UNARY: Final[dict[str, Callable[[int], int]]] = {"+": operator.pos, "-": operator.neg, "~": operator.invert}
+_BINARY: Final[dict[str, Callable[[int, int], int]]] = ARITHMETIC | BITWISE | {"**": _power}
 _CALLS: Final[dict[str, Callable[..., int]]] = {
     "builtins.abs": abs, "builtins.min": min, "builtins.max": max, "math.factorial": _factorial,
 }  # fmt: skip
@@ -76,8 +71,8 @@ def constant_value(expr: Expr, reporter: Reporter | None = None) -> int | None:
             value = int(number)
         case Binary(op=op) if op in _BINARY and not (op in ("<<", ">>") and numbers[1] >= _BITS):
             value = _computed(_BINARY[op], numbers)
-        case Unary(op=op) if op in _UNARY:
-            value = _computed(_UNARY[op], numbers)
+        case Unary(op=op) if op in UNARY:
+            value = _computed(UNARY[op], numbers)
         case Call(function=function) if function in _CALLS:
             value = _computed(_CALLS[function], numbers)
     if value is None or _LOW <= value <= _HIGH:

@@ -15,8 +15,8 @@ from itertools import pairwise
 
 from py2cu.ir.expressions import DeviceCall, Expr, LaunchIndex
 from py2cu.ir.kernels import Kernel
-from py2cu.ir.rewrite import rebuild
 from py2cu.ir.statements import Assign, Block, Comment, Return
+from py2cu.ir.substitution import substitute
 from py2cu.ir.types import Binary, Name
 from py2cu.ir.visit import assigned_names, names_in
 
@@ -75,13 +75,8 @@ def find_global_indices(kernel: Kernel) -> GlobalIndices:
         if assigned[stmt.name] == 1 and value and (value is stmt.value or not names_in(value)):
             values[stmt.name] = value
         elif stmt.augmented and assigned[stmt.name] == 2 and isinstance(before, Assign) and before.name == stmt.name:
-            values[stmt.name] = _put(before.value, stmt.name, stmt.value)
+            values[stmt.name] = substitute(stmt.value, {stmt.name: before.value})
     return GlobalIndices(values, kernel.block)
-
-
-def _put(value: Expr, name: str, expr: Expr) -> Expr:
-    """`expr` with `value` in the place of a local."""
-    return rebuild(expr, lambda part: value if isinstance(part, Name) and part.id == name else part)
 
 
 def _returned(body: Block) -> Expr | None:

@@ -26,6 +26,13 @@ def numbered(name: str) -> Iterator[str]:
     yield from (f"{name}{number}" for number in itertools.count(2))
 
 
+def underscored_name(name: str, taken: Container[str]) -> str:
+    """`name` with as many underscores behind it as make it none of `taken`."""
+    while name in taken:
+        name += "_"
+    return name
+
+
 def free_name(name: str, taken: Container[str]) -> str:
     """The first of these that is not `taken`."""
     return next(each for each in numbered(name) if each not in taken)

@@ -24,6 +24,11 @@ class Width(enum.Enum):
     INDEX = "index_t"  # fits 32 bits where the launcher finds that it does, else 64
     LONG = "int64_t"
 
+    def __lt__(self, other: Width) -> bool:
+        """A wider type holds all values of a narrower one; the order is that of the lines above."""
+        order = tuple(Width)
+        return order.index(self) < order.index(other)
+
 
 @record(frozen=True, slots=True)
 class ElementType:
@@ -103,6 +108,9 @@ ReachingTypes = frozenset[ElementType | PythonType | ParameterPath | bool | int 
 UNKNOWN: Final = UnknownType()
 PY_BOOL: Final = PythonType(Kind.BOOL)
 PY_INT: Final = PythonType(Kind.INT)
+INT: Final = PythonType(Kind.INT, Width.INT)
+INDEX: Final = PythonType(Kind.INT, Width.INDEX)
+LONG: Final = PythonType(Kind.INT, Width.LONG)
 PY_FLOAT: Final = PythonType(Kind.FLOAT)
 PY_COMPLEX: Final = PythonType(Kind.COMPLEX)
 

@@ -135,7 +135,7 @@ MUTATIONS: Final = (
             "cpu:loop_carried_integer emulated:loop_carried_integer",
         ),
         (
-            'if max(_rank(left), _rank(right)) < _ORDER.index(width) and expr.op != "//":',
+            'if max(_least_width(left), _least_width(right)) < width and expr.op != "//":',
             "if False:",
             "kept:launch_parameters",
         ),
@@ -148,7 +148,7 @@ MUTATIONS: Final = (
         ),
         ("if known - 1 > INT_MAX:\n            return Width.LONG", "", "kept:wide_constants"),
         ("known = max(known, self._constant_size(dims))", "pass", "kept:wide_constants"),
-        ("reach.get((), 0) > INT_MAX else Width.INDEX", "False else Width.INDEX", "kept:wide_constants"),
+        ("reach.get((), 0) > INT_MAX else INDEX", "False else INDEX", "kept:wide_constants"),
         ("and self.ranges.of(expr.right).high >= I32.bits:", "and False:", "kept:shifts"),
         ("and [*assigned_names(body)].count(stmt.name) == 1", "and True", "kept:while_bounds"),
         ("reach = bound.reach if known.is_natural and", "reach = bound.reach if", "kept:while_bounds"),

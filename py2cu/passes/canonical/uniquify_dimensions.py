@@ -16,10 +16,12 @@ from py2cu.analysis.account import elided_in
 from py2cu.diagnostics import Reporter
 from py2cu.ir.abi.parameters import Parameter
 from py2cu.ir.elisions import Elision
-from py2cu.ir.expressions import Expr, Extent, as_extent
+from py2cu.ir.expressions import Extent, as_extent
 from py2cu.ir.kernels import Kernel
-from py2cu.ir.rewrite import rebuild, with_fields
+from py2cu.ir.names import underscored_name
+from py2cu.ir.rewrite import with_fields
 from py2cu.ir.statements import Assign, Comment, For, Stmt
+from py2cu.ir.substitution import rename
 from py2cu.ir.types import PY_INT, ArrayType, DimExpr, Name
 from py2cu.ir.visit import statements
 
@@ -43,7 +45,7 @@ def uniquify_dimensions(kernel: Kernel, reporter: Reporter) -> Kernel:
     renamed: dict[str, str] = {}
     for name in dims:
         if name in others - extents:
-            renamed[name] = _fresh(f"{name}_extent", {*others, *dims, *renamed.values()})
+            renamed[name] = underscored_name(f"{name}_extent", {*others, *dims, *renamed.values()})
     return _rename_dims(kernel, renamed) if renamed else kernel
 
 
@@ -66,18 +68,9 @@ def _drop_restatements(kernel: Kernel) -> Kernel:
     return with_fields(kernel, body=body, elided=kernel.elided + dropped)
 
 
-def _fresh(name: str, taken: set[str]) -> str:
-    while name in taken:
-        name += "_"
-    return name
-
-
 def _rename_dims(kernel: Kernel, renamed: dict[str, str]) -> Kernel:
-    def rename(expr: Expr) -> Expr:
-        return replace(expr, id=renamed[expr.id]) if isinstance(expr, Name) and expr.id in renamed else expr
-
     def change(extent: DimExpr) -> DimExpr:
-        return as_extent(rebuild(extent, rename))
+        return as_extent(rename(extent, renamed))
 
     def change_parameter(parameter: Parameter) -> Parameter:
         type_ = parameter.type

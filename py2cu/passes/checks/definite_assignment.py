@@ -12,6 +12,7 @@ from typing import assert_never
 from py2cu.diagnostics import Related, Reporter
 from py2cu.ir.expressions import ArrayName, Atomic, Expr, Load
 from py2cu.ir.kernels import Kernel
+from py2cu.ir.operators import ARITHMETIC, EXACT
 from py2cu.ir.statements import (
     Alloc,
     Assert,
@@ -196,19 +197,19 @@ class _Flow:
 
 def runs(loop: For) -> bool:
     """True where the loop's constant bounds make it run at least once."""
-    start, stop, step = map(_whole, (loop.start, loop.stop, loop.step))
+    start, stop, step = map(_integer, (loop.start, loop.stop, loop.step))
     if start is None or stop is None or not step:
         return False
     return start < stop if step > 0 else start > stop
 
 
-def _whole(bound: Expr) -> int | None:
-    """The value of a bound that is made of whole constants."""
+def _integer(bound: Expr) -> int | None:
+    """The value of a bound that consists of integer constants."""
     match bound:
         case Constant(value=value) if isinstance(value, int):
             return value
-        case Binary(op="+" | "-" | "*" as op, left=left, right=right):
-            a, b = _whole(left), _whole(right)
-            return None if a is None or b is None else {"+": a + b, "-": a - b, "*": a * b}[op]
+        case Binary(op=op, left=left, right=right) if op in EXACT:
+            a, b = _integer(left), _integer(right)
+            return None if a is None or b is None else int(ARITHMETIC[op](a, b))
         case _:
             return None

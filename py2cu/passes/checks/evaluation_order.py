@@ -1,8 +1,9 @@
-"""Refuses expressions whose value depends on an order that C++ leaves open.
+"""Refuses calls with effects where C++ would evaluate an expression in another order than Python, or twice.
 
-    out[j] = put(x, i) + x[i]      P409: C++ may read x[i] before `put` writes to it, Python reads it afterwards
+    out[j] = put(x, i) + x[i]      P409: C++ may read x[i] before `put` writes to it; Python reads it afterwards
+    while 0 < put(x, i) < 5: …     P409: C++ writes the chain as `0 < put(x, i) && put(x, i) < 5`
 
-Python evaluates operands from left to right; so does C++ between statements, and around `&&`, `||` and `?:`.
+Python evaluates operands from left to right. C++ keeps that order between statements and around `&&`, `||` and `?:`.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ from py2cu.ir.expressions import ArrayName, BoolOp, DeviceCall, Expr, Load, Sele
 from py2cu.ir.kernels import Kernel
 from py2cu.ir.statements import Assert, ExprStmt, Print, Store
 from py2cu.ir.visit import children, expressions, statements, walk
+from py2cu.source import Span
 
 
 def check_order(kernel: Kernel, reporter: Reporter) -> Kernel:
-    """Report calls that do something beside what may notice it; the kernel is unchanged."""
+    """Report calls with effects that an operand beside them may observe; the kernel is unchanged."""
     acting = acting_functions(kernel)
     for caller in (kernel, *kernel.functions) if acting else ():
         check = _Check(acting, reporter.within(caller.origin))
@@ -33,6 +35,28 @@ def check_order(kernel: Kernel, reporter: Reporter) -> Kernel:
                     check.expression(call)
                 case _:
                     check.beside_each_other(expressions(stmt))
+    return kernel
+
+
+def check_once(kernel: Kernel, reporter: Reporter) -> Kernel:
+    """Report calls with effects that the C++ text would make twice; the kernel is unchanged.
+
+    Calls that a statement surely evaluates stand in statements of their own by now: tests of loops remain, and operands
+    that may stay unevaluated.
+    """
+    acting = acting_functions(kernel)
+    for caller in (kernel, *kernel.functions) if acting else ():
+        inner = reporter.within(caller.origin)
+        for stmt in statements(caller.body):
+            seen: set[Span] = set()
+            for node in (node for expr in expressions(stmt) for node in walk(expr)):
+                if isinstance(node, DeviceCall) and node.function in acting:
+                    if node.span in seen:
+                        message = (
+                            "this call does something, and C++ would make it twice here, where Python makes it once"
+                        )
+                        inner.error("P409", message, node.span, "assign what it returns on a line of its own before")
+                    seen.add(node.span)
     return kernel
 
 

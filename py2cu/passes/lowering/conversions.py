@@ -16,13 +16,13 @@ from py2cu.dtypes import U64, Kind, promote
 from py2cu.ir.complex_numbers import of_real
 from py2cu.ir.expressions import Call, Compare, Convert, Expr, LaunchIndex, Unary
 from py2cu.ir.types import (
+    LONG,
     Binary,
     Constant,
     ElementType,
     PythonType,
     ScalarType,
     Type,
-    Width,
     is_complex,
     kind_of,
     part_of,
@@ -59,7 +59,7 @@ class ConversionLowering:
             self.helpers.require("to_uint64")
             return Call("to_uint64", (expr.value,), expr.span, target)
         if dtype.bits < 32 or not dtype.signed:
-            return replace(expr, value=Convert(expr.value, PythonType(Kind.INT, Width.LONG), expr.span, explicit=True))
+            return replace(expr, value=Convert(expr.value, LONG, expr.span, explicit=True))
         return expr
 
 

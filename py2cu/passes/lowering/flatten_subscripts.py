@@ -30,14 +30,10 @@ from py2cu.ir.intervals import SymbolicBound, times
 from py2cu.ir.kernels import Kernel
 from py2cu.ir.rewrite import rebuild, rebuild_block, rebuild_statements, with_fields
 from py2cu.ir.statements import Alloc, Block, Comment, Stmt, Store
-from py2cu.ir.types import Binary, Constant, Name, PythonType, Width
+from py2cu.ir.types import INDEX, INT, Binary, Constant, Name, PythonType, Width
 from py2cu.ir.visit import all_expressions, statements
 from py2cu.passes.lowering.integer_widths import extent_type, widen_operands
 from py2cu.passes.lowering.split_tuples import row_struct
-
-_INT = PythonType(Kind.INT, Width.INT)
-_INDEX = PythonType(Kind.INT, Width.INDEX)
-_ORDER = (Width.INT, Width.INDEX, Width.LONG)
 
 
 def flatten_subscripts(kernel: Kernel, reporter: Reporter) -> Kernel:
@@ -50,7 +46,7 @@ def flatten_subscripts(kernel: Kernel, reporter: Reporter) -> Kernel:
         """An extent in index arithmetic. What it is part of cannot overflow: the launcher looks at the array's size."""
         if isinstance(dim, Constant):
             return dim
-        return with_fields(dim, type=extent_type(kernel, dim.id) if isinstance(dim, Name) else _INDEX)
+        return with_fields(dim, type=extent_type(kernel, dim.id) if isinstance(dim, Name) else INDEX)
 
     def flat(array: str, indices: tuple[Expr, ...], line: int) -> tuple[str, tuple[Expr, ...]]:
         for axis, index in enumerate(indices):
@@ -114,7 +110,7 @@ class _IndexArithmetic:
     def flat_index(self, indices: tuple[Expr, ...], dims: tuple[Expr, ...]) -> Expr:
         """Horner's scheme over the extents: `(i * h + r) * w + c`; 0 in an array of no dimensions."""
         if not indices:
-            return Constant(0, type=_INT)
+            return Constant(0, type=INT)
         most = self._width_of_size(dims)
         flat = self.from_start(indices[0], dims[0])
         for index, dim in zip(indices[1:], dims[1:], strict=True):
@@ -150,7 +146,7 @@ class _IndexArithmetic:
     def _widened(self, expr: Expr, most: Width) -> Expr:
         """`expr`, in `most` unless its own type holds all its values."""
         match expr:
-            case Binary(type=PythonType(width=width)) if _ORDER.index(width) < _ORDER.index(most):
+            case Binary(type=PythonType(width=width)) if width < most:
                 if width is Width.INT and self._ranges.of(expr).high <= INT_MAX:
                     return expr
                 return widen_operands(with_fields(expr, type=PythonType(Kind.INT, most)))
@@ -161,21 +157,21 @@ class _IndexArithmetic:
 def _wider(left: Expr, right: Expr) -> PythonType:
     """The width of an operation on two indices."""
     widths = [side.type.width for side in (left, right) if isinstance(side.type, PythonType)]
-    return PythonType(Kind.INT, max((w for w in widths if w in _ORDER), key=_ORDER.index, default=Width.INDEX))
+    return PythonType(Kind.INT, max((width for width in widths if width is not Width.ANY), default=Width.INDEX))
 
 
 def add(left: Expr, right: Expr) -> Expr:
     match left, right:
         case Constant(value=a), Constant(value=b):
-            return Constant(a + b, right.span, _INT)
+            return Constant(a + b, right.span, INT)
         case Constant(value=0), _:
             return right
         case _, Constant(value=0):
             return left
         case Binary(op="+", left=inner, right=Constant(value=a)), Constant(value=b):
-            return add(inner, Constant(a + b, right.span, _INT))
+            return add(inner, Constant(a + b, right.span, INT))
         case _, Constant(value=b) if b < 0:
-            return Binary("-", left, Constant(-b, right.span, _INT), right.span, _wider(left, right))
+            return Binary("-", left, Constant(-b, right.span, INT), right.span, _wider(left, right))
         case _:
             return Binary("+", left, right, right.span, _wider(left, right))
 
@@ -183,9 +179,9 @@ def add(left: Expr, right: Expr) -> Expr:
 def multiply(left: Expr, right: Expr) -> Expr:
     match left, right:
         case Constant(value=a), Constant(value=b):
-            return Constant(a * b, left.span, _INT)
+            return Constant(a * b, left.span, INT)
         case (Constant(value=0), _) | (_, Constant(value=0)):
-            return Constant(0, left.span, _INT)
+            return Constant(0, left.span, INT)
         case Constant(value=1), _:
             return right
         case _, Constant(value=1):

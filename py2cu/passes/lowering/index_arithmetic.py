@@ -7,20 +7,15 @@ def add(i: Index["n"], …)    →    i = blockIdx.x * index_t(blockDim.x) + thr
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
 
 from py2cu.analysis.effects import has_barrier
-from py2cu.dtypes import Kind
 from py2cu.ir.abi.parameters import IndexParameter
 from py2cu.ir.expressions import Convert, Expr, LaunchIndex
 from py2cu.ir.kernels import Kernel
 from py2cu.ir.rewrite import rebuild_block, with_fields
 from py2cu.ir.statements import Assign, Block
-from py2cu.ir.types import Binary, Constant, Name, PythonType, Width
+from py2cu.ir.types import INDEX, INT, Binary, Constant, Name
 from py2cu.passes.guards.early_return import guard_statement
-
-_INT: Final = PythonType(Kind.INT, Width.INT)
-_INDEX: Final = PythonType(Kind.INT, Width.INDEX)
 
 
 def add_index_arithmetic(kernel: Kernel) -> Kernel:
@@ -36,7 +31,7 @@ def add_index_arithmetic(kernel: Kernel) -> Kernel:
 def _as_c(expr: Expr) -> Expr:
     """Indices and extents are `index_t`; they are not negative, so C divides them as Python does."""
     if isinstance(expr, Binary | Constant | Name):
-        expr = replace(expr, type=_INDEX)
+        expr = replace(expr, type=INDEX)
     return replace(expr, op="/") if isinstance(expr, Binary) and expr.op == "//" else expr
 
 
@@ -46,16 +41,16 @@ def without_indices(kernel: Kernel) -> Kernel:
         return kernel
     whole = add_index_arithmetic(kernel)
     body = tuple(replace(stmt, declares=None) if isinstance(stmt, Assign) else stmt for stmt in whole.body)
-    indices = tuple((index.name, _INDEX) for index in kernel.indices)
+    indices = tuple((index.name, INDEX) for index in kernel.indices)
     extents = tuple(index.extent for index in kernel.indices)
     return replace(whole, body=body, indices=(), spelled_out=extents, locals=indices + kernel.locals)
 
 
 def _index_assignment(index: IndexParameter) -> Assign:
     def launch(name: str) -> Expr:
-        return LaunchIndex(name, index.axis, index.span, _INT)
+        return LaunchIndex(name, index.axis, index.span, INT)
 
-    block = Convert(launch("blockDim"), _INDEX, index.span)
-    product = Binary("*", launch("blockIdx"), block, index.span, _INDEX)
-    value = Binary("+", product, launch("threadIdx"), index.span, _INDEX)
-    return Assign(index.name, value, index.span, declares=_INDEX)
+    block = Convert(launch("blockDim"), INDEX, index.span)
+    product = Binary("*", launch("blockIdx"), block, index.span, INDEX)
+    value = Binary("+", product, launch("threadIdx"), index.span, INDEX)
+    return Assign(index.name, value, index.span, declares=INDEX)

@@ -26,6 +26,9 @@ from py2cu.ir.kernels import IndexBound, Kernel
 from py2cu.ir.rewrite import rebuild_block, with_fields
 from py2cu.ir.statements import Assign, Block, For, Stmt
 from py2cu.ir.types import (
+    INDEX,
+    INT,
+    LONG,
     PY_INT,
     ArrayType,
     Binary,
@@ -40,7 +43,6 @@ from py2cu.ir.types import (
 from py2cu.ir.visit import children, walk
 from py2cu.passes.lowering.calls import EXTREMA
 
-_ORDER = (Width.INT, Width.INDEX, Width.LONG)
 _INTEGERS = {width: PythonType(Kind.INT, width) for width in Width}
 
 
@@ -167,12 +169,12 @@ class _Chooser:
             case Name(id=name) if name in self.index_names:
                 return with_fields(expr, type=extent_type(self.kernel, name))
             case LaunchIndex():
-                return with_fields(expr, type=_INTEGERS[Width.INT])
+                return with_fields(expr, type=INT)
         # Never narrower than its operands: what is computed from them is computed in their type.
         operands = (
             _width(child) for child in children(expr) if not isinstance(expr, Load | Convert | DeviceCall | TupleItem)
         )
-        width = max(self.width(self.ranges.of(expr)), *operands, Width.INT, key=_ORDER.index)
+        width = max(self.width(self.ranges.of(expr)), *operands, Width.INT)
         if isinstance(expr, Binary) and expr.op in ("<<", ">>") and self.ranges.of(expr.right).high >= I32.bits:
             width = Width.LONG  # C leaves a shift of an int by so much undefined, whatever it gives
             if not isinstance(expr.right, Constant):
@@ -194,22 +196,22 @@ def extent_type(kernel: Kernel, name: str) -> PythonType:
     The launcher compares the extents of its arrays with 2³¹, but no constant, which a device function may be given.
     """
     reach = dict(kernel.argument_ranges)[name].reach if name in dict(kernel.argument_ranges) else None
-    return _INTEGERS[Width.LONG if reach is not None and reach.get((), 0) > INT_MAX else Width.INDEX]
+    return LONG if reach is not None and reach.get((), 0) > INT_MAX else INDEX
 
 
 def widen_operands(expr: Expr) -> Expr:
     """C computes in the operands' type, so one of them must have the result's width."""
     match expr:
         case Binary(left=left, right=right, type=PythonType(width=width)) if width is not Width.INT:
-            if max(_rank(left), _rank(right)) < _ORDER.index(width) and expr.op != "//":
+            if max(_least_width(left), _least_width(right)) < width and expr.op != "//":
                 if isinstance(right, LaunchIndex):
                     return with_fields(expr, right=Convert(right, expr.type, right.span))
                 return with_fields(expr, left=Convert(left, expr.type, left.span))
-        case Unary(operand=operand, type=PythonType(width=width)) if _rank(operand) < _ORDER.index(width):
+        case Unary(operand=operand, type=PythonType(width=width)) if _least_width(operand) < width:
             return with_fields(expr, operand=Convert(operand, expr.type, operand.span))
         case Call(function=function, args=args, type=PythonType() as type_) if function in (*EXTREMA, "ceil_div"):
             # The function is a template: all arguments have one type, the widest.
-            widest = replace(type_, width=max((_width(arg) for arg in args), key=_ORDER.index))
+            widest = replace(type_, width=max(_width(arg) for arg in args))
             even = tuple(arg if _width(arg) is widest.width else Convert(arg, widest, arg.span) for arg in args)
             return with_fields(expr, type=widest, args=even)
     return expr
@@ -219,10 +221,9 @@ def _width(expr: Expr) -> Width:
     return expr.type.width if isinstance(expr.type, PythonType) and expr.type.kind is Kind.INT else Width.INT
 
 
-def _rank(expr: Expr) -> int:
-    if isinstance(expr, Constant):
-        return 0
-    return _ORDER.index(_width(expr)) if _width(expr) is not Width.ANY else 0
+def _least_width(expr: Expr) -> Width:
+    """The width in which C computes `expr` at least: a constant takes the width of the other operand."""
+    return Width.INT if isinstance(expr, Constant) else max(_width(expr), Width.INT)
 
 
 def _nonzero(kernel: Kernel) -> frozenset[str]:

@@ -25,7 +25,7 @@ from py2cu.ir.complex_numbers import of_real
 from py2cu.ir.elisions import Elided, Elision
 from py2cu.ir.expressions import ArrayName, Atomic, Convert, Expr, Load, Unary
 from py2cu.ir.kernels import Kernel
-from py2cu.ir.names import names_in_scope
+from py2cu.ir.names import names_in_scope, underscored_name
 from py2cu.ir.rewrite import rebuild_statements, with_fields
 from py2cu.ir.statements import Assign, Block, Break, For, If, Stmt, Store, Sync, Trivia, While
 from py2cu.ir.types import PY_BOOL, PY_INT, Constant, Name, ScalarType, is_complex, part_of
@@ -100,8 +100,7 @@ class _Lowering:
 
     def fresh(self, name: str, type_: ScalarType) -> str:
         """A name for a new local of this type."""
-        while name in self.taken:
-            name += "_"
+        name = underscored_name(name, self.taken)
         self.taken.add(name)
         self.types[name] = type_
         return name

@@ -10,17 +10,14 @@ from dataclasses import replace
 
 from py2cu.analysis.call_graph import in_recursive_scc
 from py2cu.diagnostics import Reporter
-from py2cu.dtypes import Kind
 from py2cu.ir.abi.parameters import Parameter
 from py2cu.ir.expressions import ArrayName, Atomic, DeviceCall, Expr, Load
 from py2cu.ir.kernels import Kernel
 from py2cu.ir.rewrite import rebuild, rebuild_block, with_fields
 from py2cu.ir.statements import Store
-from py2cu.ir.types import Name, PythonType, Width
+from py2cu.ir.types import INDEX, Name
 from py2cu.ir.visit import all_expressions, assigned_names, statements, walk
 from py2cu.passes.lowering.integer_widths import extent_type
-
-_INDEX = PythonType(Kind.INT, Width.INDEX)
 
 
 def pass_extents(kernel: Kernel, reporter: Reporter) -> Kernel:
@@ -78,4 +75,4 @@ def _with_arguments(caller: Kernel, done: dict[str, Kernel], kernel: Kernel) -> 
 
 
 def _as_index(extent: Expr) -> Expr:
-    return replace(extent, type=_INDEX)
+    return replace(extent, type=INDEX)

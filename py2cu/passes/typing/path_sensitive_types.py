@@ -10,8 +10,7 @@ Python number there: `v = 3` and `v = u[i]`, then `v * 100` is 300 in Python.
 from __future__ import annotations
 
 import math
-import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import chain
 from typing import Final, TypeAlias
 
@@ -19,6 +18,7 @@ from py2cu.analysis.promotion import as_float, constant_as, constant_type, join,
 from py2cu.dtypes import DType, Kind
 from py2cu.ir.complex_numbers import is_literal
 from py2cu.ir.expressions import BoolOp, Call, Convert, DeviceCall, Expr, Select, TupleItem
+from py2cu.ir.operators import ARITHMETIC, EXACT
 from py2cu.ir.types import (
     PY_BOOL,
     PY_COMPLEX,
@@ -35,7 +35,6 @@ from py2cu.ir.types import (
 
 Number: TypeAlias = bool | int | float
 
-_EXACT: Final[Mapping[str, Callable[..., Number]]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}
 _ZERO_STAYS: Final = frozenset(["*", "/", "//", "%", "&", "<<", ">>"])
 
 
@@ -212,10 +211,12 @@ def _constant_differs(op: str, value: Number, type_: ElementType, others: tuple[
         return op in "-~" and not represents(dtype, -value if op == "-" else ~int(value))
     if not all(isinstance(other, Constant) for other in others):
         return not _is_wide(dtype) and not (value == 0 and op in _ZERO_STAYS)
-    if op not in _EXACT:
+    if op not in EXACT:
         return False
     (other,) = (other for other in others if isinstance(other, Constant))
-    exact = _EXACT[op](value, other.value)
+    exact = ARITHMETIC[op](value, other.value)
     if dtype.kind is Kind.INT:
         return not represents(dtype, exact) or (exact < 0 and not dtype.signed)
-    return as_float(dtype, exact) != as_float(dtype, _EXACT[op](as_float(dtype, value), as_float(dtype, other.value)))
+    return as_float(dtype, exact) != as_float(
+        dtype, ARITHMETIC[op](as_float(dtype, value), as_float(dtype, other.value))
+    )

@@ -11,11 +11,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 from py2cu.ir.expressions import Compare, Expr, Select
 from py2cu.ir.rewrite import map_blocks, rebuild_block
 from py2cu.ir.statements import Block, For, Stmt, While
+from py2cu.ir.substitution import renamed
 from py2cu.ir.types import PY_BOOL, Constant, Name
 from py2cu.ir.visit import blocks, statements
 from py2cu.targets.cpu.inline_collectives import CannotSplit
@@ -59,8 +59,4 @@ def with_variable(body: Block, old: str, new: Name) -> Block:
     """
     if any(isinstance(stmt, For) and stmt.var == old for stmt in statements(body)):
         raise CannotSplit
-
-    def change(expr: Expr) -> Expr:
-        return replace(expr, id=new.id) if isinstance(expr, Name) and expr.id == old else expr
-
-    return rebuild_block(body, change)
+    return rebuild_block(body, lambda expr: renamed(expr, {old: new.id}))

@@ -17,6 +17,7 @@ from py2cu.builtins import Builtin, Rule
 from py2cu.builtins.threads import LANE_HELPER, WARP_SIZE
 from py2cu.ir.expressions import ArrayName, Atomic, Call, DeviceCall, Expr, LaunchIndex, Load
 from py2cu.ir.kernels import Kernel, Space
+from py2cu.ir.names import underscored_name
 from py2cu.ir.statements import Alloc, Block, EachThread, Stmt, Store, ThreadOrder
 from py2cu.ir.types import Name
 from py2cu.ir.visit import all_expressions, assigned_names, statements
@@ -42,9 +43,7 @@ class BlockEmitter(Emitter):
         super().__init__(kernel, dialect, callees)
         taken = {kernel.c_name(name) for name in (*self.locals, *kernel.dims, *(p.name for p in kernel.parameters))}
         taken |= {callee.function.symbol for callee in callees.values()}
-        self.number = "thread"
-        while self.number in taken:
-            self.number += "_"
+        self.number = underscored_name("thread", taken)
         self.thread = FIRST  # whose values are meant
 
     def name(self, name: str) -> str:

@@ -14,6 +14,7 @@ from py2cu.ir.kernels import Kernel, Space
 from py2cu.ir.names import free_name, names_in_scope
 from py2cu.ir.rewrite import rebuild_block, with_fields
 from py2cu.ir.statements import Alloc, Assign, Block, Print, Stmt
+from py2cu.ir.substitution import renamed
 from py2cu.ir.types import ArrayType, Name, ScalarType
 from py2cu.ir.visit import statements, walk
 from py2cu.passes.checks.barriers import find_varying
@@ -45,13 +46,10 @@ def with_private_parameters(kernel: Kernel) -> Kernel:
             types[name] = p.type
             lead.append(Assign(name, Name(p.name, p.span, p.type), p.span))
 
-    def change(expr: Expr) -> Expr:
-        return replace(expr, id=own[expr.id]) if isinstance(expr, Name) and expr.id in own else expr
-
     def change_stmt(stmt: Stmt) -> Block:
         return (replace(stmt, name=own[stmt.name]) if isinstance(stmt, Assign) and stmt.name in own else stmt,)
 
-    body = (*lead, *rebuild_block(kernel.body, change, change_stmt))
+    body = (*lead, *rebuild_block(kernel.body, lambda expr: renamed(expr, own), change_stmt))
     return with_fields(kernel, body=body, locals=(*kernel.locals, *types.items())) if own else kernel
 
 

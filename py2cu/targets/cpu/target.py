@@ -15,6 +15,7 @@ from py2cu.dtypes import C64, C128
 from py2cu.ir.abi.parameters import IndexParameter
 from py2cu.ir.expressions import Expr
 from py2cu.ir.kernels import Kernel
+from py2cu.ir.names import underscored_name
 from py2cu.ir.statements import EachThread, ThreadOrder
 from py2cu.ir.types import ArrayType, Binary, Constant, Name, Width
 from py2cu.ir.visit import statements
@@ -131,10 +132,9 @@ def _helpers(kernel: Kernel) -> tuple[str, ...]:
 
 def _loop(kernel: Kernel, speller: Emitter, index: IndexParameter) -> IndexLoop:
     name = speller.name(index.name)
-    end, taken = f"{name}_end", {argument.name for argument in launch_arguments(kernel, speller.dialect)}
+    taken = {argument.name for argument in launch_arguments(kernel, speller.dialect)}
     taken |= {kernel.c_name(constexpr) for constexpr in kernel.constexprs}
-    while end in taken:
-        end += "_"
+    end = underscored_name(f"{name}_end", taken)
     return IndexLoop(name, extent_text(index.extent, kernel), end, index.axis, _is_product(index.extent))
 
 

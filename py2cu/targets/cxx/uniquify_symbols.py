@@ -14,7 +14,7 @@ from itertools import chain, count
 from py2cu.dtypes import DType, TypeVariable
 from py2cu.ir.header_names import is_declared
 from py2cu.ir.kernels import ArrayDecl, Instances, Kernel, Space
-from py2cu.ir.names import names_in_scope
+from py2cu.ir.names import names_in_scope, underscored_name
 from py2cu.ir.rewrite import with_fields
 from py2cu.ir.types import ElementType, PythonType, ScalarType, TupleType
 
@@ -42,9 +42,7 @@ def _with_unique_names(families: tuple[Instances, ...], helpers: set[str]) -> tu
     taken: set[str] = set()
     done = []
     for family in families:
-        name = family[0].symbol
-        while name in taken:
-            name += "_"
+        name = underscored_name(family[0].symbol, taken)
         taken.add(name)
         done.append(
             tuple(with_fields(kernel, symbol=name, functions=tuple(map(apart, kernel.functions))) for kernel in family)
