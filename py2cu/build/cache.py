@@ -1,13 +1,13 @@
-"""The cache on disk: built libraries by content and compiler, translations by content.
+"""Cache on disk: libraries by content and compiler, translations by content.
 
-    ROOT/builds/KEY/COMPILER.so         a library; any compiler's build of KEY serves where no compiler is found
-    ROOT/builds/KEY/build-*/            a build under way, or what a killed one left; the next build of KEY removes it
-    ROOT/translations/STAMP/KEY.pickle  a `Translation`; STAMP names the translator that made it
+    ROOT/builds/KEY/COMPILER.so         a library; any compiler's build of KEY is used if no compiler is found
+    ROOT/builds/KEY/build-*/            a build in progress, or a killed build; the next build of KEY removes it
+    ROOT/translations/STAMP/KEY.pickle  a `Translation`; STAMP identifies the translator that wrote it
 
-In: keys, and a function that makes what is missing. Out: paths and translations.
-Promises: an entry appears whole or not at all (one `os.replace`), also when processes race or die; of many processes
-that want one entry, one makes it and the others wait; a cache that cannot be written costs a warning, not the kernel.
-Chosen: the lock only saves work. Where a file system has none, two processes build the same and both are right.
+In: keys, and a function that builds a missing library. Out: paths and translations.
+Promises: an entry appears complete or not at all (one `os.replace`), even if processes race or die. If several
+processes want one library, one builds it and the others wait. A cache that cannot be written causes a warning, not an
+error. The lock only saves work: on a file system without locks, two processes build the same library and both succeed.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from py2cu.diagnostics import EnvironmentLacks
 from py2cu.translation import Translation
 
 FORMAT: Final = 1
-"""Raised when the layout of the cache or the meaning of a key changes."""
+"""Increment this when the layout of the cache or the meaning of a key changes."""
 
 SIZE_LIMIT: Final = 2 * 2**30
-"""Bytes; past it, a build drops what was used longest ago."""
+"""Bytes; beyond this size, a build removes the least recently used entries."""
 
 _UNUSABLE: Final = frozenset(
     {errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC, errno.EDQUOT, errno.ENOTDIR, errno.EEXIST, errno.EIO}
@@ -47,58 +47,61 @@ _HINT: Final = "make it writable, free some space, or name another directory in 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What the cache holds."""
+    """The number of entries in the cache, and their total size in bytes."""
 
     entries: int
     size: int
 
 
-def find(key: str, compiler: str | None) -> Path | None:
-    """The library built from `key` by `compiler`, or by any where that is None."""
+def get_library(key: str, compiler: str | None) -> Path | None:
+    """The library of `key` built by `compiler`, or by any compiler if that is None; None if there is none."""
     for root in (location(), *_private_roots):
         directory = root / "builds" / key
         with contextlib.suppress(OSError):
-            found = directory / f"{compiler}.so" if compiler else max(directory.glob("*.so"), key=_age, default=None)
-            if found is not None and found.is_file():
-                _touch(found)
-                return found
+            path = directory / f"{compiler}.so"
+            if compiler is None:
+                path = max(directory.glob("*.so"), key=_last_use, default=path)
+            if path.is_file():
+                _mark_used(path)
+                return path
     return None
 
 
-def add(key: str, compiler: str, make: Callable[[Path], Path]) -> Path:
-    """Find the library, or make it: `make` gets an empty directory and returns the library that it left there.
+def put_library(key: str, compiler: str, build: Callable[[Path], Path]) -> Path:
+    """Build and store a library, unless another process has stored it: `build` gets an empty directory and returns the
+    library's path in it.
 
     Raises:
         EnvironmentLacks: neither the cache nor a temporary directory can be written.
-        Whatever `make` raises; the cache is then as before.
+        Any error of `build`; the cache is then unchanged.
     """
     try:
-        return _add(location(), key, compiler, make)
+        return _put_library(location(), key, compiler, build)
     except OSError as error:
         if error.errno not in _UNUSABLE:
             raise
-        return _add(_private_root(str(error)), key, compiler, make)
+        return _put_library(_private_root(str(error)), key, compiler, build)
 
 
 def discard(library: Path) -> None:
-    """Forget an entry that turned out broken."""
+    """Remove a damaged entry."""
     with contextlib.suppress(OSError):
         library.unlink()
 
 
-def memo_get(key: str) -> Translation | None:
-    """The translation stored under `key` by this very translator; None too where the file is no good."""
+def get_translation(key: str) -> Translation | None:
+    """The translation that this version of the translator stored under `key`; None if it is missing or damaged."""
     try:
         path = _translation_path(key)
         value = pickle.loads(path.read_bytes())
-        _touch(path)
-    except Exception:  # a damaged pickle may raise anything at all, and means the same as none
+        _mark_used(path)
+    except Exception:  # a damaged pickle may raise anything, and counts as a missing entry
         return None
     return value if isinstance(value, Translation) else None
 
 
-def memo_put(key: str, translation: Translation) -> None:
-    """Store a translation; where the cache cannot be written, it is made again next time."""
+def put_translation(key: str, translation: Translation) -> None:
+    """Store a translation, if the cache can be written."""
     path = _translation_path(key)
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -113,10 +116,10 @@ def memo_put(key: str, translation: Translation) -> None:
 
 
 def probe() -> None:
-    """Try the cache out.
+    """Check that the cache can be written.
 
     Raises:
-        EnvironmentLacks: it cannot be written; kernels would be built for one process alone.
+        EnvironmentLacks: it cannot; kernels would be built for each process anew.
     """
     root = location()
     try:
@@ -128,13 +131,13 @@ def probe() -> None:
 
 
 def usage() -> Usage:
-    """Count what the cache holds."""
+    """The number of entries and their total size."""
     sizes = [size for _, size, _ in _entries(location())]
     return Usage(len(sizes), sum(sizes))
 
 
 def prune(limit: int = SIZE_LIMIT) -> None:
-    """Drop the entries used longest ago until the rest fits, and what killed builds left a day ago."""
+    """Remove the least recently used entries until the rest fits in `limit` bytes, and day-old leftovers of builds."""
     root = location()
     entries = sorted(_entries(root))
     excess = sum(size for _, size, _ in entries) - limit
@@ -143,24 +146,24 @@ def prune(limit: int = SIZE_LIMIT) -> None:
             break
         discard(path)
         excess -= size
-    for left in root.glob("builds/*/build-*"):
+    for leftover in root.glob("builds/*/build-*"):
         with contextlib.suppress(OSError):
-            if time.time() - left.stat().st_mtime > _STALE_AFTER:
-                shutil.rmtree(left, ignore_errors=True)
+            if time.time() - leftover.stat().st_mtime > _STALE_AFTER:
+                shutil.rmtree(leftover, ignore_errors=True)
 
 
-def _add(root: Path, key: str, compiler: str, make: Callable[[Path], Path]) -> Path:
+def _put_library(root: Path, key: str, compiler: str, build: Callable[[Path], Path]) -> Path:
     directory = root / "builds" / key
     directory.mkdir(parents=True, exist_ok=True)
     target = directory / f"{compiler}.so"
     with _lock(directory / "lock"):
         if target.is_file():
             return target
-        for left in directory.glob("build-*"):
-            shutil.rmtree(left, ignore_errors=True)
+        for leftover in directory.glob("build-*"):
+            shutil.rmtree(leftover, ignore_errors=True)
         workplace = Path(tempfile.mkdtemp(dir=directory, prefix="build-"))
         try:
-            os.replace(make(workplace), target)
+            os.replace(build(workplace), target)
         finally:
             shutil.rmtree(workplace, ignore_errors=True)
     with contextlib.suppress(OSError):
@@ -170,14 +173,14 @@ def _add(root: Path, key: str, compiler: str, make: Callable[[Path], Path]) -> P
 
 @contextlib.contextmanager
 def _lock(path: Path) -> Iterator[None]:
-    """Hold the entry's lock. The system lets go of it when the holder dies, so none is ever left behind."""
-    import filelock  # costs milliseconds that a cached kernel does not have
+    """Hold the entry's lock. The system releases it when the holder dies, so none is ever left behind."""
+    import filelock  # takes milliseconds, and a cached kernel needs no lock
 
     lock = filelock.FileLock(path, poll_interval=0.02)
     try:
         lock.acquire()
     except (OSError, NotImplementedError):
-        # A file system without locks. A directory that cannot be written says so again at the next step.
+        # A file system without locks. If the directory cannot be written, the next step raises.
         yield
         return
     try:
@@ -187,7 +190,7 @@ def _lock(path: Path) -> Iterator[None]:
 
 
 _private_roots: list[Path] = []
-"""At most one: this process's own cache, where the shared one cannot be written."""
+"""At most one: a cache of this process, used if the shared one cannot be written."""
 
 
 def _private_root(reason: str) -> Path:
@@ -211,9 +214,9 @@ def _translation_path(key: str) -> Path:
 
 @functools.cache
 def translator_stamp() -> str:
-    """Names this translator: every source file and template of the package, by size and time.
+    """Identify this version of the translator: every source file and template of the package, by size and time.
 
-    An upgrade or an edit thus never meets a translation of the code before it.
+    After an upgrade or an edit, no earlier translation is used.
     """
     package = Path(__file__).parents[1]
     places = (package.rglob("*.py"), package.rglob("*.j2"), (package.parent / "templates").rglob("*.j2"))
@@ -231,10 +234,10 @@ def _entries(root: Path) -> Iterator[tuple[float, int, Path]]:
                 yield stat.st_mtime, stat.st_size, path
 
 
-def _age(path: Path) -> float:
+def _last_use(path: Path) -> float:
     return path.stat().st_mtime
 
 
-def _touch(path: Path) -> None:
+def _mark_used(path: Path) -> None:
     with contextlib.suppress(OSError):
         os.utime(path)

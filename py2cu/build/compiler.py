@@ -1,14 +1,14 @@
-"""One run of torch's `load_inline`: texts in, a shared library out.
+"""Compile one job with torch's `load_inline`: texts in, a shared library out.
 
-In: a `Job` and an empty directory. Out: the library's path in that directory.
-Promises: prints nothing; leaves the process's environment as it was; an interrupt ends the compilers too; threads may
-compile at once.
+In: a `CompileJob` and an empty directory. Out: the library's path in that directory.
+Promises: prints nothing; restores the process's environment; an interrupt ends the compilers too; threads may compile
+in parallel.
 
-`load_inline` does three things: it writes the sources and a build file, runs ninja, and loads the library. Only the
-first is left to it, under a lock, with the tools that were found here. Ninja is run by `ninja.py`, since `load_inline`
-kills it on Ctrl-C without ending the compilers that it started. Nothing is loaded: a CUDA kernel can be built where
-CUDA cannot run. Should a later torch rename what is replaced here, `load_inline` does all three, and ninja makes the
-binding once more, with its own flags.
+`load_inline` does three things: it writes the sources and a build file, runs ninja, and loads the library. This module
+uses only the first, under a lock, with the tools that `toolchain` finds. `ninja.py` runs ninja, since `load_inline`
+kills it on Ctrl-C without ending the compilers that it started. Nothing is loaded, so a CUDA kernel can be built on a
+machine without a GPU. If a later torch renames the functions that are replaced here, `load_inline` does all three
+things, and ninja then builds the binding again with its flags.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from py2cu.translation import Text
 
 
 class CompileError(Exception):
-    """A compiler or linker said no; the argument is the log."""
+    """A compiler or linker failed; the argument is the log."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """The programs of one build; `cuda_home` is None where only C++ is compiled."""
+    """The programs of one build; `cuda_home` is None if only C++ is compiled."""
 
     cxx: Path
     ninja: Path
@@ -47,7 +47,7 @@ class Tools:
 
 @dataclass(frozen=True, slots=True)
 class CompileJob:
-    """What to compile, and how. `prelude` goes before the binding's first line."""
+    """The texts to compile and their flags. `prelude` goes before the binding's first line."""
 
     name: str
     kernel: Text
@@ -55,21 +55,21 @@ class CompileJob:
     binding: Text
     prelude: str
     cxx_flags: tuple[str, ...]
-    binding_flags: tuple[str, ...]  # behind the others, for the binding alone
+    binding_flags: tuple[str, ...]  # for the binding only, after the others
     nvcc_flags: tuple[str, ...]
     link_flags: tuple[str, ...]
 
 
-_STEERING: Final = threading.Lock()
+_LOAD_INLINE: Final = threading.Lock()
 _UNLINKED: Final = ("ld returned", "linker command failed")  # g++, clang++
 _FULL: Final = ("No space left on device", "Disk quota exceeded")
 
 
 def find_tools(*, cuda: bool) -> Tools:
-    """The programs that a build needs.
+    """The programs of a build.
 
     Raises:
-        EnvironmentLacks: for the first that is missing, with what to install.
+        EnvironmentLacks: for the first missing program, with a hint what to install.
     """
     cxx, ninja = toolchain.find_cxx(), toolchain.find_ninja()
     if cxx is None:
@@ -90,11 +90,11 @@ def compile_library(job: CompileJob, tools: Tools, directory: Path) -> Path:
         OSError: the directory cannot be written, or is full.
     """
     for text in (job.kernel, job.header, job.binding):
-        # Compilers quote the lines that they complain of from files of these names, which `#line` makes them look for.
+        # For messages, compilers read the lines that they quote from files of these names, as `#line` states.
         (directory / text.name).write_text(text.text, encoding="utf-8")
     log = _attempt(job, tools, directory, toolchain.find_linker())
     if any(sign in log for sign in _UNLINKED):
-        # Fast linkers stumble over unusual installations of a compiler; this links again, and compiles nothing.
+        # Fast linkers fail with unusual installations of a compiler: link again with the default one.
         log = _attempt(job, tools, directory, None)
     library = directory / f"{job.name}.so"
     if library.is_file():
@@ -111,19 +111,21 @@ def _attempt(job: CompileJob, tools: Tools, directory: Path, linker: str | None)
 
 def _write_build_files(job: CompileJob, tools: Tools, directory: Path, linker: str | None) -> None:
     cuda = tools.cuda_home
-    stand_ins = _write_stand_ins(cuda, directory / "libraries") if cuda else []
-    chosen = [f"-fuse-ld={linker}"] if linker else []
-    with _STEERING, _silence(), _environment(_variables(tools)):
+    linker_scripts = _write_linker_scripts(cuda, directory / "libraries") if cuda else []
+    linker_flags = [f"-fuse-ld={linker}"] if linker else []
+    with _LOAD_INLINE, _silence(), _environment(_variables(tools)):
         extension = _import_builder()
-        extension.JIT_EXTENSION_VERSIONER.entries.pop(job.name, None)  # an earlier failure would make it `<name>_v1`
-        with _replaced(extension, CUDA_HOME=str(cuda) if cuda else None, **_LEFT_OUT):
+        extension.JIT_EXTENSION_VERSIONER.entries.pop(
+            job.name, None
+        )  # after an earlier failure torch would name it `<name>_v1`
+        with _replaced(extension, CUDA_HOME=str(cuda) if cuda else None, **_DISABLED):
             extension.load_inline(
                 job.name,
                 cpp_sources=[f"{job.prelude}{_line_one(job.binding)}{job.binding.text}"],
                 cuda_sources=[f"{_line_one(job.kernel)}{job.kernel.text}"],
                 extra_cflags=list(job.cxx_flags),
                 extra_cuda_cflags=list(job.nvcc_flags),
-                extra_ldflags=[*job.link_flags, *chosen, *_link_flags(cuda, stand_ins)],
+                extra_ldflags=[*job.link_flags, *linker_flags, *_link_flags(cuda, linker_scripts)],
                 extra_include_paths=_extra_includes(cuda),
                 build_directory=str(directory),
                 with_cuda=cuda is not None,
@@ -134,23 +136,23 @@ def _write_build_files(job: CompileJob, tools: Tools, directory: Path, linker: s
 
 
 def _flag_binding(build_file: Path, flags: tuple[str, ...]) -> None:
-    """Both files of a CPU build are C++ to `load_inline`, which has the same flags for them."""
+    """Add flags for the binding only: `load_inline` has one set of flags for the two C++ files of a CPU build."""
     text = build_file.read_text(encoding="utf-8")
-    of_binding = rf"\g<0>\n  post_cflags = {' '.join(flags)}"
-    build_file.write_text(re.sub(r"(?m)^build main\.o: .*", of_binding, text), encoding="utf-8")
+    flagged_rule = rf"\g<0>\n  post_cflags = {' '.join(flags)}"
+    build_file.write_text(re.sub(r"(?m)^build main\.o: .*", flagged_rule, text), encoding="utf-8")
 
 
 def _line_one(text: Text) -> str:
-    """Messages then speak of the emitted file, and nothing in the library names a temporary directory."""
+    """A `#line` directive: messages name the emitted file, and the library contains no path of a temporary directory."""
     name = text.name.replace("\\", "\\\\").replace('"', '\\"')
     return f'#line 1 "{name}"\n'
 
 
 def _nothing(*_arguments: object, **_options: object) -> None:
-    """Stands in for the steps of `load_inline` that are not wanted."""
+    """Replaces the steps of `load_inline` that are left out."""
 
 
-_LEFT_OUT: Final = {
+_DISABLED: Final = {
     "_run_ninja_build": _nothing,
     "_import_module_from_library": _nothing,
     "verify_ninja_availability": _nothing,
@@ -168,37 +170,38 @@ def _import_builder() -> ModuleType:
 def _variables(tools: Tools) -> dict[str, str]:
     return {
         "CXX": str(tools.cxx),
-        "CC": os.environ.get("CC") or str(tools.cxx),  # what torch makes nvcc call: one compiler for both files
+        "CC": os.environ.get("CC") or str(tools.cxx),  # the host compiler of nvcc: one compiler for both files
         "PATH": os.pathsep.join([os.environ.get("PATH", os.defpath), str(tools.ninja.parent)]),
-        "TORCH_DONT_CHECK_COMPILER_ABI": "1",  # asks the compiler for its version, in a process of its own
-        "TORCH_EXTENSION_SKIP_NVCC_GEN_DEPENDENCIES": "1",  # a second preprocessor run, for a directory used once
+        "TORCH_DONT_CHECK_COMPILER_ABI": "1",  # the check runs the compiler once more
+        "TORCH_EXTENSION_SKIP_NVCC_GEN_DEPENDENCIES": "1",  # dependencies need a second preprocessor run
     }
 
 
 def _extra_includes(cuda_home: Path | None) -> list[str]:
-    """Headers that are not where torch looks; naming /usr/include twice would break the standard library's."""
+    """Header folders that torch does not search. /usr/include must not be listed twice: that breaks libstdc++'s headers."""
     if cuda_home is None:
         return []
     include = toolchain.cuda_include(cuda_home)
-    libraries = include / "cccl"  # cuda::std, which nvcc finds by itself and the host's compiler does not
+    libraries = include / "cccl"  # cuda::std; nvcc finds it, the host compiler does not
     return [*([str(include)] if include.parent != cuda_home else []), *([str(libraries)] if libraries.is_dir() else [])]
 
 
-def _link_flags(cuda_home: Path | None, stand_ins: list[Path]) -> list[str]:
-    flags = [f"-L{place}" for place in {path.parent: None for path in stand_ins}]
-    if not any("torch" in path.name for path in stand_ins):
-        flags.append("-Wl,-z,defs")  # a launcher that is called and not defined is an error of the build, not the load
+def _link_flags(cuda_home: Path | None, linker_scripts: list[Path]) -> list[str]:
+    flags = [f"-L{place}" for place in {path.parent: None for path in linker_scripts}]
+    if not any("torch" in path.name for path in linker_scripts):
+        flags.append("-Wl,-z,defs")  # an undefined launcher fails the build, not the load
     if cuda_home is not None:
-        # Serves a process whose torch brings no CUDA runtime of this version; one that is loaded comes first.
+        # For a torch without a CUDA runtime of this version; a runtime that is already loaded takes precedence.
         flags.append(f"-Wl,-rpath,{toolchain.cuda_libraries(cuda_home)}")
     return flags
 
 
-def _write_stand_ins(cuda_home: Path, place: Path) -> list[Path]:
-    """Linker scripts in place of libraries that torch's link line names and this machine has not.
+def _write_linker_scripts(cuda_home: Path, directory: Path) -> list[Path]:
+    """Write linker scripts for libraries that torch's link line names and this machine lacks.
 
-    A CPU wheel of torch lacks the CUDA half of torch, whose symbols are found when the library is loaded; until then
-    another of torch's libraries stands in. The wheel of the CUDA runtime has libcudart.so with its version only.
+    A CPU wheel of torch lacks torch's CUDA libraries, whose symbols are resolved when the kernel is loaded: a script
+    names another of torch's libraries in their place. The wheel of the CUDA runtime has libcudart.so with its version
+    only.
     """
     import torch
 
@@ -211,10 +214,10 @@ def _write_stand_ins(cuda_home: Path, place: Path) -> list[Path]:
     runtimes = sorted(toolchain.cuda_libraries(cuda_home).glob("libcudart.so*"))
     if runtimes and runtimes[0].name != "libcudart.so":
         targets["libcudart.so"] = runtimes[0]
-    place.mkdir(exist_ok=True)
+    directory.mkdir(exist_ok=True)
     for name, target in targets.items():
-        (place / name).write_text(f'INPUT ( "{target}" )\n', encoding="utf-8")
-    return [place / name for name in targets]
+        (directory / name).write_text(f'INPUT ( "{target}" )\n', encoding="utf-8")
+    return [directory / name for name in targets]
 
 
 @contextlib.contextmanager
@@ -233,7 +236,7 @@ def _environment(changes: Mapping[str, str]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _replaced(module: ModuleType, **attributes: object) -> Iterator[None]:
-    """Give existing attributes of `module` other values for a while."""
+    """Replace existing attributes of `module` while the context lasts."""
     before = {name: getattr(module, name) for name in attributes if hasattr(module, name)}
     for name in before:
         setattr(module, name, attributes[name])
@@ -246,7 +249,7 @@ def _replaced(module: ModuleType, **attributes: object) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _silence() -> Iterator[None]:
-    """What torch says about GPUs and compilers while it writes build files is no concern of the user."""
+    """Suppress torch's messages about GPUs and compilers while it writes build files."""
     logger = logging.getLogger("torch.utils.cpp_extension")
     level = logger.level
     logger.setLevel(logging.ERROR)

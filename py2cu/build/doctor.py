@@ -1,7 +1,8 @@
-"""What is here to build and run kernels with, and what to do about what is missing.
+"""Diagnose this machine: which tools to build and run kernels are present, and how to install missing ones.
 
-In: the machine. Out: one `Finding` per component, and the exit status that follows. Printing is the command line's.
-Promises: never raises; what a component's absence costs decides whether it is missing (status 3) or a warning.
+In: the machine. Out: one `Finding` for each component, and the exit status; the command line prints them.
+Promises: never raises. A component that `check` and `build` need is MISSING if absent (status 3); any other is a
+warning.
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Final
 
+from py2cu import devices
 from py2cu.build import cache, toolchain
 from py2cu.cache_directory import location
 from py2cu.diagnostics import EnvironmentLacks
+from py2cu.translation import TargetName
 
 EXIT_FINE: Final = 0
 EXIT_LACKING: Final = 3
@@ -34,7 +37,7 @@ class State(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One component: what was found, and what to do where that is not enough."""
+    """One component: its state, its version or place, and a hint if it needs attention."""
 
     component: str
     state: State
@@ -43,7 +46,7 @@ class Finding:
 
 
 def diagnose() -> list[Finding]:
-    """Look at everything, in the order in which a build needs it."""
+    """Examine every component, in the order in which a build uses it."""
     torch = _import_torch()
     looks: tuple[Callable[[], Finding], ...] = (
         _python,
@@ -59,12 +62,12 @@ def diagnose() -> list[Finding]:
 
 
 def exit_status(findings: Iterable[Finding]) -> int:
-    """3 where something that `check` and `build` need is missing, else 0."""
+    """3 if a component that `check` and `build` need is missing, else 0."""
     return EXIT_LACKING if any(item.state is State.MISSING for item in findings) else EXIT_FINE
 
 
 def _import_torch() -> ModuleType | str:
-    """Torch, or why it cannot be imported; a broken installation may raise anything."""
+    """Torch, or the reason why it cannot be imported; a broken installation may raise anything."""
     try:
         import torch
     except Exception as error:
@@ -88,18 +91,18 @@ def _torch(torch: ModuleType | str) -> Finding:
     return Finding("torch", State.OK, version)
 
 
-def _tool(component: str, found: Path | None, hint: str) -> Finding:
-    if found is None:
+def _tool(component: str, path: Path | None, hint: str) -> Finding:
+    if path is None:
         return Finding(component, State.MISSING, "not found", hint)
-    return Finding(component, State.OK, str(found))
+    return Finding(component, State.OK, str(path))
 
 
 def _nvcc(torch: ModuleType | str) -> Finding:
-    """Missing only where there is a GPU to build for; elsewhere the CPU target serves."""
-    found = _tool("nvcc", toolchain.find_nvcc(), toolchain.NVCC_HINT)
-    if found.state is State.MISSING and not _has_gpu(torch):
-        return Finding("nvcc", State.WARN, "not found; needed only for CUDA builds", found.hint)
-    return found
+    """Missing only if there is a GPU to build for; otherwise kernels run on the CPU."""
+    finding = _tool("nvcc", toolchain.find_nvcc(), toolchain.NVCC_HINT)
+    if finding.state is State.MISSING and not _has_gpu(torch):
+        return Finding("nvcc", State.WARN, "not found; needed only for CUDA builds", finding.hint)
+    return finding
 
 
 def _cuda(torch: ModuleType | str) -> Finding:
@@ -124,7 +127,7 @@ def _gpu(torch: ModuleType | str) -> Finding:
 
 
 def _has_gpu(torch: ModuleType | str) -> bool:
-    return not isinstance(torch, str) and bool(torch.cuda.is_available())
+    return not isinstance(torch, str) and devices.best() is TargetName.CUDA
 
 
 def _dotted(capability: tuple[int, int]) -> str:
@@ -133,8 +136,8 @@ def _dotted(capability: tuple[int, int]) -> str:
 
 def _cache() -> Finding:
     root = location()
-    held = cache.usage()
-    detail = f"{root} ({held.entries} entries, {held.size / 2**20:.1f} MB)"
+    usage = cache.usage()
+    detail = f"{root} ({usage.entries} entries, {usage.size / 2**20:.1f} MB)"
     try:
         cache.probe()
     except EnvironmentLacks as lack:

@@ -1,11 +1,12 @@
-"""From artifacts to an op namespace: the cache where it knows them, a compiler where it does not.
+"""Build and load the library of a translation: from the cache, else with a compiler.
 
-In: `Artifacts`. Out: the path of a shared library, or the `torch.ops` namespace once it is loaded.
+In: `Artifacts`. Out: the path of a shared library, or the `torch.ops` namespace into which it is loaded.
 Promises: a cached library is found and loaded without a compiler, a child process or torch's extension builder;
-compiler messages come back as positions in the Python (`BuildError`).
+compiler messages are placed on Python lines (`BuildError`).
 
-The key of a build is its content: texts, flags, torch, and what the flags depend on (GPU architectures, the CPU that
-`-march=native` means). The namespace carries it, so that two versions of a kernel live in one process.
+The key of a build is a hash of its content: texts, flags, torch's version, and what the flags depend on (GPU
+architectures, the CPU for `-march=native`). The namespace contains the key, so two versions of a kernel can live in one
+process.
 """
 
 from __future__ import annotations
@@ -37,22 +38,23 @@ _COMMON_FLAGS: Final = (
     "-fvisibility=hidden",  # else two versions of a kernel in one process could share a launcher or its statics
 )
 _CPU_FLAGS: Final = ("-march=native", "-fopenmp", "-ffp-contract=off", "-x c++")
-"""`-x c++` since load_inline writes the kernel to a file named .cu: two files compile at once, one would not."""
+"""`-x c++`, since load_inline writes the kernel to a file named .cu. Two files compile in parallel, a joint one would
+not."""
 
 _BINDING_FLAGS: Final = ("-O1",)
-"""It checks and calls: what more would bring is not to be measured, and takes a quarter of the build."""
+"""The binding only checks and calls: a higher level gains nothing measurable, and takes a quarter of the build."""
 
 _NVCC_FLAGS: Final = (
     "-O3",
     "-Xcompiler=-fvisibility=hidden",
-    # Torch takes away the operators of half types; a .cu should mean the same to torch as to plain nvcc.
+    # Torch disables the operators of half types; a .cu should compile here as it does with plain nvcc.
     "-U__CUDA_NO_HALF_OPERATORS__",
     "-U__CUDA_NO_HALF_CONVERSIONS__",
     "-U__CUDA_NO_HALF2_OPERATORS__",
     "-U__CUDA_NO_BFLOAT16_CONVERSIONS__",
 )
 
-_CPU_PRELUDE: Final = "#undef __F16C__  // else torch's half type draws in all of immintrin.h, a quarter of the build\n"
+_CPU_PRELUDE: Final = "#undef __F16C__  // else torch's half type includes all of immintrin.h, a quarter of the build\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,19 +78,19 @@ class _BuildPlan:
 
 
 def library(artifacts: Artifacts, *, fma: bool = True, source: Callable[[], SourceFile] | None = None) -> Path:
-    """The shared library of `artifacts`, compiled unless the cache has it.
+    """The path of the shared library of `artifacts`, compiled unless it is cached.
 
-    `source` gives the Python that they came from, for messages.
+    `source` returns the Python that they were translated from, for messages. `fma=False` disables contraction.
 
     Raises:
         BuildError: a compiler refused the text.
-        EnvironmentLacks: it is not cached, and a tool to build it is missing.
+        EnvironmentLacks: the library is not cached, and a tool to build it is missing.
     """
     return _library(_plan(artifacts, fma), source)
 
 
 def namespace(artifacts: Artifacts, *, fma: bool = True) -> str:
-    """The name under `torch.ops` of what `load` would load."""
+    """The namespace under `torch.ops` into which `load` would load these artifacts."""
     return _plan(artifacts, fma).namespace
 
 
@@ -96,7 +98,7 @@ def load(artifacts: Artifacts, *, fma: bool = True, source: Callable[[], SourceF
     """Load the library of `artifacts` into this process, once; the ops are in `torch.ops.<the name returned>`.
 
     Raises:
-        As `library`; EnvironmentLacks too where the library is for CUDA and this torch is not.
+        BuildError, EnvironmentLacks: as `library`; EnvironmentLacks also if the library is for CUDA and torch is not.
     """
     plan = _plan(artifacts, fma)
     if plan.key not in _loaded:
@@ -114,9 +116,9 @@ _LOADING: Final = threading.Lock()
 
 
 def _load(path: Path, plan: _BuildPlan, source: Callable[[], SourceFile] | None) -> None:
-    """Load `path`; a cached file that is damaged is built again, once."""
+    """Load `path`; rebuild a damaged cached file once."""
     with contextlib.suppress(OSError):
-        if _is_whole(path):
+        if _is_complete(path):
             return _load_library(path)
     cache.discard(path)
     try:
@@ -131,10 +133,10 @@ def _load_library(path: Path) -> None:
     torch.ops.load_library(str(path))  # type: ignore[no-untyped-call]
 
 
-def _is_whole(path: Path) -> bool:
-    """Whether an ELF file reaches as far as its section headers, which linkers put last.
+def _is_complete(path: Path) -> bool:
+    """Whether an ELF file contains its section headers, which linkers write last.
 
-    A file cut short, as a full disk or a crash may leave it, would end the process that loads it.
+    Loading a truncated file, as a full disk or a crash may leave it, would end the process.
     """
     with path.open("rb") as stream:
         header = stream.read(64)
@@ -175,7 +177,7 @@ def _plan(artifacts: Artifacts, fma: bool) -> _BuildPlan:
 
 
 def _standard(torch_version: str) -> str:
-    """C++17 builds a quarter faster than torch's own C++20; torch past 2.13 is not known to have headers for it."""
+    """C++17 builds a quarter faster than torch's default, C++20. Torch's headers are known to accept it up to 2.13."""
     major, minor = (int(part) for part in re.findall(r"\d+", torch_version)[:2])
     return "-std=c++17" if (major, minor) <= (2, 13) else "-std=c++20"
 
@@ -183,17 +185,17 @@ def _standard(torch_version: str) -> str:
 def _library(plan: _BuildPlan, source: Callable[[], SourceFile] | None) -> Path:
     programs = [toolchain.find_cxx(), *((toolchain.find_nvcc(),) if plan.for_cuda else ())]
     compiler = toolchain.tool_fingerprint(*programs)
-    return cache.find(plan.key, compiler) or _build(plan, compiler, source)
+    return cache.get_library(plan.key, compiler) or _build(plan, compiler, source)
 
 
 def _build(plan: _BuildPlan, compiler: str | None, source: Callable[[], SourceFile] | None) -> Path:
-    # A cached kernel has no time for these.
+    # Imported here, since a cached kernel does not need them.
     from py2cu.build.compiler import CompileError, compile_library, find_tools
     from py2cu.build.messages import build_error
 
     tools, job = find_tools(cuda=plan.for_cuda), _job(plan)
     try:
-        return cache.add(plan.key, str(compiler), lambda directory: compile_library(job, tools, directory))
+        return cache.put_library(plan.key, str(compiler), lambda directory: compile_library(job, tools, directory))
     except CompileError as failure:
         raise build_error(str(failure), plan.artifacts, source() if source else None) from None
 
@@ -211,6 +213,6 @@ def _job(plan: _BuildPlan) -> CompileJob:
         cxx_flags=plan.cxx_flags,
         binding_flags=_BINDING_FLAGS,
         nvcc_flags=plan.nvcc_flags,
-        # As needed: of torch's link line only what is called; its Python half is not.
+        # `--as-needed` links only those of torch's libraries that the code uses, which leaves out its Python library.
         link_flags=("-Wl,--as-needed", *(() if plan.for_cuda else ("-fopenmp",))),
     )

@@ -1,8 +1,8 @@
-"""Compiler messages as positions in the Python.
+"""Place compiler messages on lines of the Python.
 
-In: the log of a failed build, the artifacts that were built, the Python they came from. Out: a `BuildError`, whose
-diagnostics point at the Python line behind each message; where a template wrote the line, at the emitted text.
-Promises: g++, clang++ and nvcc are read; what cannot be placed stays in the error's text and log, never lost.
+In: the log of a failed build, the artifacts that were built, the Python behind them. Out: a `BuildError`, whose
+diagnostics point at the Python line behind each message, or at the emitted text if a template wrote the line.
+Promises: reads the messages of g++, clang++ and nvcc; a message without a place stays in the error's text and log.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _DEFAULT_HINT: Final = "unless the text was edited, py2cu should have refused th
 
 
 class BuildError(Py2cuError):
-    """A compiler refused the text: `diagnostics` say where, `log` is all that it said."""
+    """A compiler refused the text: `diagnostics` give the places, `log` is the compiler's output, `hint` a remedy."""
 
     def __init__(self, diagnostics: Sequence[Diagnostic], log: str, hint: str) -> None:
         self.diagnostics, self.log, self.hint = tuple(diagnostics), log, hint
@@ -59,15 +59,15 @@ class BuildError(Py2cuError):
     def __str__(self) -> str:
         if self.diagnostics:
             return "\n" + render(self.diagnostics)
-        said = [match[0] for match in _UNPLACED.finditer(self.log)] or self.log.splitlines()[-10:]
-        return "\n".join(["the build failed:", *dict.fromkeys(said), f"  hint: {self.hint}"])
+        errors = [match[0] for match in _UNPLACED.finditer(self.log)] or self.log.splitlines()[-10:]
+        return "\n".join(["the build failed:", *dict.fromkeys(errors), f"  hint: {self.hint}"])
 
 
 def build_error(log: str, artifacts: Artifacts, source: SourceFile | None = None) -> BuildError:
-    """Read `log`; `source` is the Python that `Text.origin` counts in, None where only the emitted text is known."""
+    """Read `log`; `source` is the Python whose lines `Text.origin` counts, None if only the emitted text is known."""
     hint = next((hint for sign, hint in _HINTS if sign in log), _DEFAULT_HINT)
-    found = dict.fromkeys(_diagnostics(log, artifacts, source, hint))
-    return BuildError(sorted(found, key=lambda item: (item.file.name, item.span)), log, hint)
+    diagnostics = dict.fromkeys(_diagnostics(log, artifacts, source, hint))
+    return BuildError(sorted(diagnostics, key=lambda item: (item.file.name, item.span)), log, hint)
 
 
 def _diagnostics(log: str, artifacts: Artifacts, source: SourceFile | None, hint: str) -> Iterator[Diagnostic]:
@@ -85,13 +85,13 @@ def _diagnostics(log: str, artifacts: Artifacts, source: SourceFile | None, hint
 
 
 def _texts_by_file(artifacts: Artifacts) -> dict[str, Text]:
-    """By the names that `#line` gave them, and by those of load_inline's files."""
+    """The texts by the names in their `#line`, and by the names of load_inline's files."""
     names = {"main.cpp": artifacts.binding, "cuda.cu": artifacts.kernel}
     return names | {text.name: text for text in artifacts.files}
 
 
 def _place(text: Text, line: int, column: int, source: SourceFile | None) -> tuple[SourceFile, Span]:
-    """The Python behind a line of `text`, as a whole line; else the place in `text` itself."""
+    """The Python line behind a line of `text`; if there is none, the place in `text` itself."""
     python_line = text.origin[line - 1] if 0 < line <= len(text.origin) else 0
     if source is None or python_line == 0:
         return SourceFile(text.name, text.text), Span(line, column - 1, line, column)

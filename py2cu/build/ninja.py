@@ -1,7 +1,7 @@
-"""Runs ninja so that nothing outlives an interrupt.
+"""Run ninja so that no compiler outlives an interrupt.
 
-In: a directory with a build file. Out: what the compilers said. Promises: reads nothing from the terminal, prints
-nothing; when this process is interrupted, ninja and its compilers end first.
+In: a directory with a build file. Out: the output of ninja and its compilers. Promises: reads nothing from the
+terminal, prints nothing; when this process is interrupted, ninja and its compilers end first.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from pathlib import Path
 
 
 def run_ninja(ninja: Path, directory: Path) -> str:
-    """Build, and return what the compilers said. A session of its own keeps Ctrl-C for this process to pass on."""
+    """Build, and return the output. Ninja runs in a session of its own, so that Ctrl-C reaches this process only, which
+    passes it on.
+    """
     command = [str(ninja), "-v"]
     if (jobs := os.environ.get("MAX_JOBS", "")).isdigit():
         command += ["-j", jobs]
@@ -36,7 +38,7 @@ def run_ninja(ninja: Path, directory: Path) -> str:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Interrupt ninja, which interrupts its compilers and waits for them; a second and a half is ample."""
+    """Interrupt ninja, which interrupts its compilers and waits for them; kill it after 1.5 seconds."""
     process.send_signal(signal.SIGINT)
     try:
         process.wait(1.5)

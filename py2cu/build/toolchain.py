@@ -1,8 +1,8 @@
-"""Finds what a build needs on this machine: compilers, ninja, the CUDA toolkit, and what to compile for.
+"""Find the tools of a build on this machine: compilers, ninja, the CUDA toolkit, and the architectures to compile for.
 
-In: environment variables, PATH, installed wheels. Out: paths and short names, or None where something is missing.
-Promises: never raises for a missing tool, and runs no program but a wrapper script in place of nvcc, once, to learn
-what it wraps. Answers are kept per process for as long as the environment they came from stays the same.
+In: environment variables, PATH, installed wheels. Out: paths and short names, or None for a missing tool.
+Promises: never raises for a missing tool, and runs no program except a wrapper script in place of nvcc, once, to learn
+which nvcc it wraps. Answers are cached per process while the environment variables behind them stay the same.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Final
 from py2cu.diagnostics import EnvironmentLacks
 
 DEFAULT_ARCHITECTURES: Final = ("7.5+PTX",)
-"""Without a GPU: the oldest that CUDA 13 compiles for, and PTX, from which the driver makes every later one."""
+"""Used without a GPU: the oldest architecture of CUDA 13, and PTX, which the driver compiles for every later one."""
 
 CXX_HINT: Final = "install g++ (Debian, Ubuntu: apt install g++; Fedora: dnf install gcc-c++), or name one in CXX"
 NINJA_HINT: Final = "pip install ninja"
@@ -41,9 +41,9 @@ _GENERATIONS: Final = {
 
 
 def find_cxx() -> Path | None:
-    """The C++ compiler: `CXX` where it is set, else the first of c++, g++ and clang++ on PATH."""
-    wanted = os.environ.get("CXX", "").split()[:1]
-    return _first_on_path(tuple(wanted) or ("c++", "g++", "clang++"), os.environ.get("PATH", ""))
+    """The C++ compiler: `CXX` if it is set, else the first of c++, g++ and clang++ on PATH."""
+    named = os.environ.get("CXX", "").split()[:1]
+    return _first_on_path(tuple(named) or ("c++", "g++", "clang++"), os.environ.get("PATH", ""))
 
 
 def find_ninja() -> Path | None:
@@ -53,7 +53,7 @@ def find_ninja() -> Path | None:
 
 
 def find_linker() -> str | None:
-    """A name for `-fuse-ld=`: lld or gold, which read torch's large libraries twice as fast as the default one."""
+    """A name for `-fuse-ld=`: lld or gold, which read torch's large libraries twice as fast as the default linker."""
     path = os.environ.get("PATH", "")
     return next((name for name in ("lld", "gold") if _first_on_path((f"ld.{name}",), path)), None)
 
@@ -65,25 +65,25 @@ def find_nvcc() -> Path | None:
 
 
 def cuda_home() -> Path | None:
-    """The toolkit that `find_nvcc` belongs to: a directory with bin/nvcc and the CUDA headers."""
+    """The root of the CUDA toolkit: a directory with bin/nvcc and the CUDA headers."""
     names = ("CUDA_HOME", "CUDA_PATH", "PATH")
     return _cuda_home(*(os.environ.get(name, "") for name in names))
 
 
 def cuda_include(home: Path) -> Path:
-    """Where the headers are; conda keeps them per platform."""
+    """The folder of the CUDA headers; conda keeps them per platform."""
     places = [home / "include", *sorted(home.glob("targets/*/include"))]
     return next((place for place in places if (place / "cuda_runtime.h").is_file()), places[0])
 
 
 def cuda_libraries(home: Path) -> Path:
-    """Where libcudart is: lib64 in a toolkit, lib in a wheel."""
+    """The folder of libcudart: lib64 in a toolkit, lib in a wheel."""
     places = [home / "lib64", home / "lib", *sorted(home.glob("targets/*/lib"))]
     return next((place for place in places if any(place.glob("libcudart.so*"))), places[0])
 
 
 def tool_fingerprint(*tools: Path | None) -> str | None:
-    """A short name of exactly these tools, from path, size and time; None where one of them is missing."""
+    """A hash of the paths, sizes and times of `tools`; None if one of them is missing."""
     if not all(tools):
         return None
     facts = []
@@ -95,27 +95,27 @@ def tool_fingerprint(*tools: Path | None) -> str | None:
 
 
 def cpu_identity() -> str:
-    """What `-march=native` depends on: the model and features of the first processor."""
+    """A hash of what `-march=native` depends on: the model and features of the first processor."""
     return hashlib.sha256("\n".join(_cpu_facts()).encode()).hexdigest()[:16]
 
 
 def vector_flags() -> tuple[str, ...]:
-    """Compilers keep to half of AVX-512's width unless asked: a loop over bytes is a third faster with all of it."""
+    """Flags for full AVX-512 vectors. Compilers use half of the width by default; a loop over bytes gains a third."""
     return ("-mprefer-vector-width=512",) if any("avx512bw" in fact for fact in _cpu_facts()) else ()
 
 
 @functools.cache
 def _cpu_facts() -> tuple[str, ...]:
-    """What the kernel says of the first processor."""
-    wanted = ("vendor_id", "cpu family", "model", "flags", "Features", "CPU implementer", "CPU part", "CPU variant")
+    """The architecture, and the lines of /proc/cpuinfo about the first processor."""
+    fields = ("vendor_id", "cpu family", "model", "flags", "Features", "CPU implementer", "CPU part", "CPU variant")
     facts = [os.uname().machine]
     try:
-        # Each processor's block costs the kernel time, and they are many on a server; the first says it all.
+        # Reading costs the kernel time for each processor, and a server has many: stop after the first.
         with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as lines:
             for line in lines:
                 if not line.strip():
                     break
-                if line.split(":")[0].strip() in wanted:
+                if line.split(":")[0].strip() in fields:
                     facts.append(line.strip())
     except OSError:
         pass
@@ -123,9 +123,9 @@ def _cpu_facts() -> tuple[str, ...]:
 
 
 def gpu_architectures() -> tuple[str, ...]:
-    """What to compile for, in torch's spelling ("9.0", "7.5+PTX"), sorted.
+    """The CUDA architectures to compile for, in torch's spelling ("9.0", "7.5+PTX"), sorted.
 
-    `TORCH_CUDA_ARCH_LIST` where it is set, else the GPUs here, else `DEFAULT_ARCHITECTURES`.
+    `TORCH_CUDA_ARCH_LIST` if it is set, else those of the GPUs here, else `DEFAULT_ARCHITECTURES`.
 
     Raises:
         EnvironmentLacks: the variable names no architecture.
@@ -137,7 +137,7 @@ def gpu_architectures() -> tuple[str, ...]:
 
 
 def gencode_flags(architectures: tuple[str, ...]) -> tuple[str, ...]:
-    """Nvcc's flags for architectures in torch's spelling: machine code for each, and PTX where asked."""
+    """Nvcc's flags for architectures in torch's spelling: machine code for each, and PTX for names with "+PTX"."""
     flags = []
     for architecture in architectures:
         number = architecture.removesuffix("+PTX").replace(".", "")
@@ -149,9 +149,10 @@ def gencode_flags(architectures: tuple[str, ...]) -> tuple[str, ...]:
 
 @functools.cache
 def gpu_capabilities() -> tuple[tuple[int, int], ...]:
-    """Compute capability of each GPU here; from torch where it has started CUDA, which takes no time.
+    """The compute capability of each GPU here.
 
-    Else from NVML: to start CUDA for the answer would cost a cached kernel several times its 50 ms.
+    Asks torch if it has initialised CUDA already, else NVML: initialising CUDA takes several times the 50 ms in which a
+    cached kernel starts.
     """
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_initialized():
@@ -180,7 +181,7 @@ def _nvml_capabilities(nvml: ctypes.CDLL) -> Iterator[tuple[int, int]]:
 
 
 def _torch_capabilities() -> tuple[tuple[int, int], ...]:
-    """What torch says; the only source where the driver has no NVML (Jetson)."""
+    """Torch's answer; the only source if the driver has no NVML (Jetson)."""
     torch = sys.modules.get("torch")
     if torch is None or not torch.cuda.is_available():
         return ()
@@ -202,8 +203,8 @@ def _parse_architectures(listed: str) -> tuple[str, ...]:
 
 @functools.cache
 def _first_on_path(names: tuple[str, ...], path: str) -> Path | None:
-    found = next(filter(None, (shutil.which(name, path=path) for name in names)), None)
-    return Path(found) if found else None
+    program = next(filter(None, (shutil.which(name, path=path) for name in names)), None)
+    return Path(program) if program else None
 
 
 @functools.cache
@@ -220,7 +221,7 @@ def _cuda_home(cuda_home: str, cuda_path: str, path: str) -> Path | None:
 
 
 def _cuda_homes(cuda_home: str, cuda_path: str, path: str) -> Iterator[Path]:
-    """Every place a toolkit may be in, most wanted first; what is not needed is not looked for."""
+    """The places that may hold a toolkit, in order of preference; searched lazily."""
     yield from (Path(named) for named in (cuda_home, cuda_path) if named)
     if nvcc := shutil.which("nvcc", path=path):
         yield Path(nvcc).resolve().parent.parent
@@ -237,10 +238,10 @@ def _is_cuda_home(home: Path) -> bool:
 
 
 def _wrapped_home(nvcc: str) -> Iterator[Path]:
-    """The toolkit behind a wrapper script, as distributions put one on PATH; nvcc tells it in a dry run."""
+    """The toolkit behind a wrapper script, such as distributions put on PATH; a dry run of nvcc prints its path."""
     try:
         run = subprocess.run([nvcc, "--dryrun", "-c", "x.cu"], capture_output=True, text=True, timeout=10, check=False)
     except (OSError, subprocess.SubprocessError):
         return
-    if told := re.search(r"^#\$ TOP=(.+)$", run.stderr, re.MULTILINE):
-        yield Path(told[1].strip()).resolve()
+    if root := re.search(r"^#\$ TOP=(.+)$", run.stderr, re.MULTILINE):
+        yield Path(root[1].strip()).resolve()

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import chain
-from typing import Any, Final
+from typing import Any
 
 import torch
 
+from py2cu import devices
 from py2cu.dtypes import I64, DType, Kind
 from py2cu.ir.abi.parameters import Parameter, Role
 from py2cu.ir.abi.signature import Signature, divisors, evaluate
 from py2cu.ir.types import ArrayType, ElementType, PythonType
 
-_DEVICES: Final = ("cuda", "cpu")
 Tensors = Mapping[str, torch.Tensor]
 
 
@@ -90,17 +90,10 @@ def needs_grad(tensor: torch.Tensor) -> bool:
 
 
 def _common_device(tensors: Tensors) -> str:
-    first = next(iter(tensors))
-    for name, tensor in tensors.items():
-        if tensor.device.type not in _DEVICES:
-            raise _Misfit(f"`{name}` is on {tensor.device}; kernels run on cuda and cpu")
-        if tensor.device.type != tensors[first].device.type:
-            places = f"`{name}` is on {tensor.device} and `{first}` on {tensors[first].device}"
-            raise _Misfit(f"{places}; all must be on one device")
-        if tensor.device != tensors[first].device:
-            places = f"`{name}` is on device {tensor.device.index} and `{first}` on device"
-            raise _Misfit(f"{places} {tensors[first].device.index}")
-    return tensors[first].device.type
+    try:
+        return devices.of_tensors(tensors).value
+    except ValueError as error:
+        raise _Misfit(str(error)) from None
 
 
 def _check_dtypes(signature: Signature, ordered: Sequence[Parameter], tensors: Tensors) -> None:

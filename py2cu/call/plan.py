@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import torch
 
+from py2cu import devices
 from py2cu.build.library import load
 from py2cu.call.argument_checks import needs_grad
 from py2cu.call.bind import ArgumentBinder, Bound, Values
@@ -153,7 +154,7 @@ class Call:
     @property
     def op(self) -> Any:
         """The allocating overload, for the best device here."""
-        packet = self.packet("cuda" if torch.cuda.is_available() else "cpu")
+        packet = self.packet(devices.best().value)
         return packet.default if self.signature.size is not None else packet.grid
 
     def packet(self, device: str) -> Any:

@@ -45,19 +45,19 @@ class Translator:
         Raises:
             TranslationError: the function is outside the language.
         """
-        from py2cu.build.cache import memo_get, memo_put
+        from py2cu.build.cache import get_translation, put_translation
 
         key = hashlib.sha256(f"{self.key}\0{sorted(values.items())!r}".encode()).hexdigest()
-        found = memo_get(key)
-        if found is None:
+        translation = get_translation(key)
+        if translation is None:
             from py2cu.pipeline import translate_function
 
             line, name = self._function.__code__.co_firstlineno, self._function.__name__
-            found = translate_function(
+            translation = translate_function(
                 self._source, line, name, self._options, self._live, values, self._defaults
-            )  # fmt: skip
-            memo_put(key, found)
-        return found
+            )
+            put_translation(key, translation)
+        return translation
 
 
 def remember_texts(function: FunctionType) -> None:

@@ -15,6 +15,7 @@ from typing import Final
 
 import torch
 
+from py2cu import devices
 from py2cu.check.budget import OPERATIONS, Budget
 from py2cu.check.cases import (
     GIVEN,
@@ -68,7 +69,7 @@ def check_kernel(
     """
     if race not in (None, SAME_VALUE):
         raise ValueError(f'`race` takes "{SAME_VALUE}", got {race!r}')
-    where = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    where = device or devices.best().value
     groups = read_groups(unordered, kernel.signature)
     with Watchdog() as watchdog:
         comparison = Comparison(kernel, where, SLACK_ULPS if contracts else 0, watchdog)

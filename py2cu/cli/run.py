@@ -10,11 +10,11 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 import click
 
+from py2cu import devices
 from py2cu.cli.console import EXIT_CHECK_FAILED, exit_codes, marked, print_error, refuse, table, working
 from py2cu.cli.parameters import (
     CONSTEXPR,
@@ -161,18 +161,21 @@ def _loaded(files: Sequence[Path], only: str | None, values: Values) -> list[Loa
     return done
 
 
-def _device(wanted: TargetName | None) -> TargetName:
-    """The device to run on: `wanted`, else the best one here."""
-    torch = _require_torch()
-    has_gpu = bool(torch.cuda.is_available())
-    if wanted is TargetName.CUDA and not has_gpu:
+def _device(requested: TargetName | None) -> TargetName:
+    """The device to run on: `requested`, else the best one here.
+
+    Raises:
+        EnvironmentLacks: torch is missing, or there is no GPU and one is requested.
+    """
+    _require_torch()
+    best = devices.best()
+    if requested is TargetName.CUDA and best is not TargetName.CUDA:
         raise EnvironmentLacks("torch finds no CUDA device here", "see `py2cu doctor`, or use --device cpu")
-    return wanted or (TargetName.CUDA if has_gpu else TargetName.CPU)
+    return requested or best
 
 
-def _require_torch() -> ModuleType:
+def _require_torch() -> None:
     try:
-        import torch
+        import torch  # noqa: F401
     except (ImportError, OSError) as error:
         raise EnvironmentLacks(f"this command needs torch: {error}", "pip install 'torch>=2.11'") from None
-    return torch

@@ -43,18 +43,18 @@ def test_location_is_the_users_unless_named(monkeypatch: pytest.MonkeyPatch, tmp
 
 
 def test_an_entry_is_made_once_and_found_by_its_compiler(root: Path) -> None:
-    assert cache.find("key", "gcc") is None
-    path = cache.add("key", "gcc", make)
-    assert path == root / "builds" / "key" / "gcc.so" == cache.find("key", "gcc")
-    assert cache.add("key", "gcc", lambda directory: pytest.fail("made again")) == path
-    assert cache.find("key", "clang") is None
-    assert cache.find("other", None) is None
+    assert cache.get_library("key", "gcc") is None
+    path = cache.put_library("key", "gcc", make)
+    assert path == root / "builds" / "key" / "gcc.so" == cache.get_library("key", "gcc")
+    assert cache.put_library("key", "gcc", lambda directory: pytest.fail("made again")) == path
+    assert cache.get_library("key", "clang") is None
+    assert cache.get_library("other", None) is None
 
 
 def test_without_a_compiler_the_newest_build_serves() -> None:
-    old, new = cache.add("key", "gcc", make), cache.add("key", "clang", make)
+    old, new = cache.put_library("key", "gcc", make), cache.put_library("key", "clang", make)
     os.utime(old, (1, 1))
-    assert cache.find("key", None) == new
+    assert cache.get_library("key", None) == new
 
 
 def test_of_many_threads_one_makes_the_entry() -> None:
@@ -66,7 +66,7 @@ def test_of_many_threads_one_makes_the_entry() -> None:
         return make(directory)
 
     with ThreadPoolExecutor(4) as threads:
-        paths = set(threads.map(lambda _: cache.add("key", "gcc", make_slowly), range(8)))
+        paths = set(threads.map(lambda _: cache.put_library("key", "gcc", make_slowly), range(8)))
     assert len(paths) == len(calls) == 1
 
 
@@ -77,15 +77,15 @@ def test_a_build_that_ends_early_leaves_nothing(root: Path, error: BaseException
         raise error
 
     with pytest.raises(type(error)):
-        cache.add("key", "gcc", fail)
+        cache.put_library("key", "gcc", fail)
     assert [path.name for path in (root / "builds" / "key").iterdir() if path.name != "lock"] == []
-    assert cache.add("key", "gcc", make).read_text() == "library"
+    assert cache.put_library("key", "gcc", make).read_text() == "library"
 
 
 def test_what_a_killed_build_left_is_removed_by_the_next(root: Path) -> None:
     left = root / "builds" / "key" / "build-killed"
     left.mkdir(parents=True)
-    cache.add("key", "gcc", make)
+    cache.put_library("key", "gcc", make)
     assert not left.exists()
 
 
@@ -97,20 +97,20 @@ def test_an_unusable_cache_costs_one_warning(root: Path, number: int) -> None:
         return make(directory)
 
     with pytest.warns(UserWarning, match="cache cannot be written") as caught:
-        first, second = cache.add("a", "gcc", make_outside), cache.add("b", "gcc", make_outside)
+        first, second = cache.put_library("a", "gcc", make_outside), cache.put_library("b", "gcc", make_outside)
     assert len(caught) == 1 and "PY2CU_CACHE_DIR" in str(caught[0].message)
-    assert cache.find("a", "gcc") == first and cache.find("b", None) == second
+    assert cache.get_library("a", "gcc") == first and cache.get_library("b", None) == second
 
 
 def test_a_file_in_place_of_the_directory_is_an_unusable_cache(root: Path) -> None:
     root.write_text("")
     with pytest.raises(EnvironmentLacks, match="cannot be written"):
         cache.probe()
-    cache.memo_put("key", translation("k"))
-    assert cache.memo_get("key") is None and cache.find("key", None) is None
+    cache.put_translation("key", translation("k"))
+    assert cache.get_translation("key") is None and cache.get_library("key", None) is None
     assert cache.usage() == cache.Usage(0, 0)
     with pytest.warns(UserWarning, match="cannot be written"):
-        assert cache.add("key", "gcc", make).is_file()
+        assert cache.put_library("key", "gcc", make).is_file()
 
 
 def test_nowhere_to_write_is_said_so(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,7 +121,7 @@ def test_nowhere_to_write_is_said_so(root: Path, monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr("py2cu.build.cache.tempfile.mkdtemp", refuse)
     with pytest.raises(EnvironmentLacks, match="no directory to build in"):
-        cache.add("key", "gcc", make)
+        cache.put_library("key", "gcc", make)
 
 
 def test_a_file_system_without_locks_still_builds(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,30 +129,30 @@ def test_a_file_system_without_locks_still_builds(monkeypatch: pytest.MonkeyPatc
         raise NotImplementedError
 
     monkeypatch.setattr("filelock.FileLock.acquire", refuse)
-    assert cache.add("key", "gcc", make).is_file()
+    assert cache.put_library("key", "gcc", make).is_file()
 
 
 def test_translations_come_back_and_damaged_ones_do_not(root: Path) -> None:
-    cache.memo_put("key", translation("k"))
-    assert cache.memo_get("key") == translation("k")
-    assert cache.memo_get("other") is None
+    cache.put_translation("key", translation("k"))
+    assert cache.get_translation("key") == translation("k")
+    assert cache.get_translation("other") is None
     (path,) = root.glob("translations/*/*")
     for damage in (b"", b"not a pickle", path.read_bytes()[:-20], b"\x80\x04K\x01."):
         path.write_bytes(damage)
-        assert cache.memo_get("key") is None
+        assert cache.get_translation("key") is None
 
 
 def test_another_translator_does_not_see_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    cache.memo_put("key", translation("k"))
+    cache.put_translation("key", translation("k"))
     monkeypatch.setattr(cache, "translator_stamp", lambda: "edited")
-    assert cache.memo_get("key") is None
+    assert cache.get_translation("key") is None
 
 
 def test_what_was_used_longest_ago_goes_first() -> None:
-    paths = [cache.add(name, "gcc", make) for name in "abc"]
+    paths = [cache.put_library(name, "gcc", make) for name in "abc"]
     for index, path in enumerate(paths):
         os.utime(path, (index, index))
-    cache.find("a", "gcc")
+    cache.get_library("a", "gcc")
     size = paths[0].stat().st_size
     assert cache.usage() == cache.Usage(3, 3 * size)
     cache.prune(limit=2 * size)

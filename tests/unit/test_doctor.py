@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import cast
@@ -30,6 +31,8 @@ def fake_torch(version: str = "2.13.0", cuda: str | None = None, gpus: int = 0) 
 
 def diagnose(monkeypatch: pytest.MonkeyPatch, torch: ModuleType | str) -> dict[str, Finding]:
     monkeypatch.setattr(doctor, "_import_torch", lambda: torch)
+    if not isinstance(torch, str):
+        monkeypatch.setitem(sys.modules, "torch", torch)
     return {finding.component: finding for finding in doctor.diagnose()}
 
 

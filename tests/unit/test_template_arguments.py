@@ -103,7 +103,7 @@ def test_every_value_is_translated_once(monkeypatch: pytest.MonkeyPatch) -> None
 
     original = pipeline.translate_function
     monkeypatch.setattr(pipeline, "translate_function", translate_function)
-    monkeypatch.setattr("py2cu.build.cache.memo_get", lambda key: None)
+    monkeypatch.setattr("py2cu.build.cache.get_translation", lambda key: None)
     fresh = kernel(tile_sums.python)
     with ThreadPoolExecutor(8) as pool:
         made = list(pool.map(lambda number: fresh(X, 4 + number % 2), range(16)))

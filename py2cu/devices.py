@@ -1,0 +1,45 @@
+"""Choose the device that a kernel runs on: a GPU or the CPU.
+
+In: this machine, or the tensors of a call. Out: a `TargetName`. Importing this module does not import torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from py2cu.translation import TargetName
+
+if TYPE_CHECKING:
+    import torch
+
+
+def best() -> TargetName:
+    """The device to prefer here: the GPU if torch can use one, else the CPU.
+
+    Raises:
+        ImportError: torch is not installed.
+    """
+    import torch
+
+    return TargetName.CUDA if torch.cuda.is_available() else TargetName.CPU
+
+
+def of_tensors(tensors: Mapping[str, torch.Tensor]) -> TargetName:
+    """The device that holds all of `tensors`, which are named as in messages; there is at least one.
+
+    Raises:
+        ValueError: a tensor is on another device than the first, or on neither a GPU nor the CPU.
+    """
+    first, *_ = tensors
+    expected = tensors[first].device
+    for name, tensor in tensors.items():
+        if tensor.device.type not in tuple(TargetName):
+            raise ValueError(f"`{name}` is on {tensor.device}; kernels run on cuda and cpu")
+        if tensor.device.type != expected.type:
+            places = f"`{name}` is on {tensor.device} and `{first}` on {expected}"
+            raise ValueError(f"{places}; all must be on one device")
+        if tensor.device != expected:
+            places = f"`{name}` is on device {tensor.device.index} and `{first}` on device {expected.index}"
+            raise ValueError(places)
+    return TargetName(expected.type)
