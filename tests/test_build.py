@@ -254,7 +254,7 @@ def test_a_full_disk_counts_as_an_unusable_cache(empty_cache: Path, monkeypatch:
     ninja.write_text("#!/bin/sh\necho 'error: x.o: No space left on device'\nexit 1\n")
     ninja.chmod(0o755)
     monkeypatch.setattr(cache, "_private_roots", [empty_cache.parent / "private"])
-    monkeypatch.setattr(compile, "find_tools", lambda *, cuda: replace(tools, ninja=ninja))
+    monkeypatch.setattr(compiler, "find_tools", lambda *, cuda: replace(tools, ninja=ninja))
     with pytest.raises(OSError, match="no space left"):  # the private directory is as full as the first
         library.library(CPU)
     assert left_behind(empty_cache) == left_behind(empty_cache.parent / "private") == []

@@ -115,9 +115,8 @@ def _write_build_files(job: CompileJob, tools: Tools, directory: Path, linker: s
     linker_flags = [f"-fuse-ld={linker}"] if linker else []
     with _LOAD_INLINE, _silence(), _environment(_variables(tools)):
         extension = _import_builder()
-        extension.JIT_EXTENSION_VERSIONER.entries.pop(
-            job.name, None
-        )  # after an earlier failure torch would name it `<name>_v1`
+        # After an earlier failure, torch would name the library `<name>_v1`.
+        extension.JIT_EXTENSION_VERSIONER.entries.pop(job.name, None)
         with _replaced(extension, CUDA_HOME=str(cuda) if cuda else None, **_DISABLED):
             extension.load_inline(
                 job.name,
@@ -143,7 +142,7 @@ def _flag_binding(build_file: Path, flags: tuple[str, ...]) -> None:
 
 
 def _line_one(text: Text) -> str:
-    """A `#line` directive: messages name the emitted file, and the library contains no path of a temporary directory."""
+    """A `#line` directive: messages name the emitted file, and the library contains no temporary path."""
     name = text.name.replace("\\", "\\\\").replace('"', '\\"')
     return f'#line 1 "{name}"\n'
 
@@ -178,7 +177,7 @@ def _variables(tools: Tools) -> dict[str, str]:
 
 
 def _extra_includes(cuda_home: Path | None) -> list[str]:
-    """Header folders that torch does not search. /usr/include must not be listed twice: that breaks libstdc++'s headers."""
+    """Header folders that torch does not search. Listing /usr/include twice would break libstdc++'s headers."""
     if cuda_home is None:
         return []
     include = toolchain.cuda_include(cuda_home)

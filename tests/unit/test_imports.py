@@ -66,9 +66,10 @@ ROOMS: Final[Mapping[str, Set[str]]] = {
     "simulator.schedule": ABI | {*SIMULATED, "live", "simulator.memory", "simulator.values", "vocabulary"},
     "simulator": ABI
     | {*SIMULATED, "live", "simulator.memory", "simulator.schedule", "simulator.values", "tensor_bits"},
-    "build": ABI | {"cache_directory", "translation"},
-    "call": ABI | {"ir", "build", "function_text", "live", "pipeline", "simulator", "translation"},
-    "check": ABI | {"ir", "build", "simulator", "simulator.values", "tensor_bits"},
+    "devices": {"translation"},
+    "build": ABI | {"cache_directory", "devices", "translation"},
+    "call": ABI | {"devices", "ir", "build", "function_text", "live", "pipeline", "simulator", "translation"},
+    "check": ABI | {"devices", "ir", "build", "simulator", "simulator.values", "tensor_bits"},
     "kernels": ABI | {"call", "check", "function_text", "translation"},
     "testing": {"check", "diagnostics", "kernels"},
     "cli": {"*"},
