@@ -19,7 +19,7 @@ from py2cu.dtypes import ALIASES, DTYPES, GENERIC, promote, promote_weak
 from py2cu.pipeline import translate_file
 from py2cu.source import SourceFile
 from py2cu.targets.cuda import helpers as cuda_helpers
-from py2cu.targets.cxx import helpers
+from py2cu.targets.cxx.helpers import catalogue
 from py2cu.translation import TargetName, Translation
 
 IMPORTS: Final = """\
@@ -36,7 +36,7 @@ from py2cu import Constexpr, Index, atomic, blockDim, blockIdx, device, gridDim,
 from py2cu import syncthreads, threadIdx
 
 """
-HELPERS: Final = helpers.HELPERS | cuda_helpers.HELPERS
+HELPERS: Final = catalogue.HELPERS | cuda_helpers.HELPERS
 PART: Final = re.compile(r"<!-- generated: (\w+) -->\n.*?<!-- end -->\n", re.DOTALL)
 BLOCK: Final = re.compile(r"^```python\n(.*?)^```\n", re.DOTALL | re.MULTILINE)
 PARAMETERS: Final = {
