@@ -1,4 +1,4 @@
-"""What a kernel indexes, and under which comparisons: by itself, and through the device functions that it calls.
+"""Finds the array accesses of a kernel and the comparisons that hold at each, device functions included.
 
     def put(out, j, v):
         if j < len(out):
@@ -6,9 +6,9 @@
 
     put(y, i, x[i])            x by i; y by i, where i < the extent of y
 
-Not a pass but the analysis behind `add_guards`. A function's accesses are found once, in its own terms, and every call
-says them in the caller's. The terms are what a thread's place can be passed as, and so few, however functions call each
-other; of any other index or comparison a function tells nothing, only that something is reached.
+The analysis behind `add_guards`. Each function is summarised once, in terms of its parameters; a call translates the
+summary into the caller's terms. A summary keeps only indices that can be a thread's global index; other indices are
+summarised as unknown, so that summaries stay small however functions call each other.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from py2cu.source import Span
 
 @dataclass(frozen=True, slots=True)
 class UpperBound:
-    """`index` was found to be less than `bound`; None where it was compared, and no more is known."""
+    """The fact `index < bound`; `bound` is None where `index` was compared with something that is no extent."""
 
     index: Expr
     bound: Expr | None
@@ -38,7 +38,7 @@ Facts = frozenset[UpperBound]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """One index of an array; without an index somewhere: an effect on no array, or a place that a caller cannot say."""
+    """One index of an access. Without an index: an effect on no array, or an access that a caller cannot express."""
 
     array: str = ""
     dim: int = 0
@@ -47,7 +47,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """A place that is reached, and the limits that hold where it is."""
+    """An access, and the facts that hold where it happens."""
 
     place: Place
     limits: Facts
@@ -55,38 +55,38 @@ class Access:
 
 
 Summary = Mapping[Place, Facts]
-"""The places that a device function reaches, in its own terms, and the limits that hold wherever it does."""
+"""The accesses of a device function in terms of its parameters, and the facts that hold at each."""
 
 
 def find_accesses(kernel: Kernel) -> tuple[Access, ...]:
-    """Every access of `kernel`, in order; what a device function reaches is reached at the call."""
+    """Every access of `kernel`, in order; the accesses of a device function have the span of its call."""
     functions = {function.key: function for function in kernel.functions}
     return tuple(_Finder(kernel, functions, _summarise(functions)).block(kernel.body, frozenset()))
 
 
 def _summarise(functions: Mapping[str, Kernel]) -> dict[str, Summary]:
-    """Every function's summary: over again until nothing changes, since they may call each other in circles."""
-    found: dict[str, Summary] = {key: {} for key in functions}
+    """The summary of every function, iterated to a fixpoint, since functions may be recursive."""
+    summaries: dict[str, Summary] = {key: {} for key in functions}
     while True:
-        before = dict(found)
+        before = dict(summaries)
         for key, function in functions.items():
-            found[key] = _summary(function, _Finder(function, functions, found))
-        if found == before:
-            return found
+            summaries[key] = _summary(function, _Finder(function, functions, summaries))
+        if summaries == before:
+            return summaries
 
 
 def _summary(function: Kernel, finder: _Finder) -> Summary:
     fixed = ({p.name for p in function.parameters} | set(function.dims)) - set(assigned_names(function.body))
-    found: dict[Place, Facts] = {}
+    facts_by_place: dict[Place, Facts] = {}
     for access in finder.block(function.body, frozenset()):
         index = access.place.index
         place = access.place if index is not None and _can_be_global(index, fixed) else Place()
-        limits = frozenset(limit for limit in access.limits if _can_be_said(limit, fixed))
-        found[place] = found.get(place, limits) & limits
-    return found
+        limits = frozenset(limit for limit in access.limits if _is_expressible(limit, fixed))
+        facts_by_place[place] = facts_by_place.get(place, limits) & limits
+    return facts_by_place
 
 
-def _can_be_said(limit: UpperBound, fixed: set[str]) -> bool:
+def _is_expressible(limit: UpperBound, fixed: set[str]) -> bool:
     match limit.bound:
         case Name(id=name):
             return name in fixed and _can_be_global(limit.index, fixed)
@@ -97,7 +97,7 @@ def _can_be_said(limit: UpperBound, fixed: set[str]) -> bool:
 
 
 def _can_be_global(index: Expr, fixed: set[str]) -> bool:
-    """True for `i` and `b * d + t`, of names that a call gives: some call can make a thread's place of it."""
+    """True for `i` and `b * d + t` of parameters: a call may pass a thread's global index in them."""
     match index:
         case Name():
             pass
@@ -111,16 +111,16 @@ def _can_be_global(index: Expr, fixed: set[str]) -> bool:
 
 
 class _Finder:
-    """Finds the accesses of a kernel or a device function, `caller`, of which some are in the summaries."""
+    """Finds the accesses of `caller`, a kernel or a device function, given the summaries of what it calls."""
 
     def __init__(self, caller: Kernel, functions: Mapping[str, Kernel], summaries: Mapping[str, Summary]) -> None:
         self.caller = caller
         self.functions = functions
         self.summaries = summaries
-        self.told = _told_by_locals(caller.body)
+        self.facts_by_local = _facts_by_local(caller.body)
 
     def block(self, block: Block, limits: Facts) -> Iterator[Access]:
-        """Every access of `block`, in order. A test limits what stands under it; one that leaves, what follows."""
+        """Every access of `block`, in order. A test adds facts to its branches; if a branch leaves, to what follows."""
         for stmt in block:
             for expr in expressions(stmt):
                 yield from self.expression(expr, limits)
@@ -166,28 +166,29 @@ class _Finder:
                     yield from self.call(expr, limits)
 
     def known_where(self, test: Expr, holds: bool) -> Facts:
-        """What follows from a test; one of a local in which the user keeps a comparison is a guard of the user's."""
-        return facts_from_test(test, holds).union(*(self.told.get(name, ()) for name in names_in(test)))
+        """The facts that follow from a test. A local that holds a comparison counts as the comparison."""
+        return facts_from_test(test, holds).union(*(self.facts_by_local.get(name, ()) for name in names_in(test)))
 
     def call(self, call: DeviceCall, limits: Facts) -> Iterator[Access]:
-        """What the function reaches, in the caller's terms."""
-        given = self.caller.bind(call, self.functions[call.function])
+        """The accesses of the called function, translated into the caller's terms."""
+        arguments = self.caller.bind(call, self.functions[call.function])
 
-        def said(expr: Expr) -> Expr:
-            return rebuild(expr, lambda node: given[node.id] if isinstance(node, Name) else node)
+        def translate(expr: Expr) -> Expr:
+            return rebuild(expr, lambda node: arguments[node.id] if isinstance(node, Name) else node)
 
-        for place, own in self.summaries[call.function].items():
-            inner = limits.union(*(_below(said(limit.index), limit.bound and said(limit.bound)) for limit in own))
+        for place, facts in self.summaries[call.function].items():
+            translated = (_below(translate(fact.index), fact.bound and translate(fact.bound)) for fact in facts)
+            inner = limits.union(*translated)
             if place.index is None:
                 yield Access(place, inner, call.span)
                 continue
-            array = given[place.array]
+            array = arguments[place.array]
             assert isinstance(array, ArrayName)
             if not self.caller.is_kernel_local(array.id):
-                yield Access(Place(array.id, place.dim, said(place.index)), inner, call.span)
+                yield Access(Place(array.id, place.dim, translate(place.index)), inner, call.span)
 
     def element(self, array: str, indices: tuple[Expr, ...], limits: Facts, span: Span) -> Iterator[Access]:
-        """An access of an argument's element; what a thread does to its own arrays concerns nobody else."""
+        """An access of an argument's element; accesses of the kernel's own arrays need no guard."""
         if self.caller.is_kernel_local(array):
             return
         for dim, index in enumerate(indices):
@@ -199,36 +200,36 @@ class _Finder:
 # --- locals -------------------------------------------------------------------------------------------------------
 
 
-def _told_by_locals(body: Block) -> dict[str, Facts]:
-    """The indices whose comparison with an end decides what a local is: `valid = i < n`, and what is made of it."""
-    told: dict[str, Facts] = {}
+def _facts_by_local(body: Block) -> dict[str, Facts]:
+    """The indices whose comparison decides the value of a local: `valid = i < n`, and locals computed from `valid`."""
+    facts: dict[str, Facts] = {}
     while True:
-        before = dict(told)
-        _tell(body, frozenset(), told)
-        if told == before:
-            return {name: limits for name, limits in told.items() if limits}
+        before = dict(facts)
+        _add_facts(body, frozenset(), facts)
+        if facts == before:
+            return {name: limits for name, limits in facts.items() if limits}
 
 
-def _tell(block: Block, known: Facts, told: dict[str, Facts]) -> None:
-    """Enter what `block` assigns; `known` is what decides whether it runs."""
+def _add_facts(block: Block, known: Facts, facts: dict[str, Facts]) -> None:
+    """Add the facts of the locals that `block` assigns; `known` are the facts of the conditions around it."""
     for stmt in block:
         match stmt:
             case Assign(name=name, value=value):
-                told[name] = told.get(name, frozenset()) | known | _compared_in(value, told)
+                facts[name] = facts.get(name, frozenset()) | known | _compared_in(value, facts)
             case If(test=test) | While(test=test):
                 for inner in blocks(stmt):
-                    _tell(inner, known | _compared_in(test, told), told)
+                    _add_facts(inner, known | _compared_in(test, facts), facts)
             case _:
                 for inner in blocks(stmt):
-                    _tell(inner, known, told)
+                    _add_facts(inner, known, facts)
 
 
-def _compared_in(expr: Expr, told: Mapping[str, Facts]) -> Facts:
-    found = set().union(*(told.get(name, ()) for name in names_in(expr)))
+def _compared_in(expr: Expr, facts: Mapping[str, Facts]) -> Facts:
+    compared = set().union(*(facts.get(name, ()) for name in names_in(expr)))
     for node in walk(expr):
         if isinstance(node, Compare) and node.op in ("<", "<=", ">", ">="):
-            found |= {UpperBound(side, None) for side, end in _sides(node) if not _is_start(end)}
-    return frozenset(found)
+            compared |= {UpperBound(side, None) for side, end in _sides(node) if not _is_start(end)}
+    return frozenset(compared)
 
 
 def _terms_of(expr: Expr, op: str) -> list[Expr]:
@@ -241,12 +242,12 @@ def _terms_of(expr: Expr, op: str) -> list[Expr]:
 
 
 def _sides(test: Compare) -> tuple[tuple[Expr, Expr], tuple[Expr, Expr]]:
-    """Each side of a comparison, with the other one."""
+    """Both sides of a comparison, each with its opposite."""
     return (test.left, test.right), (test.right, test.left)
 
 
 def _is_start(end: Expr) -> bool:
-    """`0 < i`, `i >= 1`: where arrays begin."""
+    """True for the bound of `0 < i` and `i >= 1`, which compare with the start of an array."""
     return isinstance(end, Constant) and end.value <= 1
 
 
@@ -254,7 +255,7 @@ def _is_start(end: Expr) -> bool:
 
 
 def facts_from_test(test: Expr, holds: bool) -> Facts:
-    """The limits that follow from `test` being true, or false."""
+    """The facts that follow where `test` is true (`holds`) or false."""
     match test:
         case Compare(op="<" | "<=" | ">" | ">=" as op, left=left, right=right):
             small, large = (left, right) if op.startswith("<") is holds else (right, left)
@@ -268,7 +269,7 @@ def facts_from_test(test: Expr, holds: bool) -> Facts:
 
 
 def _up_to(small: Expr, large: Expr) -> Facts:
-    """`i <= n - 1` is `i < n`; any other of the kind says nothing of `n` itself."""
+    """The facts of `small <= large`: `i <= n - 1` is `i < n`; other bounds prove nothing about an extent."""
     match large:
         case Binary(op="-", left=bound, right=Constant(value=1)):
             return _below(small, bound)
@@ -277,7 +278,7 @@ def _up_to(small: Expr, large: Expr) -> Facts:
 
 
 def _below(small: Expr, bound: Expr | None) -> Facts:
-    """`small` is less than `bound`, and so is what it adds a constant to; other names in it were just compared."""
+    """The facts of `small < bound`. They hold for `i` where `i + 1 < n`; other names in `small` were only compared."""
     compared = (small, *(node for node in walk(small) if isinstance(node, Name)))
     return frozenset(UpperBound(index, None) for index in compared) | {
         UpperBound(index, bound) for index in _no_more_than(small)
@@ -285,7 +286,7 @@ def _below(small: Expr, bound: Expr | None) -> Facts:
 
 
 def _no_more_than(expr: Expr) -> Iterator[Expr]:
-    """`i + 1` and `i`, for the one; whatever is certainly not greater than `expr`."""
+    """Expressions that are certainly not greater than `expr`: `i + 1` and `i` for `i + 1`."""
     yield expr
     match expr:
         case Binary(op="+", left=left, right=Constant(value=value)) if value >= 0:

@@ -64,7 +64,7 @@ def lost(before: Kernel, after: Kernel) -> Iterator[tuple[str, Span]]:
 
 
 def _effects(functions: Iterable[Kernel]) -> Iterator[tuple[str, Span]]:
-    """What functions do, by its kind and its place; what a pass has made has no place."""
+    """The effects of functions, by kind and place; nodes that a pass inserted have no place."""
     for function in functions:
         for stmt in statements(function.body):
             kind = _kind(stmt)
@@ -76,7 +76,7 @@ def _effects(functions: Iterable[Kernel]) -> Iterator[tuple[str, Span]]:
 
 
 def _kind(stmt: Stmt) -> str:
-    """What a statement does; "" for one that only holds others, or that a pass may spell otherwise."""
+    """The kind of a statement's effect; "" where it only holds others, or where a pass may replace it."""
     match stmt:
         case Assign() | StructuredBinding():
             return "assignment"
@@ -95,26 +95,26 @@ def unread(function: Kernel, file: SourceFile) -> Iterator[tuple[str, Span]]:
     definition = places.definition(function.span)
     if definition is None:
         return
-    made = [stmt for stmt in statements(function.body) if not isinstance(stmt, Comment)]
+    present = [stmt for stmt in statements(function.body) if not isinstance(stmt, Comment)]
     elided = {note.span for note in function.elided}
     waiting: list[ast.stmt] = [*definition.body]
     while waiting:
         node = waiting.pop(0)
-        whole = places.span(node)
-        if whole in elided:
+        span = places.span(node)
+        if span in elided:
             continue
         waiting[:0] = [inner for inner in ast.iter_child_nodes(node) if isinstance(inner, ast.stmt)]
         head = places.head(node)
-        here = [stmt for stmt in made if _holds(head, stmt.span)]
+        here = [stmt for stmt in present if _holds(head, stmt.span)]
         if not here:
-            yield "statement", whole
+            yield "statement", span
         for target in _targets(node):
             if not any(_gives(stmt, target, places.span(target)) for stmt in here):
                 yield "target", places.span(target)
 
 
 def _targets(node: ast.stmt) -> Iterator[ast.expr]:
-    """The names, elements and attributes that a statement gives a value, or deletes."""
+    """The names, elements and attributes that a statement assigns or deletes."""
     match node:
         case ast.Assign(targets=targets) | ast.Delete(targets=targets):
             waiting = [*targets]
@@ -131,10 +131,12 @@ def _targets(node: ast.stmt) -> Iterator[ast.expr]:
 
 
 def _gives(stmt: Stmt, target: ast.expr, span: Span) -> bool:
-    """True where `stmt` is what the IR has for `target`."""
+    """True where `stmt` is the IR's assignment to `target`."""
     match target, stmt:
-        case ast.Name(id=name), Assign(name=given) | For(var=given) | Delete(name=given) | Alloc(array=given):
-            return name == given
+        case ast.Name(id=name), Assign(name=assigned) | For(var=assigned) | Delete(name=assigned) | Alloc(
+            array=assigned
+        ):
+            return name == assigned
         case ast.Subscript(), Store():
             return stmt.span == span
         case _:
@@ -142,7 +144,7 @@ def _gives(stmt: Stmt, target: ast.expr, span: Span) -> bool:
 
 
 class _Places:
-    """Where the nodes of Python's own parser stand in a file; it counts columns in bytes."""
+    """Spans of the nodes of Python's own parser, which counts columns in bytes."""
 
     def __init__(self, file: SourceFile) -> None:
         self.file = file
@@ -160,13 +162,13 @@ class _Places:
         return Span(node.lineno, start, node.end_lineno, end)
 
     def head(self, node: ast.stmt) -> Span:
-        """A statement without the blocks that it holds."""
-        whole = self.span(node)
+        """The span of a statement up to its first block."""
+        span = self.span(node)
         body = getattr(node, "body", None)
         if not body:
-            return whole
+            return span
         first = self.span(body[0])
-        return Span(whole.line, whole.column, first.line, first.column)
+        return Span(span.line, span.column, first.line, first.column)
 
     def _column(self, line: int, offset: int) -> int:
         return len(self.file.line(line).encode()[:offset].decode())

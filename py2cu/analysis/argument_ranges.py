@@ -23,10 +23,10 @@ _ROUNDS = 4
 
 
 def follow_calls(kernel: Kernel) -> tuple[Kernel, ...]:
-    """The device functions with what their parameters can be, and what they return.
+    """The device functions with the ranges of their parameters and results.
 
-    It starts from what their types allow, and every round can only say more, so that any number of rounds is right.
-    Callers are visited before what they call: but for rings of calls, a function's arguments are known by its turn.
+    The iteration starts from the ranges of the types and only narrows them, so that it may stop after any round.
+    Callers are visited before their callees: except in recursion, the ranges of arguments are known by then.
     """
     if not kernel.functions:
         return ()
@@ -37,13 +37,15 @@ def follow_calls(kernel: Kernel) -> tuple[Kernel, ...]:
     ringed = in_recursive_scc(kernel.functions)
     for _ in range(_ROUNDS):
         before = dict(functions)
-        found: dict[str, dict[str, Range]] = {key: {} for key in functions}
+        ranges_by_function: dict[str, dict[str, Range]] = {key: {} for key in functions}
         for caller in callers:
             if caller.key and caller.key not in ringed:
-                functions[caller.key] = with_fields(caller, argument_ranges=tuple(found[caller.key].items()))
-            _follow_calls_of(functions.get(caller.key, caller), functions, found)
+                functions[caller.key] = with_fields(
+                    caller, argument_ranges=tuple(ranges_by_function[caller.key].items())
+                )
+            _follow_calls_of(functions.get(caller.key, caller), functions, ranges_by_function)
         for key in ringed:
-            functions[key] = with_fields(functions[key], argument_ranges=tuple(found[key].items()))
+            functions[key] = with_fields(functions[key], argument_ranges=tuple(ranges_by_function[key].items()))
         for key, function in functions.items():
             functions[key] = with_fields(function, result_ranges=_returned(function, tuple(functions.values())))
         if functions == before:
@@ -51,12 +53,14 @@ def follow_calls(kernel: Kernel) -> tuple[Kernel, ...]:
     return tuple(functions.values())
 
 
-def _follow_calls_of(caller: Kernel, functions: dict[str, Kernel], found: dict[str, dict[str, Range]]) -> None:
-    """Add what every call in `caller` gives the names of a function to what is `found`."""
+def _follow_calls_of(
+    caller: Kernel, functions: dict[str, Kernel], ranges_by_function: dict[str, dict[str, Range]]
+) -> None:
+    """Join the ranges of the arguments of every call in `caller` into `ranges_by_function`."""
     ranges = Ranges(with_fields(caller, functions=tuple(functions.values())))
     for call in (node for node in all_expressions(caller.body) if isinstance(node, DeviceCall)):
-        known, given = found[call.function], caller.bind(call, functions[call.function])
-        for name, arg in given.items():
+        known, arguments = ranges_by_function[call.function], caller.bind(call, functions[call.function])
+        for name, arg in arguments.items():
             if not isinstance(arg, ArrayName):
                 known[name] = known[name].union(ranges.of(arg)) if name in known else ranges.of(arg)
 
@@ -67,8 +71,8 @@ def _unknown(function: Kernel) -> tuple[tuple[str, Range], ...]:
 
 
 def _returned(function: Kernel, functions: tuple[Kernel, ...]) -> tuple[Range, ...]:
-    """What the function returns, item by item where that is a tuple."""
+    """The ranges of the result, item by item of a tuple."""
     ranges = Ranges(with_fields(function, functions=functions))
     values = [s.value for s in statements(function.body) if isinstance(s, Return) and s.value is not None]
-    found = [ranges.results_of(value) for value in values]
-    return tuple(reduce(Range.union, items) for items in zip(*found, strict=True))
+    results = [ranges.results_of(value) for value in values]
+    return tuple(reduce(Range.union, items) for items in zip(*results, strict=True))

@@ -1,4 +1,4 @@
-"""Which device functions call which."""
+"""The call graph of a kernel and its device functions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def callees(block: Block) -> tuple[str, ...]:
 
 
 def reachable_functions(kernel: Kernel) -> tuple[Kernel, ...]:
-    """The device functions that a run of `kernel` may come to: what only code that was left out called is none."""
+    """Device functions reachable from the kernel body, in definition order."""
     functions = {function.key: function for function in kernel.functions}
     reached: set[str] = set()
     waiting = [*callees(kernel.body)]
@@ -29,7 +29,7 @@ def reachable_functions(kernel: Kernel) -> tuple[Kernel, ...]:
 
 
 def launch_objects_by_function(kernel: Kernel) -> dict[str, frozenset[str]]:
-    """The launch objects that `kernel` and each of its device functions see, by key: what they call sees is theirs."""
+    """The launch objects that the kernel and each device function read, by key, those of their callees included."""
     callers = (kernel, *kernel.functions)
     seen = {each.key: _launch_objects(each.body) for each in callers}
     while True:
@@ -43,15 +43,15 @@ def _launch_objects(block: Block) -> frozenset[str]:
     return frozenset(node.object for node in all_expressions(block) if isinstance(node, LaunchIndex))
 
 
-def functions_with(kernel: Kernel, does: Callable[[Kernel], bool]) -> frozenset[str]:
-    """The keys of the device functions of `kernel` that do something, by themselves or in others that they call."""
-    found = {function.key for function in kernel.functions if does(function)}
-    while found:
-        more = {f.key for f in kernel.functions if not found.isdisjoint(callees(f.body))}
-        if more <= found:
+def functions_with(kernel: Kernel, predicate: Callable[[Kernel], bool]) -> frozenset[str]:
+    """The keys of the device functions for which `predicate` holds, or for one of whose callees it does."""
+    keys = {function.key for function in kernel.functions if predicate(function)}
+    while keys:
+        more = {f.key for f in kernel.functions if not keys.isdisjoint(callees(f.body))}
+        if more <= keys:
             break
-        found |= more
-    return frozenset(found)
+        keys |= more
+    return frozenset(keys)
 
 
 def asserts(kernel: Kernel) -> bool:
@@ -60,14 +60,14 @@ def asserts(kernel: Kernel) -> bool:
 
 
 def in_recursive_scc(functions: Iterable[Kernel], *, itself: bool = True) -> set[str]:
-    """The keys of functions that call each other, so that no order has each before its callers.
+    """The keys of functions in a strongly connected component of the call graph: no order has each before its callers.
 
-    `itself`: one that only calls itself is a ring, too.
+    `itself`: a function that only calls itself counts, too.
     """
     calls = {f.key: set(callees(f.body)) - (set() if itself else {f.key}) for f in functions}
     reached = calls
     while True:
-        further = {key: found.union(*(calls[other] for other in found)) for key, found in reached.items()}
+        further = {key: others.union(*(calls[other] for other in others)) for key, others in reached.items()}
         if further == reached:
-            return {key for key, found in reached.items() if key in found}
+            return {key for key, others in reached.items() if key in others}
         reached = further

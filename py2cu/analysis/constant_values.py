@@ -1,10 +1,10 @@
-"""Refuses Python integers that constants alone take beyond 64 bits, which a compiled kernel has not.
+"""Refuses Python integers that leave 64 bits by constants alone.
 
     x[i] * 2 ** 63               P305 at `2 ** 63`
     (1 << 40) * (1 << 40)        P305 at the product
     round(1e20)                  P305
 
-What else leaves 64 bits does so at run time, and the simulator reports it.
+Other integers may leave 64 bits only at run time; the simulator reports those.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where threads wait for each other."""
+"""How the threads of a kernel affect each other: barriers, collectives and fences, device functions included."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from py2cu.ir.statements import Block, Stmt, Sync
 from py2cu.ir.visit import all_expressions, cached_by_block, statements
 
 GRID_BARRIER: Final = "syncgrid"
-"""What all threads of the grid wait at: its blocks have to run at once."""
+"""The barrier of the grid: all blocks have to be resident at once."""
 BARRIERS: Final = frozenset(["syncthreads", GRID_BARRIER])
-"""What all threads of a block wait at; none of them may leave before the others are there."""
+"""Barriers that all threads of a block have to reach; no thread may return early."""
 BLOCK_VOTES: Final = frozenset(f"py2cu.syncthreads_{how}" for how in ("count", "and", "or"))
-"""Calls that are such barriers, too: all threads get the same from them."""
+"""Calls that are barriers of the block, too; all threads get the same result."""
 _SHUFFLES: Final = ("shfl", "shfl_up", "shfl_down", "shfl_xor")
 _VOTES: Final = ("ballot", "any", "all", "match_any")
 _REDUCTIONS: Final = tuple(f"reduce_{op}" for op in ("add", "min", "max", "and", "or", "xor"))
 WARP_CALLS: Final = frozenset(f"py2cu.{name}_sync" for name in (*_SHUFFLES, *_VOTES, *_REDUCTIONS))
-"""Calls that the lanes of a warp make together."""
+"""Collective calls of a warp: the lanes of its mask execute them together."""
 LET_OTHERS: Final = "let_others"
-"""What a thread of the CPU calls while it waits for what others do; made by the pass of that name."""
+"""The yield of a spinning thread on the CPU, inserted by `insert_yields`."""
 ACTIVE_MASK: Final = "py2cu.activemask"
-"""Which lanes of a warp come together; none of them waits for it."""
+"""The mask of the active lanes; no lane waits for it."""
 _WAITING_CALLS: Final = BLOCK_VOTES | WARP_CALLS
 
 
@@ -45,22 +45,22 @@ def syncs_grid(kernel: Kernel) -> bool:
 
 
 def is_waiting_call(expr: Expr) -> bool:
-    """True for a call that threads make together."""
+    """True for a collective call that synchronises its threads."""
     return isinstance(expr, Call) and expr.function in _WAITING_CALLS
 
 
 def is_collective(expr: Expr) -> bool:
-    """True for a call that answers with what other threads say."""
+    """True for a call whose result depends on other threads."""
     return is_waiting_call(expr) or (isinstance(expr, Call) and expr.function == ACTIVE_MASK)
 
 
 def contains_yield(block: Block) -> bool:
-    """True where a thread lets others go on under `block`."""
+    """True where `block` yields to other threads."""
     return any(isinstance(stmt, Sync) and stmt.function == LET_OTHERS for stmt in statements(block))
 
 
 def has_collective(block: Block) -> bool:
-    """True where threads wait for each other under `block`, be it for those of their warp alone."""
+    """True where `block` has a barrier or a collective call, of the block or of a warp."""
     return next(_meetings(block), None) is not None
 
 
@@ -72,17 +72,17 @@ def _meetings(block: Block) -> Iterator[Stmt | Expr]:
 
 
 def waiting_functions(kernel: Kernel) -> frozenset[str]:
-    """The keys of the device functions in which threads wait, by themselves or in others that they call."""
+    """The keys of the device functions with a barrier or collective call, those of their callees included."""
     return functions_with(kernel, lambda function: has_collective(function.body))
 
 
 def has_barrier(kernel: Kernel) -> bool:
-    """True where the threads of a kernel wait for each other, in its device functions too: none may stop early."""
+    """True for a kernel with a barrier or collective call, device functions included: no thread may return early."""
     return any(has_collective(each.body) for each in (kernel, *kernel.functions))
 
 
 def synchronises(kernel: Kernel) -> bool:
-    """True where threads of a kernel are ordered by what others do: they wait, fence, or update atomically."""
+    """True for a kernel whose threads synchronise: by barriers, collectives, fences or atomics."""
     bodies = [each.body for each in (kernel, *kernel.functions)]
     calls = (expr for body in bodies for expr in all_expressions(body))
     syncs = any(isinstance(stmt, Sync) for body in bodies for stmt in statements(body))
@@ -90,7 +90,7 @@ def synchronises(kernel: Kernel) -> bool:
 
 
 def is_block_cooperative(kernel: Kernel) -> bool:
-    """True for a kernel whose threads share memory or wait for each other: no thread of it runs alone."""
+    """True for a kernel with shared memory or barriers: its threads cannot run one by one."""
     each = (kernel, *kernel.functions)
     shares = any(buffer.space is Space.SHARED for caller in each for buffer in caller.array_decls)
     return shares or has_barrier(kernel)

@@ -1,4 +1,4 @@
-"""Recognises a thread's index in the whole grid: `blockIdx.a * blockDim.a + threadIdx.a`.
+"""Recognises a thread's index in the grid: `blockIdx.a * blockDim.a + threadIdx.a`.
 
     i = blockIdx.x * blockDim.x + threadIdx.x        i is the global index of axis x
     start = blockIdx.y * 16
@@ -25,7 +25,7 @@ AXES = "xyz"
 
 @dataclass(frozen=True, slots=True)
 class GlobalIndices:
-    """A thread's place in the whole grid: `blockIdx.a * blockDim.a + threadIdx.a`, in any order of terms and factors.
+    """A thread's index in the grid: `blockIdx.a * blockDim.a + threadIdx.a`, in any order of terms and factors.
 
     A part may stand in a local that is assigned once, and the block's extent as `block` says it.
     """

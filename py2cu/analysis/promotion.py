@@ -1,4 +1,4 @@
-"""How numbers meet: torch's promotion between elements, Python numbers weak; and what a type makes of a constant."""
+"""Promotion: the common type of two numbers, as in torch, with Python numbers weak; the rounding of constants."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from py2cu.ir.types import PY_BOOL, PY_FLOAT, PY_INT, ElementType, PythonType, S
 
 
 def join(a: ScalarType, b: ScalarType) -> ScalarType | None:
-    """The type in which two numbers meet: torch's promotion, Python numbers weak; None where there is none."""
+    """The common type of two numbers: torch's promotion, Python numbers weak; None where there is none."""
     match a, b:
         case ElementType(dtype=left), ElementType(dtype=right):
             met = promote(left, right)

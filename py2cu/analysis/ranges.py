@@ -139,19 +139,19 @@ class Ranges:
 
         Where nothing else in a loop assigns to the name, it still has the value that the loop's test let in.
         """
-        found, known = self.of(stmt.value), self.names.get(stmt.name)
+        values, known = self.of(stmt.value), self.names.get(stmt.name)
         match loops:
             case (*_, While(test=test, body=body)) if (
                 known is not None
-                and known.union(found) != known
+                and known.union(values) != known
                 and stmt.value.type == PY_INT
                 and any(each is stmt for each in statements(body))
                 and [*assigned_names(body)].count(stmt.name) == 1
             ):
                 self.names[stmt.name] = self._let_in(test, stmt.name, known)
-                found = self.of(stmt.value)
+                values = self.of(stmt.value)
                 self.names[stmt.name] = known
-        return found
+        return values
 
     def _let_in(self, test: Expr, name: str, known: Range) -> Range:
         """The values of `name`, a whole number, for which `test` may hold."""
@@ -194,9 +194,9 @@ class Ranges:
             case _:
                 return self.of(expr).reach
 
-    def _widen(self, name: str, found: Range, round_: int) -> None:
-        old = self._starts.get(name, found)
-        new = old.union(found)
+    def _widen(self, name: str, values: Range, round_: int) -> None:
+        old = self._starts.get(name, values)
+        new = old.union(values)
         if round_ >= _ROUNDS - 1 and new != old:
             low = old.low if new.low >= old.low else -math.inf
             high = old.high if new.high <= old.high else math.inf
@@ -234,13 +234,13 @@ class Ranges:
         return known[1]
 
     def _of_type(self, expr: Expr) -> Range:
-        found = self._of(expr)
+        values = self._of(expr)
         limit = range_of_type(expr.type)
-        if found.low < limit.low or found.high > limit.high:
+        if values.low < limit.low or values.high > limit.high:
             return limit  # it wraps
-        low = found.low if found.low > -_ENDLESS else -math.inf
-        high = found.high if found.high < _ENDLESS else math.inf
-        return found if (low, high) == (found.low, found.high) else Range(low, high, found.reach)
+        low = values.low if values.low > -_ENDLESS else -math.inf
+        high = values.high if values.high < _ENDLESS else math.inf
+        return values if (low, high) == (values.low, values.high) else Range(low, high, values.reach)
 
     def strip_wrap(self, expr: Expr) -> Range:
         """The values of `expr` were it not cut to its type."""
@@ -277,8 +277,8 @@ class Ranges:
             case Convert(value=value, type=type_):
                 return range_of_conversion(self.of(value), value.type, type_)
             case Binary():
-                found = range_of_binary(expr, self.of(expr.left), self.of(expr.right))
-                return rounded(found, expr.type) if is_float(expr.type) else found
+                exact = range_of_binary(expr, self.of(expr.left), self.of(expr.right))
+                return rounded(exact, expr.type) if is_float(expr.type) else exact
             case Call():
                 return range_of_call(expr, [self.of(arg) for arg in expr.args])
             case TupleItem(value=value, at=at):

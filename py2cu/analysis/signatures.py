@@ -61,21 +61,21 @@ def find_dims(kernel: Kernel) -> tuple[Dim, ...]:
     An extent that is the bare name of an array which the caller gives comes first; then a multiple of it (`3*n`); then
     a scalar argument. Dimensions that only an allocated output has are absent.
     """
-    given = [p for p in kernel.parameters if p.role is not Role.OUTPUT and isinstance(p.type, ArrayType)]
-    found: dict[str, Dim] = {}
+    provided = [p for p in kernel.parameters if p.role is not Role.OUTPUT and isinstance(p.type, ArrayType)]
+    dims_by_name: dict[str, Dim] = {}
     for divisor_allowed in (False, True):
-        for parameter in given:
+        for parameter in provided:
             assert isinstance(parameter.type, ArrayType)
             for axis, dim in enumerate(parameter.type.dims):
                 match _multiple(dim):
                     case (name, factor) if divisor_allowed or factor == 1:
-                        found.setdefault(name, Dim(name, parameter.name, axis, factor))
+                        dims_by_name.setdefault(name, Dim(name, parameter.name, axis, factor))
     dims = kernel.dims
     for name in dims:
         parameter_ = kernel.parameter(name)
-        if name not in found and parameter_ is not None and parameter_.type == PythonType(Kind.INT):
-            found[name] = Dim(name, None)
-    return tuple(found[name] for name in dims if name in found)
+        if name not in dims_by_name and parameter_ is not None and parameter_.type == PythonType(Kind.INT):
+            dims_by_name[name] = Dim(name, None)
+    return tuple(dims_by_name[name] for name in dims if name in dims_by_name)
 
 
 def _multiple(dim: Expr) -> tuple[str, int] | None:

@@ -19,8 +19,8 @@ def instances(extents: tuple[Expr, ...], constexprs: Mapping[str, Constexpr]) ->
     names = tuple(dict.fromkeys(name for extent in extents for name in names_in(extent)))
     for values in itertools.product(*(constexprs[name].values for name in names)):
         chosen = dict(zip(names, values, strict=True))
-        told = ", ".join(f"`{name}` = {value}" for name, value in chosen.items())
-        yield f" with {told}" if told else "", tuple(_evaluated(extent, chosen) for extent in extents)
+        choice = ", ".join(f"`{name}` = {value}" for name, value in chosen.items())
+        yield f" with {choice}" if choice else "", tuple(_evaluated(extent, chosen) for extent in extents)
 
 
 def _evaluated(extent: Expr, values: dict[str, int]) -> int:

@@ -1,10 +1,10 @@
-"""Complex numbers, which are made of two real ones.
+"""Complex numbers in the IR: pairs of real numbers.
 
     2.0 * z[i]       →        complex64(2.0f, 0.0f) * z[i]
     x[i] + 1j        →        complex64(x[i], 0.0f) + complex64(0.0f, 1.0f)
 
-One that is made of its parts is a call of `builtins.complex`, whatever its type; a literal is one of constants. Nothing
-else turns a real number into a complex one, and nothing turns it back but `.real`, `.imag` and `abs`.
+A complex number that is constructed from its parts is a call of `builtins.complex`, whatever its type; a literal is
+such a call with constants. Nothing else makes a real number complex; `.real`, `.imag` and `abs` make it real again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def literal(value: complex, span: Span) -> Call:
 
 
 def is_complex_constructor(expr: Expr) -> TypeGuard[Call]:
-    """True for a complex number that is made of its parts."""
+    """True for the construction of a complex number from its parts."""
     return isinstance(expr, Call) and expr.function == COMPLEX
 
 

@@ -1,6 +1,6 @@
-"""Statements of the Python that have no code, each with the reason: noted where that is decided.
+"""Statements of the Python that have no code, each with the reason. Whoever drops a statement notes it.
 
-`account.py` compares them with what a kernel has: a statement that is neither there nor here was lost.
+`analysis/account.py` compares them with the IR: a statement that is in neither was lost.
 """
 
 from __future__ import annotations

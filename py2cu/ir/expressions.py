@@ -1,8 +1,7 @@
-"""The IR on one page: a kernel as frozen, typed nodes, each with its place in the Python.
+"""Expression nodes of the IR: frozen, typed, each with its place in the Python.
 
-Every later stage matches these unions exhaustively, so mypy lists what a new node still needs.
-Trees are untyped (`UNKNOWN`) from the front end to `infer_types` and typed from there on; `verify.py` says which
-nodes each stage may meet.
+Passes and targets match the union `Expr` exhaustively, so that mypy lists every place that does not know a new node.
+Trees are untyped (`UNKNOWN`) until `infer_types` and typed afterwards; `verify.py` has the rules of each stage.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Names that the headers of C, C++ and CUDA which emitted texts include put into the global scope.
+"""Names that the headers of C, C++ and CUDA declare in the global scope.
 
 In: an identifier. Out: whether it is a macro there, which no name of the text can be, or declared there, which no
 function or array of file scope can be. `tests/test_header_names.py` takes each name of the headers for each kind of

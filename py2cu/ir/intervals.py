@@ -1,4 +1,4 @@
-"""What values an expression can take, as data: an interval, and for integers a polynomial that bounds the magnitude.
+"""Ranges as data: an interval, and for integers a polynomial that bounds the magnitude.
 
 The polynomial's variables are dimensions, integer arguments and grid sizes of the launch.
 """
@@ -37,8 +37,8 @@ ANYTHING: Final = Range()
 def constant(value: float) -> Range:
     if math.isnan(value):
         return ANYTHING
-    whole = math.isfinite(value) and value == int(value)
-    return Range(value, value, {(): abs(int(value))} if whole else None)
+    is_integral = math.isfinite(value) and value == int(value)
+    return Range(value, value, {(): abs(int(value))} if is_integral else None)
 
 
 def natural(reach: SymbolicBound, high: float = math.inf) -> Range:

@@ -1,4 +1,4 @@
-"""The IR's root: a kernel, or a device function, with the arrays that it makes."""
+"""The root of the IR: a kernel or a device function, with its array declarations."""
 
 from __future__ import annotations
 
@@ -198,8 +198,8 @@ class Kernel:
         other = object.__new__(Kernel)
         state = {**vars(self), **fields}
         if not _OF_EXTENTS.isdisjoint(fields):
-            for found in ("dims", "naturals", "sizes"):
-                state.pop(found, None)
+            for cached_name in ("dims", "naturals", "sizes"):
+                state.pop(cached_name, None)
         vars(other).update(state)
         return other
 
@@ -251,11 +251,11 @@ class Kernel:
     @property
     def vector_widths(self) -> dict[str, int]:
         """The parameters that views show in rows, and how many elements the longest of these have."""
-        found: dict[str, int] = {}
+        widths: dict[str, int] = {}
         for buffer in self.array_decls:
             if buffer.vector_width:
-                found[buffer.base] = max(buffer.vector_width, found.get(buffer.base, 0))
-        return found
+                widths[buffer.base] = max(buffer.vector_width, widths.get(buffer.base, 0))
+        return widths
 
     def is_kernel_local(self, name: str) -> bool:
         """True for an array of the kernel's own: neither a caller's nor a view of one."""
@@ -275,9 +275,9 @@ class Kernel:
 
     def array_type(self, name: str) -> ArrayType:
         """The type of the array `name`, parameter or buffer; it must be one."""
-        found = self.array_decl(name) or self.parameter(name)
-        assert found is not None and isinstance(found.type, ArrayType), name
-        return found.type
+        array = self.array_decl(name) or self.parameter(name)
+        assert array is not None and isinstance(array.type, ArrayType), name
+        return array.type
 
     def bind(self, call: DeviceCall, function: Kernel) -> dict[str, Expr]:
         """What a call in this kernel gives the names of a device function: its parameters, and its arrays' extents."""
@@ -324,10 +324,10 @@ class Kernel:
         return tuple(chain.from_iterable(self._products(type_.dims) for type_ in types))
 
     def _products(self, factors: Iterable[Expr]) -> list[Counter[str]]:
-        found: list[Counter[str]] = [Counter()]
+        products: list[Counter[str]] = [Counter()]
         for factor in factors:
-            found = [one + other for one in found for other in self._addends(factor)]
-        return found
+            products = [one + other for one in products for other in self._addends(factor)]
+        return products
 
     def _addends(self, extent: Expr) -> list[Counter[str]]:
         """What a sum of natural numbers is no less than."""

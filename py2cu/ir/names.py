@@ -1,7 +1,6 @@
-"""Names that nothing else has: for locals that the user did not write.
+"""Fresh names for locals that the user did not write.
 
-In: a kernel, or what is taken. Out: a name. That it hides no function of C++ is for `targets/cxx/naming.py` to see to:
-here functions go by keys.
+In: a kernel, or the names that are taken. Out: a name. `targets/cxx/naming.py` ensures that it hides no C++ function.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The IR's statements, which hold the expressions of `nodes.py`; `kernel.py` holds them."""
+"""Statement nodes of the IR; their expressions are in `expressions.py`, the kernels that hold them in `kernels.py`."""
 
 from __future__ import annotations
 

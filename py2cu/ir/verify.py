@@ -1,4 +1,4 @@
-"""What holds of a kernel at each stage, as rules; a kernel that breaks one shows a bug of ours, not of the user.
+"""The rules that a kernel obeys at each stage. Breaking one is a bug of py2cu, never of the user.
 
 In: a kernel and its stage. Out: nothing, or an `InternalError` at the first node that breaks a rule. The pipeline
 verifies what reaches the targets; the tests verify the kernel after every pass.
@@ -157,11 +157,11 @@ def _is_declared(function: Kernel, _: Kernel) -> Broken:
 def _declared_in(block: Block, around: frozenset[str]) -> Broken:
     visible = set(around)
     for stmt in block:
-        made = _declares(stmt)
-        for name in made:
+        declared = _declares(stmt)
+        for name in declared:
             if name in visible:
                 yield f"`{name}` is declared twice", stmt.span
-        visible.update(made)
+        visible.update(declared)
         if isinstance(stmt, Assign) and stmt.name not in visible:
             yield f"`{stmt.name}` has no declaration", stmt.span
         own = frozenset([stmt.var]) if isinstance(stmt, For) else frozenset[str]()

@@ -82,13 +82,13 @@ def children(expr: Expr) -> tuple[Expr, ...]:
 
 def walk(expr: Expr) -> list[Expr]:
     """`expr` and everything in it, parents first."""
-    found, waiting = [], [expr]
+    nodes, waiting = [], [expr]
     while waiting:
         node = waiting.pop()
-        found.append(node)
+        nodes.append(node)
         if node.__class__ not in LEAVES:
             waiting += reversed(children(node))
-    return found
+    return nodes
 
 
 def names_in(expr: Expr) -> tuple[str, ...]:
@@ -176,7 +176,7 @@ def cached_by_block(find: Callable[[Block], Iterator[Found]]) -> Callable[[Block
     latest: dict[int, tuple[Block, tuple[Found, ...]]] = {}
 
     @functools.wraps(find)
-    def found(block: Block) -> Iterator[Found]:
+    def find_cached(block: Block) -> Iterator[Found]:
         last = latest.get(id(block))
         if last is None or last[0] is not block:
             if len(latest) >= _KEPT_LIMIT:
@@ -184,7 +184,7 @@ def cached_by_block(find: Callable[[Block], Iterator[Found]]) -> Callable[[Block
             last = latest[id(block)] = block, tuple(find(block))
         return iter(last[1])
 
-    return found
+    return find_cached
 
 
 @cached_by_block
@@ -210,8 +210,8 @@ def assigned_names(block: Block) -> Iterator[str]:
 @cached_by_block
 def all_expressions(block: Block) -> Iterator[Expr]:
     """Every expression node under `block`."""
-    found: list[Expr] = []
+    nodes: list[Expr] = []
     for stmt in statements(block):
         for expr in expressions(stmt):
-            found += walk(expr)
-    return iter(found)
+            nodes += walk(expr)
+    return iter(nodes)

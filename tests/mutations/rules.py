@@ -243,8 +243,8 @@ MUTATIONS: Final = (
         ("if 0 < by <= INT_MAX:", "if 0 < by:", "cpu:far_numbers.far_shares"),
         ("if {left, right} <= self.naturals:", "if True:", "kept:far_numbers"),
         (
-            "return found if (low, high) == (found.low, found.high) else Range(low, high, found.reach)",
-            "return found",
+            "return values if (low, high) == (values.low, values.high) else Range(low, high, values.reach)",
+            "return values",
             "tests/test_kernel_cases.py::test_translation_is_as_kept[far_numbers]",
         ),
     ),
@@ -945,8 +945,8 @@ MUTATIONS: Final = (
     ),
     *_rule(
         "a comparison that a local keeps is a guard",
-        (".union(*(self.told.get(name, ()) for name in names_in(test)))", "", "kept:guards_kept_in_locals"),
-        ("| known | _compared_in(value, told)", "| _compared_in(value, told)", "kept:guards_kept_in_locals"),
+        (".union(*(self.facts_by_local.get(name, ()) for name in names_in(test)))", "", "kept:guards_kept_in_locals"),
+        ("| known | _compared_in(value, facts)", "| _compared_in(value, facts)", "kept:guards_kept_in_locals"),
         ("if not _is_start(end)}", "}", "kept:guards_kept_in_locals"),
         ("return name not in computed", "return True", "cpu:guards_kept_in_locals"),
     ),
