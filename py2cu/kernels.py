@@ -100,7 +100,7 @@ class Kernel:
         Raises:
             ValueError: `unordered` names no array that the kernel writes, or `race` is something else.
         """
-        from py2cu.check.cases import given_case
+        from py2cu.check.cases import user_case
         from py2cu.check.progress import progress_bar
         from py2cu.check.run import check_kernel
 
@@ -112,7 +112,7 @@ class Kernel:
             call = self._prepare()
             values = call.binder.bind(args, kwargs).values
             device = call.binder.accept(values)
-            case = given_case(self.signature.instance(values), values)
+            case = user_case(self.signature.instance(values), values)
             return check_kernel(self, [case], device=device, contracts=self._fma, progress=progress, **options)
 
     def run(self, target_device: str, arguments: Mapping[str, Any]) -> None:
@@ -222,7 +222,7 @@ class Kernel:
 
     def with_small_values(self) -> Kernel:
         """The kernel that `check` invents arguments for: itself, unless a template argument has no instance yet."""
-        from py2cu.check.cases import small_values
+        from py2cu.check.sizes import small_values
 
         invented = small_values(self.signature).items()
         return self.with_values(**{name: tuple(v for v in values if self._takes(name, v)) for name, values in invented})

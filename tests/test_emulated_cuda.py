@@ -14,7 +14,7 @@ pytest.importorskip("torch")
 
 import torch
 
-from py2cu.check.cases import given_case
+from py2cu.check.cases import user_case
 from py2cu.check.run import check_kernel
 from tests.batches import disagreements
 from tests.libraries import Checked, Device, Setting, build
@@ -49,6 +49,6 @@ def test_numbers_of_a_call_may_be_any(tmp_path):
                 given = {"x": torch.zeros(3, dtype=torch.uint8), "n": n, "m": 3 - n}
             inputs = {p.name: torch.ones(3, dtype=torch.int64) for p in signature.inputs}
             arguments = inputs | given | {"out": torch.zeros(3, dtype=torch.int64)}
-            report = check_kernel(checked, [given_case(signature, arguments)], device="cpu", contracts=False)
+            report = check_kernel(checked, [user_case(signature, arguments)], device="cpu", contracts=False)
             wrong += [f"{far}: {report}"] if report.failures else []  # one is beyond 64 bits
     assert not wrong, "\n".join(wrong)

@@ -17,11 +17,11 @@ import torch
 from py2cu import devices
 from py2cu.build.library import load
 from py2cu.call.argument_checks import needs_grad
-from py2cu.call.bind import ArgumentBinder, Bound, Values
-from py2cu.ir.abi.dims import bind_dims
+from py2cu.call.bind import ArgumentBinder, Bound
+from py2cu.call.outputs import allocate_outputs
 from py2cu.ir.abi.parameters import Parameter, Role
-from py2cu.ir.abi.signature import Signature, evaluate
-from py2cu.ir.types import ArrayType, is_complex
+from py2cu.ir.abi.signature import Signature
+from py2cu.ir.types import is_complex
 from py2cu.options import Values as Choice
 from py2cu.source import SourceFile
 from py2cu.translation import TargetName, Translation
@@ -109,7 +109,7 @@ class Call:
             plans[form].ops[device] = op
             made = op(*(values.get(p.name) for p in taken), *launch)
             return made if makes_all or launch else self.result(values)
-        values = self.with_outputs(values)
+        values = allocate_outputs(self.signature, values)
         self.run(device, values)
         return self.result(values)
 
@@ -171,28 +171,6 @@ class Call:
 
         name = self.translation.python_file
         return SourceFile(name, "".join(linecache.getlines(name)))
-
-    # --- outputs ---
-
-    def with_outputs(self, values: Values) -> Values:
-        """`values` with the outputs that it lacks allocated, on its tensors' device.
-
-        Raises:
-            ValueError: shapes that contradict each other.
-        """
-        missing = [p for p in self.signature.instance(values).outputs if p.name not in values]
-        if not missing:
-            return values
-        dims = bind_dims(self.signature, values)
-        device = next(value.device for value in values.values() if isinstance(value, torch.Tensor))
-        inits = dict(self.signature.inits)
-        made = dict(values)
-        for parameter in missing:
-            assert isinstance(parameter.type, ArrayType)
-            shape = [evaluate(dim, dims) for dim in parameter.type.dims]
-            array = torch.empty(shape, dtype=getattr(torch, parameter.type.dtype.name), device=device)
-            made[parameter.name] = array.fill_(inits[parameter.name]) if parameter.name in inits else array
-        return made
 
     def result(self, values: Mapping[str, Any]) -> Any:
         """What a call returns: its outputs in parameter order, one bare, none as None."""

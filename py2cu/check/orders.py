@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from py2cu.check.cases import Argument
-from py2cu.check.compare import Snapshot
+from py2cu.check.differences import Snapshot
 from py2cu.check.permutations import Column, Group, unmatched
 from py2cu.ir.abi.signature import Signature
 from py2cu.simulator import SimulationReport, Write

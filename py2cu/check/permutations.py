@@ -12,7 +12,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from py2cu.check.compare import Snapshot, agree, tolerance
+from py2cu.check.differences import Snapshot, agree, tolerance
 from py2cu.check.redzones import bit_patterns
 from py2cu.dtypes import Kind
 from py2cu.ir.abi.parameters import Role

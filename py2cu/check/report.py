@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from py2cu.check.compare import Fault
+from py2cu.check.differences import Fault
 
 Triple = tuple[int, int, int]
 Spelling = Callable[[str, str, Sequence[str]], str]  # how a user writes an option: the kernel, its name, its values

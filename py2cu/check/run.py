@@ -17,23 +17,14 @@ import torch
 
 from py2cu import devices
 from py2cu.check.budget import OPERATIONS, Budget
-from py2cu.check.cases import (
-    GIVEN,
-    SMALL,
-    TAME,
-    Argument,
-    Case,
-    enlarge,
-    invent_cases,
-    make_case,
-    scale_down,
-    work_of,
-)
-from py2cu.check.compare import SLACK_ULPS, Fault
-from py2cu.check.comparison import CheckedKernel, Comparison
+from py2cu.check.cases import USER, Argument, Case, enlarge, invent_cases, make_case, scale_down
+from py2cu.check.differences import SLACK_ULPS, Fault
+from py2cu.check.draw import SMALL, TAME
 from py2cu.check.orders import Outcome, accept_other_orders
 from py2cu.check.permutations import Group, read_groups
 from py2cu.check.report import SAME_VALUE, CheckReport, Mismatch
+from py2cu.check.run_case import CheckedKernel, Comparison
+from py2cu.check.sizes import work_of
 from py2cu.check.watchdog import Watchdog
 from py2cu.simulator import SimulationError, SimulationReport, TooLong, TooManyOperations, simulate
 
@@ -226,7 +217,7 @@ class _Check:
         arguments = {n: v.clone() if isinstance(v, torch.Tensor) else v for n, v in case.arguments.items()}
         simulated = simulate(
             self.kernel.python, self.kernel.signature.instance(case.arguments), arguments,
-            seconds=None if case.values == GIVEN else CASE_SECONDS, operations=self.limit,
+            seconds=None if case.values == USER else CASE_SECONDS, operations=self.limit,
             stops=False, contracts=self.contracts, sanitize=True, seed=seed, backwards=backwards,
         )  # fmt: skip
         self.limit -= simulated.operations

@@ -741,7 +741,7 @@ MUTATIONS: Final = (
             "tests/test_calls.py",
         ),
         (
-            "values = call.with_outputs(bound)",
+            "values = allocate_outputs(call.signature, bound)",
             "values = bound",
             "tests/test_calls.py",
         ),

@@ -13,11 +13,12 @@ import torch
 
 from py2cu import atomic, shared
 from py2cu.check.budget import OPERATIONS, Budget
-from py2cu.check.cases import given_case, invent_cases, scale_down, work_of
-from py2cu.check.compare import Fault, Snapshot
+from py2cu.check.cases import invent_cases, scale_down, user_case
+from py2cu.check.differences import Fault, Snapshot
 from py2cu.check.permutations import Column, unmatched
 from py2cu.check.report import CheckReport, Mismatch, Verdict
 from py2cu.check.run import check_kernel
+from py2cu.check.sizes import work_of
 from py2cu.check.watchdog import NeverReturns, Watchdog
 from py2cu.dtypes import F32, I32, Kind
 from py2cu.ir.abi.parameters import Role
@@ -109,7 +110,7 @@ def test_arrays_of_one_string_are_rearranged_together(unordered, ok):
         keys[: len(kept)] = kept
         rows[: len(kept)] = (x[x > 0][:, None] * torch.tensor([1.0, 2.0])).flip(0)  # each row beside another key
 
-    case = given_case(PAIRS, {"x": torch.tensor([1.0, -1, 2, 3, 4])})
+    case = user_case(PAIRS, {"x": torch.tensor([1.0, -1, 2, 3, 4])})
     report = check_kernel(FakeKernel(pairs, PAIRS, compiled), [case], device="cpu", unordered=unordered)
     assert report.ok == ok, str(report)
 
@@ -120,7 +121,7 @@ def weighted(i, x, out, count):
 
 
 def test_unordered_does_not_help_where_other_orders_write_other_elements():
-    case = given_case(COMPACT, {"x": torch.arange(8.0)})
+    case = user_case(COMPACT, {"x": torch.arange(8.0)})
     kernel = FakeKernel(weighted, COMPACT, lambda x, out, count: count.fill_(8))
     report = check_kernel(kernel, [case], device="cpu", unordered="out")
     assert not report.checked
@@ -304,7 +305,7 @@ def distances():
     ],
 )
 def test_a_race_that_keeps_the_value_is_accepted_on_request(race, compiled, verdict):
-    case = given_case(STEP, {"d": distances(), "k": 3})
+    case = user_case(STEP, {"d": distances(), "k": 3})
     report = check_kernel(FakeKernel(step, STEP, compiled), [case], device="cpu", race=race)
     assert report.verdict is verdict, str(report)
     assert report.ok == (verdict is Verdict.AGREES)
@@ -315,7 +316,7 @@ def test_a_race_that_keeps_the_value_is_accepted_on_request(race, compiled, verd
 
 
 def test_a_race_that_changes_the_value_is_not_accepted():
-    case = given_case(STEP, {"d": distances() - 1, "k": 3})
+    case = user_case(STEP, {"d": distances() - 1, "k": 3})
     report = check_kernel(FakeKernel(step, STEP, stepped), [case], device="cpu", race="same value")
     assert [failure.kind for failure in report.failures] == [Fault.DATA_RACE_OR_BARRIER]
 

@@ -7,12 +7,13 @@ import pytest
 import torch
 
 from py2cu import atomic, testing
-from py2cu.check.cases import axis_sizes, choose_sizes, given_case, invent_cases
-from py2cu.check.compare import Fault, agree, tolerance
-from py2cu.check.comparison import unravel
+from py2cu.check.cases import invent_cases, user_case
+from py2cu.check.differences import Fault, agree, tolerance
 from py2cu.check.redzones import Redzone, poison, poison_bits
 from py2cu.check.run import check_kernel
+from py2cu.check.sizes import axis_sizes, choose_sizes
 from py2cu.dtypes import F32, U8, Kind
+from py2cu.ir.abi.dims import unravel
 from py2cu.ir.abi.parameters import Role
 from py2cu.simulator import Write
 from py2cu.tensor_bits import as_bits
@@ -219,7 +220,7 @@ def test_a_path_in_doubt_leaves_its_thread_open(value, is_fine):
         out.copy_(torch.tensor([[2.0], [3.0]]))
 
     sig = signature([array("x", "float32", "n"), array("out", "float32", "2 n", Role.INOUT)], indices="i=n")
-    case = given_case(sig, {"x": torch.tensor([value]), "out": torch.zeros(2, 1)})
+    case = user_case(sig, {"x": torch.tensor([value]), "out": torch.zeros(2, 1)})
     assert check_kernel(FakeKernel(python, sig, compiled), [case]).ok is is_fine
 
 
@@ -315,13 +316,13 @@ def test_nan_and_infinity_are_compared_as_such():
 
 def test_the_users_own_arguments_are_one_case():
     x, out = torch.randn(5), torch.zeros(5)
-    case = given_case(AFFINE, {"x": x, "out": out})
+    case = user_case(AFFINE, {"x": x, "out": out})
     report = check(affine, AFFINE, affine_compiled, cases=[case])
     assert report.ok
     assert (report.cases, report.compared, report.accepted) == (1, 5, 0)
     assert out.sum() == 0
     assert not check(affine, AFFINE, lambda x, out: None, cases=[case]).ok
-    absent = given_case(AFFINE, {"x": x})
+    absent = user_case(AFFINE, {"x": x})
     only_failure(check(affine, AFFINE, lambda x, out: None, cases=[absent]), Fault.UNWRITTEN)
 
 

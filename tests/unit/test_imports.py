@@ -69,7 +69,7 @@ ROOMS: Final[Mapping[str, Set[str]]] = {
     "devices": {"translation"},
     "build": ABI | {"cache_directory", "devices", "translation"},
     "call": ABI | {"devices", "ir", "build", "function_text", "live", "pipeline", "simulator", "translation"},
-    "check": ABI | {"devices", "ir", "build", "simulator", "simulator.values", "tensor_bits"},
+    "check": ABI | {"devices", "ir", "build", "call", "simulator", "simulator.values", "tensor_bits"},
     "kernels": ABI | {"call", "check", "function_text", "translation"},
     "testing": {"check", "diagnostics", "kernels"},
     "cli": {"*"},

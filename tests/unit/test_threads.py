@@ -48,8 +48,8 @@ from py2cu import (
 from py2cu import syncthreads as together
 from py2cu.builtins import lookup
 from py2cu.builtins.threads import LANE, ROWS
-from py2cu.check.cases import given_case
-from py2cu.check.compare import Fault
+from py2cu.check.cases import user_case
+from py2cu.check.differences import Fault
 from py2cu.check.run import check_kernel
 from py2cu.ir.types import Constant, Name
 from py2cu.simulator import SimulationError, SimulationWarning, simulate
@@ -672,7 +672,7 @@ def test_blocks_are_told_apart_by_grid():
 def checked(kernel, compiled, block=4, **arguments):
     signature = signature_of(kernel)
     signature = replace(signature, size=(Name("n"),), block=(Constant(block),))
-    return check_kernel(FakeKernel(kernel, signature, compiled), [given_case(signature, arguments)], device="cpu")
+    return check_kernel(FakeKernel(kernel, signature, compiled), [user_case(signature, arguments)], device="cpu")
 
 
 def compact(x: Int32[Tensor, "n"], out: Int32[Tensor, "n"], count: Int32[Tensor, "1"]):

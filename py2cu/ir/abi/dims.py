@@ -1,12 +1,12 @@
-"""Bind the dimension names of a signature to the extents of a call's arrays.
+"""Bind the dimension names of a signature to the extents of a call's arrays, and turn flat positions into indices.
 
-In: a `Signature` and a call's arguments by name. Out: `bind_dims`, the value of every name. Errors: shapes that
-contradict each other, an input array that is missing.
+In: a `Signature` and a call's arguments by name, or a shape. Out: `bind_dims`, the value of every name; `unravel`, an
+index in every dimension. Errors: shapes that contradict each other, an input array that is missing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from py2cu.ir.abi.parameters import Role
@@ -43,3 +43,12 @@ def _check_shape(name: str, type_: object, shape: tuple[int, ...], dims: dict[st
         expected = evaluate(dim, dims)
         if expected != extent:
             raise ValueError(f"axis {axis} of `{name}` has extent {extent}, expected {expected}")
+
+
+def unravel(position: int, extents: Sequence[int]) -> tuple[int, ...]:
+    """The index, in every dimension, of a flat position in an array of these extents; the last index runs fastest."""
+    index: list[int] = []
+    for extent in reversed(extents):
+        position, at = divmod(position, extent)
+        index.append(at)
+    return (*reversed(index),)

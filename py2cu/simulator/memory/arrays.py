@@ -13,6 +13,7 @@ from types import FrameType
 from typing import Any
 
 from py2cu.dtypes import DType, Kind
+from py2cu.ir.abi.dims import unravel
 from py2cu.simulator.memory.rows import Rows
 from py2cu.simulator.memory.writes import OutOfRange, Sum, Write
 from py2cu.simulator.state import THREAD
@@ -150,11 +151,7 @@ class ArrayView:
 
     def spell(self, position: int) -> str:
         """The element at `position` as the user would write it."""
-        index: list[str] = []
-        for extent in reversed(self._extents):
-            position, at = divmod(position, extent)
-            index.append(str(at))
-        return f"{self.name}[{', '.join(reversed(index))}]"
+        return f"{self.name}[{', '.join(map(str, unravel(position, self._extents)))}]"
 
     def convert(self, value: Any) -> Any:
         """`value` as an element of this array; contract section 5."""

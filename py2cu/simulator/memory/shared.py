@@ -15,6 +15,7 @@ from types import CodeType, FrameType
 from typing import Any, Final
 
 from py2cu.dtypes import DType
+from py2cu.ir.abi.dims import unravel
 from py2cu.simulator.findings import NOWHERE
 from py2cu.simulator.memory.arrays import ArrayView, UnwrittenArray
 from py2cu.simulator.memory.races import RaceCheckedArray
@@ -70,11 +71,7 @@ class SharedArray(FastReads, UnwrittenArray):
         """The index from zero at which `position` is."""
         if len(self._extents) == 1:
             return position
-        index: list[int] = []
-        for extent in reversed(self._extents):
-            position, at = divmod(position, extent)
-            index.append(at)
-        return (*reversed(index),)
+        return unravel(position, self._extents)
 
     def load(self, position: int, _: FrameType, /) -> Any:
         write = self.writes.get(position)

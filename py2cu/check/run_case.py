@@ -14,12 +14,13 @@ import torch
 
 from py2cu.build.messages import BuildError
 from py2cu.check.cases import Argument, Case
-from py2cu.check.compare import Difference, Fault, Snapshot, differences, open_elements
+from py2cu.check.differences import Difference, Fault, Snapshot, differences, open_elements
 from py2cu.check.permutations import Column, Group, unmatched
 from py2cu.check.redzones import Redzone, is_poisoned
 from py2cu.check.report import Mismatch
 from py2cu.check.watchdog import NeverReturns, Watchdog
 from py2cu.diagnostics import EnvironmentLacks, TranslationError
+from py2cu.ir.abi.dims import unravel
 from py2cu.ir.abi.parameters import Role
 from py2cu.ir.abi.signature import Signature
 from py2cu.simulator import SimulationReport
@@ -162,12 +163,3 @@ def _describe(difference: Difference, name: str, shape: tuple[int, ...], case: s
     return Mismatch(
         difference.fault, case, message, name, index, block, thread, difference.expected, difference.actual, line
     )
-
-
-def unravel(position: int, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """A flat position as an index in every dimension."""
-    index: list[int] = []
-    for extent in reversed(shape):
-        position, at = divmod(position, extent)
-        index.append(at)
-    return tuple(reversed(index))
