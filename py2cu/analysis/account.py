@@ -133,10 +133,8 @@ def _targets(node: ast.stmt) -> Iterator[ast.expr]:
 def _gives(stmt: Stmt, target: ast.expr, span: Span) -> bool:
     """True where `stmt` is the IR's assignment to `target`."""
     match target, stmt:
-        case ast.Name(id=name), Assign(name=assigned) | For(var=assigned) | Delete(name=assigned) | Alloc(
-            array=assigned
-        ):
-            return name == assigned
+        case ast.Name(id=id_), Assign(name=name) | For(var=name) | Delete(name=name) | Alloc(array=name):
+            return id_ == name
         case ast.Subscript(), Store():
             return stmt.span == span
         case _:

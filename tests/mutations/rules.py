@@ -1363,7 +1363,7 @@ MUTATIONS: Final = (
             "pass",
             "tests/test_kernel_cases.py::test_translation_is_as_kept[loop_else]",
         ),
-        ('yield "statement", whole', "pass", "tests/unit/test_verify.py"),
+        ('yield "statement", span', "pass", "tests/unit/test_verify.py"),
         ('yield "target", places.span(target)', "pass", "tests/unit/test_verify.py"),
         ("            yield kind, span", "            yield from ()", "tests/unit/test_verify.py"),
     ),
