@@ -1,6 +1,7 @@
-"""What stands in for the objects of a kernel's globals while CPython runs it: typed functions, and casts for dtypes.
+"""Typed substitutes for what a kernel's globals hold: functions of elements, and element classes for dtypes.
 
-In: any object that a kernel's globals hold, or the name of a module. Out: its stand-in; its members'.
+In: an object of the globals, or the name of a module. Out: `typed_substitute`, the object that replaces it while
+CPython runs the kernel; `members`, the substitutes for the attributes of a module.
 """
 
 from __future__ import annotations
@@ -9,10 +10,10 @@ from typing import Any, Final
 
 from py2cu.dtypes import ALIASES, BY_NAME, find_dtype
 from py2cu.simulator.values.family import Element, element_class
-from py2cu.simulator.values.math_functions import CMATH, LIBRARY, MATH, Function
+from py2cu.simulator.values.library_functions import LIBRARY
+from py2cu.simulator.values.math_functions import Function
 
-PY2CU_SUBSTITUTES: Final = {"math": MATH, "cmath": CMATH}
-"""Python's own modules."""
+_PYTHON: Final = ("math", "cmath")
 
 
 def cast_named(name: str) -> type[Element] | None:
@@ -22,7 +23,7 @@ def cast_named(name: str) -> type[Element] | None:
 
 
 def typed_substitute(value: Any) -> object | None:
-    """What stands in for `value` in a simulated kernel; None where it needs no stand-in."""
+    """The substitute for `value` in a simulated kernel; None if `value` needs none."""
     origin = getattr(value, "__module__", None) or type(value).__module__
     top = origin.partition(".")[0]
     if type(value).__module__ == "torch" and str(value).startswith("torch."):  # torch.float32 is no function of torch
@@ -35,19 +36,19 @@ def typed_substitute(value: Any) -> object | None:
     name = getattr(value, "__name__", "")
     if isinstance(value, type):
         return cast_named(name) if top == "numpy" else None
-    if top in PY2CU_SUBSTITUTES:
-        return PY2CU_SUBSTITUTES[top].get(name)
+    if top in _PYTHON:
+        return LIBRARY[top].get(name)
     if top in ("numpy", "torch") or type(value).__module__ == "numpy":  # a ufunc, or a builtin of torch
         return LIBRARY["torch" if top == "torch" else "numpy"].get(name)
     return None
 
 
 def members(module: str) -> dict[str, Function | type[Element]]:
-    """The typed stand-ins for the attributes of a module, by its name."""
+    """The substitutes for the attributes of the module `module`."""
     top = module.partition(".")[0]
-    if top in PY2CU_SUBSTITUTES:
-        return dict(PY2CU_SUBSTITUTES[top])
+    if top in _PYTHON:
+        return dict(LIBRARY[top])
     if top not in ("numpy", "torch", "numba"):
         return {}
-    found: dict[str, Function | type[Element]] = dict(LIBRARY.get(top, {}))
-    return found | {name: cls for name in (*BY_NAME, *ALIASES) if (cls := cast_named(name)) is not None}
+    functions: dict[str, Function | type[Element]] = dict(LIBRARY.get(top, {}))
+    return functions | {name: cls for name in (*BY_NAME, *ALIASES) if (cls := cast_named(name)) is not None}

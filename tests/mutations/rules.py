@@ -619,13 +619,13 @@ MUTATIONS: Final = (
             "kept:formulas_in_float32",
         ),
         ("met = self.as_said(value, type_)\n", "met = value\n", "cpu:formulas_in_float32.whole"),
-        ("wide = element_class(F32) if met.dtype.is_half else met", "wide = met", f"{FORMULAS}float16]"),
+        ("wide = element_class(F32) if narrow.dtype.is_half else narrow", "wide = narrow", f"{FORMULAS}float16]"),
         (
-            "return wide.from_operand(met.from_operand(value)) if isinstance(value, Element) else value",
+            "return wide.from_operand(narrow.from_operand(value)) if isinstance(value, Element) else value",
             "return value",
             f"{FORMULAS}uint8]",
         ),
-        ("        return met.convert(made)\n", "        return made\n", f"{FORMULAS}float16]"),
+        ("        return narrow.convert(result)\n", "        return result\n", f"{FORMULAS}float16]"),
     ),
     *_rule(
         "the simulator knows libraries by any of their paths",

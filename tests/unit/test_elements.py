@@ -13,7 +13,8 @@ from py2cu.dtypes import BOOL, C64, C128, DTYPES, F16, F32, F64, I8, I32, I64, U
 from py2cu.simulator.state import THREAD
 from py2cu.simulator.substitutes import typed_substitute
 from py2cu.simulator.values.family import PyComplex, PyFloat, element_class
-from py2cu.simulator.values.math_functions import ANALYTIC, BUILTINS, CMATH, LIBRARY, MATH
+from py2cu.simulator.values.library_functions import LIBRARY
+from py2cu.simulator.values.math_functions import ANALYTIC, BUILTINS, CMATH, MATH
 from py2cu.simulator.values.operators import ElementRangeError
 
 Bool, UInt8, Int8, Int32, Int64, Float32, Float64 = map(element_class, (BOOL, U8, I8, I32, I64, F32, F64))

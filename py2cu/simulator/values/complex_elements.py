@@ -15,7 +15,8 @@ from typing import Any, ClassVar, Final, Self
 
 from py2cu.dtypes import DType
 from py2cu.simulator.values.checked_int import division_by_zero
-from py2cu.simulator.values.float_elements import FloatElement, propagate_error
+from py2cu.simulator.values.errors import propagate_error
+from py2cu.simulator.values.float_elements import FloatElement
 from py2cu.simulator.values.operators import Method, PromotionTable, install_binary, install_comparison
 
 _ULPS: Final = 16

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Final, Self, SupportsIndex
 from py2cu.dtypes import DType
 from py2cu.simulator.state import THREAD
 from py2cu.simulator.values.checked_int import LONG_HIGH, LONG_LOW, division_by_zero, note_compared
+from py2cu.simulator.values.errors import INF, error_if_nonfinite, propagate_error, remainder_error
 from py2cu.simulator.values.integer_elements import IntElement
 from py2cu.simulator.values.operators import (
     COMPARISONS,
@@ -28,7 +29,6 @@ from py2cu.simulator.values.operators import (
 )
 from py2cu.simulator.values.rounding import ROUNDING, as_float, cell, from_integer
 
-INF: Final = math.inf
 INFINITE: Final = (INF, -INF)
 _LITERALS: Final = 256  # of a class, that are kept
 
@@ -141,25 +141,6 @@ def integral(value: float, function: Callable[[float], int]) -> int:
     return result
 
 
-def error_if_nonfinite(a: FloatElement, b: FloatElement, error: float) -> float:
-    """Replaces an error that is not finite: 0 where an operand is surely NaN, or both are sure and one is infinite."""
-    is_nan = any(operand.error < INF and math.isnan(operand) for operand in (a, b))
-    is_sure = a.error < INF and b.error < INF and not (math.isfinite(a) and math.isfinite(b))
-    return 0.0 if is_nan or is_sure else INF
-
-
-def propagate_error(function: Method, arguments: tuple[float, ...], value: float, own: float) -> float:
-    """The error of `function(*arguments)`: its `own`, and what it makes of the errors of its arguments."""
-    total = own
-    for place, argument in enumerate(arguments):
-        error = getattr(argument, "error", 0.0)
-        for shift in (-error, error) if error else ():
-            moved = function(*(float(a) + shift * (i == place) for i, a in enumerate(arguments)))
-            if moved != value and not (math.isnan(moved) and math.isnan(value)):
-                total += abs(moved - value)
-    return INF if math.isnan(total) else total
-
-
 def define_float(dtype: DType, name: str, *, weak: bool = False) -> type[FloatElement]:
     """The class of floats of `dtype`; `weak` for Python's own, which raise where Python does."""
     narrow, unit = ROUNDING[dtype.name], dtype.epsilon
@@ -236,41 +217,51 @@ def _equip(cls: type[FloatElement]) -> None:
 
 
 def _arithmetic(cls: type[FloatElement]) -> dict[str, Method]:
-    """The four operators that kernels spend their time in. Sums and quotients of exact operands round alike everywhere;
-    a product may stay unrounded inside a multiply-add, so its rounding is its error.
+    """The four operators that kernels spend their time in.
+
+    Sums and quotients of exact operands round alike everywhere. A product may stay unrounded inside a multiply-add, so
+    its rounding is its error.
     """
+    return {
+        "add": _additive(cls, "add", 1.0), "sub": _additive(cls, "sub", -1.0), "mul": _multiplication(cls),
+        "truediv": _division(cls),
+    }  # fmt: skip
+
+
+def _additive(cls: type[FloatElement], name: str, sign: float) -> Method:
+    """The sum of `a` and `sign` times `b`."""
     unit, new, rounded = cls.dtype.epsilon, float.__new__, cell(cls.dtype)
-    partners, of = cls.partners, cls.from_operand
+    partners, of, leave = cls.partners, cls.from_operand, promote_and_apply(cls, name)
+
+    def operate(a: Any, b: Any) -> Any:
+        if b.__class__ is not cls:
+            if partners[b.__class__] is not cls:
+                return leave(a, b)
+            b = of(b)
+        rounded[0] = a.value + sign * b.value
+        value = rounded[0]
+        error = a.error + b.error
+        if error:
+            error += unit * abs(value)
+            if not error < INF:
+                error = error_if_nonfinite(a, b, error)
+        made: Any = new(cls, value)
+        made.value = value
+        made.error = error
+        return made
+
+    return operate
+
+
+def _multiplication(cls: type[FloatElement]) -> Method:
+    unit, new, rounded = cls.dtype.epsilon, float.__new__, cell(cls.dtype)
+    partners, of, leave = cls.partners, cls.from_operand, promote_and_apply(cls, "mul")
     is_double = cls.narrow is float
-
-    def additive(name: str, sign: float) -> Method:
-        leave = promote_and_apply(cls, name)
-
-        def operate(a: Any, b: Any) -> Any:
-            if b.__class__ is not cls:
-                if partners[b.__class__] is not cls:
-                    return leave(a, b)
-                b = of(b)
-            rounded[0] = a.value + sign * b.value
-            value = rounded[0]
-            error = a.error + b.error
-            if error:
-                error += unit * abs(value)
-                if not error < INF:
-                    error = error_if_nonfinite(a, b, error)
-            made: Any = new(cls, value)
-            made.value = value
-            made.error = error
-            return made
-
-        return operate
-
-    leave_factor, leave_divisor = promote_and_apply(cls, "mul"), promote_and_apply(cls, "truediv")
 
     def multiply(a: Any, b: Any) -> Any:
         if b.__class__ is not cls:
             if partners[b.__class__] is not cls:
-                return leave_factor(a, b)
+                return leave(a, b)
             b = of(b)
         product = a.value * b.value  # of narrow floats: exact
         rounded[0] = product
@@ -288,10 +279,17 @@ def _arithmetic(cls: type[FloatElement]) -> dict[str, Method]:
         made.error = error
         return made
 
+    return multiply
+
+
+def _division(cls: type[FloatElement]) -> Method:
+    unit, new, rounded = cls.dtype.epsilon, float.__new__, cell(cls.dtype)
+    partners, of, leave = cls.partners, cls.from_operand, promote_and_apply(cls, "truediv")
+
     def divide(a: Any, b: Any) -> Any:
         if b.__class__ is not cls:
             if partners[b.__class__] is not cls:
-                return leave_divisor(a, b)
+                return leave(a, b)
             b = of(b)
         rounded[0] = a.value / b.value if b.value else _divide_by_zero(cls, a, "/", b)
         value = rounded[0]
@@ -306,7 +304,7 @@ def _arithmetic(cls: type[FloatElement]) -> dict[str, Method]:
         made.error = error
         return made
 
-    return {"add": additive("add", 1.0), "sub": additive("sub", -1.0), "mul": multiply, "truediv": divide}
+    return divide
 
 
 def _divide_by_zero(cls: type[FloatElement], a: float, symbol: str, b: float) -> float:
@@ -340,22 +338,11 @@ def _steps(cls: type[FloatElement]) -> dict[str, Method]:
 
     def remainder(a: FloatElement, b: FloatElement) -> FloatElement:
         value = narrow(modulo(float(a), float(b)))
-        error = _remainder_error(a, b) + unit * abs(value) if a.error or b.error else 0.0
+        error = remainder_error(a, b) + unit * abs(value) if a.error or b.error else 0.0
         return cls.with_error(value, error_if_nonfinite(a, b, error) if math.isnan(value) else error)  # type: ignore[no-any-return]
 
     power = _python_power if cls.is_python else power_ieee
     return {"floordiv": measured(floor_divide, 1), "mod": remainder, "pow": measured(power, 8)}
-
-
-def _remainder_error(a: FloatElement, b: FloatElement) -> float:
-    """What the errors of `a` and `b` make of `a % b`, which any multiple of `b` between them turns into another one."""
-    low, high = float(a) - a.error, float(a) + a.error
-    if not (abs(low) < INF and abs(high) < INF and b.error < abs(float(b))):
-        return INF
-    quotients = {end // divisor for end in (low, high) for divisor in (float(b) - b.error, float(b) + b.error)}
-    if len(quotients) > 1:
-        return abs(float(b)) + b.error
-    return a.error + abs(quotients.pop()) * b.error
 
 
 def _python_power(a: float, b: float) -> float:

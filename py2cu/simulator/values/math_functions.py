@@ -1,28 +1,26 @@
-"""The functions that a kernel may call, typed: `math.exp` of a float32 element is a float32 element.
+"""Python's functions of numbers, typed: `math.exp` of a float32 element is a float32 element.
 
-Tables by name: of `math` and `cmath`, of NumPy and torch, and of Python's own `min`, `max`, `float`.
-Python numbers alone go to Python's own functions and raise as they do; elements follow C: `sqrt(-1)` is NaN.
+In: the name of a function. Out: tables of functions: `MATH`, `CMATH`, and `BUILTINS` (`min`, `float`, `range`, …).
+A function of Python numbers alone calls Python's own and raises as it does. A function of elements follows C:
+`sqrt(-1)` is NaN.
 """
 
 from __future__ import annotations
 
 import builtins
 import math
-import operator
 from collections.abc import Callable
 from functools import cache, reduce
-from types import SimpleNamespace
 from typing import Any, Final
 
-from py2cu.builtins.formulas import ROWS as FORMULAS
-from py2cu.builtins.formulas import SPLITS, Formula, find_formula
-from py2cu.dtypes import DEFAULT_FLOAT, F32
+from py2cu.dtypes import DEFAULT_FLOAT
 from py2cu.simulator.state import THREAD
 from py2cu.simulator.values import float_parts
 from py2cu.simulator.values.checked_int import CheckedInt, check_64_bits, checked_range
 from py2cu.simulator.values.complex_elements import ComplexElement, complex_function
+from py2cu.simulator.values.errors import propagate_error
 from py2cu.simulator.values.family import Element, PyComplex, PyFloat, common_class, element_class
-from py2cu.simulator.values.float_elements import FloatElement, integral, power_ieee, propagate_error
+from py2cu.simulator.values.float_elements import FloatElement, integral, power_ieee
 from py2cu.simulator.values.float_parts import float_of
 from py2cu.simulator.values.integer_elements import IntElement
 
@@ -46,12 +44,6 @@ ANALYTIC: Final = (
 )  # fmt: skip
 TWO: Final = ("atan2", "hypot", "pow", "fmod", "remainder", "copysign")
 THREE: Final = ("fma",)  # from Python 3.13 on
-# What torch and NumPy call math's functions.
-SYNONYMS: Final = {
-    "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2", "arcsinh": "asinh", "arccosh": "acosh",
-    "arctanh": "atanh", "float_power": "pow", "power": "pow",
-}  # fmt: skip
-
 
 # --- functions of math --------------------------------------------------------------------------------------------
 
@@ -121,11 +113,11 @@ def _of_one(name: str) -> Function:
 
 def _result_class(arguments: tuple[Any, ...]) -> Any:
     """The float class of a function's result."""
-    common = _common(arguments)
-    return PyFloat if common is None else _float_class(common)
+    common = common_element_class(arguments)
+    return PyFloat if common is None else float_class(common)
 
 
-def _float_class(common: type[Element]) -> Any:
+def float_class(common: type[Element]) -> Any:
     """The float class in which a function of elements of `common` computes."""
     return common if issubclass(common, FloatElement) else element_class(DEFAULT_FLOAT)
 
@@ -163,13 +155,6 @@ def _copy_sign(a: Any, b: Any) -> Any:
     """`math.copysign`; NaNs have a sign that nobody promises."""
     made = _typed_math("copysign")(a, b)
     return made.with_error(float(made), made.error + 2 * abs(float(made))) if math.isnan(b) else made
-
-
-def _is_negative(value: Any) -> bool:
-    """`signbit`."""
-    if math.isnan(value):
-        THREAD.tainted = True
-    return math.copysign(1.0, float(value)) < 0
 
 
 def _typed_predicate(name: str) -> Function:
@@ -218,12 +203,6 @@ def _typed_cmath(name: str) -> Function:
     return call
 
 
-def _analytic(name: str) -> Function:
-    """Torch's and NumPy's function of real and of complex numbers."""
-    of_real, of_complex = MATH[name], CMATH[name]
-    return lambda value: (of_complex if isinstance(value, COMPLEX) else of_real)(value)
-
-
 CMATH: Final[dict[str, Function]] = {name: _typed_cmath(name) for name in ANALYTIC}
 
 
@@ -236,7 +215,7 @@ def _selects(name: str) -> Function:
     beats: Callable[[float, float], bool] = float.__lt__ if name == "min" else float.__gt__
 
     def select(*values: Any) -> Any:
-        common = _common(values)
+        common = common_element_class(values)
         if common is None:
             return plain(*values)
         items = [common.from_operand(value) for value in values]
@@ -250,7 +229,7 @@ def _selects(name: str) -> Function:
     return select
 
 
-def _common(values: tuple[Any, ...]) -> type[Element] | None:
+def common_element_class(values: tuple[Any, ...]) -> type[Element] | None:
     """The class in which all `values` meet; None where none is an element."""
     if not any(isinstance(value, Element) for value in values):
         return None
@@ -266,7 +245,7 @@ def _common(values: tuple[Any, ...]) -> type[Element] | None:
     return reduce(widen, rest, start)
 
 
-def _python_complex(real: Any = 0.0, imag: Any = 0.0) -> ComplexElement:
+def python_complex(real: Any = 0.0, imag: Any = 0.0) -> ComplexElement:
     """`complex(x, y)`: a Python number, which keeps the errors of elements."""
     if isinstance(real, COMPLEX):
         if imag:
@@ -294,143 +273,6 @@ def _integer_from(function: Function) -> Function:
 
 
 BUILTINS: Final[dict[str, Function]] = {
-    "min": _selects("min"), "max": _selects("max"), "float": _python_float, "complex": _python_complex,
+    "min": _selects("min"), "max": _selects("max"), "float": _python_float, "complex": python_complex,
     "int": _integer_from(int), "range": checked_range, "len": _integer_from(len), "round": _integer_from(round),
-}  # fmt: skip
-
-
-# --- functions of torch and NumPy ---------------------------------------------------------------------------------
-
-
-_STEPS: Final[dict[str, Callable[[float], int]]] = {
-    "floor": math.floor, "ceil": math.ceil, "trunc": math.trunc, "fix": math.trunc, "round": round, "rint": round,
-}  # fmt: skip
-
-
-def _rounding(name: str) -> Function:
-    """Torch's `floor` and the like keep the element type."""
-    step: Callable[[float], int] = _STEPS[name]
-
-    def call(value: Any) -> Any:
-        if not isinstance(value, float) or not math.isfinite(value):
-            return value
-        result = math.copysign(step(float(value)), value)  # a zero keeps the sign
-        if not isinstance(value, FloatElement):
-            return result
-        moved = value.error and abs(step(float(value) + value.error) - step(float(value) - value.error))
-        return value.with_error(result, moved)
-
-    return call
-
-
-def _propagates(name: str) -> Function:
-    """Torch's `minimum` or `maximum`: as Python's, but NaN where either is."""
-    select = BUILTINS[name]
-
-    def call(a: Any, b: Any) -> Any:
-        chosen = select(a, b)
-        spoiled = next((value for value in (a, b) if isinstance(value, float) and math.isnan(value)), None)
-        return chosen if spoiled is None else chosen.__class__(spoiled)
-
-    return call
-
-
-def _sign(of_nan: float) -> Function:
-    def call(value: Any) -> Any:
-        if isinstance(value, float) and math.isnan(value):
-            return value.__class__(of_nan)
-        return value.__class__((value > 0) - (value < 0))
-
-    return call
-
-
-PROPAGATING: Final = {"minimum": _propagates("min"), "maximum": _propagates("max")}
-
-
-@cache
-def _called(formula: Formula) -> Function:
-    function = _compiled(formula.parameters, formula.text)
-    return _in_float32(function) if formula.in_float32 else function
-
-
-def _in_float32(function: Function) -> Function:
-    """`function` of floats, of halves as float32; the result is the float in which its arguments meet."""
-
-    def call(*places: Any, **named: Any) -> Any:
-        common = _common((*places, *named.values()))
-        if common is None or issubclass(common, ComplexElement):
-            return function(*places, **named)
-        met = _float_class(common)
-        wide = element_class(F32) if met.dtype.is_half else met
-
-        def widened(value: Any) -> Any:
-            return wide.from_operand(met.from_operand(value)) if isinstance(value, Element) else value
-
-        made = function(*map(widened, places), **{name: widened(value) for name, value in named.items()})
-        return met.convert(made)
-
-    return call
-
-
-@cache
-def _compiled(parameters: tuple[str, ...], text: str) -> Function:
-    names = {
-        "math": SimpleNamespace(**{**vars(math), **MATH}), "cmath": SimpleNamespace(**CMATH), "part": float_parts,
-        "complex": _python_complex, "trunc": _rounding("trunc"), **PROPAGATING,
-    }  # fmt: skip
-    function: Function = eval(f"lambda {', '.join(parameters)}: ({text})", names)
-    return function
-
-
-def _formula(qualified: str, otherwise: Function | None = None) -> Function:
-    """The function that a formula of the language is; `otherwise` for another number of arguments."""
-
-    def call(*places: Any, **named: Any) -> Any:
-        row = find_formula(qualified, len(places), frozenset(named))
-        if row is not None:
-            return _called(row)(*places, **named)
-        if otherwise is None:
-            raise TypeError(f"{qualified} takes other arguments")
-        return otherwise(*places, **named)
-
-    return call
-
-
-def _formulas(*modules: str) -> dict[str, Function]:
-    split = [name.rpartition(".") for row in FORMULAS for name in row.names]
-    plain = CMATH if "cmath" in modules else MATH
-    return {name: _formula(f"{module}.{name}", plain.get(name)) for module, _, name in split if module in modules}
-
-
-def _splits(module: str) -> dict[str, Function]:
-    split = [(row, *name.rpartition(".")) for row in SPLITS for name in row.names]
-    return {
-        name: _compiled(row.parameters, ", ".join(row.texts)) for row, library, _, name in split if library == module
-    }
-
-
-MATH.update(_formulas("math"))
-MATH.update(_splits("math"))
-CMATH.update(_formulas("cmath"))
-
-_COMMON: Final[dict[str, Function]] = {
-    **{name: function for name, function in MATH.items() if name in (*ONE, *TWO, *PREDICATES, "nextafter")},
-    **{synonym: MATH[name] for synonym, name in SYNONYMS.items()},
-    **{name: _analytic(name) for name in ANALYTIC},
-    **{synonym: _analytic(name) for synonym, name in SYNONYMS.items() if name in ANALYTIC},
-    **{name: _rounding(name) for name in _STEPS},
-    "real": operator.attrgetter("real"), "imag": operator.attrgetter("imag"),
-    **{name: operator.methodcaller("conjugate") for name in ("conj", "conjugate", "conj_physical")},
-    **PROPAGATING,
-    "abs": abs, "absolute": abs, "signbit": _is_negative,
-}  # fmt: skip
-LIBRARY: Final[dict[str, dict[str, Function]]] = {
-    "torch": {
-        **_COMMON, "sign": _sign(0.0), "sgn": _sign(0.0),
-        **_formulas("torch", "torch.nn.functional", "torch.special"),
-    },
-    "numpy": {
-        **_COMMON, "sign": _sign(math.nan), "ldexp": float_parts.load_exponent,
-        **_formulas("numpy"), **_splits("numpy"),
-    },
 }  # fmt: skip
