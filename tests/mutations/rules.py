@@ -459,7 +459,7 @@ MUTATIONS: Final = (
         ),
         (
             "for name in COMPARISONS:\n"
-            "        install_comparison(cls, name, _doubtful(cls, name), handles_any_operand=True)",
+            "        install_operator(cls, name, _doubtful(cls, name), handles_any_operand=True)",
             "",
             "tests/unit/test_elements.py",
         ),

@@ -325,6 +325,24 @@ def test_numbers_of_tuples_are_a_kernels_own():
     only_finding(kernel, f"a Python integer leaves 64 bits: 4 << 62 is {big}", x=(5, 5))
 
 
+def test_local_of_pythons_types():
+    def kernel(i, x, out, k, f):
+        whole, real, flag = local(1, int), local(1, float), local(1, bool)
+        whole[0], real[0], flag[0] = 2**55 + 1, 1e300, 2
+        out[i] = whole[0] - 2**55 + (real[0] > 1e299) + flag[0]
+
+    out, _ = run(kernel)
+    assert out.tolist()[0] == 3
+
+
+def test_local_of_an_unknown_type():
+    def kernel(i, x, out, k, f):
+        out[i] = local(1, np.str_)[0] if i == 1 else 0
+
+    spellings = "`np.float32`, `torch.int32`, `'float32'`, or `x.dtype` of an array"
+    raised(kernel, f"TypeError: {np.str_!r} is no element type; write {spellings}")
+
+
 def test_local_outside_a_simulation_is_a_tensor():
     assert local((2, 3), np.float32).shape == (2, 3)
     assert local(4, torch.int16).dtype is local(4, "int16").dtype is torch.int16

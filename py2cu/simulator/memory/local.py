@@ -1,15 +1,19 @@
-"""A simulated kernel's own arrays: what `local(…)` makes there, and tuples of constants that are looked up in."""
+"""Arrays that a simulated kernel makes itself: `local(shape, dtype)`, and tuples of constants that it indexes.
+
+In: a shape and a dtype as the kernel spells them. Out: `make_local`, `parse_shape`, `parse_dtype` and `as_table`.
+"""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Final
 
 from py2cu.dtypes import BOOL, F64, I64, DType, find_dtype
 from py2cu.simulator.memory.arrays import UnwrittenArray
 from py2cu.simulator.state import THREAD
 from py2cu.simulator.values.checked_int import CheckedInt
 from py2cu.simulator.values.family import Element
+from py2cu.simulator.values.math_functions import BUILTINS
 
 
 def make_local(shape: Any, dtype: Any) -> UnwrittenArray:
@@ -19,31 +23,41 @@ def make_local(shape: Any, dtype: Any) -> UnwrittenArray:
     return UnwrittenArray(name, extents, parse_dtype(dtype), [0] * math.prod(extents))
 
 
-def parse_shape(said: Any) -> tuple[int, ...]:
+def parse_shape(shape: Any) -> tuple[int, ...]:
     """The extents that `64`, `(64,)` or `[64]` mean.
 
     Raises:
-        ValueError: one is negative.
+        ValueError: an extent is negative.
     """
-    extents = tuple(map(int, said)) if isinstance(said, tuple | list) else (int(said),)
+    extents = tuple(map(int, shape)) if isinstance(shape, tuple | list) else (int(shape),)
     if any(extent < 0 for extent in extents):
         raise ValueError(f"an array of extent {' × '.join(map(str, extents))}")
     return extents
 
 
-def parse_dtype(said: Any) -> DType:
-    """The dtype that `said` means in a kernel, where the types of NumPy and torch are element classes."""
-    if isinstance(said, str):
-        found = find_dtype(said)
-        assert found is not None, said
-        return found
-    if isinstance(said, type) and issubclass(said, Element):
-        return said.dtype
-    return {"bool": BOOL, "Integer": I64}.get(getattr(said, "__name__", ""), F64)
+# As NumPy reads Python's types; a kernel sees the typed substitutes of `int` and `float`.
+_PYTHON_TYPES: Final[dict[object, DType]] = {
+    bool: BOOL, int: I64, float: F64, BUILTINS["int"]: I64, BUILTINS["float"]: F64,
+}  # fmt: skip
+
+
+def parse_dtype(dtype: Any) -> DType:
+    """The dtype that `dtype` means in a kernel, where the types of NumPy and torch are element classes.
+
+    Raises:
+        TypeError: it is no element type.
+    """
+    if isinstance(dtype, type) and issubclass(dtype, Element):
+        return dtype.dtype
+    parsed = find_dtype(dtype) if isinstance(dtype, str) else _PYTHON_TYPES.get(dtype)
+    if parsed is None:
+        spellings = "`np.float32`, `torch.int32`, `'float32'`, or `x.dtype` of an array"
+        raise TypeError(f"{dtype!r} is no element type; write {spellings}")
+    return parsed
 
 
 class Table(tuple[Any, ...]):
-    """A tuple of constants: its integers are a kernel's, and an index that counts from the end is told."""
+    """A tuple of constants, whose integers are the kernel's; a negative index that is no constant is a finding."""
 
     __slots__ = ()
 

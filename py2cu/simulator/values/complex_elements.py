@@ -17,7 +17,7 @@ from py2cu.dtypes import DType
 from py2cu.simulator.values.checked_int import division_by_zero
 from py2cu.simulator.values.errors import propagate_error
 from py2cu.simulator.values.float_elements import FloatElement
-from py2cu.simulator.values.operators import Method, PromotionTable, install_binary, install_comparison
+from py2cu.simulator.values.operators import Method, PromotionTable, install_operator
 
 _ULPS: Final = 16
 
@@ -130,12 +130,18 @@ def define_complex(dtype: DType, name: str, part: type[FloatElement]) -> type[Co
 def _equip(cls: Any) -> None:
     """Give `cls` its operators."""
     made = cls.made
-    install_binary(cls, "add", lambda a, b: made(a.real + b.real, a.imag + b.imag))
-    install_binary(cls, "sub", lambda a, b: made(a.real - b.real, a.imag - b.imag))
-    install_binary(cls, "mul", lambda a, b: made(a.real * b.real - a.imag * b.imag, a.real * b.imag + a.imag * b.real))
-    install_binary(cls, "truediv", _divide)
-    install_comparison(cls, "eq", lambda a, b: a.real == b.real and a.imag == b.imag)
-    install_comparison(cls, "ne", lambda a, b: a.real != b.real or a.imag != b.imag)
+    install_operator(cls, "add", lambda a, b: made(a.real + b.real, a.imag + b.imag))
+    install_operator(cls, "sub", lambda a, b: made(a.real - b.real, a.imag - b.imag))
+    install_operator(
+        cls, "mul", lambda a, b: made(a.real * b.real - a.imag * b.imag, a.real * b.imag + a.imag * b.real)
+    )
+    install_operator(cls, "truediv", _divide)
+    install_operator(cls, "eq", lambda a, b: a.real == b.real and a.imag == b.imag)
+    install_operator(cls, "ne", lambda a, b: a.real != b.real or a.imag != b.imag)
+
+
+def _multiply(a: Any, b: Any) -> Any:
+    return a.made(a.real * b.real - a.imag * b.imag, a.real * b.imag + a.imag * b.real)
 
 
 def _divide(a: Any, b: Any) -> Any:

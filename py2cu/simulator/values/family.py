@@ -18,7 +18,7 @@ from py2cu.simulator.values.checked_int import SYMBOLS, CheckedInt, division_by_
 from py2cu.simulator.values.complex_elements import ComplexElement, define_complex
 from py2cu.simulator.values.float_elements import FloatElement, define_float
 from py2cu.simulator.values.integer_elements import IntElement, define_int
-from py2cu.simulator.values.operators import install_binary
+from py2cu.simulator.values.operators import install_operator
 
 Element = FloatElement | IntElement | ComplexElement
 
@@ -82,7 +82,7 @@ def _introduce() -> None:
         PyFloat.partners[own] = own.partners[PyFloat]
         PyComplex.partners[own] = own.partners[PyComplex]
         if issubclass(own, IntElement):
-            install_binary(own, "truediv", _true_divide)
+            install_operator(own, "truediv", _true_divide)
     for weak, kind in _WEAK.items():
         PyFloat.partners[weak] = PyComplex if kind is Kind.COMPLEX else PyFloat
         PyComplex.partners[weak] = PyComplex

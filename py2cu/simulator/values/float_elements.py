@@ -23,8 +23,7 @@ from py2cu.simulator.values.operators import (
     Method,
     Number,
     PromotionTable,
-    install_binary,
-    install_comparison,
+    install_operator,
     promote_and_apply,
 )
 from py2cu.simulator.values.rounding import ROUNDING, as_float, cell, from_integer
@@ -209,11 +208,11 @@ def define_float(dtype: DType, name: str, *, weak: bool = False) -> type[FloatEl
 def _equip(cls: type[FloatElement]) -> None:
     """Give `cls` its operators."""
     for name, compute in _arithmetic(cls).items():
-        install_binary(cls, name, compute, handles_any_operand=True)
+        install_operator(cls, name, compute, handles_any_operand=True)
     for name, compute in _steps(cls).items():
-        install_binary(cls, name, compute)
+        install_operator(cls, name, compute)
     for name in COMPARISONS:
-        install_comparison(cls, name, _doubtful(cls, name), handles_any_operand=True)
+        install_operator(cls, name, _doubtful(cls, name), handles_any_operand=True)
 
 
 def _arithmetic(cls: type[FloatElement]) -> dict[str, Method]:

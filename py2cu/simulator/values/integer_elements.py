@@ -26,9 +26,9 @@ from py2cu.simulator.values.operators import (
     ElementRangeError,
     Method,
     Number,
+    PromotionExceptions,
     PromotionTable,
-    install_binary,
-    install_comparison,
+    install_operator,
 )
 
 
@@ -190,14 +190,15 @@ _BITWISE: Final[dict[str, Method]] = {"and": operator.and_, "or": operator.or_, 
 
 
 def _equip(cls: type[IntElement]) -> None:
-    """Give `cls` its operators. `/` comes with `elements.py`: it makes floats."""
-    for name, compute in (_operators(cls.dtype) | _BITWISE).items():
-        install_binary(cls, name, _wrapping(cls.with_error, compute))
+    """Give `cls` its operators. `/` comes with `family.py`, because it makes floats."""
+    for name, compute in _operators(cls.dtype).items():
+        install_operator(cls, name, _wrapping(cls.with_error, compute))
+    for name, compute in _BITWISE.items():
+        # `&`, `|`, `^` of a bool element and a Python bool stay bool; arithmetic counts the Python bool as an integer.
+        promotions = PromotionExceptions({bool: cls}, cls.partners) if cls.dtype is BOOL else None
+        install_operator(cls, name, _wrapping(cls.with_error, compute), promotions=promotions)
     for name in COMPARISONS:
-        install_comparison(cls, name, _comparing(getattr(operator, name)))
-    if cls.dtype is BOOL:
-        for name, compute in _BITWISE.items():
-            _keep_bool(cls, name, compute)
+        install_operator(cls, name, _comparing(getattr(operator, name)))
 
 
 def _operators(dtype: DType) -> dict[str, Method]:
@@ -241,14 +242,3 @@ def _wrapping(make: Method, compute: Method) -> Method:
 
 def _comparing(compute: Method) -> Method:
     return lambda a, b: compute(a.value, b.value)
-
-
-def _keep_bool(cls: type[IntElement], name: str, compute: Method) -> None:
-    """`&`, `|`, `^` of a bool element and a Python bool stay bool; arithmetic counts the latter as an integer."""
-    for full in (f"__{name}__", f"__r{name}__"):
-        promoting: Method = getattr(cls, full)
-
-        def operate(a: Any, b: Any, promoting: Method = promoting) -> Any:
-            return cls.with_error(compute(a.value, b)) if b.__class__ is bool else promoting(a, b)
-
-        setattr(cls, full, operate)

@@ -1,13 +1,13 @@
-"""Where two numbers of a simulated kernel meet: the class they compute in, and the operators that send them there.
+"""Operators of simulated numbers: the class in which two operands compute, and how a class gets an operator.
 
-In: classes of elements. Out: `both_ways` and `compares`, which equip a class with an operator whose fast path is two
-values of that very class; its `partners`, filled by `elements.py`, decide all other pairs. An operator that kernels
-spend their time in is one function, which asks for the class of its second operand itself, and of `elsewhere`.
+In: a class of elements and a function of two of its values. Out: `install_operator`, which installs both methods of the
+operator. The class's `PromotionTable`, filled by `family.py`, decides the class for operands of two classes. Operators
+that kernels spend their time in promote for themselves: they are one function, which calls `promote_and_apply`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 Number = bool | int | float
@@ -19,51 +19,66 @@ class ElementRangeError(ValueError):
 
 
 class PromotionTable(dict[type, Any]):
-    """Of one class of elements: the class of an operand -> the class in which both compute; None where they cannot."""
+    """For one class of elements: the class of an operand -> the class in which both compute; None where they cannot."""
 
     def __missing__(self, other: type) -> Any:
         """A subclass of Python's numbers (a bare `threadIdx`) counts as its base."""
-        found = self[other] = next((self[base] for base in other.__mro__ if base in self), None)
-        return found
+        promoted = self[other] = next((self[base] for base in other.__mro__ if base in self), None)
+        return promoted
 
 
-_COMPUTE: Final[dict[tuple[type, str], Method]] = {}  # what an operator does with two values of exactly a class
+class PromotionExceptions(PromotionTable):
+    """The promotions of one operator: some of its own, all others those of its class."""
+
+    def __init__(self, exceptions: Mapping[type, Any], general: PromotionTable) -> None:
+        super().__init__(exceptions)
+        self._general = general
+
+    def __missing__(self, other: type) -> Any:
+        promoted = self[other] = self._general[other]
+        return promoted
 
 
-def _meet(name: str, common: Any, a: object, b: object) -> Any:
+COMPARISONS: Final = ("lt", "le", "eq", "ne", "gt", "ge")
+_COMPUTE: Final[dict[tuple[type, str], Method]] = {}  # what an operator does with two values of exactly one class
+
+
+def _apply_in(common: Any, name: str, a: object, b: object) -> Any:
     return NotImplemented if common is None else _COMPUTE[common, name](common.from_operand(a), common.from_operand(b))
 
 
 def promote_and_apply(cls: Any, name: str) -> Method:
-    """What the operator `name` of `cls` does with a second operand with which it does not meet in `cls`."""
+    """The operator `name` of a value of `cls` and an operand that promotes to another class."""
     partners = cls.partners
-    return lambda a, b: _meet(name, partners[b.__class__], a, b)
+    return lambda a, b: _apply_in(partners[b.__class__], name, a, b)
 
 
-def install_comparison(cls: Any, name: str, compute: Method, *, handles_any_operand: bool = False) -> None:
-    """Give `cls` the operator `name`; `compute` takes two values of `cls`; where it `is_whole`, any second one."""
+def install_operator(
+    cls: Any,
+    name: str,
+    compute: Method,
+    *,
+    handles_any_operand: bool = False,
+    promotions: PromotionTable | None = None,
+) -> None:
+    """Give `cls` the operator `name` and its reflection; Python itself reflects comparisons.
+
+    `compute` takes two values of `cls`, or any second operand if it `handles_any_operand`. `promotions` replaces the
+    table of the class for this operator.
+    """
     _COMPUTE[cls, name] = compute
-    of, partners = cls.from_operand, cls.partners
+    of, partners = cls.from_operand, cls.partners if promotions is None else promotions
 
     def forward(a: Any, b: Any) -> Any:
         if b.__class__ is cls:
             return compute(a, b)
         common = partners[b.__class__]
-        return compute(a, of(b)) if common is cls else _meet(name, common, a, b)
-
-    setattr(cls, f"__{name}__", compute if handles_any_operand else forward)
-
-
-def install_binary(cls: Any, name: str, compute: Method, *, handles_any_operand: bool = False) -> None:
-    """Give `cls` the operator `name` and its reflection; Python reflects comparisons by itself."""
-    install_comparison(cls, name, compute, handles_any_operand=handles_any_operand)
-    of, partners = cls.from_operand, cls.partners
+        return compute(a, of(b)) if common is cls else _apply_in(common, name, a, b)
 
     def reflected(b: Any, a: Any) -> Any:
         common = partners[a.__class__]
-        return compute(of(a), b) if common is cls else _meet(name, common, a, b)
+        return compute(of(a), b) if common is cls else _apply_in(common, name, a, b)
 
-    setattr(cls, f"__r{name}__", reflected)
-
-
-COMPARISONS: Final = ("lt", "le", "eq", "ne", "gt", "ge")
+    setattr(cls, f"__{name}__", compute if handles_any_operand else forward)
+    if name not in COMPARISONS:
+        setattr(cls, f"__r{name}__", reflected)
