@@ -8,7 +8,6 @@ reader.
 from __future__ import annotations
 
 import inspect
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from types import FunctionType
@@ -18,7 +17,8 @@ import libcst as cst
 from py2cu.diagnostics import Origin, Related, Reporter
 from py2cu.frontend.annotations import unnamed_dims
 from py2cu.frontend.arguments import Given, bind_arguments
-from py2cu.frontend.array_declarations import BufferReader
+from py2cu.frontend.array_declarations import ArrayDeclarationReader
+from py2cu.frontend.array_extents import ExtentReader
 from py2cu.frontend.expressions import ExpressionReader
 from py2cu.frontend.names.closures import environment_in
 from py2cu.frontend.names.constants import Constants, Real
@@ -26,7 +26,7 @@ from py2cu.frontend.names.defaults import DefaultReader
 from py2cu.frontend.names.environment import Environment
 from py2cu.frontend.names.redefinitions import redefined
 from py2cu.frontend.names.syntax import all_parameters, assigned_names
-from py2cu.frontend.scope import ClosureCapture, Scope
+from py2cu.frontend.scope import ClosureCapture, ParameterNames, function_scope
 from py2cu.frontend.source.imports import DeviceFunction, ImportedSources
 from py2cu.frontend.source.reader import Module
 from py2cu.frontend.statements import StatementReader
@@ -165,40 +165,17 @@ class FunctionReader:
         if function.asynchronous is not None:
             what = f"`{function.name.value}` is `async`: Python makes a coroutine of its call, not a value"
             self.reporter.error("P103", what, self.span_of(function.name), "leave `async` out")
-        names = [param.name for param in all_parameters(function)]
-        assigned = Counter(assigned_names(function.body.body))
-        given = {*(name.value for name in names), *captured.values}
-        used = given | set(assigned) | captured.arrays.keys()
-        around = self._around(captured, self.span_of(function.name), used)
-        used |= {name for p in around if isinstance(p.type, ArrayType) for dim in p.type.dims for name in names_in(dim)}
-        own = (
-            Parameter(name.value, self._own(array, name, used), span=self.span_of(name))
-            for name, array in zip(names, arrays, strict=True)
-        )
-        values = (Parameter(name, PY_INT, span=self.span_of(function.name)) for name in captured.values)
-        parameters = (*around, *own, *values)
-        taken = {p.name: p.type for p in parameters if isinstance(p.type, ArrayType)}
-        reserved = BufferReader(self.reporter, self.environment, self.span_of, taken, is_device=True)
-        buffers = reserved.read(function.body.body)
-        taken |= {name: buffer.type for name, buffer in buffers.items()}
-        scope = Scope(
-            self.reporter,
-            self.environment,
-            self.span_of,
-            captured.launch,
-            taken,
-            buffers,
-            frozenset((given | set(assigned)) - set(taken)),
-            frozenset(),
-            frozenset(),
-            frozenset(name for name, count in assigned.items() if count == 1) - given,
-            self,
-            returns=True,
-            broken=captured.broken,
-            starts=reserved.starts,
+        parameters = self._parameters(function, arrays, captured)
+        array_types = {p.name: p.type for p in parameters if isinstance(p.type, ArrayType)}
+        extents = ExtentReader(self.reporter, self.environment, self.span_of, array_types, is_device=True)
+        names = ParameterNames(
+            scalars=frozenset(p.name for p in parameters if not isinstance(p.type, ArrayType)),
+            launch=captured.launch,
             barriers=captured.barriers,
-            grids=set(captured.grids),
+            grids=captured.grids,
+            broken=captured.broken,
         )
+        scope = function_scope(function, ArrayDeclarationReader(extents), names, self)
         reader = StatementReader(scope, ExpressionReader(scope))
         text = function.get_docstring(clean=False)
         return Kernel(
@@ -213,7 +190,7 @@ class FunctionReader:
             strided=False,
             body=reader.read_suite(function.body),
             annotated=tuple(reader.annotated),
-            array_decls=tuple(scope.buffers.values()),
+            array_decls=tuple(scope.array_decls.values()),
             negative_indices=tuple(scope.negative_indices),
             elided=tuple(scope.elided),
             span=self.span_of(function.name),
@@ -221,19 +198,35 @@ class FunctionReader:
             origin=self.origin,
         )
 
+    def _parameters(
+        self, function: cst.FunctionDef, arrays: Sequence[ArrayType | None], captured: ClosureCapture
+    ) -> tuple[Parameter, ...]:
+        """Captured arrays, the function's parameters, captured numbers: the order in which calls pass them."""
+        names = [param.name for param in all_parameters(function)]
+        used = {*(name.value for name in names), *captured.values, *captured.arrays}
+        used |= set(assigned_names(function.body.body))
+        around = self._around(captured, self.span_of(function.name), used)
+        used |= {name for p in around if isinstance(p.type, ArrayType) for dim in p.type.dims for name in names_in(dim)}
+        parameters = (
+            Parameter(name.value, self._parameter_type(array, name, used), span=self.span_of(name))
+            for name, array in zip(names, arrays, strict=True)
+        )
+        values = (Parameter(name, PY_INT, span=self.span_of(function.name)) for name in captured.values)
+        return (*around, *parameters, *values)
+
     def _around(self, captured: ClosureCapture, span: Span, used: set[str]) -> tuple[Parameter, ...]:
-        """The arrays of the function around; their extents keep names that this one has not used."""
+        """The captured arrays; extents keep the names that this function does not use itself."""
         kept = {dim.id for array in captured.arrays.values() for dim in array.dims if isinstance(dim, Name)} - used
-        found = []
+        parameters = []
         for name, array in captured.arrays.items():
             others = unnamed_dims(name, len(array.dims), span, used | kept)
             pairs = zip(array.dims, others, strict=True)
             dims = tuple(dim if isinstance(dim, Name) and dim.id in kept else other for dim, other in pairs)
-            found.append(Parameter(name, ArrayType(array.dtype, dims), span=span))
-        return tuple(found)
+            parameters.append(Parameter(name, ArrayType(array.dtype, dims), span=span))
+        return tuple(parameters)
 
-    def _own(self, array: ArrayType | None, name: cst.Name, used: set[str]) -> ArrayType | PythonType:
-        """An array's extents go by names that the function has not used; what a number is, only types can tell."""
+    def _parameter_type(self, array: ArrayType | None, name: cst.Name, used: set[str]) -> ArrayType | PythonType:
+        """An array with extents of fresh names; for a number a placeholder, which type inference replaces."""
         if array is None:
             return PY_INT
         return ArrayType(array.dtype, unnamed_dims(name.value, len(array.dims), self.span_of(name), used))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -11,9 +12,11 @@ import libcst as cst
 from py2cu import builtins
 from py2cu.diagnostics import Reporter
 from py2cu.frontend.arguments import Given
+from py2cu.frontend.array_declarations import ArrayDeclarationReader
 from py2cu.frontend.names.ambiguity import report_ambiguous_name
 from py2cu.frontend.names.constants import Constants, Real
 from py2cu.frontend.names.environment import Environment
+from py2cu.frontend.names.syntax import assigned_names
 from py2cu.frontend.source.imports import DeviceFunction
 from py2cu.ir.abi.parameters import NegativeIndex
 from py2cu.ir.elisions import Elided, Elision
@@ -21,6 +24,7 @@ from py2cu.ir.expressions import Expr
 from py2cu.ir.kernels import ArrayDecl
 from py2cu.ir.names import numbered
 from py2cu.ir.types import ArrayType
+from py2cu.ir.visit import names_in
 from py2cu.source import Span
 from py2cu.suggestions import did_you_mean
 
@@ -69,6 +73,22 @@ class ClosureCapture:
     broken: frozenset[str]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParameterNames:
+    """The parameters of one function by kind, arrays apart; captured variables of enclosing functions count, too.
+
+    `launch` maps names to launch objects. `grids` are names of Numba's group of all threads. Parameters in `broken`
+    have an annotation that was refused: their uses are not judged.
+    """
+
+    scalars: frozenset[str]
+    launch: dict[str, str]
+    indices: frozenset[str] = frozenset()
+    barriers: frozenset[str] = frozenset()
+    grids: frozenset[str] = frozenset()
+    broken: frozenset[str] = frozenset()
+
+
 @dataclass(frozen=True, slots=True)
 class Scope:
     """Everything that reading an expression needs to know about names.
@@ -82,7 +102,7 @@ class Scope:
     span_of: Callable[[cst.CSTNode], Span]
     launch: dict[str, str]
     arrays: dict[str, ArrayType]
-    buffers: dict[str, ArrayDecl]  # arrays of the function's own; tables join them where they are read
+    array_decls: dict[str, ArrayDecl]  # that the function declares; tables join them where they are read
     values: frozenset[str]
     indices: frozenset[str]
     dims: frozenset[str]
@@ -132,16 +152,16 @@ class Scope:
 
     def reserves(self, target: cst.Name) -> bool:
         """True where `target` is the place at which the function makes an array of its own."""
-        buffer = self.buffers.get(target.value)
-        return buffer is not None and buffer.span == self.span_of(target)
+        array = self.array_decls.get(target.value)
+        return array is not None and array.span == self.span_of(target)
 
     def has_rows(self, name: str) -> bool:
         """True for a view in rows, which are accessed at once: `x4[i]`."""
-        return name in self.buffers and self.buffers[name].vector_width > 0
+        return name in self.array_decls and self.array_decls[name].vector_width > 0
 
     def shown(self, name: str) -> str:
         """The array that a view shows a part of; any other itself."""
-        base = self.buffers[name].base if name in self.buffers else ""
+        base = self.array_decls[name].base if name in self.array_decls else ""
         return self.shown(base) if base else name
 
     def captured(self, names: Sequence[str]) -> ClosureCapture:
@@ -194,3 +214,35 @@ class Scope:
         if node.value in self.dims:
             hint = f"it is a dimension: add a parameter `{node.value}: int`, or read it from an array's `.shape`"
         self.error("P201", f"unknown name `{node.value}`", node, hint)
+
+
+def function_scope(
+    function: cst.FunctionDef,
+    declarations: ArrayDeclarationReader,
+    parameters: ParameterNames,
+    functions: DeviceFunctions,
+) -> Scope:
+    """The scope of a function's body: its parameters, the arrays that it declares, and its other locals."""
+    extents, body = declarations.extents, function.body.body
+    assigned = Counter(assigned_names(body))
+    array_decls = declarations.read(body)
+    arrays = {**extents.arrays, **{name: array.type for name, array in array_decls.items()}}
+    dims = () if extents.is_device else (dim for type_ in arrays.values() for dim in type_.dims)
+    return Scope(
+        extents.reporter,
+        extents.environment,
+        extents.span_of,
+        parameters.launch,
+        arrays,
+        array_decls,
+        (parameters.scalars | assigned.keys()) - arrays.keys() - parameters.launch.keys(),
+        parameters.indices,
+        frozenset(name for dim in dims for name in names_in(dim)),
+        frozenset(name for name, count in assigned.items() if count == 1) - parameters.scalars,
+        functions,
+        returns=extents.is_device,
+        broken=parameters.broken,
+        starts=declarations.starts,
+        barriers=parameters.barriers,
+        grids=set(parameters.grids),
+    )

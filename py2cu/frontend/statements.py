@@ -10,7 +10,9 @@ import libcst as cst
 
 from py2cu.frontend.annotations import AnnotationReader
 from py2cu.frontend.assignments import Unpacker
+from py2cu.frontend.comments import comment_beside, comment_of, comments_above, head_comment
 from py2cu.frontend.expressions import BINARY, ExpressionReader
+from py2cu.frontend.loop_ranges import read_loop_range
 from py2cu.frontend.names.syntax import is_named, nodes_in, source_text
 from py2cu.frontend.printing import read_message, read_print
 from py2cu.frontend.scope import Scope
@@ -52,8 +54,6 @@ _INSTEAD: Final[dict[type[cst.CSTNode], str]] = {
     cst.Import: "import at the top of the file", cst.ImportFrom: "import at the top of the file",
 }  # fmt: skip
 
-MAX_UNROLL: Final = 65534  # which GCC sets
-
 
 @dataclass(slots=True)
 class StatementReader:
@@ -67,10 +67,10 @@ class StatementReader:
     def read_suite(self, suite: cst.BaseSuite) -> Block:
         """The statements of an indented block, or of the line behind a colon, and the comments that end it."""
         if isinstance(suite, cst.IndentedBlock):
-            footer = tuple(_comment(line) for line in suite.footer if line.comment)
+            footer = tuple(comment_of(line) for line in suite.footer if line.comment)
             return self.read_body(suite.body) + ((Comment(trivia=Trivia(above=footer)),) if footer else ())
         assert isinstance(suite, cst.SimpleStatementSuite)
-        return self._read_line(suite.body, Trivia(beside=_beside(suite.trailing_whitespace)))
+        return self._read_line(suite.body, Trivia(beside=comment_beside(suite.trailing_whitespace)))
 
     def read_body(self, body: Iterable[cst.BaseStatement]) -> Block:
         """Statements in order."""
@@ -82,13 +82,13 @@ class StatementReader:
     def _read(self, statement: cst.BaseStatement) -> Block:
         match statement:
             case cst.SimpleStatementLine(body=small, leading_lines=lines, trailing_whitespace=trailing):
-                return self._read_line(small, Trivia(_above(lines), _beside(trailing)))
+                return self._read_line(small, Trivia(comments_above(lines), comment_beside(trailing)))
             case cst.If():
-                return (self._read_if(statement, _above(statement.leading_lines)),)
+                return (self._read_if(statement, comments_above(statement.leading_lines)),)
             case cst.For():
                 return self._read_for(statement)
             case cst.While(test=test, body=body, orelse=orelse):
-                trivia = Trivia(_above(statement.leading_lines), _head_comment(body))
+                trivia = Trivia(comments_above(statement.leading_lines), head_comment(body))
                 head, inner = self.expressions.read(test), self.read_suite(body)
                 return (While(head, inner, self._span(test), trivia, self._read_else(orelse)),)
             case cst.FunctionDef(name=name) if self.scope.environment.functions.get(name.value) is statement:
@@ -241,7 +241,7 @@ class StatementReader:
     def _is_local(self, target: cst.Name) -> bool:
         """True where `target` may be bound here; False, and a diagnostic, where it is a parameter that may not."""
         name = target.value
-        if name in self.scope.buffers:
+        if name in self.scope.array_decls:
             self.scope.error("P203", f"the array `{name}` is made once", target, f"`{name}[…] = …` stores an element")
         elif name in self.scope.arrays or name in self.scope.launch:
             self.scope.error("P203", f"the parameter `{name}` cannot be assigned to", target, "use another name")
@@ -329,10 +329,10 @@ class StatementReader:
 
     def _read_if(self, statement: cst.If, above: tuple[str, ...], chained: bool = False) -> If:
         test, body = self.expressions.read(statement.test), self.read_suite(statement.body)
-        trivia = Trivia(above, _head_comment(statement.body))
+        trivia = Trivia(above, head_comment(statement.body))
         match statement.orelse:
             case cst.If() as branch:
-                orelse: Block = (self._read_if(branch, _above(branch.leading_lines), chained=True),)
+                orelse: Block = (self._read_if(branch, comments_above(branch.leading_lines), chained=True),)
             case cst.Else() | None as branch:
                 orelse = self._read_else(branch)
         return If(test, body, orelse, self._span(statement.test), trivia, chained)
@@ -342,7 +342,7 @@ class StatementReader:
         if branch is None:
             return ()
         block = self.read_suite(branch.body)
-        lead = tuple(line for line in (*_above(branch.leading_lines), _head_comment(branch.body)) if line)
+        lead = tuple(line for line in (*comments_above(branch.leading_lines), head_comment(branch.body)) if line)
         if not (lead and block):
             return block
         first = block[0]
@@ -351,52 +351,17 @@ class StatementReader:
     def _read_for(self, statement: cst.For) -> Block:
         if statement.asynchronous is not None:
             return self._refuse(statement)
-        counts, unroll = self._read_unroll(statement.iter)
-        bounds = self._read_range(counts)
+        bounds, unroll = read_loop_range(statement.iter, self.expressions)
         body, orelse = self.read_suite(statement.body), self._read_else(statement.orelse)
         if not isinstance(statement.target, cst.Name):
             self.scope.error("P104", "a loop counts in one name", statement.target, "`for k in range(n):`")
             return ()
         if not self._is_local(statement.target) or bounds is None:
             return ()
-        trivia = Trivia(_above(statement.leading_lines), _head_comment(statement.body))
+        trivia = Trivia(comments_above(statement.leading_lines), head_comment(statement.body))
         start, stop, step = bounds
         span = self._span(statement.iter)
         return (For(statement.target.value, start, stop, step, body, span, trivia, orelse=orelse, unroll=unroll),)
-
-    def _read_unroll(self, node: cst.BaseExpression) -> tuple[cst.BaseExpression, int | None]:
-        """What a loop runs over, and how it is to be unrolled: `unroll(range(n))`, `unroll(range(n), 4)`."""
-        if not isinstance(node, cst.Call) or not self.expressions.calls.is_unroll(node):
-            return node, None
-        match node.args:
-            case [cst.Arg(value=counts, keyword=None, star="")]:
-                return counts, 0
-            case [cst.Arg(value=counts, keyword=None, star=""), cst.Arg(value=by, keyword=None, star="")]:
-                number = self.scope.environment.constant(by)
-                if type(number) is int and 1 <= number <= MAX_UNROLL:
-                    return counts, number
-                what = f"a loop is unrolled by a constant from 1 to {MAX_UNROLL}"
-                self.scope.error("P104", what, by, "`unroll(range(n), 4)`, or `unroll(range(8))` for all rounds")
-                return counts, None
-            case _:
-                what = "`unroll` takes a `range`, and by how much to unroll"
-                self.scope.error("P104", what, node, "`unroll(range(n), 4)`, or `unroll(range(8))` for all rounds")
-                return (node.args[0].value if node.args else node), None
-
-    def _read_range(self, node: cst.BaseExpression) -> tuple[Expr, Expr, Expr] | None:
-        match node:
-            case cst.Call(func=func, args=args) if (
-                self.scope.environment.qualify(func) == "builtins.range"
-                and 1 <= len(args) <= 3
-                and not any(arg.keyword or arg.star for arg in args)
-            ):
-                values = [self.expressions.read(arg.value) for arg in args]
-                span = self._span(node)
-                start, stop = (Constant(0, span), values[0]) if len(values) == 1 else (values[0], values[1])
-                step = values[2] if len(values) == 3 else Constant(1, span)
-                return start, stop, step
-        self.scope.error("P104", "a kernel's `for` runs over `range(…)`", node, "index the array: `for i in range(n)`")
-        return None
 
     def _elide(self, statement: cst.CSTNode, why: Elision) -> Block:
         """Note a statement that has no code; `ir/account.py` reports statements that are dropped without a note."""
@@ -425,23 +390,3 @@ def _has_tuple(node: cst.BaseExpression) -> bool:
 _AUGMENTED: Final[dict[type[cst.BaseAugOp], str]] = {
     getattr(cst, f"{operator.__name__}Assign"): text for operator, text in BINARY.items()
 }  # fmt: skip
-
-
-def _comment(line: cst.EmptyLine) -> str:
-    return _clean(line.comment.value) if line.comment else ""
-
-
-def _above(lines: Sequence[cst.EmptyLine]) -> tuple[str, ...]:
-    return tuple(_comment(line) for line in lines)
-
-
-def _beside(trailing: cst.TrailingWhitespace) -> str:
-    return _clean(trailing.comment.value) if trailing.comment else ""
-
-
-def _head_comment(suite: cst.BaseSuite) -> str:
-    return _beside(suite.header) if isinstance(suite, cst.IndentedBlock) else ""
-
-
-def _clean(comment: str) -> str:
-    return comment.removeprefix("#").strip()

@@ -112,7 +112,7 @@ def _look_up(node: cst.Subscript, name: str, table: Constants, indices: list[Exp
         hint = "write the whole numbers as floats: `1.0`" if kinds == {int, float} else hint
         scope.error("P408", f"`{name}` is no table that a kernel can look things up in: {problem}", node, hint)
         return Constant(0, span)
-    buffer = scope.buffers.setdefault(name, _buffer(name, table, span))
+    buffer = scope.array_decls.setdefault(name, _buffer(name, table, span))
     if len(indices) != len(buffer.type.dims):
         return _refuse_rank(node, name, table, scope)
     for index in indices:

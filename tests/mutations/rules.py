@@ -1193,7 +1193,7 @@ MUTATIONS: Final = (
         ("return max(*(each.bits for", "return min(*(each.bits for", "tests/unit/test_shared_launches.py"),
         ("if min(extents, default=1) < 1:", "if False:", "refused:array_without_elements"),
         ("if math.prod(extents) * dtype.bits", "if 0 * dtype.bits", "refused:array_without_elements"),
-        ("reader.check_size(given.type.dims", "() and (given.type.dims", "refused:array_without_elements"),
+        ("declarations.check_size(type_.dims", "() and (type_.dims", "refused:array_without_elements"),
     ),
     *_rule(
         "a row of a view is loaded and stored at once",
@@ -1257,9 +1257,9 @@ MUTATIONS: Final = (
             "[]):\n            is_certain = False",
             "refused:names_made_of_others",
         ),
-        ("if self.unsure or again or given:", "if False:", "refused:names_made_of_others"),
+        ("if self.unsure or again or parameters:", "if False:", "refused:names_made_of_others"),
         ("if name in order else (bound, 0)", "if name in order else (again, 0)", "refused:names_made_of_others"),
-        ("hidden = _BUILTIN_NAMES.union(given)", "hidden = frozenset(given)", "refused:names_made_of_others"),
+        ("hidden = _BUILTIN_NAMES.union(parameters)", "hidden = frozenset(parameters)", "refused:names_made_of_others"),
         (
             "if name in self.unsure:\n                    return None",
             "if False:\n                    return None",

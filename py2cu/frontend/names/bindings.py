@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 import libcst as cst
 
+from py2cu.frontend.names.known_names import is_known
+from py2cu.frontend.names.reexports import Reexports, Starred
 from py2cu.frontend.names.syntax import Statement, dotted, flatten, suites
 from py2cu.live import is_library
 
@@ -37,6 +39,63 @@ class Binding:
     def agrees(self, other: Binding) -> bool:
         """True for two imports of the same."""
         return self.meaning == other.meaning and isinstance(self.meaning, str)
+
+
+@dataclass(frozen=True, slots=True)
+class Bindings:
+    """The bindings of one scope by name, each with its place in the order of execution.
+
+    `stars` are the modules of which `import *` may bind further names.
+    """
+
+    by_name: dict[str, list[tuple[int, Binding]]] = field(default_factory=dict)
+    stars: list[str] = field(default_factory=list)
+
+    def add_library_star(self, library: str, when: int, star: Binding, but: Collection[str] = ()) -> None:
+        """Rebind the known names of a library that `from library import *` imports, except those in `but`."""
+        self.stars.append(library)
+        for name, places in self.by_name.items():
+            qualified = f"{library}.{name}"
+            if name not in but and is_known(qualified):
+                places.append((when, replace(star, name=name, meaning=qualified)))
+
+    def add_file_star(self, module: str, when: int, star: Binding, exported: Starred) -> None:
+        """Bind the names that `from module import *` imports from a file beside this one."""
+        for library in exported.libraries:
+            self.add_library_star(library, when, star, exported.names)
+        dot = "" if module.endswith(".") else "."
+        for name, is_determined in exported.names.items():
+            meaning, is_certain = f"{module}{dot}{name}" if is_determined else None, star.is_certain and is_determined
+            place = replace(star, name=name, meaning=meaning, is_certain=is_certain)
+            self.by_name.setdefault(name, []).append((when, place))
+
+    def add_unread_star(self, module: str, when: int, star: Binding) -> None:
+        """Note that `from module import *` may rebind any name: the module cannot be read."""
+        self.stars.append(module)
+        for name, places in self.by_name.items():
+            if not isinstance(places[-1][1].meaning, str):  # names of libraries are seldom bound again
+                places.append((when, replace(star, name=name, meaning=None, is_certain=False)))
+
+
+def gather_bindings(body: Iterable[Statement], reexports: Reexports | None) -> Bindings:
+    """Collect the bindings of one scope by name, stars expanded; `reexports` reads the files beside."""
+    bindings = Bindings()
+    for when, binding in enumerate(find_bindings(body)):
+        if binding.name != STAR:
+            places = bindings.by_name.setdefault(binding.name, [])
+            if places and places[-1][1].agrees(binding):
+                before = places.pop()[1]
+                binding = replace(binding, is_certain=binding.is_certain or before.is_certain)
+            places.append((when, binding))
+            continue
+        module = str(binding.meaning)
+        if is_library(module):
+            bindings.add_library_star(module, when, binding)
+        elif reexports is not None and (exported := reexports.starred(module)) is not None:
+            bindings.add_file_star(module, when, binding, exported)
+        else:
+            bindings.add_unread_star(module, when, binding)
+    return bindings
 
 
 def find_bindings(body: Iterable[Statement], is_certain: bool = True) -> Iterator[Binding]:

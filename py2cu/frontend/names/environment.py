@@ -22,7 +22,7 @@ import libcst as cst
 from py2cu.builtins import CONSTANTS
 from py2cu.dtypes import DType, find_dtype
 from py2cu.frontend.names import constants as evaluate
-from py2cu.frontend.names.bindings import STAR, Binding, find_bindings
+from py2cu.frontend.names.bindings import Binding, gather_bindings
 from py2cu.frontend.names.constants import Constants, Number, Real, Value, as_constants, is_kept
 from py2cu.frontend.names.known_names import is_known
 from py2cu.frontend.names.reexports import Reexports
@@ -61,18 +61,19 @@ class Environment:
         """Every name that is bound here, for messages."""
         return (*self.imports, *self.definitions, *self.functions, *self.unsure, *self.unread)
 
-    def read(self, body: Iterable[Statement], given: Collection[str] = ()) -> None:
-        """Enter what the statements of one scope bind, where the text tells what that is when kernels run.
+    def read(self, body: Iterable[Statement], parameters: Collection[str] = ()) -> None:
+        """Enter the bindings of one scope whose value at the time of a launch the source determines.
 
-        The last binding counts of those that surely run. Of others there is to be one alone: had it not run, Python
-        would know no such name. A name that is bound anew may change between calls, so a live kernel asks what it is
-        now. `given` are the parameters of the scope's function, bound before.
+        Uses the last unconditional binding. A conditional binding counts only if the name has no other: without it,
+        Python would raise a NameError. A name that is bound again may change between calls, so a live kernel reads its
+        current value. `parameters` are those of the scope's function, bound before its body.
         """
-        found = self._found(body)
-        bound = dict.fromkeys(given, 0) | {name: places[-1][0] for name, places in found.items()}
-        hidden = _BUILTIN_NAMES.union(given)
-        again = {name: bound[name] for name, places in found.items() if len(places) > 1 or name in hidden}
-        for name, places in found.items():
+        gathered = gather_bindings(body, self.reexports)
+        self.stars += gathered.stars
+        bound = dict.fromkeys(parameters, 0) | {name: places[-1][0] for name, places in gathered.by_name.items()}
+        hidden = _BUILTIN_NAMES.union(parameters)
+        again = {name: bound[name] for name, places in gathered.by_name.items() if len(places) > 1 or name in hidden}
+        for name, places in gathered.by_name.items():
             self._forget(name)
             if (rivals := self._rivals([each for _, each in places], name in hidden)) is not None:
                 self.unsure[name] = rivals
@@ -82,55 +83,12 @@ class Environment:
                 self.rebound[name] = tuple(each for _, each in places)
         for name, node in self.origin.items():
             self._forget(name)
-            self.unsure[name] = (*(each for _, each in found.get(name, ())), Binding(name, None, node, False))
-        if self.unsure or again or given:
-            self._spread({name: bound[name] for name in found}, bound, again)
-
-    def _found(self, body: Iterable[Statement]) -> dict[str, list[tuple[int, Binding]]]:
-        """The bindings of each name, with the order in which they come; a star binds what it may."""
-        found: dict[str, list[tuple[int, Binding]]] = {}
-        for when, binding in enumerate(find_bindings(body)):
-            if binding.name != STAR:
-                places = found.setdefault(binding.name, [])
-                if places and places[-1][1].agrees(binding):
-                    before = places.pop()[1]
-                    binding = replace(binding, is_certain=binding.is_certain or before.is_certain)
-                places.append((when, binding))
-                continue
-            module = str(binding.meaning)
-            beside = self.reexports.starred(module) if self.reexports and not is_library(module) else None
-            if beside is not None:
-                for library in beside.libraries:
-                    self._enter_star(library, when, binding, found, beside.names)
-                dot = "" if module.endswith(".") else "."
-                for name, is_told in beside.names.items():
-                    meaning, is_certain = f"{module}{dot}{name}" if is_told else None, binding.is_certain and is_told
-                    place = replace(binding, name=name, meaning=meaning, is_certain=is_certain)
-                    found.setdefault(name, []).append((when, place))
-                continue
-            if is_library(module):
-                self._enter_star(module, when, binding, found)
-                continue
-            self.stars.append(module)
-            for name, places in found.items():
-                if not isinstance(places[-1][1].meaning, str):  # names of libraries are seldom bound anew
-                    places.append((when, replace(binding, name=name, meaning=None, is_certain=False)))
-        return found
-
-    def _enter_star(
-        self,
-        library: str,
-        when: int,
-        star: Binding,
-        found: dict[str, list[tuple[int, Binding]]],
-        but: Collection[str] = (),
-    ) -> None:
-        """Rebind the known names of a library that `from library import *` imports, except those in `but`."""
-        self.stars.append(library)
-        for name, places in found.items():
-            qualified = f"{library}.{name}"
-            if name not in but and is_known(qualified):
-                places.append((when, replace(star, name=name, meaning=qualified)))
+            self.unsure[name] = (
+                *(each for _, each in gathered.by_name.get(name, ())),
+                Binding(name, None, node, False),
+            )
+        if self.unsure or again or parameters:
+            self._spread({name: bound[name] for name in gathered.by_name}, bound, again)
 
     def _rivals(self, places: list[Binding], is_given: bool) -> tuple[Binding, ...] | None:
         """The bindings between which only running tells; None where the text tells that the last one counts."""
