@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from py2cu.cli.dump import NAMES, ONLY_CPU
 from py2cu.diagnostics import Diagnostic, Reporter, TranslationError
-from py2cu.dump import NAMES, ONLY_CPU
 from py2cu.ir.kernels import Kernel
 from py2cu.ir.printer import print_kernel
 from py2cu.passes.manager import Step, observing

@@ -121,7 +121,7 @@ def dump_all(
     Raises:
         Refused: with the errors of all the files, once what there was before them is printed.
     """
-    from py2cu.dump import DIFF, LAST, NAMES, ONLY_CPU, Dump
+    from py2cu.cli.dump import DIFF, LAST, NAMES, ONLY_CPU, Dump
     from py2cu.passes.manager import observing
     from py2cu.passes.verified import verify_step
 

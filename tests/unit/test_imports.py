@@ -56,7 +56,6 @@ ROOMS: Final[Mapping[str, Set[str]]] = {
     "pipeline": IR | {"deep_stack", "frontend", "frontend.names", "frontend.source", "translation"}
     | {"passes", "passes.canonical", "passes.checks", "passes.guards", "passes.lowering", "passes.typing"}
     | {"targets", "targets.cpu", "targets.cuda", "targets.cxx"},
-    "dump": IR | {"passes", "pipeline"},
     "tensor_bits": set(),
     "simulator.findings": BASE,
     "simulator.launch": ABI,
