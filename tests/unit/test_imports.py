@@ -182,7 +182,6 @@ def test_a_circle_is_found() -> None:
     assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}) == [["b", "c"]]
 
 
-@pytest.mark.xfail(strict=True, reason="files that are still to be split")
 def test_rooms_files_and_functions_are_small() -> None:
     files: dict[Path, int] = defaultdict(int)
     too_large = []
