@@ -1,8 +1,8 @@
-"""How much a check simulates: sizes are chosen by the accesses that smaller cases took.
+"""Limit how much a check simulates: predict the cost of a case from the cost of smaller ones.
 
-In: how much work each case is by its sizes, and what it took. Out: what a further case may take, and what it will. The
-unit is an access to an array, which is the same on every machine; a case that takes long, and far longer for each
-(arithmetic, threads that spin), counts by its processor time.
+In: the work of each case by its sizes, and its cost. Out: the cost that the next case may have, and its expected cost.
+The unit is an access to an array, which is the same on every machine. A case whose accesses are slow (much arithmetic,
+spinning threads) counts by its processor time.
 """
 
 from __future__ import annotations
@@ -11,37 +11,37 @@ import math
 from typing import Final
 
 OPERATIONS: Final = 800_000  # accesses of one check: a few seconds of CPython
-LEAST: Final = 100_000  # of one instance of a generic kernel
-ACCESSES_PER_SECOND: Final = 100_000  # fewer than CPython simulates, unless a case does something else most of the time
-SHORT: Final = 0.25  # seconds that every case may take
-SHARE: Final = 3  # an even share of so small a part of the budget is kept for each case to come
+LEAST: Final = 100_000  # for one instance of a generic kernel
+ACCESSES_PER_SECOND: Final = 100_000  # fewer than CPython simulates, unless other work dominates
+SHORT: Final = 0.25  # seconds that are free for every case
+SHARE: Final = 3  # 1 / SHARE of the budget is reserved in even parts for later cases
 
 
 class Budget:
-    """The operations that the cases of one instance of a kernel may take."""
+    """The operations that the cases of one instance of a kernel may cost."""
 
     def __init__(self, cases: int, instances: int = 1) -> None:
         self.total = max(OPERATIONS // instances, LEAST)
         self.left = self.total
         self._share = self.total // (SHARE * max(cases, 1))
-        self._taken: dict[int, int] = {}  # operations, by work
+        self._taken: dict[int, int] = {}  # operations by work
 
-    def allowance(self, to_come: int) -> int:
-        """What the next case may take, where `to_come` more follow."""
-        return max(min(self.total // 2, self.left - to_come * self._share), self._share)
+    def allowance(self, pending: int) -> int:
+        """The operations that the next case may cost, if `pending` more follow."""
+        return max(min(self.total // 2, self.left - pending * self._share), self._share)
 
     def charge(self, work: int, operations: int, seconds: float = 0.0) -> None:
-        """A case of so much `work` took so many `operations`, and `seconds` of processor time."""
+        """Record that a case of this `work` took these `operations` and `seconds` of processor time."""
         cost = max(operations, round((seconds - SHORT) * ACCESSES_PER_SECOND))
         self.left -= cost
         if cost:
             self._taken[work] = max(cost, self._taken.get(work, 0))
 
     def expected(self, work: int) -> float:
-        """What a case of so much `work` takes, by a power law through two cases that have run.
+        """The expected operations of a case of this `work`, by a power law through two cases that have run.
 
-        Between two cases: theirs. Beyond the largest, that of the last two, and no more than in proportion: a larger
-        case is tried rather than left out. Below the smallest, in proportion.
+        Between two cases, their power law. Beyond the largest, that of the last two, but at most proportional, so that
+        a larger case is tried rather than skipped. Below the smallest, proportional. 0 if too few cases have run.
         """
         below = sorted(known for known in self._taken if known <= work)
         above = sorted(known for known in self._taken if known > work)

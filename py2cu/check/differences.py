@@ -1,8 +1,8 @@
-"""Hold compiled results against Python's, element by element.
+"""Compare an array of the compiled kernel with that of its Python, element by element.
 
-In: an array before the launch, after the Python and after the compiled kernel, and who wrote what in Python. Out:
-`Difference`s, the first of each kind. Elements that Python wrote must agree within the error that the simulator
-tracked plus `slack`, a few ulps; elements that it did not write must keep their very bits.
+In: the array before the launch, after the Python and after the compiled kernel, and the writes of the Python. Out:
+`Difference`s, the first of each kind. Elements that Python wrote must agree within the error that the simulator tracked
+plus `slack`, a few ulps; elements that it did not write must keep their bits.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from py2cu.dtypes import F64, DType, Kind
 from py2cu.simulator import Write
 from py2cu.simulator.values.integer_elements import truncation
 
-SLACK_ULPS: Final = 8  # what joins of weak Python floats and conversions may add to the tracked error
+SLACK_ULPS: Final = 8  # rounding of Python floats and conversions that the tracked error leaves out
 
 
 class Fault(enum.StrEnum):
@@ -33,16 +33,16 @@ class Fault(enum.StrEnum):
     INPUT = "changed input"
     OUTSIDE = "write outside the array"
     RAISED = "compiled code failed"
-    DATA_RACE_OR_BARRIER = "threads in each other's way"
+    DATA_RACE_OR_BARRIER = "data race or barrier error"
     SAME_VALUE = "race that writes the value that is there"
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One element on which the two disagree."""
+    """One element that differs: the flat position, both values, and the write of the Python, if any."""
 
     fault: Fault
-    position: int  # flat
+    position: int
     expected: complex
     actual: complex
     write: Write | None
@@ -59,20 +59,20 @@ class Snapshot:
 
 
 def tolerance(dtype: DType, value: float, error: float = 0.0, slack: int = SLACK_ULPS) -> float:
-    """How far a faithful result may lie from `value`: its tracked error, some ulps, some of the smallest steps."""
+    """How far an acceptable result may lie from `value`: the tracked error, plus `slack` ulps and subnormal steps."""
     return error + slack * (dtype.epsilon * abs(value) + _smallest(dtype))
 
 
 @cache
 def _smallest(dtype: DType) -> float:
-    """The least positive float of `dtype`; 0 for other kinds."""
+    """The smallest positive float of `dtype`, a subnormal; 0 for other kinds."""
     if dtype.kind is not Kind.FLOAT:
         return 0.0
     return float(torch.finfo(getattr(torch, dtype.name)).smallest_normal) * dtype.epsilon
 
 
 def agree(dtype: DType, expected: complex, actual: complex, write: Write, slack: int = SLACK_ULPS) -> bool:
-    """Whether `actual` is an acceptable translation of `expected`, which `write` stored; both parts must be."""
+    """Whether `actual` is acceptable for `expected`, which `write` stored; of complex numbers, each part must be."""
     if isinstance(expected, complex) or isinstance(actual, complex):
         pairs = ((expected.real, actual.real), (expected.imag, actual.imag))
         return all(agree(dtype.part, *pair, write, slack) for pair in pairs)
@@ -80,7 +80,7 @@ def agree(dtype: DType, expected: complex, actual: complex, write: Write, slack:
         return True
     if dtype.kind is Kind.FLOAT:
         reach = tolerance(dtype, expected, write.error, slack)
-        if math.isinf(actual) and math.isfinite(expected):  # a last bit more, and it overflows
+        if math.isinf(actual) and math.isfinite(expected):  # one ulp more would overflow
             return math.copysign(1.0, actual) == math.copysign(1.0, expected) and abs(expected) + reach > dtype.high
         if not (math.isfinite(expected) and math.isfinite(actual)):
             return math.isnan(expected) and math.isnan(actual)
@@ -89,7 +89,7 @@ def agree(dtype: DType, expected: complex, actual: complex, write: Write, slack:
 
 
 def _truncates_to(dtype: DType, real: float, actual: int, error: float, slack: int) -> bool:
-    """Whether a float near `real` becomes `actual`: a multiply-add may carry it across an integer."""
+    """Whether a float near `real` truncates to `actual`: a multiply-add may carry it across an integer."""
     reach = tolerance(getattr(real, "dtype", F64), float(real), error, slack)
     truncate = truncation(dtype)
     low, high = (truncate(float(real) + shift)[0] for shift in (-reach, reach))
@@ -99,26 +99,30 @@ def _truncates_to(dtype: DType, real: float, actual: int, error: float, slack: i
 def differences(
     snapshot: Snapshot, writes: Mapping[int, Write], *, poisoned: bool, slack: int = SLACK_ULPS, tainted: bool = False
 ) -> list[Difference]:
-    """The first difference of each kind, by position. `poisoned`: the array held poison before. `in_doubt`: which
-    elements are written hangs on what Python leaves open.
+    """The first difference of each kind, by position.
+
+    `poisoned`: the array held poison before. `tainted`: which elements are written depends on unspecified values, so
+    that unexpected writes are no difference.
     """
-    found: dict[Fault, Difference] = {}
+    first: dict[Fault, Difference] = {}
     for difference in _scan(snapshot, writes, poisoned, slack):
         if not (tainted and difference.fault is Fault.UNEXPECTED_WRITE):
-            found.setdefault(difference.fault, difference)
-    return list(found.values())
+            first.setdefault(difference.fault, difference)
+    return list(first.values())
 
 
 def _scan(snapshot: Snapshot, writes: Mapping[int, Write], poisoned: bool, slack: int) -> Iterator[Difference]:
-    before, wanted, bits = (bit_patterns(t) for t in (snapshot.before, snapshot.expected, snapshot.actual))
+    before, after_python, after_kernel = (
+        bit_patterns(t) for t in (snapshot.before, snapshot.expected, snapshot.actual)
+    )
     expected, actual = snapshot.expected.flatten().tolist(), snapshot.actual.flatten().tolist()
     untouched = poison_pattern(snapshot.actual.dtype) if poisoned else None
     for position, value in enumerate(actual):
         write = writes.get(position)
         fault: Fault | None = None
         if write is None:
-            fault = Fault.UNEXPECTED_WRITE if bits[position] != before[position] else None
-        elif bits[position] == untouched and wanted[position] != untouched and write.error < math.inf:
+            fault = Fault.UNEXPECTED_WRITE if after_kernel[position] != before[position] else None
+        elif after_kernel[position] == untouched and after_python[position] != untouched and write.error < math.inf:
             fault = Fault.UNWRITTEN
         elif not agree(snapshot.dtype, expected[position], value, write, slack):
             fault = Fault.VALUE
@@ -126,6 +130,6 @@ def _scan(snapshot: Snapshot, writes: Mapping[int, Write], poisoned: bool, slack
             yield Difference(fault, position, expected[position], value, write)
 
 
-def open_elements(writes: Mapping[int, Write]) -> int:
-    """How many written elements Python itself leaves open, so that nothing could be compared."""
+def undetermined_elements(writes: Mapping[int, Write]) -> int:
+    """The number of written elements whose value is not determined, so that nothing can be compared."""
     return sum(write.error == math.inf for write in writes.values())

@@ -1,7 +1,7 @@
-"""What other orders of threads change: the elements of which a check accepts any value, and those that only move.
+"""Find the elements whose value depends on the order of threads, and the arrays that other orders only permute.
 
-In: what a launch left in one order of threads, and what it left in others. Out: the same report, with an infinite error
-wherever the order shows.
+In: the outcomes of one launch in several thread orders. Out: the report of the first, with an infinite error for every
+element that depends on the order, so that a check accepts any value of it.
 """
 
 from __future__ import annotations
@@ -23,59 +23,60 @@ Outcome = tuple[Mapping[str, Argument], SimulationReport]  # what the arguments 
 
 @dataclass(frozen=True, slots=True)
 class Ordered:
-    """A launch, and what other orders of threads make of it.
+    """A launch, compared with other thread orders.
 
-    `moved`: the groups of `unordered` of which the other orders move the entries, and change none. `permuted`: the
-    other arrays of which that holds.
+    `groups`: the `unordered` groups whose entries the other orders permute and do not change. `permuted`: other arrays
+    of which the same is true.
     """
 
     report: SimulationReport
-    moved: tuple[Group, ...]
+    groups: tuple[Group, ...]
     permuted: frozenset[str]
 
 
 def accept_other_orders(
     outcome: Outcome, others: Sequence[Outcome], signature: Signature, unordered: Sequence[Group] = ()
 ) -> Ordered:
-    """Accept any value of the elements that come out otherwise in another order of threads, and of those that the same
-    lines wrote: they may in a third one. Where others are written, those may be any.
+    """Mark the elements that differ in another thread order with an infinite error: any value of them is accepted.
 
-    A group of arrays that is `unordered` stays as it is where the other orders only move its entries.
+    Elements that the same lines wrote are marked too, since they may differ in a third order. If other orders write
+    other elements of an array, the whole array is tainted. An `unordered` group of arrays is not marked if the other
+    orders only permute its entries.
     """
     expected, simulated = outcome
-    groups = tuple(group for group in unordered if _is_moved(group, outcome, others, signature))
-    moved = {name for group in groups for name in group}
+    groups = tuple(group for group in unordered if _is_permuted(group, outcome, others, signature))
+    permuted_names = {name for group in groups for name in group}
     writes = {name: dict(of_array) for name, of_array in simulated.writes.items()}
     findings = list(simulated.findings)
-    in_doubt = set(simulated.tainted)
+    tainted = set(simulated.tainted)
     changed: set[str] = set()
     for arguments, other in others:
-        told = (finding for finding in other.findings if finding.is_bug or finding.keeps_value)
-        findings += [finding for finding in told if finding not in findings]
-        in_doubt |= other.tainted | {name for name in writes if writes[name].keys() != other.writes[name].keys()}
+        of_order = (finding for finding in other.findings if finding.is_bug or finding.keeps_value)
+        findings += [finding for finding in of_order if finding not in findings]
+        tainted |= other.tainted | {name for name in writes if writes[name].keys() != other.writes[name].keys()}
         for name, of_array in writes.items():
             here, there = expected[name], arguments[name]
             assert isinstance(here, torch.Tensor) and isinstance(there, torch.Tensor)
-            apart = (
-                set(positions_that_differ(here.flatten(), there.flatten(), of_array)) if name not in moved else set()
-            )
-            changed |= {name} if apart else set()
-            lines = {found[at].line for found in (of_array, other.writes[name]) for at in apart if at in found}
-            for at in apart | {at for at, write in of_array.items() if write.line in lines}:
+            differing = set()
+            if name not in permuted_names:
+                differing = set(positions_that_differ(here.flatten(), there.flatten(), of_array))
+            changed |= {name} if differing else set()
+            lines = {known[at].line for known in (of_array, other.writes[name]) for at in differing if at in known}
+            for at in differing | {at for at, write in of_array.items() if write.line in lines}:
                 of_array[at] = (of_array.get(at) or other.writes[name][at])._replace(error=math.inf)
-    report = replace(simulated, writes=writes, findings=tuple(findings), tainted=frozenset(in_doubt - moved))
-    permuted = {name for name in changed if _is_moved((name,), outcome, others, signature)}
+    report = replace(simulated, writes=writes, findings=tuple(findings), tainted=frozenset(tainted - permuted_names))
+    permuted = {name for name in changed if _is_permuted((name,), outcome, others, signature)}
     return Ordered(report, groups, frozenset(permuted))
 
 
 def positions_that_differ(here: torch.Tensor, there: torch.Tensor, writes: Mapping[int, Write]) -> list[int]:
-    """The positions at which two results differ by more than what their errors allow."""
+    """The positions at which two results differ by more than their tracked errors."""
     differ = ((here != there) & ~((here != here) & (there != there))).nonzero().flatten().tolist()
     return [at for at in differ if not (at in writes and abs(here[at].item() - there[at].item()) <= writes[at].error)]
 
 
-def _is_moved(group: Group, outcome: Outcome, others: Sequence[Outcome], signature: Signature) -> bool:
-    """Whether each of the other orders leaves the entries of Python's own, in whatever order."""
+def _is_permuted(group: Group, outcome: Outcome, others: Sequence[Outcome], signature: Signature) -> bool:
+    """Whether each of the other orders produces the same entries as the first, in any order."""
     expected, report = outcome
     for arguments, _ in others:
         columns = []

@@ -1,8 +1,9 @@
-"""Compare arrays whose elements may come in any order: those that a kernel compacts, sorts into bins, or appends.
+"""Compare arrays whose entries may come in any order, such as results of compaction, binning or appending.
 
-In: for each array of a group its values in Python and in the compiled kernel, and who wrote what. Out: the entries of
-the Python that have no counterpart. An entry is what lies at one index of the first dimension, in all arrays of the
-group. Entries are paired by augmenting paths, so that tolerances that overlap do no harm; equal ones are paired first.
+In: for each array of a group, its values in Python and in the compiled kernel, and the writes of the Python. Out: the
+entries of the Python that have no counterpart. An entry is the elements at one index of the first dimension, in all
+arrays of the group. Entries are matched by augmenting paths (maximum bipartite matching), which is right even if
+tolerances overlap; entries with equal bits are matched first.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ from py2cu.ir.abi.parameters import Role
 from py2cu.ir.abi.signature import Signature
 from py2cu.simulator import Write
 
-Group = tuple[str, ...]  # arrays whose entries move together
+Group = tuple[str, ...]  # arrays whose entries are permuted together
 
 
 def read_groups(unordered: str | Iterable[str] | None, signature: Signature) -> tuple[Group, ...]:
-    """The groups of `unordered="out"`, `unordered=("out", "rest")` and, of arrays that move together, `"keys, values"`.
+    """The groups in `unordered`: `"out"`, `("out", "rest")`, or `"keys, values"` for arrays permuted together.
 
     Raises:
-        ValueError: a name that is no array that the kernel writes, or that comes twice.
+        ValueError: a name is not an array that the kernel writes, or is repeated.
     """
     texts = (unordered,) if isinstance(unordered, str) else tuple(unordered or ())
     groups = tuple(map(names_of_group, texts))
@@ -42,18 +43,18 @@ def read_groups(unordered: str | Iterable[str] | None, signature: Signature) -> 
 
 
 def names_of_group(text: str) -> Group:
-    """`"keys, values"` as names."""
+    """The names in a text such as `"keys, values"`."""
     return tuple(name.strip() for name in text.split(","))
 
 
 def written_arrays(signature: Signature) -> list[str]:
-    """The arrays whose entries a kernel may rearrange."""
+    """The arrays that a kernel writes, by name."""
     return [parameter.name for parameter in signature.arrays if parameter.role is not Role.INPUT]
 
 
 @dataclass(slots=True)
 class Column:
-    """One array of a group."""
+    """One array of a group: its values after the Python and after the compiled kernel, by flat position."""
 
     snapshot: Snapshot
     writes: Mapping[int, Write]
@@ -74,7 +75,7 @@ class Column:
         return self.snapshot.expected.shape[0] if self.snapshot.expected.dim() else 1
 
     def agrees(self, row: int, at: int) -> bool:
-        """Whether the compiled entry `at` may stand for Python's entry `row`."""
+        """Whether the compiled entry `at` is an acceptable counterpart of Python's entry `row`."""
         return all(self._agrees(row * self.width + k, at * self.width + k) for k in range(self.width))
 
     def _agrees(self, position: int, at: int) -> bool:
@@ -84,12 +85,12 @@ class Column:
         return agree(self.snapshot.dtype, self.expected[position], self.actual[at], write, self.slack)
 
     def spell(self, row: int) -> str:
-        """Python's entry `row`."""
+        """Python's entry `row` as text."""
         values = self.expected[row * self.width : (row + 1) * self.width]
         return repr(values if self.snapshot.expected.dim() > 1 else values[0])
 
     def reach(self, row: int) -> float:
-        """How far the first element of a counterpart may lie from that of Python's entry `row`."""
+        """The largest distance between the first elements of Python's entry `row` and of a counterpart."""
         write, dtype = self.writes.get(row * self.width), self.snapshot.dtype
         value = self.expected[row * self.width]
         if isinstance(value, complex) or not math.isfinite(value) or (write is not None and write.real is not None):
@@ -104,15 +105,15 @@ def unmatched(columns: Sequence[Column]) -> list[int]:
     first = columns[0]
     if not len(first) or not first.width:
         return []
-    placed: dict[int, int] = {}  # Python's entry to the compiled one
-    owner: dict[int, int] = {}  # and back
+    placed: dict[int, int] = {}  # Python's entry: its compiled counterpart
+    owner: dict[int, int] = {}  # the inverse
     free: dict[object, list[int]] = {}
     for at in reversed(range(len(first))):
         free.setdefault(_bits(columns, at, of_python=False), []).append(at)
     for row in range(len(first)):
-        alike = free.get(_bits(columns, row, of_python=True))
-        if alike:
-            placed[row] = alike.pop()
+        equal = free.get(_bits(columns, row, of_python=True))
+        if equal:
+            placed[row] = equal.pop()
             owner[placed[row]] = row
     near = _Near(first)
     rest = [row for row in range(len(first)) if row not in placed]
@@ -128,7 +129,7 @@ def _bits(columns: Sequence[Column], entry: int, *, of_python: bool) -> object:
 
 
 class _Near:
-    """The compiled entries by their first element, so that few have to be looked at."""
+    """The compiled entries sorted by their first element, so that few have to be examined."""
 
     def __init__(self, column: Column) -> None:
         self._column = column
@@ -138,7 +139,7 @@ class _Near:
         self._keys = [float(head.real) for head, _ in self._sorted or ()]
 
     def of(self, row: int) -> Iterable[int]:
-        """Those that may be the counterpart of Python's entry `row`."""
+        """The possible counterparts of Python's entry `row`."""
         reach = self._column.reach(row)
         if self._sorted is None or reach == math.inf:
             return range(len(self._column))
@@ -148,21 +149,21 @@ class _Near:
 
 
 def _place(start: int, columns: Sequence[Column], near: _Near, placed: dict[int, int], owner: dict[int, int]) -> bool:
-    """Find a counterpart for Python's entry `start`, moving others where that makes room."""
-    came: dict[int, int] = {}  # to a compiled entry, from Python's
+    """Find a counterpart for Python's entry `start` along an augmenting path, which reassigns other entries."""
+    reached_from: dict[int, int] = {}  # a compiled entry: Python's entry before it on the path
     rows = [start]
     for row in rows:
         for at in near.of(row):
-            if at in came or not all(column.agrees(row, at) for column in columns):
+            if at in reached_from or not all(column.agrees(row, at) for column in columns):
                 continue
-            came[at] = row
+            reached_from[at] = row
             if at in owner:
                 rows.append(owner[at])
                 continue
             while True:
-                row, before = came[at], placed.get(came[at])
+                row, previous = reached_from[at], placed.get(reached_from[at])
                 placed[row], owner[at] = at, row
-                if before is None:
+                if previous is None:
                     return True
-                at = before
+                at = previous
     return False

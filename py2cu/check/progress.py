@@ -1,7 +1,7 @@
-"""A progress bar for what takes long, on a terminal alone.
+"""Show a progress bar on a terminal.
 
-In: what is done. Out: a context whose value is called with how much is done, and of how much. Nothing is shown, and
-nothing imported, where stderr is no terminal: in a pipe, a log or a notebook.
+In: a description. Out: a context whose value is called with the number of steps done, and of all steps. If stderr is no
+terminal (a pipe, a log, a notebook), nothing is shown and nothing imported.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-Progress = Callable[[int, int], None]  # what is done, and of how much
+Progress = Callable[[int, int], None]  # the number of steps done, and of all steps
 
 
 @contextmanager
 def progress_bar(what: str) -> Iterator[Progress | None]:
-    """Show a bar beside `what` while the context lasts; None where there is no terminal to show it on."""
+    """Show a bar beside `what` while the context lasts; yields None if stderr is no terminal."""
     if not sys.stderr.isatty():
         yield None
         return

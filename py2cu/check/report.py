@@ -1,4 +1,7 @@
-"""What a check found: a `CheckReport`, its verdict, and what to do where too little could be compared."""
+"""The result of a check: a `CheckReport`, its verdict and its text, and hints if too little could be compared.
+
+In: counts, `Mismatch`es, reasons of skipped cases and notes. Out: text for a terminal or a notebook.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,9 @@ from typing import Final
 from py2cu.check.differences import Fault
 
 Triple = tuple[int, int, int]
-Spelling = Callable[[str, str, Sequence[str]], str]  # how a user writes an option: the kernel, its name, its values
-SHOWN: Final = 3  # skipped cases that a report spells out
-SAME_VALUE: Final = "same value"  # of `race=`: accepts threads that race but write the value that is there
+Spelling = Callable[[str, str, Sequence[str]], str]  # writes an option as users do: kernel, option, values
+SHOWN: Final = 3  # skipped cases that a report lists
+SAME_VALUE: Final = "same value"  # of `race=`: accept races that write the value that is there
 
 
 class Verdict(enum.StrEnum):
@@ -20,7 +23,7 @@ class Verdict(enum.StrEnum):
 
     AGREES = "agrees"
     DIFFERS = "DIFFERS"
-    RACES = "RACES"  # in no other way than by writing the value that is there
+    RACES = "RACES"  # only by writing the value that is there
     NOT_CHECKED = "not checked"
 
 
@@ -34,7 +37,11 @@ _SENTENCES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """One way in which the compiled kernel is wrong, by its first bad element."""
+    """One way in which the compiled kernel differs, with the first element concerned.
+
+    `expected` and `actual` are values of Python and of the compiled kernel; `block`, `thread` and `line` belong to the
+    Python's write.
+    """
 
     kind: Fault
     case: str
@@ -56,11 +63,19 @@ class Mismatch:
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """The outcome of a check.
+    """The outcome of a check; printing it shows the verdict, failures, skipped cases, notes and hints.
 
-    `compared` counts the elements that were held against Python's, over all cases; `accepted` those for which any value
-    was accepted. `has_run`: a case that runs threads was compared. `unordered`: the arrays whose elements thread order
-    permutes, and does not change.
+    Attributes:
+        kernel: the kernel's name.
+        device: "cuda" or "cpu".
+        cases: the number of cases compared.
+        compared: the number of elements compared with Python's, over all cases.
+        accepted: the number of elements for which any value was accepted.
+        failures: the first mismatch of each kind.
+        skipped: cases that were not compared, with the reason.
+        notes: remarks on the comparison.
+        has_run: whether a case with threads was compared.
+        unordered: arrays whose elements other thread orders permute and do not change.
     """
 
     kernel: str
@@ -76,12 +91,12 @@ class CheckReport:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing was found to be wrong."""
+        """Whether there are no failures."""
         return not self.failures
 
     @property
     def checked(self) -> bool:
-        """Whether enough was compared to say that the two agree: at least half of what was written."""
+        """Whether enough was compared to claim agreement: at least half of the written elements."""
         return self.has_run and self.accepted <= self.compared
 
     @property
@@ -104,7 +119,7 @@ class CheckReport:
         return f"any value was accepted for {self.accepted} of {self.compared + self.accepted} elements"
 
     def findings(self) -> list[str]:
-        """Lines about what failed, was skipped or is worth a note."""
+        """Lines about failures, skipped cases and notes."""
         lines = [f"  {self.reason}"] if self.verdict is Verdict.NOT_CHECKED else []
         lines += [f"  {failure}" for failure in self.failures]
         lines += [f"  skipped: {reason}" for reason in self.skipped[:SHOWN]]
@@ -113,7 +128,7 @@ class CheckReport:
         return lines + [f"  note: {note}" for note in self.notes]
 
     def hints(self, spell: Spelling) -> list[str]:
-        """What would make the kernel pass, or more of it be compared; `spell` writes the option."""
+        """Options with which the kernel would pass, or more of it be compared; `spell` writes an option."""
         if self.verdict is Verdict.RACES:
             return [f"{spell(self.kernel, 'race', (SAME_VALUE,))} accepts writes of the value that is there"]
         if self.verdict is not Verdict.NOT_CHECKED:
@@ -121,7 +136,7 @@ class CheckReport:
         if self.unordered:
             names = " and ".join(f"`{name}`" for name in self.unordered)
             return [f"{spell(self.kernel, 'unordered', self.unordered)} compares {names} in any order of the elements"]
-        return [f"in Python, `{self.kernel}.check(…)` takes arguments of your own, of which more may be compared"]
+        return [f"in Python, `{self.kernel}.check(…)` takes arguments of your own, with which more may be compared"]
 
 
 def _in_python(kernel: str, option: str, values: Sequence[str]) -> str:

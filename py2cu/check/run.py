@@ -1,8 +1,8 @@
 """Check that a compiled kernel and its Python agree, over many shapes and values.
 
 In: a kernel (its Python, its signature, a way to run the compiled code). Out: a `CheckReport`. A case whose Python
-raises or does not end is skipped, with its reason. Invented cases are as large as a budget of simulated accesses
-allows; the arguments of a user are taken as they are.
+raises or does not end is skipped, with the reason. The size of invented cases is limited by a budget of simulated
+accesses; a user's own arguments are used as they are.
 """
 
 from __future__ import annotations
@@ -28,15 +28,16 @@ from py2cu.check.sizes import work_of
 from py2cu.check.watchdog import Watchdog
 from py2cu.simulator import SimulationError, SimulationReport, TooLong, TooManyOperations, simulate
 
-SEEDS: Final = (1, 2)  # of the orders in which threads run again where there are atomics, after that from last to first
-CASE_SECONDS: Final = 3.0  # of processor time: far more than the Python of an invented case takes that ends
-GIVEN_UP: Final = 2  # cases that take longer; the others are not tried then
-COMPILED_SECONDS: Final = 5.0  # of processor time, beyond what the Python took
-MARGIN: Final = 2  # how much more than expected a case may take
-SCALED_BY: Final = 4  # how much smaller the case is that takes the place of one that takes too long
+SEEDS: Final = (1, 2)  # of further thread orders for kernels with atomics, besides the reverse order
+CASE_SECONDS: Final = 3.0  # of processor time: far more than the Python of a terminating invented case takes
+MAX_TIMEOUTS: Final = 2  # cases that exceed CASE_SECONDS; after these, no more cases are tried
+COMPILED_SECONDS: Final = 5.0  # of processor time, beyond the time of the Python
+MARGIN: Final = 2  # by how much a case may exceed its expected operations
+SCALED_BY: Final = 4  # by how much the replacement of a case that takes too long is smaller
 
-Moved = tuple[Mapping[str, Argument], SimulationReport, Sequence[Group]]  # the last: groups that orders only permute
-Progress = Callable[[int, int], object]  # cases done, and all of them
+OrderedOutcome = tuple[Mapping[str, Argument], SimulationReport, Sequence[Group]]
+"""The arguments after the launch, its report, and the `unordered` groups that other thread orders only permute."""
+Progress = Callable[[int, int], object]  # the number of cases done, and of all cases
 
 
 def check_kernel(
@@ -50,31 +51,40 @@ def check_kernel(
     race: str | None = None,
     progress: Progress | None = None,
 ) -> CheckReport:
-    """Run `kernel` compiled and in Python on every case, invented ones by default; stops after the first that differs.
+    """Run `kernel` compiled and in Python on every case, and compare; stop after the first case that differs.
 
-    `contracts`: the kernel may round a multiply-add once; else what is exact is compared exactly. `unordered` and
-    `race` are those of `Kernel.check`.
+    Args:
+        kernel: the Python, the signature, and a way to run the compiled code.
+        cases: None for invented ones of every instance of the kernel.
+        device: "cuda" or "cpu"; by default the best one here.
+        seed: of the invented values.
+        contracts: the compiled kernel may round a multiply-add once; otherwise exact results are compared exactly.
+        unordered: as for `Kernel.check`.
+        race: as for `Kernel.check`.
+        progress: called with the number of cases done, and of all cases.
 
     Raises:
-        ValueError: `unordered` or `race` names nothing that there is.
+        ValueError: `unordered` names no array that the kernel writes, or `race` is unknown.
+        BuildError: a compiler refused the kernel.
+        EnvironmentLacks: a tool to build the kernel is missing.
     """
     if race not in (None, SAME_VALUE):
         raise ValueError(f'`race` takes "{SAME_VALUE}", got {race!r}')
-    where = device or devices.best().value
+    device = device or devices.best().value
     groups = read_groups(unordered, kernel.signature)
     with Watchdog() as watchdog:
-        comparison = Comparison(kernel, where, SLACK_ULPS if contracts else 0, watchdog)
+        comparison = Comparison(kernel, device, SLACK_ULPS if contracts else 0, watchdog)
         check = _Check(kernel, comparison, seed, contracts, groups, race == SAME_VALUE)
         if cases is None:
             check.run_invented(progress)
         else:
-            check.run_given([*cases], progress)
+            check.run_cases([*cases], progress)
     return check.report()
 
 
 @dataclass(slots=True)
 class _Check:
-    """The state of one check: what was compared, found and skipped so far."""
+    """The state of one check: its options, its budget, and the results so far."""
 
     kernel: CheckedKernel
     comparison: Comparison
@@ -83,21 +93,21 @@ class _Check:
     unordered: tuple[Group, ...]
     accepts_same_value: bool
     budget: Budget | None = None  # of invented cases
-    to_come: int = 0  # cases that share the budget
+    pending: int = 0  # later cases that share the budget
     limit: float = math.inf  # operations that the case may still take
-    cases: int = 0
+    cases: int = 0  # compared
     reduced: int = 0  # cases with smaller sizes than planned
-    given_up: int = 0  # cases whose Python does not end
-    has_run: bool = False
-    kept_lines: set[int] = field(default_factory=set)  # of accepted races
-    permuted: set[str] = field(default_factory=set)
+    timeouts: int = 0  # cases whose Python does not end
+    has_run: bool = False  # whether a case with threads was compared
+    accepted_races: set[int] = field(default_factory=set)  # lines
+    permuted: set[str] = field(default_factory=set)  # arrays whose elements other thread orders permute
     skipped: dict[str, None] = field(default_factory=dict)
     notes: dict[str, None] = field(default_factory=dict)
 
     # --- cases ---
 
-    def run_given(self, cases: Sequence[Case], progress: Progress | None) -> None:
-        """Compare the cases as they are."""
+    def run_cases(self, cases: Sequence[Case], progress: Progress | None) -> None:
+        """Compare cases without changing them."""
         for number, case in enumerate(cases):
             if progress is not None:
                 progress(number, len(cases))
@@ -115,34 +125,36 @@ class _Check:
             for number, case in enumerate(cases):
                 if progress is not None:
                     progress(done, total)
-                self.to_come = len(cases) - number - 1
+                self.pending = len(cases) - number - 1
                 scaled = self._scaled(case) or case
                 self.reduced += scaled is not case
                 self._run(scaled)
                 done += 1
                 if self.comparison.differs:
                     return
-                if self.given_up >= GIVEN_UP:
-                    self.skipped[f"{total - done} more cases, since {GIVEN_UP} did not end"] = None
+                if self.timeouts >= MAX_TIMEOUTS:
+                    self.skipped[f"{total - done} more cases, since {MAX_TIMEOUTS} did not end"] = None
                     return
 
     def _scaled(self, case: Case, most: float = math.inf) -> Case | None:
-        """`case` with dimensions halved until its work is at most `most` and the budget allows it; itself where it is.
+        """`case` with dimensions halved until its work is at most `most` and within the budget, or itself.
 
-        None where its dimensions are as small as can be.
+        None if the dimensions cannot shrink further.
         """
         budget = self.budget
         assert budget is not None
-        allowance = budget.allowance(self.to_come)
+        allowance = budget.allowance(self.pending)
         signature = self.kernel.signature.instance(case.arguments)
         return scale_down(signature, case, lambda work: work <= most and budget.expected(work) <= allowance)
 
     def _run(self, case: Case) -> None:
-        """Compare one case. Where the Python of an invented one raises, does not end or leaves the outcome open, a
-        larger array, smaller sizes or calmer values take its place.
+        """Compare one case.
+
+        If the Python of an invented case raises, does not end or has an unspecified result, a case with a larger array,
+        smaller sizes or calmer values replaces it.
         """
         start, budget = time.thread_time(), self.budget
-        self.limit = limit = math.inf if budget is None else MARGIN * budget.allowance(self.to_come)
+        self.limit = limit = math.inf if budget is None else MARGIN * budget.allowance(self.pending)
         try:
             outcome = self._simulate_orders(case)
         except (SimulationError, ValueError) as error:
@@ -153,54 +165,54 @@ class _Check:
             self._charge(case, limit - self.limit if budget is not None else 0, start)
         if outcome is None:
             return
-        expected, simulated, moved = outcome
-        if self._is_wrong(case, simulated) or self._is_open(case, simulated):
+        expected, simulated, permuted = outcome
+        if self._has_bugs(case, simulated) or self._is_unspecified(case, simulated):
             return
-        self.notes.update(dict.fromkeys(str(found) for found in simulated.findings if not found.keeps_value))
+        self.notes.update(dict.fromkeys(str(finding) for finding in simulated.findings if not finding.keeps_value))
         self.cases += 1
         self.has_run |= simulated.threads > 0
-        self.comparison.compare(case, expected, simulated, moved, COMPILED_SECONDS + time.thread_time() - start)
+        self.comparison.compare(case, expected, simulated, permuted, COMPILED_SECONDS + time.thread_time() - start)
 
     def _charge(self, case: Case, operations: float, start: float) -> None:
-        """Take what a case took, which began at `start`, from the budget."""
+        """Charge the budget with the operations and the time of a case that began at `start`."""
         if self.budget is not None:
             work = work_of(self.kernel.signature.instance(case.arguments), case.sizes)
             self.budget.charge(work, round(operations), time.thread_time() - start)
 
     def _replace(self, case: Case, error: SimulationError | ValueError) -> None:
-        """Compare another case in place of one whose Python raised `error`; else skip it."""
+        """Replace a case whose Python raised `error` with another, or skip it."""
         cause, signature = error.__cause__, self.kernel.signature.instance(case.arguments)
         reason = str(error)
         if isinstance(error, SimulationError) and isinstance(cause, TooLong | TooManyOperations):
             reason = f"line {error.line}: {cause}"
             if isinstance(cause, TooLong):
                 reason = f"line {error.line}: the loop does not end within {CASE_SECONDS:g} s of processor time"
-        other = None
+        replacement = None
         if self.budget is not None and isinstance(cause, TooLong | TooManyOperations):
-            self.given_up += isinstance(cause, TooLong)
-            if self.given_up < GIVEN_UP:
-                other = self._scaled(case, work_of(signature, case.sizes) / SCALED_BY)
+            self.timeouts += isinstance(cause, TooLong)
+            if self.timeouts < MAX_TIMEOUTS:
+                replacement = self._scaled(case, work_of(signature, case.sizes) / SCALED_BY)
         elif self.budget is not None:
-            other = enlarge(signature, case, cause, self.seed)
-        if other is not None:
-            self._run(other)
+            replacement = enlarge(signature, case, cause, self.seed)
+        if replacement is not None:
+            self._run(replacement)
         else:
-            is_calm = case.values in (TAME, SMALL) or self.given_up >= GIVEN_UP
+            is_calm = case.values in (TAME, SMALL) or self.timeouts >= MAX_TIMEOUTS
             self._skip(case, reason, None if is_calm else TAME)
 
     def _skip(self, case: Case, reason: str, calmer: str | None) -> None:
-        """Leave `case` out; the same sizes with `calmer` values take the place of an invented one."""
+        """Skip `case`. If it is invented, replace it with the same sizes and `calmer` values."""
         self.skipped[f"{case}: {reason}"] = None
         if calmer is not None and self.budget is not None:
             signature = self.kernel.signature.instance(case.arguments)
-            made = make_case(signature, case.sizes, calmer, self.seed, strided=case.strided)
-            if made is not None:
-                self._run(made)
+            replacement = make_case(signature, case.sizes, calmer, self.seed, strided=case.strided)
+            if replacement is not None:
+                self._run(replacement)
 
     # --- Python ---
 
-    def _simulate_orders(self, case: Case) -> Moved:
-        """What the Python leaves of the arguments; of atomics and racing threads, in several orders."""
+    def _simulate_orders(self, case: Case) -> OrderedOutcome:
+        """Run the Python. With atomics or races, run several thread orders to find what depends on the order."""
         outcome = self._simulate(case)
         expected, simulated = outcome
         if not simulated.updates and not any(finding.keeps_value for finding in simulated.findings):
@@ -208,12 +220,12 @@ class _Check:
         others = [self._simulate(case, backwards=True), *(self._simulate(case, seed) for seed in SEEDS)]
         ordered = accept_other_orders(outcome, others, self.kernel.signature.instance(case.arguments), self.unordered)
         self.permuted |= ordered.permuted
-        for group in set(self.unordered) - set(ordered.moved):
+        for group in set(self.unordered) - set(ordered.groups):
             self.notes[f"other orders of threads change {_listed(group)}, not only the order of its elements"] = None
-        return expected, ordered.report, ordered.moved
+        return expected, ordered.report, ordered.groups
 
     def _simulate(self, case: Case, seed: int | None = None, *, backwards: bool = False) -> Outcome:
-        """What the Python leaves of the arguments, threads in order, `backwards` or permuted by `seed`."""
+        """Run the Python on a copy of the arguments, with threads in order, `backwards` or permuted by `seed`."""
         arguments = {n: v.clone() if isinstance(v, torch.Tensor) else v for n, v in case.arguments.items()}
         simulated = simulate(
             self.kernel.python, self.kernel.signature.instance(case.arguments), arguments,
@@ -223,9 +235,10 @@ class _Check:
         self.limit -= simulated.operations
         return arguments, simulated
 
-    def _is_wrong(self, case: Case, simulated: SimulationReport) -> bool:
-        """Whether threads get in each other's way, so that nothing can be compared. Races that keep the value are found
-        too, and are in nobody's way.
+    def _has_bugs(self, case: Case, simulated: SimulationReport) -> bool:
+        """Report races and barrier errors; whether any makes the case impossible to compare.
+
+        Races that write the value that is already there are reported or accepted, and do not prevent the comparison.
         """
         for finding in simulated.findings:
             if finding.is_bug or (finding.keeps_value and not self.accepts_same_value):
@@ -234,18 +247,18 @@ class _Check:
                 self.comparison.add(
                     Mismatch(kind, str(case), finding.message, block=block, thread=thread, line=finding.line)
                 )
-            elif finding.keeps_value and finding.line not in self.kept_lines:
-                self.kept_lines.add(finding.line)
+            elif finding.keeps_value and finding.line not in self.accepted_races:
+                self.accepted_races.add(finding.line)
                 self.notes[f"accepted: {finding}"] = None
         return any(finding.is_bug for finding in simulated.findings)
 
-    def _is_open(self, case: Case, simulated: SimulationReport) -> bool:
-        """Whether the compiled kernel may do anything; calmer values take the place of the case then."""
-        leaves_open = next((finding for finding in simulated.findings if finding.is_open), None)
-        if leaves_open is None:
+    def _is_unspecified(self, case: Case, simulated: SimulationReport) -> bool:
+        """Whether C++ does not specify the result of the case; if so, replace it with calmer values."""
+        unspecified = next((finding for finding in simulated.findings if finding.is_open), None)
+        if unspecified is None:
             return False
         calmer = None if case.values == SMALL else SMALL if case.values == TAME else TAME
-        self._skip(case, f"{leaves_open}; the compiled kernel may do anything then", calmer)
+        self._skip(case, f"{unspecified}; C++ does not specify the result of such a case", calmer)
         return True
 
     # --- the outcome ---
@@ -255,8 +268,8 @@ class _Check:
         compared, accepted = comparison.compared, comparison.accepted
         if accepted:
             notes.append(
-                f"{accepted} of {compared + accepted} elements could not be compared: their values depend on rounding, "
-                "on the order of threads, or on what C++ leaves open"
+                f"{accepted} of {compared + accepted} elements were not compared: their value depends on rounding, "
+                "thread order or unspecified C++ behaviour"
             )
         if self.reduced:
             notes.append(

@@ -1,7 +1,8 @@
-"""Run a compiled kernel on a case, and hold what it leaves against what its Python left.
+"""Run the compiled kernel on one case, and compare its arrays with those of its Python.
 
-In: a kernel, and what its Python left of a case. Out: how many elements were compared, and `Mismatch`es, the first of
-each kind.
+In: a kernel, a case, and the arrays and the report of its simulation. Out: the number of elements compared, and
+`Mismatch`es, the first of each kind. Errors: `BuildError`, `EnvironmentLacks` and `TranslationError`, if the kernel
+cannot be built.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import torch
 
 from py2cu.build.messages import BuildError
 from py2cu.check.cases import Argument, Case
-from py2cu.check.differences import Difference, Fault, Snapshot, differences, open_elements
+from py2cu.check.differences import Difference, Fault, Snapshot, differences, undetermined_elements
 from py2cu.check.permutations import Column, Group, unmatched
 from py2cu.check.redzones import Redzone, is_poisoned
 from py2cu.check.report import Mismatch
@@ -27,7 +28,7 @@ from py2cu.simulator import SimulationReport
 
 
 class CheckedKernel(Protocol):
-    """What `check_kernel` needs to know of a kernel."""
+    """The interface of a kernel that `check_kernel` uses."""
 
     @property
     def python(self) -> Callable[..., object]: ...
@@ -36,12 +37,12 @@ class CheckedKernel(Protocol):
     def signature(self) -> Signature: ...
 
     def run(self, target_device: str, arguments: Mapping[str, Argument]) -> None:
-        """Launch the compiled code in place; every argument is given."""
+        """Launch the compiled code in place; `arguments` contains every parameter."""
 
 
 @dataclass(slots=True)
 class Comparison:
-    """A compiled kernel on a device, and what was found so far. `slack`: how many ulps a result may be off."""
+    """The comparisons of a compiled kernel on a device. `slack`: by how many ulps a result may differ."""
 
     kernel: CheckedKernel
     device: str
@@ -53,7 +54,7 @@ class Comparison:
 
     @property
     def differs(self) -> bool:
-        """Whether a failure is more than a race that keeps the value."""
+        """Whether there is a failure other than a race that writes the value that is there."""
         return any(failure.kind is not Fault.SAME_VALUE for failure in self.failures)
 
     def add(self, failure: Mismatch) -> None:
@@ -66,40 +67,41 @@ class Comparison:
         case: Case,
         expected: Mapping[str, Argument],
         simulated: SimulationReport,
-        moved: Sequence[Group],
+        permuted: Sequence[Group],
         seconds: float,
     ) -> None:
-        """Run the compiled kernel, and hold what it leaves against what the Python left. `moved`: arrays whose entries
-        may come in any order.
+        """Run the compiled kernel for at most `seconds`, and compare its arrays with `expected`.
+
+        `permuted` are the groups of arrays whose entries may come in any order.
         """
-        fenced = self._fence(case)
-        actual = self._launch(case, fenced, seconds)
+        redzones = self._redzones(case)
+        actual = self._launch(case, redzones, seconds)
         if actual is None:
             return
         signature = self.kernel.signature.instance(case.arguments)
         snapshots = {}
-        for name in fenced:
+        for name in redzones:
             before, wanted = case.arguments[name], expected[name]
             assert isinstance(before, torch.Tensor)
             assert isinstance(wanted, torch.Tensor)
             snapshots[name] = Snapshot(signature.dtype(name), before, wanted, actual[name])
-        for group in moved:
+        for group in permuted:
             self._compare_group(case, group, snapshots, simulated)
-        for name, fence in fenced.items():
-            accepted = open_elements(simulated.writes[name])
+        for name, redzone in redzones.items():
+            accepted = undetermined_elements(simulated.writes[name])
             self.accepted += accepted
             self.compared += len(simulated.writes[name]) - accepted
-            if not any(name in group for group in moved):
+            if not any(name in group for group in permuted):
                 self._compare_array(case, name, snapshots[name], simulated)
-            self._check_fence(case, name, fence)
+            self._check_redzone(case, name, redzone)
 
-    def _launch(self, case: Case, fenced: Mapping[str, Redzone], seconds: float) -> dict[str, torch.Tensor] | None:
-        """What the compiled kernel leaves of the arrays; None where it failed."""
-        arguments = {name: fenced[name].view if name in fenced else value for name, value in case.arguments.items()}
+    def _launch(self, case: Case, redzones: Mapping[str, Redzone], seconds: float) -> dict[str, torch.Tensor] | None:
+        """The arrays after the compiled kernel has run; None if it failed."""
+        arguments = {**case.arguments, **{name: redzone.view for name, redzone in redzones.items()}}
 
         def launch() -> dict[str, torch.Tensor]:
             self.kernel.run(self.device, arguments)
-            return {name: fence.read() for name, fence in fenced.items()}
+            return {name: redzone.read() for name, redzone in redzones.items()}
 
         try:
             return self.watchdog.run(launch, seconds)
@@ -111,7 +113,7 @@ class Comparison:
             self.add(Mismatch(Fault.RAISED, str(case), f"{type(error).__name__}: {error}"))
         return None
 
-    def _fence(self, case: Case) -> dict[str, Redzone]:
+    def _redzones(self, case: Case) -> dict[str, Redzone]:
         inputs = {p.name for p in self.kernel.signature.arrays if p.role is Role.INPUT}
         return {
             name: Redzone(value, self.device, step=2 if case.strided and name in inputs else 1, is_read=name in inputs)
@@ -123,10 +125,10 @@ class Comparison:
         signature = self.kernel.signature
         role, writes = signature.parameter(name).role, simulated.writes[name]
         poisoned = role is Role.OUTPUT and is_poisoned(snapshot.before)
-        in_doubt = name in simulated.tainted and role is not Role.INPUT
-        for difference in differences(snapshot, writes, poisoned=poisoned, slack=self.slack, tainted=in_doubt):
-            found = replace(difference, fault=Fault.INPUT) if role is Role.INPUT else difference
-            self.add(_describe(found, name, tuple(snapshot.actual.shape), str(case)))
+        tainted = name in simulated.tainted and role is not Role.INPUT
+        for difference in differences(snapshot, writes, poisoned=poisoned, slack=self.slack, tainted=tainted):
+            difference = replace(difference, fault=Fault.INPUT) if role is Role.INPUT else difference
+            self.add(_describe(difference, name, tuple(snapshot.actual.shape), str(case)))
 
     def _compare_group(
         self, case: Case, group: Group, snapshots: Mapping[str, Snapshot], simulated: SimulationReport
@@ -139,21 +141,21 @@ class Comparison:
             message = f"Python leaves {values}; the compiled kernel leaves no such element at any index"
             self.add(Mismatch(Fault.VALUE, str(case), message, group[0]))
 
-    def _check_fence(self, case: Case, name: str, fence: Redzone) -> None:
-        position = fence.first_write_outside()
+    def _check_redzone(self, case: Case, name: str, redzone: Redzone) -> None:
+        position = redzone.first_write_outside()
         if position is not None:
-            shape = tuple(fence.view.shape)
+            shape = tuple(redzone.view.shape)
             message = f"`{name}` of shape {shape} was written at flat position {position}"
             self.add(Mismatch(Fault.OUTSIDE, str(case), message, name))
 
 
 def _describe(difference: Difference, name: str, shape: tuple[int, ...], case: str) -> Mismatch:
-    """A difference in words."""
+    """The mismatch that a difference is reported as."""
     index = unravel(difference.position, shape)
     element = f"{name}[{', '.join(map(str, index))}]"
     values = f"Python {difference.expected!r}, compiled {difference.actual!r}"
     message = {
-        Fault.UNWRITTEN: f"{element} was left as it was: Python wrote {difference.expected!r}",
+        Fault.UNWRITTEN: f"{element} was not written: Python wrote {difference.expected!r}",
         Fault.UNEXPECTED_WRITE: f"{element} was changed to {difference.actual!r}, and Python does not write it",
         Fault.INPUT: f"{element} of an input was changed from {difference.expected!r} to {difference.actual!r}",
     }.get(difference.fault, f"{element}: {values}")

@@ -1,8 +1,8 @@
-"""Run compiled code that may never return, in a thread that can be given up.
+"""Run compiled code that may never return, in a thread that can be abandoned.
 
-In: functions that launch kernels. Out: their results, or `NeverReturns` where the process has computed for too long in
-one. Waiting for another process, as a build does, is no computing. C++ cannot be interrupted: a thread that is given up
-computes on until the process ends.
+In: functions that launch kernels. Out: their results, or `NeverReturns` if the process computes for too long in one.
+Time in which the process waits for another, as for a build, does not count. C++ cannot be interrupted: an abandoned
+thread computes on until the process ends.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _INTERVAL: Final = 0.1  # seconds between two looks at the clock
 
 
 class NeverReturns(Exception):
-    """A call that did not return in its time."""
+    """A call did not return within its time limit."""
 
 
 class _Call(Generic[T]):
-    """A call for the thread to make, and its outcome."""
+    """A call for the thread to run, and its outcome."""
 
     def __init__(self, function: Callable[[], T]) -> None:
         self._function = function
@@ -36,18 +36,18 @@ class _Call(Generic[T]):
         self.result: T | None = None
         self.error: BaseException | None = None
 
-    def make(self) -> None:
+    def run(self) -> None:
         try:
-            # What torch keeps for each thread: the caller's.
+            # Torch keeps these for each thread: use the caller's.
             with torch.inference_mode(self._is_inference), torch.cuda.stream(self._stream):
                 self.result = self._function()
-        except BaseException as error:  # the caller raises it
+        except BaseException as error:  # the caller raises the error
             self.error = error
         self.is_done.set()
 
 
 class Watchdog:
-    """A context with a thread of its own, which makes one call after the other."""
+    """A context with a thread of its own, which runs one call after the other."""
 
     def __init__(self) -> None:
         self._calls: queue.SimpleQueue[_Call[Any] | None] = queue.SimpleQueue()
@@ -61,14 +61,15 @@ class Watchdog:
     def __exit__(self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None) -> None:
         self._calls.put(None)
         if self._is_idle:
-            # A thread that still frees tensors when the interpreter ends is unwound through C++, which aborts.
+            # A thread that frees tensors while the interpreter ends is unwound through C++, which aborts the process.
             self._thread.join()
 
     def run(self, function: Callable[[], T], seconds: float) -> T:
-        """`function()`, which may compute for so many `seconds` of processor time.
+        """The result of `function()`, which may take `seconds` of processor time.
 
         Raises:
-            NeverReturns: it takes longer; call nothing else then.
+            NeverReturns: the call takes longer; the watchdog must not be used any more.
+            Any error of `function`.
         """
         call = _Call(function)
         start = time.process_time()
@@ -85,4 +86,4 @@ class Watchdog:
 
     def _work(self) -> None:
         while (call := self._calls.get()) is not None:
-            call.make()
+            call.run()

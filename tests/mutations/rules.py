@@ -1085,7 +1085,7 @@ MUTATIONS: Final = (
         ("return self.has_run and self.accepted <= self.compared", "return True", "tests/unit/test_check_reports.py"),
         ("self.accepted += accepted", "pass", "tests/unit/test_check_reports.py"),
         (
-            "for group in moved:\n            self",
+            "for group in permuted:\n            self",
             "for group in ():\n            self",
             "tests/unit/test_check_reports.py",
         ),
@@ -1109,7 +1109,7 @@ MUTATIONS: Final = (
     *_rule(
         "a check ends",
         ("raise TooManyOperations(self.limit)", "pass", "tests/unit/test_check_reports.py"),
-        ("if self.given_up >= GIVEN_UP:", "if False:", "tests/unit/test_check_reports.py"),
+        ("if self.timeouts >= MAX_TIMEOUTS:", "if False:", "tests/unit/test_check_reports.py"),
         ("work <= most and budget.expected(work) <= allowance", "work <= most", "tests/unit/test_check_reports.py"),
     ),
     *_rule(
