@@ -83,8 +83,8 @@ def everywhere(run: Run) -> Run:
 
 
 READ: Final = Step("read_kernel", Stage.UNTYPED)
-# What the Python says: these report errors. Names and what hangs on nothing else are judged even where something could
-# not be read, types where all could, the rest where nothing was wrong: one run shows as much as can be trusted.
+# Passes that report errors. NAMES runs even where a part of the kernel could not be read, TYPES where all of it could,
+# EFFECTS where nothing was wrong: one run shows every error that does not depend on rejected code.
 NAMES: Final = passes(
     Stage.UNTYPED,
     everywhere(lift_atomics),
@@ -106,9 +106,9 @@ EFFECTS: Final = passes(
     everywhere(check_endless_loops),
     check_powers,
 )
-# What could be faster: these report notes to those who ask.
+# Notes on performance, on request.
 NOTES: Final = passes(Stage.TYPED, note_performance)
-# What C needs: these rewrite kernels that are right.
+# Rewrites of correct kernels into operations that C has.
 LOWERINGS: Final = (
     *passes(
         Stage.TYPED,
@@ -126,10 +126,10 @@ LOWERINGS: Final = (
     ),
     *passes(Stage.LOWERED, everywhere(lower_semantics), narrow_floats, hide_negation),
 )
-# What the CPU needs where threads wait for others, or work together: they are taken one after the other.
+# For the CPU, which runs the threads of a block one after the other: yields, and the cut at barriers.
 WAITING: Final = passes(Stage.LOWERED, insert_yields)
 SPLITTING: Final = passes(Stage.LOWERED, split_at_barriers)
-# What a target spells. `uniquify_symbols` sees all kernels of a file at once.
+# The last form before emission. `uniquify_symbols` sees all kernels of a file at once.
 FINISHES: Final = passes(Stage.FINISHED, everywhere(place_declarations), everywhere(make_structured_bindings), rename)
 APART: Final = Step("uniquify_symbols", Stage.FINISHED)
 STEPS: Final = (
@@ -139,7 +139,7 @@ STEPS: Final = (
 
 @contextlib.contextmanager
 def _collector_paused() -> Iterator[None]:
-    """Translating makes a great many nodes, and hardly a ring: to look for those would take a tenth of the time."""
+    """Pause the collector: a translation makes many objects and hardly a cycle; collecting took a tenth of its time."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -158,9 +158,9 @@ def translate_file(
     notes: bool = False,
     values: Values = NO_VALUES,
 ) -> Translation:
-    """Every kernel of a file, or the one called `only`; `notes` asks for those on performance too.
+    """Translate every kernel of a file, or the one called `only`; `notes` adds notes on performance.
 
-    `values` are what `Constexpr[int]` parameters are to be, by name.
+    `values` are the values of `Constexpr[int]` parameters to make instances for, by name.
 
     Raises:
         TranslationError: with all the errors of the file.
@@ -182,9 +182,9 @@ def translate_function(
     values: Values = NO_VALUES,
     defaults: Mapping[str, object] | None = None,
 ) -> Translation:
-    """The one function `name` at `line`, with the options, globals and defaults that the decorator has in hand.
+    """Translate the function `name` at `line`, with the options, globals and defaults of the live function.
 
-    `values` are what `Constexpr[int]` parameters are to be, by name.
+    `values` are the values of `Constexpr[int]` parameters to make instances for, by name.
 
     Raises:
         TranslationError: with all the errors of the function.
@@ -225,22 +225,23 @@ def _translate(
         signatures=tuple(signature_of(family) for family in finished),
         notes=reporter.sorted,
         texts={
-            target: render(name, source_name, found, target)
+            target: render(name, source_name, kernels, target)
             for target in targets
-            if (found := finished if target is TargetName.CUDA else _for_cpu(families, finished, reporter)) is not None
+            if (kernels := finished if target is TargetName.CUDA else _for_cpu(families, finished, reporter))
+            is not None
         },
     )
 
 
 def _printable(name: str) -> str:
-    """A file's name as one line of a comment: what does not print is escaped."""
+    """A file's name as one line of a comment, with non-printing characters escaped."""
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in name)
 
 
 def _for_cpu(
     families: tuple[Instances, ...], finished: tuple[Instances, ...], reporter: Reporter
 ) -> tuple[Instances, ...] | None:
-    """What the CPU target spells; None where it has no text for a kernel whose threads work together."""
+    """The kernels as the CPU target emits them; None where it cannot run a kernel whose threads cooperate."""
     families = tuple(tuple(run_passes(WAITING, kernel, reporter) for kernel in family) for family in families)
     if not any(map(runs_in_blocks, chain.from_iterable(families))):
         return finished
@@ -257,7 +258,7 @@ def _for_cpu(
 
 
 def _finish(families: tuple[Instances, ...], reporter: Reporter) -> tuple[Instances, ...]:
-    """Lowered kernels as a target spells them: with declarations, and with names that no two share."""
+    """Lowered kernels with declarations and with symbols that are unique in the file."""
     done = tuple(tuple(run_passes(FINISHES, kernel, reporter) for kernel in family) for family in families)
     apart = uniquify_symbols(done)
     for before, after in zip(chain.from_iterable(done), chain.from_iterable(apart), strict=True):
@@ -275,7 +276,7 @@ def compile_kernel(
     notes: bool = False,
     defaults: Mapping[str, object] | None = None,
 ) -> Instances:
-    """One function as IR that the targets can spell; as far as it got, where `reporter` holds errors.
+    """Read and lower one function; its errors go to `reporter`.
 
     A generic kernel has an instance for every dtype that its annotation admits and its body makes sense for.
     """
@@ -285,8 +286,8 @@ def compile_kernel(
         _lower(instance, replace(first, diagnostics=dict(first.diagnostics)), notes) for instance in _instances(kernel)
     ]
     family = tuple(instance for instance, local in attempts if not local.failed)
-    _, told = next((attempt for attempt in attempts if not attempt[1].failed), attempts[0])
-    reporter.diagnostics |= told.diagnostics
+    _, local = next((attempt for attempt in attempts if not attempt[1].failed), attempts[0])
+    reporter.diagnostics |= local.diagnostics
     return family
 
 
@@ -297,7 +298,7 @@ def _instances(kernel: Kernel) -> Iterable[Kernel]:
 
 
 def _lower(kernel: Kernel, local: Reporter, notes: bool) -> tuple[Kernel, Reporter]:
-    """`kernel` through the passes, and what they said of it."""
+    """Run the passes on `kernel`; the reporter that comes back holds what they reported."""
     show(READ, None, kernel, local)
     kernel = run_passes(chain(NAMES, REST if local.failed else TYPES), kernel, local)
     if not local.failed:
