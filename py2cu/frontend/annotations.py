@@ -21,6 +21,7 @@ from py2cu.diagnostics import Reporter
 from py2cu.dtypes import BY_JAXTYPING, BY_NAME, GENERIC, DType, TypeVariable, find_dtype
 from py2cu.frontend.names.ambiguity import report_ambiguous_name
 from py2cu.frontend.names.environment import Environment
+from py2cu.frontend.names.operators import IN_EXTENTS_OF_AST
 from py2cu.ir.types import (
     PY_BOOL,
     PY_COMPLEX,
@@ -45,9 +46,6 @@ CONSTEXPR_TYPES: Final[dict[str | None, PythonType]] = {"builtins.int": PY_INT, 
 TENSORS: Final = {"torch.Tensor", "numpy.ndarray", "jax.Array", "typing.Any"}
 _SYMBOLS: Final = "TUVW"
 _SPACED: Final = re.compile(r"\s+(//|[-+*/%])\s+")
-_OPERATORS: Final[dict[type[ast.operator], str]] = {
-    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//", ast.Mod: "%",
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,8 +275,8 @@ def _extent(node: ast.expr, span: Span) -> DimExpr | None:
             return Name(name, span, PY_INT)
         case ast.BinOp(op=ast.FloorDiv() | ast.Mod(), right=ast.Constant(value=0)):
             return None
-        case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in IN_EXTENTS_OF_AST:
             a, b = _extent(left, span), _extent(right, span)
-            return Binary(_OPERATORS[type(op)], a, b, span, PY_INT) if a and b else None
+            return Binary(IN_EXTENTS_OF_AST[type(op)], a, b, span, PY_INT) if a and b else None
         case _:
             return None

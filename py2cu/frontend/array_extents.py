@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final
 
 import libcst as cst
 
 from py2cu.analysis.template_instances import instances
 from py2cu.diagnostics import Reporter
 from py2cu.frontend.names.environment import Environment
+from py2cu.frontend.names.operators import IN_EXTENTS
 from py2cu.frontend.names.syntax import Statement, assigned_names, is_named
 from py2cu.ir.abi.parameters import Constexpr
 from py2cu.ir.expressions import Expr, LaunchIndex
@@ -24,9 +24,6 @@ from py2cu.ir.types import PY_INT, ArrayType, Binary, Constant, Name
 from py2cu.ir.visit import walk
 from py2cu.source import Span
 
-_OPERATORS: Final[dict[type[cst.BaseBinaryOp], str]] = {
-    cst.Add: "+", cst.Subtract: "-", cst.Multiply: "*", cst.FloorDivide: "//", cst.Modulo: "%",
-}  # fmt: skip
 Target = tuple[cst.Name, cst.BaseExpression]  # a name, and the value that is assigned to it
 
 
@@ -74,9 +71,9 @@ class ExtentReader:
                 return Constant(constant, span, PY_INT)
             case cst.Name(value=name) if name in self.constexprs:
                 return Name(name, span, PY_INT)
-            case cst.BinaryOperation(left=left, operator=sign, right=right) if type(sign) in _OPERATORS:
+            case cst.BinaryOperation(left=left, operator=sign, right=right) if type(sign) in IN_EXTENTS:
                 a, b = self.read(left, space, is_bound), self.read(right, space, is_bound)
-                return Binary(_OPERATORS[type(sign)], a, b, span, PY_INT) if a and b else None
+                return Binary(IN_EXTENTS[type(sign)], a, b, span, PY_INT) if a and b else None
             case _ if space is not Space.SHARED or self.is_device:
                 return None
             case cst.Name(value=name) if name in self._definitions:

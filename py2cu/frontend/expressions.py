@@ -15,6 +15,7 @@ from py2cu import builtins
 from py2cu.builtins import threads
 from py2cu.frontend.calls import CallReader
 from py2cu.frontend.names.constants import Value, check_64_bits
+from py2cu.frontend.names.operators import BINARY, COMPARISONS, UNARY
 from py2cu.frontend.names.syntax import source_text
 from py2cu.frontend.scope import Scope
 from py2cu.frontend.tables import read_lookup
@@ -35,17 +36,6 @@ from py2cu.ir.expressions import (
 from py2cu.ir.types import Binary, Constant, Name
 from py2cu.suggestions import did_you_mean
 
-BINARY: Final[dict[type[cst.BaseBinaryOp], str]] = {
-    cst.Add: "+", cst.Subtract: "-", cst.Multiply: "*", cst.Divide: "/", cst.FloorDivide: "//", cst.Modulo: "%",
-    cst.Power: "**", cst.BitAnd: "&", cst.BitOr: "|", cst.BitXor: "^", cst.LeftShift: "<<", cst.RightShift: ">>",
-}  # fmt: skip
-_UNARY: Final[dict[type[cst.BaseUnaryOp], str]] = {
-    cst.Minus: "-", cst.Plus: "+", cst.BitInvert: "~", cst.Not: "not",
-}  # fmt: skip
-_COMPARE: Final[dict[type[cst.BaseCompOp], str]] = {
-    cst.Equal: "==", cst.NotEqual: "!=", cst.LessThan: "<", cst.LessThanEqual: "<=", cst.GreaterThan: ">",
-    cst.GreaterThanEqual: ">=",
-}  # fmt: skip
 _WORDS: Final[dict[type[cst.BaseExpression], str]] = {
     cst.SimpleString: "a string", cst.FormattedString: "an f-string", cst.ConcatenatedString: "a string",
     cst.List: "a list", cst.Dict: "a dict", cst.Set: "a set", cst.Tuple: "a tuple", cst.Lambda: "a lambda",
@@ -100,7 +90,7 @@ class ExpressionReader:
             case cst.UnaryOperation(operator=cst.Minus(), expression=cst.Integer() as inner):
                 return self._read_integer(inner, negative=True, place=node)
             case cst.UnaryOperation(operator=sign, expression=inner):
-                return self._fold_sign(Unary(_UNARY[type(sign)], self.read(inner), span))
+                return self._fold_sign(Unary(UNARY[type(sign)], self.read(inner), span))
             case cst.BooleanOperation(left=left, operator=junction, right=right):
                 word = "and" if isinstance(junction, cst.And) else "or"
                 return BoolOp(word, self.read(left), self.read(right), span)
@@ -226,13 +216,13 @@ class ExpressionReader:
         result: Expr | None = None
         for target in node.comparisons:
             operator = type(target.operator)
-            if operator not in _COMPARE:
+            if operator not in COMPARISONS:
                 self.scope.error(
                     "P103", "kernels compare with == != < <= > >=", target, "compare one by one: `a == b or a == c`"
                 )
                 return Constant(False, span)
             right = self.read(target.comparator)
-            link = Compare(_COMPARE[operator], left, right, span)
+            link = Compare(COMPARISONS[operator], left, right, span)
             result = link if result is None else BoolOp("and", result, link, span)
             left = right
         assert result is not None

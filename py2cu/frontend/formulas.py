@@ -11,16 +11,11 @@ from typing import Final
 from py2cu.builtins import CONSTANTS
 from py2cu.builtins.formulas import Formula
 from py2cu.builtins.registry import ARGUMENT, RESULT
+from py2cu.frontend.names.operators import OF_AST
 from py2cu.ir.expressions import BoolOp, Call, Compare, Expr, Select, Unary
 from py2cu.ir.types import Binary, Constant
 from py2cu.source import Span
 
-_OPERATORS: Final[dict[type[ast.AST], str]] = {
-    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
-    ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>",
-    ast.USub: "-", ast.UAdd: "+", ast.Invert: "~", ast.Not: "not", ast.And: "and", ast.Or: "or",
-    ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
-}  # fmt: skip
 _FUNCTIONS: Final = {
     "maximum": "torch.maximum", "minimum": "torch.minimum", "trunc": "numpy.trunc", "bool": "builtins.bool",
     "complex": "builtins.complex",
@@ -65,21 +60,21 @@ class _Expansion:
             case ast.Attribute(value=value, attr="real" | "imag" as part):
                 return Call(f"complex.{part}", (self.read(value),), self.span)
             case ast.UnaryOp(op=op, operand=operand):
-                return Unary(_OPERATORS[type(op)], self.read(operand), self.span)
+                return Unary(OF_AST[type(op)], self.read(operand), self.span)
             case ast.BinOp(left=left, op=op, right=right):
-                return Binary(_OPERATORS[type(op)], self.read(left), self.read(right), self.span)
+                return Binary(OF_AST[type(op)], self.read(left), self.read(right), self.span)
             case ast.Compare(left=ast.Name(id=name), ops=[op], comparators=[ast.Name(id=same)]) if (
                 name == same and self.is_written_out(name)
             ):
                 return Constant(isinstance(op, ast.Eq), self.span)
             case ast.Compare(left=left, ops=[op], comparators=[right]):
-                return Compare(_OPERATORS[type(op)], self.read(left), self.read(right), self.span)
+                return Compare(OF_AST[type(op)], self.read(left), self.read(right), self.span)
             case ast.BoolOp(op=op, values=[left, right]) if self.read(right) == Constant(
                 isinstance(op, ast.And), self.span
             ):
                 return self.read(left)
             case ast.BoolOp(op=op, values=[left, right]):
-                return BoolOp(_OPERATORS[type(op)], self.read(left), self.read(right), self.span)
+                return BoolOp(OF_AST[type(op)], self.read(left), self.read(right), self.span)
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 return Select(self.read(test), self.read(body), self.read(orelse), self.span)
             case ast.Call(func=func, args=args):

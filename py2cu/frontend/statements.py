@@ -11,8 +11,9 @@ import libcst as cst
 from py2cu.frontend.annotations import AnnotationReader
 from py2cu.frontend.assignments import Unpacker
 from py2cu.frontend.comments import comment_beside, comment_of, comments_above, head_comment
-from py2cu.frontend.expressions import BINARY, ExpressionReader
+from py2cu.frontend.expressions import ExpressionReader
 from py2cu.frontend.loop_ranges import read_loop_range
+from py2cu.frontend.names.operators import AUGMENTED
 from py2cu.frontend.names.syntax import is_named, nodes_in, source_text
 from py2cu.frontend.printing import read_message, read_print
 from py2cu.frontend.scope import Scope
@@ -252,7 +253,7 @@ class StatementReader:
         return False
 
     def _read_augmented(self, statement: cst.AugAssign) -> Block:
-        operator = _AUGMENTED.get(type(statement.operator))
+        operator = AUGMENTED.get(type(statement.operator))
         if operator is None:
             self.scope.error("P103", "this operator is not supported", statement, "multiply elements in a loop")
             return ()
@@ -385,8 +386,3 @@ def _has_tuple(node: cst.BaseExpression) -> bool:
             return _has_tuple(body) or _has_tuple(orelse)
         case _:
             return isinstance(node, cst.Tuple)
-
-
-_AUGMENTED: Final[dict[type[cst.BaseAugOp], str]] = {
-    getattr(cst, f"{operator.__name__}Assign"): text for operator, text in BINARY.items()
-}  # fmt: skip

@@ -17,6 +17,7 @@ import libcst as cst
 
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import DType, Kind, find_dtype
+from py2cu.frontend.names.operators import COMPARE
 from py2cu.source import Span
 
 Real = bool | int | float
@@ -27,18 +28,6 @@ Value = Number | str | Constants
 MAX_NUMBERS: Final = 64 * 1024 // 4  # of a table: what fits constant memory
 _LARGE: Final = 2**128  # no constant of a kernel is, and none is computed from one
 
-SIGNS: Final[dict[type[cst.BaseUnaryOp], Callable[..., Any]]] = {
-    cst.Minus: operator.neg, cst.Plus: operator.pos, cst.BitInvert: operator.invert, cst.Not: operator.not_,
-}  # fmt: skip
-OPERATORS: Final[dict[type[cst.BaseBinaryOp], Callable[..., Any]]] = {
-    cst.Add: operator.add, cst.Subtract: operator.sub, cst.Multiply: operator.mul, cst.Divide: operator.truediv,
-    cst.FloorDivide: operator.floordiv, cst.Modulo: operator.mod, cst.BitAnd: operator.and_, cst.BitOr: operator.or_,
-    cst.BitXor: operator.xor, cst.LeftShift: operator.lshift, cst.RightShift: operator.rshift, cst.Power: operator.pow,
-}  # fmt: skip
-COMPARISONS: Final[dict[type[cst.BaseCompOp], Callable[..., Any]]] = {
-    cst.Equal: operator.eq, cst.NotEqual: operator.ne, cst.LessThan: operator.lt, cst.LessThanEqual: operator.le,
-    cst.GreaterThan: operator.gt, cst.GreaterThanEqual: operator.ge,
-}  # fmt: skip
 _OF_MATH: Final = (
     "sqrt", "exp", "expm1", "log", "log2", "log10", "log1p", "pow", "hypot", "sin", "cos", "tan", "asin", "acos",
     "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "degrees", "radians", "erf", "erfc",
@@ -80,9 +69,9 @@ def as_float(text: str) -> float | None:
 def compare(signs: Iterable[cst.BaseCompOp], operands: Iterable[object]) -> bool | None:
     """What `a < b < c` of constants gives; None where one of other things decides."""
     for sign, (left, right) in zip(signs, pairwise(operands), strict=True):
-        if left is None or right is None or type(sign) not in COMPARISONS:
+        if left is None or right is None or type(sign) not in COMPARE:
             return None
-        found = _tried(COMPARISONS[type(sign)], left, right)
+        found = _tried(COMPARE[type(sign)], left, right)
         if found is not True:
             return found if isinstance(found, bool) else None
     return True

@@ -25,6 +25,7 @@ from py2cu.frontend.names import constants as evaluate
 from py2cu.frontend.names.bindings import Binding, gather_bindings
 from py2cu.frontend.names.constants import Constants, Number, Real, Value, as_constants, is_kept
 from py2cu.frontend.names.known_names import is_known
+from py2cu.frontend.names.operators import COMPUTE_BINARY, COMPUTE_UNARY
 from py2cu.frontend.names.reexports import Reexports
 from py2cu.frontend.names.syntax import Statement, all_parameters, name_nodes
 from py2cu.live import is_library, live_name
@@ -306,9 +307,9 @@ class Environment:
             case cst.Name(value="True" | "False"):
                 return node.value == "True"
             case cst.UnaryOperation(operator=sign, expression=inner):
-                return evaluate.compute(evaluate.SIGNS[type(sign)], value(inner))
-            case cst.BinaryOperation(left=left, operator=sign, right=right) if type(sign) in evaluate.OPERATORS:
-                return evaluate.compute(evaluate.OPERATORS[type(sign)], value(left), value(right))
+                return evaluate.compute(COMPUTE_UNARY[type(sign)], value(inner))
+            case cst.BinaryOperation(left=left, operator=sign, right=right) if type(sign) in COMPUTE_BINARY:
+                return evaluate.compute(COMPUTE_BINARY[type(sign)], value(left), value(right))
             case cst.Comparison(left=left, comparisons=rest):
                 operands = [value(left), *(value(each.comparator) for each in rest)]
                 return evaluate.compare([each.operator for each in rest], operands)
