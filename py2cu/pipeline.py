@@ -20,7 +20,7 @@ from py2cu.analysis.signatures import signature_of
 from py2cu.deep_stack import with_deep_stack
 from py2cu.diagnostics import Reporter, TranslationError
 from py2cu.frontend.kernel_reader import read_kernel
-from py2cu.frontend.source.dynamic_kernels import refuse_unread
+from py2cu.frontend.source.dynamic_kernels import report_dynamic_kernels
 from py2cu.frontend.source.reader import KernelSource, Module, read_module
 from py2cu.ir.kernels import Instances, Kernel
 from py2cu.ir.rewrite import with_fields
@@ -310,7 +310,7 @@ def _lower(kernel: Kernel, local: Reporter, notes: bool) -> tuple[Kernel, Report
 
 def _chosen(module: Module, only: str | None, reporter: Reporter) -> tuple[KernelSource, ...]:
     chosen = tuple(s for s in module.kernels if only is None or s.function.name.value == only)
-    is_told = refuse_unread(module, only, reporter)
+    is_told = report_dynamic_kernels(module, only, reporter)
     if not chosen and not is_told:
         message = f"there is no kernel called `{only}`" if only else "there is no kernel in this file"
         hint = "decorate a function with `@kernel` from py2cu"

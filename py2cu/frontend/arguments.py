@@ -20,7 +20,7 @@ from py2cu.frontend.source.reader import Module
 from py2cu.ir.expressions import Expr
 from py2cu.suggestions import did_you_mean
 
-Given = cst.BaseExpression | Expr  # what the call says, or a default
+Argument = cst.BaseExpression | Expr  # what the call says, or a default
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,22 +38,22 @@ def bind_arguments(
     module: Module,
     reporter: Reporter,
     read_default: Callable[[cst.Param], Expr | None],
-) -> tuple[Given, ...] | None:
+) -> tuple[Argument, ...] | None:
     """What each parameter of `function` gets from a call in `module`; None, and a diagnostic, where they do not fit.
 
     `read_default` reads the default of a parameter; None, and a diagnostic, where it cannot.
     """
-    given = _given(call, function)
-    if not isinstance(given, _Misfit):
-        given = _with_defaults(given, call, function, read_default)
-    if isinstance(given, _Misfit):
-        reporter.error("P105", given.message, module.span(given.node), given.hint)
+    arguments = _explicit_arguments(call, function)
+    if not isinstance(arguments, _Misfit):
+        arguments = _with_defaults(arguments, call, function, read_default)
+    if isinstance(arguments, _Misfit):
+        reporter.error("P105", arguments.message, module.span(arguments.node), arguments.hint)
         return None
     names = [param.name.value for param in all_parameters(function)]
-    return tuple(given[name] for name in names) if given.keys() >= {*names} else None
+    return tuple(arguments[name] for name in names) if arguments.keys() >= {*names} else None
 
 
-def _given(call: cst.Call, function: cst.FunctionDef) -> dict[str, Given] | _Misfit:
+def _explicit_arguments(call: cst.Call, function: cst.FunctionDef) -> dict[str, Argument] | _Misfit:
     """The parameters that the call gives itself."""
     name, params = function.name.value, function.params
     if any(arg.star for arg in call.args):
@@ -67,37 +67,37 @@ def _given(call: cst.Call, function: cst.FunctionDef) -> dict[str, Given] | _Mis
         count = len(by_place)
         what = f"`{name}` takes {count} argument{'s' * (count != 1)}, not {len(places)}"
         return _Misfit(what, _listed(by_place), call)
-    given: dict[str, Given] = dict(zip(by_place, places, strict=False))
+    arguments: dict[str, Argument] = dict(zip(by_place, places, strict=False))
     for arg in call.args:
         keyword = arg.keyword.value if arg.keyword is not None else ""
-        if keyword in given:
+        if keyword in arguments:
             return _Misfit(f"`{name}` is given `{keyword}` twice", "give it once", arg)
         if keyword and keyword not in by_name:
             hint = did_you_mean(keyword, by_name, _listed(by_name))
             return _Misfit(f"`{name}` has no parameter `{keyword}` to give by name", hint, arg)
         if keyword:
-            given[keyword] = arg.value
-    return given
+            arguments[keyword] = arg.value
+    return arguments
 
 
 def _with_defaults(
-    given: dict[str, Given],
+    arguments: dict[str, Argument],
     call: cst.Call,
     function: cst.FunctionDef,
     read_default: Callable[[cst.Param], Expr | None],
-) -> dict[str, Given] | _Misfit:
+) -> dict[str, Argument] | _Misfit:
     """The parameters that the call gives, and the others with their defaults, as far as these can be read."""
-    whole = dict(given)
+    complete = dict(arguments)
     for param in all_parameters(function):
         name = param.name.value
-        if name in given:
+        if name in arguments:
             continue
         if param.default is None:
             what = f"`{function.name.value}` is not given `{name}`"
             return _Misfit(what, "give every parameter that has no default", call)
         if (value := read_default(param)) is not None:
-            whole[name] = value
-    return whole
+            complete[name] = value
+    return complete
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -120,7 +120,7 @@ class ExtentReader:
 
     def _restated(self, body: Iterable[cst.CSTNode]) -> set[str]:
         """The locals of `h, w = x.shape` that have the names of these extents in the annotation of `x`."""
-        names_kept: set[str] = set()
+        names_of_extents: set[str] = set()
         for line in body:
             for statement in line.body if isinstance(line, cst.SimpleStatementLine) else ():
                 match statement:
@@ -129,8 +129,8 @@ class ExtentReader:
                         value=cst.Attribute(value=cst.Name(value=array), attr=cst.Name(value="shape")),
                     ) if array in self.arrays:
                         pairs = zip(names, self.arrays[array].dims, strict=False)
-                        names_kept |= {d.id for n, d in pairs if isinstance(d, Name) and is_named(n.value, d.id)}
-        return names_kept
+                        names_of_extents |= {d.id for n, d in pairs if isinstance(d, Name) and is_named(n.value, d.id)}
+        return names_of_extents
 
 
 def _targets(line: cst.SimpleStatementLine) -> Iterator[Target]:

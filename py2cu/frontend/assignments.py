@@ -69,14 +69,14 @@ class Unpacker:
         if any(isinstance(target, cst.Tuple | cst.List) for target in targets):
             return self._in_order([pair for target in targets for pair in self._unpack(target, value)])
         if all(map(self._takes_tuples, targets)):
-            return self._share(targets, self.expressions.read_whole(value))
+            return self._share(targets, self.expressions.read_value(value))
         return self._share(targets, self.expressions.read(value))
 
     def _takes_tuples(self, target: cst.BaseExpression) -> bool:
         """True for a name, and for a row of a view."""
         match target:
             case cst.Subscript(value=cst.Name(value=name), slice=[cst.SubscriptElement(slice=cst.Index(value=index))]):
-                return self.scope.has_rows(name) and not isinstance(index, cst.Tuple)
+                return self.scope.is_row_view(name) and not isinstance(index, cst.Tuple)
             case _:
                 return isinstance(target, cst.Name)
 
@@ -109,14 +109,14 @@ class Unpacker:
                 rank = len(self.scope.arrays[name].dims)
                 values: list[Expr] = [Extent(name, axis, self.scope.span_of(value)) for axis in range(rank)]
             case cst.Call(func=func, args=args) if (
-                split := find_pair_formula(self.expressions.calls.meaning(func), len(args))
+                pair_formula := find_pair_formula(self.expressions.calls.meaning(func), len(args))
             ) is not None and not any(arg.keyword or arg.star for arg in args):
                 operands = [self._once(arg.value, "operand") for arg in args]
-                given = dict(zip(split.parameters, operands, strict=True))
-                values = [expand(text, given, self.scope.span_of(value)) for text in split.texts]
+                operands_by_name = dict(zip(pair_formula.parameters, operands, strict=True))
+                values = [expand(text, operands_by_name, self.scope.span_of(value)) for text in pair_formula.texts]
             case cst.Call() if self.expressions.calls.is_invoke(value):
                 values = self._items(self._result(value, targets), len(targets))
-            case cst.Subscript(value=cst.Name(value=name)) if self.scope.has_rows(name):
+            case cst.Subscript(value=cst.Name(value=name)) if self.scope.is_row_view(name):
                 values = self._items(self._result(value, targets), len(targets))
             case cst.Name(value=name) if name in self.scope.values:
                 values = self._items(Name(name, self.scope.span_of(value)), len(targets))
@@ -154,9 +154,9 @@ class Unpacker:
 
     def _read(self, value: cst.BaseExpression, takes_tuples: bool) -> Expr:
         """A value that goes to one target as it is; where others get it too, what it does happens once for all."""
-        made = self.expressions.read_whole(value) if takes_tuples else self.expressions.read(value)
-        acts = any(isinstance(node, DeviceCall | Atomic) for node in walk(made))
-        return self._result(value, ()) if acts and len(self.statement.targets) > 1 else made
+        result = self.expressions.read_value(value) if takes_tuples else self.expressions.read(value)
+        acts = any(isinstance(node, DeviceCall | Atomic) for node in walk(result))
+        return self._result(value, ()) if acts and len(self.statement.targets) > 1 else result
 
     def _result(self, node: cst.BaseExpression, targets: Sequence[cst.BaseExpression]) -> Name:
         """What a device function returns, or a row, in a local called after the targets."""
@@ -168,8 +168,8 @@ class Unpacker:
         return self.results[node]
 
     @staticmethod
-    def _items(whole: Name, count: int) -> list[Expr]:
-        return [TupleItem(whole, at, whole.span, count=count) for at in range(count)]
+    def _items(tuple_name: Name, count: int) -> list[Expr]:
+        return [TupleItem(tuple_name, at, tuple_name.span, count=count) for at in range(count)]
 
     def _counts_match(self, count: int, targets: Sequence[cst.BaseExpression], value: cst.BaseExpression) -> bool:
         if count != len(targets):
@@ -189,17 +189,17 @@ class Unpacker:
     def _in_order(self, pairs: list[Pair]) -> list[Pair]:
         """The pairs, with values in locals that are to be taken before a target changes, or before others act."""
         early = self._taken_early(pairs)
-        before, done, kept = self.saved, 0, []
+        saved, done, ordered = self.saved, 0, []
         self.saved = []
         for at, (target, value) in enumerate(pairs):
-            self.saved += before[done : self.marks[at]]
+            self.saved += saved[done : self.marks[at]]
             done = self.marks[at]
             if at in early:
                 name = f"new_{target.value}" if isinstance(target, cst.Name) else "new_value"
                 value = self._save(value, name, self.span)
-            kept.append((target, value))
-        self.saved += before[done:]
-        return kept
+            ordered.append((target, value))
+        self.saved += saved[done:]
+        return ordered
 
     def _taken_early(self, pairs: list[Pair]) -> set[int]:
         """The pairs whose values an earlier target might change, and those that must be taken before them."""
@@ -212,13 +212,13 @@ class Unpacker:
             if names & changed or (acts and names & read):
                 early.add(at)
             nodes = tuple(nodes_in(target))
-            named = [self.scope.shown(node.value) for node in nodes if isinstance(node, cst.Name)]
+            named = [self.scope.base_array(node.value) for node in nodes if isinstance(node, cst.Name)]
             changed |= {*named} if any(isinstance(node, cst.Call) for node in nodes) else {*named[:1]}
             read |= {*named}
         later: list[_Touched] = []  # what is taken before the assignment, and stands behind
         for at in reversed(range(len(pairs))):
-            behind = self.marks[at + 1] if at + 1 < len(pairs) else len(self.saved)
-            later += [self._touched(stmt.value) for stmt in self.saved[self.marks[at] : behind]]
+            last_mark = self.marks[at + 1] if at + 1 < len(pairs) else len(self.saved)
+            later += [self._touched(stmt.value) for stmt in self.saved[self.marks[at] : last_mark]]
             if at in early or any(touched[at].meets(other) for other in later):
                 early.add(at)
                 later.append(touched[at])
@@ -228,5 +228,5 @@ class Unpacker:
         nodes = walk(value)
         arrays = {node.array for node in nodes if isinstance(node, Load | Atomic)}
         arrays |= {node.id for node in nodes if isinstance(node, ArrayName)}
-        shown = frozenset(map(self.scope.shown, arrays))
+        shown = frozenset(map(self.scope.base_array, arrays))
         return _Touched(shown | {*names_in(value)}, shown, any(isinstance(node, DeviceCall | Atomic) for node in nodes))

@@ -89,9 +89,9 @@ class CallReader:
         if values is None:
             return None
         for value in values:
-            if isinstance(value, cst.Name) and self.scope.has_rows(value.value):
+            if isinstance(value, cst.Name) and self.scope.is_row_view(value.value):
                 what, base = f"`{value.value}` is a view in rows, which device functions do not take", value.value
-                self.scope.error("P410", what, value, f"pass `{self.scope.shown(base)}`, or what was loaded")
+                self.scope.error("P410", what, value, f"pass `{self.scope.base_array(base)}`, or what was loaded")
                 return None
         captured = self._capture(function, node)
         if captured is None:
@@ -130,9 +130,9 @@ class CallReader:
                 what = f"`{called}` reads the `{name}` of the function around it, and `{name}` is another variable here"
                 self.scope.error("P105", what, call, "give one of the two another name")
                 return None
-            if self.scope.has_rows(name):
+            if self.scope.is_row_view(name):
                 what = f"`{name}` is a view in rows, which device functions do not take"
-                hint = f"let the function read `{self.scope.shown(name)}`, or what was loaded"
+                hint = f"let the function read `{self.scope.base_array(name)}`, or what was loaded"
                 self.scope.error("P410", what, call, hint)
                 return None
             names.append(name)
@@ -145,8 +145,8 @@ class CallReader:
         formula = builtins.find_formula(qualified, len(places), frozenset(named))
         if formula is None or len(places) + len(named) != len(node.args):
             return None
-        given = dict(zip(formula.parameters, places, strict=False)) | named
-        values = {name: self.read(arg.value) for name, arg in given.items()}
+        arguments = dict(zip(formula.parameters, places, strict=False)) | named
+        values = {name: self.read(arg.value) for name, arg in arguments.items()}
         return expand_call(formula, values, self.scope.span_of(node))
 
     def is_unroll(self, node: cst.Call) -> bool:
@@ -228,8 +228,8 @@ class CallReader:
         """The string that is a call's one argument; None for any other."""
         match node.args:
             case [cst.Arg(value=value, keyword=None, star="")]:
-                found = self.scope.environment.constant(value)
-                return found if isinstance(found, str) else None
+                constant = self.scope.environment.constant(value)
+                return constant if isinstance(constant, str) else None
             case _:
                 return None
 
@@ -250,7 +250,7 @@ class CallReader:
                 return Extent(name, 0, self.scope.span_of(node))
             case other if (table := find_row(other, self.scope)) is not None:
                 return Constant(len(table), self.scope.span_of(node))
-            case other if self.scope.is_unknown(other) and self.scope.refuses_doubt(other):
+            case other if self.scope.is_unknown(other) and self.scope.reports_ambiguous(other):
                 return Constant(0, self.scope.span_of(node))
             case other:
                 self.scope.error(
@@ -334,7 +334,7 @@ def _placed(call: cst.Call, row: Builtin) -> list[cst.Arg] | None:
     places = [arg for arg in call.args if arg.keyword is None and not arg.star]
     if len(places) == len(call.args):
         return places
-    given = dict(zip(row.parameters, places, strict=False))
-    given |= {arg.keyword.value: arg for arg in call.args if arg.keyword is not None}
+    by_name = dict(zip(row.parameters, places, strict=False))
+    by_name |= {arg.keyword.value: arg for arg in call.args if arg.keyword is not None}
     wanted = row.parameters[: len(call.args)]
-    return [given[name] for name in wanted] if given.keys() == {*wanted} and len(wanted) == len(call.args) else None
+    return [by_name[name] for name in wanted] if by_name.keys() == {*wanted} and len(wanted) == len(call.args) else None

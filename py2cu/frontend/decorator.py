@@ -61,7 +61,7 @@ class OptionReader:
                     pairs[self._literal(element.key, early)] = self._literal(element.value, early)
                 return pairs if None not in pairs and None not in pairs.values() else None
             case _:
-                return None if early.doubted(node) else early.constant(node)
+                return None if early.first_ambiguous(node) else early.constant(node)
 
     def _error(self, message: str, node: cst.CSTNode, hint: str) -> None:
         self.reporter.error("P403", message, self.module.span(node), hint)

@@ -16,7 +16,7 @@ import libcst as cst
 
 from py2cu.diagnostics import Origin, Related, Reporter
 from py2cu.frontend.annotations import unnamed_dims
-from py2cu.frontend.arguments import Given, bind_arguments
+from py2cu.frontend.arguments import Argument, bind_arguments
 from py2cu.frontend.array_declarations import ArrayDeclarationReader
 from py2cu.frontend.array_extents import ExtentReader
 from py2cu.frontend.expressions import ExpressionReader
@@ -42,15 +42,15 @@ MAX_CALLS = 32
 
 @dataclass(frozen=True, slots=True)
 class FunctionReader:
-    """Reads the device functions of one kernel; `found` holds them, each behind those that it calls."""
+    """Reads the device functions of one kernel; `functions` holds them, each behind those that it calls."""
 
     reporter: Reporter
     environment: Environment  # of the body that is being read
     around: Environment  # of the kernel or of the other file: without the functions of that body
     module: Module
-    siblings: ImportedSources
+    imported: ImportedSources
     origin: Origin | None = None
-    found: list[Kernel] = field(default_factory=list)
+    functions: list[Kernel] = field(default_factory=list)
     keys: set[str] = field(default_factory=set)
     depth: int = 0  # of functions that are being read
 
@@ -59,15 +59,15 @@ class FunctionReader:
         if isinstance(node, cst.Name) and node.value in self.environment.functions:
             function = self.environment.functions[node.value]
             home = self.environment.homes.get(node.value)
-            return self._own_function(function, home or self._around_live(node.value))
+            return self._local_function(function, home or self._around_live(node.value))
         if isinstance(node, cst.Name) and node.value not in self.environment.binders:
             name = self.around.function_name(node.value)
             if name is not None:
-                return self._own_function(self.around.functions[name], self._around_live(name))
-        found = self.siblings.find(node, self.environment, self.module, self.reporter)
-        return found if isinstance(found, DeviceFunction) else None
+                return self._local_function(self.around.functions[name], self._around_live(name))
+        imported = self.imported.find(node, self.environment, self.module, self.reporter)
+        return imported if isinstance(imported, DeviceFunction) else None
 
-    def _own_function(self, node: cst.FunctionDef, around: Environment) -> DeviceFunction:
+    def _local_function(self, node: cst.FunctionDef, around: Environment) -> DeviceFunction:
         """A function of this file; a live one knows its defaults."""
         live = self.around.live.get(node.name.value)
         if not isinstance(live, FunctionType) or not self.module.is_here(node, live):
@@ -79,21 +79,21 @@ class FunctionReader:
         live = self.environment.live.get(function)
         if not isinstance(live, FunctionType):
             return self.around
-        own = visible_objects(live)
-        around = replace(self.around, live={**self.around.live, **own}, _values={})
-        if others := redefined(around, own, self.module.is_here):
+        visible = visible_objects(live)
+        around = replace(self.around, live={**self.around.live, **visible}, _values={})
+        if others := redefined(around, visible, self.module.is_here):
             around = around.copy()
             around.ask_live(others)
         return around
 
     def missing(self, node: cst.BaseExpression) -> str | None:
         """A hint where `node` names a function of another file, which has none."""
-        found = self.siblings.find(node, self.environment, self.module, self.reporter)
-        return found if isinstance(found, str) else None
+        hint = self.imported.find(node, self.environment, self.module, self.reporter)
+        return hint if isinstance(hint, str) else None
 
     def constant(self, node: cst.BaseExpression) -> Constants | Real | None:
         """The number, or the tuple of numbers, that `node` names in another file; None where it names none."""
-        return self.siblings.constant(node, self.environment, self.module, self.reporter)
+        return self.imported.constant(node, self.environment, self.module, self.reporter)
 
     def span_of(self, node: cst.CSTNode) -> Span:
         return self.module.span(node)
@@ -106,7 +106,7 @@ class FunctionReader:
         there = self._there(function, call)
         return replace(
             self, reporter=self.reporter.within(there), environment=inside, around=function.environment,
-            module=function.module, origin=None if there.file == self.siblings.main else there, depth=self.depth + 1,
+            module=function.module, origin=None if there.file == self.imported.main else there, depth=self.depth + 1,
         )  # fmt: skip
 
     def _there(self, function: DeviceFunction, call: cst.Call) -> Origin:
@@ -114,7 +114,7 @@ class FunctionReader:
         used = Related(f"`{function.node.name.value}` is called here", self.span_of(call), self.module.file)
         return Origin(function.module.file, used)
 
-    def arguments(self, call: cst.Call, function: DeviceFunction) -> tuple[Given, ...] | None:
+    def arguments(self, call: cst.Call, function: DeviceFunction) -> tuple[Argument, ...] | None:
         """What a call gives each parameter of `function`; None, and a diagnostic, where it is not to be called so."""
         node, environment = function.node, function.environment
         if any(environment.decorates(decorator.decorator) == "py2cu.kernel" for decorator in node.decorators):
@@ -139,10 +139,10 @@ class FunctionReader:
     ) -> str | None:
         """The key of `function` for these arrays among its arguments; None, and a diagnostic, where it is too deep."""
         name = function.node.name.value
-        given = (*captured.arrays.values(), *arrays, *(None for _ in captured.values))
-        ranks = ["" if array is None else str(len(array.dims)) for array in given]
+        all_arrays = (*captured.arrays.values(), *arrays, *(None for _ in captured.values))
+        ranks = ["" if array is None else str(len(array.dims)) for array in all_arrays]
         file = function.module.file.name
-        place = f"{'' if file == self.siblings.main.name else f'{file}:'}{function.number or ''}"
+        place = f"{'' if file == self.imported.main.name else f'{file}:'}{function.number or ''}"
         span = function.module.span(function.node)
         if span.column > 0:  # one in another function: there may be more of its name
             place += f"{span.line}:"
@@ -156,7 +156,7 @@ class FunctionReader:
                 return None
             self.keys.add(key)
             inside = self._inside(function, call)
-            self.found.append(inside._read(function.node, arrays, captured, key))
+            self.functions.append(inside._read(function.node, arrays, captured, key))
         return key
 
     def _read(
@@ -216,12 +216,12 @@ class FunctionReader:
 
     def _around(self, captured: ClosureCapture, span: Span, used: set[str]) -> tuple[Parameter, ...]:
         """The captured arrays; extents keep the names that this function does not use itself."""
-        kept = {dim.id for array in captured.arrays.values() for dim in array.dims if isinstance(dim, Name)} - used
+        keepable = {dim.id for array in captured.arrays.values() for dim in array.dims if isinstance(dim, Name)} - used
         parameters = []
         for name, array in captured.arrays.items():
-            others = unnamed_dims(name, len(array.dims), span, used | kept)
+            others = unnamed_dims(name, len(array.dims), span, used | keepable)
             pairs = zip(array.dims, others, strict=True)
-            dims = tuple(dim if isinstance(dim, Name) and dim.id in kept else other for dim, other in pairs)
+            dims = tuple(dim if isinstance(dim, Name) and dim.id in keepable else other for dim, other in pairs)
             parameters.append(Parameter(name, ArrayType(array.dtype, dims), span=span))
         return tuple(parameters)
 

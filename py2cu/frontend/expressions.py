@@ -103,7 +103,7 @@ class ExpressionReader:
             case _:
                 return self._refuse(node)
 
-    def read_whole(self, node: cst.BaseExpression) -> Expr:
+    def read_value(self, node: cst.BaseExpression) -> Expr:
         """What is returned, or assigned to a name: a number, or a tuple of numbers."""
         match node:
             case cst.Tuple(elements=[_, *_] as elements) if not any(map(is_starred, elements)):
@@ -123,8 +123,8 @@ class ExpressionReader:
         match node:
             case Unary(op="-", operand=Constant(value=value, text=text)) if not isinstance(value, bool):
                 return Constant(-value, node.span, text=f"-{text}" if text else "")
-            case Unary(op="-", operand=Call(args=(Constant(value=real), Constant(value=imag))) as made) if is_literal(
-                made
+            case Unary(op="-", operand=Call(args=(Constant(value=real), Constant(value=imag))) as pair) if is_literal(
+                pair
             ):
                 return literal(-complex(real, imag), node.span)
             case _:
@@ -155,7 +155,7 @@ class ExpressionReader:
             return Call(threads.LANE, (), span)
         if qualified in builtins.CONSTANTS:
             return Constant(builtins.CONSTANTS[qualified], span)
-        if isinstance(node, cst.Attribute) and qualified is None and self.scope.refuses_doubt(node):
+        if isinstance(node, cst.Attribute) and qualified is None and self.scope.reports_ambiguous(node):
             return Constant(0, span)
         if isinstance(node, cst.Attribute) and isinstance(node.value, cst.Call):
             hint = "give it a name outside the kernel"
@@ -194,8 +194,8 @@ class ExpressionReader:
         if isinstance(node.value, cst.Name) and node.value.value in self.scope.arrays:
             self._refuse_attribute(node)
             return Constant(0, self.scope.span_of(node))
-        if (whole := self.scope.launch_object(node)) is not None:
-            return self._read_launch(node, whole, "x")
+        if (launch_object := self.scope.launch_object(node)) is not None:
+            return self._read_launch(node, launch_object, "x")
         if attribute in ("real", "imag") and self.scope.is_number(node.value):
             return Call(f"complex.{attribute}", (self.read(node.value),), self.scope.span_of(node))
         return self._read_outer(node, source_text(node))
@@ -230,8 +230,8 @@ class ExpressionReader:
 
     def _read_subscript(self, node: cst.Subscript) -> Expr:
         span = self.scope.span_of(node)
-        if (found := read_lookup(node, self.scope, self.read)) is not None:
-            return found
+        if (lookup := read_lookup(node, self.scope, self.read)) is not None:
+            return lookup
         match node.value:
             case cst.Name(value=name) | cst.Attribute(value=cst.Name(value=name)) if name in self.scope.broken:
                 pass
@@ -258,13 +258,13 @@ class ExpressionReader:
                 )
         return Constant(0, span)
 
-    def _read_item(self, node: cst.Subscript, whole: Expr) -> Expr:
-        """`t[0]`; whether `whole` is a tuple, and has that item, its type will tell."""
+    def _read_item(self, node: cst.Subscript, base: Expr) -> Expr:
+        """`t[0]`; whether `base` is a tuple, and has that item, its type will tell."""
         match [element.slice for element in node.slice]:
             case [cst.Index(value=value, star=None)]:
                 at = self.scope.environment.constant(value)
                 if isinstance(at, int):
-                    return TupleItem(whole, at, self.scope.span_of(node))
+                    return TupleItem(base, at, self.scope.span_of(node))
         self.scope.error(
             "P401", "only array parameters are indexed at run time", node,
             'make it a parameter: `Float32[Tensor, "n"]`; of a tuple, take one item: `t[0]`',
@@ -278,7 +278,7 @@ class ExpressionReader:
         match values:
             case [cst.Index(value=cst.Tuple(elements=elements))] if not any(map(is_starred, elements)):
                 values = [cst.Index(value=element.value) for element in elements]
-        if len(values) != rank and not (len(values) == 1 and self.scope.has_rows(name)):
+        if len(values) != rank and not (len(values) == 1 and self.scope.is_row_view(name)):
             dimensions, s = ("dimension", "index") if rank == 1 else ("dimensions", "indices")
             what = f"`{name}` has {rank} {dimensions} and takes {rank} {s}, not {len(values)}"
             indices = ", ".join("ijklmnop"[:rank]) or "()"

@@ -26,12 +26,12 @@ def expand_call(formula: Formula, arguments: Mapping[str, Expr], span: Span) -> 
     """A call of `formula`."""
     if not formula.in_float32:
         return expand(formula.text, arguments, span)
-    given = tuple(arguments.values())
+    operands = tuple(arguments.values())
     wide = {
-        name: value if isinstance(value, Constant) else Call(ARGUMENT, (value, *given), value.span)
+        name: value if isinstance(value, Constant) else Call(ARGUMENT, (value, *operands), value.span)
         for name, value in arguments.items()
     }
-    return Call(RESULT, (expand(formula.text, wide, span), *given), span)
+    return Call(RESULT, (expand(formula.text, wide, span), *operands), span)
 
 
 def expand(text: str, arguments: Mapping[str, Expr], span: Span) -> Expr:

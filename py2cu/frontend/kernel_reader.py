@@ -77,10 +77,10 @@ class _KernelReader:
         functions = FunctionReader(self.reporter, environment_in(function, around), around, self.module, self.imported)
         scope = self._scope(parameters, functions)
         reader = StatementReader(scope, ExpressionReader(scope))
-        given = tuple(Alloc(b.name, b.span) for b in scope.array_decls.values() if b.is_parameter)
-        block = given + reader.read_suite(function.body)
+        shared_allocs = tuple(Alloc(b.name, b.span) for b in scope.array_decls.values() if b.is_parameter)
+        block = shared_allocs + reader.read_suite(function.body)
         size = self._size(options, parameters, annotations)
-        bodies = (block, *(device_function.body for device_function in functions.found))
+        bodies = (block, *(device_function.body for device_function in functions.functions))
         sees_threads = any(_tells_threads_apart(node) for body in bodies for node in all_expressions(body))
         if function.asynchronous is not None:
             self._error("P103", "a kernel is a plain function, not `async`", function.name, "leave `async` out")
@@ -109,7 +109,7 @@ class _KernelReader:
             negative_indices=tuple(scope.negative_indices),
             elided=tuple(scope.elided),
             variables=tuple(annotations.variables.values()),
-            functions=tuple(functions.found),
+            functions=tuple(functions.functions),
             block_parameters=tuple(parameters.block),
         )
 

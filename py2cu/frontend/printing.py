@@ -121,16 +121,16 @@ class _PrintReader:
             except ValueError as error:
                 self.expressions.scope.error("P103", f"{error}", place, "Python would not print it either")
             return
-        found = _SPEC.fullmatch(spec)
-        if found is None or (found["align"] and found["layout"].startswith("0")):
+        match = _SPEC.fullmatch(spec)
+        if match is None or (match["align"] and match["layout"].startswith("0")):
             self.expressions.scope.error(
                 "P103", f"the format `{spec}` is not one that C prints alike", place,
                 "width, precision, `<`, `>`, `+`, `0` and one of d, x, o, f, e, g: `{v:8.3f}`",
             )  # fmt: skip
             return
-        flags = found["align"].replace("<", "-").replace(">", "") + found["sign"].replace("-", "")
+        flags = match["align"].replace("<", "-").replace(">", "") + match["sign"].replace("-", "")
         self.values.append(value)
-        self.fields.append(Field(flags + found["layout"], found["letter"], self.expressions.scope.span_of(place)))
+        self.fields.append(Field(flags + match["layout"], match["letter"], self.expressions.scope.span_of(place)))
         self.texts.append("")
 
 

@@ -11,7 +11,7 @@ import libcst as cst
 
 from py2cu import builtins
 from py2cu.diagnostics import Reporter
-from py2cu.frontend.arguments import Given
+from py2cu.frontend.arguments import Argument
 from py2cu.frontend.array_declarations import ArrayDeclarationReader
 from py2cu.frontend.names.ambiguity import report_ambiguous_name
 from py2cu.frontend.names.constants import Constants, Real
@@ -47,7 +47,7 @@ class DeviceFunctions(Protocol):
     def missing(self, node: cst.BaseExpression) -> str | None:
         """A hint where `node` names a function of another file, which has none."""
 
-    def arguments(self, call: cst.Call, function: DeviceFunction) -> tuple[Given, ...] | None:
+    def arguments(self, call: cst.Call, function: DeviceFunction) -> tuple[Argument, ...] | None:
         """What a call gives each parameter of `function`; None, and a diagnostic, where it is not to be called so."""
 
     def key(
@@ -133,9 +133,9 @@ class Scope:
 
     def fresh(self, name: str, temporaries: set[str]) -> str:
         """A name for one more of the `temporaries`, which neither the kernel nor a table that it may look up in has."""
-        made = next(each for each in numbered(name) if each not in temporaries and self._is_free(each))
-        temporaries.add(made)
-        return made
+        fresh = next(each for each in numbered(name) if each not in temporaries and self._is_free(each))
+        temporaries.add(fresh)
+        return fresh
 
     def _is_free(self, name: str) -> bool:
         node = cst.Name(name)
@@ -150,19 +150,19 @@ class Scope:
             return node.value in self.values or (isinstance(constant, complex) and not self.is_local(node))
         return not isinstance(node, cst.Attribute) or self.environment.qualify(node) is None
 
-    def reserves(self, target: cst.Name) -> bool:
+    def declares(self, target: cst.Name) -> bool:
         """True where `target` is the place at which the function makes an array of its own."""
         array = self.array_decls.get(target.value)
         return array is not None and array.span == self.span_of(target)
 
-    def has_rows(self, name: str) -> bool:
+    def is_row_view(self, name: str) -> bool:
         """True for a view in rows, which are accessed at once: `x4[i]`."""
         return name in self.array_decls and self.array_decls[name].vector_width > 0
 
-    def shown(self, name: str) -> str:
+    def base_array(self, name: str) -> str:
         """The array that a view shows a part of; any other itself."""
         base = self.array_decls[name].base if name in self.array_decls else ""
-        return self.shown(base) if base else name
+        return self.base_array(base) if base else name
 
     def captured(self, names: Sequence[str]) -> ClosureCapture:
         """What these names are here."""
@@ -179,11 +179,11 @@ class Scope:
         """The tuple of constants that `node` names, from around the function or from another file."""
         if not isinstance(node, cst.Name) or self.is_local(node):
             return None
-        own = self.environment.constants(node)
-        found = self.functions.constant(node) if own is None and node.value in self.environment.imports else own
+        here = self.environment.constants(node)
+        found = self.functions.constant(node) if here is None and node.value in self.environment.imports else here
         return found if isinstance(found, tuple) else None
 
-    def refuses_doubt(self, node: cst.CSTNode) -> bool:
+    def reports_ambiguous(self, node: cst.CSTNode) -> bool:
         """True where `node` says a name that the text alone does not tell, which is reported then."""
         return report_ambiguous_name(node, self.environment, self.reporter, self.span_of)
 
@@ -203,9 +203,9 @@ class Scope:
 
     def unknown_name(self, node: cst.Name) -> None:
         """Report a name that nothing defines, with the nearest one that something does."""
-        if self.refuses_doubt(node):
+        if self.reports_ambiguous(node):
             return
-        if (function := self.environment.told.get(node.value)) is not None:
+        if (function := self.environment.enclosing_parameters.get(node.value)) is not None:
             what = f"`{node.value}` is what `{function}` is called with, which its text does not tell"
             self.error("P202", what, node, "make it a parameter; under the decorator, its value is known")
             return

@@ -121,7 +121,7 @@ class StatementReader:
     def _read_small(self, statement: cst.BaseSmallStatement) -> Block:
         span = self._span(statement)
         match statement:
-            case cst.Assign(targets=[cst.AssignTarget(target=target)]) if reserved := self._reserved(target):
+            case cst.Assign(targets=[cst.AssignTarget(target=target)]) if reserved := self._declared_arrays(target):
                 return tuple(Alloc(name, span, start=self.scope.starts.get(name)) for name in reserved)
             case cst.Assign():
                 return self._read_assign(statement)
@@ -144,8 +144,8 @@ class StatementReader:
                     self.scope.error("P106", "a kernel returns nothing", statement, "store the value in an array")
                 return (Return(span),)
             case cst.Assert(test=test, msg=message):
-                said = read_message(message, self.expressions) if message is not None else None
-                return (Assert(self.expressions.read(test), said, source_text(test), span),)
+                text = read_message(message, self.expressions) if message is not None else None
+                return (Assert(self.expressions.read(test), text, source_text(test), span),)
             case cst.Expr(value=cst.Call() as call) if self.expressions.calls.is_invoke(call):
                 invoke = self.expressions.calls.read_invoke(call)
                 return () if invoke is None else (ExprStmt(invoke, span),)
@@ -176,11 +176,11 @@ class StatementReader:
             case _:
                 return self._refuse(statement)
 
-    def _reserved(self, target: cst.BaseExpression) -> tuple[str, ...]:
+    def _declared_arrays(self, target: cst.BaseExpression) -> tuple[str, ...]:
         """The arrays of the kernel's own that an assignment to `target` makes: all of its names, or none."""
         names = [element.value for element in target.elements] if isinstance(target, cst.Tuple) else [target]
-        made = [name.value for name in names if isinstance(name, cst.Name) and self.scope.reserves(name)]
-        return tuple(made) if len(made) == len(names) else ()
+        declared = [name.value for name in names if isinstance(name, cst.Name) and self.scope.declares(name)]
+        return tuple(declared) if len(declared) == len(names) else ()
 
     def _read_return(self, value: cst.BaseExpression, span: Span) -> Block:
         """`return (a, b) if c else (b, a)` is an `if` with two returns."""
@@ -190,7 +190,7 @@ class StatementReader:
                 leave = self._read_return(body, span)
                 return (If(head, leave, span=self._span(test)), *self._read_return(orelse, span))
             case _:
-                return (Return(span, value=self.expressions.read_whole(value)),)
+                return (Return(span, value=self.expressions.read_value(value)),)
 
     def _is_breakpoint(self, callee: cst.BaseExpression) -> bool:
         """`breakpoint()` stops `simulate`, and is nothing to the compiled kernel."""

@@ -34,45 +34,45 @@ def read_lookup(node: cst.Subscript, scope: Scope, read: Read) -> Expr | None:
     if table is None:
         return _refuse_other(node, name, scope)
     indices = [_read_index(subscript, scope, read) for subscript in subscripts]
-    found: Constants | Real = table
+    item: Constants | Real = table
     for axis, index in enumerate(indices):
         if index is None:
             return Constant(0, scope.span_of(node))
-        if not isinstance(found, tuple):
+        if not isinstance(item, tuple):
             break
         if not isinstance(index, Constant):
             return _look_up(node, name.value, table, [i for i in indices if i is not None], scope)
         at = int(index.value)
-        if not -len(found) <= at < len(found):
-            what = f"index {at} is outside `{name.value}`, whose dimension {axis} has {len(found)} elements"
-            scope.error("P404", what, node, f"the constants that fit are {-len(found)} to {len(found) - 1}")
+        if not -len(item) <= at < len(item):
+            what = f"index {at} is outside `{name.value}`, whose dimension {axis} has {len(item)} elements"
+            scope.error("P404", what, node, f"the constants that fit are {-len(item)} to {len(item) - 1}")
             return Constant(0, scope.span_of(node))
         if at < 0:
             scope.negative_indices.append(NegativeIndex(scope.span_of(node).line, 0, at))
-        found = found[at]
+        item = item[at]
     else:
-        if not isinstance(found, tuple):
+        if not isinstance(item, tuple):
             span = scope.span_of(node)
-            return Constant(check_64_bits(found, scope.reporter, span), span)
+            return Constant(check_64_bits(item, scope.reporter, span), span)
     return _refuse_rank(node, name.value, table, scope)
 
 
 def find_row(node: cst.BaseExpression, scope: Scope) -> Constants | None:
     """The tuple of constants that `T`, or `T[0]` of a tuple of tuples, is; None for anything else."""
     name, subscripts = _peeled(node)
-    found: Constants | Real | None = scope.table(name)
+    row: Constants | Real | None = scope.table(name)
     for subscript in subscripts:
         match subscript.slice:
             case [cst.SubscriptElement(slice=cst.Index(value=value, star=None))]:
                 at = scope.environment.constant(value)
             case _:
                 return None
-        if not isinstance(found, tuple) or not isinstance(at, int) or not -len(found) <= at < len(found):
+        if not isinstance(row, tuple) or not isinstance(at, int) or not -len(row) <= at < len(row):
             return None
         if at < 0:
             scope.negative_indices.append(NegativeIndex(scope.span_of(subscript).line, 0, at))
-        found = found[at]
-    return found if isinstance(found, tuple) else None
+        row = row[at]
+    return row if isinstance(row, tuple) else None
 
 
 def _refuse_other(node: cst.Subscript, name: cst.Name, scope: Scope) -> Expr | None:

@@ -579,7 +579,7 @@ MUTATIONS: Final = (
         ("                letter = f\"ll{letter.replace('d', 'u')}\"\n", "", "kept:print"),
         ("self.convert(value, _printed_float(type_)), ", "value, ", "kept:print"),
         (' in ("unsigned", "uint32_t"):', ' == "unsigned":', "kept:print"),
-        ('(found["align"] and found', '(found["align"] == "<" and found', "refused:print"),
+        ('(match["align"] and match', '(found["align"] == "<" and found', "refused:print"),
         ('elif not {"+", " "}.isdisjoint(field.layout) and _is_unsigned(type_)', "elif False", "refused:print_zeros"),
         ('r"[-+ ]*0\\d*[1-9]"', 'r"0\\d*[1-9]"', "refused:print_zeros"),
     ),
@@ -712,7 +712,7 @@ MUTATIONS: Final = (
         ),
         ("if name not in bound}", "}", "cpu:closures.own_functions"),
         ("home = self.environment.homes.get(node.value)", "home = self.environment", "cpu:closures.own_functions"),
-        ("span, used | kept)", "span, used)", "cpu:closures.extents"),
+        ("span, used | keepable)", "span, used)", "cpu:closures.extents"),
         (
             "for dim in array.dims if isinstance(dim, Name)} - used",
             "for dim in array.dims if isinstance(dim, Name)}",
@@ -784,9 +784,13 @@ MUTATIONS: Final = (
             "return []",
             "tests/unit/test_redefinitions.py",
         ),
-        ("if others := redefined(around, own, self.module.is_here):", "if False:", "tests/unit/test_redefinitions.py"),
         (
-            "waiting += [other for other, made in self.definitions.items() if name in self._made_of(made)]",
+            "if others := redefined(around, visible, self.module.is_here):",
+            "if False:",
+            "tests/unit/test_redefinitions.py",
+        ),
+        (
+            "waiting += [other for other, value in others if name in self._names_in_definition(value)]",
             "pass",
             "tests/unit/test_redefinitions.py",
         ),
@@ -1216,7 +1220,7 @@ MUTATIONS: Final = (
     ),
     *_rule(
         "a view shows what it is a view of",
-        ("return self.shown(base) if base else name", "return name", "tests/test_cpu_blocks.py"),
+        ("return self.base_array(base) if base else name", "return name", "tests/test_cpu_blocks.py"),
         (
             "return changed_ | {caller.base_array(stmt.array) for",
             "return changed_ | {stmt.array for",
@@ -1239,8 +1243,8 @@ MUTATIONS: Final = (
             "refused:names_of_branches",
         ),
         ("yield from find_bindings(suite, False)", "yield from find_bindings(suite)", "refused:names_of_branches"),
-        ("is_whole = all(map(_succeeds, statement.body.body))", "is_whole = True", "refused:names_of_branches"),
-        ("is_whole = all(map(_succeeds, statement.body.body))", "is_whole = False", "tests/unit/test_names_around.py"),
+        ("succeeds = all(map(_succeeds, statement.body.body))", "is_whole = True", "refused:names_of_branches"),
+        ("succeeds = all(map(_succeeds, statement.body.body))", "is_whole = False", "tests/unit/test_names_around.py"),
         ("hasattr(loaded, name) or", "True or", "tests/unit/test_names_around.py"),
         ("is_certain and _is_type_checking(test)", "False", "tests/unit/test_names_around.py"),
         (
@@ -1249,7 +1253,11 @@ MUTATIONS: Final = (
             "refused:names_bound_by_no_assignment",
         ),
         ("for head in _targets_of_head(statement):", "for head in ():", "refused:names_bound_by_no_assignment"),
-        ("for name, node in self.origin.items():", "for name, node in ():", "refused:names_bound_by_no_assignment"),
+        (
+            "for name, node in self.bound_elsewhere.items():",
+            "for name, node in ():",
+            "refused:names_bound_by_no_assignment",
+        ),
         ("if isinstance(node, ast.Global):", "if False:", "refused:names_bound_by_no_assignment"),
         ("ctx=ast.Store() | ast.Del())", "ctx=ast.Store())", "refused:names_bound_by_no_assignment"),
         (
@@ -1257,11 +1265,11 @@ MUTATIONS: Final = (
             "[]):\n            is_certain = False",
             "refused:names_made_of_others",
         ),
-        ("if self.unsure or again or parameters:", "if False:", "refused:names_made_of_others"),
+        ("if self.ambiguous or again or parameters:", "if False:", "refused:names_made_of_others"),
         ("if name in order else (bound, 0)", "if name in order else (again, 0)", "refused:names_made_of_others"),
         ("hidden = _BUILTIN_NAMES.union(parameters)", "hidden = frozenset(parameters)", "refused:names_made_of_others"),
         (
-            "if name in self.unsure:\n                    return None",
+            "if name in self.ambiguous:\n                    return None",
             "if False:\n                    return None",
             "refused:names_of_branches",
         ),

@@ -29,16 +29,16 @@ def report_ambiguous_name(
     hint: str = _HINT,
 ) -> bool:
     """Report the first name in `node` that only running the file tells; False where there is none."""
-    name = environment.doubted(node)
+    name = environment.first_ambiguous(node)
     if name is None:
         return False
-    places = [Related(_told(place), span_of(place.node)) for place in environment.unsure[name.value][:_SHOWN]]
+    places = [Related(_effect_of(place), span_of(place.node)) for place in environment.ambiguous[name.value][:_SHOWN]]
     what = f"what `{name.value}` is, the text alone does not tell"
     reporter.error("P205", what, span_of(name), hint, places)
     return True
 
 
-def _told(place: Binding) -> str:
+def _effect_of(place: Binding) -> str:
     """What a place does to its name, in the words that its own text does not have."""
     match place:
         case Binding(meaning=cst.FunctionDef(decorators=[_, *_])):

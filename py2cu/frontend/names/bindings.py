@@ -151,14 +151,14 @@ def _bindings(statement: Statement, is_certain: bool) -> Iterator[Binding]:
 
 def _bindings_of_try(statement: cst.Try | cst.TryStar, is_certain: bool) -> Iterator[Binding]:
     """Handlers bind nothing where the body does not fail."""
-    is_whole = all(map(_succeeds, statement.body.body))
-    yield from find_bindings(statement.body.body, is_certain and is_whole)
-    for handler in () if is_whole else statement.handlers:
+    succeeds = all(map(_succeeds, statement.body.body))
+    yield from find_bindings(statement.body.body, is_certain and succeeds)
+    for handler in () if succeeds else statement.handlers:
         if handler.name is not None:
             yield from _targets(handler.name.name, None, False)
         yield from find_bindings(handler.body.body, False)
     if statement.orelse is not None:
-        yield from find_bindings(statement.orelse.body.body, is_certain and is_whole)
+        yield from find_bindings(statement.orelse.body.body, is_certain and succeeds)
     if statement.finalbody is not None:
         yield from find_bindings(statement.finalbody.body.body, is_certain)
 
@@ -169,8 +169,8 @@ def _targets(target: cst.CSTNode, value: cst.BaseExpression | None, is_certain: 
         case cst.Name(value=name), _:
             yield Binding(name, value, target, is_certain)
         case cst.Tuple(elements=elements), cst.Tuple(elements=values) if _are_pairs(elements, values):
-            for element, given in zip(elements, values, strict=True):
-                yield from _targets(element.value, given.value, is_certain)
+            for element, element_value in zip(elements, values, strict=True):
+                yield from _targets(element.value, element_value.value, is_certain)
         case ((cst.Tuple(elements=elements) | cst.List(elements=elements)), _):
             for element in elements:
                 yield from _targets(element.value, None, is_certain)

@@ -48,14 +48,14 @@ _LIMITS: Final[dict[str, Callable[[DType], Real]]] = {
 
 def call(function: str, values: Iterable[object]) -> Value | None:
     """What a function, by its qualified name, makes of constants; None where it is none of those, or would raise."""
-    given = list(values)
-    if function == "builtins.float" and [type(value) for value in given] == [str]:
-        return as_float(str(given[0]))
-    if function not in _FUNCTIONS or any(value is None or isinstance(value, str) for value in given):
+    arguments = list(values)
+    if function == "builtins.float" and [type(value) for value in arguments] == [str]:
+        return as_float(str(arguments[0]))
+    if function not in _FUNCTIONS or any(value is None or isinstance(value, str) for value in arguments):
         return None
-    if len(given) == 1 and isinstance(given[0], tuple):
-        return _tried(_FUNCTIONS[function], given[0]) if function in _OF_TUPLES else None
-    return compute(_FUNCTIONS[function], *given)
+    if len(arguments) == 1 and isinstance(arguments[0], tuple):
+        return _tried(_FUNCTIONS[function], arguments[0]) if function in _OF_TUPLES else None
+    return compute(_FUNCTIONS[function], *arguments)
 
 
 def as_float(text: str) -> float | None:
@@ -71,21 +71,21 @@ def compare(signs: Iterable[cst.BaseCompOp], operands: Iterable[object]) -> bool
     for sign, (left, right) in zip(signs, pairwise(operands), strict=True):
         if left is None or right is None or type(sign) not in COMPARE:
             return None
-        found = _tried(COMPARE[type(sign)], left, right)
-        if found is not True:
-            return found if isinstance(found, bool) else None
+        result = _tried(COMPARE[type(sign)], left, right)
+        if result is not True:
+            return result if isinstance(result, bool) else None
     return True
 
 
 def item(table: object, at: object) -> Constants | Real | None:
     """One item of a tuple of constants; None where there is none."""
     if isinstance(table, tuple) and isinstance(at, int) and -len(table) <= at < len(table):
-        found: Constants | Real = table[at]
-        return found
+        constant: Constants | Real = table[at]
+        return constant
     return None
 
 
-def is_kept(dtype: DType, number: Real) -> bool:
+def rounds_alike(dtype: DType, number: Real) -> bool:
     """True where NumPy's `dtype(number)` and a kernel's cast surely agree: on a way to a half, NumPy rounds once."""
     return dtype.holds(number) and not dtype.is_half and dtype.kind is not Kind.COMPLEX
 
@@ -101,17 +101,17 @@ def limit(function: str, dtype_name: str, attribute: str) -> tuple[DType, Real] 
 
 def as_constants(values: Iterable[object]) -> Constants | None:
     """The values as a tuple, where all are numbers or such tuples, and not too many to look up in."""
-    found: list[Constants | Real] = []
+    constants: list[Constants | Real] = []
     count = 0
     for value in values:
         item = as_constants(value) if isinstance(value, tuple) else value
         if not isinstance(item, bool | int | float | tuple):
             return None
-        found.append(item)
+        constants.append(item)
         count += sum(1 for _ in numbers(item))
         if count > MAX_NUMBERS:
             return None
-    return tuple(found)
+    return tuple(constants)
 
 
 def numbers(value: Constants | Real) -> Iterator[Real]:
@@ -125,13 +125,13 @@ def numbers(value: Constants | Real) -> Iterator[Real]:
 
 def compute(function: Callable[..., Any], *operands: object) -> Number | None:
     """What Python makes of these operands, where they are numbers of a size that it computes at once."""
-    given = [operand for operand in operands if isinstance(operand, Number)]
-    if len(given) < len(operands) or any(isinstance(number, int) and abs(number) > _LARGE for number in given):
+    values = [operand for operand in operands if isinstance(operand, Number)]
+    if len(values) < len(operands) or any(isinstance(number, int) and abs(number) > _LARGE for number in values):
         return None
-    if function in (operator.pow, operator.lshift) and isinstance(given[0], int) and abs(given[1]) > 128:
+    if function in (operator.pow, operator.lshift) and isinstance(values[0], int) and abs(values[1]) > 128:
         return None
-    found = _tried(function, *given)
-    return found if isinstance(found, Number) else None
+    result = _tried(function, *values)
+    return result if isinstance(result, Number) else None
 
 
 def _tried(function: Callable[..., Any], *operands: object) -> Any:

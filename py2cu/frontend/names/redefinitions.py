@@ -62,7 +62,7 @@ def _is_other_object(node: cst.Name, value: object, text: Environment) -> bool:
 def _is_another_object(qualified: str, value: object) -> bool:
     """Whether `value` is not what a library has under this name; False where that is not loaded."""
     top, *rest = qualified.split(".")
-    found: object = sys.modules.get(top)
+    library_object: object = sys.modules.get(top)
     for name in rest:
-        found = getattr(found, name, None)
-    return found is not None and found is not value
+        library_object = getattr(library_object, name, None)
+    return library_object is not None and library_object is not value

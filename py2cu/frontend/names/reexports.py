@@ -46,13 +46,13 @@ class _Event:
 class _File:
     """The bindings at the top level of a file, in order, and its `__all__`.
 
-    `is_public_told`: False if the file changes `__all__` in a way that only running it could evaluate.
+    `is_public_determined`: False if the file changes `__all__` in a way that only running it could evaluate.
     """
 
     folder: Path
     events: list[_Event] = field(default_factory=list)
     public: list[str] | None = None
-    is_public_told: bool = True
+    is_public_determined: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ class Reexports:
 
     def _read_starred(self, path: Path) -> Starred | None:
         file = self._file(path)
-        if file is None or not file.is_public_told:
+        if file is None or not file.is_public_determined:
             return None
         if file.public is not None:
             return Starred({name: self._meaning(path, name) is not None for name in file.public}, ())
@@ -166,8 +166,8 @@ class Reexports:
 
     def _find(self, module: str, folder: Path) -> Path | None:
         """The file of a module that one in `folder` imports: if not relative, beside the first file or there."""
-        found = None if module.startswith(".") else find_file(module, self.folder)
-        return found or find_file(module, folder)
+        path = None if module.startswith(".") else find_file(module, self.folder)
+        return path or find_file(module, folder)
 
     def _file(self, path: Path) -> _File | None:
         if path not in self._files:
@@ -196,7 +196,7 @@ def _read(path: Path) -> _File | None:
     rebound = (name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names)
     file.events += [_Event(name, OWN, is_certain=False) for name in rebound]
     mentions = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == "__all__"]
-    file.is_public_told = not mentions or (len(mentions) == 1 and file.public is not None)
+    file.is_public_determined = not mentions or (len(mentions) == 1 and file.public is not None)
     return file
 
 

@@ -22,14 +22,14 @@ from py2cu.frontend.source.reader import KERNEL_DECORATOR, KernelSource, Module
 _HINT = "write `@kernel(…)` above the `def`, or a name that is bound once, to `kernel(…)`, in a line that surely runs"
 
 
-def refuse_unread(module: Module, only: str | None, reporter: Reporter) -> bool:
+def report_dynamic_kernels(module: Module, only: str | None, reporter: Reporter) -> bool:
     """Report kernels of `module`, or the one called `only`, that its text does not show; True where one is refused."""
     refused = False
     has_others = only is None and bool(module.kernels)
     for source in module.functions:
         if source.decorator is None and only in (None, source.function.name.value):
             refused |= _refuse_decorators(source, module, reporter)
-    for call, function in _kernels_made(module):
+    for call, function in _kernel_calls(module):
         if only in (None, function):
             what = f"this call makes a kernel of `{function}`, which only running the file does"
             hint = f"write `@kernel(…)` above `def {function}`" if function.isidentifier() else "write `@kernel(…)`"
@@ -42,7 +42,7 @@ def _refuse_decorators(source: KernelSource, module: Module, reporter: Reporter)
     early = source.environment.as_defined()
     for decorator in source.function.decorators:
         node = decorator.decorator
-        if not _speaks_of_kernels(node, early, set()):
+        if not _mentions_kernel(node, early, set()):
             continue
         if not report_ambiguous_name(node, early, reporter, module.span, _HINT):
             what = f"whether `{source.function.name.value}` is a kernel, the text alone does not tell"
@@ -51,57 +51,57 @@ def _refuse_decorators(source: KernelSource, module: Module, reporter: Reporter)
     return False
 
 
-def _speaks_of_kernels(node: cst.CSTNode, scope: Environment, seen: set[str]) -> bool:
+def _mentions_kernel(node: cst.CSTNode, scope: Environment, seen: set[str]) -> bool:
     """True where `node`, or what a name in it stands for, mentions `kernel`."""
     match node:
         case cst.Attribute() | cst.Name() if scope.qualify(node) == KERNEL_DECORATOR:
             return True
         case cst.Attribute(value=value) | cst.Arg(value=value):
-            return _speaks_of_kernels(value, scope, seen)
+            return _mentions_kernel(value, scope, seen)
         case cst.Name(value=name):
             if name in seen:
                 return False
             seen.add(name)
             if name in scope.functions:
                 function = scope.functions[name]
-                return _speaks_of_kernels(function.body, scope.inner(function), seen)
-            places = scope.unsure.get(name, ())
+                return _mentions_kernel(function.body, scope.inner(function), seen)
+            places = scope.ambiguous.get(name, ())
             if any(place.meaning == KERNEL_DECORATOR for place in places):
                 return True
-            made_of = (scope.definition(name), *(part for place in places for part in (place.meaning, place.node)))
-            return any(_speaks_of_kernels(part, scope, seen) for part in made_of if isinstance(part, cst.CSTNode))
+            parts = (scope.definition(name), *(part for place in places for part in (place.meaning, place.node)))
+            return any(_mentions_kernel(part, scope, seen) for part in parts if isinstance(part, cst.CSTNode))
         case _:
-            return any(_speaks_of_kernels(child, scope, seen) for child in node.children)
+            return any(_mentions_kernel(child, scope, seen) for child in node.children)
 
 
-def _kernels_made(module: Module) -> Iterator[tuple[cst.Call, str]]:
+def _kernel_calls(module: Module) -> Iterator[tuple[cst.Call, str]]:
     """The calls that make kernels where the file runs, and the function that each is given."""
     for statement in _statements(module.body):
         match statement:
             case cst.Assign(value=value) | cst.AnnAssign(value=cst.BaseExpression() as value) | cst.Expr(value=value):
                 for call in _calls(value):
-                    given = _given(call)
-                    if given is not None and _makes_kernels(call.func, module.environment):
-                        yield call, source_text(given)
+                    function = _wrapped_function(call)
+                    if function is not None and _makes_kernels(call.func, module.environment):
+                        yield call, source_text(function)
 
 
-def _given(call: cst.Call) -> cst.BaseExpression | None:
+def _wrapped_function(call: cst.Call) -> cst.BaseExpression | None:
     """The function that `kernel` is called with, or what it made; None where there are options alone."""
     return next((arg.value for arg in call.args if arg.keyword is None or arg.keyword.value == "function"), None)
 
 
 def _makes_kernels(function: cst.BaseExpression, scope: Environment) -> bool:
     """True for `kernel`, for `kernel(…)` of options, and for names that are, or may be, bound to these."""
-    behind = scope.decorator(function)
-    places = scope.as_defined().unsure.get(behind.value, ()) if isinstance(behind, cst.Name) else ()
-    for made in (behind, *(place.meaning for place in places)):
-        if made == KERNEL_DECORATOR or (isinstance(made, cst.BaseExpression) and _is_maker(made, scope)):
+    definition = scope.decorator(function)
+    places = scope.as_defined().ambiguous.get(definition.value, ()) if isinstance(definition, cst.Name) else ()
+    for meaning in (definition, *(place.meaning for place in places)):
+        if meaning == KERNEL_DECORATOR or (isinstance(meaning, cst.BaseExpression) and _is_maker(meaning, scope)):
             return True
     return False
 
 
 def _is_maker(node: cst.BaseExpression, scope: Environment) -> bool:
-    maker = node.func if isinstance(node, cst.Call) and _given(node) is None else node
+    maker = node.func if isinstance(node, cst.Call) and _wrapped_function(node) is None else node
     return scope.qualify(maker) == KERNEL_DECORATOR
 
 

@@ -47,8 +47,8 @@ class ImportedSources:
     """Reads the files that a kernel's functions come from, each once for every name; `main` is the kernel's own."""
 
     main: SourceFile
-    found: dict[tuple[str, str, object], DeviceFunction | str] = field(default_factory=dict)
-    inner: dict[FunctionType, int] = field(default_factory=dict)
+    functions: dict[tuple[str, str, object], DeviceFunction | str] = field(default_factory=dict)
+    nested_numbers: dict[FunctionType, int] = field(default_factory=dict)
     constants: dict[tuple[str, str], Constants | Real | None] = field(default_factory=dict)
 
     def find(
@@ -58,16 +58,16 @@ class ImportedSources:
         qualified = environment.qualify(node)
         if qualified is None or is_library(qualified) or "." not in qualified:
             return None
-        live = environment.living(node)
+        live = environment.live_value(node)
         key = (module.file.name, qualified, live if isinstance(live, FunctionType) else None)
-        if key not in self.found:
+        if key not in self.functions:
             used = Related(f"`{qualified.rpartition('.')[2]}` is used here", module.span(node), module.file)
-            self.found[key] = (
+            self.functions[key] = (
                 self._read_live(live, reporter, used)
                 if isinstance(live, FunctionType)
                 else self._read_file(qualified, module.file, reporter, used)
             )
-        return self.found[key]
+        return self.functions[key]
 
     def _read_live(self, function: FunctionType, reporter: Reporter, used: Related) -> DeviceFunction | str:
         file, code = source_file(function), function.__code__
@@ -75,7 +75,8 @@ class ImportedSources:
         source = module.function_at(code.co_firstlineno, code.co_name) if module else None
         if module is None or source is None:
             return f"the source of `{function.__name__}` is not to be had: write it with `def` in a file or a cell"
-        number = self.inner.setdefault(function, len(self.inner) + 1) if "<locals>" in function.__qualname__ else 0
+        is_nested = "<locals>" in function.__qualname__
+        number = self.nested_numbers.setdefault(function, len(self.nested_numbers) + 1) if is_nested else 0
         return DeviceFunction(source.function, module, source.environment, defaults_of(function), number)
 
     def constant(
@@ -85,7 +86,7 @@ class ImportedSources:
         qualified = environment.qualify(node)
         if qualified is None or is_library(qualified) or "." not in qualified:
             return None
-        value = environment.living(node)
+        value = environment.live_value(node)
         if value is None:
             key = (module.file.name, qualified)
             if key not in self.constants:
@@ -99,24 +100,24 @@ class ImportedSources:
     def _read_constant(
         self, qualified: str, beside: SourceFile, reporter: Reporter, used: Related
     ) -> Constants | Real | None:
-        found = self._open(qualified, beside, reporter, used, PASSED_ON)
-        if isinstance(found, str):
+        opened = self._open(qualified, beside, reporter, used, PASSED_ON)
+        if isinstance(opened, str):
             return None
-        environment, node = found[0].environment, cst.Name(found[1])
+        environment, node = opened[0].environment, cst.Name(opened[1])
         table, number = environment.constants(node), environment.constant(node)
         return number if table is None and isinstance(number, bool | int | float) else table
 
     def _read_file(self, qualified: str, beside: SourceFile, reporter: Reporter, used: Related) -> DeviceFunction | str:
-        found = self._open(qualified, beside, reporter, used, PASSED_ON)
-        if isinstance(found, str):
-            return found
-        module, name = found
+        opened = self._open(qualified, beside, reporter, used, PASSED_ON)
+        if isinstance(opened, str):
+            return opened
+        module, name = opened
         environment = module.environment
-        if (own := environment.function_name(name)) is not None:
-            return DeviceFunction(environment.functions[own], module, environment)
+        if (function := environment.function_name(name)) is not None:
+            return DeviceFunction(environment.functions[function], module, environment)
         if name in environment.definitions:
             return f"`{name}` of `{module.file.name}` is no function: kernels call those that a `def` makes"
-        if name in environment.unsure:
+        if name in environment.ambiguous:
             return f"the text of `{module.file.name}` does not tell what `{name}` is: define it once, undecorated"
         return did_you_mean(name, environment.names, f"`{module.file.name}` has no function `{name}`")
 

@@ -53,13 +53,13 @@ def is_deep(tree: ast.AST) -> bool:
                 return True
             match node:
                 case ast.BoolOp(values=values):
-                    own = len(values) - 1
+                    levels_here = len(values) - 1
                 case ast.Compare(comparators=compared):
-                    own = len(compared)
+                    levels_here = len(compared)
                 case _:
-                    own = 1
-            below = levels.setdefault(depth + own, [])
-            left_out = _FLAT if depth + own <= MAX_DEPTH else ()
+                    levels_here = 1
+            below = levels.setdefault(depth + levels_here, [])
+            left_out = _FLAT if depth + levels_here <= MAX_DEPTH else ()
             # As `ast.iter_child_nodes` does, in half its time. Only the fields count: all trees share one object for
             # each of `Load`, `Lt` and their like, on which a traceback printer such as IPython's leaves a `parent`.
             for part in map(vars(node).get, node._fields):

@@ -32,7 +32,7 @@ class Positions:
         self.foreign = tuple(writer.foreign)
         """Names with letters outside ASCII, of which Python may take some for others."""
         self._between = writer.between
-        self._places = list(accumulate(writer.tokens, _behind, initial=(1, 0)))
+        self._places = list(accumulate(writer.tokens, _advance, initial=(1, 0)))
 
     def span(self, node: cst.CSTNode) -> Span:
         """Where `node`, of the tree, stands."""
@@ -40,7 +40,7 @@ class Positions:
         return Span(*self._places[first], *self._places[last])
 
 
-def _behind(place: tuple[int, int], token: str) -> tuple[int, int]:
+def _advance(place: tuple[int, int], token: str) -> tuple[int, int]:
     """The line and column behind a token that stands at `place`."""
     line, column = place
     if token.isprintable():

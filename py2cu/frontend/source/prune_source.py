@@ -16,15 +16,15 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Outline:
+class PrunedSource:
     """What is left of a file, and the names of what is not."""
 
     text: str
     statements: list[ast.stmt]  # what is left
-    left_out: frozenset[str]
+    pruned_names: frozenset[str]
 
 
-def outline(text: str, tree: ast.Module, wanted: str | None = None) -> Outline:
+def prune(text: str, tree: ast.Module, wanted: str | None = None) -> PrunedSource:
     """The part of `text` that matters to decorated functions, and to what is called `wanted`."""
     lines = re.split(r"(?<=\n)|(?<=\r)(?!\n)", text)
     binders: dict[str, list[ast.stmt]] = {}
@@ -32,9 +32,9 @@ def outline(text: str, tree: ast.Module, wanted: str | None = None) -> Outline:
     for stmt in tree.body:
         for name in _bound(stmt, has_globals):
             binders.setdefault(name, []).append(stmt)
-    made = _kernels_made(text, lines, tree)
-    made.update(binders.get(wanted or "", ()))
-    waiting = [stmt for stmt in tree.body if stmt in made or _is_root(stmt, wanted)]
+    roots = _kernel_statements(text, lines, tree)
+    roots.update(binders.get(wanted or "", ()))
+    waiting = [stmt for stmt in tree.body if stmt in roots or _is_root(stmt, wanted)]
     kept = set(waiting)
     while waiting:
         for word in _words("".join(lines[_first_line(stmt := waiting.pop()) - 1 : stmt.end_lineno])):
@@ -43,8 +43,8 @@ def outline(text: str, tree: ast.Module, wanted: str | None = None) -> Outline:
                     kept.add(binder)
                     waiting.append(binder)
     _blank(lines, tree, kept)
-    left_out = frozenset(name for name, found in binders.items() if kept.isdisjoint(found))
-    return Outline("".join(lines), [stmt for stmt in tree.body if stmt in kept], left_out)
+    pruned_names = frozenset(name for name, statements in binders.items() if kept.isdisjoint(statements))
+    return PrunedSource("".join(lines), [stmt for stmt in tree.body if stmt in kept], pruned_names)
 
 
 def _blank(lines: list[str], tree: ast.Module, kept: set[ast.stmt]) -> None:
@@ -67,20 +67,20 @@ def _blank(lines: list[str], tree: ast.Module, kept: set[ast.stmt]) -> None:
             lines[first - 1], lines[last - 1] = '"""\n', '"""\n'
 
 
-def _kernels_made(text: str, lines: list[str], tree: ast.Module) -> set[ast.stmt]:
+def _kernel_statements(text: str, lines: list[str], tree: ast.Module) -> set[ast.stmt]:
     """The statements, no functions, that may call `kernel` or a name of it: all that mention one."""
     names = {"kernel", *re.findall(r"\bkernel\s+as\s+(\w+)", text)}
-    found: set[ast.stmt] = set()
+    statements: set[ast.stmt] = set()
     for stmt in tree.body:
         if isinstance(stmt, ast.Import | ast.ImportFrom | ast.FunctionDef | ast.AsyncFunctionDef):
             continue
-        own = "".join(lines[_first_line(stmt) - 1 : stmt.end_lineno])
-        if re.search(rf"\b(?:{'|'.join(names)})\b", own):
-            found.add(stmt)
+        source = "".join(lines[_first_line(stmt) - 1 : stmt.end_lineno])
+        if re.search(rf"\b(?:{'|'.join(names)})\b", source):
+            statements.add(stmt)
             match stmt:  # `wide = kernel(block=128)`
                 case ast.Assign(targets=[ast.Name(id=name)], value=ast.Name() | ast.Attribute() | ast.Call(args=[])):
                     names.add(name)
-    return found
+    return statements
 
 
 def _is_root(stmt: ast.stmt, wanted: str | None) -> bool:

@@ -25,7 +25,7 @@ from py2cu.frontend.names.reexports import Reexports
 from py2cu.frontend.names.syntax import Statement, flatten, suites
 from py2cu.frontend.source import nesting
 from py2cu.frontend.source.positions import Positions, Rebinder
-from py2cu.frontend.source.prune_source import outline
+from py2cu.frontend.source.prune_source import prune
 from py2cu.function_text import source_file
 from py2cu.source import SourceFile, Span
 
@@ -60,21 +60,21 @@ class Module:
 
     def function_at(self, line: int, name: str) -> KernelSource | None:
         """The function `name` whose `def`, or first decorator, stands on `line`."""
-        found = (source for source in self.functions if source.function.name.value == name)
-        return next((source for source in found if stands_at(source.function, line, self.positions)), None)
+        candidates = (source for source in self.functions if source.function.name.value == name)
+        return next((source for source in candidates if stands_at(source.function, line, self.positions)), None)
 
     def is_here(self, node: cst.FunctionDef, function: FunctionType) -> bool:
         """Whether `node` makes the live `function`: at its line, in the text that it was compiled from."""
-        return is_made_by(node, function, self.file, self.positions)
+        return defines(node, function, self.file, self.positions)
 
 
 def stands_at(node: cst.FunctionDef, line: int, positions: Positions) -> bool:
     """Whether the `def` of `node`, or a decorator of it, stands on `line`."""
-    own = positions.span(node.name).line
-    return min([own, *(positions.span(decorator).line for decorator in node.decorators)]) <= line <= own
+    def_line = positions.span(node.name).line
+    return min([def_line, *(positions.span(decorator).line for decorator in node.decorators)]) <= line <= def_line
 
 
-def is_made_by(node: cst.FunctionDef, function: FunctionType, file: SourceFile, positions: Positions) -> bool:
+def defines(node: cst.FunctionDef, function: FunctionType, file: SourceFile, positions: Positions) -> bool:
     """Whether `node` of `file` makes the live `function`: at its line, in the text that it was compiled from."""
     code = function.__code__
     is_named = code.co_filename == file.name and code.co_name == node.name.value
@@ -87,7 +87,7 @@ class _Parsed:
 
     tree: cst.Module
     positions: Positions
-    left_out: frozenset[str]
+    pruned_names: frozenset[str]
 
 
 class _NoPython(Exception):
@@ -106,13 +106,16 @@ def read_module(
     except _NoPython as error:
         reporter.error(*error.args)
         return None
-    elsewhere = dict(_rebound(parsed.positions.rebinders))
-    beside = None if live else Reexports(Path(file.name).parent)
-    environment = Environment(live=live or {}, unread=parsed.left_out, origin=elsewhere, reexports=beside)
+    environment = Environment(
+        live=live or {},
+        pruned_names=parsed.pruned_names,
+        bound_elsewhere=dict(_rebound(parsed.positions.rebinders)),
+        reexports=None if live else Reexports(Path(file.name).parent),
+    )
     environment.read(parsed.tree.body)
     if live:
         positions = parsed.positions
-        environment.ask_live(redefined(environment, live, lambda node, f: is_made_by(node, f, file, positions)))
+        environment.ask_live(redefined(environment, live, lambda node, f: defines(node, f, file, positions)))
     functions = tuple(_functions(parsed.tree.body, environment))
     kernels = tuple(source for source in functions if source.decorator is not None)
     return Module(file, parsed.positions, kernels, functions, environment, parsed.tree.body)
@@ -130,7 +133,7 @@ def _parse(text: str, wanted: str | None) -> _Parsed:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # invalid escapes are not this tool's to report
-            part = outline(text, ast.parse(text), wanted)
+            part = prune(text, ast.parse(text), wanted)
             kept = ast.Module(part.statements, [])
             if nesting.is_deep(kept):
                 if (nested := nesting.find_nested(kept)) is not None:
@@ -156,7 +159,7 @@ def _parse(text: str, wanted: str | None) -> _Parsed:
         raise _NoPython("P102", "the source is nested too deeply to parse", Span(1, 0, 1, 1), _DEEP) from None
     positions = Positions(tree)
     _normalise(positions.foreign)
-    return _Parsed(tree, positions, part.left_out)
+    return _Parsed(tree, positions, part.pruned_names)
 
 
 def _normalise(names: Iterable[cst.Name]) -> None:
