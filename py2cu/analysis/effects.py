@@ -22,7 +22,7 @@ _VOTES: Final = ("ballot", "any", "all", "match_any")
 _REDUCTIONS: Final = tuple(f"reduce_{op}" for op in ("add", "min", "max", "and", "or", "xor"))
 WARP_CALLS: Final = frozenset(f"py2cu.{name}_sync" for name in (*_SHUFFLES, *_VOTES, *_REDUCTIONS))
 """Collective calls of a warp: the lanes of its mask execute them together."""
-LET_OTHERS: Final = "let_others"
+YIELD: Final = "yield_now"
 """The yield of a spinning thread on the CPU, inserted by `insert_yields`."""
 ACTIVE_MASK: Final = "py2cu.activemask"
 """The mask of the active lanes; no lane waits for it."""
@@ -56,7 +56,7 @@ def is_collective(expr: Expr) -> bool:
 
 def contains_yield(block: Block) -> bool:
     """True where `block` yields to other threads."""
-    return any(isinstance(stmt, Sync) and stmt.function == LET_OTHERS for stmt in statements(block))
+    return any(isinstance(stmt, Sync) and stmt.function == YIELD for stmt in statements(block))
 
 
 def has_collective(block: Block) -> bool:

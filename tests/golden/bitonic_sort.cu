@@ -1,5 +1,5 @@
 // bitonic_sort: CUDA kernels and their launchers, translated from bitonic_sort.py by py2cu.
-#undef NDEBUG  // what the kernels assert is a part of them
+#undef NDEBUG  // kernels keep their asserts
 #include <algorithm>
 #include <cassert>
 #include <cmath>

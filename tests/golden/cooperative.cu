@@ -42,7 +42,7 @@ static cudaError_t launch_cooperatively(
     const int64_t most = int64_t(blocks) * multiprocessors;
     if (max_blocks) *max_blocks = most;
     if (int64_t(grid.x) * grid.y * grid.z > most) return cudaErrorCooperativeLaunchTooLarge;
-    // CUDA is told where the arguments are: they have to be of the types that the kernel takes.
+    // CUDA reads the arguments through pointers, so they must have the types of the kernel's parameters.
     const auto launch = [&](Parameters... exact) {
         void* addresses[] = {&exact...};
         cudaLaunchCooperativeKernel(kernel, grid, block, addresses, shared_bytes, stream);

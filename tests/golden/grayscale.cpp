@@ -65,8 +65,8 @@ void check_extent(
         fail(op, ": dimension ", axis, " of `", name, "` is `", dim, "` = ", extent, ", got ", array.size(axis));
 }
 
-// Kernels take their pointers as __restrict__: nothing that is written may be reached through another argument.
-void check_apart(
+// Kernels take their pointers as __restrict__: an array that is written may not overlap another argument.
+void check_no_overlap(
     const char* op, const char* name, const Tensor& array, const char* other_name, const Tensor& other)
 {
     const char* a = static_cast<const char*>(array.data_ptr());
@@ -107,7 +107,7 @@ struct rgb2grey_extents {
     int64_t n;
 };
 
-// Checks what the caller gives, and tells the extents that it agrees on.
+// Checks the arguments, and returns the extents that they agree on.
 rgb2grey_extents rgb2grey_check(const Tensor& x)
 {
     check_array("rgb2grey", "x", x, ScalarType::Byte, 2);
@@ -122,7 +122,7 @@ void rgb2grey_check_outputs(const rgb2grey_extents& at, const Tensor& x, const T
     check_array("rgb2grey", "out", out, ScalarType::Byte, 1);
     check_same_device("rgb2grey", "out", out, "x", x);
     check_extent("rgb2grey", "out", out, 0, "n", at.n);
-    check_apart("rgb2grey", "out", out, "x", x);
+    check_no_overlap("rgb2grey", "out", out, "x", x);
 }
 
 Tensor rgb2grey_new(const Tensor& x)
@@ -166,7 +166,7 @@ struct rgb2grey_2d_extents {
     int64_t w;
 };
 
-// Checks what the caller gives, and tells the extents that it agrees on.
+// Checks the arguments, and returns the extents that they agree on.
 rgb2grey_2d_extents rgb2grey_2d_check(const Tensor& x)
 {
     check_array("rgb2grey_2d", "x", x, ScalarType::Byte, 3);
@@ -183,7 +183,7 @@ void rgb2grey_2d_check_outputs(const rgb2grey_2d_extents& at, const Tensor& x, c
     check_same_device("rgb2grey_2d", "out", out, "x", x);
     check_extent("rgb2grey_2d", "out", out, 0, "h", at.h);
     check_extent("rgb2grey_2d", "out", out, 1, "w", at.w);
-    check_apart("rgb2grey_2d", "out", out, "x", x);
+    check_no_overlap("rgb2grey_2d", "out", out, "x", x);
 }
 
 Tensor rgb2grey_2d_new(const Tensor& x)
@@ -227,7 +227,7 @@ struct rgb2grey_block_extents {
     int64_t w;
 };
 
-// Checks what the caller gives, and tells the extents that it agrees on.
+// Checks the arguments, and returns the extents that they agree on.
 rgb2grey_block_extents rgb2grey_block_check(const Tensor& x, std::optional<int64_t> w, std::optional<int64_t> h)
 {
     check_array("rgb2grey_block", "x", x, ScalarType::Byte, 3);
@@ -248,7 +248,7 @@ void rgb2grey_block_check_outputs(const rgb2grey_block_extents& at, const Tensor
     check_same_device("rgb2grey_block", "out", out, "x", x);
     check_extent("rgb2grey_block", "out", out, 0, "h", at.h);
     check_extent("rgb2grey_block", "out", out, 1, "w", at.w);
-    check_apart("rgb2grey_block", "out", out, "x", x);
+    check_no_overlap("rgb2grey_block", "out", out, "x", x);
 }
 
 Tensor rgb2grey_block_new(const Tensor& x, std::optional<int64_t> w, std::optional<int64_t> h)

@@ -21,7 +21,7 @@ static inline void rgb2grey_kernel(const uint8_t* __restrict__ x, uint8_t* __res
 void rgb2grey_launch(const uint8_t* x, uint8_t* out, int64_t n, Dim3 grid, Dim3 block)
 {
     const int64_t i_end = std::min<int64_t>(n, grid.x * block.x);
-    // Threads get copies of the arguments: what others may change could not be kept in registers.
+    // Each OS thread gets copies of the arguments: shared variables could not stay in registers.
     #pragma omp parallel for simd if (parallel: is_large(i_end, {3 * n})) firstprivate(x, out, n)
     for (int64_t i = 0; i < i_end; ++i)
         rgb2grey_kernel(x, out, n, i);
@@ -46,7 +46,7 @@ void rgb2grey_2d_launch(const uint8_t* x, uint8_t* out, int64_t h, int64_t w, Di
 {
     const int64_t r_end = std::min<int64_t>(h, grid.y * block.y);
     const int64_t c_end = std::min<int64_t>(w, grid.x * block.x);
-    // Threads get copies of the arguments: what others may change could not be kept in registers.
+    // Each OS thread gets copies of the arguments: shared variables could not stay in registers.
     #pragma omp parallel for if (parallel: is_large(r_end, {3 * h * w})) firstprivate(x, out, h, w)
     for (int64_t r = 0; r < r_end; ++r)
         #pragma omp simd

@@ -2,7 +2,7 @@
 #pragma once
 #include <cstdint>
 
-// As CUDA's dim3, but signed, so that index arithmetic is Python's.
+// CUDA's dim3 with signed members, so that index arithmetic gives Python's results.
 struct Dim3 {
     int64_t x = 1, y = 1, z = 1;
 };

@@ -65,8 +65,8 @@ void check_extent(
         fail(op, ": dimension ", axis, " of `", name, "` is `", dim, "` = ", extent, ", got ", array.size(axis));
 }
 
-// Kernels take their pointers as __restrict__: nothing that is written may be reached through another argument.
-void check_apart(
+// Kernels take their pointers as __restrict__: an array that is written may not overlap another argument.
+void check_no_overlap(
     const char* op, const char* name, const Tensor& array, const char* other_name, const Tensor& other)
 {
     const char* a = static_cast<const char*>(array.data_ptr());
@@ -109,7 +109,7 @@ struct matmul_extents {
     int64_t w;
 };
 
-// Checks what the caller gives, and tells the extents that it agrees on.
+// Checks the arguments, and returns the extents that they agree on.
 matmul_extents matmul_check(
     const Tensor& m, const Tensor& n, std::optional<int64_t> h, std::optional<int64_t> w, std::optional<int64_t> k)
 {
@@ -136,8 +136,8 @@ void matmul_check_outputs(const matmul_extents& at, const Tensor& m, const Tenso
     check_same_device("matmul", "out", out, "m", m);
     check_extent("matmul", "out", out, 0, "h", at.h);
     check_extent("matmul", "out", out, 1, "w", at.w);
-    check_apart("matmul", "out", out, "m", m);
-    check_apart("matmul", "out", out, "n", n);
+    check_no_overlap("matmul", "out", out, "m", m);
+    check_no_overlap("matmul", "out", out, "n", n);
 }
 
 Tensor matmul_new(

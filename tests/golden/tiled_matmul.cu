@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <cuda_runtime.h>
 
-// Python's `math.ceil(a / b)` of whole numbers: rounds up, where C++ rounds toward zero.
+// Python's `math.ceil(a / b)` of integers: rounds up; C++ rounds toward zero.
 template <typename T>
 __device__ inline T ceil_div(T a, T b)
 {
@@ -11,7 +11,7 @@ __device__ inline T ceil_div(T a, T b)
     return a % b != 0 && (a < 0) == (b < 0) ? quotient + 1 : quotient;
 }
 
-// Lets a kernel have more dynamic shared memory than the 48 KB that all kernels may have.
+// Allows a kernel more dynamic shared memory than the default 48 KB.
 template <typename Kernel>
 static cudaError_t allow_shared(Kernel* kernel, size_t bytes)
 {

@@ -4,13 +4,13 @@
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
-// 4 neighbouring elements, which one instruction loads or stores.
+// 4 adjacent elements, loaded or stored by one instruction.
 template <typename T>
 struct alignas(4 * sizeof(T)) Vector4 {
     T x0, x1, x2, x3;
 };
 
-// 8 neighbouring elements, which one instruction loads or stores.
+// 8 adjacent elements, loaded or stored by one instruction.
 template <typename T>
 struct alignas(8 * sizeof(T)) Vector8 {
     T x0, x1, x2, x3, x4, x5, x6, x7;

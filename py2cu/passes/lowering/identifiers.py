@@ -27,27 +27,27 @@ _TAKEN: Final = """
     NULL EOF BUFSIZ RAND_MAX NAN INFINITY HUGE_VAL HUGE_VALF INT_MAX INT_MIN LONG_MAX LONG_MIN FLT_MAX FLT_MIN DBL_MAX
     DBL_MIN CHAR_BIT assert errno stdin stdout stderr signbit isnan isinf isfinite isnormal fpclassify isgreater isless
     INT8_MAX INT16_MAX INT32_MAX INT64_MAX INT8_MIN INT16_MIN INT32_MIN INT64_MIN UINT8_MAX UINT16_MAX UINT32_MAX
-    UINT64_MAX SIZE_MAX M_PI M_E M_PI_2 M_PI_4 linux unix offsetof va_arg va_start va_end setjmp
-    int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t size_t ptrdiff_t index_t std
-    blockIdx threadIdx blockDim gridDim warpSize dim3 Dim3 cudaStream_t cudaError_t min max abs
-    wrapping_add wrapping_sub wrapping_mul wrapping_abs negated add_elements subtract_elements
-    multiply_elements narrowed widened to_uint64 floor_div floor_mod int_pow python_min python_max complex complex_mul
-    complex_div complex_pow at c10 torch atomic_update atomic_add atomic_sub atomic_min atomic_max atomic_exch
-    atomic_cas atomic_and atomic_or atomic_xor atomic_inc atomic_dec Vector2 Vector4 Vector8 Vector16
-    printf atomicAdd atomicSub atomicMin atomicMax atomicExch atomicCAS atomicAnd atomicOr atomicXor atomicInc atomicDec
+    UINT64_MAX SIZE_MAX M_PI M_E M_PI_2 M_PI_4 linux unix offsetof va_arg va_start va_end setjmp int8_t int16_t int32_t
+    int64_t uint8_t uint16_t uint32_t uint64_t size_t ptrdiff_t index_t std blockIdx threadIdx blockDim gridDim warpSize
+    dim3 Dim3 cudaStream_t cudaError_t min max abs wrapping_add wrapping_sub wrapping_mul wrapping_abs negate_hidden
+    add_elements subtract_elements multiply_elements round_to to_compute_type to_uint64 floor_div floor_mod int_pow
+    python_min python_max complex complex_mul complex_div complex_pow at c10 torch atomic_update atomic_add atomic_sub
+    atomic_min atomic_max atomic_exch atomic_cas atomic_and atomic_or atomic_xor atomic_inc atomic_dec Vector2 Vector4
+    Vector8 Vector16 printf atomicAdd atomicSub atomicMin atomicMax atomicExch atomicCAS atomicAnd atomicOr atomicXor
+    atomicInc atomicDec
 """
 
 
 # What launchers and bindings call their own variables.
 LAUNCHER_NAMES: Final = (
     "grid block stream flat_block guard error blocks threads shared_bytes allow_shared max_blocks launch_cooperatively "
-    "cooperative_groups grid_barrier running next_block MAX_THREADS each_thread each_thread_in_turn "
-    "each_thread_in_turns first_failure"
+    "cooperative_groups grid_barrier running next_block MAX_THREADS for_each_thread for_each_thread_in_order "
+    "run_threads_as_fibers first_failure"
 )
 
 
 # Classes and functions of the CPU's text.
-RUNTIME_NAMES: Final = "Turns GridBarrier FailedAssert FirstFailure Abandoned assert_that is_large"
+RUNTIME_NAMES: Final = "FiberScheduler GridBarrier FailedAssert FirstFailure Abandoned assert_that is_large"
 
 
 RESERVED: Final = frozenset(f"{_KEYWORDS} {_TAKEN} {LAUNCHER_NAMES} {RUNTIME_NAMES}".split())

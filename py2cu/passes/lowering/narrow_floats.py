@@ -21,7 +21,7 @@ from py2cu.ir.rewrite import rebuild_block, with_fields
 from py2cu.ir.statements import Assign, Block, Stmt
 from py2cu.ir.types import PY_COMPLEX, PY_FLOAT, Constant, ElementType, Name, Type
 from py2cu.ir.visit import all_expressions, statements
-from py2cu.passes.lowering.widen_halves import NARROWED, convert_generic, may_be_half
+from py2cu.passes.lowering.widen_halves import ROUND_TO, convert_generic, may_be_half
 
 _WEAK: Final = (PY_FLOAT, PY_COMPLEX)
 
@@ -57,9 +57,9 @@ def _converting(caller: Kernel, done: dict[str, Kernel]) -> Kernel:
 
 def _narrow(kernel: Kernel) -> Kernel:
     done = _narrow_names(kernel)
-    calls = any(isinstance(node, Call) and node.function == NARROWED for node in all_expressions(done.body))
+    calls = any(isinstance(node, Call) and node.function == ROUND_TO for node in all_expressions(done.body))
     is_launched = any(may_be_half(type_) for _, type_ in done.narrowed)
-    return replace(done, helpers=(*done.helpers, NARROWED)) if calls or is_launched else done
+    return replace(done, helpers=(*done.helpers, ROUND_TO)) if calls or is_launched else done
 
 
 def _narrow_names(kernel: Kernel) -> Kernel:
@@ -109,7 +109,7 @@ def _source_of(expr: Expr) -> Expr | None:
     match expr:
         case Convert(value=value):
             return value
-        case Call(args=(value,)) if expr.function == NARROWED:
+        case Call(args=(value,)) if expr.function == ROUND_TO:
             return value
         case _:
             return None

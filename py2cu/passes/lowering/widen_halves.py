@@ -7,7 +7,8 @@ would be less exact than torch's, the operation runs in float32.
     int(x[i])           int(float32(x[i]))
     float16(d[i])       float16(float32(d[i]))            of a double or a wide integer, too; C++ would round once
 
-In a generic kernel that halves may call, every instance is written alike, with `widened(x[i])` and `narrowed<T>(d[i])`.
+In a generic kernel that has instances for halves, all instances share one text, with `to_compute_type(x[i])` and
+`round_to<T>(d[i])`.
 """
 
 from __future__ import annotations
@@ -27,20 +28,20 @@ from py2cu.ir.visit import all_expressions
 
 _SINGLE = ElementType(F32)
 _COMPARING = ("builtins.min", "builtins.max")  # these only choose
-WIDENED: Final = "widened"
-NARROWED: Final = "narrowed"
+TO_COMPUTE_TYPE: Final = "to_compute_type"
+ROUND_TO: Final = "round_to"
 
 
 def widen_halves(kernel: Kernel, reporter: Reporter) -> Kernel:
     """The kernel with halves only where `+ - * /`, signs, comparisons, loads and stores meet them.
 
-    `narrow_floats`, which spares some calls of `narrowed`, asks for that helper.
+    `narrow_floats`, which spares some calls of `round_to`, asks for that helper.
     """
     if not any(_is_rounded(expr.type) for expr in all_expressions(kernel.body)):
         return kernel
     body = rebuild_block(kernel.body, _widen)
-    uses_helper = any(isinstance(node, Call) and node.function == WIDENED for node in all_expressions(body))
-    return with_fields(kernel, body=body, helpers=(*kernel.helpers, *((WIDENED,) if uses_helper else ())))
+    uses_helper = any(isinstance(node, Call) and node.function == TO_COMPUTE_TYPE for node in all_expressions(body))
+    return with_fields(kernel, body=body, helpers=(*kernel.helpers, *((TO_COMPUTE_TYPE,) if uses_helper else ())))
 
 
 def _widen(expr: Expr) -> Expr:
@@ -66,7 +67,7 @@ def _widen(expr: Expr) -> Expr:
 def convert_generic(value: Expr, type_: Type) -> Expr:
     """`value` as what a type variable stands for: by way of float32 where that is a half and loses digits otherwise."""
     loses = may_be_half(type_) and not _fits_float32(value.type)
-    return Call(NARROWED, (value,), value.span, type_) if loses else Convert(value, type_, value.span)
+    return Call(ROUND_TO, (value,), value.span, type_) if loses else Convert(value, type_, value.span)
 
 
 def _fits_float32(type_: Type) -> bool:
@@ -115,6 +116,6 @@ def _wide(value: Expr) -> Expr:
             held = as_float(dtype, number)  # which the digits in the source need not say
             return replace(value, value=held, type=_SINGLE, text=value.text if held.is_integer() else "")
         case _ if may_be_half(value.type):
-            return Call(WIDENED, (value,), value.span, _wide_type(value.type))
+            return Call(TO_COMPUTE_TYPE, (value,), value.span, _wide_type(value.type))
         case _:
             return value if value.type == _SINGLE else Convert(value, _SINGLE, value.span)

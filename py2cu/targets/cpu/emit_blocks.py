@@ -1,7 +1,7 @@
 """Kernels whose threads work together, on the CPU: a function a block, which each thread runs piece by piece.
 
     float o[MAX_THREADS];
-    each_thread(blockDim, [&](Dim3 threadIdx, int64_t thread) {
+    for_each_thread(blockDim, [&](Dim3 threadIdx, int64_t thread) {
         o[thread] += ms[threadIdx.y][0];
     });
 
@@ -30,9 +30,9 @@ from py2cu.targets.cxx.statements import Emitter
 MEMORY: Final = "shared_memory"  # what the launcher's kernel calls a block's dynamic memory
 FIRST: Final = "0"
 _LOOPS: Final = {
-    ThreadOrder.ANY: "each_thread",
-    ThreadOrder.IN_ORDER: "each_thread_in_turn",
-    ThreadOrder.WAITING: "each_thread_in_turns",
+    ThreadOrder.ANY: "for_each_thread",
+    ThreadOrder.IN_ORDER: "for_each_thread_in_order",
+    ThreadOrder.WAITING: "run_threads_as_fibers",
 }
 
 
@@ -83,14 +83,14 @@ class BlockEmitter(Emitter):
         return super().call(expr)
 
     def collective(self, expr: Call, row: Builtin) -> CxxText:
-        """`shfl_down_sync(said, thread, blockDim, 16)`: each looks up what other threads have said."""
-        mask, said, *rest = expr.args
-        assert isinstance(said, Name), said
+        """`shfl_down_sync(operands, thread, blockDim, 16)`: each thread reads the operands of other threads."""
+        mask, operands, *rest = expr.args
+        assert isinstance(operands, Name), operands
         others = [self.expr(each).text for each in rest] if row.rule is Rule.SHUFFLE else [self.mask(mask)]
         name = row.key.rpartition(".")[2]
-        args = [super().name(said.id), self.number, "blockDim", *others]
+        args = [super().name(operands.id), self.number, "blockDim", *others]
         tells_values = row.rule in (Rule.SHUFFLE, Rule.REDUCE)
-        c_type = self.c_type(said.type) if tells_values else "bool" if row.result == "bool" else "uint32_t"
+        c_type = self.c_type(operands.type) if tells_values else "bool" if row.result == "bool" else "uint32_t"
         return CxxText(f"{name}({', '.join(args)})", PRIMARY, c_type)
 
     def each_thread(self, stmt: EachThread, body: Block, depth: int) -> Iterator[Line]:

@@ -1,5 +1,6 @@
-"""The small functions that only CPU texts need: atomic operations by the compiler's builtins, and what lanes of a
-warp say to each other: each has said its part in an array with a place for every thread.
+"""Lists the helpers that only CPU text needs: atomic operations by the compiler's builtins, and warp functions.
+
+A warp function reads the lanes' operands from an array with one element for each thread of the block.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from py2cu.targets.cxx.calls import is_together
 from py2cu.targets.cxx.helpers.catalogue import TargetHelpers, atomic
 
 _FETCH: Final = """\
-// {what}, in one step; the element before.
+// {what} atomically; returns the previous element.
 template <typename T>
 {prefix} T atomic_{name}(T* at, T value)
 {{
@@ -29,37 +30,38 @@ template <typename T>
 
 
 _LANES: Final = f"""\
-// The lanes beside a thread: the first one's number in the block, and how many there are.
-struct Warp {{{{
+// The lanes of a thread's warp: the number of the first one in the block, and how many exist.
+struct WarpLanes {{{{
     int64_t first, size;
 
-    Warp(int64_t thread, Dim3 block) : first(thread - thread % {WARP_SIZE})
+    WarpLanes(int64_t thread, Dim3 block) : first(thread - thread % {WARP_SIZE})
     {{{{
         size = std::min<int64_t>({WARP_SIZE}, block.x * block.y * block.z - first);
     }}}}
 }}}};
 """
 _SHUFFLE: Final = """\
-// What the lane {which} says; what a thread says itself, where its part of `width` lanes has none such.
+// The operand of {which}; the thread's own operand if its segment of `width` lanes has no such lane.
 template <typename T>
-{prefix} T {name}(const T* said, int64_t thread, Dim3 block, int64_t {argument}, int64_t width = {warp})
+{prefix} T {name}(const T* operands, int64_t thread, Dim3 block, int64_t {argument}, int64_t width = {warp})
 {{
-    const Warp warp(thread, block);
-    const int64_t lane = thread - warp.first, part = lane - lane % width;
+    const WarpLanes warp(thread, block);
+    const int64_t lane = thread - warp.first, segment = lane - lane % width;
     const int64_t source = {source};
-    return source >= part && source < part + width && source < warp.size ? said[warp.first + source] : said[thread];
+    const bool exists = source >= segment && source < segment + width && source < warp.size;
+    return operands[exists ? warp.first + source : thread];
 }}
 """
 _VOTE: Final = """\
 // {what}
 template <typename T>
-{prefix} {result} {name}(const T* said, int64_t thread, Dim3 block, int64_t mask)
+{prefix} {result} {name}(const T* operands, int64_t thread, Dim3 block, int64_t mask)
 {{
-    const Warp warp(thread, block);
-    {result} {found} = {start};
+    const WarpLanes warp(thread, block);
+    {result} {result_name} = {start};
     for (int64_t lane = 0; lane < warp.size; ++lane)
         if (mask >> lane & 1 && {test}) {change};
-    return {found};
+    return {result_name};
 }}
 """
 
@@ -67,12 +69,12 @@ template <typename T>
 _REDUCTION: Final = """\
 // {what} over the lanes of `mask`.
 template <typename T>
-{prefix} T {name}(const T* said, int64_t thread, Dim3 block, int64_t mask)
+{prefix} T {name}(const T* operands, int64_t thread, Dim3 block, int64_t mask)
 {{
-    const Warp warp(thread, block);
-    T result = said[thread];
+    const WarpLanes warp(thread, block);
+    T result = operands[thread];
     for (int64_t lane = 0; lane < warp.size; ++lane) {{
-        const T value = said[warp.first + lane];
+        const T value = operands[warp.first + lane];
         if (mask >> lane & 1 && warp.first + lane != thread) result = {next};
     }}
     return result;
@@ -90,18 +92,18 @@ def _shuffle(name: str, which: str, argument: str, source: str) -> str:
 
 
 def _vote(name: str, what: str, result: str, start: str, test: str, change: str) -> str:
-    found = change.split()[0]
+    result_name = change.split()[0]
     text = _VOTE.replace("{name}", name).replace("{what}", what).replace("{result}", result).replace("{start}", start)
-    return text.replace("{test}", test).replace("{change}", change).replace("{found}", found)
+    return text.replace("{test}", test).replace("{change}", change).replace("{result_name}", result_name)
 
 
-_SAID: Final = "said[warp.first + lane]"
-_SAME: Final = f"{_SAID} == said[thread]"
+_OPERAND: Final = "operands[warp.first + lane]"
+_SAME: Final = f"{_OPERAND} == operands[thread]"
 _ENTER: Final = "lanes |= uint32_t(1) << lane"
 
 HELPERS: Final[dict[str, str]] = {
     "atomic_update": """\
-// Replaces an element by what `change` makes of it, in one step; the element before.
+// Replaces an element by `change(element)` atomically; returns the previous element.
 template <typename T, typename Change>
 {prefix} T atomic_update(T* at, Change change)
 {{
@@ -115,41 +117,58 @@ template <typename T, typename Change>
 """,
     "atomic_add": atomic("add", "Adds to an element", "old + value", _FETCH),
     "atomic_sub": atomic("sub", "Subtracts from an element", "old - value", _FETCH),
-    "atomic_min": atomic("min", "Leaves the lesser of both", "value < old ? value : old"),
-    "atomic_max": atomic("max", "Leaves the greater of both", "value > old ? value : old"),
+    "atomic_min": atomic("min", "Replaces an element by the lesser of it and `value`", "value < old ? value : old"),
+    "atomic_max": atomic("max", "Replaces an element by the greater of it and `value`", "value > old ? value : old"),
     "atomic_exch": """\
-// Replaces an element, in one step; the element before.
+// Replaces an element atomically; returns the previous element.
 template <typename T>
 {prefix} T atomic_exch(T* at, T value)
 {{
     return atomic_update(at, [=](T) {{ return value; }});
 }}
 """,
-    "atomic_and": atomic("and", "Keeps the bits that both have", "old & value"),
-    "atomic_or": atomic("or", "Keeps the bits that one of both has", "old | value"),
-    "atomic_xor": atomic("xor", "Keeps the bits in which both differ", "old ^ value"),
-    "atomic_inc": atomic("inc", "Counts up, and from `value` to 0", "old >= value ? 0 : old + 1"),
-    "atomic_dec": atomic("dec", "Counts down, and from 0 to `value`", "old == 0 || old > value ? value : old - 1"),
+    "atomic_and": atomic("and", "Replaces an element by its bitwise and with `value`", "old & value"),
+    "atomic_or": atomic("or", "Replaces an element by its bitwise or with `value`", "old | value"),
+    "atomic_xor": atomic("xor", "Replaces an element by its bitwise xor with `value`", "old ^ value"),
+    "atomic_inc": atomic(
+        "inc", "Increments an element, and resets it to 0 after `value`", "old >= value ? 0 : old + 1"
+    ),
+    "atomic_dec": atomic(
+        "dec", "Decrements an element, and resets it to `value` after 0", "old == 0 || old > value ? value : old - 1"
+    ),
     "atomic_cas": """\
-// Replaces an element where it equals `compare`, in one step; the element before.
+// Replaces an element atomically if it equals `compare`; returns the previous element.
 template <typename T>
 {prefix} T atomic_cas(T* at, T compare, T value)
 {{
     return atomic_update(at, [=](T old) {{ return old == compare ? value : old; }});
 }}
 """,
-    "Warp": _LANES,
-    "shfl_sync": _shuffle("shfl_sync", "`from` of its part", "from", "part + (from % width + width) % width"),
-    "shfl_up_sync": _shuffle("shfl_up_sync", "`by` before", "by", "lane - by"),
-    "shfl_down_sync": _shuffle("shfl_down_sync", "`by` behind", "by", "lane + by"),
-    "shfl_xor_sync": _shuffle("shfl_xor_sync", "whose number has other `bits`", "bits", "lane ^ bits"),
-    "ballot_sync": _vote("ballot_sync", "The lanes that say yes, a bit each.", "uint32_t", "0", _SAID, _ENTER),
-    "activemask": _vote("activemask", "The lanes that are active, a bit each.", "uint32_t", "0", _SAID, _ENTER),
-    "any_sync": _vote("any_sync", "Whether a lane says yes.", "bool", "false", _SAID, "found = true"),
-    "all_sync": _vote("all_sync", "Whether all lanes say yes.", "bool", "true", f"!{_SAID}", "found = false"),
+    "WarpLanes": _LANES,
+    "shfl_sync": _shuffle(
+        "shfl_sync", "lane `from` of the segment", "from", "segment + (from % width + width) % width"
+    ),
+    "shfl_up_sync": _shuffle("shfl_up_sync", "the lane `by` below", "by", "lane - by"),
+    "shfl_down_sync": _shuffle("shfl_down_sync", "the lane `by` above", "by", "lane + by"),
+    "shfl_xor_sync": _shuffle("shfl_xor_sync", "the lane whose number differs in `bits`", "bits", "lane ^ bits"),
+    "ballot_sync": _vote(
+        "ballot_sync", "A mask of the lanes whose operand is true.", "uint32_t", "0", _OPERAND, _ENTER
+    ),
+    "activemask": _vote("activemask", "A mask of the active lanes.", "uint32_t", "0", _OPERAND, _ENTER),
+    "any_sync": _vote(
+        "any_sync", "True if the operand of a lane of `mask` is true.", "bool", "false", _OPERAND, "result = true"
+    ),
+    "all_sync": _vote(
+        "all_sync",
+        "True if the operands of all lanes of `mask` are true.",
+        "bool",
+        "true",
+        f"!{_OPERAND}",
+        "result = false",
+    ),
     "match_any_sync": _vote(
         "match_any_sync",
-        "The lanes that say the same, a bit each.",
+        "A mask of the lanes whose operand equals that of this thread.",
         "uint32_t",
         "0",
         _SAME,
@@ -158,29 +177,29 @@ template <typename T>
     "reduce_add_sync": _reduction("reduce_add_sync", "The sum", "static_cast<T>(uint32_t(result) + uint32_t(value))"),
     "reduce_min_sync": _reduction("reduce_min_sync", "The least value", "value < result ? value : result"),
     "reduce_max_sync": _reduction("reduce_max_sync", "The greatest value", "value > result ? value : result"),
-    "reduce_and_sync": _reduction("reduce_and_sync", "The bits that all have,", "result & value"),
-    "reduce_or_sync": _reduction("reduce_or_sync", "The bits that one has,", "result | value"),
-    "reduce_xor_sync": _reduction("reduce_xor_sync", "The bits that an odd number has,", "result ^ value"),
+    "reduce_and_sync": _reduction("reduce_and_sync", "The bitwise and", "result & value"),
+    "reduce_or_sync": _reduction("reduce_or_sync", "The bitwise or", "result | value"),
+    "reduce_xor_sync": _reduction("reduce_xor_sync", "The bitwise xor", "result ^ value"),
 }
 HEADERS: Final[Mapping[str, tuple[str, ...]]] = {
     "atomic_add": ("type_traits",),
     "atomic_sub": ("type_traits",),
-    "Warp": ("algorithm",),
+    "WarpLanes": ("algorithm",),
 }
-"""What the text of a helper needs, by its name."""
+"""The headers that the text of a helper needs, by its name."""
 HELPERS_OF_CPU: Final = TargetHelpers("static inline", HELPERS, HEADERS)
 
 
 def helpers_of_threads(kernel: Kernel) -> tuple[str, ...]:
-    """Those that a kernel and its device functions need."""
-    found: dict[str, None] = {}
+    """The helpers of this file that a kernel and its device functions need."""
+    helpers: dict[str, None] = {}
     for each in (kernel, *kernel.functions):
         for node in all_expressions(each.body):
             match node:
                 case Atomic(op=op):
-                    found |= {"atomic_update": None, atomic_helper(op): None}
+                    helpers |= {"atomic_update": None, atomic_helper(op): None}
                 case Call(function=function) if (
                     is_together(function) and (name := function.rpartition(".")[2]) in HELPERS
                 ):
-                    found |= {"Warp": None, name: None}
-    return tuple(found)
+                    helpers |= {"WarpLanes": None, name: None}
+    return tuple(helpers)

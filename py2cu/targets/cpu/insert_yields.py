@@ -1,7 +1,7 @@
 """Where a thread of the CPU waits for others: a loop that the outcome of an atomic operation ends lets them go on.
 
     while atomic.cas(lock, 0, 0, 1) != 0:        while atomic.cas(lock, 0, 0, 1) != 0:
-        pass                                →        let_others()
+        pass                                →        yield_now()
 
 So does one that goes round a fence until it finds another element, and a `for` that is left where it has what it waits
 for. Around a barrier it is the block that lets other blocks go on.
@@ -13,7 +13,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from py2cu.analysis.call_graph import functions_with
-from py2cu.analysis.effects import LET_OTHERS
+from py2cu.analysis.effects import YIELD
 from py2cu.diagnostics import Reporter
 from py2cu.ir.expressions import Atomic, DeviceCall, Expr, Load
 from py2cu.ir.kernels import Kernel
@@ -48,7 +48,7 @@ def _block(block: Block, asking: Collection[str]) -> Block:
 def _statement(stmt: Stmt, asking: Collection[str]) -> Stmt:
     stmt = map_blocks(stmt, lambda block: _block(block, asking))
     if isinstance(stmt, For | While) and _waits(stmt, asking):
-        return with_fields(stmt, body=(Sync(LET_OTHERS, span=stmt.span), *stmt.body))
+        return with_fields(stmt, body=(Sync(YIELD, span=stmt.span), *stmt.body))
     return stmt
 
 
@@ -56,7 +56,7 @@ def _waits(loop: For | While, asking: Collection[str]) -> bool:
     """True for a loop that goes round until it finds what others do."""
     if is_cut((loop,)) and not _Outcomes(asking, has_fence=False).are_in(loop):
         return False
-    has_fence = any(isinstance(stmt, Sync) and stmt.function != LET_OTHERS for stmt in statements(loop.body))
+    has_fence = any(isinstance(stmt, Sync) and stmt.function != YIELD for stmt in statements(loop.body))
     return _Outcomes(asking, has_fence).end(loop)
 
 

@@ -25,7 +25,7 @@ from py2cu.analysis.call_graph import callees, functions_with
 from py2cu.analysis.effects import (
     ACTIVE_MASK,
     BLOCK_VOTES,
-    LET_OTHERS,
+    YIELD,
     contains_yield,
     is_barrier,
     is_collective,
@@ -158,7 +158,7 @@ class BarrierSplitter:
                     yield stmt
                 elif stmt.trivia != BARE:
                     yield Comment(stmt.span, stmt.trivia)
-            elif isinstance(stmt, Sync) and stmt.function == LET_OTHERS:  # of a loop around barriers
+            elif isinstance(stmt, Sync) and stmt.function == YIELD:  # of a loop around barriers
                 yield stmt
             elif isinstance(stmt, Assign) and is_collective(stmt.value):
                 yield from self.exchange(stmt, piece, masks)
@@ -271,16 +271,16 @@ class BarrierSplitter:
             return
         if call.function == ACTIVE_MASK:
             yield from self.region(piece, masks)
-            said = self.local("active")
-            yield EachThread((Assign(said.id, Constant(False, type=PY_BOOL)),), span=stmt.span)
-            piece.append(Assign(said.id, Constant(True, type=PY_BOOL), stmt.span, stmt.trivia))
-            call = with_fields(call, args=(Constant(0xFFFFFFFF, call.span, PY_INT), said))
+            active = self.local("active")
+            yield EachThread((Assign(active.id, Constant(False, type=PY_BOOL)),), span=stmt.span)
+            piece.append(Assign(active.id, Constant(True, type=PY_BOOL), stmt.span, stmt.trivia))
+            call = with_fields(call, args=(Constant(0xFFFFFFFF, call.span, PY_INT), active))
         else:
             value = call.args[1]
             assert not isinstance(value.type, ArrayType | UnknownType)
-            said = self.local("said", value.type)
-            piece.append(Assign(said.id, value, stmt.span, stmt.trivia))
-            call = with_fields(call, args=(call.args[0], said, *call.args[2:]))
+            operands = self.local("operands", value.type)
+            piece.append(Assign(operands.id, value, stmt.span, stmt.trivia))
+            call = with_fields(call, args=(call.args[0], operands, *call.args[2:]))
         yield from self.region(piece, masks)
         piece.append(replace(stmt, value=call, trivia=BARE))
 

@@ -1,6 +1,4 @@
-"""The small functions that only CUDA texts need: atomic operations that the hardware lacks, and a warp's reductions on
-hardware that has no instruction for them.
-"""
+"""Lists the helpers that only CUDA text needs: atomic operations and warp reductions that some hardware lacks."""
 
 from __future__ import annotations
 
@@ -11,7 +9,7 @@ from py2cu.targets.cxx.helpers.catalogue import HELPERS as COMMON
 from py2cu.targets.cxx.helpers.catalogue import TargetHelpers, atomic
 
 _ATOMIC_64: Final = """\
-// {what}, in one step; the element before.
+// {what} atomically; returns the previous element.
 template <typename T>
 {prefix} T atomic_{name}(T* at, T value)
 {{
@@ -39,7 +37,7 @@ template <typename T>
 #if __CUDA_ARCH__ >= 800
     return __{name}(mask, {argument});
 #else
-    unsigned lanes = __ballot_sync(mask, true);  // those that there are
+    unsigned lanes = __ballot_sync(mask, true);  // the active ones
     T result = __shfl_sync(mask, value, __ffs(lanes) - 1);
     while (lanes &= lanes - 1) {{
         const T other = __shfl_sync(mask, value, __ffs(lanes) - 1);
@@ -61,9 +59,9 @@ _BITS: Final = "static_cast<unsigned>(value)"  # CUDA's functions on bits are fo
 _OF_ONE_SIGN: Final = "std::conditional_t<std::is_signed_v<T>, long long, unsigned long long>"
 
 HELPERS: Final[dict[str, str]] = {
-    "narrowed": COMMON["narrowed"].replace("{prefix}", "__host__ {prefix}"),  # launchers call it, too
+    "round_to": COMMON["round_to"].replace("{prefix}", "__host__ {prefix}"),  # launchers call it, too
     "lane_id": """\
-// The number of this thread in its warp.
+// The lane of this thread in its warp.
 {prefix} int lane_id()
 {{
     int lane;
@@ -74,17 +72,17 @@ HELPERS: Final[dict[str, str]] = {
     "reduce_add_sync": _reduction("add", "The sum", "static_cast<T>(unsigned(result) + unsigned(other))"),
     "reduce_min_sync": _reduction("min", "The least value", "min(result, other)"),
     "reduce_max_sync": _reduction("max", "The greatest value", "max(result, other)"),
-    "reduce_and_sync": _reduction("and", "The bits that all have,", "result & other", _BITS),
-    "reduce_or_sync": _reduction("or", "The bits that one has,", "result | other", _BITS),
-    "reduce_xor_sync": _reduction("xor", "The bits that an odd number has,", "result ^ other", _BITS),
+    "reduce_and_sync": _reduction("and", "The bitwise and", "result & other", _BITS),
+    "reduce_or_sync": _reduction("or", "The bitwise or", "result | other", _BITS),
+    "reduce_xor_sync": _reduction("xor", "The bitwise xor", "result ^ other", _BITS),
     "atomic_update": """\
-// Replaces an element by what `change` makes of it, in one step; the element before.
+// Replaces an element by `change(element)` atomically; returns the previous element.
 template <typename T, typename Change>
 {prefix} T atomic_update(T* at, Change change)
 {{
     using Word = std::conditional_t<sizeof(T) == 8, unsigned long long,
                                     std::conditional_t<sizeof(T) == 2, unsigned short, unsigned>>;
-    const unsigned offset = reinterpret_cast<uintptr_t>(at) % sizeof(Word);  // of a byte in its word
+    const unsigned offset = reinterpret_cast<uintptr_t>(at) % sizeof(Word);  // of the element in its word, in bytes
     Word* word = reinterpret_cast<Word*>(reinterpret_cast<unsigned char*>(at) - offset);
     const Word mask = static_cast<Word>(static_cast<Word>(-1) >> 8 * (sizeof(Word) - sizeof(T))) << 8 * offset;
     Word seen = *const_cast<volatile Word*>(word);
@@ -95,15 +93,15 @@ template <typename T, typename Change>
         const T value = change(old);
         Word after = 0;
         memcpy(&after, &value, sizeof(T));
-        const Word found = atomicCAS(word, seen, static_cast<Word>((seen & ~mask) | after << 8 * offset));
-        if (found == seen) return old;
-        seen = found;
+        const Word current = atomicCAS(word, seen, static_cast<Word>((seen & ~mask) | after << 8 * offset));
+        if (current == seen) return old;
+        seen = current;
     }}
 }}
 """,
     "atomic_add": _atomic("add", "Adds to an element", "old + value", "atomicAdd"),
     "atomic_sub": """\
-// Subtracts from an element, in one step; the element before.
+// Subtracts from an element atomically; returns the previous element.
 template <typename T>
 {prefix} T atomic_sub(T* at, T value)
 {{
@@ -117,16 +115,32 @@ template <typename T>
     }}
 }}
 """,
-    "atomic_min": _atomic("min", "Leaves the lesser of both", "value < old ? value : old", "atomicMin", _OF_ONE_SIGN),
-    "atomic_max": _atomic("max", "Leaves the greater of both", "value > old ? value : old", "atomicMax", _OF_ONE_SIGN),
+    "atomic_min": _atomic(
+        "min",
+        "Replaces an element by the lesser of it and `value`",
+        "value < old ? value : old",
+        "atomicMin",
+        _OF_ONE_SIGN,
+    ),
+    "atomic_max": _atomic(
+        "max",
+        "Replaces an element by the greater of it and `value`",
+        "value > old ? value : old",
+        "atomicMax",
+        _OF_ONE_SIGN,
+    ),
     "atomic_exch": _atomic("exch", "Replaces an element", "value", "atomicExch"),
-    "atomic_and": _atomic("and", "Keeps the bits that both have", "old & value", "atomicAnd"),
-    "atomic_or": _atomic("or", "Keeps the bits that one of both has", "old | value", "atomicOr"),
-    "atomic_xor": _atomic("xor", "Keeps the bits in which both differ", "old ^ value", "atomicXor"),
-    "atomic_inc": _atomic("inc", "Counts up, and from `value` to 0", "old >= value ? 0 : old + 1"),
-    "atomic_dec": _atomic("dec", "Counts down, and from 0 to `value`", "old == 0 || old > value ? value : old - 1"),
+    "atomic_and": _atomic("and", "Replaces an element by its bitwise and with `value`", "old & value", "atomicAnd"),
+    "atomic_or": _atomic("or", "Replaces an element by its bitwise or with `value`", "old | value", "atomicOr"),
+    "atomic_xor": _atomic("xor", "Replaces an element by its bitwise xor with `value`", "old ^ value", "atomicXor"),
+    "atomic_inc": _atomic(
+        "inc", "Increments an element, and resets it to 0 after `value`", "old >= value ? 0 : old + 1"
+    ),
+    "atomic_dec": _atomic(
+        "dec", "Decrements an element, and resets it to `value` after 0", "old == 0 || old > value ? value : old - 1"
+    ),
     "atomic_cas": """\
-// Replaces an element where it equals `compare`, in one step; the element before.
+// Replaces an element atomically if it equals `compare`; returns the previous element.
 template <typename T>
 {prefix} T atomic_cas(T* at, T compare, T value)
 {{
@@ -137,9 +151,9 @@ template <typename T>
 HEADERS: Final[Mapping[str, tuple[str, ...]]] = {
     "atomic_update": ("cstring", "type_traits"),
     **dict.fromkeys(
-        ("narrowed", *(f"atomic_{op}" for op in ("add", "sub", "min", "max", "exch", "and", "or", "xor"))),
+        ("round_to", *(f"atomic_{op}" for op in ("add", "sub", "min", "max", "exch", "and", "or", "xor"))),
         ("type_traits",),
     ),
 }
-"""What the text of a helper needs, by its name."""
+"""The headers that the text of a helper needs, by its name."""
 HELPERS_OF_CUDA: Final = TargetHelpers("__device__ inline", HELPERS, HEADERS)

@@ -1,7 +1,7 @@
 """Negates whole numbers with the sign bit apart where an extreme of three may be sought: ptxas (13.0) makes one
 instruction of `max(max(-a, b), c)`, and forgets the minus.
 
-    max(max(-x[i], y), x[i])       →       max(max(negated(x[i]), y), x[i])
+    max(max(-x[i], y), x[i])       →       max(max(negate_hidden(x[i]), y), x[i])
 
 An extreme is sought by `min` and `max`, and by what compilers see as such: a conditional expression whose branches are
 what it compares, and a condition under which what it compares is assigned. The minus may be far from it.
@@ -22,7 +22,7 @@ from py2cu.ir.types import Constant, ElementType, PythonType, kind_of
 from py2cu.ir.visit import all_expressions, assigned_names, names_in, statements
 from py2cu.passes.lowering.operators import negative_of
 
-HELPER = "negated"
+HELPER = "negate_hidden"
 _EXTREMA = ("builtins.min", "builtins.max", "python_min", "python_max", "nan_min", "nan_max")
 _REPLACED = ("wrapping_sub", "wrapping_mul")
 

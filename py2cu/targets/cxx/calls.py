@@ -10,7 +10,7 @@ from py2cu.builtins.atomics import atomic_function, atomic_helper
 from py2cu.ir.complex_numbers import is_complex_constructor
 from py2cu.ir.expressions import ArrayName, Atomic, Call, DeviceCall, Expr
 from py2cu.ir.types import PY_INT, UNKNOWN, Constant, ElementType, Type
-from py2cu.passes.lowering.widen_halves import NARROWED
+from py2cu.passes.lowering.widen_halves import ROUND_TO
 from py2cu.targets.cxx.c_types import FLOATS, arithmetic_type
 from py2cu.targets.cxx.cxx_text import PRIMARY, CxxText
 from py2cu.targets.cxx.expressions import ExpressionEmitter
@@ -33,8 +33,8 @@ class CallEmitter(ExpressionEmitter):
             return CxxText(f"{self.expr(expr.args[0]).within(PRIMARY)}.{method}()", PRIMARY, c_type)
         if row is not None and is_together(expr.function):
             return self.collective(expr, row)
-        if expr.function == NARROWED:
-            return CxxText(f"{NARROWED}<{self.type_text(expr.type)}>({self.expr(expr.args[0]).text})", PRIMARY, c_type)
+        if expr.function == ROUND_TO:
+            return CxxText(f"{ROUND_TO}<{self.type_text(expr.type)}>({self.expr(expr.args[0]).text})", PRIMARY, c_type)
         if row is None and not takes_one_type(expr.function):
             name, args = expr.function, [self.expr(arg).text for arg in expr.args]
         elif row is None or expr.function in ("builtins.min", "builtins.max"):

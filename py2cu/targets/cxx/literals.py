@@ -44,7 +44,7 @@ def is_one(expr: Expr) -> bool:
 
 
 def init_text(value: bool | int | float) -> str:
-    """What an allocated array is filled with: torch's C++ takes a double, and `all_bits` the numbers that none is."""
+    """The initial value of an allocated array: a double, or the argument of `int64_scalar` where no double is exact."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int):

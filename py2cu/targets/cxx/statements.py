@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from pathlib import PurePath
 from typing import Final, assert_never
 
-from py2cu.analysis.effects import LET_OTHERS, is_grid_barrier
+from py2cu.analysis.effects import YIELD, is_grid_barrier
 from py2cu.ir.abi.parameters import Role
 from py2cu.ir.complex_numbers import is_complex_constructor
 from py2cu.ir.expressions import BoolOp, Compare, Convert, DeviceCall, Expr, Load, Select, Tuple, Unary, unconverted
@@ -107,8 +107,8 @@ class Emitter(CallEmitter):
             case Sync() if is_grid_barrier(stmt):
                 self.count_header("grid_barrier")
                 yield Line(f"{pad}{self.dialect.grid_barrier};")
-            case Sync(function=function) if function == LET_OTHERS:
-                yield Line(f"{pad}Turns::{LET_OTHERS}();")
+            case Sync(function=function) if function == YIELD:
+                yield Line(f"{pad}FiberScheduler::{YIELD}();")
             case Sync() if self.dialect.fence:
                 self.count_header("fence")
                 yield Line(f"{pad}{self.dialect.fence};")

@@ -10,7 +10,7 @@ from py2cu.dtypes import DType
 from py2cu.ir.expressions import Expr, LaunchIndex, Unary
 from py2cu.ir.kernels import Instances, Kernel, Space
 from py2cu.ir.types import PY_BOOL, ArrayType, Binary, Constant, Name, Width
-from py2cu.passes.lowering.widen_halves import NARROWED
+from py2cu.passes.lowering.widen_halves import ROUND_TO
 from py2cu.targets.cxx.dialect import Dialect
 from py2cu.targets.cxx.functions import FunctionView
 from py2cu.targets.cxx.includes import MATH, headers_of_types
@@ -171,8 +171,8 @@ class KernelView:
         """An argument of the launcher as its kernel takes it: C++ narrows a double by itself, not to halves."""
         if given.is_complex and given.base != argument.base:
             return f"{argument.base}({argument.name})"
-        if given.type == "double" and argument.base in self.types and NARROWED in self.helpers:
-            return f"{NARROWED}<{argument.base}>({argument.name})"
+        if given.type == "double" and argument.base in self.types and ROUND_TO in self.helpers:
+            return f"{ROUND_TO}<{argument.base}>({argument.name})"
         return argument.name
 
     def kernel_signature(self, head: str, *extra: str) -> str:

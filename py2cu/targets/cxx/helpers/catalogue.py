@@ -15,7 +15,7 @@ from py2cu.targets.cxx.helpers.integers import INTEGER_HELPERS
 from py2cu.targets.cxx.includes import MATH
 
 _UPDATE: Final = """\
-// {what}, in one step; the element before.
+// {what} atomically; returns the previous element.
 template <typename T>
 {prefix} T atomic_{name}(T* at, T value)
 {{
@@ -30,9 +30,9 @@ def atomic(name: str, what: str, next_: str, text: str = _UPDATE) -> str:
 
 
 def _vector(count: int) -> str:
-    """The struct of a row of so many elements."""
+    """The struct of a row of `count` elements."""
     return f"""\
-// {count} neighbouring elements, which one instruction loads or stores.
+// {count} adjacent elements, loaded or stored by one instruction.
 template <typename T>
 struct alignas({count} * sizeof(T)) Vector{count} {{{{
     T {", ".join(f"x{at}" for at in range(count))};
@@ -51,23 +51,25 @@ HELPERS: Final[dict[str, str]] = {
 
 _TRAITS: Final = "type_traits"
 HEADERS: Final[Mapping[str, tuple[str, ...]]] = {
-    **dict.fromkeys(("add_elements", "subtract_elements", "multiply_elements", "widened", "narrowed"), (_TRAITS,)),
+    **dict.fromkeys(
+        ("add_elements", "subtract_elements", "multiply_elements", "to_compute_type", "round_to"), (_TRAITS,)
+    ),
     **dict.fromkeys(("wrapping_add", "wrapping_sub", "wrapping_mul", "wrapping_shift", "wrapping_abs"), (_TRAITS,)),
-    **dict.fromkeys(("negated", "int_pow", "gcd", "lcm", "factorial"), (_TRAITS,)),
+    **dict.fromkeys(("negate_hidden", "int_pow", "gcd", "lcm", "factorial"), (_TRAITS,)),
     **dict.fromkeys(("floor_div", "floor_mod", "isqrt"), (MATH, _TRAITS)),
     **dict.fromkeys(("fraction", "mantissa", "exponent", "ldexp_by_any", "round_decimals"), (MATH,)),
 }
-"""What the text of a helper needs, by its name."""
+"""The headers that the text of a helper needs, by its name."""
 
 
 def takes_one_type(name: str) -> bool:
     """True where all arguments of the helper have the type of its result."""
-    return name not in ("to_uint64", "widened", "complex_pow", "lane_id", "exponent", "ldexp_by_any")
+    return name not in ("to_uint64", "to_compute_type", "complex_pow", "lane_id", "exponent", "ldexp_by_any")
 
 
 @dataclass(frozen=True, slots=True)
 class TargetHelpers:
-    """The helpers of a target: the common ones, and its `own`, of which some replace a common one."""
+    """The helpers of a target: the common ones, and its `own`, which replace common ones of the same name."""
 
     prefix: str  # goes before a function
     own: Mapping[str, str]
@@ -79,5 +81,5 @@ class TargetHelpers:
         return text.format(prefix=self.prefix)
 
     def headers(self, name: str) -> tuple[str, ...]:
-        """What it needs."""
+        """The headers that it needs."""
         return (self.own_headers if name in self.own else HEADERS).get(name, ())

@@ -6,7 +6,7 @@ from typing import Final
 
 COMPLEX_HELPERS: Final[dict[str, str]] = {
     "complex_mul": """\
-// Python's and torch's `a * b` of complex numbers: the formula as it stands, where C++ repairs infinite products.
+// Python's and torch's `a * b` of complex numbers: the plain formula; C++ corrects infinite products.
 template <typename T>
 {prefix} T complex_mul(T a, T b)
 {{
@@ -14,7 +14,7 @@ template <typename T>
 }}
 """,
     "complex_div": """\
-// Python's `a / b` of complex numbers: Smith's method; by zero, each part is divided by it.
+// Python's `a / b` of complex numbers by Smith's method; a divisor of zero divides each part.
 template <typename T>
 {prefix} T complex_div(T a, T b)
 {{
@@ -29,7 +29,7 @@ template <typename T>
 }}
 """,
     "complex_pow": """\
-// `base ** exponent` of a complex number, the exponent being positive: by squaring.
+// `base ** exponent` of a complex number by repeated squaring; `exponent` is positive.
 template <typename T>
 {prefix} T complex_pow(T base, int exponent)
 {{

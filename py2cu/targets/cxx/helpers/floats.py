@@ -5,31 +5,31 @@ from __future__ import annotations
 from typing import Final
 
 FLOAT_HELPERS: Final[dict[str, str]] = {
-    "widened": """\
-// What functions compute in: float for a half, else the value itself.
+    "to_compute_type": """\
+// Converts half types to float before a math function; other types are unchanged.
 template <typename T>
-{prefix} auto widened(T value)
+{prefix} auto to_compute_type(T value)
 {{
     return static_cast<std::conditional_t<sizeof(T) == 2, float, T>>(value);
 }}
 """,
-    "narrowed": """\
-// The number as T: a half by way of float, as torch makes it.
+    "round_to": """\
+// Rounds a number to T; to a half type by way of float, as torch does.
 template <typename T, typename Value>
-{prefix} T narrowed(Value value)
+{prefix} T round_to(Value value)
 {{
     return static_cast<T>(static_cast<std::conditional_t<sizeof(T) == 2, float, Value>>(value));
 }}
 """,
     "to_uint64": """\
-// A float as uint64: one below zero wraps around, where C++ leaves it undefined.
+// Converts a float to uint64; negative numbers wrap around, which C++ leaves undefined.
 {prefix} uint64_t to_uint64(double value)
 {{
     return value < 0 ? static_cast<uint64_t>(static_cast<int64_t>(value)) : static_cast<uint64_t>(value);
 }}
 """,
     "nan_min": """\
-// torch's `minimum`: NaN where one of the two is.
+// torch's `minimum`: NaN if an operand is NaN.
 template <typename T>
 {prefix} T nan_min(T a, T b)
 {{
@@ -37,7 +37,7 @@ template <typename T>
 }}
 """,
     "nan_max": """\
-// torch's `maximum`: NaN where one of the two is.
+// torch's `maximum`: NaN if an operand is NaN.
 template <typename T>
 {prefix} T nan_max(T a, T b)
 {{
@@ -61,7 +61,7 @@ template <typename T>
 }}
 """,
     "fraction": """\
-// What Python's `math.modf` splits off first: the digits behind the point, with the sign of `a`.
+// The first result of Python's `math.modf`: the fractional part, with the sign of `a`.
 template <typename T>
 {prefix} T fraction(T a)
 {{
@@ -69,7 +69,7 @@ template <typename T>
 }}
 """,
     "mantissa": """\
-// What Python's `math.frexp` splits off first: `a` times a power of two, so that it is between a half and one.
+// The first result of Python's `math.frexp`: `a` scaled by a power of two to a magnitude from 0.5 to 1.
 template <typename T>
 {prefix} T mantissa(T a)
 {{
@@ -78,7 +78,7 @@ template <typename T>
 }}
 """,
     "exponent": """\
-// What Python's `math.frexp` splits off last: the power of two that the mantissa lacks.
+// The second result of Python's `math.frexp`: the exponent of the power of two that scales the mantissa to `a`.
 template <typename T>
 {prefix} int exponent(T a)
 {{
@@ -88,7 +88,7 @@ template <typename T>
 }}
 """,
     "ldexp_by_any": """\
-// `a` times two to the `power`, whatever that is: far ones make 0 or an infinity.
+// `a` times two to the `power`, which may lie outside int: the result is 0 or an infinity then.
 template <typename T>
 {prefix} T ldexp_by_any(T a, int64_t power)
 {{
@@ -96,7 +96,7 @@ template <typename T>
 }}
 """,
     "round_decimals": """\
-// Python's `round(a, digits)`, `power` being 10 to the digits: what lies half way is told by the product's lost bits.
+// Python's `round(a, digits)` with `power` = 10 ** digits; the rounding error of the product breaks ties.
 template <typename T>
 {prefix} T round_decimals(T a, T power)
 {{
@@ -110,7 +110,7 @@ template <typename T>
 }}
 """,
     "python_min": """\
-// Python's `min(a, b)`: the first unless the second is less, also for NaN.
+// Python's `min(a, b)`: `a` unless `b` is less, also for NaN.
 template <typename T>
 {prefix} T python_min(T a, T b)
 {{
@@ -118,7 +118,7 @@ template <typename T>
 }}
 """,
     "python_max": """\
-// Python's `max(a, b)`: the first unless the second is greater, also for NaN.
+// Python's `max(a, b)`: `a` unless `b` is greater, also for NaN.
 template <typename T>
 {prefix} T python_max(T a, T b)
 {{

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 _WRAPPING = """\
-// {what} as Python elements do: wraps around, where C++ leaves signed overflow undefined.
+// {what} with wrap-around; signed overflow is undefined in C++.
 template <typename T>
 {prefix} T wrapping_{name}(T a, T b)
 {{
@@ -15,7 +15,7 @@ template <typename T>
 """
 
 _ELEMENTS: Final = """\
-// {what} elements: whole numbers wrap around, where C++ leaves signed overflow undefined.
+// {what} elements: integers wrap around, since signed overflow is undefined in C++.
 template <typename T>
 {prefix} T {name}_elements(T a, T b)
 {{
@@ -34,8 +34,9 @@ INTEGER_HELPERS: Final[dict[str, str]] = {
     "subtract_elements": _ELEMENTS.replace("{what}", "Subtracts").replace("{name}", "subtract").replace("{op}", "-"),
     "multiply_elements": _ELEMENTS.replace("{what}", "Multiplies").replace("{name}", "multiply").replace("{op}", "*"),
     "wrapping_add": """\
-// Adds as Python elements do: wraps around, where C++ leaves signed overflow undefined. Of int16 the sign bit is kept
-// apart, since nvcc (13.0) makes `a + b == 0` into `a == -b`, which ptxas computes in 32 bits.
+// Adds with wrap-around; signed overflow is undefined in C++.
+// The sign bit of int16 is computed separately: nvcc (13.0) turns `a + b == 0` into `a == -b`, which ptxas computes in
+// 32 bits.
 template <typename T>
 {prefix} T wrapping_add(T a, T b)
 {{
@@ -46,8 +47,8 @@ template <typename T>
 }}
 """,
     "wrapping_sub": """\
-// Subtracts as Python elements do: wraps around, where C++ leaves signed overflow undefined. Of int16 the sign bit is
-// kept apart, since ptxas (13.0) negates in 32 bits, where -(-32768) is 32768.
+// Subtracts with wrap-around; signed overflow is undefined in C++.
+// The sign bit of int16 is computed separately: ptxas (13.0) negates in 32 bits, where -(-32768) is 32768.
 template <typename T>
 {prefix} T wrapping_sub(T a, T b)
 {{
@@ -59,7 +60,7 @@ template <typename T>
 """,
     "wrapping_mul": _WRAPPING.replace("{what}", "Multiplies").replace("{name}", "mul").replace("{op}", "*"),
     "wrapping_shift": """\
-// Shifts left as Python does: also negative numbers and across the sign bit, where C++ leaves it undefined.
+// Shifts left with wrap-around; C++ leaves shifts of negative numbers and across the sign bit undefined.
 template <typename T, typename Count>
 {prefix} T wrapping_shift(T a, Count b)
 {{
@@ -68,8 +69,8 @@ template <typename T, typename Count>
 }}
 """,
     "wrapping_abs": """\
-// The absolute value as of Python elements: the least number, which has none, stays as it is. The smaller of `a` and
-// `-a` as unsigned numbers, since ptxas (13.0) takes `a < 0 ? -a : a` for positive.
+// The absolute value with wrap-around: the least number of the type stays as it is.
+// The smaller of `a` and `-a` as unsigned numbers, since ptxas (13.0) assumes that `a < 0 ? -a : a` is positive.
 template <typename T>
 {prefix} T wrapping_abs(T a)
 {{
@@ -78,10 +79,10 @@ template <typename T>
     return static_cast<T>(std::is_signed_v<T> && negated < same ? negated : same);
 }}
 """,
-    "negated": """\
-// `-a`, which wraps around, its sign bit apart: ptxas (13.0) forgets the minus where an extreme of three is sought.
+    "negate_hidden": """\
+// Negates with wrap-around, without a minus that ptxas (13.0) would drop inside a min or max of three operands.
 template <typename T>
-{prefix} T negated(T a)
+{prefix} T negate_hidden(T a)
 {{
     using Unsigned = std::make_unsigned_t<decltype(-a)>;
     constexpr Unsigned sign = Unsigned(1) << (8 * sizeof(T) - 1);
@@ -90,7 +91,7 @@ template <typename T>
 }}
 """,
     "ceil_div": """\
-// Python's `math.ceil(a / b)` of whole numbers: rounds up, where C++ rounds toward zero.
+// Python's `math.ceil(a / b)` of integers: rounds up; C++ rounds toward zero.
 template <typename T>
 {prefix} T ceil_div(T a, T b)
 {{
@@ -99,7 +100,7 @@ template <typename T>
 }}
 """,
     "floor_div": """\
-// Python's `a // b`: rounds down, where C++ rounds toward zero.
+// Python's `a // b`: rounds down; C++ rounds toward zero.
 template <typename T>
 {prefix} T floor_div(T a, T b)
 {{
@@ -113,7 +114,7 @@ template <typename T>
         return quotient - whole > T(0.5) ? whole + 1 : whole;
     }} else {{
         using Unsigned = std::make_unsigned_t<T>;
-        constexpr Unsigned sign = Unsigned(1) << (8 * sizeof(T) - 1);  // kept apart, as ptxas (13.0) loses it
+        constexpr Unsigned sign = Unsigned(1) << (8 * sizeof(T) - 1);  // ptxas (13.0) drops a minus
         if (std::is_signed_v<T> && b == T(-1)) return static_cast<T>((sign - (a & (sign - 1))) ^ (~a & sign));
         const T quotient = a / b;
         return a % b != 0 && (a < 0) != (b < 0) ? quotient - 1 : quotient;
@@ -121,7 +122,7 @@ template <typename T>
 }}
 """,
     "floor_mod": """\
-// Python's `a % b`: has the sign of `b`, where C++ takes that of `a`.
+// Python's `a % b`: the result has the sign of `b`; in C++ it has the sign of `a`.
 template <typename T>
 {prefix} T floor_mod(T a, T b)
 {{
@@ -137,7 +138,7 @@ template <typename T>
 }}
 """,
     "int_pow": """\
-// Python's `base ** exponent` of whole numbers; wraps around.
+// Python's `base ** exponent` of integers, with wrap-around.
 template <typename T>
 {prefix} T int_pow(T base, T exponent)
 {{
@@ -149,7 +150,7 @@ template <typename T>
 }}
 """,
     "gcd": """\
-// The greatest common divisor, which is not negative.
+// The greatest common divisor; it is not negative.
 template <typename T>
 {prefix} T gcd(T a, T b)
 {{
@@ -164,7 +165,7 @@ template <typename T>
 }}
 """,
     "lcm": """\
-// The least common multiple, which is not negative.
+// The least common multiple; it is not negative.
 template <typename T>
 {prefix} T lcm(T a, T b)
 {{
@@ -175,7 +176,7 @@ template <typename T>
 }}
 """,
     "isqrt": """\
-// The square root of a whole number, rounded down.
+// The square root of an integer, rounded down.
 template <typename T>
 {prefix} T isqrt(T n)
 {{
