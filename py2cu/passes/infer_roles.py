@@ -1,4 +1,4 @@
-"""Says of every array whether the kernel reads it, writes it, or makes it.
+"""Infers the role of every array: input, output or both.
 
 out[i] = x[i]       x: input; out: output, since it is only written and x fixes its shape
 y[i] += x[i]        y: inout, since it is read

@@ -1,7 +1,7 @@
-"""Runs passes in order, and shows observers what each made of the kernel.
+"""Runs passes in order, and shows the result of each to observers.
 
 In: a sequence of `Pass`es and a kernel. Out: the kernel after the last one. The IR dump and the tests' `verify` are
-observers; where there is none, a pass costs its call.
+observers; without observers, running a pass costs no more than its call.
 """
 
 from __future__ import annotations

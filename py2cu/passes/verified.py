@@ -1,4 +1,4 @@
-"""An observer that verifies every kernel after every pass: by the rules of its stage, and that nothing was dropped."""
+"""Verifies the kernel after every pass: by the rules of its stage, and that no statement was dropped unaccounted."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Views → text: the Jinja environment, and which template makes which file.
+"""Renders views to text with Jinja, and chooses the template of each file.
 
-The only module that imports Jinja. A line that says Python carries its number behind a separator until the text is
-whole; then text and line map part.
+The only module that imports Jinja. While a text is rendered, a line that stems from Python carries the number of its
+Python line behind a separator; afterwards these numbers become the line map.
 """
 
 from __future__ import annotations

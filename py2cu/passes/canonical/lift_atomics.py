@@ -1,12 +1,12 @@
-"""Atomic operations inside expressions become statements before them: in C++ as in Python, each happens once, in order.
+"""Lifts atomic operations out of expressions, so that C++ executes each once and in Python's order.
 
     s = x[0] + atomic.add(x, 0, 1) + y[i]          value = x[0]
                                              →     old = atomic.add(x, 0, 1)
                                                    s = value + old + y[i]
 
-What Python evaluates before an operation, and could be something else after it, is taken into a local as well: not the
-elements of arrays that a kernel only reads. The test of a loop may have one, `while atomic.cas(lock, 0, 0, 1)
-!= 0: pass`; more are refused there, and what may stay unevaluated.
+Operands that Python evaluates before the operation, and that may change afterwards, are saved in locals too; elements
+of arrays that the kernel only reads cannot change. The test of a loop may hold one atomic operation, as in `while
+atomic.cas(lock, 0, 0, 1) != 0: pass`. Refused: several in such a test, and one in an operand that may stay unevaluated.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`x.shape[0]` → the dimension that the annotation names there.
+"""Replaces `x.shape[0]` by the dimension that the annotation of `x` names there.
 
 out[i] = x.shape[0]     # x: Float32[Tensor, "h w"]
 out[i] = h

@@ -1,10 +1,11 @@
-"""Dimensions live in annotations and locals in the body; where both use a name, the dimension gets another.
+"""Renames dimensions that have the name of a local, an array or an index.
 
     def f(…, x: UInt8[Tensor, "c h w"], …):          c_extent, h, w
-        _, h, w = x.shape                             h and w are what they are
+        _, h, w = x.shape                             h and w name the dimensions
         c = blockIdx.x * blockDim.x + threadIdx.x     c
 
-An integer parameter called like a dimension is that dimension, and may not be assigned to; nor may a template argument.
+An integer parameter with the name of a dimension is that dimension. Assigning to it, or to a template argument, is an
+error.
 """
 
 from __future__ import annotations

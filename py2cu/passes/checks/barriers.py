@@ -1,17 +1,18 @@
-"""Refuses barriers that not all threads reach, of a block or of the grid: CUDA leaves open what happens there, up to
-waiting for ever.
+"""Refuses divergent barriers: barriers of a block or of the grid that not all its threads reach. In CUDA they are
+undefined behaviour, up to a deadlock.
 
     if threadIdx.x < 16:
         syncthreads()              P501: the condition varies by thread
     if blockIdx.x < 16:
         syncgrid()                 P501: the condition varies by thread or block
 
-What varies is `threadIdx` and element indices, what is computed from them, what is loaded where that varies or from
-arrays that the kernel writes, and what is assigned where threads have parted; in the grid also `blockIdx`, what a
-block votes and what it shares. A thread that has returned, or left a loop, reaches no barrier behind.
+Divergent values are `threadIdx` and element indices, values computed from them, values loaded at divergent indices or
+from arrays that the kernel writes, and values assigned under divergent control flow. Within the grid, `blockIdx`, votes
+of a block and shared memory are divergent too. A thread that has returned, or has left a loop, reaches no later
+barrier.
 
-What all threads of a block load from one place of shared memory does not vary, although they write there: one that
-writes while others read races with them, and races are what the simulator finds.
+A value that all threads of a block load from one element of shared memory counts as uniform, although threads write
+there: a write during such a read is a race, and the simulator reports races.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Refuses a name that may be read before it is assigned, and shows the path that leaves it so.
+"""Refuses a name that may be read before it is assigned, and shows a path that does not assign it.
 
 if c: t = 1
 out[i] = t      # P204: on the path where c is false, t is unbound

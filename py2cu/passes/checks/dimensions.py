@@ -1,6 +1,6 @@
 """Refuses a dimension that no argument determines, and a default for one that an array's shape determines.
 
-def f(i: Index["m"], x: Float32[Tensor, "n"], …)     # P304: nothing says what m is
+def f(i: Index["m"], x: Float32[Tensor, "n"], …)     # P304: no argument determines m
 def f(i: Index["n"], x: Float32[Tensor, "n"], n: int = 8)     # P106
 """
 

@@ -1,9 +1,9 @@
-"""Refuses loops that nothing in them ends: a GPU need not load again what it has, and C++ takes such for ones that end.
+"""Refuses spin loops without an atomic operation: a GPU may load the element once, and C++ assumes that loops end.
 
 while flag[0] == 0: pass                    # P503
-while atomic.add(flag, 0, 0) == 0: pass     # asks again
+while atomic.add(flag, 0, 0) == 0: pass     # loads in every round
 
-One that stores, prints, waits, or is left by `break` or `return`, is none of them.
+A loop that stores, prints, waits, or holds a `break` or `return` is not a spin loop.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Notes what costs time on a GPU and could be written otherwise; for those who ask (`py2cu translate --notes`).
+"""Notes code that is slow on a GPU and could be written otherwise (`py2cu translate --notes`).
 
     out[i] = x[i] * (a * a)       P701: `a * a` of Python floats is computed in double
-    s += x[at]                    P702: in a loop, and nothing bounds `at`: 64 bits
+    s += x[at]                    P702: in a loop, and `at` has no bound: 64 bits
     s += x[k % m]                 P703: in a loop, and `m` is no constant: some forty instructions
     out[c, r] = x[r, c]           P704: neighbouring threads write elements that lie far apart
 

@@ -1,10 +1,10 @@
-"""Refuses a power of whole numbers whose exponent may be negative: Python makes a float of it, C++ must know before.
+"""Refuses a power of integers whose exponent may be negative: its type in Python depends on the exponent's value.
 
     for k in range(8):
-        s += 2 ** k      # `k` is 0 to 7: a whole number
+        s += 2 ** k      # `k` is 0 to 7: an integer
     s += 2 ** (k - 9)    # P307
 
-The sign of an exponent follows from its range: indices, extents, unsigned elements and what is computed from them.
+The sign of an exponent follows from its range: indices, extents and unsigned elements are not negative.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def check_powers(kernel: Kernel, reporter: Reporter) -> Kernel:
 
 
 def _powers(kernel: Kernel) -> Iterator[Binary[Expr]]:
-    """The powers of whole numbers whose exponent is no constant; of constants their types have told."""
+    """The powers of integers whose exponent is not a constant; typing has checked constant exponents."""
     for expr in all_expressions(kernel.body):
         match expr:
             case Binary(op="**", right=right, type=ElementType() | PythonType() as type_):

@@ -1,4 +1,4 @@
-"""Refuses views whose rows are more than a thread loads or stores at once.
+"""Refuses views whose rows are wider than the 16 bytes that a thread loads or stores at once.
 
 x4 = x.view(-1, 4)      x: Float64      P410: a row has 32 bytes, and an access has 16 at most
 """

@@ -1,14 +1,15 @@
-"""Keeps threads past the end from doing anything: one early return, where the kernel has no guard of its own.
+"""Guards a kernel against threads past the end of an array: inserts one early return, unless the kernel tests the
+index.
 
     i = blockIdx.x * blockDim.x + threadIdx.x         i = blockIdx.x * blockDim.x + threadIdx.x
     out[i] = x[i]                                →    if i >= n: return
                                                       out[i] = x[i]
 
-An index kernel is guarded by its indices' extents. In a block kernel, a *global index* needs a guard where it alone
-indexes an array and nothing has compared it. The extent is `size` on that axis where the kernel says one, else that of
-the array.
+The guard of an index kernel compares its indices with their extents. In a block kernel, a *global index* needs a guard
+if it alone indexes an array and no test has bounded it. The extent is `size` on that axis where the kernel has one,
+else the array's.
 
-Where threads wait for each other, none may return: there `guard_accesses` guards each access on its own.
+In a kernel with barriers no thread may return early: there `predicate_accesses` guards each access separately.
 """
 
 from __future__ import annotations

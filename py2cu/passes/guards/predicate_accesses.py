@@ -1,5 +1,5 @@
-"""Guards accesses one by one, where threads wait for each other and none may leave: past the end, reads give zero,
-writes do nothing, and so do atomic operations with anything that depends on the index. The other half of `add_guards`.
+"""Predicates accesses one by one in kernels with barriers, where no thread may return early. Past the end, a read gives
+zero; a write or an atomic operation that depends on the index does nothing. `early_return` decides which accesses.
 
     s[t] = x[i]                           s[t] = x[i] if i < n else 0
     syncthreads()                    →    syncthreads()
@@ -7,7 +7,7 @@ writes do nothing, and so do atomic operations with anything that depends on the
     out[i] = v                                v = x[i] - s[0]
                                               out[i] = v
 
-Neighbours that do nothing else share one `if`, with the locals that nobody else needs.
+Adjacent accesses share one `if`, together with locals that only they need.
 """
 
 from __future__ import annotations

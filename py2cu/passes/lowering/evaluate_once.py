@@ -1,14 +1,13 @@
-"""Takes into a local what Python evaluates once and C's shape of it would twice.
+"""Saves operands in locals that Python evaluates once and the C++ text would evaluate twice.
 
     y = 0.1 < exp(x) < 2             value = exp(x)
                               →      y = 0.1 < value and value < 2
     y = exp(x) or 1                  value = exp(x)
                                      y = value if value else 1
 
-Only where the statement surely evaluates it: not behind `and`, `or` and `if` of an expression, whose operands may have
-to stay unevaluated, and not in the test of a loop or an `elif`. There the text stands twice, and as it has no effects
-nothing can tell: `check_once` refuses what has. Names, constants, plain elements and sums of indices stand twice
-anywhere.
+Only operands that the statement surely evaluates are saved: not the later operands of `and`, `or` and a conditional
+expression, nor the test of a loop or an `elif`. Those are evaluated twice, which nothing observes: `check_once` refuses
+calls with effects there. Names, constants, plain elements and sums of indices are never saved.
 """
 
 from __future__ import annotations

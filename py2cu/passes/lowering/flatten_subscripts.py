@@ -1,17 +1,17 @@
-"""N indices → one: arguments are contiguous, the last index runs fastest. Buffers keep theirs where C
-knows their extents.
+"""Flattens subscripts of array arguments into one index: arrays are contiguous, and the last index runs fastest.
+Arrays that the kernel declares keep their subscripts where C++ knows their extents.
 
 x[2, i]     # 3 n       →    x[2 * n + i]
 m[r, k - 1] # h w       →    m[r * w + k - 1]
 x[-1]       # n         →    x[n - 1]
 acc[-1, k]  # 4 4       →    acc[3, k]
 
-An element of a view in rows is one of the array that it shows; a row stays one of the view.
+An element of a view in rows becomes an element of the viewed array; a whole row stays a row of the view.
 
 x4[i, 3]    # n // 4 4  →    x[i * 4 + 3]
 
-The arithmetic is as wide as the array needs. The launcher compares every array's size with 2³¹, so `index_t` holds each
-index of an array whose extents are known at the launch only.
+The arithmetic is as wide as the array needs. The launcher compares every array's size with 2³¹, so `index_t` holds
+every index of an array whose extents only the launch determines.
 
 x[blockIdx.x, k]  # rows 1024  →  x[index_t(blockIdx.x) * 1024 + k]
 """

@@ -1,4 +1,4 @@
-"""An index kernel as the threads of a grid run it: its indices are computed from the launch, and guarded.
+"""Computes the indices of an index kernel from the launch, and adds its guard: the kernel becomes a block kernel.
 
 def add(i: Index["n"], …)    →    i = blockIdx.x * index_t(blockDim.x) + threadIdx.x
                                   if i >= n: return

@@ -1,12 +1,12 @@
-"""Quotients of whole numbers that are rounded to whole numbers stay whole numbers, as one writes them in C.
+"""Computes rounded quotients of integers in integers, as one writes them in C.
 
     math.ceil(k / tw)       ceil_div(k, tw)
     math.ceil(i / 4)        (i + 3) // 4
     math.floor(i / tw)      i // tw
     int(i / 4)              i // 4                      where neither can be negative
 
-Only where the dividend is an index or an extent: no array has 2^53 elements, and up to there the double that Python
-computes rounds as the exact quotient does.
+Only where the dividend is an index or an extent: no array has 2^53 elements, and below that bound Python's double
+rounds like the exact quotient.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Chooses the C type that carries each Python integer: `int` where it always fits, `index_t` where the launch decides,
-`int64_t` where nothing is known.
+"""Chooses the C type of each Python integer: `int` where its range fits, `index_t` where the launch decides, else
+`int64_t`.
 
-    i, n, 2 * n + i        index_t: int if 3 * n fits, else int64_t, as the launcher finds
+    i, n, 2 * n + i        index_t: the launcher takes int if 3 * n fits, else int64_t
     k = 0 … 9              int
     seen += x[i]           int64_t
 

@@ -1,11 +1,11 @@
-"""Gives a loop whose variable is changed in the body, or read after the loop, a counter of its own: Python's loop does
-not care what becomes of its variable, C's does.
+"""Gives a loop a separate counter where its body changes the variable, or where the variable is read after the loop:
+assigning to the variable ends no loop in Python, but may in C.
 
     for i in range(n):             for (int i_count = 0; i_count < n; ++i_count) {
         i = i + 1           →          i = i_count;
                                        i = i + 1;
 
-A loop's `else` becomes a block behind it, which a flag guards where a `break` would skip it:
+A loop's `else` becomes statements after the loop, under a flag where a `break` skips them:
 
     for i in range(n):             bool stopped = false;
         if c: break                for (int i = 0; i < n; ++i) {

@@ -1,9 +1,9 @@
-"""Makes complex numbers of what became one where it met another: a real number, or one of other parts.
+"""Turns conversions to a complex type into constructor calls with real parts of the right type.
 
     z[i] * x[i]                     →        z[i] * complex64(x[i], 0.0f)
     z[i] + complex(a, b)            →        z[i] + complex64(float(a), float(b))
 
-Until here such a number is a `Convert`, which keeps what it was: what `or` tests, and what else it may meet.
+Earlier passes keep such a number as a `Convert`, since its original type decides what `or` tests and what it may join.
 """
 
 from __future__ import annotations

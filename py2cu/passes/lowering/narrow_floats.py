@@ -1,10 +1,10 @@
-"""A Python float that only ever meets float32 elements is carried as one; a Python complex number likewise.
+"""Stores Python floats as float32 where every use converts them to float32; Python complex numbers likewise.
 
     y[i] = Convert(a, float32) * x[i]     →     y[i] = a * x[i]      with `float a` in the kernel's signature
     y[i] = Convert(W[k], float32)         →     y[i] = W[k]          with `const float W[3]`
     half = 0.5; y[i] = half * x[i]        →     float half = 0.5f;
 
-Every use rounds the double in the same way, so it is rounded once: by the launcher, or where the local is assigned.
+Every use rounds the double in the same way, so one rounding suffices: in the launcher, or where the local is assigned.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Gives device functions the extents that they use, as parameters behind their own, and every call the arguments.
+"""Adds the extents that a device function uses to its parameters, and the arguments to every call.
 
 def blur(x, r, c): … x[r, c + 1] …      float blur(const float* x, index_t r, index_t c, index_t x_size1)
 blur(image, i, j)                       blur(image, i, j, w)

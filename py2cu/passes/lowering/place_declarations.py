@@ -1,5 +1,5 @@
-"""Python's locals belong to the function, C's to a block: each is declared where it is first assigned, if every use
-lies in that block, else before the statement that first needs it.
+"""Declares every local in a C++ block: at its first assignment if all uses lie in that block, else before the first
+statement that holds all of them.
 
     if c: r = 1                float r;
     else: r = 2         →      if (c) r = 1; else r = 2;

@@ -1,8 +1,7 @@
-"""Lays the shared arrays that a launch sizes out in the one allocation that it makes: the widest elements first, so
-that all are aligned.
+"""Lays out dynamic shared arrays in the one allocation of a launch: the widest elements first, so that all are aligned.
 
-    flags = shared(n, np.uint8)                    reserve sums
-    sums = shared((m, 4), np.float64)       →      reserve flags at sums + m * 4
+flags = shared(n, np.uint8)                    reserve sums
+sums = shared((m, 4), np.float64)       →      reserve flags at sums + m * 4
 """
 
 from __future__ import annotations

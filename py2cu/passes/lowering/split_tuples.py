@@ -1,16 +1,17 @@
-"""Leaves of tuples what C++ has: a struct that a device function returns, and a local that holds such a result.
+"""Splits tuples into scalars; a struct remains where a device function returns a tuple, or a local holds such a result.
 
     p = (a, b)                     p_0 = a; p_1 = b
     p = (p[1], p[0])        →      new_p_1 = p_0; p_0 = p_1; p_1 = new_p_1
     return p                       return (p_0, p_1)
 
-    t = f(x)                       t = f(x)                  a local that is assigned once, and read where C can see it
+    t = f(x)                       t = f(x)                  a local that is assigned once, and read in its C block
     return t[0] + t[1]      →      return t.lo + t.hi
 
     a, b = x2[i]                   a_b = x2[i]               a row of a view, whose struct has fields x0, x1, …
     x2[i] = b, a            →      a = a_b.x0; b = a_b.x1
                                    x2[i] = (b, a)
-The struct's fields are called after the names that `f` returns, where all its returns agree on them.
+
+The struct's fields have the names that `f` returns, if all its returns agree on them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Unpacks the result of a device function where it is called, if that is where its items become locals.
+"""Unpacks the result of a device function with a structured binding, where its items become locals right after the
+call.
 
 const auto lo_hi = minmax(x[i], y[i]);
 float lo = lo_hi.lo;                        →    const auto [lo, hi] = minmax(x[i], y[i]);

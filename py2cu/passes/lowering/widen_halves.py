@@ -1,11 +1,11 @@
-"""Halves are rounded after every operation, as torch rounds them; where C++ has no operator for them, or a function
-would be less exact than torch's, the operation runs in float32.
+"""Widens operations on halves to float32 where C++ has no operator for halves, or only a less exact function than
+torch's; the result is rounded to the half type after every operation, as in torch.
 
     x[i] + y[i]         x[i] + y[i]                                   __half has it
     math.exp(x[i])      float16(exp(float32(x[i])))
     x[i] // y[i]        float16(float32(x[i]) // float32(y[i]))
     int(x[i])           int(float32(x[i]))
-    float16(d[i])       float16(float32(d[i]))            of a double or a wide integer, too; C++ would round once
+    float16(d[i])       float16(float32(d[i]))            also of a double or a wide integer, which C++ rounds once
 
 In a generic kernel that has instances for halves, all instances share one text, with `to_compute_type(x[i])` and
 `round_to<T>(d[i])`.

@@ -1,4 +1,4 @@
-"""Types the calls of builtins, by the rules of their rows: `exp(x[i])`, `np.uint8(v)`, `round(v, 2)`.
+"""Types calls of builtins by the rules of their rows: `exp(x[i])`, `np.uint8(v)`, `round(v, 2)`.
 
 math.exp(u[i])    # uint8        →        exp(Convert(u[i], float32)): float32
 """

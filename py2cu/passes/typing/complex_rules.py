@@ -1,4 +1,4 @@
-"""What Python does not do with complex numbers: order them, round them, make them real."""
+"""Refuses what Python does not do with complex numbers: order them, round them, convert them to real numbers."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""Types one expression after another, given the types of names: section 5 of the contract.
+"""Types expressions, given the types of names, by section 5 of the contract.
 
     0.5 * x[i]       →        0.5f * x[i]: float32
     i / 2            →        Convert(i, Python float) / 2.0: Python float
 
-Every promotion becomes a `Convert`; what has no meaning that C++ could keep is reported, with each operand's origin.
+Every promotion becomes a `Convert`. Operations whose Python meaning C++ cannot keep are errors; each error shows the
+origin of the operands.
 """
 
 from __future__ import annotations

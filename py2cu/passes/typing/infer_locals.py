@@ -1,9 +1,9 @@
-"""Finds the type of every local: joined over all its assignments, repeated until nothing changes.
+"""Infers the type of every local: the join over all its assignments, iterated to a fixpoint.
 
     o = 0.                         o: float32   (a Python float that meets float32 elements is one)
     o += 0.5 * x[i]
 
-A join that would change a value is refused.
+A join that would change a value is an error.
 """
 
 from __future__ import annotations

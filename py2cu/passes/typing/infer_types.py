@@ -4,8 +4,8 @@
     o += 0.5 * x[i]       →        o += 0.5f * x[i]
     out[j] = o                     out[j] = Convert(o, uint8)
 
-The rules are section 5 of the contract: `type_expressions.py` and `type_statements.py` apply them, `infer_locals.py`
-joins locals. Here device functions get an instance for every set of argument types.
+The rules are section 5 of the contract: `expressions.py` and `statements.py` apply them, `infer_locals.py` joins the
+types of locals. This file makes an instance of a device function for every combination of argument types.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where typed expressions meet: the type that they share, the `Convert`s leading there, and what is refused on the way.
+"""Joins the types of operands and branches: the common type, the `Convert`s to it, and the errors where none exists.
 
     0.5, x[i]: float32        →        0.5f, x[i]
     u[i]: uint8, 300          →        P305: 300 does not fit uint8

@@ -1,10 +1,11 @@
-"""What a value may be on the paths that lead to it, where C++ gives it one type: joined locals, conditional values.
+"""Tracks the types that a value has on the paths that reach it, where C++ gives it one type: locals, conditional
+values.
 
     v = u[i]: uint8              →        v: int32, and on the paths: uint8, int32
     if c: v = w[i]: int32
 
-`v + w[i]` is the same on each path. `v * 100` is not: as uint8 it wraps, so it is refused. A constant on a path stays a
-Python number there: `v = 3` and `v = u[i]`, then `v * 100` is 300 in Python.
+`v + w[i]` has the same value on each path. `v * 100` has not: as uint8 it wraps around, so it is an error. A constant
+stays a Python number on its path: after `v = 3` or `v = u[i]`, `v * 100` may be 300 in Python.
 """
 
 from __future__ import annotations

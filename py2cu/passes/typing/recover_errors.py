@@ -1,11 +1,11 @@
-"""Type errors of a kernel of which some could not be read: those that owe nothing to what was not.
+"""Reports the type errors of a kernel with syntax errors: those that do not depend on rejected code.
 
-    y = unknown(x[i])          P105, and nothing more is said of `y`
+    y = unknown(x[i])          P105, and no further error about `y`
     out[i] = y & 1.5
     out[i] = x[i] & 1.5        P307 in the same run
 
-The front end puts a number in the place of what it refuses, so a statement on such a line is in doubt, and so is what
-is made of the names that it assigns. Errors on other lines stand.
+The front end puts a number in place of rejected code, so the types of such a statement are unreliable, and so are all
+values that depend on the names that it assigns. Other errors are reported.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Types one statement after another, by the types of the locals that `infer_locals` found.
+"""Types statements, given the types of locals from `infer_locals`.
 
 out[j] = o       →        out[j] = Convert(o, uint8)
 """

@@ -1,11 +1,12 @@
-"""Kernels whose threads work together, on the CPU: a function a block, which each thread runs piece by piece.
+"""Emits CPU kernels whose threads work together: one call per block, with a loop over the threads for each region.
 
     float o[MAX_THREADS];
     for_each_thread(blockDim, [&](Dim3 threadIdx, int64_t thread) {
         o[thread] += ms[threadIdx.y][0];
     });
 
-What is kept for each thread has one index more, the thread's number. What the block reads of it, all agree about.
+Values that each thread keeps are arrays indexed by the thread's number. Outside such a loop only uniform values are
+read, so any thread's element will do.
 """
 
 from __future__ import annotations

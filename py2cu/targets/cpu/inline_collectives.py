@@ -1,5 +1,5 @@
-"""What threads do together becomes statements of the kernel, which `split_at_barriers` can cut at: device functions in
-which they wait or share arrays are put in place, shuffles and votes get a local of their own.
+"""Turns collective operations into statements of the kernel body, at which `split_at_barriers` can cut: inlines device
+functions with barriers or shared arrays, and assigns shuffles and votes to locals.
 
     v = warp_sum(x[i]) / 2              v_1 = x[i]
                                         shuffled = shfl_down_sync(FULL, v_1, 16)

@@ -1,10 +1,10 @@
-"""Where a thread of the CPU waits for others: a loop that the outcome of an atomic operation ends lets them go on.
+"""Inserts a yield into every loop that spins on an atomic, so that other threads of the CPU can run.
 
     while atomic.cas(lock, 0, 0, 1) != 0:        while atomic.cas(lock, 0, 0, 1) != 0:
         pass                                →        yield_now()
 
-So does one that goes round a fence until it finds another element, and a `for` that is left where it has what it waits
-for. Around a barrier it is the block that lets other blocks go on.
+Loops that spin on an element with a fence in their body yield as well, and `for` loops with a `break` that such a test
+controls. In a loop around a barrier the block yields to other blocks.
 """
 
 from __future__ import annotations

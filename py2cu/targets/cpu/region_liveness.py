@@ -1,5 +1,5 @@
-"""Which locals each piece of a cut kernel needs: those that one piece alone mentions are its own, an index is
-computed in each that mentions it, the rest is kept for each thread. The second half of `split_at_barriers`.
+"""Decides where the locals of a kernel live once it is split into regions: locals that one region alone mentions stay
+local to it, indices are recomputed in every region that mentions them, and all others are kept for each thread.
 """
 
 from __future__ import annotations

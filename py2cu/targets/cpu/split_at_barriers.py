@@ -1,5 +1,5 @@
-"""The threads of a block, one after the other: the body is cut at its barriers, and each thread runs a piece before any
-runs the next one. For the CPU, where a thread cannot wait.
+"""Splits a kernel body at its barriers for the CPU, where one OS thread runs a block: every thread of the block runs a
+region before any runs the next one.
 
     s[t] = x[t]                      each thread: s[t] = x[t]
     for k in range(n):               for k in range(n):
@@ -8,10 +8,9 @@ runs the next one. For the CPU, where a thread cannot wait.
         syncthreads()
         s[t] = v                     v is kept for each thread
 
-Loops and conditions around barriers are the block's where all threads agree about them, and so are locals that all
-compute alike. Of the others, what lives in one piece alone stays there; an index that each piece can compute for
-itself, it does; the rest is `per_thread`. Where threads may disagree, as the warps of a block around `syncwarp`, each
-keeps whether it is taking part.
+Uniform loops and conditions around barriers move to block scope, and so do uniform locals; `region_liveness` places the
+other locals. Where control flow around a barrier diverges, as the warps of a block may around `syncwarp`, each thread
+keeps a mask that says whether it takes part.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""The CPU target: the same kernel as a plain function, called once an element or once a thread; blocks run in parallel.
+"""Describes a kernel for the CPU templates: a plain function, called for each element, thread or block; blocks run in
+parallel.
 
-Python integers are `int64_t` throughout, so nothing is instantiated twice.
+Python integers are `int64_t` throughout, so no kernel is instantiated twice.
 """
 
 from __future__ import annotations

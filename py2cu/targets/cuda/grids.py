@@ -1,6 +1,7 @@
-"""The grid of a CUDA launch that is given none: how many blocks cover the threads, on each axis.
+"""Computes the grid of a CUDA launch without an explicit grid: the number of blocks that cover the threads on each
+axis.
 
-A `dim3` holds 32 bits: more blocks than that are an error, and no smaller grid.
+A `dim3` holds 32 bits: a launch with more blocks fails, rather than running a smaller grid.
 """
 
 from __future__ import annotations

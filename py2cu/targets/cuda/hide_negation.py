@@ -1,10 +1,10 @@
-"""Negates whole numbers with the sign bit apart where an extreme of three may be sought: ptxas (13.0) makes one
-instruction of `max(max(-a, b), c)`, and forgets the minus.
+"""Hides negations of integers from ptxas (13.0) where it may fuse nested min/max into a three-input instruction: it
+drops the minus of `max(max(-a, b), c)`.
 
     max(max(-x[i], y), x[i])       →       max(max(negate_hidden(x[i]), y), x[i])
 
-An extreme is sought by `min` and `max`, and by what compilers see as such: a conditional expression whose branches are
-what it compares, and a condition under which what it compares is assigned. The minus may be far from it.
+Compilers recognise a min or max in calls of `min` and `max`, in a conditional expression whose branches are the
+compared values, and in an `if` that assigns a compared value. The negation may stand anywhere in the kernel.
 """
 
 from __future__ import annotations

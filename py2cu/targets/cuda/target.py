@@ -1,4 +1,6 @@
-"""The CUDA target: `__global__` kernels, a launcher for each, their declarations. No torch, no header of ours."""
+"""Describes a kernel for the CUDA templates: a `__global__` function, its launcher and its declaration; neither uses
+torch.
+"""
 
 from __future__ import annotations
 

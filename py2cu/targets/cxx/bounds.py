@@ -1,4 +1,4 @@
-"""Bounds of the IR as the launcher's C++: what it compares before it chooses a type or a grid."""
+"""Emits bounds as C++ conditions, which the launcher tests before it chooses a type or a grid."""
 
 from __future__ import annotations
 

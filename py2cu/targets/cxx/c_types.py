@@ -1,4 +1,4 @@
-"""C's arithmetic types: what it computes in for which operands, and what an assignment keeps."""
+"""Models C's arithmetic types: the type of an operation by its operands, and the conversions that keep a value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""C text of an expression, and how tightly its operators bind: precedence and associativity stand in one table."""
+"""Emitted text of an expression with its precedence and C type, and the table of precedences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums of products of names, as extents are."""
+"""Factors extents, which are sums of products of names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The device functions of a kernel as templates take them: what each returns, takes, says and is a template over."""
+"""Describes device functions for the templates: result, parameters, body and template parameters."""
 
 from __future__ import annotations
 

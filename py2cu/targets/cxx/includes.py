@@ -1,4 +1,4 @@
-"""The headers of C and C++ types, and of what `math` has; helpers have theirs beside their texts."""
+"""Lists the headers of C and C++ types and of `math` functions; the headers of helpers stand beside their texts."""
 
 from __future__ import annotations
 

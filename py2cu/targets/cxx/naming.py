@@ -1,4 +1,4 @@
-"""Names that C++ cannot have get one that it can: keywords, macros, CUDA's own names, non-ASCII letters.
+"""Renames what C++ cannot name so: keywords, macros, CUDA's names, names with non-ASCII letters.
 
 def double(i: Index["n"], int_: …, α: float)    →    int_, alpha
 """

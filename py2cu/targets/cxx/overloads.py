@@ -1,12 +1,12 @@
-"""Names for device functions: C++ tells functions of one name apart by the types of their parameters, and no further.
+"""Renames device functions of one name that C++ overload resolution cannot tell apart by their parameter types.
 
     T inner(T v, int w), U inner(U v, int w)                →  inner, inner_     templates alike, of other bodies
     T apart(T a, T b), T apart(T a, int b)                  →  apart, apart_     alike where `T` is `int`
     int64_t sq(int64_t v) of an element, of a Python int    →  sq, sq_
     void put(float* x), float put(const float* x)           →  put, put_         of two files
 
-In: the kernels of a text. Out: the same, where functions that C++ would take for one, but are not, have names of their
-own. Functions that come out as one text stay one.
+In: the kernels of one translation unit. Out: the same kernels; different functions that C++ would take for one have
+different names. Functions with the same emitted text are emitted once.
 """
 
 from __future__ import annotations

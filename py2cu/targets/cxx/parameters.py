@@ -1,6 +1,6 @@
-"""What functions of the C++ text take: names and types in order, and how a head with them is laid out.
+"""Lists the parameters of emitted functions, names and types in order, and lays out function heads.
 
-The same `Argument`s fill the kernel, the launcher, its declaration and its call, so they cannot drift apart.
+The kernel, the launcher, its declaration and its call use the same `Argument`s, so they cannot disagree.
 """
 
 from __future__ import annotations

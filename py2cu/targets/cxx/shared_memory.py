@@ -1,4 +1,4 @@
-"""What a launcher says of dynamic shared memory: how many bytes a block needs, and when a kernel has to ask for it."""
+"""Emits the launcher's code for dynamic shared memory: the bytes of a block, and the test for more than 48 KB."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""What the kernels of one file call alike, and is not the same, gets names of its own.
+"""Renames symbols that collide within one translation unit.
 
 `f` of two Python names that come out alike    →    f, f_
 `TABLE` of two kernels, with other values      →    TABLE, TABLE_
 
-In: all that goes into one text, each kernel as a target spells it. Out: the same, so that no two things share a name.
+In: the kernels of one translation unit, lowered for a target. Out: the same kernels, in which each name stands for one
+thing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""What a template is given: one frozen view a kernel, all text and flags; it may loop and test, not decide."""
+"""Describes one kernel for a template: a frozen record of texts and flags, so that templates loop and test, but decide
+nothing.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Lines of C that are too long, broken as clang-format breaks them: behind a comma or an operator, before `?` and `:`.
+"""Breaks long lines of C++ as clang-format does: after a comma or an operator, before `?` and `:`.
 
-In: one line of code without a comment. Out: lines of at most 120 columns, where the text has a place to break; what
-stands in brackets is aligned behind the bracket, the rest of an assignment behind its `=`. What is assigned to stays
-whole where that can be.
+In: one line of code without a comment. Out: lines of at most 120 columns, as far as the text has places to break.
+Continuation lines are aligned behind the innermost open bracket, or behind the `=` of an assignment. The left side of
+an assignment is broken only if nothing else can be.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The overloads of a kernel's op, as torch's schemas say them: `rgb2grey.out(Tensor x, Tensor(a!) out) -> ()`."""
+"""Emits torch schemas for the overloads of a kernel's op: `rgb2grey.out(Tensor x, Tensor(a!) out) -> ()`."""
 
 from __future__ import annotations
 
