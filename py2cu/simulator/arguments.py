@@ -15,7 +15,7 @@ from py2cu.ir.abi.parameters import Role
 from py2cu.ir.abi.signature import Signature
 from py2cu.ir.types import ArrayType, ElementType
 from py2cu.simulator.memory.arrays import ArrayView, UnwrittenArray
-from py2cu.simulator.memory.races import RaceCheckedArray, WatchedUnwritten
+from py2cu.simulator.memory.races import RaceCheckedArray, RaceCheckedUnwritten
 from py2cu.simulator.state import THREAD
 from py2cu.simulator.values.family import PyComplex, PyFloat, element_class
 from py2cu.simulator.values.integer_elements import IntElement
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     import torch
 
 
-def make_views(signature: Signature, arguments: Mapping[str, Any], *, watched: bool) -> dict[str, ArrayView]:
-    plain, unwritten = (RaceCheckedArray, WatchedUnwritten) if watched else (ArrayView, UnwrittenArray)
+def make_views(signature: Signature, arguments: Mapping[str, Any], *, race_checked: bool) -> dict[str, ArrayView]:
+    plain, unwritten = (RaceCheckedArray, RaceCheckedUnwritten) if race_checked else (ArrayView, UnwrittenArray)
     initialised = {name for name, _ in signature.inits}
     views: dict[str, ArrayView] = {}
     for parameter in signature.parameters:
@@ -49,7 +49,7 @@ _PYTHON_NUMBERS: Final[dict[Kind, Callable[[Any], object]]] = {
 def bind_arguments(
     signature: Signature, arguments: Mapping[str, Any], dims: Mapping[str, int], views: Mapping[str, ArrayView]
 ) -> dict[str, object]:
-    """What each parameter of the Python function is: views, elements, Python numbers."""
+    """The value of each parameter of the Python function: a view, an element or a Python number."""
     bound: dict[str, object] = {}
     for parameter in signature.parameters:
         name, type_ = parameter.name, parameter.type
@@ -62,7 +62,7 @@ def bind_arguments(
         if type(value).__module__ == "numpy":
             value = value.item()
         if isinstance(type_, ElementType):
-            if type_.dtype.kind is Kind.INT and not type_.dtype.holds(value):  # as a compiled kernel says it
+            if type_.dtype.kind is Kind.INT and not type_.dtype.holds(value):  # the message of a compiled kernel
                 raise ValueError(f"{signature.name}: `{name}` = {value} does not fit {type_.dtype}")
             bound[name] = element_class(type_.dtype).convert(value)
         else:

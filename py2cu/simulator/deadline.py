@@ -1,8 +1,8 @@
-"""Stop Python code that runs too long: a kernel whose invented values never end its loop.
+"""Stop Python code that runs too long: a kernel whose invented arguments make its loop endless.
 
-In: seconds of processor time. Out: a context in which `TooLong` is raised inside whatever bytecode runs when the thread
-has used them up: on a machine that is busy with other work nothing is stopped earlier than on an idle one.
-Chosen over a line trace, which slows every kernel down fivefold to catch the rare endless one.
+In: seconds of processor time. Out: a context in which `TooLong` is raised, inside whatever bytecode runs, once the
+thread has used them up. On a machine that is busy with other work, nothing is stopped earlier than on an idle one.
+A line trace would do the same, but makes every kernel five times slower to catch a rare endless one.
 """
 
 from __future__ import annotations

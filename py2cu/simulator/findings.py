@@ -18,18 +18,18 @@ NOWHERE: Final[Place] = ((0, 0, 0), (0, 0, 0))
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something legal in Python that the compiled kernel does not promise, seen at run time.
+    """Something legal in Python whose effect the compiled kernel does not guarantee, seen at run time.
 
-    `is_open`: the compiled kernel may go on with anything, so that nothing after it can be compared. `is_bug`: and that
-    is the kernel's own fault, whatever its arguments: a race, a barrier that some threads miss. `keeps_value`: a race
-    in which every write stores the value that is already there.
+    `is_open`: the compiled kernel may continue with any value, so later results are not compared. `is_bug`: in
+    addition, the kernel is wrong for any arguments: a race, a barrier that some threads miss. `keeps_value`: a race in
+    which every write stores the value that is already there.
     """
 
     message: str
     line: int
     place: Place
     is_open: bool = False
-    file: str = ""  # where it is not the kernel's own
+    file: str = ""  # if it is not the kernel's file
     is_bug: bool = False
     keeps_value: bool = False
 
@@ -40,7 +40,7 @@ class Finding:
 
 
 class TooManyOperations(Exception):
-    """A launch accesses watched arrays more often than its limit allows."""
+    """A launch accesses race-checked arrays more often than its limit allows."""
 
     def __init__(self, limit: float) -> None:
         super().__init__(f"the launch takes more than the {limit:,} array accesses that a check has for it")

@@ -26,78 +26,86 @@ from py2cu.simulator.values.math_functions import BUILTINS
 LAUNCH_OBJECTS: Final = ("blockIdx", "threadIdx", "blockDim", "gridDim", "laneid")
 
 
-class ModuleStandIn(SimpleNamespace):
-    """A module of which some attributes are replaced; the rest is the module's own. Modules within it are stood in for
-    by `inner`, when they are asked for: `torch.nn.functional`.
+class ModuleSubstitute(SimpleNamespace):
+    """A module with some attributes replaced.
+
+    `substitute_module` replaces a module inside it, such as `torch.nn.functional`, on first use.
     """
 
     def __init__(
-        self, module: ModuleType, replaced: Mapping[str, object], inner: Callable[[ModuleType], object]
+        self,
+        module: ModuleType,
+        replaced: Mapping[str, object],
+        substitute_module: Callable[[ModuleType], object],
     ) -> None:
         super().__init__(**replaced)
         self._module = module
-        self._inner = inner
+        self._substitute_module = substitute_module
 
     def __getattr__(self, name: str) -> object:
         value = getattr(self._module, name)
         if isinstance(value, ModuleType) and value.__name__ == f"{self._module.__name__}.{name}":
-            value = self._inner(value)
+            value = self._substitute_module(value)
             setattr(self, name, value)
         return value
 
 
 class InstrumentedKernel:
-    """A kernel ready to be called thread by thread; the plain functions that it calls are rebound with it.
+    """A kernel ready to be called thread by thread, with the plain functions that it calls.
 
-    `leaves_out`: threads past the end may leave calls of them out.
+    `stops`: `breakpoint()` stops. `predicated`: out-of-range threads skip calls of those functions.
     """
 
     def __init__(self, function: FunctionType, *, stops: bool = True, predicated: bool = False) -> None:
         self._launch: dict[str, Any] = {}
-        self._slots: dict[str, list[Callable[[int], None]]] = {name: [] for name in LAUNCH_OBJECTS}  # who has it
-        self._modules: dict[str, ModuleStandIn] = {}
-        self._stops, self._leaves_out = stops, predicated
+        self._slots: dict[str, list[Callable[[int], None]]] = {
+            name: [] for name in LAUNCH_OBJECTS
+        }  # setters of each launch object
+        self._modules: dict[str, ModuleSubstitute] = {}
+        self._stops, self._predicated = stops, predicated
         self._home = function.__globals__
-        self._called = frozenset(reachable_functions(function))
-        self._namespaces: dict[int, dict[str, Any]] = {}  # stand-ins for the globals of each module
-        self.codes: set[CodeType] = set()  # of the functions that it calls
+        self._callees = frozenset(reachable_functions(function))
+        self._namespaces: dict[int, dict[str, Any]] = {}  # the substitutes for the globals of each module
+        self.codes: set[CodeType] = set()  # of the kernel and the functions that it calls
         self.call = self._rebuild(function)
         self.code = self.call.__code__
-        self.reads_launch = any(self._slots.values())  # else the launch is in parameters alone
+        self.reads_launch = any(self._slots.values())  # else only parameters say the launch
 
     def set_launch_objects(self, objects: Mapping[str, int]) -> None:
-        """Set launch objects, until they are set again."""
+        """Set launch objects in every namespace that has them."""
         self._launch |= objects
         for name, value in objects.items():
             for put in self._slots[name]:
                 put(value)
 
     def let_stop(self, stops: bool) -> None:
-        """Heed `breakpoint()` from here on, or take no notice of it."""
+        """Let `breakpoint()` stop from here on, or ignore it."""
         for namespace in self._namespaces.values():
-            namespace["__builtins__"]["breakpoint"] = breakpoint if stops else _go_on
+            namespace["__builtins__"]["breakpoint"] = breakpoint if stops else _ignore_breakpoint
 
     def _namespace(self, home: dict[str, Any]) -> dict[str, Any]:
-        """The stand-ins for the globals `home`."""
+        """The substitutes for the globals `home`."""
         if id(home) not in self._namespaces:
-            made = self._namespaces[id(home)] = dict[str, Any]()
-            own = home.get("__builtins__", builtins)
-            plain = vars(own) if isinstance(own, ModuleType) else own
-            silenced = {} if self._stops else {"breakpoint": _go_on}
-            made["__builtins__"] = {**plain, **BUILTINS, **silenced}  # first: a function keeps those that it finds
+            namespace = self._namespaces[id(home)] = dict[str, Any]()
+            original = home.get("__builtins__", builtins)
+            plain = vars(original) if isinstance(original, ModuleType) else original
+            silenced = {} if self._stops else {"breakpoint": _ignore_breakpoint}
+            # Before any function is rebuilt: it keeps the builtins that its globals have at that time.
+            namespace["__builtins__"] = {**plain, **BUILTINS, **silenced}
             for name, value in home.items():
                 if name != "__builtins__":
-                    self._bind(made, name, value)
+                    self._bind(namespace, name, value)
         return self._namespaces[id(home)]
 
     def _bind(self, namespace: dict[str, Any], name: str, value: object) -> None:
-        """Enter `value`, or its stand-in, under `name`."""
+        """Enter the substitute for `value` under `name`."""
         launch_object = _launch_name(value)
         if launch_object is not None:
             self._slots[launch_object].append(partial(setitem, namespace, name))
-        namespace[name] = self._stand_in(value)
+        namespace[name] = self._substitute(value)
 
-    def _stand_in(self, value: object) -> object:
+    def _substitute(self, value: object) -> object:
+        """The substitute for `value`, or `value` itself if it needs none."""
         if isinstance(value, ModuleType):
             return self._module(value)
         if value.__class__ is int:
@@ -106,14 +114,14 @@ class InstrumentedKernel:
             return PyComplex(value)
         if value.__class__ is tuple:
             return as_table(value)
-        together = substitute_for(value)
-        if together is not None:
-            return together
+        collective = substitute_for(value)
+        if collective is not None:
+            return collective
         if type(value).__module__.startswith("py2cu."):  # a device function behind its decorator
             value = getattr(value, "python", value)
-        if isinstance(value, FunctionType) and (value.__globals__ is self._home or value in self._called):
+        if isinstance(value, FunctionType) and (value.__globals__ is self._home or value in self._callees):
             rebuilt = self._rebuild(value)
-            return skip_if_predicated(rebuilt) if self._leaves_out else rebuilt
+            return skip_if_predicated(rebuilt) if self._predicated else rebuilt
         replacement = typed_substitute(value)
         return value if replacement is None else replacement
 
@@ -129,45 +137,47 @@ class InstrumentedKernel:
         launch = LAUNCH_OBJECTS if name in MODULES else ()
         if not replaced and not launch and name != "numba":
             return module
-        made = self._modules[name] = ModuleStandIn(module, replaced, self._module)
+        substitute = self._modules[name] = ModuleSubstitute(module, replaced, self._module)
         for key in launch:
-            self._slots[key].append(partial(setattr, made, key))
+            self._slots[key].append(partial(setattr, substitute, key))
         if isinstance(cuda := vars(module).get("cuda"), ModuleType):
-            made.cuda = self._module(cuda)
-        return made
+            substitute.cuda = self._module(cuda)
+        return substitute
 
     def _members(self, module: ModuleType) -> dict[str, object]:
-        """Stand-ins for what a module of the user's has: numbers, functions that the kernel calls, modules in it."""
+        """The substitutes for a user module's numbers, inner modules and functions that the kernel calls."""
         if is_library(module.__name__):
             return {}
-        made: dict[str, object] = {}
+        substitutes: dict[str, object] = {}
         for name, value in [*vars(module).items()]:
             is_inside = isinstance(value, ModuleType) and value.__name__.startswith(f"{module.__name__}.")
-            if is_inside or value.__class__ is int or (isinstance(value, FunctionType) and value in self._called):
-                made[name] = self._stand_in(value)
-        return {name: value for name, value in made.items() if value is not vars(module)[name]}
+            if is_inside or value.__class__ is int or (isinstance(value, FunctionType) and value in self._callees):
+                substitutes[name] = self._substitute(value)
+        return {name: value for name, value in substitutes.items() if value is not vars(module)[name]}
 
     def _rebuild(self, function: FunctionType) -> FunctionType:
+        """`function` with the substitutes as its globals, closure variables and defaults."""
         cells = tuple(self._cell(cell) for cell in function.__closure__ or ())
         code, namespace = _with_typed_literals(function.__code__), self._namespace(function.__globals__)
-        if function in self._called:
+        if function in self._callees:
             self.codes.add(code)
-        made = FunctionType(code, namespace, function.__name__, closure=cells or None)
-        made.__defaults__ = tuple(map(self._stand_in, function.__defaults__ or ())) or None
-        made.__kwdefaults__ = {name: self._stand_in(value) for name, value in (function.__kwdefaults__ or {}).items()}
-        return made
+        rebuilt = FunctionType(code, namespace, function.__name__, closure=cells or None)
+        rebuilt.__defaults__ = tuple(map(self._substitute, function.__defaults__ or ())) or None
+        keywords = function.__kwdefaults__ or {}
+        rebuilt.__kwdefaults__ = {name: self._substitute(value) for name, value in keywords.items()}
+        return rebuilt
 
     def _cell(self, cell: CellType) -> CellType:
-        """A closure variable: the same stand-ins as for a global."""
+        """The closure variable `cell` with a substitute for its value, as for a global."""
         try:
             value = cell.cell_contents
         except ValueError:  # not assigned yet
             return cell
-        made = CellType(self._stand_in(value))
+        substitute = CellType(self._substitute(value))
         launch_object = _launch_name(value)
         if launch_object is not None:
-            self._slots[launch_object].append(partial(setattr, made, "cell_contents"))
-        return made
+            self._slots[launch_object].append(partial(setattr, substitute, "cell_contents"))
+        return substitute
 
     def _grid(self, dimensions: int) -> int | tuple[int, ...]:
         """Numba's `cuda.grid`."""
@@ -181,19 +191,19 @@ class InstrumentedKernel:
         return axes if dimensions > 1 else axes[0]
 
 
-def _go_on(*_: object, **__: object) -> None:
-    """`breakpoint()` where nobody wants to stop."""
+def _ignore_breakpoint(*_: object, **__: object) -> None:
+    """`breakpoint()` that does not stop."""
 
 
 def _with_typed_literals(code: CodeType) -> CodeType:
-    """`code` itself, unless its literals need a stand-in, or those of functions in it."""
+    """`code` with typed literals, in nested functions too; `code` itself if no literal needs a type."""
     literals = tuple(map(_typed_literal, code.co_consts))
-    same = all(made is literal for made, literal in zip(literals, code.co_consts, strict=True))
+    same = all(typed is literal for typed, literal in zip(literals, code.co_consts, strict=True))
     return code if same else code.replace(co_consts=literals)
 
 
 def _typed_literal(value: Any) -> Any:
-    """A literal that tells of itself: in `1j * x`, Python's own complex number would not ask the float element `x`."""
+    """The substitute for a literal. In `1j * x`, Python's complex number would not ask the float element `x`."""
     if value.__class__ is int and THREAD.integer is not int:
         return THREAD.integer(value)
     if value.__class__ is complex:
@@ -202,7 +212,7 @@ def _typed_literal(value: Any) -> Any:
 
 
 def _launch_name(value: object) -> str | None:
-    """The launch object that `value` is, if any: one of `py2cu.vocabulary`, or numba's."""
+    """The name of the launch object `value`, of `py2cu.vocabulary` or Numba; None for any other value."""
     kind = type(value)
     if kind.__name__ in ("LaunchObject", "LaunchNumber") and kind.__module__ == "py2cu.vocabulary":
         name = getattr(value, "name", None)

@@ -46,17 +46,16 @@ def plan_launch(
     grid: int | tuple[int, ...] | None = None,
     block: int | tuple[int, ...] | None = None,
 ) -> Launch:
-    """Grid and block of a call: as given, else the ceiling of size by block; a size of 0 gives an empty grid.
+    """Plan the grid and block of a call: the explicit ones, else as many blocks as cover the size; none for size 0.
 
     Raises:
-        ValueError: nothing says how large the grid is, the block is larger than the kernel's launch bounds or one that
-            no GPU launches, or the grid is empty or
-            larger than a GPU's.
+        ValueError: the size of the grid is unknown, the block is larger than the kernel's launch bounds or than any
+            GPU's, or the grid is empty or larger than a GPU's.
     """
-    own = tuple(evaluate(extent, dims) for extent in signature.block)
-    shape = _triple(own if block is None else block)
+    default = tuple(evaluate(extent, dims) for extent in signature.block)
+    shape = _triple(default if block is None else block)
     if not is_launchable(shape):
-        listed = " × ".join(map(str, own if block is None else shape))
+        listed = " × ".join(map(str, default if block is None else shape))
         raise ValueError(f"`{signature.name}`: no GPU launches blocks of {listed} threads")
     threads = math.prod(shape)
     if signature.launch_bounds and threads > signature.launch_bounds[0]:
@@ -81,7 +80,7 @@ def _refuse_unlaunchable(signature: Signature, blocks: Triple, least: int) -> No
 
 
 def _sizes(signature: Signature, dims: dict[str, int]) -> Triple | None:
-    """How many threads are wanted in x, y, z."""
+    """The number of threads that the kernel needs in x, y, z; None if unknown."""
     if signature.indices:
         extents = {index.axis: evaluate(index.extent, dims) for index in signature.indices}
         return extents.get("x", 1), extents.get("y", 1), extents.get("z", 1)
@@ -89,19 +88,19 @@ def _sizes(signature: Signature, dims: dict[str, int]) -> Triple | None:
 
 
 def _triple(value: int | tuple[int, ...]) -> Triple:
-    given = (value,) if isinstance(value, int) else tuple(value)
-    if not 1 <= len(given) <= 3:
-        raise ValueError(f"a launch has one to three extents, not {len(given)}")
-    x, y, z = (*given, 1, 1)[:3]
+    parts = (value,) if isinstance(value, int) else tuple(value)
+    if not 1 <= len(parts) <= 3:
+        raise ValueError(f"a launch has one to three extents, not {len(parts)}")
+    x, y, z = (*parts, 1, 1)[:3]
     return int(x), int(y), int(z)
 
 
 def _place(what: str, index: object, extents: Triple) -> Triple:
-    """A block's or a thread's index, of which the last dimensions may be left out."""
-    given = index if isinstance(index, tuple | list) else (index,)
-    if not 1 <= len(given) <= 3 or not all(isinstance(at, int) and not isinstance(at, bool) for at in given):
+    """The index of a block or a thread; missing last dimensions are 0."""
+    parts = index if isinstance(index, tuple | list) else (index,)
+    if not 1 <= len(parts) <= 3 or not all(isinstance(at, int) and not isinstance(at, bool) for at in parts):
         raise TypeError(f"the {what} of `break_at` is a whole number or one to three of them, not {index!r}")
-    x, y, z = (*given, 0, 0)[:3]
+    x, y, z = (*parts, 0, 0)[:3]
     if not all(0 <= at < extent for at, extent in zip((x, y, z), extents, strict=True)):
         there = " × ".join(map(str, extents))
         raise ValueError(f"`break_at` names {what} {(x, y, z)}, and there are {there} {what}s in this launch")
@@ -115,7 +114,7 @@ def places(extents: Triple) -> Iterator[Triple]:
 
 
 def find_limits(signature: Signature, dims: dict[str, int]) -> Triple | None:
-    """Where threads stop, per axis: the extents of an index kernel, or the guards that the translator added."""
+    """The end of each axis, where threads return early: the extents of an index kernel, or the translator's guards."""
     stops = [(index.axis, index.extent) for index in signature.indices]
     stops += [(guard.axis, guard.extent) for guard in signature.guards]
     if not stops:

@@ -1,8 +1,8 @@
-"""Run a kernel's own Python, thread by thread: the oracle of `check`, and what a debugger steps through.
+"""Run a launch of a kernel's own Python, thread by thread.
 
-In: the Python function, its `Signature` and every argument by name. Out: the tensors written in place, and a
-`SimulationReport` that says who wrote what. Blocks and threads run in order, x fastest; a launch whose size is zero
-runs nothing. The function's code is the user's, so breakpoints hold.
+In: the Python function, its `Signature` and every argument by name. Out: the tensors, written in place, and a
+`SimulationReport` of which thread wrote what. Blocks and threads run in order, x fastest; a launch of size zero runs
+nothing. The function keeps its own code, so breakpoints in it work.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ Index = int | tuple[int, ...]
 
 
 class SimulationWarning(UserWarning):
-    """What `k.simulate` noticed: the text of a `Finding`."""
+    """A warning of `k.simulate`: the text of a `Finding`."""
 
 
 @dataclass(frozen=True, slots=True)
 class SimulationReport:
-    """What a simulated launch did: its shape, the last write to each element (by flat index), and what was odd.
+    """The result of a simulated launch: its shape, the last write to each element (by flat index), and findings.
 
-    `in_doubt`: the arrays of which compiled threads may write other elements, where a path hung on what Python leaves
-    open. `updates`: there were atomics, whose results may hang on the order of threads. `operations`: accesses to
-    arrays, where the launch was sanitized.
+    `tainted`: the arrays of which compiled threads may write other elements, because a branch depended on a value that
+    the compiled kernel does not guarantee. `updates`: atomics ran, so results may depend on the order of threads.
+    `operations`: the accesses to arrays, if the launch was sanitized.
     """
 
     kernel: str
@@ -81,13 +81,14 @@ def simulate(
     break_at: tuple[Index, Index] | None = None,
 ) -> SimulationReport:
     """Run `function` for every thread of a launch; outputs are among `arguments` and filled in place.
-    After `seconds` of processor time, where given, or so many `operations` (accesses to arrays, of a sanitized launch),
-    the thread that runs counts as one that raised. `stops`: `breakpoint()` is heeded.
-    `contracts`: the errors of the writes allow for multiply-adds that are rounded once. `sanitize`: races are found.
-    `seed` permutes the order of blocks, and of threads between barriers and between their atomics; without one
-    `backwards` reverses it. `break_at`: the one block and thread in which breakpoints stop.
 
-    One simulation runs at a time: a second OS thread waits. One that begins at a breakpoint of another runs at once.
+    After `seconds` of processor time, the running thread counts as one that raised. A sanitized launch ends after
+    `operations` accesses to arrays. `stops`: `breakpoint()` stops. `contracts`: the errors of the writes allow for
+    multiply-adds that are rounded once. `sanitize`: races are reported. `seed` permutes the order of blocks, and of
+    threads between barriers and between their atomics; without a seed, `backwards` reverses it. `break_at`: the one
+    block and thread in which breakpoints stop.
+
+    One simulation runs at a time: a second OS thread waits. A simulation that begins at a breakpoint runs at once.
 
     Raises:
         SimulationError: the Python raised: an index out of range, a division by zero, …
@@ -99,15 +100,15 @@ def simulate(
     launch = plan_launch(signature, dims, grid, block)
     missing = [p.name for p in signature.outputs if p.name not in arguments]
     if missing:
-        raise ValueError(f"`{signature.name}` is to be given its outputs: {', '.join(missing)}")
+        raise ValueError(f"`{signature.name}` needs its outputs among the arguments: {', '.join(missing)}")
     focus = None if break_at is None else launch.debug_focus(break_at)
     simulation = _Simulation(
         function, signature, arguments, dims, launch, focus,
         seconds=seconds, operations=operations, stops=stops, contracts=contracts, sanitize=sanitize, seed=seed,
         backwards=backwards,
     )  # fmt: skip
-    has_memory_of_blocks = signature.shared is not None or signature.barrier is not None
-    mode = LaunchMode(cooperative=has_memory_of_blocks or works_together(function))
+    has_block_parameters = signature.shared is not None or signature.barrier is not None
+    mode = LaunchMode(cooperative=has_block_parameters or works_together(function))
     with exclusive(THREAD, RACES, PREDICATION, SCHEDULER), _collector_paused():
         while True:
             try:
@@ -143,7 +144,7 @@ class _Simulation:
         """
         signature, sanitize = self.signature, self.sanitize
         self._start(mode)
-        views = make_views(signature, self.arguments, watched=sanitize)
+        views = make_views(signature, self.arguments, race_checked=sanitize)
         try:
             execution = self._execution(bind_arguments(signature, self.arguments, self.dims, views))
             threads = self._run_threads(execution, mode)
@@ -154,7 +155,7 @@ class _Simulation:
             for name, view in views.items():
                 write_back(view, self.arguments[name])
         tainted = execution.tainted_arrays
-        writes = {name: _with_doubt(view.writes, tainted) for name, view in views.items()}
+        writes = {name: _with_tainted(view.writes, tainted) for name, view in views.items()}
         return SimulationReport(
             signature.name, self.launch, threads, writes, THREAD.findings, frozenset(writes if tainted else ()),
             THREAD.updates, THREAD.operations,
@@ -174,7 +175,7 @@ class _Simulation:
         kernel = InstrumentedKernel(self.function, stops=self.stops, predicated=self.signature.has_barrier)
         return Execution(
             kernel, self.signature, self.launch, self.dims, bound,
-            watched=self.sanitize, seed=self.seed, backwards=self.backwards, focus=self.focus, stops=self.stops,
+            race_checked=self.sanitize, seed=self.seed, backwards=self.backwards, focus=self.focus, stops=self.stops,
         )  # fmt: skip
 
     def _run_threads(self, execution: Execution, mode: LaunchMode) -> int:
@@ -194,9 +195,9 @@ class _Simulation:
 
 @contextmanager
 def _collector_paused() -> Iterator[None]:
-    """Without the cycle collector: every access makes objects that it would go through, and with them all of torch's.
+    """Pause Python's cycle collector: every access makes objects, and a collection would traverse all of torch's, too.
 
-    A simulation within another one, or beside it, leaves it paused for the outer one.
+    A nested or concurrent simulation leaves the collector paused for the outer one.
     """
     if not gc.isenabled():
         yield
@@ -208,8 +209,8 @@ def _collector_paused() -> Iterator[None]:
         gc.enable()
 
 
-def _with_doubt(writes: Mapping[int, Write], doubtful: Collection[Place]) -> Mapping[int, Write]:
-    """On another path a thread may write again what it wrote before its doubt."""
-    if not doubtful:
+def _with_tainted(writes: Mapping[int, Write], tainted: Collection[Place]) -> Mapping[int, Write]:
+    """`writes`, without a bound for the threads in `tainted`: on another path they may overwrite earlier writes."""
+    if not tainted:
         return writes
-    return {at: write._replace(error=math.inf) if write.place in doubtful else write for at, write in writes.items()}
+    return {at: write._replace(error=math.inf) if write.place in tainted else write for at, write in writes.items()}

@@ -1,8 +1,8 @@
-"""What the thread that is being simulated has to tell: who it is, whether its results are certain, what was odd.
+"""The state of the running thread, and the findings of its launch.
 
-In: `place` and `start` from the simulator, with what the translator knows of the kernel's lines; `doubt` and `note`
-from elements and arrays. Out: `Finding`s, each message once a line, with the first thread that caused it. There is one
-`THREAD`, since one simulation runs at a time: `exclusive` makes those of other OS threads wait.
+In: the place of the thread and what the translator knows of the kernel's lines; `tainted` and `report` from elements
+and arrays. Out: `THREAD`, with `Finding`s: each message once a line, with the first thread that caused it. One
+simulation runs at a time: `exclusive` makes simulations in other OS threads wait.
 """
 
 from __future__ import annotations
@@ -57,18 +57,18 @@ class ThreadState(LaunchState):
         "yield_",
     )  # fmt: skip
 
-    yield_: Callable[[], None]  # what a thread does that has run out of patience
+    yield_: Callable[[], None]  # called when the spin budget is used up
 
     def __init__(self) -> None:
-        self.kernel_file = ""  # the kernel's file
-        self.tainted = False  # what the thread stores from here on may be anything
-        self.contracts = True  # a multiply-add may be rounded once
-        self.integer: type[int] = int  # what the kernel's Python integers are
+        self.kernel_file = ""
+        self.tainted = False  # the compiled thread may have other values or take another path from here on
+        self.contracts = True  # a multiply-add may be contracted, that is, rounded once
+        self.integer: type[int] = int  # the class of the kernel's Python integers
         self.place = NOWHERE
-        self.spin_budget = math.inf  # how many atomics and fences more until others have their turn
-        self.updates = False  # an atomic has run: the order of threads may show
-        self.operations = 0  # accesses to watched arrays so far
-        self.limit = math.inf  # after which the launch ends
+        self.spin_budget = math.inf  # how many more atomics and fences until the thread yields
+        self.updates = False  # an atomic has run, so results may depend on the order of threads
+        self.operations = 0  # accesses to race-checked arrays so far
+        self.limit = math.inf  # of operations, above which the launch ends
         self._findings: dict[tuple[str, str, int], Finding] = {}
         self._from_end: frozenset[NegativeIndex] = frozenset()
         self._reserved: dict[int, list[str]] = {}
@@ -82,7 +82,7 @@ class ThreadState(LaunchState):
         contracts: bool = True,
         limit: float = math.inf,
     ) -> None:
-        """A launch of a kernel of the file `home` begins; `limit` bounds its accesses to watched arrays."""
+        """Begin a launch of a kernel of the file `home`; `limit` bounds its accesses to race-checked arrays."""
         self.kernel_file, self.tainted, self.contracts, self.place, self._findings = home, False, contracts, NOWHERE, {}
         self.updates, self.spin_budget = False, math.inf
         self.operations, self.limit = 0, limit
@@ -96,17 +96,17 @@ class ThreadState(LaunchState):
         self.spend_spin()
 
     def spend_spin(self) -> None:
-        """The running thread has done again what threads do that wait for others."""
+        """Count an atomic or a fence, and yield if there were many: the thread may be waiting for another one."""
         self.spin_budget -= 1
         if self.spin_budget < 0:
             self.yield_()
 
     def is_constant_negative_index(self, axis: int, index: int) -> bool:
-        """True where the line that runs has this negative index as a constant, which compiled code heeds."""
+        """Whether the running line has this negative index as a constant, which the compiled kernel supports."""
         return NegativeIndex(kernel_line(), axis, index) in self._from_end
 
     def array_names(self) -> list[str]:
-        """The names of the arrays that the line that runs makes."""
+        """The names of the arrays that the running line makes."""
         return self._reserved.get(kernel_line(), [])
 
     @property
@@ -114,7 +114,7 @@ class ThreadState(LaunchState):
         return tuple(self._findings.values())
 
     def spend(self, operations: int) -> None:
-        """Count accesses to watched arrays, or what takes as long.
+        """Count accesses to race-checked arrays, or work that takes as long.
 
         Raises:
             TooManyOperations: beyond the limit of the launch.
@@ -126,7 +126,7 @@ class ThreadState(LaunchState):
     def report(
         self, about: str, detail: str, *, is_open: bool = False, is_bug: bool = False, keeps_value: bool = False
     ) -> None:
-        """Keep a finding; `about` is the same for every thread, `detail` is the first one's."""
+        """Keep a finding. `about` is the same for every thread; `detail` belongs to the first thread."""
         self.report_at(kernel_place(), about, detail, is_open=is_open, is_bug=is_bug, keeps_value=keeps_value)
 
     def report_at(
@@ -139,7 +139,7 @@ class ThreadState(LaunchState):
         is_bug: bool = False,
         keeps_value: bool = False,
     ) -> None:
-        """The same of a thread that waits, at the file and line `where`."""
+        """Keep a finding about a thread that waits at the file and line `where`."""
         file, line = where
         file = file if self.kernel_file and file != self.kernel_file else ""
         finding = Finding(f"{about}: {detail}", line, self.place, is_open or is_bug, file, is_bug, keeps_value)
@@ -147,18 +147,18 @@ class ThreadState(LaunchState):
 
 
 def kernel_line() -> int:
-    """The line of the user's code that runs."""
+    """The line of the user's code that is running."""
     return kernel_place()[1]
 
 
 def kernel_place() -> tuple[str, int]:
-    """File and line of the user's code that runs."""
+    """The file and line of the user's code that is running."""
     frame = kernel_frame()
     return frame.f_code.co_filename, frame.f_lineno
 
 
 def kernel_frame() -> FrameType:
-    """The user's code that runs: the innermost outside the simulator."""
+    """The innermost frame outside the simulator: the user's code that is running."""
     frame = sys._getframe(1)
     while not is_users(frame) and frame.f_back is not None:
         frame = frame.f_back

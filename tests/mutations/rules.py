@@ -385,7 +385,7 @@ MUTATIONS: Final = (
             "return static_cast<uint64_t>(static_cast<int64_t>(value));",
             "cpu:unsigned.beyond",
         ),
-        ("whole_part, wraps = float.__trunc__, not", "whole_part, wraps = float.__floor__, not", "cpu:integer_wrap"),
+        ("trunc, wraps = float.__trunc__, not", "trunc, wraps = float.__floor__, not", "cpu:integer_wrap"),
     ),
     *_rule(
         "negative indices",
@@ -459,7 +459,7 @@ MUTATIONS: Final = (
         ),
         (
             "for name in COMPARISONS:\n"
-            "        install_operator(cls, name, _doubtful(cls, name), handles_any_operand=True)",
+            "        install_operator(cls, name, _tainting_comparison(cls, name), handles_any_operand=True)",
             "",
             "tests/unit/test_elements.py",
         ),
@@ -629,10 +629,10 @@ MUTATIONS: Final = (
     ),
     *_rule(
         "the simulator knows libraries by any of their paths",
-        ("            value = self._inner(value)\n", "", "cpu:library_functions.dotted"),
+        ("            value = self._substitute_module(value)\n", "", "cpu:library_functions.dotted"),
         (
-            "ModuleStandIn(module, replaced, self._module)",
-            "ModuleStandIn(module, replaced, lambda inner: inner)",
+            "ModuleSubstitute(module, replaced, self._module)",
+            "ModuleSubstitute(module, replaced, lambda inner: inner)",
             "cpu:library_functions.dotted",
         ),
     ),
@@ -852,22 +852,22 @@ MUTATIONS: Final = (
     *_rule(
         "threads that work together are ordered by what they wait for",
         (
-            "or (team is now.team and access.epoch < team.epoch):",
-            "or team is now.team:",
+            "or (block is now.block and access.epoch < block.epoch):",
+            "or block is now.block:",
             "tests/test_races.py",
         ),
-        ("or (team is now.team and access.epoch < team.epoch):", "or False:", "tests/test_races.py"),
-        ("if access.epoch < team.grid_epoch or", "if", "tests/test_races.py"),
-        ("if access.epoch < team.grid_epoch or", "if team.grid_epoch or", "tests/test_races.py"),
+        ("or (block is now.block and access.epoch < block.epoch):", "or False:", "tests/test_races.py"),
+        ("if access.epoch < block.grid_epoch or", "if", "tests/test_races.py"),
+        ("if access.epoch < block.grid_epoch or", "if block.grid_epoch or", "tests/test_races.py"),
         (
-            "if not _same(last.value, access.value):\n                self",
+            "if not _is_same_value(last.value, access.value):\n                self",
             "if True:\n                self",
             "tests/unit/test_threads.py",
         ),
         ("if not in_block:\n            self.fenced", "if True:\n            self.fenced", "tests/test_races.py"),
         ("_join(published, self.fenced)", "_join(published, self._past())", "tests/test_races.py"),
-        ("if _is_looked_at(frame.f_code, frame.f_lasti):", "if True:", "tests/test_races.py"),
-        ("if _is_looked_at(frame.f_code, frame.f_lasti):", "if False:", "tests/test_races.py"),
+        ("if _is_result_used(frame.f_code, frame.f_lasti):", "if True:", "tests/test_races.py"),
+        ("if _is_result_used(frame.f_code, frame.f_lasti):", "if False:", "tests/test_races.py"),
         (
             "return source if source <= lane | (width - 1) else lane\n\n\ndef _across",
             "return source\n\n\ndef _across",
@@ -899,7 +899,7 @@ MUTATIONS: Final = (
             "tests/test_kernel_cases.py::test_translation_is_as_kept[guards_of_barriers]",
         ),
         ("return bool(active) and frame", "return False and frame", "cpu:guards_of_barriers"),
-        ("skip_if_predicated(rebuilt) if self._leaves_out else rebuilt", "rebuilt", "cpu:guards_of_barriers"),
+        ("skip_if_predicated(rebuilt) if self._predicated else rebuilt", "rebuilt", "cpu:guards_of_barriers"),
         ("if not past.isdisjoint(item.guards))", "if True)", "cpu:guards_of_barriers"),
         ("and not self.waits(_from_to(block, only, name))", "", "tests/test_cpu_blocks.py"),
         (" and unconverted(first.right) == unconverted(second.left)", "", "kept:guards_of_quotients"),
@@ -1018,7 +1018,7 @@ MUTATIONS: Final = (
             "refused:constant_that_no_float_holds",
         ),
         ("if value != as_float(dividend) / as_float(divisor):", "if False:", "tests/unit/test_findings.py"),
-        ("if compare(a, whole) != compare(a, double):", "if False:", "tests/unit/test_findings.py"),
+        ("if compare(a, integer) != compare(a, double):", "if False:", "tests/unit/test_findings.py"),
     ),
     *_rule(
         "Python integers that may leave 64 bits are looked at",
@@ -1054,7 +1054,7 @@ MUTATIONS: Final = (
     *_rule(
         "threads that spin let others go on, and are told of where that does not help",
         ("except Restart as restart:", "except () as restart:", "tests/test_races.py"),
-        ("if spinning and standstill.is_livelocked(blocks):", "if spinning and ran > 0:", "tests/unit/test_threads.py"),
+        ("if spinning and livelock.is_livelocked(blocks):", "if spinning and ran > 0:", "tests/unit/test_threads.py"),
         ("list(_places(thread, common)) != before or ", "", "tests/unit/test_threads.py"),
         (" or _counts(thread)", "", "tests/unit/test_threads.py"),
         (" and all(map(_is_as, arrays, self._elements))", "", "tests/unit/test_threads.py"),
@@ -1072,7 +1072,11 @@ MUTATIONS: Final = (
         ('"add" if value.value != 0', '"add" if value != 0', "tests/unit/test_check_reports.py"),
         ("if writes[name].keys() != other.writes[name].keys()}", "if False}", "tests/unit/test_threads.py"),
         ("if total.magnitude > self._dtype.high:", "if False:", "tests/unit/test_threads.py"),
-        ("self._hasty = 0 if seed is None else _HASTY", "self._hasty = 0", "tests/unit/test_threads.py"),
+        (
+            "self._eager_yields = 0 if seed is None else _EAGER_YIELDS",
+            "self._eager_yields = 0",
+            "tests/unit/test_threads.py",
+        ),
         ("if self._backwards else items", "if False else items", "tests/unit/test_threads.py"),
         ("earlier = earlier or self._earlier.get(position, ())", "pass", "tests/unit/test_threads.py"),
         ("if total.is_nan:", "if False:", "tests/unit/test_check_reports.py"),
@@ -1082,7 +1086,7 @@ MUTATIONS: Final = (
             "tests/unit/test_check_reports.py",
         ),
         ("0.0 if value.error < math.inf else math.inf", "0.0", "tests/unit/test_check_reports.py"),
-        ("(error < math.inf or not self._is_whole)", "error < math.inf", "tests/unit/test_check_reports.py"),
+        ("(error < math.inf or not self._is_integral)", "error < math.inf", "tests/unit/test_check_reports.py"),
     ),
     *_rule(
         "check says what it compared, and what it accepted",
@@ -1119,8 +1123,12 @@ MUTATIONS: Final = (
     *_rule(
         "blocks wait for each other",
         ("if functions == {_GRID_BARRIER}:", "if not functions:", "tests/unit/test_threads.py"),
-        ("blocks[0].note_missing((*blocks, *done))", "pass", "tests/test_races.py"),
-        ("blocks[0].note_missing((*blocks, *done))", "blocks[0].note_missing(blocks)", "tests/test_races.py"),
+        ("blocks[0].report_missing_blocks((*blocks, *done))", "pass", "tests/test_races.py"),
+        (
+            "blocks[0].report_missing_blocks((*blocks, *done))",
+            "blocks[0].report_missing_blocks(blocks)",
+            "tests/test_races.py",
+        ),
         ("for block in execution.in_launch_order(blocks):", "for block in blocks:", "tests/unit/test_threads.py"),
         (
             "if is_grid_barrier(stmt):\n                    yield stmt\n                elif",

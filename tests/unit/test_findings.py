@@ -107,7 +107,7 @@ def test_python_integers_that_no_float_holds():
     def above(i, x, out, k, f):
         out[i] = k * i > f
 
-    about = "a Python integer that no float holds becomes one"
+    about = "a Python integer is rounded when it is converted to float64"
     no_float, next_one = 2**53 + 1, 2**53 + 2
     assert only_finding(quotient, f"{about}: {no_float} / 127", k=no_float).is_open
     assert only_finding(divisor, f"{about}: 3 / {no_float}", k=no_float).is_open

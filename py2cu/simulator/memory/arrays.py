@@ -1,7 +1,7 @@
-"""The arrays that a simulated kernel sees: `x[r, c]` loads an element, `out[i] = v` stores one and notes who did.
+"""The arrays of a simulated kernel: `x[r, c]` loads an element, `out[i] = v` stores one and records the writing thread.
 
-In: a shape, a dtype and values, a tensor's or none's. Out: what `ArrayView.flush` writes to a tensor, and per written
-element a `Write`: the last thread to write it, its line, and how exact the stored value is.
+In: a shape, a dtype and the values of a tensor or of none. Out: `ArrayView`, with the elements and, for each written
+element, a `Write`: the last thread to write it, its line, and the error bound of the stored value.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from py2cu.simulator.values.operators import ElementRangeError
 
 
 class ArrayView:
-    """One array argument; indices count in every dimension, as the contract asks."""
+    """One array argument; every dimension is indexed."""
 
     __slots__ = (
-        "_cls", "_dtype", "_extents", "_is_whole", "_length", "_sums", "_unsettled", "_values", "name", "writes",
+        "_cls", "_dtype", "_extents", "_is_integral", "_length", "_sums", "_uncertain", "_values", "name", "writes",
     )  # fmt: skip
 
     def __init__(self, name: str, shape: Iterable[int], dtype: DType, values: Iterable[float | bool]) -> None:
         self.name = name
         self.writes: dict[int, Write] = {}
         self._sums: dict[int, Sum] = {}
-        self._unsettled: set[int] = set()  # where whole numbers may be others in the translation
+        self._uncertain: set[int] = set()  # positions of integers that may differ in the compiled kernel
         self._extents = tuple(map(int, shape))
         self._length = self._extents[0] if len(self._extents) == 1 else 0  # below it, an index is the position
         self._dtype = dtype
-        self._is_whole = dtype.kind in (Kind.BOOL, Kind.INT)
+        self._is_integral = dtype.kind in (Kind.BOOL, Kind.INT)
         self._cls: Any = element_class(dtype)
         self._values = list(map(self._cls.from_stored, values))
 
@@ -52,7 +52,7 @@ class ArrayView:
 
     @property
     def elements(self) -> list[Any]:
-        """All of them, the last index fastest."""
+        """All elements, the last index fastest."""
         return self._values
 
     def __repr__(self) -> str:
@@ -68,7 +68,7 @@ class ArrayView:
 
     def __getitem__(self, index: Any) -> Any:
         position = self._position(index)
-        if self._unsettled and position in self._unsettled:
+        if self._uncertain and position in self._uncertain:
             THREAD.tainted = True
         return self._values[position]
 
@@ -76,51 +76,51 @@ class ArrayView:
         self.store(self._position(index), value, sys._getframe(1))
 
     def view(self, rows: int, row: int) -> Rows:
-        """`x.view(-1, 4)`: the elements of a one-dimensional array in rows.
+        """View a one-dimensional array in rows: `x.view(-1, 4)`.
 
         Raises:
-            RuntimeError: elements would be left over.
+            RuntimeError: the last row would be incomplete.
         """
         if rows != -1 or not self._length == len(self):
             raise TypeError(f"`{self.name}` of one dimension is viewed as `{self.name}.view(-1, {row})`")
         return Rows(self, int(row))
 
     def locate(self, index: Any) -> tuple[ArrayView, int]:
-        """The array and the flat position that `index` means."""
+        """The array and the flat position of `index`."""
         return self, self._position(index)
 
     def load(self, position: int, _: FrameType, /) -> Any:
         """The element that the user's frame reads."""
-        if self._unsettled and position in self._unsettled:
+        if self._uncertain and position in self._uncertain:
             THREAD.tainted = True
         return self._values[position]
 
     def store(self, position: int, value: Any, frame: FrameType, /) -> None:
-        """Store what the user's `frame` assigns."""
+        """Store the value that the user's `frame` assigns."""
         real: float | None = None
         if value.__class__ is not self._cls:
-            real = value if isinstance(value, float) and self._is_whole else None
+            real = value if isinstance(value, float) and self._is_integral else None
             value = self.convert(value)
         error = value.error if real is None else getattr(real, "error", 0.0)
         self._values[position] = value
         self.writes[position] = Write(THREAD.place, frame.f_lineno, math.inf if THREAD.tainted else error, real)
-        if self._is_settled(real, error):
-            self._unsettled.discard(position)
+        if self._is_exact_integer(real, error):
+            self._uncertain.discard(position)
         else:
-            self._unsettled.add(position)
+            self._uncertain.add(position)
 
-    def _is_settled(self, real: float | None, error: float) -> bool:
-        """False where a float became a whole number that may be another one in the translation."""
+    def _is_exact_integer(self, real: float | None, error: float) -> bool:
+        """False if a float was stored as an integer that may differ in the compiled kernel."""
         if real is None or not error:
             return True
         truncate, value = self._cls.truncate, float(real)
         return bool(error < math.inf and truncate(value - error) == truncate(value + error) == truncate(value))
 
-    def update(self, position: int, change: Callable[[Any], Any], frame: FrameType, _does: object = None) -> Any:
-        """Let `change` make a new element of the old one, which is returned; no thread comes between.
+    def update(self, position: int, change: Callable[[Any], Any], frame: FrameType, _operation: object = None) -> Any:
+        """Replace an element by what `change` makes of it, in one step, and return the old element.
 
-        `_does` tells apart changes for which it matters who comes first: the name of an operation, an element that is
-        to take the place of the old one. None: nothing changes.
+        Changes with equal `_operation` commute: it is the name of an arithmetic operation, the new element of an
+        exchange, or None for a change that changes nothing.
         """
         THREAD.note_update()
         old = self._values[position]
@@ -129,10 +129,10 @@ class ArrayView:
         return old
 
     def add(self, position: int, value: Any, frame: FrameType) -> Any:
-        """Add to an element, as `update`. Others may come in any order, which the sum's error covers."""
-        does = "add" if value.value != 0 else None  # a comparison of elements would put the thread in doubt
-        if self._is_whole:
-            return self.update(position, lambda old: old + value, frame, does)
+        """Add to an element atomically. The error of the sum allows for every order of the additions."""
+        operation = "add" if value.value != 0 else None  # a comparison of elements could taint the thread
+        if self._is_integral:
+            return self.update(position, lambda old: old + value, frame, operation)
         old = self._values[position]
         before = self._sums.get(position) or Sum(0, *_size(old), _is_surely_nan(old))
         magnitude, error = _size(value)
@@ -146,26 +146,26 @@ class ArrayView:
         if total.is_nan:
             bound = 0.0
         elif total.magnitude > self._dtype.high:
-            bound = math.inf  # in some order it overflows on its way
-        return self.update(position, lambda old: self._cls.with_error(float(old + value), bound), frame, does)
+            bound = math.inf  # in some order the sum overflows on the way
+        return self.update(position, lambda old: self._cls.with_error(float(old + value), bound), frame, operation)
 
     def spell(self, position: int) -> str:
-        """The element at `position` as the user would write it."""
+        """The element at `position` as the user spells it."""
         return f"{self.name}[{', '.join(map(str, unravel(position, self._extents)))}]"
 
     def convert(self, value: Any) -> Any:
-        """`value` as an element of this array; contract section 5."""
+        """Convert `value` to an element of this array; contract, section 5."""
         if self._dtype.kind is Kind.COMPLEX:
             return self._cls.convert(value)
         if not isinstance(value, float):
             return self._convert_integer(value)
-        if not self._is_whole:
+        if not self._is_integral:
             return self._cls.convert(value)
-        whole, is_specified = self._cls.truncate(value)
+        truncated, is_specified = self._cls.truncate(value)
         if not is_specified:
             THREAD.tainted = True
             THREAD.report(f"a float that {self._dtype} cannot hold is stored into `{self.name}`", repr(float(value)))
-        return self._cls.from_stored(whole)
+        return self._cls.from_stored(truncated)
 
     def _convert_integer(self, value: int | IntElement) -> Any:
         if not isinstance(value, int | IntElement):
@@ -177,14 +177,14 @@ class ArrayView:
             return self._cls.convert(value)
 
     def _position(self, index: Any) -> int:
-        """Where the element at `index` lies in the flat array."""
+        """The flat position of the element at `index`."""
         kind = index.__class__
         if (kind is int or kind is CheckedInt) and 0 <= index < self._length:
             return index  # type: ignore[no-any-return]
         indices = index if kind is tuple else (index,)
         if len(indices) != len(self._extents):
             rank = len(self._extents)
-            raise IndexError(f"`{self.name}` has {rank} dimensions and is given {len(indices)} indices")
+            raise IndexError(f"`{self.name}` has {rank} dimensions, got {len(indices)} indices")
         position = 0
         for axis, extent in enumerate(self._extents):
             i = indices[axis]
@@ -210,7 +210,7 @@ class ArrayView:
 
 
 def _size(value: Any) -> tuple[float, float]:
-    """Magnitude and error of a float element; sure infinities and NaN, which a sum keeps in any order, have none."""
+    """Magnitude and error of a float element; zero for certain infinities and NaN, which a sum keeps in any order."""
     if math.isfinite(value):
         return abs(float(value)), value.error
     return 0.0, 0.0 if value.error < math.inf else math.inf
@@ -221,7 +221,7 @@ def _is_surely_nan(value: Any) -> bool:
 
 
 class UnwrittenArray(ArrayView):
-    """An array whose elements mean nothing before the kernel has written them."""
+    """An array whose elements are undefined until the kernel writes them."""
 
     __slots__ = ()
 
@@ -230,14 +230,14 @@ class UnwrittenArray(ArrayView):
 
     def load(self, position: int, frame: FrameType, /) -> Any:
         if position not in self.writes:
-            self._note_unwritten(position)
+            self._report_unwritten(position)
         return super().load(position, frame)
 
     def update(self, position: int, change: Callable[[Any], Any], frame: FrameType, operation: object = None) -> Any:
         if position not in self.writes:
-            self._note_unwritten(position)
+            self._report_unwritten(position)
         return super().update(position, change, frame, operation)
 
-    def _note_unwritten(self, position: int) -> None:
+    def _report_unwritten(self, position: int) -> None:
         THREAD.tainted = True
         THREAD.report(f"an element of `{self.name}` is read before it is written", self.spell(position))

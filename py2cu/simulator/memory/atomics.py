@@ -1,6 +1,6 @@
-"""`atomic.add(array, index, value)` and its kin in a simulated kernel: exact, and they return the old element.
+"""`atomic.add(array, index, value)` and the other atomics in a simulated kernel: exact, returning the old element.
 
-Threads run one at a time, so nothing comes between; what an array's `update` tells its watcher is that it was atomic.
+Threads run one at a time, so no thread interrupts an atomic. An array's `update` reports it to the race detector.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ Change = Callable[[Any, Any], Any]  # the old element and the value, both of the
 
 
 class SimulatedAtomics:
-    """What stands in for `py2cu.atomic` and `numba.cuda.atomic`."""
+    """The substitute for `py2cu.atomic` and `numba.cuda.atomic`."""
 
     def add(self, array: Any, index: Any, value: Any) -> Any:
         frame = sys._getframe(1)
-        at, position = _place(array, index, frame)
+        at, position = _locate(array, index, frame)
         return at.add(position, at.convert(value), frame)
 
     def sub(self, array: Any, index: Any, value: Any) -> Any:
         frame = sys._getframe(1)
-        at, position = _place(array, index, frame)
+        at, position = _locate(array, index, frame)
         return at.add(position, -at.convert(value), frame)
 
     def min(self, array: Any, index: Any, value: Any) -> Any:
@@ -37,7 +37,7 @@ class SimulatedAtomics:
 
     def exch(self, array: Any, index: Any, value: Any) -> Any:
         frame = sys._getframe(1)
-        at, position = _place(array, index, frame)
+        at, position = _locate(array, index, frame)
         new = at.convert(value)
         return at.update(position, lambda _: new, frame, new)
 
@@ -66,21 +66,21 @@ class SimulatedAtomics:
         return _update("xor", array, index, value, operator.xor)
 
 
-def _place(array: Any, index: Any, frame: FrameType) -> tuple[Any, int]:
-    """The array and the flat position that `index` means; none that others see where the thread leaves it out."""
-    found: tuple[Any, int] = scratch_element(array) if is_predicated_off(frame) else array.locate(index)
-    return found
+def _locate(array: Any, index: Any, frame: FrameType) -> tuple[Any, int]:
+    """The array and the flat position of `index`; a scratch element if the access is predicated off."""
+    target: tuple[Any, int] = scratch_element(array) if is_predicated_off(frame) else array.locate(index)
+    return target
 
 
 def _swap(array: Any, index: Any, compare: Any, value: Any) -> Any:
     frame = sys._getframe(2)
-    at, position = _place(array, index, frame)
+    at, position = _locate(array, index, frame)
     expected, new = at.convert(compare), at.convert(value)
     return at.update(position, lambda old: new if old == expected else old, frame, new)
 
 
 def _update(operation: str, array: Any, index: Any, value: Any, change: Change) -> Any:
     frame = sys._getframe(2)
-    at, position = _place(array, index, frame)
+    at, position = _locate(array, index, frame)
     converted = at.convert(value) if value.__class__ is not at.dtype else value
     return at.update(position, lambda old: change(old, converted), frame, operation)

@@ -1,12 +1,12 @@
-"""Which accesses of a launch are ordered: the clocks of its blocks and threads.
+"""Happens-before: which accesses of a launch are ordered, by the clocks of its blocks and threads.
 
-In: what orders threads as it happens, `Team` and `Member` methods called by the simulator. Out: `is_ordered`.
+In: synchronization as it happens, by methods of `BlockClock` and `ThreadClock`. Out: `is_ordered`.
 
-A block has an epoch, which a barrier ends: what one epoch did is ordered before the next, and where the barrier is the
-grid's, before whatever follows in any block. A thread has a clock, which
-ticks where it fences or meets lanes of its warp, so that part of an epoch can be ordered too. What a thread knows of
-others is a `Known`: up to which epoch of a block, or up to which clock of a thread, all is ordered before it. An atomic
-hands on what the thread's last fence covers, and takes over what earlier atomics on the same element handed on.
+A block has an epoch, which a barrier ends: one epoch is ordered before the next and, if the barrier is the grid's,
+before everything that follows in any block. A thread has a clock, which advances at fences and at warp exchanges, so
+that part of an epoch can be ordered, too. A `VectorClock` says how much of other blocks and threads is ordered before a
+thread: up to an epoch of a block, or up to a clock of a thread. An atomic releases everything that the thread's last
+fence covers, and acquires everything that earlier atomics on the same element released.
 """
 
 from __future__ import annotations
@@ -19,9 +19,8 @@ from py2cu.simulator.findings import Place
 
 WARP: Final = 32
 
-VectorClock = dict[
-    int | tuple[int, int], tuple[int, int]
-]  # block: (epoch, 0), all before; or block, thread: (epoch, clock)
+# A block, or a block and a thread: the (epoch, clock) up to which its accesses are ordered before.
+VectorClock = dict[int | tuple[int, int], tuple[int, int]]
 
 
 class Access(NamedTuple):
@@ -31,7 +30,7 @@ class Access(NamedTuple):
     epoch: int
     clock: int
     code: CodeType
-    instruction: int  # where in it, as an offset
+    instruction: int  # its offset in the code
     value: object
     kind: str
 
@@ -42,25 +41,25 @@ class Access(NamedTuple):
 
 
 def line_of(code: CodeType, instruction: int) -> int:
-    """The line of an instruction, given as an offset: a frame takes its time to say its own."""
+    """The line of the instruction at an offset. Asking the frame for it at every access would be slow."""
     inside = (line for start, end, line in code.co_lines() if start <= instruction < end)
     return next(inside) or code.co_firstlineno
 
 
 class BlockClock:
-    """A block."""
+    """The clock of a block."""
 
     __slots__ = ("epoch", "fenced_epoch", "grid_epoch", "known", "number", "place")
 
     def __init__(self, number: int, place: tuple[int, int, int]) -> None:
         self.number, self.place = number, place
         self.epoch = 0
-        self.fenced_epoch = 0  # the epochs before it are fenced
-        self.grid_epoch = 0  # the epochs before it are ordered before what any block does now
+        self.fenced_epoch = 0  # all earlier epochs are fenced
+        self.grid_epoch = 0  # all earlier epochs are ordered before the current access of any block
         self.known: VectorClock = {}
 
     def barrier(self, members: Iterable[ThreadClock]) -> None:
-        """All `members` are at a barrier."""
+        """End an epoch: all `members` are at a barrier."""
         self.epoch += 1
         if not any(member.has_unfenced_writes for member in members):
             self.fenced_epoch = self.epoch
@@ -70,16 +69,17 @@ class BlockClock:
                 member.known = {}
             member.has_unfenced_writes = False
 
-    def meet_grid(self, members: Iterable[ThreadClock]) -> None:
-        """All `members`, and those of the other blocks, are at the grid's barrier."""
+    def grid_barrier(self, members: Iterable[ThreadClock]) -> None:
+        """End an epoch at the grid's barrier, where the members of all other blocks are, too."""
         self.barrier(members)
         self.grid_epoch = self.epoch
 
 
 class ThreadClock:
-    """A thread of a block."""
+    """The clock of a thread of a block."""
 
     __slots__ = (
+        "block",
         "clock",
         "fenced",
         "fenced_in_block",
@@ -88,22 +88,21 @@ class ThreadClock:
         "lane",
         "number",
         "place",
-        "team",
         "warp",
     )
 
-    def __init__(self, team: BlockClock, number: int, thread: tuple[int, int, int]) -> None:
-        self.team, self.number = team, number
-        self.place: Place = team.place, thread
+    def __init__(self, block: BlockClock, number: int, thread: tuple[int, int, int]) -> None:
+        self.block, self.number = block, number
+        self.place: Place = block.place, thread
         self.warp, self.lane = divmod(number, WARP)
         self.clock = 0
         self.known: VectorClock = {}
-        self.fenced: VectorClock = {}  # what its last fence covers
-        self.fenced_in_block: VectorClock = {}  # the same of fences that hold in its block alone
-        self.has_unfenced_writes = False  # it wrote since its last fence
+        self.fenced: VectorClock = {}  # the accesses that its last fence covers
+        self.fenced_in_block: VectorClock = {}  # the same, for fences that hold only within its block
+        self.has_unfenced_writes = False  # it wrote after its last fence
 
     def fence(self, *, in_block: bool) -> None:
-        """`threadfence`, or `threadfence_block`: what is before it can be handed on."""
+        """`threadfence` or `threadfence_block`: atomics release the accesses before it."""
         self.fenced_in_block = self._past()
         self.clock += 1
         if not in_block:
@@ -111,46 +110,46 @@ class ThreadClock:
             self.has_unfenced_writes = False
 
     def release(self, published: VectorClock, in_block: VectorClock) -> None:
-        """An atomic on an element of which `published` is known to all, and `in_block` in the thread's block."""
+        """Acquire and release by an atomic: `published` holds for all threads, `in_block` for those of its block."""
         _join(self.known, published)
         _join(self.known, in_block)
         _join(published, self.fenced)
         _join(in_block, self.fenced_in_block)
-        if self.team.fenced_epoch:
-            _join(published, self.team.known)
-            _join(published, {self.team.number: (self.team.fenced_epoch, 0)})
+        if self.block.fenced_epoch:
+            _join(published, self.block.known)
+            _join(published, {self.block.number: (self.block.fenced_epoch, 0)})
 
     def _past(self) -> VectorClock:
-        block, epoch = self.team.number, self.team.epoch
-        return self.team.known | self.known | {block: (epoch, 0), (block, self.number): (epoch, self.clock)}
+        block, epoch = self.block.number, self.block.epoch
+        return self.block.known | self.known | {block: (epoch, 0), (block, self.number): (epoch, self.clock)}
 
 
 def synchronize(members: Iterable[ThreadClock]) -> None:
-    """`syncwarp`: what each of `members` did before is ordered before what any of them does after."""
+    """`syncwarp`: all earlier accesses of `members` are ordered before all their later ones."""
     joined: VectorClock = {}
     for member in members:
         _join(joined, member.known)
-        _join(joined, {(member.team.number, member.number): (member.team.epoch, member.clock)})
+        _join(joined, {(member.block.number, member.number): (member.block.epoch, member.clock)})
     for member in members:
         member.known = dict(joined)
         member.clock += 1
 
 
 def is_ordered(access: Access, now: ThreadClock) -> bool:
-    """True where `access` is before whatever `now` does."""
+    """Whether `access` is ordered before the next access of `now`."""
     by = access.by
     if by is now:
         return True
-    team = by.team
-    if access.epoch < team.grid_epoch or (team is now.team and access.epoch < team.epoch):
+    block = by.block
+    if access.epoch < block.grid_epoch or (block is now.block and access.epoch < block.epoch):
         return True
-    return _knows(now.known, access, by) or _knows(now.team.known, access, by)
+    return _knows(now.known, access, by) or _knows(now.block.known, access, by)
 
 
 def _knows(known: VectorClock, access: Access, by: ThreadClock) -> bool:
     if not known:
         return False
-    block, at = by.team.number, (access.epoch, access.clock)
+    block, at = by.block.number, (access.epoch, access.clock)
     return known.get(block, (0, 0))[0] > access.epoch or known.get((block, by.number), (-1, 0)) >= at
 
 

@@ -1,5 +1,7 @@
-"""What a thread past the end leaves out, where it may not stop since others wait for it: reads give zero, writes do
-nothing, calls are not made. `passes/guards/predicate_accesses.py` guards the same places of the text in C++.
+"""Predication: out-of-range threads that must go on, because others wait for them, skip their accesses and calls.
+
+A predicated read gives zero, a predicated write does nothing, a predicated call is skipped.
+`passes/guards/predicate_accesses.py` guards the same places in the C++ text.
 """
 
 from __future__ import annotations
@@ -23,13 +25,13 @@ from py2cu.simulator.state import THREAD, LaunchState
 from py2cu.simulator.values.checked_int import CheckedInt
 from py2cu.simulator.values.family import PyComplex, PyFloat, element_class
 
-End = tuple[int, int]  # where a text ends: line and column
+End = tuple[int, int]  # the end of an expression's text: line and column
 ActivePredicates = Mapping[End, ValueType | None]
-"""What a thread leaves out; of a call, the type of its result."""
+"""The accesses and calls that are predicated off; for a call, the type of its result."""
 
 
 class Predication(LaunchState):
-    """The accesses and calls that the running thread leaves out because it is past the end."""
+    """The accesses and calls that are predicated off for the running thread."""
 
     __slots__ = ("active",)
 
@@ -41,25 +43,25 @@ PREDICATION: Final = Predication()
 
 
 class PredicationTable:
-    """What the threads of a launch leave out."""
+    """The accesses and calls of a launch that are predicated off, for each set of failed guards."""
 
     def __init__(self, signature: Signature, dims: dict[str, int]) -> None:
         self._items = signature.predicated
         guards = dict.fromkeys(guard for item in self._items for guard in item.guards)
         self._stops = [(guard, AXES.index(guard.axis), evaluate(guard.extent, dims)) for guard in guards]
-        self._found: dict[frozenset[Guard], ActivePredicates] = {frozenset(): {}}
+        self._by_guards: dict[frozenset[Guard], ActivePredicates] = {frozenset(): {}}
 
     def of(self, index: Triple) -> ActivePredicates:
-        """What the thread of this global index does."""
+        """The active predicates of the thread with this global index."""
         past = frozenset(guard for guard, axis, stop in self._stops if index[axis] >= stop)
-        if past not in self._found:
+        if past not in self._by_guards:
             items = (item for item in self._items if not past.isdisjoint(item.guards))
-            self._found[past] = {(item.line, item.column): item.result for item in items}
-        return self._found[past]
+            self._by_guards[past] = {(item.line, item.column): item.result for item in items}
+        return self._by_guards[past]
 
 
 class PredicatedArray:
-    """An array of such a thread: what is not left out meets the array itself."""
+    """An array of an out-of-range thread; accesses that are not predicated off reach the array itself."""
 
     def __init__(self, array: ArrayView | SharedView) -> None:
         self._array = array
@@ -88,7 +90,7 @@ class PredicatedArray:
 
 
 class PredicatedRows:
-    """The same of an array that is seen in rows."""
+    """A `PredicatedArray` viewed in rows."""
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
@@ -114,17 +116,17 @@ class PredicatedRows:
 
 
 def scratch_element(array: Any) -> tuple[ArrayView, int]:
-    """A zero of the dtype of `array` that nobody else sees, and its position."""
+    """A zero of the dtype of `array` that no other thread sees, and its position."""
     return ArrayView("nowhere", (1,), array.dtype.dtype, [0]), 0
 
 
-def as_past_end(argument: object) -> object:
-    """An argument of the kernel, as such a thread has it."""
+def as_predicated(argument: object) -> object:
+    """An argument of the kernel for an out-of-range thread."""
     return PredicatedArray(argument) if isinstance(argument, ArrayView | SharedView) else argument
 
 
 def skip_if_predicated(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of the user's, which a kernel's threads past the end may leave out."""
+    """`function`, skipped where the call is predicated off for the running thread."""
 
     @functools.wraps(function)
     def call(*args: Any, **named: Any) -> Any:
@@ -135,7 +137,7 @@ def skip_if_predicated(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def is_predicated_off(frame: FrameType) -> bool:
-    """True where the running thread leaves out what `frame` is at."""
+    """Whether the expression that `frame` evaluates is predicated off for the running thread."""
     active = PREDICATION.active
     return bool(active) and frame.f_code.co_filename == THREAD.kernel_file and _end(frame) in active
 
@@ -146,17 +148,17 @@ def _end(frame: FrameType) -> End:
 
 @functools.lru_cache(maxsize=64)
 def _ends(code: CodeType) -> list[End]:
-    """Where the text of each instruction ends: the line, and the column in characters."""
-    found = []
+    """The end of each instruction's text: the line, and the column in characters."""
+    ends = []
     for _, line, _, bytes_ in code.co_positions():
         text = linecache.getline(code.co_filename, line or 0)
         column = len(text.encode()[:bytes_].decode(errors="replace")) if text and not text.isascii() else bytes_
-        found.append((line or 0, column or 0))
-    return found
+        ends.append((line or 0, column or 0))
+    return ends
 
 
 def _zero(type_: ValueType | None) -> Any:
-    """What a call that is left out returns."""
+    """The result of a skipped call."""
     match type_:
         case None:
             return None

@@ -1,14 +1,14 @@
-"""Data races: two threads at one element, one of them writing, with nothing between that orders them.
+"""Detect data races: two unordered accesses to one element by different threads, at least one of them a write.
 
-In: every access to an array of a launch, told by `WatchedArray`. Out: a finding at the later of the two. An element
-keeps its last write, and two reads and two atomic updates by different threads, so that an access costs the same
-however many there were; two suffice, since whoever writes is another thread than one of them. Two writes of the same
-value are no race: CUDA promises that the value arrives. A write that stores the value that is already there, bit by
-bit, races with a read as a finding of its own kind, since the reader sees that value in any order.
+In: every access to an array of a launch, reported by `RaceCheckedArray`. Out: a finding at the later of two accesses.
+For each element the detector keeps the last write, and two reads and two atomic updates by different threads, so that
+an access costs the same however many there were. Two suffice: a writer differs from at least one of their threads. Two
+writes of the same value are no race: CUDA promises that the value arrives. A write that stores the value that is
+already there, bit by bit, races with a read as a finding of its own kind: the reader sees that value in any order.
 
-Atomic updates of an element come one after the other, and one whose result is looked at tells its thread which came
-before: what follows it follows those as well, as where the last block sets the ticket back. What they leave hangs on
-their order where threads change it in ways that do not commute, as where they swap in different values.
+Atomic updates of an element are ordered. A thread that uses an atomic's result acquires all earlier updates of that
+element, as where the last block resets a ticket. An element whose updates do not commute, such as exchanges of
+different values, depends on the order of threads.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ RACES: Final = RaceDetector()
 
 
 class RaceCheckedArray(ArrayView):
-    """An array whose accesses are held against those of other threads."""
+    """An array whose accesses are checked for races."""
 
     __slots__ = (
         "_atomics",
         "_changed",
         "_changers",
         "_changes",
-        "_contested",
         "_earlier",
+        "_order_dependent",
         "_published",
         "_readers",
         "_writers",
@@ -65,14 +65,14 @@ class RaceCheckedArray(ArrayView):
     def __init__(self, name: str, shape: Iterable[int], dtype: DType, values: Iterable[float | bool]) -> None:
         super().__init__(name, shape, dtype, values)
         self._writers: dict[int, Access] = {}
-        self._changers: dict[int, Access] = {}  # the last writes that changed a value, where later ones kept it
+        self._changers: dict[int, Access] = {}  # the last writes that changed a value, if later writes kept it
         self._readers: dict[int, Pair] = {}
         self._atomics: dict[int, Pair] = {}
         self._earlier: dict[int, tuple[Access | None, ...]] = {}  # reads and updates before the last writes
-        self._changes: dict[int, tuple[Access, ...]] = {}  # the last two that do different things, with what they do
-        self._contested: set[int] = set()  # threads change it in ways that do not commute
+        self._changes: dict[int, tuple[Access, ...]] = {}  # the last two updates with different operations
+        self._order_dependent: set[int] = set()  # threads change it in ways that do not commute
         self._changed: set[int] = set()
-        self._published: dict[int | tuple[int, int], VectorClock] = {}  # of a position: to all, and in a block
+        self._published: dict[int | tuple[int, int], VectorClock] = {}  # by position, and by position and block
 
     def __getitem__(self, index: Any) -> Any:
         return self.load(self._position(index), sys._getframe(1))
@@ -94,13 +94,13 @@ class RaceCheckedArray(ArrayView):
         old = None if self.starts_unwritten and position not in self.writes else self._values[position]
         super().store(position, value, frame)
         new = self._values[position]
-        keeps = old is not None and _keeps(old, new) and not THREAD.tainted and position not in self._unsettled
+        keeps = old is not None and _keeps(old, new) and not THREAD.tainted and position not in self._uncertain
         access = _access(frame, new, KEPT if keeps else WRITE)
         access.by.has_unfenced_writes |= not self.is_shared
         last = self._writers.get(position)
         earlier = self._since_change(position, last, access)
         if last is not None and not is_ordered(last, access.by):
-            if not _same(last.value, access.value):
+            if not _is_same_value(last.value, access.value):
                 self._report_race(position, last, access)
             earlier = earlier or self._earlier.get(position, ())
         self._check_against(position, earlier, access)
@@ -108,8 +108,9 @@ class RaceCheckedArray(ArrayView):
         self._earlier[position] = earlier
 
     def _since_change(self, position: int, last: Access | None, now: Access) -> tuple[Access | None, ...]:
-        """The reads and updates that the write `now` may race with; a later write that changes the value may as well,
-        if `now` keeps it.
+        """The reads and updates that the write `now` may race with.
+
+        If `now` keeps the value, they are kept, because a later write that changes the value may race with them, too.
         """
         if now.kind is KEPT:
             if last is not None and last.kind is WRITE:
@@ -117,47 +118,48 @@ class RaceCheckedArray(ArrayView):
             return *self._readers.get(position, ()), *self._atomics.get(position, ())
         return *self._readers.pop(position, ()), *self._atomics.pop(position, ())
 
-    def update(self, position: int, change: Callable[[Any], Any], frame: FrameType, does: object = None) -> Any:
-        old = super().update(position, change, frame, does)
+    def update(self, position: int, change: Callable[[Any], Any], frame: FrameType, operation: object = None) -> Any:
+        old = super().update(position, change, frame, operation)
         access = _access(frame, self._values[position], ATOMIC)
         last = self._writers.get(position)
         if last is not None and not is_ordered(last, access.by):
             self._report_race(position, last, access)
         self._check_against(position, self._readers.get(position, ()), access)
-        if _is_looked_at(frame.f_code, frame.f_lasti):
+        if _is_result_used(frame.f_code, frame.f_lasti):
             self._atomics[position] = access, None
         else:
             _enter(self._atomics, position, access)
-        if does is not None:
-            self._contest(position, _access(frame, does, ATOMIC))
-        in_block = position, access.by.team.number
+        if operation is not None:
+            self._mark_order_dependent(position, _access(frame, operation, ATOMIC))
+        in_block = position, access.by.block.number
         access.by.release(self._published.setdefault(position, {}), self._published.setdefault(in_block, {}))
         return old
 
-    def _contest(self, position: int, access: Access) -> None:
-        """Any value will do of an element that unordered threads change in ways for which it matters who comes first.
-        One that is offered another, and takes it from nobody, does not change.
+    def _mark_order_dependent(self, position: int, access: Access) -> None:
+        """Accept any value of an element that unordered threads change by operations that do not commute.
+
+        A compare-and-swap that fails leaves the element unchanged.
         """
-        does, earlier = access.value, self._changes.get(position, ())
-        others = [other for other in earlier if not _same(other.value, does)]
+        operation, earlier = access.value, self._changes.get(position, ())
+        others = [other for other in earlier if not _is_same_value(other.value, operation)]
         self._changes[position] = access, *others[:1]
         if all(is_ordered(other, access.by) for other in earlier):
-            self._contested.discard(position)
+            self._order_dependent.discard(position)
         elif not all(is_ordered(other, access.by) for other in others):
-            self._contested.add(position)
-        if isinstance(does, str) or self._values[position] is does:
+            self._order_dependent.add(position)
+        if isinstance(operation, str) or self._values[position] is operation:
             self._changed.add(position)
-        if position in self._contested and position in self._changed:
+        if position in self._order_dependent and position in self._changed:
             self.writes[position] = self.writes[position]._replace(error=math.inf)
 
     def _check_against(self, position: int, earlier: tuple[Access | None, ...], access: Access) -> None:
-        """Hold `access` against `earlier` ones."""
+        """Report a race between `access` and each unordered access in `earlier`."""
         for other in earlier:
             if other is not None and not is_ordered(other, access.by):
                 self._report_race(position, other, access)
 
     def _report_race(self, position: int, before: Access, now: Access) -> None:
-        same_block = before.by.team is now.by.team
+        same_block = before.by.block is now.by.block
         block, thread = before.by.place
         who = f"thread {thread}" if same_block else f"block {block}, thread {thread}"
         missing = "no barrier orders them" if same_block else "nothing orders blocks"
@@ -175,8 +177,8 @@ class RaceCheckedArray(ArrayView):
         THREAD.report(about, detail, is_bug=not keeps_value, keeps_value=keeps_value)
 
 
-class WatchedUnwritten(RaceCheckedArray, UnwrittenArray):
-    """The same of an output."""
+class RaceCheckedUnwritten(RaceCheckedArray, UnwrittenArray):
+    """A race-checked output."""
 
     __slots__ = ()
     starts_unwritten = True
@@ -187,11 +189,11 @@ def _access(frame: FrameType, value: object, kind: str) -> Access:
     if THREAD.operations > THREAD.limit:
         THREAD.spend(0)
     me = RACES.current
-    return Access(me, me.team.epoch, me.clock, frame.f_code, frame.f_lasti, value, kind)
+    return Access(me, me.block.epoch, me.clock, frame.f_code, frame.f_lasti, value, kind)
 
 
 def _enter(table: dict[int, Pair], position: int, access: Access) -> None:
-    """Keep `access` beside one of another thread."""
+    """Keep `access` beside an access of another thread."""
     first, second = table.get(position, (None, None))
     if first is None or is_ordered(first, access.by):
         table[position] = access, second
@@ -200,14 +202,14 @@ def _enter(table: dict[int, Pair], position: int, access: Access) -> None:
 
 
 @functools.cache
-def _is_looked_at(code: CodeType, call: int) -> bool:
-    """False where the result of the call at this offset is dropped."""
+def _is_result_used(code: CodeType, call: int) -> bool:
+    """False if the result of the call at this offset is discarded."""
     behind = next(instruction for instruction in dis.get_instructions(code) if instruction.offset > call)
     return behind.opname != "POP_TOP"
 
 
 def _keeps(old: Any, new: Any) -> bool:
-    """Whether a store of `new` leaves every bit of `old` as it is, in the compiled kernel as well."""
+    """Whether storing `new` over `old` changes no bit, in the compiled kernel as well."""
     if isinstance(new, ComplexElement):
         return _keeps(old.real, new.real) and _keeps(old.imag, new.imag)
     before, after = old.value, new.value
@@ -217,6 +219,6 @@ def _keeps(old: Any, new: Any) -> bool:
     return bool(is_same_zero and new.error <= old.error)
 
 
-def _same(one: Any, other: Any) -> bool:
+def _is_same_value(one: Any, other: Any) -> bool:
     both_nan = isinstance(one, float) and isinstance(other, float) and math.isnan(one) and math.isnan(other)
     return both_nan or bool(one == other)

@@ -1,6 +1,6 @@
-"""A simulated array seen in rows: `x4 = x.view(-1, 4)`, of which `x4[i]` is a row and `x4[i, j]` an element.
+"""A simulated array viewed in rows: after `x4 = x.view(-1, 4)`, `x4[i]` is a row and `x4[i, j]` an element.
 
-The array itself loads and stores, element by element, so that its findings are those of its elements.
+The array itself loads and stores, element by element, so its findings are the array's.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ class Elements(Protocol):
 
 
 class Rows:
-    """The elements of a one-dimensional array, so many a row."""
+    """The elements of a one-dimensional array in rows of equal length."""
 
     __slots__ = ("_array", "_extents", "name")
 
     def __init__(self, array: Elements, row: int) -> None:
         length = len(array)
         if length % row:
-            raise RuntimeError(f"shape '[-1, {row}]' is invalid for input of size {length}")  # as torch says it
+            raise RuntimeError(f"shape '[-1, {row}]' is invalid for input of size {length}")  # torch's message
         self.name = f"{array.name}.view(-1, {row})"
         self._array, self._extents = array, (length // row, row)
 
@@ -72,7 +72,7 @@ class Rows:
         return tuple(self._array.load(at, frame) for at in self._row(index))
 
     def store(self, index: Any, value: Any, frame: FrameType) -> None:
-        """Store the row, which is given as a tuple, or the element that the user's `frame` assigns."""
+        """Store the row, a tuple, or the element that the user's `frame` assigns."""
         if index.__class__ is tuple:
             self._array.store(self._position(index), value, frame)
             return
@@ -83,11 +83,11 @@ class Rows:
             self._array.store(at, item, frame)
 
     def locate(self, index: Any) -> tuple[Elements, int]:
-        """The array and the flat position that `index`, of an element, means."""
+        """The array and the flat position of the element at `index`."""
         return self._array, self._position(index)
 
     def _row(self, index: Any) -> range:
-        """Where the elements of a row lie."""
+        """The flat positions of a row."""
         start = self._in_range(index, 0) * self._extents[1]
         return range(start, start + self._extents[1])
 

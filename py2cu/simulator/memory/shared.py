@@ -1,7 +1,7 @@
 """Shared memory of a simulated block: `shared(shape, dtype)`, and views of a part of it.
 
-A call makes one array a block, whichever thread comes first: all threads that come by the same place of the code get
-the same. A one-dimensional one is sliced into views, `ms, ns = buf[:n], buf[n:]`, which know their own extent.
+The first thread that reaches a call makes the array; all threads of the block that reach the same place of the code get
+it. A one-dimensional array is sliced into views, `ms, ns = buf[:n], buf[n:]`, each with its own extent.
 """
 
 from __future__ import annotations
@@ -24,16 +24,15 @@ from py2cu.simulator.state import THREAD
 
 Extents = tuple[int, ...]
 Cell = list[Any]  # of one element
-# What is kept of a write that no report shows
+# A `Write` for each kind of store: reports do not show who wrote shared memory.
 EXACT_WRITE: Final = Write(NOWHERE, 0, 0.0)
 TAINTED_WRITE: Final = Write(NOWHERE, 0, math.inf)
 
 
 class FastReads:
-    """What is read by an index: at once where nothing has to be said of it, as most of a block's reads are.
+    """Fast reads: a cell holds the element, or None if the slow path must run checks.
 
-    A cell holds an element, or None where its readers are to be told of something. It stands under the indices that it
-    was found by.
+    Cells are kept by the indices under which they were read.
     """
 
     __slots__ = ()
@@ -51,7 +50,7 @@ class FastReads:
 
 
 class SharedArray(FastReads, UnwrittenArray):
-    """An array of a block's. What a thread in doubt has written puts its readers in doubt."""
+    """A shared array of a block. Reading an element that a tainted thread wrote taints the reader."""
 
     def __init__(self, name: str, shape: Iterable[int], dtype: DType, values: Iterable[float | bool]) -> None:
         super().__init__(name, shape, dtype, values)
@@ -68,7 +67,7 @@ class SharedArray(FastReads, UnwrittenArray):
         return self.load(position, frame)
 
     def _index(self, position: int) -> int | tuple[int, ...]:
-        """The index from zero at which `position` is."""
+        """The index of `position`, counted from zero."""
         if len(self._extents) == 1:
             return position
         return unravel(position, self._extents)
@@ -76,20 +75,20 @@ class SharedArray(FastReads, UnwrittenArray):
     def load(self, position: int, _: FrameType, /) -> Any:
         write = self.writes.get(position)
         if write is None:
-            self._note_unwritten(position)
+            self._report_unwritten(position)
         elif write.error == math.inf:
             THREAD.tainted = True
         return self._values[position]
 
     def store(self, position: int, value: Any, _: FrameType, /) -> None:
         if value.__class__ is self._cls:
-            error, is_settled = value.error, True
+            error, is_exact = value.error, True
         else:
             error, real = getattr(value, "error", 0.0), value
             value = self.convert(value)
-            is_settled = not self._is_whole or not error or self._is_settled(real, error)
-        # A float of any value says so itself, wherever it goes.
-        is_certain = is_settled and (error < math.inf or not self._is_whole) and not THREAD.tainted
+            is_exact = not self._is_integral or not error or self._is_exact_integer(real, error)
+        # A float without an error bound carries its unbounded error itself.
+        is_certain = is_exact and (error < math.inf or not self._is_integral) and not THREAD.tainted
         self._values[position] = value
         self._in_order[position][0] = value if is_certain else None
         self.writes[position] = EXACT_WRITE if is_certain else TAINTED_WRITE
@@ -101,19 +100,19 @@ class SharedArray(FastReads, UnwrittenArray):
         return old
 
     def window(self, start: int, extent: int) -> SharedView:
-        """A view, the same for all threads."""
+        """A view of `extent` elements from `start` on, the same object for all threads."""
         key = start, extent
         if key not in self._windows:
             self._windows[key] = SharedView(self, start, extent)
         return self._windows[key]
 
     def cell(self, position: int, /) -> Cell:
-        """What readers of `position` may look at."""
+        """The cell for fast reads of `position`."""
         return self._in_order[position]
 
 
-class WatchedShared(RaceCheckedArray, SharedArray):
-    """The same, held against other threads, for which every read counts."""
+class RaceCheckedShared(RaceCheckedArray, SharedArray):
+    """A shared array that is checked for races: no read is fast, because every read counts."""
 
     __slots__ = ()
     is_shared = True
@@ -189,12 +188,12 @@ class SharedView(FastReads):
 
 
 class SharedMemory:
-    """The shared arrays of one block, by the place of the code that makes them."""
+    """The shared arrays of one block, by call site."""
 
-    def __init__(self, *, watched: bool) -> None:
-        self._kind: Final = WatchedShared if watched else SharedArray
+    def __init__(self, *, race_checked: bool) -> None:
+        self._kind: Final = RaceCheckedShared if race_checked else SharedArray
         self._arrays: dict[tuple[CodeType, int], tuple[Extents, DType, SharedArray]] = {}
-        self._lines: Counter[int] = Counter()  # how many arrays the lines have made
+        self._lines: Counter[int] = Counter()  # the number of arrays that each line made
         self.arrays: list[SharedArray] = []
 
     def array_for_call_site(self, frame: FrameType, extents: Extents, dtype: DType) -> SharedArray:
@@ -216,6 +215,6 @@ class SharedMemory:
         return array
 
     def make(self, name: str, extents: Extents, dtype: DType) -> SharedArray:
-        """An array of the block's."""
+        """Make a shared array of the block."""
         self.arrays.append(self._kind(name, extents, dtype, [0] * math.prod(extents)))
         return self.arrays[-1]

@@ -8,7 +8,7 @@ from py2cu.simulator.findings import Place
 
 
 class Write(NamedTuple):
-    """The last store to one element. `real` is the float that was stored into an integer array."""
+    """The last store to one element. `real` is the float that was stored, if the array holds integers."""
 
     place: Place
     line: int
@@ -17,8 +17,10 @@ class Write(NamedTuple):
 
 
 class Sum(NamedTuple):
-    """The terms that atomics have added to a float element: how many, the sum of the magnitudes of the finite ones, the
-    sum of their errors, and whether one is surely NaN, as the sum is then in any order.
+    """The terms that atomics have added to a float element.
+
+    How many there are, the sum of the magnitudes of the finite terms, the sum of their errors, and whether one term is
+    certainly NaN: then the sum is NaN in any order.
     """
 
     terms: int

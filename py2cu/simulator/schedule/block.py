@@ -1,9 +1,9 @@
-"""A launch whose threads wait for each other: every block's threads as greenlets, which take turns where they wait.
+"""The threads of one block as fibers (greenlets), which take turns where they wait for each other.
 
-One OS thread runs them all. A thread runs until it waits (`Block.wait`) or returns; when none of a block can go on,
-what they wait for is let go: first lanes that vote on who is here, then lanes of warps, then the barrier. Where that is
-the grid's, the other blocks run before. What CUDA leaves undefined, lanes, threads or blocks that are missed, is a
-finding, and the others go on without them: nothing hangs.
+One OS thread runs all fibers. A fiber runs until it waits (`Block.wait`), yields or returns. When no fiber of a block
+is runnable, the block releases waiters: first the lanes in `activemask`, then lanes of other warp functions, then the
+barrier. At the grid's barrier, the other blocks run first. Lanes, threads or blocks that are missing at a
+synchronization are undefined in CUDA: they are a finding, and the others continue without them, so nothing hangs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from greenlet import getcurrent, greenlet
 from py2cu.ir.abi.signature import Signature, evaluate
 from py2cu.ir.types import ArrayType
 from py2cu.simulator.memory.happens_before import BlockClock
-from py2cu.simulator.memory.predication import PREDICATION, as_past_end
+from py2cu.simulator.memory.predication import PREDICATION, as_predicated
 from py2cu.simulator.memory.races import RACES
 from py2cu.simulator.memory.shared import SharedMemory
 from py2cu.simulator.schedule.execution import Execution, Restart
@@ -30,8 +30,8 @@ from py2cu.simulator.schedule.warp_exchange import exchange
 from py2cu.simulator.state import THREAD, LaunchState, kernel_frame
 from py2cu.simulator.values.checked_int import CheckedInt
 
-Meeting = tuple[int, str, int]  # a warp, the function that its lanes wait in, their mask
-PATIENCE: Final = 100  # atomics and fences of a thread, after which it may be that it waits for others
+ExchangeKey = tuple[int, str, int]  # a warp, the function in which its lanes wait, their mask
+SPIN_BUDGET: Final = 100  # atomics and fences of a thread, after which it yields: it may be waiting for others
 _GRID_BARRIER: Final = "syncgrid"
 _ANYWHERE: Final = -1  # the mask of `activemask`
 _VOTES: Final[dict[str, Callable[[list[bool]], object]]] = {
@@ -40,8 +40,9 @@ _VOTES: Final[dict[str, Callable[[list[bool]], object]]] = {
 
 
 class BlockState(enum.Enum):
-    """How far a block has come: to its end, to the grid's barrier, or to where it can go on, and better does after
-    others.
+    """Whether a block has finished, waits at the grid's barrier, or can run.
+
+    A runnable block has spinning threads, so other blocks should run first.
     """
 
     FINISHED = enum.auto()
@@ -61,87 +62,87 @@ SCHEDULER: Final = Scheduler()
 
 
 class Block:
-    """The threads of one block."""
+    """The fibers of one block, and what they wait for."""
 
-    def __init__(self, execution: Execution, team: BlockClock, *, record_returns: bool) -> None:
-        self.team = team
-        self.memory = SharedMemory(watched=execution.watched)
+    def __init__(self, execution: Execution, clock: BlockClock, *, record_returns: bool) -> None:
+        self.clock = clock
+        self.memory = SharedMemory(race_checked=execution.race_checked)
         self._execution = execution
-        self._notes_returns = record_returns
-        own = _block_parameters(execution, self.memory)
-        bound = execution.bound | own
-        past_end = {name: as_past_end(value) for name, value in bound.items()}
+        self._records_returns = record_returns
+        own_parameters = _block_parameters(execution, self.memory)
+        bound = execution.bound | own_parameters
+        past_end = {name: as_predicated(value) for name, value in bound.items()}
         self._arguments = execution.split_arguments(bound), execution.split_arguments(past_end)
-        self._barriers: dict[tuple[CodeType, int], Wait] = {}  # what all bring nothing to is the same for all
-        self._pending_exchanges: dict[Meeting, dict[int, Fiber]] = {}
-        self._resumable: list[Fiber] = []  # can go on, having met
-        self._spinning: list[Fiber] = []  # can go on, and better do after others
+        self._barriers: dict[tuple[CodeType, int], Wait] = {}  # shared by all threads, because they bring no value
+        self._pending_exchanges: dict[ExchangeKey, dict[int, Fiber]] = {}
+        self._resumable: list[Fiber] = []  # released by an exchange or a barrier
+        self._spinning: list[Fiber] = []  # yielded while spinning; others run first
         self._hub = getcurrent()
-        self._runners = [
-            Fiber(team, slot, index, execution.predicated.of(index), execution.spin_budget(PATIENCE), self.start)
+        self._fibers = [
+            Fiber(clock, slot, index, execution.predicated.of(index), execution.spin_budget(SPIN_BUDGET), self.start)
             for slot in execution.slots
-            for index in [execution.index(team.place, slot.thread)]
+            for index in [execution.index(clock.place, slot.thread)]
             if execution.signature.has_barrier or not execution.is_past_end(index)
         ]
-        self._present: Counter[int] = Counter()  # of each warp, the lanes that the block has, as bits
-        for runner in self._runners:
-            self._present[runner.warp] |= 1 << runner.lane
-        self._ready = self._runners
-        self.stand = BlockState.RUNNABLE
+        self._present: Counter[int] = Counter()  # by warp: the lanes that exist, as bits
+        for fiber in self._fibers:
+            self._present[fiber.warp] |= 1 << fiber.lane
+        self._ready = self._fibers
+        self.state = BlockState.RUNNABLE
 
     def __len__(self) -> int:
-        return len(self._runners)
+        return len(self._fibers)
 
     @property
     def threads(self) -> list[greenlet]:
-        return [runner.greenlet for runner in self._runners]
+        return [fiber.greenlet for fiber in self._fibers]
 
     def advance(self) -> BlockState:
-        """Run the threads as far as they go."""
+        """Run the fibers until all have finished, wait at the grid's barrier, or spin."""
         SCHEDULER.block = self
-        self._execution.enter_block(self.team.place)
-        self.stand = BlockState.FINISHED
+        self._execution.enter_block(self.clock.place)
+        self.state = BlockState.FINISHED
         while self._ready:
-            for runner in self._execution.in_launch_order(self._ready):
-                self._resume(runner)
+            for fiber in self._execution.in_launch_order(self._ready):
+                self._resume(fiber)
             self._ready, self._resumable = self._resumable, []
             if not self._ready and self._spinning:
                 self._ready, self._spinning = self._spinning, []
-                self.stand = BlockState.RUNNABLE
-                return self.stand
+                self.state = BlockState.RUNNABLE
+                return self.state
             self._ready = self._ready or self._release_waiters()
-        self._execution.tainted_arrays.update(runner.place for runner in self._runners if runner.tainted)
-        return self.stand
+        self._execution.tainted_arrays.update(fiber.place for fiber in self._fibers if fiber.tainted)
+        return self.state
 
     def stop(self) -> None:
-        """End threads that have not returned."""
-        for runner in self._runners:
-            runner.greenlet.throw()
+        """End the fibers of threads that have not returned."""
+        for fiber in self._fibers:
+            fiber.greenlet.throw()
 
     # --- threads ---
 
-    def start(self, runner: Fiber) -> None:
-        """What a greenlet runs."""
-        self._execution.apply_debug_focus(runner.place)
-        if self._notes_returns:
-            sys.setprofile(self._note_return)
-        self._execution.call(runner.index, runner.slot, self._arguments[bool(runner.predicated)])
+    def start(self, fiber: Fiber) -> None:
+        """Run one thread of the kernel; the body of its greenlet."""
+        self._execution.apply_debug_focus(fiber.place)
+        if self._records_returns:
+            sys.setprofile(self._record_return)
+        self._execution.call(fiber.index, fiber.slot, self._arguments[bool(fiber.predicated)])
 
-    def _note_return(self, frame: FrameType, event: str, _: object) -> None:
+    def _record_return(self, frame: FrameType, event: str, _: object) -> None:
         if event == "return" and frame.f_code is self._execution.kernel.code:
             SCHEDULER.fiber.return_line = frame.f_lineno
 
-    def _resume(self, runner: Fiber) -> None:
-        self._execution.enter(runner.place, runner.slot)
-        RACES.current = SCHEDULER.fiber = runner
-        THREAD.tainted, THREAD.spin_budget = runner.tainted, runner.spin_budget
-        PREDICATION.active = runner.predicated
+    def _resume(self, fiber: Fiber) -> None:
+        self._execution.enter(fiber.place, fiber.slot)
+        RACES.current = SCHEDULER.fiber = fiber
+        THREAD.tainted, THREAD.spin_budget = fiber.tainted, fiber.spin_budget
+        PREDICATION.active = fiber.predicated
         THREAD.yield_ = self.yield_
-        runner.greenlet.switch(runner)
-        runner.tainted, runner.spin_budget = THREAD.tainted, THREAD.spin_budget
+        fiber.greenlet.switch(fiber)
+        fiber.tainted, fiber.spin_budget = THREAD.tainted, THREAD.spin_budget
 
     def wait(self, function: str, value: Any = None) -> Any:
-        """The running thread waits in a barrier, which the user's line calls by one function of the simulator."""
+        """Make the running thread wait at a barrier, called by a function that the user's line calls."""
         frame = sys._getframe(2)
         place = frame.f_code, frame.f_lasti
         if value is not None:
@@ -152,7 +153,7 @@ class Block:
         return self._pause(waiting)
 
     def wait_for_lanes(self, function: str, mask: int, value: Any = None) -> Any:
-        """The running thread waits in a warp function for the lanes of `mask`."""
+        """Make the running thread wait in a warp function for the lanes of `mask`."""
         me = SCHEDULER.fiber
         frame = kernel_frame()
         if mask != _ANYWHERE and not mask >> me.lane & 1:
@@ -160,7 +161,7 @@ class Block:
             where = frame.f_code.co_filename, frame.f_lineno
             THREAD.report_at(where, about, f"lane {me.lane}, mask {mask:#x}", is_bug=True)
             mask = 1 << me.lane
-        # Lanes vote on who is here line by line.
+        # `activemask` counts the lanes at one line.
         key = me.warp, function, mask if mask != _ANYWHERE else -frame.f_lineno
         lanes = self._pending_exchanges.setdefault(key, {})
         lanes[me.lane] = me
@@ -172,13 +173,13 @@ class Block:
         return self._pause(me.waiting)
 
     def wait_for_active_lanes(self) -> Any:
-        """The running thread waits in `activemask` for the lanes that come to the same line."""
+        """Make the running thread wait in `activemask` for the lanes that reach the same line."""
         return self.wait_for_lanes("activemask", _ANYWHERE)
 
     def yield_(self) -> None:
-        """The running thread goes on when others have had their turn: it may spin on what they are to do."""
+        """Suspend the running thread until the others have run: it may be spinning on their progress."""
         me = SCHEDULER.fiber
-        THREAD.spin_budget = me.next_patience
+        THREAD.spin_budget = me.next_spin_budget
         self._spinning.append(me)
         self._hub.switch()
         self._execution.apply_debug_focus(me.place)
@@ -194,81 +195,82 @@ class Block:
 
     # --- what they wait for ---
 
-    def _exchange(self, key: Meeting) -> list[Fiber]:
-        """The lanes that meet in `key` get their results."""
+    def _exchange(self, key: ExchangeKey) -> list[Fiber]:
+        """Complete the exchange `key`; its lanes, which have their results."""
         lanes = dict(sorted(self._pending_exchanges.pop(key).items()))
         exchange(key[1], lanes)
         return [*lanes.values()]
 
     def _release_waiters(self) -> list[Fiber]:
-        """No thread can go on: those that can go on now. None: all have returned."""
+        """Release waiters, since no fiber is runnable; the released fibers, none if all have returned."""
         active = [key for key in self._pending_exchanges if key[1] == "activemask"]
         keys = active or [*self._pending_exchanges]
         if not keys:
             return self._end_barrier()
         for key in keys if not active else ():
             self._report_missing_lanes(key)
-        return [runner for key in keys for runner in self._exchange(key)]
+        return [fiber for key in keys for fiber in self._exchange(key)]
 
-    def _report_missing_lanes(self, key: Meeting) -> None:
+    def _report_missing_lanes(self, key: ExchangeKey) -> None:
         warp, function, mask = key
         lanes = self._pending_exchanges[key]
         first = lanes[min(lanes)]
-        named = (runner for runner in self._runners if runner.warp == warp and mask >> runner.lane & 1)
-        other = next(runner for runner in named if runner.lane not in lanes)
+        named = (fiber for fiber in self._fibers if fiber.warp == warp and mask >> fiber.lane & 1)
+        other = next(fiber for fiber in named if fiber.lane not in lanes)
         about = f"the mask of `{function}` names lanes that do not come"
         detail = f"mask {mask:#x}, thread {first.thread} is here, {self._whereabouts(other)}"
         THREAD.place = first.place
         THREAD.report_at(first.waiting.where, about, detail, is_bug=True)
 
     def _end_barrier(self) -> list[Fiber]:
-        """All that have not returned are at a barrier, which ends; the grid's ends when the other blocks are there."""
+        """End the barrier of all unfinished threads; the grid's barrier stays until the other blocks arrive."""
         here = self._waiting()
         if not here:
             return []
-        awaited = {runner.waiting for runner in here}
-        if len(awaited) > 1 or len(here) < len(self._runners):
+        awaited = {fiber.waiting for fiber in here}
+        if len(awaited) > 1 or len(here) < len(self._fibers):
             self._report_divergent_barrier(here[0])
         functions = {waiting.function for waiting in awaited}
         if functions == {_GRID_BARRIER}:
-            self.stand = BlockState.AT_GRID_BARRIER
+            self.state = BlockState.AT_GRID_BARRIER
             return []
         if not functions.isdisjoint(_VOTES):
             _vote(here)
-        if self._execution.watched:
-            self.team.barrier(self._runners)
+        if self._execution.race_checked:
+            self.clock.barrier(self._fibers)
         return here
 
     def _report_divergent_barrier(self, first: Fiber) -> None:
-        """Report the first thread that does not wait where `first` does, if there is one."""
+        """Report the first thread, if any, that does not wait where `first` does."""
         at = first.waiting
-        other = next((r for r in self._runners if not (r.is_waiting and r.waiting.is_at(at))), None)
+        other = next((r for r in self._fibers if not (r.is_waiting and r.waiting.is_at(at))), None)
         if other is not None:
             about = f"`{at.function}` is not reached by all threads of its block"
             THREAD.place = first.place
             detail = f"thread {first.thread} waits here, {self._whereabouts(other)}"
             THREAD.report_at(at.where, about, detail, is_bug=True)
 
-    def pass_grid(self) -> None:
-        """All blocks are at the grid's barrier, which ends."""
-        self.team.meet_grid(self._runners)
+    def pass_grid_barrier(self) -> None:
+        """End the grid's barrier, where all blocks are."""
+        self.clock.grid_barrier(self._fibers)
         self._ready = self._waiting()
-        self.stand = BlockState.RUNNABLE
+        self.state = BlockState.RUNNABLE
 
-    def note_missing(self, blocks: Iterable[Block]) -> None:
-        """Report the first of `blocks` that is not at the grid's barrier where this one is."""
+    def report_missing_blocks(self, blocks: Iterable[Block]) -> None:
+        """Report the first of `blocks` that does not wait at the grid's barrier where this block does."""
         first, *_ = self._waiting()
         about = f"`{_GRID_BARRIER}` is not reached by all blocks of the grid"
         for block in blocks:
-            other = next(iter(block._waiting()), block._runners[0])
+            other = next(iter(block._waiting()), block._fibers[0])
             if not other.is_waiting or other.waiting.where != first.waiting.where:
                 THREAD.place = first.place
-                detail = f"block {self.team.place} waits here, in block {block.team.place} {block._whereabouts(other)}"
+                where = f"in block {block.clock.place} {block._whereabouts(other)}"
+                detail = f"block {self.clock.place} waits here, {where}"
                 THREAD.report_at(first.waiting.where, about, detail, is_bug=True)
                 return
 
-    def note_spinning(self) -> None:
-        """Report the first thread that spins, and so does for ever."""
+    def report_livelock(self) -> None:
+        """Report the first spinning thread, of a livelocked launch."""
         first = self._ready[0]
         frame = next(frames_of(first.greenlet))
         where = frame.f_code.co_filename, frame.f_lineno
@@ -277,28 +279,28 @@ class Block:
         THREAD.report_at(where, "threads wait for ever", f"thread {first.thread} spins here, and {left}", is_bug=True)
 
     def _waiting(self) -> list[Fiber]:
-        return [runner for runner in self._runners if runner.is_waiting]
+        return [fiber for fiber in self._fibers if fiber.is_waiting]
 
-    def _whereabouts(self, runner: Fiber) -> str:
-        if runner.is_waiting:
-            return f"thread {runner.thread} waits in `{runner.waiting.function}` in line {runner.waiting.where[1]}"
-        if not self._notes_returns:
+    def _whereabouts(self, fiber: Fiber) -> str:
+        if fiber.is_waiting:
+            return f"thread {fiber.thread} waits in `{fiber.waiting.function}` in line {fiber.waiting.where[1]}"
+        if not self._records_returns:
             raise Restart("record_returns")
-        return f"thread {runner.thread} has returned in line {runner.return_line}"
+        return f"thread {fiber.thread} has returned in line {fiber.return_line}"
 
 
 def _vote(here: list[Fiber]) -> None:
-    """Those that wait in a function that counts get its result."""
-    holds = [bool(runner.waiting.value) for runner in here]
+    """Give the threads that wait in `syncthreads_count` and the like their result."""
+    holds = [bool(fiber.waiting.value) for fiber in here]
     results = {function: count(holds) for function, count in _VOTES.items()}
-    in_doubt = any(runner.tainted for runner in here if runner.waiting.function in results)
-    for runner in here:
-        runner.waiting.result = results.get(runner.waiting.function)
-        runner.tainted |= in_doubt
+    in_doubt = any(fiber.tainted for fiber in here if fiber.waiting.function in results)
+    for fiber in here:
+        fiber.waiting.result = results.get(fiber.waiting.function)
+        fiber.tainted |= in_doubt
 
 
 class BlockBarrier:
-    """What a parameter annotated as `threading.Barrier` is: the block's."""
+    """The value of a parameter annotated as `threading.Barrier`: the barrier of the block."""
 
     def __init__(self, name: str) -> None:
         self._function = f"{name}.wait"
@@ -308,14 +310,14 @@ class BlockBarrier:
 
 
 def _block_parameters(execution: Execution, memory: SharedMemory) -> dict[str, object]:
-    """The parameters that every block has its own of."""
+    """The parameters that each block has for itself."""
     signature: Signature = execution.signature
-    made: dict[str, object] = {}
+    parameters: dict[str, object] = {}
     if signature.shared is not None:
         parameter = signature.shared
         assert isinstance(parameter.type, ArrayType)
         extents = tuple(evaluate(extent, execution.dims) for extent in parameter.type.dims)
-        made[parameter.name] = memory.make(parameter.name, extents, parameter.type.dtype)
+        parameters[parameter.name] = memory.make(parameter.name, extents, parameter.type.dtype)
     if signature.barrier is not None:
-        made[signature.barrier] = BlockBarrier(signature.barrier)
-    return made
+        parameters[signature.barrier] = BlockBarrier(signature.barrier)
+    return parameters

@@ -1,7 +1,7 @@
-"""What stands in for the functions by which threads work together, py2cu's and Numba's, in a simulated kernel.
+"""Substitutes for the functions by which threads cooperate, py2cu's and Numba's, in a simulated kernel.
 
-In: an object of a kernel's globals, or the name of a module. Out: its stand-in; its members'; and whether a kernel has
-to be run by blocks because its threads wait for each other or share memory.
+In: an object of a kernel's globals, or the name of a module. Out: `substitute_for` and `MODULES`, the substitutes; and
+`works_together`, whether a kernel has to run by blocks because its threads wait for each other or share memory.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from py2cu.live import reachable_functions, visible_objects
 from py2cu.simulator.memory.atomics import SimulatedAtomics
 from py2cu.simulator.memory.happens_before import WARP
 from py2cu.simulator.memory.local import make_local, parse_dtype, parse_shape
-from py2cu.simulator.memory.predication import PREDICATION, as_past_end
+from py2cu.simulator.memory.predication import PREDICATION, as_predicated
 from py2cu.simulator.memory.races import RACES
 from py2cu.simulator.schedule.block import SCHEDULER
 from py2cu.simulator.schedule.warp_exchange import REDUCTIONS
@@ -88,7 +88,7 @@ def _all_sync(mask: Any, predicate: Any) -> Any:
 
 
 def _of_values(name: str) -> Callable[[Any, Any], Any]:
-    """What the lanes of a mask make of their values together."""
+    """The warp function `name` of one value per lane."""
 
     def exchange(mask: Any, value: Any) -> Any:
         return SCHEDULER.block.wait_for_lanes(name, _bits(mask), value)
@@ -101,7 +101,7 @@ def _activemask() -> Any:
 
 
 def _bits(mask: Any) -> int:
-    """A mask as its 32 bits: Numba's are signed."""
+    """The 32 bits of a mask; Numba's masks are signed."""
     return int(mask) & FULL_MASK
 
 
@@ -115,8 +115,8 @@ def _local(shape: Any, dtype: Any) -> Any:
 
 
 def _as_seen(array: object) -> object:
-    """An array that the running thread makes, as it has it."""
-    return as_past_end(array) if PREDICATION.active else array
+    """An array that the running thread makes, predicated if the thread is out of range."""
+    return as_predicated(array) if PREDICATION.active else array
 
 
 ATOMIC: Final = SimulatedAtomics()
@@ -145,7 +145,7 @@ _BY_OBJECT: Final = {id(getattr(vocabulary, name)): name for name in PY2CU_SUBST
 
 
 def substitute_for(value: object) -> object | None:
-    """The stand-in for a function of the vocabulary or of Numba's; None for anything else."""
+    """The substitute for a function of the vocabulary or of Numba; None for any other object."""
     name = _BY_OBJECT.get(id(value))
     if name is not None:
         return PY2CU_SUBSTITUTES[name]
@@ -154,7 +154,7 @@ def substitute_for(value: object) -> object | None:
 
 
 def works_together(function: FunctionType) -> bool:
-    """True where threads may wait for each other or fence, or share memory, in `function` or what it calls."""
+    """Whether threads may wait for each other, fence or share memory in `function` or in the functions it calls."""
     return any(map(_mentions, reachable_functions(function)))
 
 

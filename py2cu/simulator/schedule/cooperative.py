@@ -14,35 +14,36 @@ from py2cu.simulator.schedule.livelock import LivelockDetector
 
 
 def run_blocks(execution: Execution, *, record_returns: bool) -> int:
-    """Run every block, one after the other unless one waits for a later one, or spins on what it does; how many threads
-    ran. Where none can go on but those that spin for ever, the launch ends.
+    """Run every block to its end before the next, unless it waits for a later block or spins; the number of threads.
+
+    A livelocked launch, in which all unfinished threads spin, ends.
 
     Raises:
         Restart: a finding needs the lines in which threads returned, so the launch has to run again.
     """
     profile = sys.getprofile()
     blocks: list[Block] = []
-    standstill = LivelockDetector(execution.bound.values())
+    livelock = LivelockDetector(execution.bound.values())
     try:
         ran = 0
-        done: list[Block] = []  # the last that has come to its end, if any has
+        done: list[Block] = []  # the last finished block, if any
         for number, place in execution.blocks():
             blocks.append(Block(execution, BlockClock(number, place), record_returns=record_returns))
             ran += len(blocks[-1])
             if blocks[-1].advance() is BlockState.FINISHED:
                 done = [blocks.pop()]
         while blocks:
-            if all(block.stand is BlockState.AT_GRID_BARRIER for block in blocks):
-                blocks[0].note_missing((*blocks, *done))
+            if all(block.state is BlockState.AT_GRID_BARRIER for block in blocks):
+                blocks[0].report_missing_blocks((*blocks, *done))
                 for block in blocks:
-                    block.pass_grid()
+                    block.pass_grid_barrier()
             for block in execution.in_launch_order(blocks):
-                if block.stand is BlockState.RUNNABLE and block.advance() is BlockState.FINISHED:
+                if block.state is BlockState.RUNNABLE and block.advance() is BlockState.FINISHED:
                     done = [block]
-            blocks = [block for block in blocks if block.stand is not BlockState.FINISHED]
-            spinning = [block for block in blocks if block.stand is BlockState.RUNNABLE]
-            if spinning and standstill.is_livelocked(blocks):
-                spinning[0].note_spinning()
+            blocks = [block for block in blocks if block.state is not BlockState.FINISHED]
+            spinning = [block for block in blocks if block.state is BlockState.RUNNABLE]
+            if spinning and livelock.is_livelocked(blocks):
+                spinning[0].report_livelock()
                 break
         return ran
     finally:

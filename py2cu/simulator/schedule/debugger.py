@@ -1,7 +1,8 @@
-"""A debugger that is to stop in one simulated thread alone.
+"""Restrict a debugger to one simulated thread.
 
-In: the functions that the kernel runs. Out: `Debugger.listen`, which turns the debugger that is attached, if any, off
-and on again: one that traces (`sys.settrace`), or from Python 3.12 on one that monitors (`sys.monitoring`).
+In: the code objects of the functions that the kernel runs. Out: `Debugger.listen`, which switches the attached debugger
+off and on. It handles debuggers that trace (`sys.settrace`) and, from Python 3.12 on, debuggers that monitor
+(`sys.monitoring`).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 
 
 class Debugger:
-    """Whoever traces or monitors the Python that runs."""
+    """The tracer or monitor that is attached to this Python, if any."""
 
     def __init__(self, codes: Iterable[CodeType]) -> None:
         self._codes = tuple(codes)
@@ -21,7 +22,7 @@ class Debugger:
         self._monitoring: Any = getattr(sys, "monitoring", None)
         self._is_on = True
         self._events = 0
-        self._inside: dict[CodeType, int] = {}  # what the debugger wants to be told of the kernel's functions
+        self._inside: dict[CodeType, int] = {}  # the events that the debugger listens to in the kernel's functions
 
     def listen(self, on: bool) -> None:
         """Let the debugger see what runs next, or hide it."""

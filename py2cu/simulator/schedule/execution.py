@@ -24,8 +24,8 @@ from py2cu.simulator.state import THREAD
 from py2cu.simulator.values.coordinates import coordinate
 
 T = TypeVar("T")
-PATIENCE: Final = 100_000  # atomics of a thread, half a second, after which it may be that it waits for others
-_HASTY: Final = 1000  # threads of a permuted order that let others come between their atomics
+SPIN_BUDGET: Final = 100_000  # atomics of a thread, about half a second, after which it may be waiting for others
+_EAGER_YIELDS: Final = 1000  # threads of a permuted order that yield at their first atomic
 Arguments = tuple[list[object], dict[str, object]]  # by place, by name
 
 
@@ -71,16 +71,16 @@ class Kernel(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ThreadSlot:
-    """A thread of every block: where it is in its block, and what the kernel's globals say in it. Nobody changes it."""
+    """A thread of every block: its position in the block and the launch objects that the kernel sees. Immutable."""
 
     number: int
     thread: Triple
     objects: dict[str, int]
 
 
-@functools.lru_cache(maxsize=16)  # a check launches the same blocks again and again
+@functools.lru_cache(maxsize=16)  # a check launches the same block shape many times
 def _slots(block: Triple, *, is_plain: bool) -> tuple[ThreadSlot, ...]:
-    """The threads of `block`; `is_plain`: the kernel's Python integers are Python's own."""
+    """The threads of `block`; `is_plain`: the kernel's integers are CPython's `int`."""
     assert is_plain == (THREAD.integer is int)
     return tuple(
         ThreadSlot(number, at, {"threadIdx": coordinate(at), "laneid": THREAD.integer(number % WARP)})
@@ -89,7 +89,7 @@ def _slots(block: Triple, *, is_plain: bool) -> tuple[ThreadSlot, ...]:
 
 
 class Execution:
-    """A kernel about to be run: what its calls take, and in which order its blocks and threads come."""
+    """A kernel about to run: the arguments of its calls, and the order of its blocks and threads."""
 
     def __init__(
         self,
@@ -99,17 +99,17 @@ class Execution:
         dims: dict[str, int],
         bound: dict[str, object],
         *,
-        watched: bool = False,
+        race_checked: bool = False,
         seed: int | None = None,
         backwards: bool = False,
         focus: Place | None = None,
         stops: bool = True,
     ) -> None:
         self.kernel, self.signature, self.launch, self.dims, self.bound = kernel, signature, launch, dims, bound
-        self.watched = watched
+        self.race_checked = race_checked
         self.tainted_arrays: set[Place] = set()
         self._random = None if seed is None else Random(seed)
-        self._hasty = 0 if seed is None else _HASTY  # so many more
+        self._eager_yields = 0 if seed is None else _EAGER_YIELDS  # remaining
         self._backwards = backwards
         self._focus, self.has_focus, self._stops = focus, focus is not None, stops
         self._debugger = Debugger(kernel.codes)
@@ -125,19 +125,19 @@ class Execution:
         self._objects: dict[str, int] = dict(sizes)
 
     def blocks(self) -> Iterator[tuple[int, Triple]]:
-        """Each block's number and place; the launch objects are set to it."""
+        """The number and place of each block, whose launch objects are set."""
         for number, block in self.in_launch_order(enumerate(places(self.launch.grid))):
             self.enter_block(block)
             yield number, block
 
     def enter_block(self, block: Triple) -> None:
-        """Threads of `block` run next."""
+        """Set the launch objects for threads of `block`."""
         here = {"blockIdx": coordinate(block)}
         self.kernel.set_launch_objects(here)
         self._objects |= here
 
     def in_launch_order(self, items: Iterable[T]) -> Iterable[T]:
-        """`items` as they come, backwards, or permuted by the seed."""
+        """`items` in order, reversed, or permuted by the seed."""
         if self._random is None:
             return reversed([*items]) if self._backwards else items
         permuted = [*items]
@@ -145,10 +145,10 @@ class Execution:
         return permuted
 
     def spin_budget(self, usual: int) -> int:
-        """How many atomics and fences a thread that begins may run: none, for every other of a permuted order."""
-        if not self._hasty or self._random is None or self._random.random() < 0.5:
+        """The spin budget of a new thread: `usual`, but 0 for half of the threads of a permuted order."""
+        if not self._eager_yields or self._random is None or self._random.random() < 0.5:
             return usual
-        self._hasty -= 1
+        self._eager_yields -= 1
         return 0
 
     def index(self, block: Triple, thread: Triple) -> Triple:
@@ -157,38 +157,38 @@ class Execution:
         return bx * width + x, by * height + y, bz * depth + z
 
     def is_past_end(self, index: Triple) -> bool:
-        """Whether a guard lets the thread do nothing."""
+        """Whether the thread is out of range, so that a guard returns at once."""
         limits = self._limits
         return limits is not None and not (index[0] < limits[0] and index[1] < limits[1] and index[2] < limits[2])
 
     def enter(self, place: Place, slot: ThreadSlot) -> None:
-        """The thread at `place` runs next."""
+        """Set the launch objects for the thread at `place`."""
         THREAD.place = place
         if self.kernel.reads_launch:
             self.kernel.set_launch_objects(slot.objects)
 
     def apply_debug_focus(self, place: Place) -> None:
-        """A debugger traces on in the chosen thread alone, where one is chosen."""
+        """Let a debugger trace the thread at `place` only if it is the chosen one; without a choice, trace all."""
         if self.has_focus:
             is_chosen = place == self._focus
             self.kernel.let_stop(self._stops and is_chosen)
             self._debugger.listen(is_chosen)
 
     def leave(self) -> None:
-        """The launch is over."""
+        """End the launch: a debugger traces again."""
         if self.has_focus:
             self._debugger.listen(True)
 
     def split_arguments(self, bound: dict[str, object]) -> Arguments:
-        """`bound` as the function takes it, by place and by name."""
+        """Split `bound` into positional and named arguments of the function."""
         named = {name: value for name, value in bound.items() if name not in self._places}
         return [bound[name] for name in self._places], named
 
     def call(self, index: Triple, slot: ThreadSlot, arguments: Arguments) -> None:
-        """Run the kernel's Python in the thread that was entered.
+        """Run the kernel's Python in the thread that `enter` set.
 
         Raises:
-            SimulationError: it raised.
+            SimulationError: the Python raised.
             Restart: the launch has to run again in another mode.
         """
         positional, named = arguments
@@ -207,7 +207,7 @@ class Execution:
 
 
 def run_threads(execution: Execution) -> int:
-    """Call the kernel once per thread; how many ran.
+    """Call the kernel once per thread; the number of threads that ran.
 
     Raises:
         Restart: a thread may wait for another one, so the launch has to run again cooperatively.
@@ -216,7 +216,7 @@ def run_threads(execution: Execution) -> int:
     THREAD.yield_ = _restart_cooperatively
     arguments = execution.split_arguments(execution.bound)
     for number, block in execution.blocks():
-        team = BlockClock(number, block)
+        block_clock = BlockClock(number, block)
         for slot in execution.in_launch_order(execution.slots):
             index = execution.index(block, slot.thread)
             if execution.is_past_end(index):
@@ -224,9 +224,9 @@ def run_threads(execution: Execution) -> int:
             place = block, slot.thread
             execution.enter(place, slot)
             execution.apply_debug_focus(place)
-            THREAD.tainted, THREAD.spin_budget = False, execution.spin_budget(PATIENCE)
-            if execution.watched:
-                RACES.current = ThreadClock(team, slot.number, slot.thread)
+            THREAD.tainted, THREAD.spin_budget = False, execution.spin_budget(SPIN_BUDGET)
+            if execution.race_checked:
+                RACES.current = ThreadClock(block_clock, slot.number, slot.thread)
             execution.call(index, slot, arguments)
             if THREAD.tainted:
                 execution.tainted_arrays.add(place)

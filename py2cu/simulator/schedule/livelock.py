@@ -1,9 +1,9 @@
-"""Finds threads that spin for ever: a launch that is again as it was, so that it will be ever after.
+"""Detect livelock: the scheduler state repeats while threads spin.
 
 In: the blocks of a launch, each time that all their threads have had a turn. Out: whether nothing will change any more.
-What is kept to compare with, the places of all threads, their locals and the elements of arrays, is kept anew ever more
-rarely, so that threads that spin in rounds of several turns are found, too. Where a thread counts, in a local or in a
-`for`, which does not show how far it has come, it is enough that no element changes in very many turns.
+The state is the position of every thread, its locals, and the elements of arrays. The state to compare with is recorded
+at ever longer intervals, so that threads that spin in rounds of several turns are found, too. A thread that counts, in
+a local or in a `for`, never repeats its state; there, no change of any element in very many turns is enough.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from py2cu.simulator.memory.arrays import ArrayView
 from py2cu.simulator.memory.shared import SharedMemory
 from py2cu.simulator.state import is_users
 
-_SHORT: Final = 8  # turns in which most threads have what they wait for
-_LONG: Final = 5_000  # turns in which those have that give the others time
+_SHORT: Final = 8  # turns within which most threads get what they wait for
+_LONG: Final = 5_000  # turns within which threads with a back-off loop get it
 
 
 class _Block(Protocol):
-    """A block, as it is looked at."""
+    """The part of a block that the detector reads."""
 
     memory: SharedMemory
 
@@ -34,7 +34,7 @@ class _Block(Protocol):
 
 
 class LivelockDetector:
-    """What a launch was like after an earlier turn."""
+    """The state of a launch after an earlier turn."""
 
     def __init__(self, arguments: Iterable[object]) -> None:
         self._arrays = [argument for argument in arguments if isinstance(argument, ArrayView)]
@@ -43,7 +43,7 @@ class LivelockDetector:
         self._elements: list[list[object]] = []
 
     def is_livelocked(self, blocks: Iterable[_Block]) -> bool:
-        """True where the arrays, and `blocks`, are again as they were, or the arrays have been for long."""
+        """Whether arrays and `blocks` repeat an earlier state, or no array has changed for very many turns."""
         self._turns += 1
         if self._turns < _SHORT:
             return False
@@ -68,7 +68,7 @@ class LivelockDetector:
 
 
 def frames_of(thread: greenlet) -> Iterator[FrameType]:
-    """The user's frames of a thread that does not have its turn, the innermost first."""
+    """The user's frames of a suspended thread, the innermost first."""
     frame: FrameType | None = thread.gr_frame
     while frame is not None:
         if is_users(frame):
@@ -77,13 +77,13 @@ def frames_of(thread: greenlet) -> Iterator[FrameType]:
 
 
 def _places(thread: greenlet, common: set[int]) -> Iterator[object]:
-    """Where a thread is in the user's code, and its locals there; of arrays that are not `common`, the elements."""
+    """The positions of a thread in the user's code, with its locals; for arrays that are not `common`, the elements."""
     for frame in frames_of(thread):
-        yield frame.f_lasti, {name: _told(value, common) for name, value in frame.f_locals.items()}
+        yield frame.f_lasti, {name: _as_text(value, common) for name, value in frame.f_locals.items()}
 
 
 def _counts(thread: greenlet) -> bool:
-    """True for a thread that is in a `for`."""
+    """Whether a thread is inside a `for`."""
     return any(frame.f_lasti in loop for frame in frames_of(thread) for loop in _counted_loops(frame.f_code))
 
 
@@ -94,8 +94,8 @@ def _counted_loops(code: CodeType) -> tuple[range, ...]:
     return tuple(range(head.offset, head.argval) for head in heads)
 
 
-def _told(value: object, common: set[int]) -> str:
-    """A value as text: elements that are compared ask how exact they are."""
+def _as_text(value: object, common: set[int]) -> str:
+    """A value as text: comparing elements themselves could taint the thread."""
     return repr(value.elements if isinstance(value, ArrayView) and id(value) not in common else value)
 
 

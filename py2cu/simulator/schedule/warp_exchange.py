@@ -1,7 +1,7 @@
-"""What lanes of a warp that meet give each other: shuffles, votes, matches, reductions.
+"""Exchanges between the lanes of a warp: shuffles, votes, matches, reductions.
 
-In: the lanes that met in one function, each with what it brought. Out: `exchange`, each lane's result. Values pass as
-they are, with their dtype. Who reads a lane that did not come keeps its own value, in doubt, and a finding says so.
+In: the lanes that wait in one function, each with its value. Out: `exchange`, which gives each lane its result. Values
+keep their dtype. A lane that reads an absent lane keeps its own value, is tainted, and is reported.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ def exchange(function: str, lanes: Lanes) -> None:
     if function in _SOURCES:
         _shuffle(function, lanes)
         return
-    brought = {lane: runner.waiting.value for lane, runner in lanes.items()}
+    brought = {lane: fiber.waiting.value for lane, fiber in lanes.items()}
     if function == "syncwarp":
         synchronize(lanes.values())
     elif function == "match_any_sync":
-        for runner in lanes.values():
-            mine = runner.waiting.value
-            runner.waiting.result = _bits(lane for lane, value in brought.items() if value == mine)
+        for fiber in lanes.values():
+            mine = fiber.waiting.value
+            fiber.waiting.result = _bits(lane for lane, value in brought.items() if value == mine)
     else:
         result = _VOTES[function](brought) if function in _VOTES else reduce(REDUCTIONS[function], brought.values())
-        for runner in lanes.values():
-            runner.waiting.result = result
-    if any(runner.tainted for runner in lanes.values()):
-        for runner in lanes.values():
-            runner.tainted = True
+        for fiber in lanes.values():
+            fiber.waiting.result = result
+    if any(fiber.tainted for fiber in lanes.values()):
+        for fiber in lanes.values():
+            fiber.tainted = True
 
 
 def _bits(lanes: Any) -> CheckedInt:
@@ -59,18 +59,18 @@ REDUCTIONS: Final[dict[str, Callable[[Any, Any], object]]] = {
 
 
 def _shuffle(function: str, lanes: Lanes) -> None:
-    for lane, runner in lanes.items():
-        value, argument, width = runner.waiting.value
+    for lane, fiber in lanes.items():
+        value, argument, width = fiber.waiting.value
         source = _SOURCES[function](lane, int(argument), int(width))
         giver = lanes.get(source)
         if giver is None:
-            THREAD.place = runner.place
+            THREAD.place = fiber.place
             about = f"`{function}` reads a lane that takes no part"
-            THREAD.report_at(runner.waiting.where, about, f"lane {lane} reads lane {source}", is_bug=True)
-            runner.waiting.result, runner.tainted = value, True
+            THREAD.report_at(fiber.waiting.where, about, f"lane {lane} reads lane {source}", is_bug=True)
+            fiber.waiting.result, fiber.tainted = value, True
         else:
-            runner.waiting.result = giver.waiting.value[0]
-            runner.tainted |= giver.tainted
+            fiber.waiting.result = giver.waiting.value[0]
+            fiber.tainted |= giver.tainted
 
 
 def _from_lane(lane: int, argument: int, width: int) -> int:
@@ -88,7 +88,7 @@ def _from_above(lane: int, argument: int, width: int) -> int:
 
 
 def _across(lane: int, argument: int, width: int) -> int:
-    """Groups of lanes before this one's can be read, later ones not."""
+    """Lanes in an earlier group can be read, lanes in a later one cannot."""
     source = (lane ^ argument) % WARP
     return source if source <= lane | (width - 1) else lane
 

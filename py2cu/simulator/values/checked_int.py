@@ -1,8 +1,8 @@
-"""Python's own integers in a simulated kernel: exact, and aware of the 64 bits that the compiled kernel has for them.
+"""Python's integers in a simulated kernel: exact, and checked against the 64 bits of the compiled kernel.
 
-In: literals, indices, extents, `int` parameters, what `range`, `len` and `round` give. Out: `Integer`, an `int` whose
-arithmetic notes a result beyond 64 bits and a shift by 64 or more, and says of a division by zero what was divided.
-Where `small_integers.py` finds that all of a launch's surely fit, they are Python's own.
+In: literals, indices, extents, `int` parameters, the results of `range`, `len` and `round`. Out: `CheckedInt`, an `int`
+whose arithmetic reports a result beyond 64 bits and a shift by 64 or more, and names the operands of a division by
+zero. Where `integer_choice.py` shows that all integers of a launch fit, they are CPython's `int`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ LONG_LOW: Final = -(1 << 63)
 LONG_HIGH: Final = (1 << 63) - 1
 LONG_BITS: Final = 64
 BEYOND: Final = "a Python integer leaves 64 bits"
-_NO_FLOAT: Final = "a Python integer that no float holds becomes one"
+_ROUNDED: Final = "a Python integer is rounded when it is converted to float64"
 
 SYMBOLS: Final = {
     "add": "+", "sub": "-", "mul": "*", "floordiv": "//", "mod": "%", "pow": "**", "lshift": "<<", "rshift": ">>",
@@ -38,11 +38,11 @@ class CheckedInt(int):
         return other // self, other % self
 
 
-def shift_noted(a: int, symbol: str, count: int, bits: int, what: str) -> None:
-    """Note a shift of `what` by its `bits` or more; C++ leaves its result open.
+def report_wide_shift(a: int, symbol: str, count: int, bits: int, what: str) -> None:
+    """Report a shift of `what` by its `bits` or more, which C++ leaves undefined.
 
     Raises:
-        ValueError: a negative count, as Python does.
+        ValueError: a negative count, as in Python.
     """
     if count < 0:
         raise ValueError(f"negative shift count: {a} {symbol} {count}")
@@ -55,17 +55,17 @@ def division_by_zero(a: object, symbol: str, b: object) -> ZeroDivisionError:
 
 
 def check_64_bits(value: int, *operation: object) -> CheckedInt:
-    """`value` as an `Integer`, noted where 64 bits do not hold it."""
+    """`value` as a `CheckedInt`, reported if 64 bits do not hold it."""
     if not LONG_LOW <= value <= LONG_HIGH:
         spelled = " ".join(map(str, operation))
         THREAD.report(BEYOND, f"{spelled} is {value}", is_open=True)
     return CheckedInt(value)
 
 
-def note_compared(compare: Callable[[float, float], bool], a: float, whole: int, double: float) -> None:
-    """Note a comparison that comes out otherwise with `whole`, as in Python, than with its `double`, as in C++."""
-    if compare(a, whole) != compare(a, double):
-        THREAD.report(_NO_FLOAT, f"{whole}, compared with {a!r}", is_open=True)
+def report_inexact_comparison(compare: Callable[[float, float], bool], a: float, integer: int, double: float) -> None:
+    """Report a comparison whose result with `integer`, as in Python, differs from that with `double`, as in C++."""
+    if compare(a, integer) != compare(a, double):
+        THREAD.report(_ROUNDED, f"{integer}, compared with {a!r}", is_open=True)
 
 
 def _binary(plain: Callable[[Any, Any], Any], symbol: str, *, swapped: bool) -> Callable[[Any, Any], Any]:
@@ -91,7 +91,7 @@ def _shift(plain: Callable[[Any, Any], Any], symbol: str, *, swapped: bool) -> C
     def operate(a: Any, b: Any) -> Any:
         value, count = (b, a) if swapped else (a, b)
         if isinstance(value, int) and isinstance(count, int):
-            shift_noted(value, symbol, count, LONG_BITS, "a Python integer")
+            report_wide_shift(value, symbol, count, LONG_BITS, "a Python integer")
         return checked(a, b)
 
     return operate
@@ -104,7 +104,7 @@ def _power(plain: Callable[[Any, Any], Any], symbol: str, *, swapped: bool) -> C
         base, exponent = (b, a) if swapped else (a, b)
         if isinstance(base, int) and isinstance(exponent, int) and exponent > LONG_BITS and abs(base) > 1:
             THREAD.report(BEYOND, f"{base} {symbol} {exponent}", is_open=True)
-            exponent = LONG_BITS + int(exponent) % 2  # far enough: Python would build all the bits
+            exponent = LONG_BITS + int(exponent) % 2  # large enough; Python would compute every bit
             return CheckedInt(int(base) ** exponent)
         return checked(a, b)
 
@@ -112,7 +112,7 @@ def _power(plain: Callable[[Any, Any], Any], symbol: str, *, swapped: bool) -> C
 
 
 def _divide(plain: Callable[[Any, Any], Any], symbol: str, *, swapped: bool) -> Callable[[Any, Any], Any]:
-    """True division: Python rounds the quotient alone, C++ what it divides too."""
+    """True division: Python rounds only the quotient, C++ the operands too."""
     checked = _binary(plain, symbol, swapped=swapped)
 
     def operate(a: Any, b: Any) -> Any:
@@ -120,7 +120,7 @@ def _divide(plain: Callable[[Any, Any], Any], symbol: str, *, swapped: bool) -> 
         if isinstance(b, int):
             dividend, divisor = (b, a) if swapped else (a, b)
             if value != as_float(dividend) / as_float(divisor):
-                THREAD.report(_NO_FLOAT, f"{dividend} {symbol} {divisor}", is_open=True)
+                THREAD.report(_ROUNDED, f"{dividend} {symbol} {divisor}", is_open=True)
         return value
 
     return operate
@@ -147,7 +147,7 @@ _equip()
 
 
 def checked_range(*bounds: SupportsIndex) -> Iterable[int]:
-    """`range`; what C++ counts to is one step further than its last number."""
+    """`range`, reported if C++ would count beyond 64 bits: one step further than the last number."""
     numbers = range(*map(operator.index, bounds))
     if not LONG_LOW <= numbers.stop + numbers.step <= LONG_HIGH and numbers and abs(numbers.step) > 1:
         check_64_bits(numbers[-1] + numbers.step, f"what follows the last of {numbers}")

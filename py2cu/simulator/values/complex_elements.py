@@ -1,9 +1,9 @@
-"""Complex elements: two float elements, each rounded at its dtype and aware of its error.
+"""Complex elements: two float elements, each rounded at its dtype and with its error bound.
 
-In: a class of float elements. Out: `define_complex`, the class of complex numbers made of two of them. A product is the
-formula as it stands, as torch's scalar one and CPython's to 3.13, and a quotient is Smith's; C++'s own operators would
-repair infinite and NaN parts. An element divided by zero is divided part by part, as torch does; Python's own complex
-numbers raise. Real operands become complex first. Complex numbers have no order.
+In: a class of float elements. Out: `define_complex`, a class of complex numbers with parts of that class. Products
+follow the textbook formula, like torch's scalar product and CPython's up to 3.13; quotients follow Smith's method. The
+operators of C++ would repair infinite and NaN parts. An element divided by zero is divided part by part, as in torch;
+Python's complex numbers raise. Real operands become complex first. Complex numbers have no order.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class ComplexElement:
         return cls.convert(value)  # type: ignore[no-any-return]
 
     @classmethod
-    def made(cls, real: FloatElement, imag: FloatElement) -> Self:
-        """From parts of the class of parts."""
+    def from_parts(cls, real: FloatElement, imag: FloatElement) -> Self:
+        """A complex number of two parts, which have the class `part`."""
         number = object.__new__(cls)
         number.real, number.imag = real, imag
         return number
@@ -51,7 +51,7 @@ class ComplexElement:
         return max(self.real.error, self.imag.error)
 
     def conjugate(self) -> Self:
-        return self.made(self.real, -self.imag)
+        return self.from_parts(self.real, -self.imag)
 
     def __complex__(self) -> complex:
         return complex(float(self.real), float(self.imag))
@@ -76,21 +76,21 @@ class ComplexElement:
         return self
 
     def __neg__(self) -> Self:
-        return self.made(-self.real, -self.imag)
+        return self.from_parts(-self.real, -self.imag)
 
     def __abs__(self) -> FloatElement:
         parts = self.real, self.imag
         value = self.part.narrow(math.hypot(*map(float, parts)))
-        own = 4 * self.dtype.epsilon * value if value < math.inf else 0.0
-        if own and value + own > self.dtype.part.high:
-            own = math.inf  # a last bit more, and it overflows
-        made: FloatElement = self.part.with_error(value, propagate_error(math.hypot, parts, value, own))
+        rounding_error = 4 * self.dtype.epsilon * value if value < math.inf else 0.0
+        if rounding_error and value + rounding_error > self.dtype.part.high:
+            rounding_error = math.inf  # one more ulp overflows
+        magnitude: FloatElement = self.part.with_error(value, propagate_error(math.hypot, parts, value, rounding_error))
         if self.part.is_python and math.isinf(value) and all(map(math.isfinite, parts)):
             raise OverflowError("absolute value too large")
-        return made
+        return magnitude
 
     def __pow__(self, exponent: Any) -> Any:
-        """By squaring; kernels have constant exponents alone."""
+        """Power by repeated squaring; kernels have only constant exponents."""
         if not isinstance(exponent, int) or exponent < 1:
             raise TypeError(f"{self!r} ** {exponent!r}: kernels take whole exponents from 1 on")
         base: Any = self
@@ -107,33 +107,33 @@ def define_complex(dtype: DType, name: str, part: type[FloatElement]) -> type[Co
     """The class of complex numbers of `dtype`, whose parts are of the class `part`."""
     members = {"__slots__": (), "dtype": dtype, "part": part, "partners": PromotionTable()}
     cls: Any = type(name, (ComplexElement,), members)
-    made, zero = cls.made, part.from_stored(0.0)
+    from_parts, zero = cls.from_parts, part.from_stored(0.0)
 
-    def exact(value: complex) -> Any:
-        return made(part.from_stored(value.real), part.from_stored(value.imag))
+    def from_stored(value: complex) -> Any:
+        return from_parts(part.from_stored(value.real), part.from_stored(value.imag))
 
     def converting(convert: Method) -> Method:
         def method(value: Any) -> Any:
             if isinstance(value, complex | ComplexElement):
-                return made(convert(value.real), convert(value.imag))
-            return made(convert(value), zero)
+                return from_parts(convert(value.real), convert(value.imag))
+            return from_parts(convert(value), zero)
 
         return method
 
-    of = converting(part.from_operand)
-    cls.from_stored, cls.convert = staticmethod(exact), staticmethod(converting(part.convert))
-    cls.from_operand = staticmethod(lambda value: value if value.__class__ is cls else of(value))
+    from_operand = converting(part.from_operand)
+    cls.from_stored, cls.convert = staticmethod(from_stored), staticmethod(converting(part.convert))
+    cls.from_operand = staticmethod(lambda value: value if value.__class__ is cls else from_operand(value))
     _equip(cls)
     return cls  # type: ignore[no-any-return]
 
 
 def _equip(cls: Any) -> None:
     """Give `cls` its operators."""
-    made = cls.made
-    install_operator(cls, "add", lambda a, b: made(a.real + b.real, a.imag + b.imag))
-    install_operator(cls, "sub", lambda a, b: made(a.real - b.real, a.imag - b.imag))
+    from_parts = cls.from_parts
+    install_operator(cls, "add", lambda a, b: from_parts(a.real + b.real, a.imag + b.imag))
+    install_operator(cls, "sub", lambda a, b: from_parts(a.real - b.real, a.imag - b.imag))
     install_operator(
-        cls, "mul", lambda a, b: made(a.real * b.real - a.imag * b.imag, a.real * b.imag + a.imag * b.real)
+        cls, "mul", lambda a, b: from_parts(a.real * b.real - a.imag * b.imag, a.real * b.imag + a.imag * b.real)
     )
     install_operator(cls, "truediv", _divide)
     install_operator(cls, "eq", lambda a, b: a.real == b.real and a.imag == b.imag)
@@ -141,23 +141,23 @@ def _equip(cls: Any) -> None:
 
 
 def _multiply(a: Any, b: Any) -> Any:
-    return a.made(a.real * b.real - a.imag * b.imag, a.real * b.imag + a.imag * b.real)
+    return a.from_parts(a.real * b.real - a.imag * b.imag, a.real * b.imag + a.imag * b.real)
 
 
 def _divide(a: Any, b: Any) -> Any:
-    """Smith's method. Which part divides is no matter of doubt: where they are near, both ways come out alike."""
+    """Smith's method. Choosing the larger part taints nothing: where both are close, both choices agree."""
     width, height = abs(float(b.real)), abs(float(b.imag))
     if width == height == 0:
         if b.part.is_python:
             raise division_by_zero(a, "/", b)
-        return a.made(a.real / b.part.from_stored(0.0), a.imag / b.part.from_stored(0.0))
+        return a.from_parts(a.real / b.part.from_stored(0.0), a.imag / b.part.from_stored(0.0))
     if width >= height:
         ratio = b.imag / b.real
         divisor = b.real + b.imag * ratio
-        return a.made((a.real + a.imag * ratio) / divisor, (a.imag - a.real * ratio) / divisor)
+        return a.from_parts((a.real + a.imag * ratio) / divisor, (a.imag - a.real * ratio) / divisor)
     ratio = b.real / b.imag
     divisor = b.real * ratio + b.imag
-    return a.made((a.real * ratio + a.imag) / divisor, (a.imag * ratio - a.real) / divisor)
+    return a.from_parts((a.real * ratio + a.imag) / divisor, (a.imag * ratio - a.real) / divisor)
 
 
 # --- functions ----------------------------------------------------------------------------------------------------
@@ -166,20 +166,20 @@ def _divide(a: Any, b: Any) -> Any:
 def complex_function(name: str) -> Callable[[ComplexElement], ComplexElement]:
     """`cmath.name` of a complex number, each part rounded at its type.
 
-    Libraries differ by some ulps of the result's magnitude; where it nearly overflows, and beside a part that is NaN, C
-    leaves them open.
+    Libraries differ by a few ulps of the result's magnitude. C does not specify results that nearly overflow, or the
+    part beside a part that is NaN.
     """
     function: Callable[[complex], complex] = getattr(cmath, name)
 
     def total(value: complex) -> complex:
-        """C's answer where `cmath` raises, from torch."""
+        """The function, with C's result, from torch, where `cmath` raises."""
         try:
             return function(value)
         except (ValueError, OverflowError):
             import torch
 
-            found: complex = getattr(torch, name)(torch.tensor(value, dtype=torch.complex128)).item()
-            return found
+            computed: complex = getattr(torch, name)(torch.tensor(value, dtype=torch.complex128)).item()
+            return computed
 
     def call(argument: ComplexElement) -> ComplexElement:
         cls, part = argument.__class__, argument.part
@@ -190,23 +190,23 @@ def complex_function(name: str) -> Callable[[ComplexElement], ComplexElement]:
         size = max(filter(math.isfinite, sizes), default=0.0)
         has_one_nan = math.isnan(result.real) != math.isnan(result.imag)
         is_open = has_one_nan or (cmath.isfinite(value) and not max(sizes) < high / 4)
-        own = math.inf if is_open else _ULPS * argument.dtype.epsilon * (size + 1.0)
-        error = own + _moved(total, argument, result)
-        return cls.made(*(part.with_error(part.narrow(p), error) for p in (result.real, result.imag)))
+        rounding_error = math.inf if is_open else _ULPS * argument.dtype.epsilon * (size + 1.0)
+        error = rounding_error + _propagated_error(total, argument, result)
+        return cls.from_parts(*(part.with_error(part.narrow(p), error) for p in (result.real, result.imag)))
 
     call.__name__ = name
     return call
 
 
-def _moved(function: Callable[[complex], complex], argument: ComplexElement, result: complex) -> float:
-    """What `function` makes of the errors of its argument's parts, and of a few of their last bits.
+def _propagated_error(function: Callable[[complex], complex], argument: ComplexElement, result: complex) -> float:
+    """How far the result moves with the errors of the argument's parts, and with a few of their ulps.
 
-    Libraries take an argument apart in ways of their own: near a pole, that moves the result by far more than its ulps.
+    Libraries reduce an argument in different ways: near a pole, that moves the result by far more than its ulps.
     """
     total = 0.0
     for part, unit in ((argument.real, 1), (argument.imag, 1j)):
-        own = 4 * argument.dtype.epsilon * abs(part) if math.isfinite(part) else 0.0
-        reach = part.error + own
+        rounding_error = 4 * argument.dtype.epsilon * abs(part) if math.isfinite(part) else 0.0
+        reach = part.error + rounding_error
         for shift in (-reach, reach) if reach else ():
             if not shift < math.inf:
                 return math.inf

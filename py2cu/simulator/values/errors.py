@@ -27,9 +27,11 @@ def error_if_nonfinite(a: Inexact, b: Inexact, error: float) -> float:
     return 0.0 if is_nan or is_sure else INF
 
 
-def propagate_error(function: Callable[..., float], arguments: tuple[float, ...], value: float, own: float) -> float:
-    """The error of `function(*arguments)`: its `own`, plus how far its arguments' errors move `value`."""
-    total = own
+def propagate_error(
+    function: Callable[..., float], arguments: tuple[float, ...], value: float, rounding_error: float
+) -> float:
+    """The error of `function(*arguments)`: its `rounding_error`, plus how far its arguments' errors move `value`."""
+    total = rounding_error
     for place, argument in enumerate(arguments):
         error = getattr(argument, "error", 0.0)
         for shift in (-error, error) if error else ():

@@ -1,12 +1,12 @@
-"""Typed numbers: what a kernel's array elements are while CPython runs it (contract, section 5).
+"""The classes of a kernel's numbers while CPython runs it: one for each dtype, and one for Python's floats and complex.
 
-In: a dtype and a number. Out: `element_class(F32)(0.1)`, `element_class(U8)(255)`: numbers whose operators promote as
-torch does, wrap or round at their dtype, and take Python numbers as weak. Comparisons give Python bools. A class
-follows from its row in `dtypes.py`; a float also has a row in `floats.ROUNDING`.
+In: a dtype and a number. Out: `element_class(F32)(0.1)`, `element_class(U8)(255)`: numbers whose operators promote like
+torch's, wrap or round at their dtype, and treat Python numbers as weak (contract, section 5). Comparisons give Python
+bools. A class follows from its row in `dtypes.py`; a float's also from its row in `rounding.ROUNDING`.
 
-A float element also carries `error`, a bound on how far a faithful translation may be from it. Where the Python could
-go either way within that error (a branch, a truncation), `THREAD.tainted` is set. A tolerance per dtype would hide bugs
-or report cancellation as one; a running bound does neither.
+A float element carries `error`, a bound on how far a faithful translation may be from it. Where a branch or truncation
+could go either way within that error, `THREAD.tainted` is set. A tolerance per dtype would hide bugs or report
+cancellation as one; a running bound does neither.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ _REAL: Final = {dtype: _define(dtype) for dtype in DTYPES if dtype.kind is not K
 _CLASSES: Final[dict[DType, type[Element]]] = {
     dtype: _define_complex(dtype) if dtype.kind is Kind.COMPLEX else _REAL[dtype] for dtype in DTYPES
 }
-PyFloat: Final = define_float(F64, "Double", weak=True)
-"""A Python float whose error is known: `float(x)` and `float` parameters. It raises where Python does."""
+PyFloat: Final = define_float(F64, "Double", is_python=True)
+"""A Python float with its error bound: `float(x)` and `float` parameters. It raises where Python does."""
 PyComplex: Final = define_complex(C128, "DoubleComplex", PyFloat)
-"""A Python complex number whose error is known: `complex(x, y)`, literals and `complex` parameters."""
+"""A Python complex number with its error bound: `complex(x, y)`, literals and `complex` parameters."""
 
 # A Python bool is a comparison's result, which counts as an integer.
 _WEAK: Final[dict[type, Kind]] = {
@@ -56,7 +56,7 @@ def element_class(dtype: DType) -> type[Element]:
 
 
 def common_class(a: object, b: object) -> Any:
-    """The class in which two operands compute; None where they do not meet or neither is an element."""
+    """The class in which two operands compute; None if there is none, or neither operand is an element."""
     if isinstance(a, Element):
         return a.partners[b.__class__]
     return b.partners[a.__class__] if isinstance(b, Element) else None
@@ -70,22 +70,22 @@ def _true_divide(a: IntElement, b: IntElement) -> Any:
     return single.from_operand(a) / single.from_operand(b)
 
 
-def _introduce() -> None:
-    """Tell every class with whom its elements meet, and where."""
-    for a, own in _CLASSES.items():
+def _fill_promotion_tables() -> None:
+    """Fill the promotion tables of all classes."""
+    for a, cls in _CLASSES.items():
         for b, other in _CLASSES.items():
-            met = promote(a, b)
-            own.partners[other] = None if met is None else _CLASSES[met]
+            promoted = promote(a, b)
+            cls.partners[other] = None if promoted is None else _CLASSES[promoted]
         for weak, kind in _WEAK.items():
-            met = promote_weak(a, kind)
-            own.partners[weak] = None if met is None else _CLASSES[met]
-        PyFloat.partners[own] = own.partners[PyFloat]
-        PyComplex.partners[own] = own.partners[PyComplex]
-        if issubclass(own, IntElement):
-            install_operator(own, "truediv", _true_divide)
+            promoted = promote_weak(a, kind)
+            cls.partners[weak] = None if promoted is None else _CLASSES[promoted]
+        PyFloat.partners[cls] = cls.partners[PyFloat]
+        PyComplex.partners[cls] = cls.partners[PyComplex]
+        if issubclass(cls, IntElement):
+            install_operator(cls, "truediv", _true_divide)
     for weak, kind in _WEAK.items():
         PyFloat.partners[weak] = PyComplex if kind is Kind.COMPLEX else PyFloat
         PyComplex.partners[weak] = PyComplex
 
 
-_introduce()
+_fill_promotion_tables()

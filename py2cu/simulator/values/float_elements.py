@@ -1,8 +1,8 @@
-"""Float elements: rounded at their dtype, IEEE at the edges, and aware of how far a translation may be from them.
+"""Float elements: rounded at their dtype, with IEEE's special values, and with an error bound.
 
-In: a float dtype. Out: `define_float`, a subclass of `float` for it. `error` bounds what a faithful translation may
-differ by: multiply-add contraction where the launch allows it, a few ulps of a math function, and all that follows from
-them; an exact operation on exact operands adds nothing.
+In: a float dtype. Out: `define_float`, a subclass of `float` for it. `error` bounds how far a faithful translation may
+differ: by multiply-add contraction where the launch allows it, by a few ulps of a math function, and by everything that
+follows from them. An exact operation on exact operands adds nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final, Self, SupportsIndex
 
 from py2cu.dtypes import DType
 from py2cu.simulator.state import THREAD
-from py2cu.simulator.values.checked_int import LONG_HIGH, LONG_LOW, division_by_zero, note_compared
+from py2cu.simulator.values.checked_int import LONG_HIGH, LONG_LOW, division_by_zero, report_inexact_comparison
 from py2cu.simulator.values.errors import INF, error_if_nonfinite, propagate_error, remainder_error
 from py2cu.simulator.values.integer_elements import IntElement
 from py2cu.simulator.values.operators import (
@@ -29,7 +29,7 @@ from py2cu.simulator.values.operators import (
 from py2cu.simulator.values.rounding import ROUNDING, as_float, cell, from_integer
 
 INFINITE: Final = (INF, -INF)
-_LITERALS: Final = 256  # of a class, that are kept
+_LITERALS: Final = 256  # of each class that are cached
 
 # --- the class ----------------------------------------------------------------------------------------------------
 
@@ -37,7 +37,7 @@ _LITERALS: Final = 256  # of a class, that are kept
 class FloatElement(float):
     """A float of one dtype with its error bound.
 
-    Its `value` is itself as a plain float, with which Python computes at once.
+    `value` is the same number as a plain float, with which Python computes fastest.
     """
 
     __slots__ = ("error", "value")
@@ -59,7 +59,7 @@ class FloatElement(float):
         return str(self) if self.is_python else f"{self.dtype}({self})"
 
     def __str__(self) -> str:
-        """The fewest digits that say which element of the dtype it is."""
+        """The fewest digits that identify the element among those of its dtype."""
         value, narrow = float(self), type(self).narrow
         if not math.isfinite(value):
             return repr(value)
@@ -115,7 +115,7 @@ class FloatElement(float):
     def __round__(self, digits: SupportsIndex | None = None) -> Any:
         if digits is None:
             return integral(self, float.__round__)
-        step = 10.0 ** -operator.index(digits)  # an error may carry the value over one
+        step = 10.0 ** -operator.index(digits)  # an error may move the value over a step
         return self.with_error(float(self.convert(float.__round__(self, digits))), self.error and self.error + step)
 
     def __divmod__(self, other: Any) -> Any:
@@ -126,7 +126,7 @@ class FloatElement(float):
 
 
 def integral(value: float, function: Callable[[float], int]) -> int:
-    """`function` (floor, trunc, …) of a float as a Python integer; in doubt where the error crosses a step.
+    """`function` (floor, trunc, …) of a float as a Python integer; taints the thread if the error crosses a step.
 
     Raises:
         ValueError, OverflowError: NaN, infinite, or beyond 64 bits.
@@ -140,63 +140,63 @@ def integral(value: float, function: Callable[[float], int]) -> int:
     return result
 
 
-def define_float(dtype: DType, name: str, *, weak: bool = False) -> type[FloatElement]:
-    """The class of floats of `dtype`; `weak` for Python's own, which raise where Python does."""
+def define_float(dtype: DType, name: str, *, is_python: bool = False) -> type[FloatElement]:
+    """Define the class of floats of `dtype`; `is_python`: Python's floats, which raise where Python does."""
     narrow, unit = ROUNDING[dtype.name], dtype.epsilon
     as_double = as_float if narrow is float else from_integer
     cls: Any = type(
-        name, (FloatElement,), {"__slots__": (), "dtype": dtype, "is_python": weak, "partners": PromotionTable()}
+        name, (FloatElement,), {"__slots__": (), "dtype": dtype, "is_python": is_python, "partners": PromotionTable()}
     )
     new = float.__new__
 
-    def make(value: float, error: float) -> Any:
-        made: Any = new(cls, value)
-        made.value = value
-        made.error = error
-        return made
+    def with_error(value: float, error: float) -> Any:
+        element: Any = new(cls, value)
+        element.value = value
+        element.error = error
+        return element
 
-    def exact(value: float) -> Any:
-        made: Any = new(cls, value)
-        made.value = float(value)  # a shared array is zero, whatever its dtype
-        made.error = 0.0
-        return made
+    def from_stored(value: float) -> Any:
+        element: Any = new(cls, value)
+        element.value = float(value)  # a new shared array holds the integer 0
+        element.error = 0.0
+        return element
 
-    def cast(value: Number | IntElement) -> Any:
+    def convert(value: Number | IntElement) -> Any:
         if value.__class__ is float:
-            return exact(narrow(value))
+            return from_stored(narrow(value))
         if isinstance(value, FloatElement):
             rounded = narrow(float(value))
-            own = unit * abs(rounded)
-            return make(rounded, value.error and value.error + (own if own < INF else 0.0))
+            rounding_error = unit * abs(rounded)
+            return with_error(rounded, value.error and value.error + (rounding_error if rounding_error < INF else 0.0))
         if isinstance(value, IntElement):
-            return exact(narrow(as_double(value.value)))
-        return exact(narrow(float(value) if isinstance(value, float) else as_double(value)))
+            return from_stored(narrow(as_double(value.value)))
+        return from_stored(narrow(float(value) if isinstance(value, float) else as_double(value)))
 
     known: dict[Number, Any] = {}
 
-    def of(value: Any) -> Any:
+    def from_operand(value: Any) -> Any:
         kind = value.__class__
         if kind is cls:
             return value
         if kind is float and not value:
-            return exact(value)  # of two signs that are one key
+            return from_stored(value)  # 0.0 and -0.0 are one key
         is_literal = kind is int or kind is float
         if is_literal and value in known:
             return known[value]
-        made = in_range(value)
+        element = in_range(value)
         if is_literal and len(known) < _LITERALS:
-            known[value] = made
-        return made
+            known[value] = element
+        return element
 
     def in_range(value: Number | IntElement) -> Any:
-        made = cast(value)
-        if made.value in INFINITE and (value.__class__ is float or isinstance(value, int)) and value not in INFINITE:
+        element = convert(value)
+        if element.value in INFINITE and (value.__class__ is float or isinstance(value, int)) and value not in INFINITE:
             raise ElementRangeError(f"{value!r} does not fit {dtype}")
-        return made
+        return element
 
     cls.narrow = staticmethod(narrow)
     cls.with_error, cls.from_stored, cls.convert, cls.from_operand = (
-        staticmethod(method) for method in (make, exact, cast, of)
+        staticmethod(method) for method in (with_error, from_stored, convert, from_operand)
     )
     _equip(cls)
     return cls  # type: ignore[no-any-return]
@@ -212,7 +212,7 @@ def _equip(cls: type[FloatElement]) -> None:
     for name, compute in _steps(cls).items():
         install_operator(cls, name, compute)
     for name in COMPARISONS:
-        install_operator(cls, name, _doubtful(cls, name), handles_any_operand=True)
+        install_operator(cls, name, _tainting_comparison(cls, name), handles_any_operand=True)
 
 
 def _arithmetic(cls: type[FloatElement]) -> dict[str, Method]:
@@ -230,13 +230,13 @@ def _arithmetic(cls: type[FloatElement]) -> dict[str, Method]:
 def _additive(cls: type[FloatElement], name: str, sign: float) -> Method:
     """The sum of `a` and `sign` times `b`."""
     unit, new, rounded = cls.dtype.epsilon, float.__new__, cell(cls.dtype)
-    partners, of, leave = cls.partners, cls.from_operand, promote_and_apply(cls, name)
+    partners, from_operand, leave = cls.partners, cls.from_operand, promote_and_apply(cls, name)
 
     def operate(a: Any, b: Any) -> Any:
         if b.__class__ is not cls:
             if partners[b.__class__] is not cls:
                 return leave(a, b)
-            b = of(b)
+            b = from_operand(b)
         rounded[0] = a.value + sign * b.value
         value = rounded[0]
         error = a.error + b.error
@@ -244,24 +244,24 @@ def _additive(cls: type[FloatElement], name: str, sign: float) -> Method:
             error += unit * abs(value)
             if not error < INF:
                 error = error_if_nonfinite(a, b, error)
-        made: Any = new(cls, value)
-        made.value = value
-        made.error = error
-        return made
+        element: Any = new(cls, value)
+        element.value = value
+        element.error = error
+        return element
 
     return operate
 
 
 def _multiplication(cls: type[FloatElement]) -> Method:
     unit, new, rounded = cls.dtype.epsilon, float.__new__, cell(cls.dtype)
-    partners, of, leave = cls.partners, cls.from_operand, promote_and_apply(cls, "mul")
+    partners, from_operand, leave = cls.partners, cls.from_operand, promote_and_apply(cls, "mul")
     is_double = cls.narrow is float
 
     def multiply(a: Any, b: Any) -> Any:
         if b.__class__ is not cls:
             if partners[b.__class__] is not cls:
                 return leave(a, b)
-            b = of(b)
+            b = from_operand(b)
         product = a.value * b.value  # of narrow floats: exact
         rounded[0] = product
         value = rounded[0]
@@ -273,23 +273,23 @@ def _multiplication(cls: type[FloatElement]) -> Method:
                 error += abs(a.value) * b.error + abs(b.value) * a.error + a.error * b.error + unit * abs(value)
             if not error < INF:
                 error = error_if_nonfinite(a, b, error)
-        made: Any = new(cls, value)
-        made.value = value
-        made.error = error
-        return made
+        element: Any = new(cls, value)
+        element.value = value
+        element.error = error
+        return element
 
     return multiply
 
 
 def _division(cls: type[FloatElement]) -> Method:
     unit, new, rounded = cls.dtype.epsilon, float.__new__, cell(cls.dtype)
-    partners, of, leave = cls.partners, cls.from_operand, promote_and_apply(cls, "truediv")
+    partners, from_operand, leave = cls.partners, cls.from_operand, promote_and_apply(cls, "truediv")
 
     def divide(a: Any, b: Any) -> Any:
         if b.__class__ is not cls:
             if partners[b.__class__] is not cls:
                 return leave(a, b)
-            b = of(b)
+            b = from_operand(b)
         rounded[0] = a.value / b.value if b.value else _divide_by_zero(cls, a, "/", b)
         value = rounded[0]
         error = 0.0
@@ -298,16 +298,16 @@ def _division(cls: type[FloatElement]) -> Method:
             error = (a.error + abs(value) * b.error) / room + unit * abs(value) if room > 0 else INF
             if not error < INF:
                 error = error_if_nonfinite(a, b, error)
-        made: Any = new(cls, value)
-        made.value = value
-        made.error = error
-        return made
+        element: Any = new(cls, value)
+        element.value = value
+        element.error = error
+        return element
 
     return divide
 
 
 def _divide_by_zero(cls: type[FloatElement], a: float, symbol: str, b: float) -> float:
-    """IEEE's answer for elements; Python's own floats raise, as they do in Python."""
+    """IEEE's result for elements; Python's floats raise, as in Python."""
     if cls.is_python:
         raise division_by_zero(a, symbol, b)
     a = float(a) if symbol != "%" else math.nan
@@ -315,7 +315,7 @@ def _divide_by_zero(cls: type[FloatElement], a: float, symbol: str, b: float) ->
 
 
 def _steps(cls: type[FloatElement]) -> dict[str, Method]:
-    """`//`, `%` and `**`: rarer, so their error is measured by moving the operands."""
+    """`//`, `%` and `**`: rarer, so their error is computed by moving the operands."""
     narrow, unit = cls.narrow, cls.dtype.epsilon
 
     def floor_divide(a: float, b: float) -> float:
@@ -327,11 +327,11 @@ def _steps(cls: type[FloatElement]) -> dict[str, Method]:
     def measured(function: Callable[[float, float], float], ulps: int) -> Method:
         def operate(a: FloatElement, b: FloatElement) -> FloatElement:
             value = narrow(function(float(a), float(b)))
-            own = ulps * unit * abs(value) if math.isfinite(value) else 0.0
-            made: FloatElement = cls.with_error(value, propagate_error(function, (a, b), value, own))
-            if made.error and math.isnan(value):
-                made.error = error_if_nonfinite(a, b, made.error)
-            return made
+            rounding_error = ulps * unit * abs(value) if math.isfinite(value) else 0.0
+            element: FloatElement = cls.with_error(value, propagate_error(function, (a, b), value, rounding_error))
+            if element.error and math.isnan(value):
+                element.error = error_if_nonfinite(a, b, element.error)
+            return element
 
         return operate
 
@@ -352,7 +352,7 @@ def _python_power(a: float, b: float) -> float:
 
 
 def power_ieee(a: float, b: float) -> float:
-    """C's `pow`: NaN and infinities where Python raises or turns complex."""
+    """C's `pow`: NaN and infinities where Python raises or gives a complex number."""
     try:
         return math.pow(a, b)
     except OverflowError:
@@ -363,19 +363,19 @@ def power_ieee(a: float, b: float) -> float:
         return math.copysign(INF, a) if b % 2 == 1 else INF
 
 
-def _doubtful(cls: type[FloatElement], name: str) -> Method:
-    """The comparison `name`, in doubt where the operands' errors could turn it."""
+def _tainting_comparison(cls: type[FloatElement], name: str) -> Method:
+    """The comparison `name`; it taints the thread if the operands' errors could change the result."""
     compare, leave = getattr(operator, name), promote_and_apply(cls, name)
-    partners, of, weak = cls.partners, cls.from_operand, cls.is_python
+    partners, from_operand, is_python = cls.partners, cls.from_operand, cls.is_python
 
     def operate(a: Any, b: Any) -> Any:
         if b.__class__ is not cls:
             if partners[b.__class__] is not cls:
                 return leave(a, b)
-            met = of(b)
-            if weak and isinstance(b, int):
-                note_compared(compare, a.value, b, met.value)
-            b = met
+            converted = from_operand(b)
+            if is_python and isinstance(b, int):
+                report_inexact_comparison(compare, a.value, b, converted.value)
+            b = converted
         error = a.error + b.error
         if error and abs(a.value - b.value) <= error:
             THREAD.tainted = True

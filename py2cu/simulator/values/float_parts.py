@@ -1,7 +1,7 @@
-"""`math.modf`, `math.frexp` and `math.ldexp`, typed: what a float is made of, each part with what it may be off by.
+"""`math.modf`, `math.frexp` and `math.ldexp`, typed: the parts of a float, each with its error bound.
 
-In: a number. Out: an element, or a Python float, of the type that functions of one number give; `exponent` gives a
-Python integer. A part jumps where the other one moves.
+In: a number. Out: an element or a Python float, of the type that functions of one number give; `exponent` gives a
+Python integer. Each part jumps where the other one changes.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from py2cu.simulator.values.family import PyFloat, element_class
 from py2cu.simulator.values.float_elements import FloatElement, integral
 from py2cu.simulator.values.integer_elements import IntElement
 
-_JUMP: Final = 2.0  # what a fraction or a mantissa that jumps may be off by
+_JUMP: Final = 2.0  # the error of a fraction or a mantissa that jumps
 
 
 def float_of(argument: Any) -> Any:
-    """A number as the float that functions of one number take it for."""
+    """Convert a number to the float in which functions of one number compute."""
     if isinstance(argument, FloatElement):
         return argument
     cls: Any = element_class(DEFAULT_FLOAT) if isinstance(argument, IntElement) else PyFloat
@@ -56,14 +56,14 @@ def exponent(argument: Any) -> CheckedInt:
 
 
 def load_exponent(argument: Any, power: Any) -> Any:
-    """`math.ldexp`: exact, but where the result leaves the float's range."""
+    """`math.ldexp`: exact unless the result leaves the float's range."""
     value, by = float_of(argument), operator.index(power)
     compute = math.ldexp if value.is_python else _ldexp_ieee
     return value.with_error(value.narrow(compute(float(value), by)), _ldexp_ieee(value.error, by))
 
 
 def _of_a_jump(value: Any) -> float:
-    """The error of such a part; of what may be NaN as well, it may be, too."""
+    """The error of a part that jumps; unbounded if the number's is."""
     return _JUMP if value.error < math.inf else math.inf
 
 

@@ -19,7 +19,7 @@ SMALL: Final = (1 << 31) - 1
 
 
 def choose_int_class(signature: Signature, dims: Mapping[str, int], launch: Launch) -> type[int]:
-    """`int` where the bounds of the kernel's integers hold, as those of its 32-bit instantiation; else `Integer`."""
+    """`int` if all integers of the kernel stay within 32 bits by their bounds; else `CheckedInt`."""
     values = {name: abs(value) for name, value in dims.items()}
     for thing, shape in (("gridDim", launch.grid), ("blockDim", launch.block)):
         values |= {f"{thing}.{axis}": extent for axis, extent in zip(AXES, shape, strict=True)}

@@ -1,7 +1,7 @@
-"""Integer and bool elements: wrapped at their dtype, floor division and remainder with Python's signs.
+"""Integer and bool elements: wrapped at their dtype, with floor division and remainder by Python's signs.
 
-In: an integer dtype. Out: `define_int`, a class for it. It is no subclass of `int`: `0.5 * element` must not be taken
-by Python's own float before the element is asked.
+In: an integer dtype. Out: `define_int`, a class for it. It is no subclass of `int`, or Python's float would compute
+`0.5 * element` without asking the element.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from py2cu.simulator.values.checked_int import (
     LONG_LOW,
     SYMBOLS,
     division_by_zero,
-    shift_noted,
+    report_wide_shift,
 )
 from py2cu.simulator.values.operators import (
     COMPARISONS,
@@ -39,7 +39,7 @@ class IntElement:
     dtype: ClassVar[DType]
     partners: ClassVar[PromotionTable]
     value: int
-    error: ClassVar[float] = 0.0  # what an integer owes to a rounding error is in doubt as a whole
+    error: ClassVar[float] = 0.0  # an integer that depends on a rounding error taints its thread
     from_operand: ClassVar[Method]  # converts an operand; a Python integer out of range is refused
     convert: ClassVar[Method]  # converts as an explicit cast or a store does
     with_error: ClassVar[Method]  # from any integer, which wraps
@@ -50,7 +50,7 @@ class IntElement:
         return cls.convert(value)  # type: ignore[no-any-return]
 
     def __index__(self) -> int:
-        if self.value > LONG_HIGH:  # a uint64, where Python's integer is wanted
+        if self.value > LONG_HIGH:  # a uint64, used as a Python integer
             THREAD.report(BEYOND, f"{self!r}", is_open=True)
         return self.value
 
@@ -121,65 +121,65 @@ def wrapper(dtype: DType) -> Callable[[int], int]:
 
 
 def truncation(dtype: DType) -> Callable[[float], tuple[int, bool]]:
-    """The function that makes a float an integer of `dtype`, and says whether C++ specifies which.
+    """The function that truncates a float to an integer of `dtype`; its second result: whether C++ specifies the first.
 
-    Truncation toward zero. An unsigned dtype goes through int64 and wraps, as torch on the CPU, and uint64 has its own
-    upper half besides; anything else that does not fit is left open by C++, so nobody may rely on it.
+    Truncation is toward zero. An unsigned dtype goes through int64 and wraps, as in torch on the CPU; uint64 has its
+    upper half, too. C++ does not specify any other value that does not fit.
     """
     if dtype is BOOL:
         return lambda value: (int(value != 0), True)
     wrap, low, high = wrapper(dtype), int(dtype.low), int(dtype.high)
     limit, left_open = 1 << max(dtype.bits, LONG_BITS - 1), (wrapper(dtype)(LONG_LOW), False)
-    whole_part, wraps = float.__trunc__, not dtype.signed
+    trunc, wraps = float.__trunc__, not dtype.signed
 
     def truncate(value: float) -> tuple[int, bool]:
         if not LONG_LOW <= float(value) < limit:  # NaN too
             return left_open
-        whole = whole_part(value)
-        return (whole, True) if low <= whole <= high else (wrap(whole), wraps)
+        truncated = trunc(value)
+        return (truncated, True) if low <= truncated <= high else (wrap(truncated), wraps)
 
     return truncate
 
 
 def define_int(dtype: DType, name: str) -> type[IntElement]:
-    """The class of integers of `dtype`."""
+    """Define the class of integers of `dtype`."""
     cls: Any = type(name, (IntElement,), {"__slots__": (), "dtype": dtype, "partners": PromotionTable()})
     wrap, low, high = wrapper(dtype), int(dtype.low), int(dtype.high)
     truncate = truncation(dtype)
     new = object.__new__
 
-    def make(value: int) -> Any:
-        made: Any = new(cls)
-        made.value = wrap(value)
-        return made
+    def with_error(value: int) -> Any:
+        element: Any = new(cls)
+        element.value = wrap(value)
+        return element
 
-    def exact(value: int) -> Any:
-        made: Any = new(cls)
-        made.value = value
-        return made
+    def from_stored(value: int) -> Any:
+        element: Any = new(cls)
+        element.value = value
+        return element
 
-    def cast(value: Any) -> Any:
+    def convert(value: Any) -> Any:
         if not isinstance(value, float):
-            return make(value.value if isinstance(value, IntElement) else int(value))
-        whole, is_specified = truncate(value)
+            return with_error(value.value if isinstance(value, IntElement) else int(value))
+        truncated, is_specified = truncate(value)
         error = getattr(value, "error", 0.0)
         if not is_specified or (error and truncate(float(value) - error) != truncate(float(value) + error)):
             THREAD.tainted = True
-        return exact(whole)
+        return from_stored(truncated)
 
-    def of(value: Any) -> Any:
+    def from_operand(value: Any) -> Any:
         if value.__class__ is cls:
             return value
         if isinstance(value, IntElement):
-            return make(value.value)
+            return with_error(value.value)
         if low <= value <= high:
-            return exact(int(value))
+            return from_stored(int(value))
         raise ElementRangeError(f"{value!r} does not fit {dtype}")
 
     cls.with_error, cls.convert, cls.from_operand, cls.truncate = (
-        staticmethod(method) for method in (make, cast, of, truncate)
+        staticmethod(method) for method in (with_error, convert, from_operand, truncate)
     )
-    cls.from_stored = staticmethod(make if dtype is BOOL else exact)  # an array of bools holds Python's
+    cls.from_stored = staticmethod(with_error if dtype is BOOL else from_stored)  # an array of bools holds Python's
     _equip(cls)
     return cls  # type: ignore[no-any-return]
 
@@ -230,14 +230,14 @@ def _shift(dtype: DType, compute: Method, symbol: str) -> Method:
 
     def shift(a: int, count: int) -> Any:
         if not 0 <= count < bits:
-            shift_noted(a, symbol, count, bits, what)
-        return compute(a, min(count, LONG_BITS))  # all bits are gone by then; Python would build them first
+            report_wide_shift(a, symbol, count, bits, what)
+        return compute(a, min(count, LONG_BITS))  # all bits are shifted out; Python would compute them first
 
     return shift
 
 
-def _wrapping(make: Method, compute: Method) -> Method:
-    return lambda a, b: make(compute(a.value, b.value))
+def _wrapping(with_error: Method, compute: Method) -> Method:
+    return lambda a, b: with_error(compute(a.value, b.value))
 
 
 def _comparing(compute: Method) -> Method:

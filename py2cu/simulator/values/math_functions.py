@@ -65,7 +65,7 @@ def _beyond_python(name: str, arguments: tuple[float, ...]) -> float:
 
 @cache
 def _total(name: str) -> Callable[..., float]:
-    """`math.name`, answering as C does where Python raises."""
+    """`math.name`, with C's result where Python raises."""
     function: Callable[..., float] = getattr(math, name)
     if name == "pow":
         return power_ieee
@@ -79,32 +79,32 @@ def _total(name: str) -> Callable[..., float]:
     return total
 
 
-def _own_error(name: str) -> Callable[[Any, float], float]:
-    """What `math.name` of exact arguments may be off by, from the class and the value of its result."""
+def _rounding_error_of(name: str) -> Callable[[Any, float], float]:
+    """The error of `math.name` of exact arguments, as a function of the result's class and value."""
     ulps = 0 if name in EXACT else LOOSE_ULPS if name in LOOSE else USUAL_ULPS
     near_zero = 1.0 if name == "lgamma" else 0.0
 
-    def own(cls: Any, value: float) -> float:
+    def rounding_error(cls: Any, value: float) -> float:
         if name == "gamma" and value != value:
-            return math.inf  # of a large negative number, all of which are poles, CUDA's may be anything
+            return math.inf  # large negative numbers are all poles: CUDA's result is unspecified
         error: float = ulps * cls.dtype.epsilon * (abs(value) + near_zero)
         if error and math.isfinite(value) and abs(value) + error > cls.dtype.high:
-            return math.inf  # a last bit more, and it overflows
+            return math.inf  # one more ulp overflows
         return error if error < math.inf else 0.0
 
-    return own
+    return rounding_error
 
 
 def _of_one(name: str) -> Function:
     """`math.name`: of an element computed as C does, and rounded at its type; of a Python number as Python does."""
-    function, total, own = getattr(math, name), _total(name), _own_error(name)
+    function, total, rounding_error = getattr(math, name), _total(name), _rounding_error_of(name)
 
     def call(argument: Any) -> Any:
         argument = float_of(argument)
         cls: Any = argument.__class__
         compute = function if cls.is_python else total
         value = cls.narrow(compute(float(argument)))
-        error = own(cls, value)
+        error = rounding_error(cls, value)
         return cls.with_error(value, propagate_error(compute, (argument,), value, error) if argument.error else error)
 
     call.__name__ = name
@@ -123,15 +123,15 @@ def float_class(common: type[Element]) -> Any:
 
 
 def _typed_math(name: str) -> Function:
-    """`math.name` of several numbers, in the class where they meet."""
-    function, total, own = getattr(math, name), _total(name), _own_error(name)
+    """`math.name` of several numbers, in their common class."""
+    function, total, rounding_error = getattr(math, name), _total(name), _rounding_error_of(name)
 
     def call(*arguments: Any) -> Any:
         cls = _result_class(arguments)
         compute = function if cls.is_python else total
         operands = tuple(map(cls.from_operand, arguments))
         value = cls.narrow(compute(*map(float, operands)))
-        return cls.with_error(value, propagate_error(compute, operands, value, own(cls, value)))
+        return cls.with_error(value, propagate_error(compute, operands, value, rounding_error(cls, value)))
 
     call.__name__ = name
     return call
@@ -152,9 +152,9 @@ def _next_after(a: Any, b: Any) -> Any:
 
 
 def _copy_sign(a: Any, b: Any) -> Any:
-    """`math.copysign`; NaNs have a sign that nobody promises."""
-    made = _typed_math("copysign")(a, b)
-    return made.with_error(float(made), made.error + 2 * abs(float(made))) if math.isnan(b) else made
+    """`math.copysign`; the sign of a NaN is unspecified."""
+    signed = _typed_math("copysign")(a, b)
+    return signed.with_error(float(signed), signed.error + 2 * abs(float(signed))) if math.isnan(b) else signed
 
 
 def _typed_predicate(name: str) -> Function:
@@ -169,7 +169,7 @@ def _typed_step(name: str) -> Function:
 
 
 def _typed_whole(name: str) -> Function:
-    """A function of whole numbers alone."""
+    """A function of integers only."""
     function: Callable[..., int] = getattr(math, name)
     return lambda *numbers: check_64_bits(function(*numbers), f"math.{name} of", *numbers)
 
@@ -190,13 +190,13 @@ MATH: Final[dict[str, Function]] = {
 
 
 def _typed_cmath(name: str) -> Function:
-    """`cmath.name`, whose result is complex whatever it is given."""
+    """`cmath.name`, whose result is always complex."""
     compute = complex_function(name)
 
     def call(argument: Any) -> Any:
         cls = PyComplex.partners[argument.__class__]
         if cls is None:
-            raise TypeError(f"{argument!r} and a complex number meet in no type")
+            raise TypeError(f"{argument!r} and a complex number have no common type")
         return compute(cls.from_operand(argument))
 
     call.__name__ = name
@@ -210,7 +210,7 @@ CMATH: Final[dict[str, Function]] = {name: _typed_cmath(name) for name in ANALYT
 
 
 def _selects(name: str) -> Function:
-    """`min` or `max` in the common element type. No doubt at a tie: both candidates are within the result's error."""
+    """`min` or `max` in the common element type. A tie taints nothing: both operands are within the error."""
     plain: Function = getattr(builtins, name)
     beats: Callable[[float, float], bool] = float.__lt__ if name == "min" else float.__gt__
 
@@ -230,38 +230,38 @@ def _selects(name: str) -> Function:
 
 
 def common_element_class(values: tuple[Any, ...]) -> type[Element] | None:
-    """The class in which all `values` meet; None where none is an element."""
+    """The class in which all `values` compute; None if no value is an element."""
     if not any(isinstance(value, Element) for value in values):
         return None
     first, *rest = sorted(values, key=lambda value: not isinstance(value, Element))
 
     def widen(joined: type[Element], value: object) -> type[Element]:
-        found = joined if value.__class__ is joined else common_class(joined(0), value)
-        if found is None:
-            raise TypeError(f"{value!r} and an element of {joined.dtype} meet in no type")
-        return found
+        common = joined if value.__class__ is joined else common_class(joined(0), value)
+        if common is None:
+            raise TypeError(f"{value!r} and an element of {joined.dtype} have no common type")
+        return common
 
     start: type[Element] = first.__class__
     return reduce(widen, rest, start)
 
 
 def python_complex(real: Any = 0.0, imag: Any = 0.0) -> ComplexElement:
-    """`complex(x, y)`: a Python number, which keeps the errors of elements."""
+    """`complex(x, y)`: a Python number with the errors of its elements."""
     if isinstance(real, COMPLEX):
         if imag:
             raise TypeError("a kernel makes complex numbers of real parts")
         return PyComplex.convert(real)  # type: ignore[no-any-return]
-    return PyComplex.made(PyFloat.convert(real), PyFloat.convert(imag))
+    return PyComplex.from_parts(PyFloat.convert(real), PyFloat.convert(imag))
 
 
 def _python_float(value: Any = 0.0) -> float:
-    """`float(x)`: a Python float, which keeps the error of an element."""
-    made: float = PyFloat.convert(value if isinstance(value, FloatElement | IntElement) else float(value))
-    return made
+    """`float(x)`: a Python float with the error of the element."""
+    converted: float = PyFloat.convert(value if isinstance(value, FloatElement | IntElement) else float(value))
+    return converted
 
 
 def _integer_from(function: Function) -> Function:
-    """A function of Python whose integers are the kernel's. Elements say themselves which floats fit none."""
+    """A function of Python that returns integers of the kernel. Elements report floats that fit no integer."""
 
     def call(*arguments: Any) -> Any:
         if len(arguments) == 1 and arguments[0].__class__ is float:

@@ -67,17 +67,17 @@ def install_operator(
     table of the class for this operator.
     """
     _COMPUTE[cls, name] = compute
-    of, partners = cls.from_operand, cls.partners if promotions is None else promotions
+    from_operand, partners = cls.from_operand, cls.partners if promotions is None else promotions
 
     def forward(a: Any, b: Any) -> Any:
         if b.__class__ is cls:
             return compute(a, b)
         common = partners[b.__class__]
-        return compute(a, of(b)) if common is cls else _apply_in(common, name, a, b)
+        return compute(a, from_operand(b)) if common is cls else _apply_in(common, name, a, b)
 
     def reflected(b: Any, a: Any) -> Any:
         common = partners[a.__class__]
-        return compute(of(a), b) if common is cls else _apply_in(common, name, a, b)
+        return compute(from_operand(a), b) if common is cls else _apply_in(common, name, a, b)
 
     setattr(cls, f"__{name}__", compute if handles_any_operand else forward)
     if name not in COMPARISONS:

@@ -1,6 +1,7 @@
-"""Rounding of Python's floats and integers to a narrower float, to nearest even.
+"""Rounding to a narrower float, to nearest even.
 
-In: a dtype's name in `ROUNDING`, or the dtype, of which `cell` makes a place that rounds.
+In: a dtype's name or the dtype. Out: `ROUNDING`, a function of floats for each dtype; `cell`, a buffer that rounds what
+is stored in it; `from_integer`, integers as doubles that round further like the integers themselves.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any, Final
 
 from py2cu.dtypes import DType
 
-_EXACT: Final = 1 << 53  # every integer up to it is a double
+_EXACT: Final = 1 << 53  # integers up to it are doubles
 
 _single: Final = array.array("f", [0.0])
 _HALF: Final = struct.Struct("e")
@@ -41,8 +42,8 @@ def round_brain(value: float) -> float:
     if math.isnan(value):
         return value
     (bits,) = _BITS.unpack(_WORD.pack(round_single(value)))
-    kept = (bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000
-    return _WORD.unpack(_BITS.pack(kept))[0]  # type: ignore[no-any-return]
+    high = (bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000
+    return _WORD.unpack(_BITS.pack(high))[0]  # type: ignore[no-any-return]
 
 
 ROUNDING: Final[dict[str, Callable[[float], float]]] = {
@@ -54,7 +55,7 @@ ROUNDING: Final[dict[str, Callable[[float], float]]] = {
 
 
 class _Cell:
-    """One place of a dtype that `array` does not know."""
+    """A buffer of one element, for a dtype that `array` lacks."""
 
     def __init__(self, narrow: Callable[[float], float]) -> None:
         self._narrow, self._value = narrow, 0.0
@@ -67,25 +68,25 @@ class _Cell:
 
 
 def cell(dtype: DType) -> Any:
-    """What rounds at `dtype`: it gives back at 0 what was put there, at a fraction of the cost of a call."""
+    """A buffer that rounds at `dtype` what is stored at 0; faster than a call."""
     code = {"float32": "f", "float64": "d"}.get(dtype.name)
     return _Cell(ROUNDING[dtype.name]) if code is None else array.array(code, [0.0])
 
 
-def from_integer(whole: int) -> float:
-    """An integer as a double, whose rounding to a narrower float is that of the integer itself.
+def from_integer(integer: int) -> float:
+    """An integer as a double that rounds to a narrower float as the integer itself would.
 
-    Beyond 53 bits the last one kept is set where any is dropped ("round to odd"), or two roundings would be made.
+    Beyond 53 bits, the last kept bit is set if any dropped bit is ("round to odd"): it avoids double rounding.
     """
-    if -_EXACT <= whole <= _EXACT:
-        return float(whole)
-    drop = abs(whole).bit_length() - 53
-    kept = abs(whole) >> drop
-    return math.copysign(as_float((kept | (kept << drop != abs(whole))) << drop), whole)
+    if -_EXACT <= integer <= _EXACT:
+        return float(integer)
+    drop = abs(integer).bit_length() - 53
+    high = abs(integer) >> drop
+    return math.copysign(as_float((high | (high << drop != abs(integer))) << drop), integer)
 
 
-def as_float(whole: int) -> float:
+def as_float(integer: int) -> float:
     try:
-        return float(whole)
+        return float(integer)
     except OverflowError:  # an integer beyond double
-        return math.inf if whole > 0 else -math.inf
+        return math.inf if integer > 0 else -math.inf
