@@ -19,7 +19,7 @@ from py2cu.function_text import remember_cell
 from py2cu.options import NO_VALUES, Block, Extent, KernelOptions, Size, Values, launch_shape
 
 if TYPE_CHECKING:
-    from py2cu.call.plan import Call
+    from py2cu.call.plan import KernelCall
     from py2cu.check.report import CheckReport
     from py2cu.ir.abi.signature import Signature
     from py2cu.translation import Translation
@@ -52,7 +52,7 @@ class Kernel:
         self._lock = threading.RLock()
         self._translator: Translator | None = None
         self._translation: Translation | None = None
-        self._call: Call | None = None
+        self._call: KernelCall | None = None
         self._unchanged: Callable[[], bool] = _never  # whether what was translated is what Python runs now
         functools.update_wrapper(self, function)
 
@@ -259,18 +259,19 @@ class Kernel:
         except TranslationError as error:
             return python_text(self._function), str(error).strip()
 
-    def _prepare(self) -> Call:
+    def _prepare(self) -> KernelCall:
         """What calls the kernel as it is now."""
         with self._lock:
             translation = self.translation
             if self._call is None:
-                from py2cu.call.plan import Call, VariantCall
+                from py2cu.call.plan import KernelCall
+                from py2cu.call.variants import VariantCall
 
                 if translation.signatures[0].constexprs:
                     self._translator = self._translator or Translator(self._function, self._options)
                     self._call = VariantCall(translation, self._translator, fma=self._fma)
                 else:
-                    self._call = Call(translation, fma=self._fma)
+                    self._call = KernelCall(translation, fma=self._fma)
             return self._call
 
 

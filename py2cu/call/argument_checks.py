@@ -1,8 +1,8 @@
-"""What an argument must be: the tensors' devices, dtypes, shapes and layouts, and the ranges of numbers.
+"""Check the arguments of a call: devices, dtypes, shapes and layouts of tensors, and ranges of numbers.
 
-In: the arguments of a call by name. Out: the device to run on, or an error that names the argument. Calls check so when
-they are planned, and whenever an op refuses them; `simulate` and `check` do each time. The op's C++ checks the same in
-the same words, so that a call through `torch.ops` is as safe.
+In: the arguments of a call by name. Out: the device to run on, or an error that names the argument. Calls run these
+checks when they are planned and whenever an op refuses its arguments; `simulate` and `check` run them each time. The
+op's C++ checks the same in the same words, so that a call through `torch.ops` is as safe.
 """
 
 from __future__ import annotations
@@ -23,10 +23,12 @@ Tensors = Mapping[str, torch.Tensor]
 
 
 def check_arguments(signature: Signature, values: Mapping[str, Any]) -> str:
-    """The device type of the tensors: "cuda" or "cpu"; `values` may lack outputs and what shapes tell.
+    """Check `values`, and return the device type of the tensors, "cuda" or "cpu".
+
+    Outputs and numbers that a shape determines may be absent.
 
     Raises:
-        RuntimeError: an argument that the kernel does not take.
+        RuntimeError: an argument that the kernel does not accept.
     """
     try:
         return _device_of(signature, values)
@@ -36,20 +38,20 @@ def check_arguments(signature: Signature, values: Mapping[str, Any]) -> str:
 
 
 class _Misfit(Exception):
-    """Why an argument is refused."""
+    """The reason why an argument is refused."""
 
 
 def _device_of(signature: Signature, values: Mapping[str, Any]) -> str:
-    given = [p for p in signature.arrays if p.name in values]
-    inputs = [p for p in given if p.role is not Role.OUTPUT]
-    for parameter in given:
+    present = [p for p in signature.arrays if p.name in values]
+    inputs = [p for p in present if p.role is not Role.OUTPUT]
+    for parameter in present:
         _check_storage(parameter, values[parameter.name])
-    tensors = {p.name: _as_read(signature, p, values[p.name]) for p in given}
+    tensors = {p.name: _as_read(signature, p, values[p.name]) for p in present}
     device = _common_device(tensors)
     for parameter in signature.parameters:
         if parameter.name in values and not parameter.is_array:
             _check_number(parameter, values[parameter.name])
-    ordered = [*inputs, *(p for p in given if p.role is Role.OUTPUT)]
+    ordered = [*inputs, *(p for p in present if p.role is Role.OUTPUT)]
     _check_dtypes(signature, ordered, tensors)
     for parameter in ordered:
         _check_layout(parameter, tensors[parameter.name])
@@ -63,7 +65,7 @@ def _device_of(signature: Signature, values: Mapping[str, Any]) -> str:
 
 
 def _check_storage(parameter: Parameter, tensor: torch.Tensor) -> None:
-    """Refuse what has no elements in memory one beside the other, and what cannot be written in place."""
+    """Refuse a tensor without dense storage, and one that must be written and cannot be written in place."""
     name = parameter.name
     if tensor.is_nested or tensor.layout is not torch.strided:
         layout = "nested" if tensor.is_nested else str(tensor.layout).removeprefix("torch.")
@@ -79,7 +81,7 @@ def _check_storage(parameter: Parameter, tensor: torch.Tensor) -> None:
 
 
 def _as_read(signature: Signature, parameter: Parameter, tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor that the launcher gets: torch resolves views of its own, the op those of any layout."""
+    """The tensor that the launcher gets: conjugate views resolved, and for a strided kernel contiguous."""
     resolved = tensor.resolve_conj().resolve_neg()
     return resolved.contiguous() if signature.strided and parameter.role is Role.INPUT else resolved
 
@@ -97,13 +99,13 @@ def _common_device(tensors: Tensors) -> str:
 
 
 def _check_dtypes(signature: Signature, ordered: Sequence[Parameter], tensors: Tensors) -> None:
-    """Hold every dtype against those of the instances that the arrays before it leave."""
-    left = signature.instances or (signature,)
+    """Check every dtype against the instances that match the arrays before it."""
+    candidates = signature.instances or (signature,)
     for parameter in ordered:
         name, dtype = parameter.name, str(tensors[parameter.name].dtype).removeprefix("torch.")
-        admitted = dict.fromkeys(instance.dtype(name).name for instance in left)
-        left = tuple(instance for instance in left if instance.dtype(name).name == dtype)
-        if not left:
+        admitted = dict.fromkeys(instance.dtype(name).name for instance in candidates)
+        candidates = tuple(instance for instance in candidates if instance.dtype(name).name == dtype)
+        if not candidates:
             one_of = "one of " if len(admitted) > 1 else ""
             raise _Misfit(f"`{name}` must be {one_of}{', '.join(admitted)}, got {dtype}")
 
@@ -121,7 +123,7 @@ def _check_layout(parameter: Parameter, tensor: torch.Tensor) -> None:
 
 
 def _check_number(parameter: Parameter, value: Any) -> None:
-    """Refuse what the op's arguments, of 64 bits each, or the parameter's own type cannot hold."""
+    """Refuse a number that does not fit the op's argument, of 64 bits, or the parameter's type."""
     match parameter.type:
         case ElementType(dtype=DType(kind=Kind.INT) as dtype):
             is_fit = I64.holds(int(value)) and dtype.holds(int(value))
@@ -145,7 +147,7 @@ def _is_double(value: Any) -> bool:
 
 
 def _shown(value: Any) -> str:
-    """A number, shortened where it has hundreds of digits, of which Python refuses to print thousands."""
+    """A number as text; Python refuses to print thousands of digits, so a large one is described by its bits."""
     if isinstance(value, int) and abs(value) >= 10**40:
         return f"a number of {value.bit_length()} bits"
     return str(value)
@@ -157,7 +159,7 @@ def _shown(value: Any) -> str:
 def _check_shapes(
     signature: Signature, ordered: Sequence[Parameter], tensors: Tensors, values: Mapping[str, Any]
 ) -> None:
-    """Hold every extent against its annotation."""
+    """Check every extent against its annotation."""
     from py2cu.ir.printer import print_expr
 
     dims = _dims(signature, tensors, values)
@@ -165,13 +167,13 @@ def _check_shapes(
     for divisor in chain.from_iterable(map(divisors, (*extents, *(signature.size or ()), *signature.block))):
         if evaluate(divisor, dims) == 0:
             raise _Misfit(f"`{print_expr(divisor)}` is 0, and an extent is divided by it")
-    told = {(dim.array, dim.axis) for dim in signature.dims if dim.divisor == 1}
+    defining = {(dim.array, dim.axis) for dim in signature.dims if dim.divisor == 1}
     rows, aligned = dict(signature.vector_widths), signature.aligned
     for parameter in ordered:
         assert isinstance(parameter.type, ArrayType)
         name, tensor = parameter.name, tensors[parameter.name]
         for axis, dim in enumerate(parameter.type.dims):
-            if (name, axis) in told:
+            if (name, axis) in defining:
                 continue
             extent = evaluate(dim, dims)
             if tensor.shape[axis] != extent:
@@ -186,7 +188,7 @@ def _check_shapes(
 
 
 def _dims(signature: Signature, tensors: Tensors, values: Mapping[str, Any]) -> dict[str, int]:
-    """The value of each dimension name; a number that is given too must be the same."""
+    """The value of each dimension name; an argument of the same name must be equal."""
     dims = {name: int(value) for name, value in values.items() if isinstance(value, int)}
     for dim in signature.dims:
         if dim.array is None:
@@ -203,7 +205,7 @@ def _dims(signature: Signature, tensors: Tensors, values: Mapping[str, Any]) -> 
 
 
 def _check_overlaps(arrays: Sequence[Parameter], others: Sequence[Parameter], tensors: Tensors) -> None:
-    """Kernels take their pointers as `__restrict__`: what is written must not be reached through another argument."""
+    """Refuse overlapping arrays of which one is written: kernels take their pointers as `__restrict__`."""
     for written in (p.name for p in arrays if p.role is not Role.INPUT):
         for other in (p.name for p in others if p.name != written):
             if _overlap(tensors[written], tensors[other]):

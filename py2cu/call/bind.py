@@ -1,18 +1,20 @@
-"""Which argument of a call is which parameter: one rule for calls, explicit launches, `simulate` and `check`.
+"""Bind the arguments of a call to parameters: one rule for calls, explicit launches, `simulate` and `check`.
 
-A reading says what positional arguments stand for. It fits where number, names and kinds (tensor, number) of the
-arguments do and no required input is missing. The first that fits wins:
+In: positional and keyword arguments. Out: `Bound`, the values by parameter. Errors: `TypeError`, which shows the usage.
+
+A reading assigns parameters to positional arguments. It fits if the number, names and kinds (tensor, number) of the
+arguments do and no required input is missing. The first reading that fits wins:
 
     def scaled(blockIdx, x: Float32[Tensor, "h w"], out: Float32[Tensor, "h w"], h: int, by: float = 2.0): …
 
     scaled(x, 4, 3.0)         the inputs in order
-    scaled(x)                 the inputs without what shapes give or defaults supply
+    scaled(x)                 the inputs without those that a shape determines or a default supplies
     scaled(x, y, 4, 3.0)      all parameters in order
-    scaled(x, y, 3.0)         all parameters without what shapes give
+    scaled(x, y, 3.0)         all parameters without those that a shape determines
 
-Each reading may end early: a call need not give trailing parameters, be they outputs or numbers with defaults. If the
-numbers of the first reading that fits have the wrong types, a later reading whose types match is taken instead. An
-explicit launch uses the third reading alone.
+Each reading may end early: a call may leave out trailing outputs and numbers with defaults. If the numbers of the first
+reading that fits have the wrong types, a later reading whose types match is taken instead. An explicit launch uses the
+third reading only.
 """
 
 from __future__ import annotations
@@ -42,10 +44,10 @@ _NUMBERS: Final = {
 
 
 class Bound(NamedTuple):
-    """The arguments of a call: by name, defaults included, and the names of those that were given by their places."""
+    """The arguments of a call by name, defaults included, and the names of the positional ones."""
 
     values: Values
-    placed: tuple[str, ...]
+    positional: tuple[str, ...]
 
 
 class ArgumentBinder:
@@ -53,23 +55,23 @@ class ArgumentBinder:
 
     def __init__(self, signature: Signature) -> None:
         self.signature = signature
-        by_place = [p for p in signature.parameters if not p.by_keyword]
-        not_derived = tuple(p for p in by_place if not signature.is_derived(p))
-        self._inputs = _among(by_place, signature.inputs)
-        self._all: Reading = tuple(by_place)
-        self._needed = _among(by_place, signature.required)
-        self._readings = (self._inputs, self._needed, self._all, not_derived)
+        positional = [p for p in signature.parameters if not p.by_keyword]
+        not_derived = tuple(p for p in positional if not signature.is_derived(p))
+        self._inputs = _among(positional, signature.inputs)
+        self._all: Reading = tuple(positional)
+        self._required = _among(positional, signature.required)
+        self._readings = (self._inputs, self._required, self._all, not_derived)
 
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Bound:
-        """The arguments of a call; outputs, and extents that shapes tell, may be absent.
+        """Bind the arguments of a call; outputs, and numbers that a shape determines, may be absent.
 
         Raises:
-            TypeError: too many, too few, unknown or doubled arguments, or a tensor where none belongs and the reverse.
+            TypeError: too many, too few, unknown or repeated arguments, or one of the wrong type.
         """
         return self._first_fit(self._readings, args, kwargs)
 
     def bind_in_order(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Bound:
-        """The arguments of an explicit launch.
+        """Bind the arguments of an explicit launch: all parameters, in order.
 
         Raises:
             TypeError: as `bind`.
@@ -79,11 +81,11 @@ class ArgumentBinder:
     def _first_fit(self, readings: Sequence[Reading], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Bound:
         problems, wrong_type = [], None
         for reading in readings:
-            placed = {p.name: value for p, value in zip(reading, args, strict=False)}
-            values = {**placed, **kwargs}
-            problem = self._misfit(reading, placed, args, kwargs)
-            if problem is None and (mismatch := self._mismatch(values, _type_of)) is None:
-                return Bound(self.complete(values), tuple(placed))
+            positional = {p.name: value for p, value in zip(reading, args, strict=False)}
+            values = {**positional, **kwargs}
+            problem = self._misfit(reading, positional, args, kwargs)
+            if problem is None and (mismatch := self._type_mismatch(values, _type_of)) is None:
+                return Bound(self.complete(values), tuple(positional))
             if problem is None and wrong_type is None:
                 wrong_type = mismatch
             problems.append(problem or "")
@@ -92,36 +94,36 @@ class ArgumentBinder:
         if len(readings) == 1:
             order = ", ".join(p.name for p in self._all)
             raise TypeError(f"{self.usage} {problems[0]}; an explicit launch reads its arguments in order: {order}")
-        # Said of the inputs alone, unless there are more arguments than those.
+        # Report the first reading's problem, or the third's if there are more arguments than inputs.
         problem = problems[0 if len(args) <= len(self._inputs) else 2]
         raise TypeError(f"{self.usage} {problem}{self._advice(len(args))}")
 
     def _misfit(
-        self, reading: Reading, placed: Mapping[str, Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+        self, reading: Reading, positional: Mapping[str, Any], args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> str | None:
-        """Why the arguments do not fit a reading: their number, names or kinds; None if they do."""
+        """The reason why the arguments do not fit a reading (number, names or kinds), or None if they do."""
         if len(args) > len(reading):
             return f"takes {len(reading)} arguments by their places, got {len(args)}"
         names = {p.name for p in self.signature.parameters}
         if unknown := [name for name in kwargs if name not in names]:
             return f"has no parameter {_list(unknown)}"
-        if doubled := [name for name in kwargs if name in placed]:
-            return f"got {_list(doubled)} twice"
-        if missing := [p.name for p in self.signature.required if p.name not in placed and p.name not in kwargs]:
+        if repeated := [name for name in kwargs if name in positional]:
+            return f"got {_list(repeated)} twice"
+        if missing := [p.name for p in self.signature.required if p.name not in positional and p.name not in kwargs]:
             return f"is missing {_list(missing)}"
-        return self._mismatch({**placed, **kwargs}, _kind_of)
+        return self._type_mismatch({**positional, **kwargs}, _kind_of)
 
-    def _mismatch(self, values: Mapping[str, Any], accepted: Callable[[Parameter], type]) -> str | None:
+    def _type_mismatch(self, values: Mapping[str, Any], accepted: Callable[[Parameter], type]) -> str | None:
         """A message about the first argument that is not of the type that `accepted` gives for its parameter."""
         for name, value in values.items():
             parameter = self.signature.parameter(name)
             if not isinstance(value, accepted(parameter)):
-                return f"takes {_described(parameter)} as `{name}`, got {_called(type(value))}"
+                return f"takes {_described(parameter)} as `{name}`, got {_type_name(type(value))}"
         return None
 
     def _advice(self, count: int) -> str:
         """Which parameters to give by name, for a call with more positional arguments than required inputs."""
-        if count <= len(self._needed):
+        if count <= len(self._required):
             return ""
         outputs = [f"{p.name}=" for p in self.signature.outputs if not p.by_keyword]
         by_keyword = [f"{p.name}=" for p in self.signature.parameters if p.by_keyword]
@@ -129,7 +131,7 @@ class ArgumentBinder:
         return advice + (f"; by keyword alone: {', '.join(by_keyword)}" if by_keyword else "")
 
     def accept(self, values: Mapping[str, Any]) -> str:
-        """The device to run on, "cuda" or "cpu", for arguments that are bound.
+        """Check bound arguments, and return the device to run on, "cuda" or "cpu".
 
         Raises:
             RuntimeError: a tensor of the wrong device, dtype, shape or layout, or a number out of range.
@@ -137,10 +139,10 @@ class ArgumentBinder:
         return check_arguments(self.signature, values)
 
     def complete(self, values: Values) -> Values:
-        """`values` with the defaults of what is left out, template arguments that shapes tell among them.
+        """Add the defaults of missing arguments, and the template arguments that a shape determines.
 
         Raises:
-            TypeError: a whole number that no template argument can be.
+            TypeError: an integer that is no valid template argument.
         """
         complete = dict(values)
         for parameter in self.signature.parameters:
@@ -152,11 +154,11 @@ class ArgumentBinder:
             elif parameter.default is not None:
                 complete.setdefault(name, parameter.default.value)
             if name in complete and not parameter.is_array and _kind(parameter) is Kind.INT:
-                complete[name] = int(complete[name])  # of NumPy's as of Python's
+                complete[name] = int(complete[name])  # NumPy's integers become Python's
         return complete
 
     def _left_out(self, parameter: Parameter, values: Mapping[str, Any]) -> Any:
-        """A template argument that a call does not mention; None where its array has too few dimensions."""
+        """The value of a template argument that a call leaves out; None if its array has too few dimensions."""
         dims = (dim for dim in self.signature.dims if dim.name == parameter.name and dim.array in values)
         if (dim := next(dims, None)) is None:
             return parameter.default.value if parameter.default is not None else None
@@ -172,29 +174,29 @@ class ArgumentBinder:
 
     @property
     def usage(self) -> str:
-        """`rgb2grey(x, out=None)`."""
+        """The call as messages show it: `rgb2grey(x, out=None)`."""
         parameters = (*self.signature.inputs, *self.signature.outputs)
-        placed = [self._shown(p) for p in parameters if not p.by_keyword]
+        positional = [self._shown(p) for p in parameters if not p.by_keyword]
         named = [self._shown(p) for p in parameters if p.by_keyword]
-        return f"{self.signature.name}({', '.join([*placed, *(['*'] if named else []), *named])})"
+        return f"{self.signature.name}({', '.join([*positional, *(['*'] if named else []), *named])})"
 
     def _shown(self, parameter: Parameter) -> str:
         if parameter.default is not None:
             return f"{parameter.name}={parameter.default.text or parameter.default.value}"
-        is_needed = parameter in self.signature.required
-        return parameter.name if is_needed else f"{parameter.name}=None"
+        is_required = parameter in self.signature.required
+        return parameter.name if is_required else f"{parameter.name}=None"
 
 
-def _among(by_place: Iterable[Parameter], wanted: Sequence[Parameter]) -> Reading:
-    return tuple(p for p in by_place if p in wanted)
+def _among(parameters: Iterable[Parameter], selected: Sequence[Parameter]) -> Reading:
+    return tuple(p for p in parameters if p in selected)
 
 
 def _list(names: Sequence[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 
-def _called(kind: type) -> str:
-    """Of NumPy's types with the library: its `bool` is not Python's."""
+def _type_name(kind: type) -> str:
+    """The name of a type, for NumPy's with the library: its `bool` is not Python's."""
     return f"numpy.{kind.__name__}" if kind.__module__ == "numpy" else kind.__name__
 
 

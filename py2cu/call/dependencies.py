@@ -1,7 +1,7 @@
-"""The names that a kernel and its helpers look up: a translation is valid while they are bound to the same objects.
+"""Detect that a name which a kernel or its helpers look up was rebound, so that the next call translates again.
 
-In: a live function. Out: `Dependencies`, which notice when a name is rebound or a function's code is replaced, so that
-the next call translates again. Asking takes a tenth of a microsecond, and a fiftieth more for each name.
+In: a live function. Out: `Dependencies`, whose `unchanged()` is False once a name is bound to another object or the
+code of a function is replaced. `unchanged()` takes 0.1 microseconds, and 0.02 more for each name.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ _Lookup = tuple[Callable[[str], object], tuple[str, ...], tuple[object, ...]]
 
 
 class Dependencies:
-    """The names, variables of functions around and functions behind `function`, as they are now.
+    """The global names, closure variables and functions that `function` uses, with their values now.
 
-    Objects are compared by identity, functions by their code and defaults as well: `%autoreload` puts new code into the
-    function that is there. `unchanged()` is whether all of them are what they were.
+    `unchanged()` is whether all of them have the same values. Objects are compared by identity, functions also by code
+    and defaults, since `%autoreload` replaces the code of existing functions.
     """
 
     __slots__ = ("unchanged",)
@@ -35,7 +35,7 @@ class Dependencies:
 
 
 def _test_of(function: FunctionType) -> Callable[[], bool]:
-    """Whether a function has the code and the defaults that it has now."""
+    """A test whether a function still has the code and the defaults that it has now."""
     code, defaults, by_keyword = function.__code__, function.__defaults__, function.__kwdefaults__
 
     def unchanged() -> bool:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from py2cu.options import Extent, launch_shape
 
 if TYPE_CHECKING:
-    from py2cu.call.plan import Call
+    from py2cu.call.plan import KernelCall
 
 
 class Simulator:
@@ -36,7 +36,7 @@ class Simulator:
         SimulationError: the Python raised, or read or wrote outside an array; with the block, thread and line.
     """
 
-    def __init__(self, function: FunctionType, prepare: Callable[[], Call]) -> None:
+    def __init__(self, function: FunctionType, prepare: Callable[[], KernelCall]) -> None:
         self._function = function
         self._prepare = prepare  # binds and checks the arguments, and knows the signature
 

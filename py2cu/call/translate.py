@@ -1,8 +1,8 @@
-"""From a live function to its translation: its text, what is around it at one moment, and the cache.
+"""Translate a live function from its text and the objects that its names refer to now, or take it from the cache.
 
-In: a function under `@kernel`. Out: `Translator`, which makes every translation of the function, for each choice of
-template arguments, from the same text and the same values. Where one of these changes, the kernel makes another
-translator.
+In: a function under `@kernel`. Out: `Translator`, which makes every translation of the function, for any values of its
+template arguments, from the same text and the same objects. If one of these changes, the kernel makes a new translator.
+Errors: `TranslationError`.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 
 class Translator:
-    """Translates `function` as its text and the constants around it are now; it asks the cache first.
+    """Translate `function` with its text and the constants around it at the time of construction.
 
-    `key` stands for all that a translation is made of: equal keys, equal translations.
+    `key` is a hash of everything that a translation depends on: equal keys, equal translations.
 
     Raises:
-        TranslationError: the function's text, or that of a function which it calls, is not to be had.
+        TranslationError: the text of the function, or of a function that it calls, is not available.
     """
 
     def __init__(self, function: FunctionType, options: KernelOptions) -> None:
@@ -40,7 +40,7 @@ class Translator:
         self.key = _fingerprint(self._source, function, options)
 
     def __call__(self, values: Values) -> Translation:
-        """The translation with these values of `Constexpr[int]` parameters, by name.
+        """The translation with instances for these values of `Constexpr[int]` parameters, by name; cached on disk.
 
         Raises:
             TranslationError: the function is outside the language.
@@ -61,7 +61,7 @@ class Translator:
 
 
 def remember_texts(function: FunctionType) -> None:
-    """Keep the text of a function, and those of the functions that it calls, as they are now."""
+    """Read and keep the text of a function, and of the functions that it calls."""
     for each in reachable_functions(function):
         source_file(each)
 
@@ -79,13 +79,13 @@ def python_text(function: FunctionType) -> str:
 
 
 def _require_texts(function: FunctionType, source: SourceFile) -> None:
-    """Refuse a function without a text, and one whose text, or a helper's, is no longer what Python runs.
+    """Refuse a function without a text, and one whose text, or that of a function it calls, is not what Python runs.
 
     Raises:
-        TranslationError: there is none, as for a function made by `exec`; or a file was edited after its import.
+        TranslationError: there is no text, as for a function made by `exec`; or a file was edited after its import.
     """
     if not source.text:
-        message = f"the source of `{function.__name__}` is not to be had"
+        message = f"the source of `{function.__name__}` is not available"
         _refuse(function, source, message, "write the kernel in a file or a notebook cell")
     if hasattr(function, "__wrapped__"):
         message = f"a decorator below `@kernel` has put another function in the place of `{function.__name__}`"
@@ -108,8 +108,10 @@ def _refuse(function: FunctionType, source: SourceFile, message: str, hint: str,
 
 
 def _fingerprint(file: SourceFile, function: FunctionType, options: KernelOptions) -> str:
-    """What a translation depends on: the source, the place in it, the options, constants around it, and the same of the
-    functions that it calls, each of which may be a closure's.
+    """A hash of everything that a translation depends on.
+
+    That is the source, the place in it, the options and the constants around the function, and the same for the
+    functions that it may call, also from the variables of a closure.
     """
     functions = {each: number for number, each in enumerate(reachable_functions(function))}
     parts: list[object] = [file.name, file.text, repr(options)]
@@ -124,5 +126,5 @@ def _fingerprint(file: SourceFile, function: FunctionType, options: KernelOption
 
 
 def _constants(function: FunctionType) -> str:
-    found = {**qualified_names(function), **constants(function)}
-    return repr(sorted((name, repr(value)) for name, value in found.items()))
+    values = {**qualified_names(function), **constants(function)}
+    return repr(sorted((name, repr(value)) for name, value in values.items()))

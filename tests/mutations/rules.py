@@ -736,7 +736,7 @@ MUTATIONS: Final = (
     *_rule(
         "outputs are made or given",
         (
-            "self._readings = (self._inputs, self._needed, self._all, not_derived)",
+            "self._readings = (self._inputs, self._required, self._all, not_derived)",
             "self._readings = (self._inputs, self._inputs, self._inputs, not_derived[:1])",
             "tests/test_calls.py",
         ),
@@ -824,8 +824,8 @@ MUTATIONS: Final = (
     *_rule(
         "warm calls, cold calls, launches and simulations accept the same",
         (
-            "form = (*map(type, args), *kwargs, *map(type, kwargs.values())) if kwargs else tuple(map(type, args))",
-            "form = (len(args), *kwargs)",
+            "key = (*map(type, args), *kwargs, *map(type, kwargs.values())) if kwargs else tuple(map(type, args))",
+            "key = (len(args), *kwargs)",
             "tests/test_odd_arguments.py",
         ),
         ("if values[place].requires_grad and needs_grad(values[place]):", "if False:", "tests/test_odd_arguments.py"),
@@ -1286,8 +1286,8 @@ MUTATIONS: Final = (
         ("and not (len(places) > 1 and last.name in self.live)", "", "tests/unit/test_names_around.py"),
         ("live = self.environment.live.get(function)", "live = None", "tests/unit/test_names_around.py"),
         (
-            "found = {**qualified_names(function), **constants(function)}",
-            "found = constants(function)",
+            "values = {**qualified_names(function), **constants(function)}",
+            "values = constants(function)",
             "tests/unit/test_names_around.py",
         ),
         (
@@ -1300,8 +1300,8 @@ MUTATIONS: Final = (
         "numbers have defaults, and one binder reads every call",
         ("complete.setdefault(name, parameter.default.value)", "pass", "tests/unit/test_binder.py"),
         (
-            "by_place = [p for p in signature.parameters if not p.by_keyword]",
-            "by_place = [*signature.parameters]",
+            "positional = [p for p in signature.parameters if not p.by_keyword]",
+            "positional = [*signature.parameters]",
             "tests/unit/test_binder.py",
         ),
         (
@@ -1334,7 +1334,11 @@ MUTATIONS: Final = (
     *_rule(
         "a failed assert ends its block, and the first block's is raised",
         (" or self.asserts(block)", "", "tests/test_asserts.py"),
-        ("return asserting(flat) if self.signature.asserts else flat", "return flat", "tests/test_asserts.py"),
+        (
+            "return raise_assertions(positional) if self.signature.asserts else positional",
+            "return positional",
+            "tests/test_asserts.py",
+        ),
         ("if (is_set() && first <= flat_block) return;", "", "tests/test_asserts.py"),
         ("--spin_budget < 0", "false", "tests/test_asserts.py"),
         (

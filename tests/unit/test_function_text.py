@@ -103,7 +103,7 @@ def test_names_of_no_file_are_compared(folder: Path) -> None:
     name = "<made by exec>"
     names: dict[str, object] = {"__name__": "__main__"}
     exec(compile(HEAD + KERNEL, name, "exec", dont_inherit=True), names)
-    assert "the source of `f` is not to be had" in refusal(names["f"])
+    assert "the source of `f` is not available" in refusal(names["f"])
     text = HEAD + KERNEL.replace("* 2", "* 3")
     linecache.cache[name] = len(text), None, text.splitlines(keepends=True), name
     exec(compile(HEAD + KERNEL, name, "exec", dont_inherit=True), names)

@@ -188,7 +188,7 @@ def test_members_of_modules(folder: Path, head: str, prefix: str) -> None:
     owner.K = 3.0
     assert "* 3" in plain(main.f.cuda_source)
     exec("def h(v):\n    return v + 1", owner.__dict__)
-    with pytest.raises(TranslationError, match="is not to be had"):
+    with pytest.raises(TranslationError, match="is not available"):
         _ = main.f.cuda_source
     write(folder, "redefined_helpers", HELPERS.replace("v + 1", "v + 9"))
     importlib.reload(helpers)

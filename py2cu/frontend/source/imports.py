@@ -74,7 +74,7 @@ class ImportedSources:
         module = self._read(file, reporter, used, code.co_name, visible_objects(function)) if file.text else None
         source = module.function_at(code.co_firstlineno, code.co_name) if module else None
         if module is None or source is None:
-            return f"the source of `{function.__name__}` is not to be had: write it with `def` in a file or a cell"
+            return f"the source of `{function.__name__}` is not available: write it with `def` in a file or a cell"
         is_nested = "<locals>" in function.__qualname__
         number = self.nested_numbers.setdefault(function, len(self.nested_numbers) + 1) if is_nested else 0
         return DeviceFunction(source.function, module, source.environment, defaults_of(function), number)

@@ -1,0 +1,99 @@
+"""Call a kernel with template arguments: each combination of their values has an instance in some module.
+
+In: the arguments of a call. Out: the result of the module that has the instance; a missing module is translated and
+built at the first call that needs it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from py2cu.call.bind import Bound
+from py2cu.call.plan import KernelCall, Launch, argument_types
+from py2cu.options import Values
+from py2cu.translation import Translation
+
+
+@dataclass(frozen=True, slots=True)
+class ConstexprSources:
+    """Where calls with arguments of certain types pass the template arguments: positions or keywords.
+
+    `defaults` are those of template arguments that such calls leave out.
+    """
+
+    sources: tuple[int | str, ...]
+    defaults: Mapping[str, int]
+
+
+class VariantCall(KernelCall):
+    """Calls of a kernel with template arguments.
+
+    Values without an instance in the kernel's own module get a module of their own at the first call with them.
+    """
+
+    def __init__(
+        self, translation: Translation, translate: Callable[[Values], Translation], *, fma: bool = True
+    ) -> None:
+        super().__init__(translation, fma=fma)
+        self._translate = translate
+        self._base_call = KernelCall(translation, fma=fma)
+        self._variants: dict[tuple[int, ...], KernelCall] = {}
+        self._sources: dict[tuple[object, ...], ConstexprSources] = {}
+        self._launch_sources: dict[tuple[object, ...], ConstexprSources] = {}
+        self._lock = threading.Lock()
+
+    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any], launch: Launch = ()) -> Any:
+        key = argument_types(args, kwargs)
+        known = self._launch_sources if launch else self._sources
+        constexprs = known.get(key)
+        if constexprs is not None:
+            kwargs = {**kwargs, **constexprs.defaults} if constexprs.defaults else kwargs
+            numbers = tuple(args[at] if isinstance(at, int) else kwargs[at] for at in constexprs.sources)
+            if (call := self._variants.get(numbers)) is not None:
+                return call(args, kwargs, launch)
+        bound = self.binder.bind_in_order(args, kwargs) if launch else self.binder.bind(args, kwargs)
+        if constexprs is None and (constexprs := self._constexpr_sources(bound, kwargs)):
+            known[key] = constexprs
+        return self._variant(bound.values)((), bound.values, launch)
+
+    def _constexpr_sources(self, bound: Bound, kwargs: Mapping[str, Any]) -> ConstexprSources | None:
+        """Where calls with arguments of these types pass the template arguments; None if a shape determines one."""
+        values, positional = bound
+        left_out = self.signature.constexprs.keys() - {*positional, *kwargs}
+        if any(self.signature.is_derived(self.signature.parameter(name)) for name in left_out):
+            return None
+        numbers = self.signature.constexpr_ints
+        sources = tuple(positional.index(name) if name in positional else name for name in numbers)
+        return ConstexprSources(sources, {name: values[name] for name in left_out})
+
+    def run(self, device: str, values: Mapping[str, Any]) -> None:
+        complete = self.binder.complete(dict(values))
+        self._variant(complete).run(device, complete)
+
+    @property
+    def op(self) -> Any:
+        without_instances = [name for name, one in self.signature.constexpr_ints.items() if not one.values]
+        if without_instances:
+            example = ", ".join(f"{name}=(16, 32)" for name in without_instances)
+            raise TypeError(f"{self.signature.name} has no instances yet: say which, `.with_values({example}).op`")
+        return self._base_call.op
+
+    def _variant(self, values: Mapping[str, Any]) -> KernelCall:
+        """The calls of the module that has an instance for the template arguments among `values`."""
+        constexprs = self.signature.constexpr_ints
+        numbers = {name: values[name] for name in constexprs if name in values}  # the op reports a missing one
+        key = (*numbers.values(),)
+        if key not in self._variants:
+            with self._lock:
+                if key not in self._variants:
+                    is_in_base = all(value in constexprs[name].values for name, value in numbers.items())
+                    is_in_base |= len(numbers) < len(constexprs)
+                    self._variants[key] = self._base_call if is_in_base else self._translated(numbers)
+        return self._variants[key]
+
+    def _translated(self, numbers: Mapping[str, int]) -> KernelCall:
+        translation = self._translate({name: (value,) for name, value in numbers.items()})
+        return KernelCall(translation, fma=self.fma)
