@@ -1,4 +1,7 @@
-"""Where py2cu keeps what it can make again."""
+"""The folder of the cache on disk: libraries, translations and compiled templates.
+
+In: environment variables. Out: a path, which may not exist yet.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Calls a function again on a deep stack where the caller's stack is too small for it.
+"""Call a function again on a deep stack if the caller's stack is too small.
 
-Long chains of operators are deep trees, and every walk over a tree takes a few frames a level. In: a function that
-raises `RecursionError`, or `StackWanted` before code in C would overflow the stack. Out: what the second call returns.
-Complexity: ordinary calls pay nothing.
+Long chains of operators are deep trees, and every walk over a tree takes a few frames for each level. In: a function
+that raises `RecursionError`, or `StackWanted` before code in C would overflow the stack. Out: the result of the second
+call. Ordinary calls cost nothing extra.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ Result = TypeVar("Result")
 
 
 class StackWanted(RecursionError):
-    """The source is deeper than an ordinary stack is safe for."""
+    """The source is nested too deeply for an ordinary stack."""
 
 
 def is_deep() -> bool:
-    """True on a thread that has a deep stack."""
+    """Whether this thread has a deep stack."""
     return getattr(_here, "is_deep", False)
 
 
 def with_deep_stack(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """`function`, which is called a second time, on a deep stack, where the first call raises `RecursionError`."""
+    """`function`, called a second time on a deep stack if the first call raises `RecursionError`."""
 
     @functools.wraps(function)
     def call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:

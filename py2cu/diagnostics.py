@@ -1,7 +1,7 @@
-"""Diagnostics are values: collected by a `Reporter`, sorted, rendered once.
+"""Diagnostics as values, collected by a `Reporter`, and the exceptions of py2cu.
 
-In: `reporter.error("P301", message, span, hint=...)` from any stage. Out: text like a compiler's, or
-`TranslationError`, which carries the same as data. Stages never raise for bad input; they report and go on.
+In: `reporter.error("P301", message, span, hint=...)` from any stage. Out: text like a compiler's, or a
+`TranslationError` with the diagnostics as data. Stages do not raise for bad input: they report and go on.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ class Severity(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Related:
-    """Another place that has to do with a finding, and what is so there: "`x` is float32 here"."""
+    """A remark on another place that explains a diagnostic: "`x` is float32 here"."""
 
     message: str
     span: Span
-    file: SourceFile | None = None  # where it is not the finding's own
+    file: SourceFile | None = None  # None for the diagnostic's own
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Another file than the kernel's, and what led there."""
+    """A file other than the kernel's, and the place that uses it."""
 
     file: SourceFile
     used: Related
@@ -39,7 +39,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One finding: what is wrong here (`message`), where that comes from, and what to write instead (`hint`)."""
+    """One error, warning or note: the problem, its place, related places, and what to write instead (`hint`)."""
 
     severity: Severity
     code: str
@@ -88,21 +88,21 @@ def _excerpt(file: SourceFile, span: Span) -> list[str]:
 
 
 def _columns(char: str) -> int:
-    """How many columns of a terminal a character takes."""
+    """The width of a character in columns of a terminal."""
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
 
 def render(diagnostics: Iterable[Diagnostic]) -> str:
-    """All of them, one below the other."""
+    """The texts of `diagnostics`, one below the other."""
     return "\n".join(item.render() for item in diagnostics)
 
 
 class Py2cuError(Exception):
-    """Base of the errors that py2cu raises on purpose."""
+    """Base class of py2cu's errors."""
 
 
 class TranslationError(Py2cuError):
-    """The kernel is outside the language; `diagnostics` says where and why."""
+    """A kernel is outside the language; `diagnostics` gives the places and reasons."""
 
     def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
         self.diagnostics = tuple(diagnostics)
@@ -113,7 +113,7 @@ class TranslationError(Py2cuError):
 
 
 class EnvironmentLacks(Py2cuError):
-    """Something this machine would need is missing (a compiler, ninja, a writable directory)."""
+    """The machine lacks a compiler, ninja, torch, a device or a writable directory; `hint` says what to install."""
 
     def __init__(self, message: str, hint: str) -> None:
         self.message, self.hint = message, hint
@@ -124,7 +124,7 @@ class EnvironmentLacks(Py2cuError):
 
 
 class InternalError(Exception):
-    """A bug in py2cu itself, with the place in the user's source that showed it."""
+    """A bug in py2cu, with the place in the user's source that revealed it."""
 
     def __init__(self, message: str, span: Span | None = None) -> None:
         where = f" (at line {span.line}, column {span.column + 1})" if span else ""
@@ -133,14 +133,14 @@ class InternalError(Exception):
 
 @dataclass(slots=True)
 class Reporter:
-    """Collects the diagnostics of one file, and those of other files whose functions its kernels use."""
+    """Collect the diagnostics of one file, and of other files whose functions its kernels use."""
 
     file: SourceFile
     diagnostics: dict[Diagnostic, None] = field(default_factory=dict)  # in order, each once
-    used: Related | None = None  # what led to this file, where it is not the kernel's
+    used: Related | None = None  # the place that uses this file, None for the kernel's file
 
     def within(self, elsewhere: Origin | None) -> Reporter:
-        """A reporter for what stands there, which collects with this one."""
+        """A reporter for another file that adds to the same diagnostics; this one if `elsewhere` is None."""
         return self if elsewhere is None else Reporter(elsewhere.file, self.diagnostics, elsewhere.used)
 
     def error(self, code: str, message: str, span: Span, hint: str, related: Iterable[Related] = ()) -> None:

@@ -1,8 +1,8 @@
-"""The text that a live function was compiled from.
+"""Find the source text that a live function was compiled from.
 
-The text is read when a decorator runs and kept as long as the function has its code: an edit of the file changes
-neither. Before a translation the code is compared with the text, since a file may be edited between Python's reading of
-it and ours.
+In: a function object. Out: its `SourceFile`, with an empty text if there is none. The text is read when a decorator
+runs and kept as long as the function has its code, so that an edit of the file changes neither. Before a translation
+the code is compared with the text, since the file may have been edited after Python read it.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from weakref import WeakKeyDictionary
 from py2cu.source import SourceFile
 
 _read: Final[dict[str, tuple[list[str], SourceFile]]] = {}
-"""The source of each file, as long as `linecache` holds the same lines: the kernels of a file share it."""
+"""The source of each file, valid while `linecache` holds the same lines; the kernels of a file share it."""
 _kept: Final[WeakKeyDictionary[FunctionType, tuple[CodeType, SourceFile]]] = WeakKeyDictionary()
-"""The source of each function, as long as the function has this code: `%autoreload` puts other code into it."""
-_TIMED_CELL: Final = "<timed exec>"  # what `%%time` calls every cell that it compiles
+"""The source of each function, valid while the function has this code: `%autoreload` replaces the code."""
+_TIMED_CELL: Final = "<timed exec>"  # the file name of every cell under `%%time`
 _FUTURES: Final = functools.reduce(
     int.__or__, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
 )
 
 
 def source_file(function: FunctionType) -> SourceFile:
-    """The file, or notebook cell, in which `function` was written; its text is empty if there is none.
+    """The file or notebook cell of `function`; its text is empty if there is none.
 
-    The first call reads the text. Later calls return the same text, whatever the file holds by then.
+    The first call reads the text. Later calls return the same text, even if the file has changed.
     """
     kept = _kept.get(function)
     if kept is not None and kept[0] is function.__code__:
@@ -45,7 +45,7 @@ def source_file(function: FunctionType) -> SourceFile:
 
 
 def _source(function: FunctionType) -> SourceFile:
-    """The text of the function's file now; `linecache` reads it again if the file's size or time is another."""
+    """The current text of the function's file; `linecache` reads it again if its size or time has changed."""
     name = function.__code__.co_filename
     linecache.checkcache(name)
     lines = linecache.getlines(name, function.__globals__)
@@ -55,9 +55,9 @@ def _source(function: FunctionType) -> SourceFile:
 
 
 def remember_cell(function: FunctionType) -> None:
-    """Put the text of a cell that runs under `%%time` into `linecache`, where IPython leaves that of every other cell.
+    """Put the text of a cell that runs under `%%time` into `linecache`, as IPython does for every other cell.
 
-    Only while the cell runs: each `%%time` cell has the same name, and takes the place of the one before.
+    Call this while the cell runs: every `%%time` cell has the same name, and replaces the one before.
     """
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if function.__code__.co_filename != _TIMED_CELL or shell is None:
@@ -70,22 +70,22 @@ def remember_cell(function: FunctionType) -> None:
 
 
 def is_text_of(source: SourceFile, function: FunctionType) -> bool:
-    """Whether `function` was compiled from `source`: its code at the same line.
+    """Whether `function` was compiled from `source`, at the same line.
 
-    Import hooks, such as pytest's for assertions and jaxtyping's, add to what a text says. Of functions that such a
-    hook loaded, and of those that no file holds, parameters, names and constants are compared. True also for a text
-    that does not compile, which the translator refuses with a place.
+    Import hooks, such as pytest's for assertions and jaxtyping's, add code to that of the text. For functions that such
+    a hook loaded, and for those without a file, only parameters, names and constants are compared. True also for a text
+    that does not compile: the translator refuses it with a place.
     """
     code = function.__code__
     try:
-        found = [each for each in _compiled(source.text, _futures(code)) if each.co_name == code.co_name]
+        namesakes = [each for each in _compiled(source.text, _futures(code)) if each.co_name == code.co_name]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return True
-    here = [each for each in found if each.co_firstlineno == code.co_firstlineno]
+    here = [each for each in namesakes if each.co_firstlineno == code.co_firstlineno]
     if any(_is_same(code, each) for each in here):
         return True
     is_plain = type(function.__globals__.get("__loader__")) is SourceFileLoader and not source.name.startswith("<")
-    return not is_plain and any(_may_be_made_of(code, each) for each in found)
+    return not is_plain and any(_may_be_compiled_from(code, each) for each in namesakes)
 
 
 def forget(function: FunctionType) -> None:
@@ -101,7 +101,7 @@ def _futures(code: CodeType) -> int:
 def _compiled(text: str, flags: int) -> tuple[CodeType, ...]:
     """The code of every function in `text`, at any depth."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Python has given them already
+        warnings.simplefilter("ignore")  # Python has shown them already
         return tuple(_inner_code(compile(text, "<text>", "exec", dont_inherit=True, flags=flags)))
 
 
@@ -113,20 +113,20 @@ def _inner_code(code: CodeType) -> Iterator[CodeType]:
 
 
 def _is_same(code: CodeType, other: CodeType) -> bool:
-    """Whether two functions do the same, at whatever columns they stand."""
+    """Whether two functions have the same code, at any position in the text."""
     parts = ("co_code", "co_names", "co_varnames", "co_freevars", "co_cellvars", "co_argcount", "co_kwonlyargcount")
     if any(getattr(code, part) != getattr(other, part) for part in parts):
         return False
     if len(code.co_consts) != len(other.co_consts):
         return False
     return all(
-        _is_same(mine, its) if isinstance(mine, CodeType) and isinstance(its, CodeType) else repr(mine) == repr(its)
-        for mine, its in zip(code.co_consts, other.co_consts, strict=True)
+        _is_same(one, two) if isinstance(one, CodeType) and isinstance(two, CodeType) else repr(one) == repr(two)
+        for one, two in zip(code.co_consts, other.co_consts, strict=True)
     )
 
 
-def _may_be_made_of(code: CodeType, text: CodeType) -> bool:
-    """Whether `code` has the parameters of `text`, and all of its names and constants."""
+def _may_be_compiled_from(code: CodeType, text: CodeType) -> bool:
+    """Whether `code` has the parameters of `text`, and at least its names and constants."""
     return _parameters(code) == _parameters(text) and {*_mentions(code)} >= {*_mentions(text)}
 
 
@@ -136,13 +136,13 @@ def _parameters(code: CodeType) -> tuple[object, ...]:
 
 
 def _mentions(code: CodeType) -> Iterator[str]:
-    """Names and constants of a function, and of those in it."""
+    """The names and constants of a function and of its inner functions."""
     yield from (*code.co_names, *code.co_varnames, *code.co_freevars, *code.co_cellvars)
     yield from _atoms(code.co_consts)
 
 
 def _atoms(constants: Iterable[object]) -> Iterator[str]:
-    """The constants in tuples, and tuples in these; Python makes tuples of them where a hook may not."""
+    """The constants, those in nested tuples included: Python folds constants into tuples where a hook may not."""
     for constant in constants:
         match constant:
             case CodeType():

@@ -1,7 +1,7 @@
-"""The kernel object: what `@kernel` makes of a function. Translated at its first use, built at its first call.
+"""The decorator `@kernel` and the object `Kernel` that it makes of a function.
 
-Nothing heavy is imported before it is needed: a decorated module imports fast, and one whose kernels are cached never
-loads the translator.
+In: a Python function and options. Out: a `Kernel`, translated at its first use and built at its first call. Heavy
+modules are imported at first use: a decorated module imports fast, and a cached kernel never loads the translator.
 """
 
 from __future__ import annotations
@@ -26,11 +26,20 @@ if TYPE_CHECKING:
 
 
 class Kernel:
-    """A kernel: callable, launchable, readable, checkable.
+    """A kernel that can be called, launched, simulated, checked and read as CUDA C++.
 
-    Call it with tensors of one device, CUDA or CPU; outputs that are not given are allocated there. Errors: TypeError
-    for arguments that do not fit the parameters, RuntimeError for a tensor of the wrong device, dtype, rank, shape or
-    layout (it names the argument), `TranslationError` where the Python is outside the language.
+    A call takes tensors of one device, CUDA or CPU, with the dtypes and shapes of the annotations, contiguous unless
+    the kernel is `strided`, and numbers. It returns the outputs: one array, a tuple of several, or None. Outputs that
+    the call leaves out are allocated on the device of the inputs.
+
+    Raises:
+        TypeError: a call's arguments do not fit the parameters.
+        RuntimeError: a tensor has the wrong device, dtype, rank, shape or layout, or a number is out of range; the
+            message names the argument.
+        AssertionError: an `assert` of the kernel failed on the CPU.
+        TranslationError: the function is outside the language.
+        BuildError: a compiler refused the emitted text.
+        EnvironmentLacks: a tool to build the kernel, or the device, is missing.
     """
 
     __name__: str
@@ -53,13 +62,13 @@ class Kernel:
         self._translator: Translator | None = None
         self._translation: Translation | None = None
         self._call: KernelCall | None = None
-        self._unchanged: Callable[[], bool] = _never  # whether what was translated is what Python runs now
+        self._unchanged: Callable[[], bool] = _never  # whether the translation is of the code that Python runs now
         functools.update_wrapper(self, function)
 
     # --- running ---
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run on the tensors' device; returns the outputs, a tuple where there are several."""
+        """Run on the tensors' device and return the outputs, a tuple if there are several; see the class."""
         call = self._call
         if call is None or not self._unchanged():
             call = self._prepare()
@@ -73,7 +82,14 @@ class Kernel:
         return self
 
     def __getitem__(self, launch: tuple[Extent, Extent]) -> Callable[..., None]:
-        """`k[grid, block](*args)`: an explicit launch, every array given."""
+        """Prepare an explicit launch: `k[grid, block](*args)` takes every parameter in order, and returns None.
+
+        Args:
+            launch: the grid and the block, each an integer or a tuple of one to three.
+
+        Raises:
+            TypeError: `launch` is no such pair.
+        """
         return functools.partial(self._launch, *launch_shape(launch, self.__name__))
 
     def _launch(self, grid: list[int], block: list[int], /, *args: Any, **kwargs: Any) -> None:
@@ -84,28 +100,32 @@ class Kernel:
 
     @property
     def simulate(self) -> Simulator:
-        """The same call, executed by CPython thread by thread, where a debugger can step through it."""
+        """The same call, executed by CPython thread by thread, so that a debugger can step through it."""
         return Simulator(self._function, self._prepare)
 
     def check(self, *args: Any, **kwargs: Any) -> CheckReport:
-        """Compare the compiled kernel with its Python, on these arguments or, given none, on invented ones.
+        """Compare the compiled kernel with its Python, on these arguments or, without any, on invented ones.
 
-        By keyword, unless the kernel has a parameter of the name:
+        The arguments are those of a call, and are not modified. Invented cases cover many shapes and each dtype's
+        extreme values. The report says what differs, and how much was compared.
+
+        These options go by keyword. A kernel's parameter of the same name takes precedence:
 
         Args:
-            unordered: arrays whose elements, or rows, may come in any order: `"out"` or `("out", "rest")`. Those of
-                one string, `"keys, values"`, are rearranged together.
-            race: `"same value"` accepts threads that race but write the value that is there.
+            unordered: arrays whose elements, or rows, may come in any order: `"out"` or `("out", "rest")`. Arrays in
+                one string, `"keys, values"`, are permuted together.
+            race: `"same value"` accepts races that write the value that is there.
 
         Raises:
             ValueError: `unordered` names no array that the kernel writes, or `race` is something else.
+            TypeError, RuntimeError, BuildError, EnvironmentLacks: as for a call.
         """
         from py2cu.check.cases import user_case
         from py2cu.check.progress import progress_bar
         from py2cu.check.run import check_kernel
 
-        own = {parameter.name for parameter in self.signature.parameters}
-        options = {name: kwargs.pop(name) for name in ("unordered", "race") if name in kwargs.keys() - own}
+        parameters = {parameter.name for parameter in self.signature.parameters}
+        options = {name: kwargs.pop(name) for name in ("unordered", "race") if name in kwargs.keys() - parameters}
         with progress_bar(f"checking {self.__name__}") as progress:
             if not args and not kwargs:
                 return check_kernel(self.with_small_values(), contracts=self._fma, progress=progress, **options)
@@ -116,14 +136,17 @@ class Kernel:
             return check_kernel(self, [case], device=device, contracts=self._fma, progress=progress, **options)
 
     def run(self, target_device: str, arguments: Mapping[str, Any]) -> None:
-        """Run the code compiled for "cuda" or "cpu" in place; every array is among `arguments`."""
+        """Run the code compiled for "cuda" or "cpu" in place; `arguments` includes every array."""
         self._prepare().run(target_device, arguments)
 
     @property
     def op(self) -> Any:
-        """The torch op behind a call: for the GPU where there is one, else for the CPU.
+        """The torch op behind a call: for the GPU if there is one, else for the CPU.
 
-        It takes the numbers for template arguments that there are instances for: see `with_values`.
+        It takes the values of template arguments that have an instance: see `with_values`.
+
+        Raises:
+            TypeError: a template argument has no instance yet.
         """
         return self._prepare().op
 
@@ -131,32 +154,32 @@ class Kernel:
 
     @property
     def python(self) -> FunctionType:
-        """The function as written."""
+        """The decorated function."""
         return self._function
 
     @property
     def cuda_source(self) -> str:
-        """The `.cu`: kernel and launcher, free of torch."""
+        """The text of the `.cu` file: kernel and launcher, independent of torch."""
         return self.translation.cuda.kernel.text
 
     @property
     def cpp_source(self) -> str:
-        """The `.cpp`: the torch binding."""
+        """The text of the `.cpp` file: the torch binding."""
         return self.translation.cuda.binding.text
 
     @property
     def header(self) -> str:
-        """The `.h`: the launcher's declaration."""
+        """The text of the `.h` file: the launcher's declaration."""
         return self.translation.cuda.header.text
 
     @property
     def signature(self) -> Signature:
-        """What a call takes and makes."""
+        """The parameters of a call, the launch and the outputs."""
         return self.translation.signatures[0]
 
     @property
     def translation(self) -> Translation:
-        """Texts, signature and notes.
+        """The emitted texts, the signature and the notes.
 
         Raises:
             TranslationError: the function is outside the language.
@@ -172,34 +195,38 @@ class Kernel:
         """The translator of the function; a new one if a name that the function looks up was rebound."""
         last = self._translator
         if last is None or not last.dependencies.unchanged():
-            made = Translator(self._function, self._options)
-            if last is not None and last.key == made.key:  # bound anew to what it was
-                last.dependencies = made.dependencies
+            current = Translator(self._function, self._options)
+            if last is not None and last.key == current.key:  # rebound to an equal value
+                last.dependencies = current.dependencies
             else:
-                self._translator, self._translation, self._call = made, None, None
+                self._translator, self._translation, self._call = current, None, None
         assert self._translator is not None
         return self._translator
 
     def _copy(self, **changes: Any) -> Kernel:
-        """Another kernel of the same function; `changes` are arguments of the constructor."""
+        """A kernel of the same function with other arguments of the constructor."""
         arguments: dict[str, Any] = {"options": self._options, "values": self._values, "fma": self._fma}
         other = Kernel(self._function, **(arguments | changes))
         other._translator = self._translator
         return other
 
     def with_translation(self, translation: Translation) -> Kernel:
-        """The same Python with other texts, say a `.cu` edited by hand: what `check` then judges."""
+        """The same Python with other emitted texts, such as an edited `.cu`; calls and `check` then use these texts."""
         other = self._copy()
         other._translation, other._unchanged = translation, _always
         return other
 
     def with_values(self, **values: int | Iterable[int]) -> Kernel:
-        """The same kernel, with instances for these numbers: `k.with_values(tile=(16, 32)).cuda_source`, `.op`.
+        """The same kernel with instances for these template arguments: `k.with_values(tile=(16, 32)).cuda_source`.
 
-        A template argument that is not mentioned keeps what it has, at first its default. Calls need none of this.
+        Other template arguments keep their instances, initially their default. Calls do not need this: they build
+        missing instances.
+
+        Args:
+            values: for a `Constexpr[int]` parameter, an integer or several.
 
         Raises:
-            TypeError: a name that is no `Constexpr[int]` parameter, or a number that none can be.
+            TypeError: a name is no `Constexpr[int]` parameter, or a number is no valid template argument.
         """
         from py2cu.ir.abi.parameters import CONSTEXPR_MAX, is_constexpr_value
 
@@ -215,20 +242,22 @@ class Kernel:
         return self._copy(values={**self._values, **chosen})
 
     def without_fma(self) -> Kernel:
-        """The same kernel, compiled so that every multiplication and every addition rounds on its own."""
+        """The same kernel, compiled without fused multiply-adds: each multiplication and each addition is rounded."""
         other = self._copy(fma=False)
         other._translation, other._unchanged = self._translation, self._unchanged
         return other
 
     def with_small_values(self) -> Kernel:
-        """The kernel that `check` invents arguments for: itself, unless a template argument has no instance yet."""
+        """The kernel that `check` invents arguments for: with a few instances for template arguments without any."""
         from py2cu.check.sizes import small_values
 
-        invented = small_values(self.signature).items()
-        return self.with_values(**{name: tuple(v for v in values if self._takes(name, v)) for name, values in invented})
+        candidates = small_values(self.signature).items()
+        return self.with_values(
+            **{name: tuple(v for v in values if self._has_instance(name, v)) for name, values in candidates}
+        )
 
-    def _takes(self, name: str, value: int) -> bool:
-        """Whether there can be an instance with this value of a template argument."""
+    def _has_instance(self, name: str, value: int) -> bool:
+        """Whether the kernel can be translated with this value of a template argument."""
         from py2cu.diagnostics import TranslationError
 
         try:
@@ -238,7 +267,7 @@ class Kernel:
         return True
 
     def __repr__(self) -> str:
-        """Python and CUDA side by side."""
+        """The Python and the CUDA side by side."""
         left, right = self._sources()
         rows = [*itertools.zip_longest(left.expandtabs(4).splitlines(), right.splitlines(), fillvalue="")]
         width = max((len(a) for a, _ in rows), default=0)
@@ -260,7 +289,7 @@ class Kernel:
             return python_text(self._function), str(error).strip()
 
     def _prepare(self) -> KernelCall:
-        """What calls the kernel as it is now."""
+        """The object that runs calls of the function as it is now; translates if necessary."""
         with self._lock:
             translation = self.translation
             if self._call is None:
@@ -276,12 +305,12 @@ class Kernel:
 
 
 def _never() -> bool:
-    """Nothing is translated yet."""
+    """The `_unchanged` of a kernel that is not translated yet."""
     return False
 
 
 def _always() -> bool:
-    """The translation was given, whatever Python runs."""
+    """The `_unchanged` of a kernel with texts from its user: rebinding names does not replace these."""
     return True
 
 
@@ -316,14 +345,18 @@ def kernel(
     """Make a kernel of a function: `@kernel`, `@kernel(size=…, block=…)` or `kernel(f)`.
 
     Args:
-        size: threads wanted in x, y, z, as extents: `"n"`, `("w", "h")`.
-        block: threads of a block in x, y, z, extents as in `size`; 256, 16×16 or 8×8×8 by default.
-        init: what an allocated output is filled with first, by name.
-        name: what the kernel is called in C++ and as an op; the function's name by default.
-        strided: take inputs of any memory layout, else an input that is not contiguous is an error.
-        coarsen: elements a thread; 1 is what every kernel has.
-        launch_bounds: the most threads that a block may have, or a pair of that and the least blocks that are to fit a
-            multiprocessor: CUDA's `__launch_bounds__`, by which its compiler portions out registers.
+        function: a plain Python function with annotated parameters.
+        size: the number of threads in x, y, z, as extents: `"n"`, `("w", "h")`.
+        block: the number of threads of a block in x, y, z, extents as in `size`; 256, 16×16 or 8×8×8 by default.
+        init: by name, the value with which an allocated output is filled before the launch.
+        name: the kernel's name in C++ and as an op; the function's name by default.
+        strided: accept inputs of any memory layout; otherwise an input that is not contiguous is an error.
+        coarsen: elements for each thread; only 1 is supported.
+        launch_bounds: the largest number of threads of a block, or a pair of that and the smallest number of blocks on
+            a multiprocessor: CUDA's `__launch_bounds__`, from which the compiler derives the registers of a thread.
+
+    Returns:
+        The kernel, or a decorator if only options are passed.
 
     Raises:
         TypeError: `function` is no plain Python function.
@@ -332,12 +365,12 @@ def kernel(
         _as_tuple(size), _as_tuple(block), dict(init or {}), name, strided, coarsen, _as_tuple(launch_bounds)
     )
 
-    def make(function: Callable[..., Any]) -> Kernel:
+    def decorate(function: Callable[..., Any]) -> Kernel:
         if not isinstance(function, FunctionType):
             raise TypeError(f"@kernel takes a plain Python function, not {function!r}")
         return Kernel(function, options)
 
-    return make if function is None else make(function)
+    return decorate if function is None else decorate(function)
 
 
 def _as_tuple(value: Any) -> Any:

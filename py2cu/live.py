@@ -1,7 +1,7 @@
-"""Live functions: what the names in them mean now, and what they call.
+"""Inspect a live function: the objects that its names refer to now, and the functions that it calls.
 
-In: a function that Python holds. Out: the same facts that a file's text would give, for functions of other modules and
-of other notebook cells. Nothing is called.
+In: a function object. Out: the names and values that reading the file would give, also for functions of other modules
+and notebook cells. Nothing is called.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ _LIBRARIES: Final = frozenset(
 
 
 def is_library(qualified: str) -> bool:
-    """True for a name of Python's own modules, or of those that kernels know by their names."""
+    """Whether a qualified name belongs to the standard library, or to a package that kernels know by name."""
     return qualified.partition(".")[0] in _LIBRARIES
 
 
 def visible_objects(function: FunctionType) -> dict[str, object]:
-    """What the names that `function` reads mean around it, now: a closure's cells, then globals."""
+    """The objects that the names in `function` refer to now: closure variables, then globals."""
     live = {name: function.__globals__[name] for name in _names(function) if name in function.__globals__}
     values = {name: contents(cell) for name, cell in cells_of(function).items()}
     return live | {name: value for name, value in values.items() if value is not None}
 
 
 def defaults_of(function: FunctionType) -> dict[str, object]:
-    """The defaults of the parameters that have one."""
+    """The defaults of parameters, by name."""
     positional = function.__code__.co_varnames[: function.__code__.co_argcount]
     values = function.__defaults__ or ()
     return {
@@ -40,32 +40,32 @@ def defaults_of(function: FunctionType) -> dict[str, object]:
 
 
 def constants(function: FunctionType) -> dict[str, object]:
-    """The numbers and strings around `function`, also those of the user's modules that it mentions."""
-    found: dict[str, object] = {}
+    """The numbers, strings and tuples that `function` refers to, also in the user's modules that it mentions."""
+    values: dict[str, object] = {}
     names = set(_code_names(function.__code__))
     for name, value in visible_objects(function).items():
         if isinstance(value, ModuleType):
-            found |= {f"{owner}.{each}": member for owner, each, member in _members(value, names)}
+            values |= {f"{owner}.{each}": member for owner, each, member in _members(value, names)}
         else:
-            found[name] = value
+            values[name] = value
     return {
-        name: value for name, value in found.items() if isinstance(value, bool | int | float | complex | str | tuple)
+        name: value for name, value in values.items() if isinstance(value, bool | int | float | complex | str | tuple)
     }
 
 
 def qualified_names(function: FunctionType) -> dict[str, str]:
-    """What modules, classes and functions around `function` are called where they come from."""
+    """The qualified names of the modules, classes and functions that `function` refers to."""
     around = visible_objects(function)
     live = {name: live_name(value) for name, value in around.items()}
     names = set(_code_names(function.__code__))
     for value in around.values():
         if isinstance(value, ModuleType):
             live |= {f"{owner}.{name}": live_name(member) for owner, name, member in _members(value, names)}
-    return {name: meaning for name, meaning in live.items() if meaning is not None}
+    return {name: qualified for name, qualified in live.items() if qualified is not None}
 
 
 class Binding(NamedTuple):
-    """A name that a function reads, where Python looks it up, and its value there: None if it is not bound."""
+    """A name that a function reads, the namespace in which Python looks it up, and its value: None if unbound."""
 
     namespace: Mapping[str, object]
     name: str
@@ -73,7 +73,7 @@ class Binding(NamedTuple):
 
 
 def bindings(function: FunctionType) -> Iterator[Binding]:
-    """What `function` looks up when it runs: globals, builtins among them, and members of the user's modules."""
+    """The lookups of `function` when it runs: globals, builtins among them, and members of the user's modules."""
     cells = cells_of(function)
     for first, *rest in sorted(_chains(function.__code__, frozenset(cells))):
         value = contents(cells[first]) if first in cells else function.__globals__.get(first)
@@ -88,12 +88,12 @@ def bindings(function: FunctionType) -> Iterator[Binding]:
 
 
 def cells_of(function: FunctionType) -> dict[str, CellType]:
-    """The variables of functions around `function` that it reads."""
+    """The closure variables that `function` reads."""
     return dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
 
 
 def contents(cell: CellType) -> object:
-    """What a variable of a function around holds; None before it is assigned."""
+    """The value of a closure variable; None before it is assigned."""
     try:
         return cell.cell_contents
     except ValueError:
@@ -105,7 +105,7 @@ _ATTRIBUTES: Final = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
 
 
 def _chains(code: CodeType, free: frozenset[str]) -> set[tuple[str, ...]]:
-    """`("helpers", "K")` for `helpers.K`, of globals and of variables in `free`; functions within `code` included."""
+    """The dotted names in `code` and its inner functions: `("helpers", "K")`. They start with a global or one of `free`."""
     chains: set[tuple[str, ...]] = set()
     chain: tuple[str, ...] = ()
     for instruction in dis.get_instructions(code):
@@ -125,19 +125,19 @@ def _chains(code: CodeType, free: frozenset[str]) -> set[tuple[str, ...]]:
 
 
 def reachable_functions(function: FunctionType) -> list[FunctionType]:
-    """The functions that `function` may call, and those that these may call, itself first; none of libraries."""
-    found = {function: None}
-    waiting = [function]
-    while waiting:
-        for other in callees(waiting.pop()):
-            if other not in found:
-                found[other] = None
-                waiting.append(other)
-    return list(found)
+    """`function` and the functions that it may call, directly or indirectly; none of libraries."""
+    reached = {function: None}
+    pending = [function]
+    while pending:
+        for other in callees(pending.pop()):
+            if other not in reached:
+                reached[other] = None
+                pending.append(other)
+    return list(reached)
 
 
 def callees(function: FunctionType) -> Iterator[FunctionType]:
-    """The functions that `function` may call itself; none of libraries."""
+    """The functions that `function` may call directly; none of libraries."""
     values = [binding.value for binding in bindings(function)] + [*map(contents, cells_of(function).values())]
     for value in values:
         if isinstance(value, FunctionType) and not is_library(value.__module__ or ""):
@@ -145,7 +145,7 @@ def callees(function: FunctionType) -> Iterator[FunctionType]:
 
 
 def _members(module: ModuleType, names: set[str]) -> Iterator[tuple[str, str, object]]:
-    """What is mentioned of a module of the user's, and of modules in it: module, name, value."""
+    """The members in `names` of a user's module, and of modules in it: module, name, value."""
     if is_library(module.__name__):
         return
     inside = [inner for name in sorted(names) if isinstance(inner := vars(module).get(name), ModuleType)]
@@ -154,7 +154,7 @@ def _members(module: ModuleType, names: set[str]) -> Iterator[tuple[str, str, ob
 
 
 def _names(function: FunctionType) -> Iterable[str]:
-    """The global names in the function's body, and those that its annotations may be spelled with."""
+    """The global names in the function's body, and those that its annotations may use."""
     yield from _code_names(function.__code__)
     for name, value in function.__globals__.items():
         if hasattr(value, "__module__") or callable(value) or isinstance(value, ModuleType):
@@ -162,7 +162,7 @@ def _names(function: FunctionType) -> Iterable[str]:
 
 
 def _code_names(code: CodeType) -> Iterator[str]:
-    """Every name that the code reads, functions in it included."""
+    """Every name that the code and its inner functions read."""
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
@@ -170,14 +170,14 @@ def _code_names(code: CodeType) -> Iterator[str]:
 
 
 def live_name(value: object) -> str | None:
-    """The qualified name of a live object: a module, class or function."""
+    """The qualified name of a module, class or function; None for other objects."""
     if isinstance(value, ModuleType):
         return value.__name__
     name = getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
     module = getattr(value, "__module__", None)
     if not isinstance(name, str) or not isinstance(module, str):
         return None
-    # Public names of packages that keep their classes in private modules: torch._tensor.Tensor is torch.Tensor.
+    # The public name of a class in a private module: torch._tensor.Tensor is torch.Tensor.
     top = module.partition(".")[0]
     name = name.removeprefix("_VariableFunctionsClass.")  # where torch keeps `exp` and its like
     return f"{top}.{name}" if top in {"torch", "numpy", "jaxtyping", "py2cu", "numba"} else f"{module}.{name}"

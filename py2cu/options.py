@@ -1,6 +1,7 @@
-"""What `@kernel(...)` says beside the function: threads wanted, block, name, initial values.
+"""Options of a kernel (`@kernel(size=…, block=…)`), limits of a launch, and the grid and block of an explicit launch.
 
-`KernelOptions` is filled by the decorator at run time, or read here from the decorator's source, which is not run.
+In: the decorator's keywords, at run time or read from its source. Out: `KernelOptions`. Errors: `TypeError` for a grid
+or a block that is no integer or tuple.
 """
 
 from __future__ import annotations
@@ -15,25 +16,25 @@ from typing import Final
 Size = str | int | tuple[str | int, ...]
 Block = int | str | tuple[int | str, ...]
 Values = Mapping[str, tuple[int, ...]]
-"""What `Constexpr[int]` parameters are to be, by name."""
+"""Values of `Constexpr[int]` parameters, by name."""
 
 NO_VALUES: Final[Values] = MappingProxyType({})
 
 DEFAULT_BLOCKS = {1: (256,), 2: (16, 16), 3: (8, 8, 8)}
 MAX_BLOCK = (1024, 1024, 64)  # CUDA's limits in x, y, z
 MAX_THREADS = 1024
-MAX_BLOCKS = 32  # that a multiprocessor holds
+MAX_BLOCKS = 32  # on a multiprocessor
 
 
 def is_launchable(block: tuple[int, ...]) -> bool:
-    """Whether a GPU takes blocks of this many threads in x, y, z."""
+    """Whether a GPU can run blocks of this many threads in x, y, z."""
     within = all(1 <= extent <= limit for extent, limit in zip(block, MAX_BLOCK, strict=False))
     return within and math.prod(block) <= MAX_THREADS
 
 
 @dataclass(frozen=True, slots=True)
 class KernelOptions:
-    """The keywords of `kernel`; see the contract's vocabulary."""
+    """The keywords of `kernel`, which documents them."""
 
     size: Size | None = None
     block: Block | None = None
@@ -45,9 +46,9 @@ class KernelOptions:
 
     @property
     def bounds(self) -> tuple[int, ...]:
-        """`launch_bounds` as a tuple, which is empty where there are none."""
-        given = self.launch_bounds
-        return () if given is None else given if isinstance(given, tuple) else (given,)
+        """`launch_bounds` as a tuple, empty without launch bounds."""
+        bounds = self.launch_bounds
+        return () if bounds is None else bounds if isinstance(bounds, tuple) else (bounds,)
 
     def __hash__(self) -> int:
         plain = (self.size, self.block, self.name, self.strided, self.coarsen, self.launch_bounds)
@@ -58,10 +59,10 @@ Extent = int | tuple[int, ...]
 
 
 def launch_shape(launch: tuple[Extent, Extent], name: str) -> tuple[list[int], list[int]]:
-    """The grid and the block of `name[grid, block]`, one extent for each axis; NumPy's whole numbers become Python's.
+    """The grid and the block of `name[grid, block]`, one extent for each axis; NumPy's integers become Python's.
 
     Raises:
-        TypeError: `launch` is no pair of whole numbers or tuples of them.
+        TypeError: `launch` is no pair of integers or tuples of integers.
     """
     try:
         grid, block = launch

@@ -1,7 +1,7 @@
-"""Dataclasses of which a translation makes tens of thousands: nodes, types, ranges, places, lines of text.
+"""The decorator `record`: dataclasses that type checkers treat as frozen, and that Python creates fast.
 
-Type checkers take them as the frozen ones that they are declared as. Python is not asked to watch over that: a frozen
-dataclass takes three times as long to make, which was a twentieth of the translator's time.
+A translation creates tens of thousands of nodes, types, ranges, places and lines. Creating a frozen dataclass takes
+three times as long, which was 5 % of the translator's time, so immutability is checked by mypy only.
 """
 
 from __future__ import annotations
@@ -19,6 +19,6 @@ if TYPE_CHECKING:
 else:
 
     def record(*, frozen: bool, slots: bool, order: bool = False) -> Callable[[type[Class]], type[Class]]:
-        """`@record(frozen=True, slots=True)`: what `dataclass` makes of it, compared and hashed by value."""
+        """`@record(frozen=True, slots=True)`: a dataclass that is compared and hashed by value."""
         assert frozen
         return dataclass(unsafe_hash=True, slots=slots, order=order)

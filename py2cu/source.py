@@ -1,7 +1,7 @@
-"""Source text and places in it.
+"""Read Python source, and denote places in it.
 
-In: a path, bytes or text. Out: `SourceFile`, whose lines diagnostics quote, and `Span`, a place in one.
-Lines count from 1 and columns from 0, ends are exclusive, as in LibCST.
+In: a path, bytes or text. Out: `SourceFile`, whose lines diagnostics quote, and `Span`, a range in a file. Lines count
+from 1, columns from 0, and ends are exclusive, as in LibCST. Errors: `UnreadableSource`.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ class Span:
 
 
 NOWHERE = Span(0, 0, 0, 0)
-"""The place of nodes that a pass made up; diagnostics never point there."""
+"""The place of nodes that a pass creates; diagnostics never point there."""
 
 
 class UnreadableSource(Exception):
-    """The input is no Python source text; the message says why, `line` (0 for the whole file) and `column` where."""
+    """The input is not Python source text, at `line` (0 for the file as a whole) and `column`."""
 
     def __init__(self, message: str, line: int = 0, column: int = 0) -> None:
         super().__init__(message)
@@ -38,13 +38,13 @@ class UnreadableSource(Exception):
 
     @property
     def place(self) -> str:
-        """`:line:column`, as messages count columns; empty for the whole file."""
+        """`:line:column` as in messages, with columns from 1; empty for the file as a whole."""
         return f":{self.line}:{self.column + 1}" if self.line else ""
 
 
 @record(frozen=True, slots=True)
 class SourceFile:
-    """Python source and the name under which messages speak of it."""
+    """Python source, and the file name that messages use."""
 
     name: str
     text: str = field(repr=False)
@@ -64,26 +64,26 @@ class SourceFile:
         return cls(str(path), decode(data))
 
     def line(self, number: int) -> str:
-        """Line `number`, counted from 1, without its end; empty past the last."""
+        """Line `number`, from 1, without its line break; empty past the last."""
         lines = _lines(self.text)
         return lines[number - 1] if 0 < number <= len(lines) else ""
 
 
 @functools.lru_cache(maxsize=4)
 def _lines(text: str) -> list[str]:
-    return re.split(r"\r\n|\r|\n", text)  # as Python counts; str.splitlines knows more ends
+    return re.split(r"\r\n|\r|\n", text)  # Python's line breaks; str.splitlines has more
 
 
 def decode(data: bytes) -> str:
-    """Python's own reading of source bytes: BOM, coding line, else UTF-8.
+    """Decode source bytes as Python does: by BOM or coding line, else as UTF-8.
 
     Raises:
-        UnreadableSource: they are binary, or not in their encoding; with the line and column.
+        UnreadableSource: the bytes are binary, or not in their encoding; with the line and column.
     """
     if b"\0" in data:
         at = data.index(b"\0")
         raise UnreadableSource("the file is binary, not Python source: it holds a null byte", *_place(data, at))
-    import tokenize  # not for those who already have text
+    import tokenize  # not needed if the text is known already
 
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
@@ -100,7 +100,7 @@ def decode(data: bytes) -> str:
 
 
 def _undecodable(data: bytes) -> int:
-    """Where the first byte that is not UTF-8 stands in the two lines that may name an encoding; 0 where none does."""
+    """The first byte that is not UTF-8 in the two lines that may name an encoding; 0 if there is none."""
     try:
         b"".join(data.splitlines(keepends=True)[:2]).decode()
     except UnicodeDecodeError as error:

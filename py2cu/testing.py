@@ -1,8 +1,8 @@
-"""py2cu in a project's own tests: two assertions and a pytest option.
+"""Test kernels in a project's own test suite: two assertions and a pytest option.
 
-In: kernels. Out: an `AssertionError` that says what differs. `pytest --update-golden` rewrites the texts that
-`assert_golden` compares with. Importing this module imports neither torch nor pytest: it is a pytest plugin, loaded
-in every test run of an environment that has py2cu.
+In: kernels. Out: an `AssertionError` that shows the difference. `pytest --update-golden` rewrites the texts that
+`assert_golden` compares with. Importing this module imports neither torch nor pytest: it is a pytest plugin, loaded in
+every test run of an environment with py2cu.
 """
 
 from __future__ import annotations
@@ -32,12 +32,18 @@ class OptionParser(Protocol):
 
 
 def assert_matches_python(kernel: Checkable, *args: Any, **kwargs: Any) -> None:
-    """`kernel.check(*args, **kwargs)` must be fine: no argument means invented cases.
+    """Assert that the compiled kernel agrees with its Python: that `kernel.check(*args, **kwargs)` finds no failure.
 
-    A kernel that is not checked, since too little of it can be compared, is a warning.
+    Without arguments, the cases are invented. If too little can be compared, this warns.
+
+    Args:
+        kernel: a `Kernel`.
+        args: tensors and numbers of a call.
+        kwargs: arguments by name, and the options of `Kernel.check`.
 
     Raises:
-        AssertionError: with the report's text.
+        AssertionError: the kernel differs; with the report's text.
+        TypeError, RuntimeError, ValueError, BuildError, EnvironmentLacks: as for `Kernel.check`.
     """
     __tracebackhide__ = True
     report = kernel.check(*args, **kwargs)
@@ -48,10 +54,13 @@ def assert_matches_python(kernel: Checkable, *args: Any, **kwargs: Any) -> None:
 
 
 def assert_golden(kernel: Translated, path: str | Path) -> None:
-    """`kernel.cuda_source` must be the text of the file `path`; a missing file, or `--update-golden`, writes it.
+    """Assert that `kernel.cuda_source` is the text of the file `path`.
+
+    If the file is missing, or with `pytest --update-golden`, the text is written to it instead.
 
     Raises:
-        AssertionError: with a unified diff.
+        AssertionError: the texts differ; with a unified diff.
+        TranslationError: the kernel is outside the language.
     """
     __tracebackhide__ = True
     golden, text = Path(path), kernel.cuda_source
@@ -66,7 +75,7 @@ def assert_golden(kernel: Translated, path: str | Path) -> None:
 
 
 def pytest_addoption(parser: OptionParser) -> None:
-    """Add `--update-golden`, unless the project's own plugins have it already: then theirs counts."""
+    """Add `--update-golden`, unless another plugin of the project has added it."""
     try:
         parser.getgroup("py2cu").addoption(
             OPTION, action="store_true", help="rewrite the golden texts of py2cu kernels"

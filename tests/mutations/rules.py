@@ -778,7 +778,7 @@ MUTATIONS: Final = (
             "if last is None:",
             "tests/unit/test_redefinitions.py",
         ),
-        ("if last is not None and last.key == made.key:", "if False:", "tests/unit/test_redefinitions.py"),
+        ("if last is not None and last.key == current.key:", "if False:", "tests/unit/test_redefinitions.py"),
         (
             "return [name for name in bound if name in live and _is_other(name, live[name], text, is_here)]",
             "return []",
@@ -810,13 +810,13 @@ MUTATIONS: Final = (
         ("if text.text and not is_text_of(text, each):", "if False:", "tests/unit/test_function_text.py"),
         ("        remember_texts(function)\n", "", "tests/unit/test_function_text.py"),
         (
-            "return not is_plain and any(_may_be_made_of(code, each) for each in found)",
+            "return not is_plain and any(_may_be_compiled_from(code, each) for each in namesakes)",
             "return False",
             "tests/unit/test_function_text.py",
         ),
         (
-            "return not is_plain and any(_may_be_made_of(code, each) for each in found)",
-            "return any(_may_be_made_of(code, each) for each in found)",
+            "return not is_plain and any(_may_be_compiled_from(code, each) for each in namesakes)",
+            "return any(_may_be_compiled_from(code, each) for each in namesakes)",
             "tests/unit/test_function_text.py",
         ),
         ('if hasattr(function, "__wrapped__"):', "if False:", "tests/unit/test_function_text.py"),
@@ -839,8 +839,8 @@ MUTATIONS: Final = (
     *_rule(
         "a refused kernel raises at its first use",
         (
-            "return Kernel(function, options)\n\n    return make if",
-            "made = Kernel(function, options)\n        made.translation\n        return made\n\n    return make if",
+            "return Kernel(function, options)\n\n    return decorate if",
+            "made = Kernel(function, options)\n        made.translation\n        return made\n\n    return decorate if",
             "tests/test_calls.py",
         ),
         (
