@@ -105,7 +105,10 @@ _ATTRIBUTES: Final = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
 
 
 def _chains(code: CodeType, free: frozenset[str]) -> set[tuple[str, ...]]:
-    """The dotted names in `code` and its inner functions: `("helpers", "K")`. They start with a global or one of `free`."""
+    """The dotted names in `code` and its inner functions, such as `("helpers", "K")`.
+
+    Each starts with a global or with a variable in `free`.
+    """
     chains: set[tuple[str, ...]] = set()
     chain: tuple[str, ...] = ()
     for instruction in dis.get_instructions(code):
