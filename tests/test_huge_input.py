@@ -148,7 +148,7 @@ def test_huge_files(what: str, tmp_path: Path) -> None:
             f": error[P102]: a chain of {MAX_TERMS + 1} terms: at most",
         ),
         (elifs(1200), f": error[P102]: a chain of 1201 branches: at most {MAX_TERMS} are translated"),
-        (chains(), f": error[P102]: chains of more than {MAX_DEPTH + MAX_TERMS} terms in all stand in each other here"),
+        (chains(), f": error[P102]: chains of more than {MAX_DEPTH + MAX_TERMS} terms in total are nested here"),
     ],
 )
 def test_long_chains_are_refused_by_count(body: str, said: str) -> None:

@@ -200,7 +200,7 @@ class AnnotationReader:
         """The extents in a dimension string; None, and a diagnostic, where one of them is no extent."""
         if _SPACED.search(text):
             closed = _SPACED.sub(r"\1", text)
-            hint = f"dimensions are parted by spaces, so there are none in a formula: `{closed}`"
+            hint = f"spaces separate dimensions, so a formula has none: `{closed}`"
             self.reporter.error("P304", f"`{text}` has an operator between spaces", span, hint)
             return None
         extents = [self.read_extent(token, span) for token in text.split()]
@@ -244,7 +244,7 @@ class AnnotationReader:
             self.reporter.error("P201", f"unknown name `{base.value}`", self.span_of(base), hint)
             return
         self.reporter.error(
-            "P301", "this annotation is no type that a kernel knows", self.span_of(node),
+            "P301", "this annotation is not a type that a kernel can take", self.span_of(node),
             'write `Float32[Tensor, "n"]` for an array, `int`, `float`, `bool` or `np.int32` for a scalar, '
             '`Index["n"]` for an element index',
         )  # fmt: skip

@@ -57,7 +57,7 @@ def _explicit_arguments(call: cst.Call, function: cst.FunctionDef) -> dict[str, 
     """The parameters that the call gives itself."""
     name, params = function.name.value, function.params
     if any(arg.star for arg in call.args):
-        return _Misfit("device functions take plain arguments", "write every argument out", call)
+        return _Misfit("calls of device functions cannot unpack arguments with `*`", "write every argument out", call)
     if isinstance(params.star_arg, cst.Param) or params.star_kwarg is not None:
         return _Misfit(f"`{name}` takes any number of arguments", "name every parameter in its `def`", call)
     by_place = [param.name.value for param in (*params.posonly_params, *params.params)]
@@ -71,10 +71,10 @@ def _explicit_arguments(call: cst.Call, function: cst.FunctionDef) -> dict[str, 
     for arg in call.args:
         keyword = arg.keyword.value if arg.keyword is not None else ""
         if keyword in arguments:
-            return _Misfit(f"`{name}` is given `{keyword}` twice", "give it once", arg)
+            return _Misfit(f"the call passes `{keyword}` of `{name}` twice", "pass it once", arg)
         if keyword and keyword not in by_name:
             hint = did_you_mean(keyword, by_name, _listed(by_name))
-            return _Misfit(f"`{name}` has no parameter `{keyword}` to give by name", hint, arg)
+            return _Misfit(f"`{name}` has no parameter `{keyword}` that can be passed by name", hint, arg)
         if keyword:
             arguments[keyword] = arg.value
     return arguments
@@ -93,8 +93,8 @@ def _with_defaults(
         if name in arguments:
             continue
         if param.default is None:
-            what = f"`{function.name.value}` is not given `{name}`"
-            return _Misfit(what, "give every parameter that has no default", call)
+            what = f"the call does not pass `{name}` of `{function.name.value}`"
+            return _Misfit(what, "pass every parameter that has no default", call)
         if (value := read_default(param)) is not None:
             complete[name] = value
     return complete

@@ -84,8 +84,8 @@ class ArrayDeclarationReader:
         static = [b for b in self.declared.values() if b.space is Space.SHARED and not b.is_dynamic and not b.base]
         is_dynamic = size is None or size + sum(self._bytes(b) or 0 for b in static) > STATIC_BYTES
         if is_dynamic and self.extents.is_device:
-            message = "a device function has shared arrays of constant extents, 48 KB at most"
-            self._error(message, node, "make it in the kernel, and hand it over")
+            message = "shared arrays of a device function need constant extents, and 48 KB at most"
+            self._error(message, node, "declare it in the kernel, and pass it to the function")
         return replace(array, is_dynamic=is_dynamic and not self.extents.is_device)
 
     def _bytes(self, array: ArrayDecl) -> int | None:
@@ -126,7 +126,7 @@ class ArrayDeclarationReader:
             dtype = _PYTHON.get(qualified)
         if dtype is None and not self._reports_ambiguous(node):
             hint = "`np.float32`, `torch.int32`, `'float32'`, or `x.dtype` of an array"
-            self._error("this is no element type", node, hint)
+            self._error("this is not an element type", node, hint)
         return dtype or F32, ""
 
     def _read_shape(self, node: cst.BaseExpression, dtype: DType, space: Space) -> tuple[Expr, ...]:
@@ -144,13 +144,11 @@ class ArrayDeclarationReader:
         if self._reports_ambiguous(node):
             return
         if space is Space.SHARED and not self.extents.is_device:
-            hint = "whole numbers above zero, extents, whole parameters, and sums and products of them"
-            self._error("a launch cannot tell the shape of this shared array", node, hint)
+            hint = "use integers above zero, extents, integer parameters, and sums and products of them"
+            self._error("the shape of this shared array is not known at the launch", node, hint)
             return
-        hint = (
-            f"whole numbers above zero, names of such constants, or template arguments: `{space.value}((4, TILE), …)`"
-        )
-        self._error(f"the shape of a {space.value} array is constant", node, hint)
+        hint = f"use integers above zero, names of such constants, or template arguments: `{space.value}((4, TILE), …)`"
+        self._error(f"the shape of a {space.value} array must be constant", node, hint)
 
     def _reports_ambiguous(self, node: cst.BaseExpression) -> bool:
         extents = self.extents

@@ -96,8 +96,10 @@ class ViewReader:
         )
         for node, end in ((bounds.lower, start), (bounds.upper, stop)):
             if (node is not None and end is None) or (isinstance(end, Constant) and end.value < 0):
-                hint = "numbers, extents, whole parameters, locals that are assigned once, and what is made of them"
-                what = "the bounds of a view count from the start of its array"
+                hint = (
+                    "use numbers, extents, integer parameters, locals that are assigned once, and expressions of them"
+                )
+                what = "a bound of a view must be known at the launch, and counts from the start of its array"
                 self.extents.error("P408", what, node or bounds, hint)
                 return None, None
         return start, stop

@@ -131,7 +131,7 @@ class Unpacker:
         """The parts of a target; None, and a diagnostic, where one takes any number of values."""
         starred = [element for element in target.elements if is_starred(element)]
         for element in starred:
-            self.scope.error("P103", "`*` has no meaning in a kernel", element, "write a name for each value")
+            self.scope.error("P103", "`*` is not supported in a kernel", element, "write a name for each value")
         return None if starred else [element.value for element in target.elements]
 
     def _unpack_row(self, target: cst.BaseExpression, row: Constants | Real, value: cst.BaseExpression) -> list[Pair]:

@@ -34,7 +34,9 @@ SYNCS: Final = {
 """Barriers and fences, and how many arguments each takes at most."""
 _LIBRARIES: Final = frozenset(["py2cu", "py2cu.vocabulary", "numba.cuda"])
 _ATOMIC_LIBRARIES: Final = frozenset(["py2cu.atomic", "py2cu.vocabulary.atomic", "numba.cuda.atomic"])
-_FUNCTIONS: Final = "they have the functions of `math`, abs, min, max, round, int, float, bool, len and dtype casts"
+_FUNCTIONS: Final = (
+    "kernels can call the functions of `math`, abs, min, max, round, int, float, bool, len and dtype casts"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,7 @@ class CallReader:
         low, high = row.arity
         args = _placed(node, row)
         if args is None:
-            self.scope.error("P105", "builtins take plain arguments in a kernel", node, "pass each by its place")
+            self.scope.error("P105", "builtins take plain arguments in a kernel", node, "pass each by position")
         elif not low <= len(node.args) <= high:
             wanted = str(low) if low == high else f"{low} to {high}"
             what = f"`{source_text(node.func)}` takes {wanted} argument{'s' * (low != 1)}, not {len(node.args)}"
@@ -90,8 +92,10 @@ class CallReader:
             return None
         for value in values:
             if isinstance(value, cst.Name) and self.scope.is_row_view(value.value):
-                what, base = f"`{value.value}` is a view in rows, which device functions do not take", value.value
-                self.scope.error("P410", what, value, f"pass `{self.scope.base_array(base)}`, or what was loaded")
+                what, base = f"`{value.value}` is a view in rows; device functions cannot take it", value.value
+                self.scope.error(
+                    "P410", what, value, f"pass `{self.scope.base_array(base)}`, or an element that was loaded"
+                )
                 return None
         captured = self._capture(function, node)
         if captured is None:
@@ -127,12 +131,12 @@ class CallReader:
         for name, binder in free_variables(reached):
             if self.scope.environment.binders[name] is not binder:
                 called = function.node.name.value
-                what = f"`{called}` reads the `{name}` of the function around it, and `{name}` is another variable here"
-                self.scope.error("P105", what, call, "give one of the two another name")
+                what = f"`{called}` reads `{name}` of its enclosing function, and here `{name}` is another variable"
+                self.scope.error("P105", what, call, "rename one of the two")
                 return None
             if self.scope.is_row_view(name):
-                what = f"`{name}` is a view in rows, which device functions do not take"
-                hint = f"let the function read `{self.scope.base_array(name)}`, or what was loaded"
+                what = f"`{name}` is a view in rows; device functions cannot take it"
+                hint = f"let the function read `{self.scope.base_array(name)}`, or an element that was loaded"
                 self.scope.error("P410", what, call, hint)
                 return None
             names.append(name)
@@ -244,7 +248,7 @@ class CallReader:
     def _read_len(self, node: cst.Call) -> Expr:
         match node.args[0].value:
             case other if node.args[0].keyword is not None or node.args[0].star:
-                self.scope.error("P105", "`len` takes one argument, by its place", node, f"`len({source_text(other)})`")
+                self.scope.error("P105", "`len` takes one argument, by position", node, f"`len({source_text(other)})`")
                 return Constant(0, self.scope.span_of(node))
             case cst.Name(value=name) if name in self.scope.arrays and self.scope.arrays[name].dims:
                 return Extent(name, 0, self.scope.span_of(node))
@@ -266,11 +270,15 @@ class CallReader:
             case cst.Name(value=name) if self.scope.is_local(node.func):
                 what = "an array" if name in self.scope.arrays else "a number"
                 hint = f"index it: `{name}[i]`" if name in self.scope.arrays else f"`{name} * (…)` multiplies"
-                self.scope.error("P105", f"`{name}` is {what} here, no function", node.func, hint)
+                self.scope.error("P105", f"`{name}` is {what} here, not a function", node.func, hint)
             case _ if self.is_unroll(node):
-                self.scope.error("P104", "`unroll` stands in a `for` only", node, "`for k in unroll(range(n)):`")
+                self.scope.error(
+                    "P104", "`unroll` is allowed only in the head of a `for` loop", node, "`for k in unroll(range(n)):`"
+                )
             case cst.Name(value="range"):
-                self.scope.error("P104", "`range` stands in a `for` only", node, "`for k in range(n):`")
+                self.scope.error(
+                    "P104", "`range` is allowed only in the head of a `for` loop", node, "`for k in range(n):`"
+                )
             case cst.Name(value=name) if qualified is None and self.scope.environment.definition(name) is not None:
                 self._refuse_definition(node, name)
             case cst.Name() as name if qualified is None:
@@ -279,23 +287,23 @@ class CallReader:
                 self.scope.unknown_name(name)
             case cst.Attribute(value=cst.Name(value=name), attr=cst.Name(value="view")) if name in self.scope.arrays:
                 hint = f"`x4 = {name}.view(-1, 4)` outside loops and branches, once"
-                self.scope.error("P410", "a view in rows is made on a line of its own", node, hint)
+                self.scope.error("P410", "a view in rows must be assigned on a line of its own", node, hint)
             case _ if (space := MAKERS.get(qualified or "")) is not None:
                 hint = f"`{EXAMPLES[space]}` outside loops and branches, once"
-                self.scope.error("P408", f"a {space.value} array is made on a line of its own", node, hint)
+                self.scope.error("P408", f"a {space.value} array must be assigned on a line of its own", node, hint)
             case _ if (function := self._sync_function(node)) is not None:
                 self.scope.error("P103", f"`{function}` has no value", node, "call it on a line of its own")
             case _ if (way := builtins.way_to_unpack(qualified or "")) is not None:
-                what = f"`{source_text(node.func)}` makes two numbers"
+                what = f"`{source_text(node.func)}` returns two numbers"
                 hint = f"unpack them on a line of their own: {way.replace('builtins.', '')}"
                 self.scope.error("P105", what, node, hint)
             case _ if ways := builtins.ways_to_call(qualified or ""):
                 hint = f"as in {ways[0].replace('builtins.', '')}"
-                self.scope.error("P105", f"`{source_text(node.func)}` takes other arguments", node, hint)
+                self.scope.error("P105", f"`{source_text(node.func)}` does not take these arguments", node, hint)
             case _:
                 name = qualified.removeprefix("builtins.") if qualified else source_text(node.func)
                 self.scope.error(
-                    "P105", f"`{name}` is no function that kernels have", node.func,
+                    "P105", f"`{name}` is not a function that kernels can call", node.func,
                     self._function_hint(node.func, qualified or ""),
                 )  # fmt: skip
 
@@ -303,14 +311,14 @@ class CallReader:
         """Refuse a call of what is assigned to a name around the kernel, and is no function of a `def`."""
         match self.scope.environment.definition(name):
             case cst.Lambda(params=params):
-                what = f"`{name}` is a lambda, and kernels call functions that a `def` makes"
+                what = f"`{name}` is a lambda; kernels call only functions defined by `def`"
                 hint = f"write `def {name}({' '.join(source_text(params).split())}): return …`"
             case _ if self.scope.table(node.func) is not None:
-                what, hint = f"`{name}` is a tuple of constants, no function", f"look a number up: `{name}[k]`"
+                what, hint = f"`{name}` is a tuple of constants, not a function", f"look a number up: `{name}[k]`"
             case _ if self.scope.environment.constant(node.func) is not None:
-                what, hint = f"`{name}` is a constant, no function", f"`{name} * (…)` multiplies"
+                what, hint = f"`{name}` is a constant, not a function", f"`{name} * (…)` multiplies"
             case _:
-                what, hint = f"`{name}` is no function that a `def` makes", f"write `def {name}(…):`"
+                what, hint = f"`{name}` is not a function defined by `def`", f"write `def {name}(…):`"
         self.scope.error("P105", what, node.func, hint)
 
     def _function_hint(self, node: cst.BaseExpression, qualified: str) -> str:

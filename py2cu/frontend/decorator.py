@@ -36,7 +36,7 @@ class OptionReader:
         for arg in call.args:
             name = arg.keyword.value if arg.keyword else None
             if name not in KernelOptions.__dataclass_fields__:
-                what = f"`kernel` has no option `{name}`" if name else "the options of `kernel` go by keyword"
+                what = f"`kernel` has no option `{name}`" if name else "the options of `kernel` are passed by keyword"
                 known = KernelOptions.__dataclass_fields__
                 self._error(what, arg, did_you_mean(name or "", known, f"they are {', '.join(known)}"))
             elif isinstance(arg.value, cst.Name) and arg.value.value == "None":

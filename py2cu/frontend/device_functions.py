@@ -119,13 +119,13 @@ class FunctionReader:
         node, environment = function.node, function.environment
         if any(environment.decorates(decorator.decorator) == "py2cu.kernel" for decorator in node.decorators):
             self.reporter.error(
-                "P105", f"`{node.name.value}` is a kernel, which only a call from outside launches",
-                self.span_of(call), "move what both need into a plain function, and call that",
+                "P105", f"`{node.name.value}` is a kernel: the host launches kernels, and they cannot call each other",
+                self.span_of(call), "move the common code into a plain function, and call that",
             )  # fmt: skip
             return None
         if environment.binders and not environment.is_plain(node):
-            what = f"`{node.name.value}` is what its decorator makes of it, which the text does not tell"
-            self.reporter.error("P105", what, self.span_of(call), "leave the decorator out")
+            what = f"`{node.name.value}` may be replaced by its decorator, and py2cu does not run the file"
+            self.reporter.error("P105", what, self.span_of(call), "remove the decorator")
             return None
         is_here = function.module is self.module
         reporter = self.reporter if is_here else self.reporter.within(self._there(function, call))
@@ -151,7 +151,7 @@ class FunctionReader:
             if self.depth == MAX_CALLS:
                 self.reporter.error(
                     "P102", f"device functions call each other more than {MAX_CALLS} deep here", self.span_of(call),
-                    "write some of them out where they are called",
+                    "inline some of them into their callers",
                 )  # fmt: skip
                 return None
             self.keys.add(key)
@@ -163,7 +163,7 @@ class FunctionReader:
         self, function: cst.FunctionDef, arrays: Sequence[ArrayType | None], captured: ClosureCapture, key: str
     ) -> Kernel:
         if function.asynchronous is not None:
-            what = f"`{function.name.value}` is `async`: Python makes a coroutine of its call, not a value"
+            what = f"`{function.name.value}` is `async`: its call returns a coroutine, not a value"
             self.reporter.error("P103", what, self.span_of(function.name), "leave `async` out")
         parameters = self._parameters(function, arrays, captured)
         array_types = {p.name: p.type for p in parameters if isinstance(p.type, ArrayType)}

@@ -158,7 +158,7 @@ class ExpressionReader:
         if isinstance(node, cst.Attribute) and qualified is None and self.scope.reports_ambiguous(node):
             return Constant(0, span)
         if isinstance(node, cst.Attribute) and isinstance(node.value, cst.Call):
-            hint = "give it a name outside the kernel"
+            hint = "assign it to a name outside the kernel"
             self.scope.error("P202", f"`{text}` is computed in the kernel", node, hint)
             return Constant(0, span)
         if (element := self.scope.environment.element(node)) is not None:
@@ -174,7 +174,7 @@ class ExpressionReader:
         if self.scope.table(node) is not None:
             self.scope.error("P303", f"`{text}` is a tuple; a kernel works on its numbers", node, f"`{text}[k]`")
         elif qualified is not None or isinstance(node, cst.Attribute) or text in self.scope.environment.live:
-            self.scope.error("P202", f"`{text}` is no value that a kernel can use", node, "pass it as a parameter")
+            self.scope.error("P202", f"a kernel cannot use the value of `{text}`", node, "pass it as a parameter")
         elif text in self.scope.environment.definitions:
             self.scope.error(
                 "P202", f"`{text}` is not a literal constant", node, "pass it as a parameter, or assign a number to it"
@@ -204,7 +204,7 @@ class ExpressionReader:
         attribute = node.attr.value
         hint = did_you_mean(attribute, ["shape"], "an array has `.shape` and `len()`")
         hint = "`.shape[0]` is its first extent" if attribute == "shape" else hint
-        self.scope.error("P202", f"`.{attribute}` of an array is no number", node, hint)
+        self.scope.error("P202", f"`.{attribute}` of an array is not a number", node, hint)
 
     def _read_launch(self, node: cst.Name | cst.Attribute, launched: str, axis: str) -> Expr:
         return LaunchIndex(launched, axis, self.scope.span_of(node))
@@ -251,10 +251,12 @@ class ExpressionReader:
             case cst.Name() as base if not self.scope.is_local(base) and self.scope.environment.qualify(base) is None:
                 self.scope.unknown_name(base)
             case cst.Call() | cst.Tuple():
-                self.scope.error("P401", "only names are indexed", node, "unpack it on a line of its own: `a, b = …`")
+                self.scope.error(
+                    "P401", "only names can be indexed", node, "unpack it on a line of its own: `a, b = …`"
+                )
             case _:
                 self.scope.error(
-                    "P401", "only array parameters are indexed", node, 'make it a parameter: `Float32[Tensor, "n"]`'
+                    "P401", "only arrays can be indexed", node, 'make it a parameter: `Float32[Tensor, "n"]`'
                 )
         return Constant(0, span)
 
@@ -266,7 +268,7 @@ class ExpressionReader:
                 if isinstance(at, int):
                     return TupleItem(base, at, self.scope.span_of(node))
         self.scope.error(
-            "P401", "only array parameters are indexed at run time", node,
+            "P401", "only arrays can be indexed at run time", node,
             'make it a parameter: `Float32[Tensor, "n"]`; of a tuple, take one item: `t[0]`',
         )  # fmt: skip
         return Constant(0, self.scope.span_of(node))
@@ -305,7 +307,7 @@ class ExpressionReader:
 
     def _refuse(self, node: cst.BaseExpression) -> Expr:
         word = _WORDS.get(type(node), "this expression")
-        self.scope.error("P103", f"{word} has no meaning in a kernel", node, _INSTEAD.get(type(node), _NUMBERS_ONLY))
+        self.scope.error("P103", f"{word} is not supported in a kernel", node, _INSTEAD.get(type(node), _NUMBERS_ONLY))
         return Constant(0, self.scope.span_of(node))
 
 

@@ -86,7 +86,7 @@ class _KernelReader:
             self._error("P103", "a kernel is a plain function, not `async`", function.name, "leave `async` out")
         if not parameters.indices and not parameters.launch and not sees_threads and not parameters.broken:
             self._error(
-                "P402", f"`{function.name.value}` sees no thread: all of them would do the same", function.name,
+                "P402", f"`{function.name.value}` uses no thread index: all threads would do the same", function.name,
                 'make the first parameter an element index, `i: Index["n"]`, or import `blockIdx`, `blockDim`, '
                 "`threadIdx` from py2cu",
             )  # fmt: skip
@@ -213,14 +213,19 @@ class _KernelReader:
             node, dtype = params[name], type_.dtype
             unknown = set(names_in(type_.dims[0])) - declarations.extents.launch_values
             if unknown:
-                message = f"nothing tells the dimension `{min(unknown)}` of the shared memory"
-                hint = "its extent is made of numbers, dimensions of arrays and whole parameters"
+                message = f"the dimension `{min(unknown)}` of the shared memory cannot be determined from the arguments"
+                hint = "compute its extent from numbers, dimensions of arrays and integer parameters"
                 self._error("P304", message, node.name, hint)
             arrays = declarations.extents.arrays
             same = [array for array, other in arrays.items() if other.dtype.variable == dtype.variable]
             like = same[0] if same and dtype.variable is not None else ""
             if dtype.variable is not None and not same:
-                self._error("P408", "nothing tells the dtype of the shared memory", node.name, "name it: `Float32[…]`")
+                self._error(
+                    "P408",
+                    "the dtype of the shared memory cannot be determined from the arguments",
+                    node.name,
+                    "name it: `Float32[…]`",
+                )
             span = self.module.span(node.name)
             shared = ArrayDecl(name, type_, Space.SHARED, like=like, span=span, is_parameter=True)
             declarations.check_size(type_.dims, dtype, Space.SHARED, node.name)

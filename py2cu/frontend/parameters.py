@@ -84,7 +84,7 @@ class ParameterReader:
         is_number = isinstance(type_, PythonType | ElementType | ConstexprAnnotation)
         if param.default is not None and not is_number and (type_ is not None or launched is not None):
             self._error(
-                "P106", f"`{name}` is no number, and only numbers have defaults", param, "leave the default out"
+                "P106", f"`{name}` is not a number, and only numbers have defaults", param, "leave the default out"
             )
         if launched is not None and param.annotation is None:
             if parameters.arguments or parameters.indices:

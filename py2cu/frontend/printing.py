@@ -35,7 +35,7 @@ def read_print(call: cst.Call, expressions: ExpressionReader) -> Print:
     for place, arg in enumerate(arg for arg in call.args if arg.keyword is None):
         reader.texts[-1] += separator if place else ""
         if arg.star:
-            expressions.scope.error("P105", "`*` has no meaning in a kernel", arg, "name every value")
+            expressions.scope.error("P105", "`*` is not supported in a kernel", arg, "name every value")
         else:
             reader.read(arg.value)
     reader.texts[-1] += end
@@ -84,7 +84,7 @@ class _PrintReader:
                 cst.BinaryOperation(left=cst.SimpleString(), operator=cst.Modulo())
                 | cst.Call(func=cst.Attribute(value=cst.SimpleString(), attr=cst.Name(value="format")))
             ):
-                what = "a kernel formats what it prints in f-strings alone"
+                what = "`print` in a kernel formats values only in f-strings"
                 self.expressions.scope.error("P103", what, node, '`print(f"{i}: {x[i]:.3f}")`')
             case _:
                 self.value(node, "", node)
@@ -93,7 +93,7 @@ class _PrintReader:
         if isinstance(node.evaluated_value, str):
             self.texts[-1] += node.evaluated_value
         else:
-            self.expressions.scope.error("P103", "bytes have no meaning in a kernel", node, "write a string")
+            self.expressions.scope.error("P103", "bytes are not supported in a kernel", node, "write a string")
 
     def part(self, part: cst.BaseFormattedStringContent, string: cst.FormattedString) -> None:
         match part:
@@ -106,7 +106,7 @@ class _PrintReader:
                 inner = [*(spec or ())]
                 if any(not isinstance(piece, cst.FormattedStringText) for piece in inner):
                     self.expressions.scope.error(
-                        "P103", "a format is constant in a kernel", part, "write the width as a number"
+                        "P103", "a format must be constant in a kernel", part, "write the width as a number"
                     )
                     inner = []
                 text = "".join(piece.value for piece in inner if isinstance(piece, cst.FormattedStringText))
@@ -124,7 +124,7 @@ class _PrintReader:
         match = _SPEC.fullmatch(spec)
         if match is None or (match["align"] and match["layout"].startswith("0")):
             self.expressions.scope.error(
-                "P103", f"the format `{spec}` is not one that C prints alike", place,
+                "P103", f"the format `{spec}` has no equivalent in C", place,
                 "width, precision, `<`, `>`, `+`, `0` and one of d, x, o, f, e, g: `{v:8.3f}`",
             )  # fmt: skip
             return

@@ -206,7 +206,7 @@ class Scope:
         if self.reports_ambiguous(node):
             return
         if (function := self.environment.enclosing_parameters.get(node.value)) is not None:
-            what = f"`{node.value}` is what `{function}` is called with, which its text does not tell"
+            what = f"`{node.value}` is a parameter of the enclosing function `{function}`, known only at run time"
             self.error("P202", what, node, "make it a parameter; under the decorator, its value is known")
             return
         known = [*self.values, *self.arrays, *self.launch, *self.environment.names, *_PYTHON]

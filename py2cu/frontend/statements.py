@@ -45,7 +45,7 @@ from py2cu.source import Span
 _WORDS: Final[dict[type[cst.CSTNode], str]] = {
     cst.With: "`with`", cst.Try: "`try`", cst.TryStar: "`try`", cst.Match: "`match`",
     cst.ClassDef: "a class", cst.Import: "`import`", cst.ImportFrom: "`import`", cst.Global: "`global`",
-    cst.FunctionDef: "a function in a branch or a loop, or of another one's name,",
+    cst.FunctionDef: "a function that a branch or a loop defines, or that is defined twice,",
     cst.Nonlocal: "`nonlocal`", cst.Raise: "`raise`", cst.TypeAlias: "`type`",
 }  # fmt: skip
 
@@ -236,14 +236,22 @@ class StatementReader:
         self.expressions.read(target)
         is_judged = not any(is_named(node, name) for node in nodes_in(target) for name in self.scope.broken)
         if is_judged and len(self.scope.reporter.diagnostics) == before:
-            what, hint = "only elements of arrays are assigned to", "assign all of it anew, or store it in an array"
+            what, hint = (
+                "only elements of arrays can be assigned to",
+                "assign the whole name, or store the value in an array",
+            )
             self.scope.error("P401", what, target, hint)
 
     def _is_local(self, target: cst.Name) -> bool:
         """True where `target` may be bound here; False, and a diagnostic, where it is a parameter that may not."""
         name = target.value
         if name in self.scope.array_decls:
-            self.scope.error("P203", f"the array `{name}` is made once", target, f"`{name}[…] = …` stores an element")
+            self.scope.error(
+                "P203",
+                f"the array `{name}` is declared once, and cannot be assigned to",
+                target,
+                f"`{name}[…] = …` stores an element",
+            )
         elif name in self.scope.arrays or name in self.scope.launch:
             self.scope.error("P203", f"the parameter `{name}` cannot be assigned to", target, "use another name")
         elif name in self.scope.indices:
@@ -309,7 +317,7 @@ class StatementReader:
                 pass
             case _:
                 self.scope.error(
-                    "P301", f"the local `{name}` is a number", node, "`int`, `float`, `bool`, `np.int32`, …"
+                    "P301", f"the local `{name}` must have a scalar type", node, "`int`, `float`, `bool`, `np.int32`, …"
                 )
 
     def _read_del(self, target: cst.BaseExpression) -> Block:
@@ -355,7 +363,9 @@ class StatementReader:
         bounds, unroll = read_loop_range(statement.iter, self.expressions)
         body, orelse = self.read_suite(statement.body), self._read_else(statement.orelse)
         if not isinstance(statement.target, cst.Name):
-            self.scope.error("P104", "a loop counts in one name", statement.target, "`for k in range(n):`")
+            self.scope.error(
+                "P104", "a `for` loop needs one name as its target", statement.target, "`for k in range(n):`"
+            )
             return ()
         if not self._is_local(statement.target) or bounds is None:
             return ()
@@ -372,7 +382,7 @@ class StatementReader:
     def _refuse(self, statement: cst.CSTNode) -> Block:
         word = _WORDS.get(type(statement), "this statement")
         hint = _INSTEAD.get(type(statement), "leave it out, or do it outside the kernel")
-        self.scope.error("P103", f"{word} has no meaning in a kernel", statement, hint)
+        self.scope.error("P103", f"{word} is not supported in a kernel", statement, hint)
         return ()
 
     def _span(self, node: cst.CSTNode) -> Span:

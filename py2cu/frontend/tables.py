@@ -80,7 +80,7 @@ def _refuse_other(node: cst.Subscript, name: cst.Name, scope: Scope) -> Expr | N
     if scope.is_local(name) or name.value not in scope.environment.definitions:
         return None
     is_list = isinstance(scope.environment.definition(name.value), cst.List)
-    what = f"a kernel looks things up in tuples of constants, and `{name.value}` is {'a list' if is_list else 'none'}"
+    what = f"a kernel indexes tuples of constants, and `{name.value}` is {'a list' if is_list else 'not one'}"
     hint = "write a tuple: `(1, 2, 3)`" if is_list else "write its numbers out, or pass it as a parameter"
     scope.error("P408", what, node, hint)
     return Constant(0, scope.span_of(node))
@@ -100,7 +100,7 @@ def _read_index(subscript: cst.Subscript, scope: Scope, read: Read) -> Expr | No
         case [cst.SubscriptElement(slice=cst.Index(value=value, star=None))] if not isinstance(value, cst.Tuple):
             return read(value)
         case _:
-            scope.error("P401", "a tuple takes one whole number in each bracket", subscript, "write `T[r][c]`")
+            scope.error("P401", "each bracket of a tuple takes one integer", subscript, "write `T[r][c]`")
             return None
 
 
@@ -110,7 +110,7 @@ def _look_up(node: cst.Subscript, name: str, table: Constants, indices: list[Exp
         kinds = {type(value) for value in numbers(table)}
         hint = "numbers of one kind in rows of one length, or an array parameter"
         hint = "write the whole numbers as floats: `1.0`" if kinds == {int, float} else hint
-        scope.error("P408", f"`{name}` is no table that a kernel can look things up in: {problem}", node, hint)
+        scope.error("P408", f"a kernel cannot index the tuple `{name}` at run time: {problem}", node, hint)
         return Constant(0, span)
     buffer = scope.array_decls.setdefault(name, _buffer(name, table, span))
     if len(indices) != len(buffer.type.dims):

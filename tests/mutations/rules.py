@@ -562,13 +562,13 @@ MUTATIONS: Final = (
     *_rule(
         "match and walrus are out",
         (
-            'self.scope.error("P103", f"{word} has no meaning in a kernel", statement, hint)',
+            'self.scope.error("P103", f"{word} is not supported in a kernel", statement, hint)',
             "pass",
             "refused:statements_without_meaning",
         ),
         (
-            'self.scope.error("P103", f"{word} has no meaning in a kernel", node, _INSTEAD',
-            '(lambda *_: None)("P103", f"{word} has no meaning in a kernel", node, _INSTEAD',
+            'self.scope.error("P103", f"{word} is not supported in a kernel", node, _INSTEAD',
+            '(lambda *_: None)("P103", f"{word} is not supported in a kernel", node, _INSTEAD',
             "refused:values_without_meaning",
         ),
     ),

@@ -140,5 +140,5 @@ def test_what_the_text_tells(text: str, value: str, expected: str) -> None:
 
 def test_a_module_without_the_name_lets_the_handler_bind_it() -> None:
     text = f"try:\n{SINES.format('nothing')}except ImportError:\n{SIN}"
-    with pytest.raises(TranslationError, match="what `t` is, the text alone does not tell"):
+    with pytest.raises(TranslationError, match="the value of `t` is known only by running the file"):
         read(text, "t(x[i])")

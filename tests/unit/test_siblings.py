@@ -160,7 +160,7 @@ def test_defaults_are_what_they_are_in_their_file(folder: Path) -> None:
     assert "5.0f * g(x[i], 2, 4)" in cuda(main)
     checked(imported().f)
     main = write(folder, main=f"from helpers import h\n\n{KERNEL}h(x[i])\n")
-    assert refusal(main).startswith("helpers.py:5:12: error[P205]: what `L` is, the text alone does not tell")
+    assert refusal(main).startswith("helpers.py:5:12: error[P205]: the value of `L` is known only by running the file")
 
 
 def test_files_may_import_each_other(tmp_path: Path) -> None:
@@ -234,7 +234,8 @@ main.py:8:14: note: `lost` is called here
     write(tmp_path, helpers="def shifted(v):\n    if v > 0:\n        return v\n")
     assert refusal(main).startswith("helpers.py:1:5: error[P106]: `shifted` may end without a value")
     write(tmp_path, helpers="def shifted(v:\n    return v\n")
-    assert refusal(main).startswith("main.py:8:14: error[P105]: `helpers.shifted` is no function that kernels have")
+    what = "main.py:8:14: error[P105]: `helpers.shifted` is not a function that kernels can call"
+    assert refusal(main).startswith(what)
     assert "helpers.py:1:12: error[P101]: not valid Python: '(' was never closed" in refusal(main)
 
 
@@ -243,14 +244,14 @@ main.py:8:14: note: `lost` is called here
     [
         ("from helpers import clmp", "clmp", "did you mean `clamp`?"),
         ("import helpers", "helpers.nothing_like_it", "has no function `nothing_like_it`"),
-        ("from .nowhere import g", "g", "functions come from files beside this one, and there is no `nowhere.py`"),
+        ("from .nowhere import g", "g", "functions are read from files beside this one, and there is no `nowhere.py`"),
         (
             "import nowhere.deep",
             "nowhere.deep.g",
-            "functions come from files beside this one, and there is no `deep.py`",
+            "functions are read from files beside this one, and there is no `deep.py`",
         ),
         ("from binary import g", "g", "it holds a null byte"),
-        ("from helpers import squared", "squared", "is no function: kernels call those that a `def` makes"),
+        ("from helpers import squared", "squared", "is not a function defined by `def`"),
     ],
 )
 def test_missing_files_and_functions(tmp_path: Path, line: str, call: str, hint: str) -> None:
@@ -264,7 +265,7 @@ def test_missing_files_and_functions(tmp_path: Path, line: str, call: str, hint:
 def test_a_kernel_of_another_file_is_not_called(tmp_path: Path) -> None:
     helpers = HEAD + KERNEL.replace("def f", "def g") + "x[i]\n"
     main = write(tmp_path, helpers=helpers, main=f"import helpers\n\n{KERNEL}helpers.g(i, x, out)\n")
-    assert "error[P105]: `g` is a kernel, which only a call from outside launches" in refusal(main)
+    assert "error[P105]: `g` is a kernel: the host launches kernels" in refusal(main)
 
 
 # --- live -------------------------------------------------------------------------------------------------------------

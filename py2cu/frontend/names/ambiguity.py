@@ -16,7 +16,7 @@ from py2cu.source import Span
 
 _SHOWN = 4  # places that bind the name
 _HINT = (
-    "bind it once, with a plain `=`, `def` or `import` that surely runs, or make it a parameter; "
+    "bind it once, with a plain `=`, `def` or `import` that always runs, or make it a parameter; "
     "under the decorator, its value is known"
 )
 
@@ -33,7 +33,7 @@ def report_ambiguous_name(
     if name is None:
         return False
     places = [Related(_effect_of(place), span_of(place.node)) for place in environment.ambiguous[name.value][:_SHOWN]]
-    what = f"what `{name.value}` is, the text alone does not tell"
+    what = f"the value of `{name.value}` is known only by running the file, which py2cu does not do"
     reporter.error("P205", what, span_of(name), hint, places)
     return True
 
@@ -42,10 +42,10 @@ def _effect_of(place: Binding) -> str:
     """What a place does to its name, in the words that its own text does not have."""
     match place:
         case Binding(meaning=cst.FunctionDef(decorators=[_, *_])):
-            return f"`{place.name}` is what its decorator makes of this"
+            return f"the decorator may replace `{place.name}` here"
         case Binding(meaning=None, node=cst.Name() | cst.NamedExpr()):
             return f"`{place.name}` {'gets' if place.is_certain else 'may get'} its value here"
         case Binding(meaning=None, node=cst.BaseExpression()):
-            return f"`{place.name}` is made of this"
+            return f"`{place.name}` is computed from this"
         case _:
             return f"`{place.name}` {'is' if place.is_certain else 'may be'} bound here"

@@ -145,6 +145,6 @@ def check_64_bits(value: Real, reporter: Reporter, span: Span) -> Real:
     """`value`, a constant; 0, and a diagnostic, for a whole one that has more bits."""
     if not isinstance(value, int) or -(2**63) <= value < 2**64:
         return value
-    hint = "Python integers are exact to 64 bits: use a float, or less"
+    hint = "kernels compute integers in 64 bits: use a float, or a smaller number"
     reporter.error("P305", "this constant does not fit 64 bits", span, hint)
     return 0

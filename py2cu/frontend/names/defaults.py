@@ -67,7 +67,7 @@ class DefaultReader:
             isinstance(live, bool | int | float) and type(live).__module__ != "numpy" and live != early.constant(node)
         ):  # the source shows another number, or none
             return Constant(check_64_bits(live, self.reporter, self.span_of(node)), span)
-        hint = f"give `{name}` in the call, or bind the name once, with a plain `=` or `import` that surely runs"
+        hint = f"pass `{name}` in the call, or bind the name once, with a plain `=` or `import` that always runs"
         if report_ambiguous_name(node, early, self.reporter, self.span_of, hint):
             return None
         if (element := early.element(node)) is not None:
@@ -79,8 +79,8 @@ class DefaultReader:
         if isinstance(value, bool | int | float):
             value = check_64_bits(value, self.reporter, self.span_of(node))
             return Constant(value, span, text=source_text(node) if _is_literal(node) else "")
-        what = f"the default of `{name}` is no number that the text tells"
-        self.reporter.error("P105", what, self.span_of(node), f"give `{name}` in the call")
+        what = f"the source does not determine the default of `{name}`"
+        self.reporter.error("P105", what, self.span_of(node), f"pass `{name}` in the call")
         return None
 
     def read_for_kernel(self, param: cst.Param, type_: PythonType | ElementType) -> Default | None:
@@ -97,7 +97,7 @@ class DefaultReader:
             value = early.constant(node) if element is None else _rounded(*element)
             value = self.constant_elsewhere(node) if value is None else value
         if value is None or isinstance(value, str | tuple):
-            what, hint = f"the default of `{name}` is not a constant that the source shows", "write the number out"
+            what, hint = f"the default of `{name}` must be a number that the source shows", "write the number out"
             self.reporter.error("P106", what, self.span_of(node), hint)
             return None
         number = _as_type(value, type_)

@@ -19,7 +19,7 @@ from py2cu.frontend.names.environment import Environment
 from py2cu.frontend.names.syntax import Statement, flatten, source_text
 from py2cu.frontend.source.reader import KERNEL_DECORATOR, KernelSource, Module
 
-_HINT = "write `@kernel(…)` above the `def`, or a name that is bound once, to `kernel(…)`, in a line that surely runs"
+_HINT = "write `@kernel(…)` above the `def`, or a name that is bound once, to `kernel(…)`, in a line that always runs"
 
 
 def report_dynamic_kernels(module: Module, only: str | None, reporter: Reporter) -> bool:
@@ -31,7 +31,7 @@ def report_dynamic_kernels(module: Module, only: str | None, reporter: Reporter)
             refused |= _refuse_decorators(source, module, reporter)
     for call, function in _kernel_calls(module):
         if only in (None, function):
-            what = f"this call makes a kernel of `{function}`, which only running the file does"
+            what = f"`{function}` becomes a kernel only when this call runs, and py2cu does not run the file"
             hint = f"write `@kernel(…)` above `def {function}`" if function.isidentifier() else "write `@kernel(…)`"
             (reporter.note if has_others else reporter.error)("P107", what, module.span(call), hint)
             refused |= not has_others
@@ -45,7 +45,8 @@ def _refuse_decorators(source: KernelSource, module: Module, reporter: Reporter)
         if not _mentions_kernel(node, early, set()):
             continue
         if not report_ambiguous_name(node, early, reporter, module.span, _HINT):
-            what = f"whether `{source.function.name.value}` is a kernel, the text alone does not tell"
+            name = source.function.name.value
+            what = f"whether `{name}` is a kernel depends on running the file, which py2cu does not do"
             reporter.error("P205", what, module.span(node), _HINT)
         return True
     return False

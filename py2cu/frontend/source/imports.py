@@ -116,9 +116,11 @@ class ImportedSources:
         if (function := environment.function_name(name)) is not None:
             return DeviceFunction(environment.functions[function], module, environment)
         if name in environment.definitions:
-            return f"`{name}` of `{module.file.name}` is no function: kernels call those that a `def` makes"
+            return f"`{name}` of `{module.file.name}` is not a function defined by `def`"
         if name in environment.ambiguous:
-            return f"the text of `{module.file.name}` does not tell what `{name}` is: define it once, undecorated"
+            return (
+                f"the source of `{module.file.name}` does not determine what `{name}` is: define it once, undecorated"
+            )
         return did_you_mean(name, environment.names, f"`{module.file.name}` has no function `{name}`")
 
     def _open(
@@ -130,13 +132,15 @@ class ImportedSources:
         module_name = before.rstrip(".") or before
         path = find_file(module_name, Path(beside.name).parent)
         if path is None:
-            return f"functions come from files beside this one, and there is no `{module_name.rpartition('.')[2]}.py`"
+            return (
+                f"functions are read from files beside this one, and there is no `{module_name.rpartition('.')[2]}.py`"
+            )
         try:
             module = self._read(SourceFile.read(path), reporter, used, name, {})
         except UnreadableSource as error:
-            return f"`{path}{error.place}` is no help: {error}"
+            return f"`{path}{error.place}` cannot be read: {error}"
         if module is None:
-            return f"mend `{path}` first"
+            return f"fix `{path}` first"
         if name in module.environment.imports and passed_on:
             return self._open(module.environment.imports[name], module.file, reporter, used, passed_on - 1)
         return module, name

@@ -78,7 +78,7 @@ def find_nested(tree: ast.AST) -> Nested | None:
         if isinstance(node, Node) and depth > MAX_DEPTH:
             return Nested(node, f"the source is nested more than {MAX_DEPTH} levels deep here", _DEEP)
         if isinstance(node, Node) and terms > MAX_DEPTH + MAX_TERMS:
-            what = f"chains of more than {MAX_DEPTH + MAX_TERMS} terms in all stand in each other here"
+            what = f"chains of more than {MAX_DEPTH + MAX_TERMS} terms in total are nested here"
             return Nested(node, what, _DEEP)
         chain = _chain(node)
         if len(chain) > MAX_TERMS:

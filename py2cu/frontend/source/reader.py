@@ -30,7 +30,7 @@ from py2cu.function_text import source_file
 from py2cu.source import SourceFile, Span
 
 KERNEL_DECORATOR = "py2cu.kernel"
-_BROKEN = "mend it: a file that Python cannot run cannot be translated either"
+_BROKEN = "fix it: a file that Python cannot run cannot be translated either"
 _DEEP = "break long expressions into several assignments, and long `elif` chains into a loop or a lookup in an array"
 
 
