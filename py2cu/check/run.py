@@ -215,7 +215,7 @@ class _Check:
         """Run the Python. With atomics or races, run several thread orders to find what depends on the order."""
         outcome = self._simulate(case)
         expected, simulated = outcome
-        if not simulated.updates and not any(finding.keeps_value for finding in simulated.findings):
+        if not simulated.has_atomics and not any(finding.keeps_value for finding in simulated.findings):
             return expected, simulated, self.unordered
         others = [self._simulate(case, backwards=True), *(self._simulate(case, seed) for seed in SEEDS)]
         ordered = accept_other_orders(outcome, others, self.kernel.signature.instance(case.arguments), self.unordered)

@@ -58,9 +58,8 @@ class InstrumentedKernel:
 
     def __init__(self, function: FunctionType, *, stops: bool = True, predicated: bool = False) -> None:
         self._launch: dict[str, Any] = {}
-        self._slots: dict[str, list[Callable[[int], None]]] = {
-            name: [] for name in LAUNCH_OBJECTS
-        }  # setters of each launch object
+        # By launch object: the setters of the namespaces that have it.
+        self._slots: dict[str, list[Callable[[int], None]]] = {name: [] for name in LAUNCH_OBJECTS}
         self._modules: dict[str, ModuleSubstitute] = {}
         self._stops, self._predicated = stops, predicated
         self._home = function.__globals__

@@ -45,7 +45,7 @@ class SimulationReport:
     """The result of a simulated launch: its shape, the last write to each element (by flat index), and findings.
 
     `tainted`: the arrays of which compiled threads may write other elements, because a branch depended on a value that
-    the compiled kernel does not guarantee. `updates`: atomics ran, so results may depend on the order of threads.
+    the compiled kernel does not guarantee. `has_atomics`: atomics ran, so results may depend on the order of threads.
     `operations`: the accesses to arrays, if the launch was sanitized.
     """
 
@@ -55,7 +55,7 @@ class SimulationReport:
     writes: Mapping[str, Mapping[int, Write]]
     findings: tuple[Finding, ...]
     tainted: frozenset[str] = frozenset()
-    updates: bool = False
+    has_atomics: bool = False
     operations: int = 0
 
     def __str__(self) -> str:
@@ -158,14 +158,18 @@ class _Simulation:
         writes = {name: _with_tainted(view.writes, tainted) for name, view in views.items()}
         return SimulationReport(
             signature.name, self.launch, threads, writes, THREAD.findings, frozenset(writes if tainted else ()),
-            THREAD.updates, THREAD.operations,
+            THREAD.has_atomics, THREAD.operations,
         )  # fmt: skip
 
     def _start(self, mode: LaunchMode) -> None:
         """Reset the state of the launch."""
-        signature, home = self.signature, self.function.__code__.co_filename
+        signature = self.signature
         THREAD.start(
-            home, signature.negative_indices, signature.allocs, contracts=self.contracts, limit=self.operations
+            self.function.__code__.co_filename,
+            signature.negative_indices,
+            signature.allocs,
+            contracts=self.contracts,
+            operation_limit=self.operations,
         )
         THREAD.integer = CheckedInt if mode.checked_ints else choose_int_class(signature, self.dims, self.launch)
         PREDICATION.active = {}

@@ -17,7 +17,7 @@ from types import FrameType
 from typing import Final
 
 from py2cu.ir.abi.parameters import NegativeIndex
-from py2cu.simulator.findings import NOWHERE, Finding, TooManyOperations
+from py2cu.simulator.findings import NOWHERE, Finding
 
 _RUNTIME: Final = os.path.dirname(__file__) + os.sep
 
@@ -42,18 +42,18 @@ class ThreadState(LaunchState):
     """The state of the running thread and the findings of its launch."""
 
     __slots__ = (
+        "_allocs",
         "_findings",
-        "_from_end",
-        "_reserved",
+        "_negative_indices",
         "contracts",
+        "has_atomics",
         "integer",
         "kernel_file",
-        "limit",
+        "operation_limit",
         "operations",
         "place",
         "spin_budget",
         "tainted",
-        "updates",
         "yield_",
     )  # fmt: skip
 
@@ -66,36 +66,37 @@ class ThreadState(LaunchState):
         self.integer: type[int] = int  # the class of the kernel's Python integers
         self.place = NOWHERE
         self.spin_budget = math.inf  # how many more atomics and fences until the thread yields
-        self.updates = False  # an atomic has run, so results may depend on the order of threads
+        self.has_atomics = False  # an atomic has run, so results may depend on the order of threads
         self.operations = 0  # accesses to race-checked arrays so far
-        self.limit = math.inf  # of operations, above which the launch ends
+        self.operation_limit = math.inf  # above which the launch ends
         self._findings: dict[tuple[str, str, int], Finding] = {}
-        self._from_end: frozenset[NegativeIndex] = frozenset()
-        self._reserved: dict[int, list[str]] = {}
+        self._negative_indices: frozenset[NegativeIndex] = frozenset()
+        self._allocs: dict[int, list[str]] = {}
 
     def start(
         self,
-        home: str = "",
-        from_end: Iterable[NegativeIndex] = (),
-        reserved: Iterable[tuple[int, str]] = (),
+        kernel_file: str = "",
+        negative_indices: Iterable[NegativeIndex] = (),
+        allocs: Iterable[tuple[int, str]] = (),
         *,
         contracts: bool = True,
-        limit: float = math.inf,
+        operation_limit: float = math.inf,
     ) -> None:
-        """Begin a launch of a kernel of the file `home`; `limit` bounds its accesses to race-checked arrays."""
-        self.kernel_file, self.tainted, self.contracts, self.place, self._findings = home, False, contracts, NOWHERE, {}
-        self.updates, self.spin_budget = False, math.inf
-        self.operations, self.limit = 0, limit
-        self._from_end, self._reserved = frozenset(from_end), {}
-        for line, name in reserved:
-            self._reserved.setdefault(line, []).append(name)
+        """Begin a launch of a kernel of `kernel_file`; `operation_limit` bounds its accesses to race-checked arrays."""
+        self.kernel_file, self.contracts = kernel_file, contracts
+        self.tainted, self.place, self._findings = False, NOWHERE, {}
+        self.has_atomics, self.spin_budget = False, math.inf
+        self.operations, self.operation_limit = 0, operation_limit
+        self._negative_indices, self._allocs = frozenset(negative_indices), {}
+        for line, name in allocs:
+            self._allocs.setdefault(line, []).append(name)
 
-    def note_update(self) -> None:
-        """An atomic runs."""
-        self.updates = True
-        self.spend_spin()
+    def count_atomic(self) -> None:
+        """Record that an atomic runs, and yield if there were many."""
+        self.has_atomics = True
+        self.spend_spin_budget()
 
-    def spend_spin(self) -> None:
+    def spend_spin_budget(self) -> None:
         """Count an atomic or a fence, and yield if there were many: the thread may be waiting for another one."""
         self.spin_budget -= 1
         if self.spin_budget < 0:
@@ -103,25 +104,15 @@ class ThreadState(LaunchState):
 
     def is_constant_negative_index(self, axis: int, index: int) -> bool:
         """Whether the running line has this negative index as a constant, which the compiled kernel supports."""
-        return NegativeIndex(kernel_line(), axis, index) in self._from_end
+        return NegativeIndex(kernel_line(), axis, index) in self._negative_indices
 
     def array_names(self) -> list[str]:
         """The names of the arrays that the running line makes."""
-        return self._reserved.get(kernel_line(), [])
+        return self._allocs.get(kernel_line(), [])
 
     @property
     def findings(self) -> tuple[Finding, ...]:
         return tuple(self._findings.values())
-
-    def spend(self, operations: int) -> None:
-        """Count accesses to race-checked arrays, or work that takes as long.
-
-        Raises:
-            TooManyOperations: beyond the limit of the launch.
-        """
-        self.operations += operations
-        if self.operations > self.limit:
-            raise TooManyOperations(self.limit)
 
     def report(
         self, about: str, detail: str, *, is_open: bool = False, is_bug: bool = False, keeps_value: bool = False

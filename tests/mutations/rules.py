@@ -1116,7 +1116,7 @@ MUTATIONS: Final = (
     ),
     *_rule(
         "a check ends",
-        ("raise TooManyOperations(self.limit)", "pass", "tests/unit/test_check_reports.py"),
+        ("raise TooManyOperations(THREAD.operation_limit)", "pass", "tests/unit/test_check_reports.py"),
         ("if self.timeouts >= MAX_TIMEOUTS:", "if False:", "tests/unit/test_check_reports.py"),
         ("work <= most and budget.expected(work) <= allowance", "work <= most", "tests/unit/test_check_reports.py"),
     ),

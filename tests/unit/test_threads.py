@@ -690,7 +690,7 @@ def test_check_takes_any_order_of_atomics_and_nothing_else(kept, ok):
     x = torch.tensor([1, 2, 0, 3, 4, 0, 5, 6], dtype=torch.int32)
     report = checked(compact, compiled, x=x, out=ints(8), count=ints(1))
     assert report.ok == ok
-    assert "order of threads" in str(report)
+    assert "thread order" in str(report)
 
 
 def ranked(x: Int32[Tensor, "n"], odd: Bool[Tensor, "n"], out: Int32[Tensor, "n"], count: Int32[Tensor, "1"]):

@@ -122,7 +122,7 @@ class ArrayView:
         Changes with equal `_operation` commute: it is the name of an arithmetic operation, the new element of an
         exchange, or None for a change that changes nothing.
         """
-        THREAD.note_update()
+        THREAD.count_atomic()
         old = self._values[position]
         new = self._values[position] = change(old)
         self.writes[position] = Write(THREAD.place, frame.f_lineno, math.inf if THREAD.tainted else new.error)

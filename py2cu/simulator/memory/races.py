@@ -22,6 +22,7 @@ from types import CodeType, FrameType
 from typing import Any, ClassVar, Final
 
 from py2cu.dtypes import DType
+from py2cu.simulator.findings import TooManyOperations
 from py2cu.simulator.memory.arrays import ArrayView, UnwrittenArray
 from py2cu.simulator.memory.happens_before import Access, ThreadClock, VectorClock, is_ordered
 from py2cu.simulator.state import THREAD, LaunchState
@@ -186,8 +187,8 @@ class RaceCheckedUnwritten(RaceCheckedArray, UnwrittenArray):
 
 def _access(frame: FrameType, value: object, kind: str) -> Access:
     THREAD.operations += 1
-    if THREAD.operations > THREAD.limit:
-        THREAD.spend(0)
+    if THREAD.operations > THREAD.operation_limit:
+        raise TooManyOperations(THREAD.operation_limit)
     me = RACES.current
     return Access(me, me.block.epoch, me.clock, frame.f_code, frame.f_lasti, value, kind)
 

@@ -62,15 +62,9 @@ class SharedArray(FastReads, UnwrittenArray):
         if index.__class__ is slice:
             return self.window(0, len(self))[index]
         position = self._position(index)
-        if index == self._index(position):
+        if index == (position if len(self._extents) == 1 else unravel(position, self._extents)):
             self._cells[index] = self.cell(position)
         return self.load(position, frame)
-
-    def _index(self, position: int) -> int | tuple[int, ...]:
-        """The index of `position`, counted from zero."""
-        if len(self._extents) == 1:
-            return position
-        return unravel(position, self._extents)
 
     def load(self, position: int, _: FrameType, /) -> Any:
         write = self.writes.get(position)

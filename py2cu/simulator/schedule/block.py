@@ -71,8 +71,8 @@ class Block:
         self._records_returns = record_returns
         own_parameters = _block_parameters(execution, self.memory)
         bound = execution.bound | own_parameters
-        past_end = {name: as_predicated(value) for name, value in bound.items()}
-        self._arguments = execution.split_arguments(bound), execution.split_arguments(past_end)
+        out_of_range = {name: as_predicated(value) for name, value in bound.items()}
+        self._arguments = execution.split_arguments(bound), execution.split_arguments(out_of_range)
         self._barriers: dict[tuple[CodeType, int], Wait] = {}  # shared by all threads, because they bring no value
         self._pending_exchanges: dict[ExchangeKey, dict[int, Fiber]] = {}
         self._resumable: list[Fiber] = []  # released by an exchange or a barrier
@@ -82,7 +82,7 @@ class Block:
             Fiber(clock, slot, index, execution.predicated.of(index), execution.spin_budget(SPIN_BUDGET), self.start)
             for slot in execution.slots
             for index in [execution.index(clock.place, slot.thread)]
-            if execution.signature.has_barrier or not execution.is_past_end(index)
+            if execution.signature.has_barrier or not execution.is_out_of_range(index)
         ]
         self._present: Counter[int] = Counter()  # by warp: the lanes that exist, as bits
         for fiber in self._fibers:

@@ -51,12 +51,12 @@ def _syncwarp(mask: Any = FULL_MASK) -> None:
 
 def _fence() -> None:
     RACES.current.fence(in_block=False)
-    THREAD.spend_spin()
+    THREAD.spend_spin_budget()
 
 
 def _fence_block() -> None:
     RACES.current.fence(in_block=True)
-    THREAD.spend_spin()
+    THREAD.spend_spin_budget()
 
 
 def _shfl_sync(mask: Any, value: Any, lane: Any, width: Any = WARP) -> Any:

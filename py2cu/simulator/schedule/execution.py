@@ -156,7 +156,7 @@ class Execution:
         (bx, by, bz), (width, height, depth), (x, y, z) = block, self.launch.block, thread
         return bx * width + x, by * height + y, bz * depth + z
 
-    def is_past_end(self, index: Triple) -> bool:
+    def is_out_of_range(self, index: Triple) -> bool:
         """Whether the thread is out of range, so that a guard returns at once."""
         limits = self._limits
         return limits is not None and not (index[0] < limits[0] and index[1] < limits[1] and index[2] < limits[2])
@@ -219,7 +219,7 @@ def run_threads(execution: Execution) -> int:
         block_clock = BlockClock(number, block)
         for slot in execution.in_launch_order(execution.slots):
             index = execution.index(block, slot.thread)
-            if execution.is_past_end(index):
+            if execution.is_out_of_range(index):
                 continue
             place = block, slot.thread
             execution.enter(place, slot)
