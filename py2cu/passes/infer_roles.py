@@ -32,7 +32,7 @@ def infer_roles(kernel: Kernel, reporter: Reporter) -> Kernel:
     inits = {name for name, _ in kernel.inits}
     for parameter in kernel.arrays:
         if parameter.name in inits and parameter.name not in stored and not reporter.failed:
-            what = f"`init` fills what the kernel writes, and `{parameter.name}` is only read"
+            what = f"`init` fills arrays that the kernel writes, and `{parameter.name}` is only read"
             reporter.error("P106", what, parameter.span, f"leave `{parameter.name}` out of `init`")
     makeable = {name for name in stored if name not in loaded or name in inits}
     allocated = _with_known_shape(kernel, makeable)
@@ -48,19 +48,19 @@ def infer_roles(kernel: Kernel, reporter: Reporter) -> Kernel:
 def _with_known_shape(kernel: Kernel, makeable: set[str]) -> set[str]:
     """Those arrays whose every dimension an argument tells; one that is not made itself tells dimensions."""
     while True:
-        given = [p for p in kernel.arrays if p.name not in makeable]
-        told = {name for p in given if isinstance(p.type, ArrayType) for dim in p.type.dims for name in names_in(dim)}
-        told |= {p.name for p in kernel.parameters if p.type == PY_INT}
-        variables = {p.type.dtype.variable for p in given if isinstance(p.type, ArrayType)} | {None}
+        passed = [p for p in kernel.arrays if p.name not in makeable]
+        known = {name for p in passed if isinstance(p.type, ArrayType) for dim in p.type.dims for name in names_in(dim)}
+        known |= {p.name for p in kernel.parameters if p.type == PY_INT}
+        variables = {p.type.dtype.variable for p in passed if isinstance(p.type, ArrayType)} | {None}
         left = {
             name
             for name in makeable
-            if all(set(names_in(dim)) <= told for dim in kernel.array_type(name).dims)
+            if all(set(names_in(dim)) <= known for dim in kernel.array_type(name).dims)
             and kernel.array_type(name).dtype.variable in variables
         }
         if left == makeable:
             # Without any array given there is no device to make one on.
-            return makeable if given else set()
+            return makeable if passed else set()
         makeable = left
 
 
@@ -79,13 +79,13 @@ def _loaded(caller: Kernel) -> set[str]:
     return {caller.base_array(node.array) for node in all_expressions(caller.body) if isinstance(node, Load | Atomic)}
 
 
-def _touched(kernel: Kernel, own: Callable[[Kernel], set[str]]) -> dict[str, set[str]]:
+def _touched(kernel: Kernel, touched_by: Callable[[Kernel], set[str]]) -> dict[str, set[str]]:
     """By key, the arrays that the kernel (its key is empty) and its functions touch, or hand to one that does.
 
     A function comes before its callers, so that one round is enough unless functions call each other in a ring.
     """
     callers = {caller.key: caller for caller in (*kernel.functions, kernel)}
-    touched = {key: own(caller) for key, caller in callers.items()}
+    touched = {key: touched_by(caller) for key, caller in callers.items()}
     if not kernel.functions:
         return touched
     while True:

@@ -56,8 +56,8 @@ MUTATIONS: Final = (
             'return {Kind.BOOL: "bool", Kind.FLOAT: "float", Kind.COMPLEX: C128.c}[kind]',
             "cpu:casts",
         ),
-        ("len(found) == uses[name] and len(set(found)) == 1 and", "", "cpu:scalars"),
-        ("if len(found) == uses[name] and len", "if len", "cpu:number_types.floats"),
+        ("len(targets) == uses[name] and len(set(targets)) == 1 and", "", "cpu:scalars"),
+        ("if len(targets) == uses[name] and len", "if len", "cpu:number_types.floats"),
     ),
     *_rule(
         "Python numbers are weak",
@@ -115,8 +115,8 @@ MUTATIONS: Final = (
         ("return blocks <= INT32_MAX ?", "return true ?", "tests/test_launch_grids.py"),
         ("if _fits_dim3(kernel, extent, block):", "if True:", "tests/test_launch_grids.py"),
         (
-            "for text, is_whole in texts if not is_whole)\n\n\ndef",
-            "for text, is_whole in texts if False)\n\n\ndef",
+            "for text, is_total in texts if not is_total)\n\n\ndef",
+            "for text, is_total in texts if False)\n\n\ndef",
             "tests/test_launch_grids.py",
         ),
         ("self.bounds += self._steps(index.extent)", "pass", "tests/test_launch_grids.py"),
@@ -125,12 +125,12 @@ MUTATIONS: Final = (
     *_rule(
         "Python integers are exact",
         (
-            "if found.reach is None:\n            return Width.LONG",
-            "if found.reach is None:\n            return Width.INT",
+            "if range_.reach is None:\n            return Width.LONG",
+            "if range_.reach is None:\n            return Width.INT",
             "emulated:tuples",
         ),
         (
-            "if sum(n * math.prod(most[name] for name in term) for term, n in found.reach.items()) <= INT_MAX:",
+            "if sum(n * math.prod(most[name] for name in term) for term, n in range_.reach.items()) <= INT_MAX:",
             "if True:",
             "cpu:loop_carried_integer emulated:loop_carried_integer",
         ),
@@ -139,7 +139,7 @@ MUTATIONS: Final = (
             "if False:",
             "kept:launch_parameters",
         ),
-        ("self.bounds.append(found.reach)\n", "pass\n", "tests/test_goldens.py"),
+        ("self.bounds.append(range_.reach)\n", "pass\n", "tests/test_goldens.py"),
         ("if width is Width.INT and self._ranges.of(expr).high <= INT_MAX:", "if True:", "kept:wide_strides"),
         (
             "return expr\n                return widen_operands(",
@@ -173,7 +173,7 @@ MUTATIONS: Final = (
     ),
     *_rule(
         "/ is true division",
-        ('if expr.op == "/" and whole:', "if False:", "cpu:division"),
+        ('if expr.op == "/" and integers:', "if False:", "cpu:division"),
         (
             "type_ = ElementType(DEFAULT_FLOAT) if isinstance(type_, ElementType) else PY_FLOAT\n            left",
             "type_ = PY_FLOAT\n            left",
@@ -328,8 +328,8 @@ MUTATIONS: Final = (
             "refused:conditional_value_of_two_types",
         ),
         (
-            "for a in found for b in types}",
-            "for a in found for b in [*types][-1:]}",
+            "for a in joined for b in types}",
+            "for a in joined for b in [*types][-1:]}",
             "refused:conditional_value_of_two_types",
         ),
         (
@@ -420,7 +420,7 @@ MUTATIONS: Final = (
     ),
     *_rule(
         "a float's parts",
-        ("if I32.low <= found.low and found.high <= I32.high:", "if True:", "cpu:float_parts.scaled"),
+        ("if I32.low <= range_.low and range_.high <= I32.high:", "if True:", "cpu:float_parts.scaled"),
         ("copysign(a == trunc(a) ? T(0) : a - trunc(a), a)", "a - trunc(a)", "cpu:float_parts.parts"),
         ("_wide(arg) if _is_rounded(arg.type) else arg for arg", "_wide(arg) for arg", "kept:float_parts"),
         ("or (place and row.rule is Rule.SCALED)", "", "kept:float_parts"),
@@ -882,7 +882,11 @@ MUTATIONS: Final = (
         ("while isinstance(expr, Name) and expr.id in self.values:", "while False:", "kept:guards_by_parts"),
         (", *self.block[AXES.index(axis) :][:1])", ",)", "kept:guards_by_parts"),
         ("elif stmt.augmented and assigned[stmt.name] == 2", "elif False", "kept:guards_by_parts"),
-        ("found.setdefault((axis, extent)", "found.setdefault((axis, place.index)", "kept:guards_by_parts"),
+        (
+            "missing_by_axis.setdefault((axis, extent)",
+            "missing_by_axis.setdefault((axis, place.index)",
+            "kept:guards_by_parts",
+        ),
         ("if isinstance(stmt, Assign) and stmt.name in names), default", "if False), default", "kept:guards_by_parts"),
     ),
     *_rule(
@@ -891,7 +895,7 @@ MUTATIONS: Final = (
         ("return _guard_elements(kernel, accesses, reporter)", "pass", "kept:guards_of_barriers"),
         ("return _guard_each(kernel, accesses, missing, reporter)", "pass", "kept:guards_of_barriers"),
         ("reached = acting.get(access.span) or access.place.index", "reached = access.place.index", "kept:atomics"),
-        ("return all(own[name] == self.mentions[name] for", "return all(True for", "kept:guards_of_barriers"),
+        ("return all(counts[name] == self.mentions[name] for", "return all(True for", "kept:guards_of_barriers"),
         ("if any(map(self.waits, expressions(stmt))):", "if False:", "kept:warps"),
         (
             "return not function.is_kernel_local(array)",
@@ -1316,7 +1320,7 @@ MUTATIONS: Final = (
             "tests/unit/test_binder.py tests/unit/test_redefinitions.py",
         ),
         (
-            "and parameter.constexpr is None and told.get(parameter.name) is not None:",
+            "and parameter.constexpr is None and arrays.get(parameter.name) is not None:",
             "and False:",
             "refused:default_value",
         ),
@@ -1409,7 +1413,7 @@ MUTATIONS: Final = (
         ),
         ('.replace("??", "?\\\\?")', "", "tests/unit/test_names.py"),
         ("first, *rest = wrap_line(line.code)", "first, *rest = wrap_line(line.text)", "kept:comments_of_c_words"),
-        ("replace(own[name], start=start)", "Reserve(name, start=start)", "kept:comments_of_c_words"),
+        ("replace(allocations[name], start=start)", "Reserve(name, start=start)", "kept:comments_of_c_words"),
         ('char if char.isalnum() else "_"', "char", "tests/unit/test_names.py"),
     ),
     *_rule(

@@ -89,9 +89,9 @@ class _Lifting:
             case Return(value=value) if value is not None:
                 return with_fields(stmt, value=self.lift_root(value))
             case ExprStmt(call=call):
-                made = self.with_operands(call)
-                assert isinstance(made, DeviceCall | Atomic)
-                return with_fields(stmt, call=made)
+                operation = self.with_operands(call)
+                assert isinstance(operation, DeviceCall | Atomic)
+                return with_fields(stmt, call=operation)
             case Store(augmented=True):
                 return self.augmented(stmt)
             case Store(indices=indices, value=value):
@@ -152,8 +152,8 @@ class _Lifting:
             case Atomic(span=span) if span in self.done:
                 return self.done[span]
             case Atomic(span=span):
-                self.done[span] = made = self.saved(self.with_operands(expr), "old")
-                return made
+                self.done[span] = result = self.saved(self.with_operands(expr), "old")
+                return result
             case BoolOp(left=left, right=right):
                 left = self.lifted(left)
                 return with_fields(expr, left=left, right=self.unconditional(right))

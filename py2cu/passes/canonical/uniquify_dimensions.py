@@ -86,8 +86,8 @@ def _rename_dims(kernel: Kernel, renamed: dict[str, str]) -> Kernel:
         kernel,
         array_decls=tuple(replace(buffer, type=change_array(buffer.type)) for buffer in kernel.array_decls),
         block_parameters=tuple(
-            given if given.type is None else replace(given, type=change_array(given.type))
-            for given in kernel.block_parameters
+            declared if declared.type is None else replace(declared, type=change_array(declared.type))
+            for declared in kernel.block_parameters
         ),
         parameters=tuple(map(change_parameter, kernel.parameters)),
         indices=tuple(replace(index, extent=change(index.extent)) for index in kernel.indices),

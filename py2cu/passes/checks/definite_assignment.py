@@ -54,12 +54,12 @@ def check_definite_assignment(kernel: Kernel, reporter: Reporter) -> Kernel:
             case Alloc():
                 first.setdefault(stmt.array, stmt.span)
     annotated = {annotation.name: annotation.span for annotation in kernel.annotated}
-    given = frozenset([*(p.name for p in kernel.parameters), *(i.name for i in kernel.indices)])
+    bound = frozenset([*(p.name for p in kernel.parameters), *(i.name for i in kernel.indices)])
     deleted = {stmt.name for stmt in statements(kernel.body) if isinstance(stmt, Delete)}
-    flow = _Flow(frozenset((first.keys() | annotated.keys()) - given | deleted), reporter)
+    flow = _Flow(frozenset((first.keys() | annotated.keys()) - bound | deleted), reporter)
     flow.gaps = {name: Related(f"`{name}` is annotated here, not assigned", span) for name, span in annotated.items()}
     flow.gaps |= {name: Related(f"`{name}` is first assigned here", span) for name, span in first.items()}
-    flow.block(kernel.body, given & deleted)
+    flow.block(kernel.body, bound & deleted)
     return kernel
 
 

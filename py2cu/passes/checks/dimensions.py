@@ -15,17 +15,17 @@ from py2cu.suggestions import did_you_mean
 
 
 def check_dimensions(kernel: Kernel, reporter: Reporter) -> Kernel:
-    """Report dimensions that are the whole extent of no array and no integer parameter; the kernel is unchanged."""
-    told = {dim.name: dim.array for dim in find_dims(kernel)}
+    """Report dimensions that are neither an integer parameter nor an extent of an array; the kernel is unchanged."""
+    arrays = {dim.name: dim.array for dim in find_dims(kernel)}
     for parameter in kernel.parameters:
-        if parameter.default is not None and parameter.constexpr is None and told.get(parameter.name) is not None:
-            what = f"`{parameter.name}` is a dimension of `{told[parameter.name]}`: its default would never be used"
-            reporter.error("P106", what, parameter.default.span, "leave the default out; a call need not say it")
+        if parameter.default is not None and parameter.constexpr is None and arrays.get(parameter.name) is not None:
+            what = f"`{parameter.name}` is a dimension of `{arrays[parameter.name]}`: its default would never be used"
+            reporter.error("P106", what, parameter.default.span, "leave the default out; a call need not pass it")
     for name in kernel.dims:
-        if name not in told:
+        if name not in arrays:
             reporter.error(
-                "P304", f"nothing tells the dimension `{name}`", _place(kernel, name),
-                did_you_mean(name, told, f"give an array an extent of just `{name}`, or add a parameter `{name}: int`"),
+                "P304", f"the arguments do not determine the dimension `{name}`", _place(kernel, name),
+                did_you_mean(name, arrays, f"give an array the extent `{name}`, or add a parameter `{name}: int`"),
             )  # fmt: skip
     return kernel
 

@@ -26,8 +26,8 @@ def check_endless_loops(kernel: Kernel, reporter: Reporter) -> Kernel:
     for stmt in statements(kernel.body):
         if _is_endless(stmt):
             reporter.error(
-                "P503", "a loop that never ends once it is entered: nothing in it changes what it asks", stmt.test.span,
-                "to wait for another thread ask by an atomic operation: `while atomic.add(flag, 0, 0) == 0`",
+                "P503", "this loop never ends once it is entered: nothing in it changes its condition", stmt.test.span,
+                "to wait for another thread, test an atomic operation: `while atomic.add(flag, 0, 0) == 0`",
             )  # fmt: skip
     return kernel
 

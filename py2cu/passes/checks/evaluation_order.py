@@ -52,10 +52,10 @@ def check_once(kernel: Kernel, reporter: Reporter) -> Kernel:
             for node in (node for expr in expressions(stmt) for node in walk(expr)):
                 if isinstance(node, DeviceCall) and node.function in acting:
                     if node.span in seen:
-                        message = (
-                            "this call does something, and C++ would make it twice here, where Python makes it once"
+                        message = "this call has effects, and C++ would evaluate it twice here, Python once"
+                        inner.error(
+                            "P409", message, node.span, "assign its result to a local in a statement before this one"
                         )
-                        inner.error("P409", message, node.span, "assign what it returns on a line of its own before")
                     seen.add(node.span)
     return kernel
 
@@ -90,8 +90,8 @@ class _Check:
             self.expression(operand)
             call = next((node for node in walk(operand) if self.acts(node)), None)
             if call is not None and any(self.notices(other) for other in operands if other is not operand):
-                message = "this call does something, and what stands beside it may notice: C++ leaves their order open"
-                hint = "assign what it returns on a line of its own, before or after the rest"
+                message = "this call has effects that an operand beside it may observe: C++ leaves their order open"
+                hint = "assign its result to a local in a statement before or after this one"
                 self.reporter.error("P409", message, call.span, hint)
 
     def acts(self, expr: Expr) -> bool:

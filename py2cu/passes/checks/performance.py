@@ -102,13 +102,13 @@ class _Noter:
                 self.reporter.note("P702", message, index.span, hint)
 
     def note_division(self, expr: Binary[Expr]) -> None:
-        is_whole = isinstance(expr.type, ElementType | PythonType) and kind_of(expr.type) < Kind.FLOAT
+        is_integer = isinstance(expr.type, ElementType | PythonType) and kind_of(expr.type) < Kind.FLOAT
         is_known = isinstance(expr.right, Constant) or (
             isinstance(expr.right, Name) and expr.right.id in self.kernel.constexprs
         )
-        if expr.op in ("//", "%") and is_whole and not is_known:
+        if expr.op in ("//", "%") and is_integer and not is_known:
             hint = "divide before the loop, count along with it, or make the divisor a constant, best a power of two"
-            self.reporter.note("P703", f"`{expr.op}` by a value that is no constant, in a loop", expr.span, hint)
+            self.reporter.note("P703", f"`{expr.op}` by a value that is not constant, in a loop", expr.span, hint)
 
     def note_order(self, access: Load | Store) -> None:
         if not access.indices:

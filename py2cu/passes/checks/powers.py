@@ -36,7 +36,7 @@ def check_powers(kernel: Kernel, reporter: Reporter) -> Kernel:
             if not ranges.of(exponent).is_natural:
                 reporter.within(caller.origin).error(
                     "P307", "a whole number to a power that may be negative is a float in Python", exponent.span,
-                    "say that it is not: `max(k, 0)`; or make the base a float: `float(…)`",
+                    "bound the exponent: `max(k, 0)`; or make the base a float: `float(…)`",
                 )  # fmt: skip
     return kernel
 

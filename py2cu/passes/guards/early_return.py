@@ -130,7 +130,7 @@ def _but_waiting(
             message = f"`{function.name}` is called with an index that may pass the end"
             hint = f"compare the index before the call, or move `{function.name}` out of the kernel"
         elif call.function in waiting:
-            message = f"threads wait in `{function.name}`, so those past the end call it too"
+            message = f"threads wait in `{function.name}`, so threads past the end call it too"
             hint = "compare the index inside of it before each access"
         else:
             continue
@@ -193,15 +193,15 @@ class _Missing:
 
 
 def _missing_guards(kernel: Kernel, globals_: GlobalIndices, accesses: tuple[Access, ...]) -> list[_Missing]:
-    found: dict[tuple[str, Expr], _Missing] = {}  # by axis: however it is written, the index is the same one
+    missing_by_axis: dict[tuple[str, Expr], _Missing] = {}  # by axis: however it is written, the index is the same one
     for access in accesses:
         place = access.place
         axis = globals_.axis(place.index)
         if axis and place.index and UpperBound(place.index, None) not in access.limits:
             extent = _size_on(kernel, axis) or kernel.array_type(place.array).dims[place.dim]
-            missing = found.setdefault((axis, extent), _Missing(place.index, extent, axis, access.span))
+            missing = missing_by_axis.setdefault((axis, extent), _Missing(place.index, extent, axis, access.span))
             missing.spans.append(access.span)
-    return list(found.values())
+    return list(missing_by_axis.values())
 
 
 def _size_on(kernel: Kernel, axis: str) -> Expr | None:

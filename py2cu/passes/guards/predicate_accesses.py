@@ -77,14 +77,14 @@ def _left_out(kernel: Kernel, needed: Needed) -> tuple[PredicatedSite, ...]:
     """What the guards hold back, as the simulator is told."""
     guards: dict[tuple[str, Expr], Guard] = {(guard.index, guard.extent): guard for guard in kernel.guards}
     calls = {node.span: node for node in all_expressions(kernel.body) if isinstance(node, DeviceCall)}
-    found = []
+    sites = []
     for span, limits in needed.items():
         past = tuple(guards[print_expr(limit.index), limit.bound] for limit in limits if limit.bound)
         type_ = calls[span].type if span in calls else None
         result = type_ if isinstance(type_, ElementType | PythonType | TupleType) else None
         if past:
-            found.append(PredicatedSite(span.end_line, span.end_column, past, result))
-    return tuple(found)
+            sites.append(PredicatedSite(span.end_line, span.end_column, past, result))
+    return tuple(sites)
 
 
 def find_acting(kernel: Kernel) -> dict[Span, Atomic | DeviceCall]:
@@ -154,9 +154,9 @@ class _Guarding:
 
     def acts_beyond(self, value: Expr, span: Span, known: frozenset[UpperBound]) -> bool:
         """True where a call in `value` has effects under other limits than the statement at `span` has."""
-        own = set(self.limits(span, known))
+        limits_here = set(self.limits(span, known))
         calls = (node.span for node in walk(value) if isinstance(node, DeviceCall))
-        return any(call in self.acting and set(self.limits(call, known)) != own for call in calls)
+        return any(call in self.acting and set(self.limits(call, known)) != limits_here for call in calls)
 
     def lifted(self, stmt: Stmt, known: frozenset[UpperBound]) -> Block:
         """`stmt`, after locals that take what its guard may not skip: collective calls, effects of other guards."""
@@ -232,12 +232,12 @@ class _Guarding:
 
     def is_closed(self, group: Block) -> bool:
         """True where nothing else mentions what the group assigns."""
-        own = _mentions(group)
-        return all(own[name] == self.mentions[name] for name in assigned_names(group))
+        counts = _mentions(group)
+        return all(counts[name] == self.mentions[name] for name in assigned_names(group))
 
     def guarded(self, group: Block, known: frozenset[UpperBound]) -> If:
         """A group under the limits of its effects."""
-        limits = next(found for stmt in group for found in self.effects(stmt, known))
+        limits = next(limits_of_effect for stmt in group for limits_of_effect in self.effects(stmt, known))
         first, *rest = self.block(group, known | frozenset(limits))
         if isinstance(first, If) and not (rest or first.orelse):
             return with_fields(first, test=BoolOp("and", _test(limits), first.test, type=PY_BOOL))
@@ -336,31 +336,33 @@ def _spans(stmt: Stmt) -> Iterator[Span]:
 
 def _mentions(block: Block) -> Counter[str]:
     """How often each local is assigned or read under `block`; in a loop, its variable is the loop's own."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for stmt in block:
-        found.update(node.id for expr in expressions(stmt) for node in walk(expr) if isinstance(node, Name))
+        counts.update(node.id for expr in expressions(stmt) for node in walk(expr) if isinstance(node, Name))
         for inner in blocks(stmt):
-            found.update(_mentions(inner))
+            counts.update(_mentions(inner))
         match stmt:
             case Assign(name=name) | Delete(name=name):
-                found[name] += 1
+                counts[name] += 1
             case For(var=var, body=body) if var not in assigned_names(body):
-                found[var] -= _mentions(body)[var]
-    return found
+                counts[var] -= _mentions(body)[var]
+    return counts
 
 
 def data_dependents(block: Block, name: str) -> frozenset[str]:
     """The names whose values are made of `name`: itself, and locals."""
-    found = {name}
+    dependents = {name}
     while True:
-        before = len(found)
+        before = len(dependents)
         for stmt in statements(block):
             match stmt:
-                case Assign(name=own) | For(var=own):
-                    if any(isinstance(n, Name) and n.id in found for expr in expressions(stmt) for n in walk(expr)):
-                        found.add(own)
-        if len(found) == before:
-            return frozenset(found)
+                case Assign(name=target) | For(var=target):
+                    if any(
+                        isinstance(n, Name) and n.id in dependents for expr in expressions(stmt) for n in walk(expr)
+                    ):
+                        dependents.add(target)
+        if len(dependents) == before:
+            return frozenset(dependents)
 
 
 def as_limit(index: str, extent: Expr) -> UpperBound:

@@ -67,8 +67,8 @@ class CallLowering:
     def scaled(self, expr: Call) -> Expr:
         """`ldexp` takes an int, where Python takes any whole number."""
         value, power = expr.args
-        found = self.ranges.of(power)
-        if I32.low <= found.low and found.high <= I32.high:
+        range_ = self.ranges.of(power)
+        if I32.low <= range_.low and range_.high <= I32.high:
             return replace(expr, args=(value, unconverted(power)))
         self.helpers.require("ldexp_by_any")
         return Call("ldexp_by_any", expr.args, expr.span, expr.type)

@@ -39,11 +39,11 @@ def without_indices(kernel: Kernel) -> Kernel:
     """An index kernel as a block kernel, before its locals are declared."""
     if not kernel.indices:
         return kernel
-    whole = add_index_arithmetic(kernel)
-    body = tuple(replace(stmt, declares=None) if isinstance(stmt, Assign) else stmt for stmt in whole.body)
+    guarded = add_index_arithmetic(kernel)
+    body = tuple(replace(stmt, declares=None) if isinstance(stmt, Assign) else stmt for stmt in guarded.body)
     indices = tuple((index.name, INDEX) for index in kernel.indices)
     extents = tuple(index.extent for index in kernel.indices)
-    return replace(whole, body=body, indices=(), spelled_out=extents, locals=indices + kernel.locals)
+    return replace(guarded, body=body, indices=(), spelled_out=extents, locals=indices + kernel.locals)
 
 
 def _index_assignment(index: IndexParameter) -> Assign:

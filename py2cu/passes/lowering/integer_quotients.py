@@ -38,17 +38,17 @@ def divide_integers(kernel: Kernel, reporter: Reporter) -> Kernel:
         a, b = unconverted(quotient.left), _divisor(quotient.right)
         if not (a.type == b.type == PY_INT and ranges.counts_elements(a, _MANY)):
             return expr
-        whole = Binary("//", a, b, expr.span, PY_INT)
+        floored = Binary("//", a, b, expr.span, PY_INT)
         match expr, b:
             case Call(function="math.floor"), _:
-                return whole
+                return floored
             case Call(function="math.ceil"), Constant(value=int(by)) if 0 < by <= INT_MAX:
                 up = Binary("+", a, Constant(by - 1, b.span, PY_INT), a.span, PY_INT)
                 return Binary("//", up, b, expr.span, PY_INT)
             case Call(function="math.ceil"), _:
                 return Call("ceil_div", (a, b), expr.span, PY_INT)
             case _:
-                return whole if ranges.of(a).is_natural and ranges.of(b).is_natural else expr
+                return floored if ranges.of(a).is_natural and ranges.of(b).is_natural else expr
 
     return with_fields(kernel, body=rebuild_block(kernel.body, divide))
 

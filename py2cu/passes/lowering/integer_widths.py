@@ -109,8 +109,8 @@ class _Chooser:
             case _:
                 return self.of_range(type_, self.kernel.result_ranges[0])
 
-    def of_range(self, type_: ScalarType, found: Range) -> ScalarType:
-        return _INTEGERS[self.width(found)] if type_ == PY_INT else type_
+    def of_range(self, type_: ScalarType, range_: Range) -> ScalarType:
+        return _INTEGERS[self.width(range_)] if type_ == PY_INT else type_
 
     def _bound_arrays(self) -> None:
         """A flat index reaches its array's size; a constant one is known."""
@@ -133,28 +133,28 @@ class _Chooser:
         steps = (node for node in walk(extent) if isinstance(node, Binary) and node not in known)
         return [reach for step in steps if (reach := self.ranges.of(step).reach) is not None]
 
-    def width(self, found: Range) -> Width:
+    def width(self, range_: Range) -> Width:
         """The narrowest type for values of this range; a bound that only the launch can judge is recorded."""
-        width = self._width(found)
+        width = self._width(range_)
         self.is_bounded &= width is not Width.LONG
         return width
 
-    def _width(self, found: Range) -> Width:
-        if found.reach is None:
+    def _width(self, range_: Range) -> Width:
+        if range_.reach is None:
             return Width.LONG
-        if found.low >= -FAR and found.high <= FAR:
+        if range_.low >= -FAR and range_.high <= FAR:
             return Width.INT
-        names = {name for term in found.reach for name in term}
+        names = {name for term in range_.reach for name in term}
         if names <= self.constexprs.keys():
             most = {name: self.constexprs[name].most for name in names}
-            if sum(n * math.prod(most[name] for name in term) for term, n in found.reach.items()) <= INT_MAX:
+            if sum(n * math.prod(most[name] for name in term) for term, n in range_.reach.items()) <= INT_MAX:
                 return Width.INT
             # Of values that are not known yet, the launcher judges: they may well fit.
             if all(self.constexprs[name].values for name in names):
                 return Width.LONG
-        if any(abs(factor) > INT_MAX for factor in found.reach.values()):
+        if any(abs(factor) > INT_MAX for factor in range_.reach.values()):
             return Width.LONG
-        self.bounds.append(found.reach)
+        self.bounds.append(range_.reach)
         return Width.INDEX
 
     def of_name(self, name: str, type_: ScalarType) -> ScalarType:

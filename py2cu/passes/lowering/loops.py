@@ -146,10 +146,10 @@ def _shared_variables(body: Block) -> set[str]:
             loops.setdefault(stmt.var, []).append(stmt)
     assigned = {stmt.name for stmt in statements(body) if isinstance(stmt, Assign)}
     shared = set(loops) & assigned
-    for var, found in loops.items():
-        inside = sum(_reads(loop.body, var) for loop in _outermost(found))
-        bounds = sum(var in names_in(e) for loop in found for e in (loop.start, loop.stop, loop.step))
-        if _reads(body, var) > inside or bounds or any(_rebinds(loop.body, var) for loop in found):
+    for var, loops_of_var in loops.items():
+        inside = sum(_reads(loop.body, var) for loop in _outermost(loops_of_var))
+        bounds = sum(var in names_in(e) for loop in loops_of_var for e in (loop.start, loop.stop, loop.step))
+        if _reads(body, var) > inside or bounds or any(_rebinds(loop.body, var) for loop in loops_of_var):
             shared.add(var)
     return shared
 

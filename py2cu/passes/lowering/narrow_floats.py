@@ -68,30 +68,32 @@ def _narrow_names(kernel: Kernel) -> Kernel:
     locals_ = [name for name, type_ in kernel.locals if type_ in _WEAK]
     only = _only_types(kernel)
     tables = [buffer.name for buffer in kernel.array_decls if buffer.name in only and only[buffer.name].dtype.is_native]
-    found = {name: only[name] for name in (*parameters, *locals_, *tables) if name in only}
-    if not found:
+    element_types = {name: only[name] for name in (*parameters, *locals_, *tables) if name in only}
+    if not element_types:
         return kernel
 
     def narrow(expr: Expr) -> Expr:
         value = _source_of(expr)
-        if value is not None and value.type in _WEAK and _read(value) in found:
-            return replace(value, type=found[_read(value)])
+        if value is not None and value.type in _WEAK and _read(value) in element_types:
+            return replace(value, type=element_types[_read(value)])
         return expr
 
     def narrow_assignment(stmt: Stmt) -> Block:
-        if isinstance(stmt, Assign) and stmt.name in found:
-            return (replace(stmt, value=_rounded(stmt.value, found[stmt.name])),)
+        if isinstance(stmt, Assign) and stmt.name in element_types:
+            return (replace(stmt, value=_rounded(stmt.value, element_types[stmt.name])),)
         return (stmt,)
 
     return replace(
         kernel,
         body=rebuild_block(kernel.body, narrow, narrow_assignment),
-        locals=tuple((name, found.get(name, type_)) for name, type_ in kernel.locals),
+        locals=tuple((name, element_types.get(name, type_)) for name, type_ in kernel.locals),
         array_decls=tuple(
-            replace(b, type=replace(b.type, dtype=found[b.name].dtype, weak=False)) if b.name in found else b
+            replace(b, type=replace(b.type, dtype=element_types[b.name].dtype, weak=False))
+            if b.name in element_types
+            else b
             for b in kernel.array_decls
         ),
-        narrowed=tuple((name, found[name]) for name in parameters if name in found),
+        narrowed=tuple((name, element_types[name]) for name in parameters if name in element_types),
     )
 
 
@@ -134,7 +136,7 @@ def _only_types(kernel: Kernel) -> dict[str, ElementType]:
         if value is not None and value.type in _WEAK and _read(value):
             types.setdefault(_read(value), []).append(node.type)
     return {
-        name: found[0]
-        for name, found in types.items()
-        if len(found) == uses[name] and len(set(found)) == 1 and isinstance(found[0], ElementType)
+        name: targets[0]
+        for name, targets in types.items()
+        if len(targets) == uses[name] and len(set(targets)) == 1 and isinstance(targets[0], ElementType)
     }

@@ -193,8 +193,8 @@ class _Lowering:
         inner = strip_wrap(operand)
         if inner is operand:
             return operand
-        found = self.ranges.strip_wrap(inner)
-        return inner if max(abs(found.low), abs(found.high)) < 2**15 else operand
+        range_ = self.ranges.strip_wrap(inner)
+        return inner if max(abs(range_.low), abs(range_.high)) < 2**15 else operand
 
     def may_overflow(self, expr: Binary[Expr], dtype: DType) -> bool:
         """True where the result may lie outside `dtype`."""

@@ -36,12 +36,14 @@ def pass_extents(kernel: Kernel, reporter: Reporter) -> Kernel:
 def _given_calls(kernel: Kernel) -> dict[str, set[str]]:
     """The parameters of each function that are given what calls another: it may do something, used or not."""
     functions = {function.key: function for function in kernel.functions}
-    found: dict[str, set[str]] = {key: set() for key in functions}
+    names_by_function: dict[str, set[str]] = {key: set() for key in functions}
     for caller in (kernel, *kernel.functions):
         for call in (node for node in all_expressions(caller.body) if isinstance(node, DeviceCall)):
-            given = caller.bind(call, functions[call.function])
-            found[call.function] |= {n for n, arg in given.items() if any(isinstance(e, DeviceCall) for e in walk(arg))}
-    return found
+            arguments = caller.bind(call, functions[call.function])
+            names_by_function[call.function] |= {
+                n for n, arg in arguments.items() if any(isinstance(e, DeviceCall) for e in walk(arg))
+            }
+    return names_by_function
 
 
 def _with_used_parameters(function: Kernel, called: set[str], all_of_them: bool) -> Kernel:
@@ -50,11 +52,11 @@ def _with_used_parameters(function: Kernel, called: set[str], all_of_them: bool)
     used |= {node.array for node in nodes if isinstance(node, Load | Atomic)}
     used |= {stmt.array for stmt in statements(function.body) if isinstance(stmt, Store)}
     used |= set(assigned_names(function.body))
-    own = tuple(p for p in function.parameters if all_of_them or p.name in used | called)
+    kept = tuple(p for p in function.parameters if all_of_them or p.name in used | called)
     extents = tuple(
         Parameter(name, extent_type(function, name)) for name in function.dims if all_of_them or name in used
     )
-    return with_fields(function, parameters=own + extents)
+    return with_fields(function, parameters=kept + extents)
 
 
 def _with_arguments(caller: Kernel, done: dict[str, Kernel], kernel: Kernel) -> Kernel:
@@ -65,11 +67,11 @@ def _with_arguments(caller: Kernel, done: dict[str, Kernel], kernel: Kernel) -> 
         if not isinstance(expr, DeviceCall):
             return expr
         function = before[expr.function]
-        given = caller.bind(expr, function)
-        given |= {name: rebuild(given[name], _as_index) for name in function.dims}
+        arguments = caller.bind(expr, function)
+        arguments |= {name: rebuild(arguments[name], _as_index) for name in function.dims}
         taken = done[expr.function].parameters if expr.function in done else None
-        names = [p.name for p in taken] if taken is not None else list(given)
-        return replace(expr, args=tuple(given[name] for name in names))
+        names = [p.name for p in taken] if taken is not None else list(arguments)
+        return replace(expr, args=tuple(arguments[name] for name in names))
 
     return with_fields(caller, body=rebuild_block(caller.body, change))
 

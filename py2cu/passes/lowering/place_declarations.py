@@ -46,13 +46,13 @@ def _declare_at(stmt: Stmt, new: dict[str, ValueType], only_here: set[str]) -> B
     """`stmt` with the declarations of the `new` locals; one that a single nested block needs goes there."""
     if not new:
         return (stmt,)
-    own = _own_mentions(stmt)
+    mentioned = _own_mentions(stmt)
     inside = [_mentions(block) for block in blocks(stmt)]
     leads: list[Stmt] = []
     deeper: dict[int, dict[str, ValueType]] = {}
     for name, type_ in new.items():
         holders = [place for place, names in enumerate(inside) if name in names]
-        if name in only_here - own and len(holders) == 1:
+        if name in only_here - mentioned and len(holders) == 1:
             deeper.setdefault(holders[0], {})[name] = type_
         elif isinstance(stmt, Assign) and stmt.name == name:
             stmt = replace(stmt, declares=type_)

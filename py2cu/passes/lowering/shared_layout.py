@@ -25,8 +25,8 @@ def lay_out_shared_memory(kernel: Kernel, reporter: Reporter) -> Kernel:
         return kernel
     placed = {b.name: replace(b, base=before.name) for before, b in itertools.pairwise(dynamic)}
     starts = {dynamic[0].name: None} | {b.name: size_of(before) for before, b in itertools.pairwise(dynamic)}
-    own = {stmt.array: stmt for stmt in statements(kernel.body) if isinstance(stmt, Alloc)}
-    waiting = [replace(own[name], start=start) for name, start in starts.items()]  # each keeps its comments
+    allocations = {stmt.array: stmt for stmt in statements(kernel.body) if isinstance(stmt, Alloc)}
+    waiting = [replace(allocations[name], start=start) for name, start in starts.items()]  # each keeps its comments
 
     def move(stmt: Stmt) -> Block:
         if not isinstance(stmt, Alloc) or stmt.array not in starts:

@@ -113,12 +113,12 @@ class _Splitter:
         for name, type_ in kernel.locals:
             if not isinstance(type_, TupleType):
                 self.types[name] = type_
-            elif fields := self.held(name, type_):
+            elif fields := self.struct_fields(name, type_):
                 self.types[name], self.holders[name] = type_, fields
             else:
                 self.parts[name] = tuple(self.local(f"{name}_{at}", item) for at, item in enumerate(type_.items))
 
-    def held(self, name: str, type_: TupleType) -> Fields:
+    def struct_fields(self, name: str, type_: TupleType) -> Fields:
         """The fields of what the local `name` holds: assigned in one place, in the block where it is read, and before
         threads wait for each other, since the CPU keeps only numbers for each thread.
         """
@@ -126,8 +126,8 @@ class _Splitter:
         match [stmt for stmt in statements(body) if isinstance(stmt, Assign) and stmt.name == name]:
             case [Assign(value=DeviceCall() | Load() | Select() as value) as only] if value.type == type_:
                 block = next(block for block in _all_blocks(body) if any(stmt is only for stmt in block))
-                held = _reads(block, name) == _reads(body, name) and not self.waits(_from_to(block, only, name))
-                return self.fields(value) if held else ()
+                is_visible = _reads(block, name) == _reads(body, name) and not self.waits(_from_to(block, only, name))
+                return self.fields(value) if is_visible else ()
             case _:
                 return ()
 

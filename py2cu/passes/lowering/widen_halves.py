@@ -113,8 +113,8 @@ def _wide(value: Expr) -> Expr:
         case Convert(value=Call(function="builtins.abs") as magnitude, type=type_) if _is_rounded(type_):
             return magnitude  # no rounding happened
         case Constant(value=number, type=ElementType(dtype=dtype)) if _is_half(value.type):
-            held = as_float(dtype, number)  # which the digits in the source need not say
-            return replace(value, value=held, type=_SINGLE, text=value.text if held.is_integer() else "")
+            rounded = as_float(dtype, number)  # which the digits in the source need not say
+            return replace(value, value=rounded, type=_SINGLE, text=value.text if rounded.is_integer() else "")
         case _ if may_be_half(value.type):
             return Call(TO_COMPUTE_TYPE, (value,), value.span, _wide_type(value.type))
         case _:

@@ -63,8 +63,8 @@ class CallTyper(TypeJoiner):
             case Rule.INTEGRAL | Rule.ROUNDED:
                 return self.to_whole(expr, row, args)
             case Rule.WHOLE:
-                whole = tuple(self.integer(arg, f"an argument of `{expr.function}`") for arg in args)
-                return with_fields(expr, args=whole, type=PY_INT)
+                integers = tuple(self.integer(arg, f"an argument of `{expr.function}`") for arg in args)
+                return with_fields(expr, args=integers, type=PY_INT)
             case Rule.SAME:
                 return self.same(expr, args)
             case Rule.SHUFFLE | Rule.MATCH | Rule.REDUCE | Rule.VOTE:
@@ -88,24 +88,24 @@ class CallTyper(TypeJoiner):
             hint = "widen it first: `np.float32(…)`"
             self.error("P307", f"`nextafter` steps in float32 or float64, not in {type_}", expr.span, hint)
         powers = (self.integer(power, f"the power of `{expr.function}`") for power in rest)
-        made = (*(self.convert(arg, type_) for arg in floats), *powers)
-        return with_fields(expr, args=made, type=PY_BOOL if row.rule is Rule.PREDICATE else type_)
+        converted_args = (*(self.convert(arg, type_) for arg in floats), *powers)
+        return with_fields(expr, args=converted_args, type=PY_BOOL if row.rule is Rule.PREDICATE else type_)
 
     def in_float32(self, args: Sequence[Expr]) -> Expr:
         """The first as the float that a formula computes in: where those meet that it is given, halves as float32."""
-        value, *given = args
-        if not isinstance(value.type, ElementType) or any(is_complex(arg.type) for arg in given):
+        value, *others = args
+        if not isinstance(value.type, ElementType) or any(is_complex(arg.type) for arg in others):
             return value
-        type_ = self.float_type(given)
+        type_ = self.float_type(others)
         met = self.as_said(value, type_)
         return self.as_said(met, ElementType(F32)) if _is_half(type_) else met
 
     def rounded_once(self, args: Sequence[Expr]) -> Expr:
         """What a formula made, the first, as the float in which those meet that it was given."""
-        made, *given = args
-        if any(is_complex(arg.type) for arg in args) or not any(isinstance(arg.type, ElementType) for arg in given):
-            return made
-        return self.as_said(made, self.float_type(given))
+        result, *others = args
+        if any(is_complex(arg.type) for arg in args) or not any(isinstance(arg.type, ElementType) for arg in others):
+            return result
+        return self.as_said(result, self.float_type(others))
 
     def as_said(self, value: Expr, type_: ScalarType) -> Expr:
         """`value` as if the user had cast it to the element `type_`."""
@@ -146,17 +146,17 @@ class CallTyper(TypeJoiner):
                 continue
             if not (isinstance(arg, Constant) and represents(type_.dtype, arg.value)):
                 name = expr.function.removeprefix("builtins.")
-                message = f"`{name}` gives one of these as it is, and {type_} does not hold every {arg.type}"
-                hint = f"say that it is rounded: `np.{type_}(…)`, or make the others one: `np.{arg.type}(…)`"
+                message = f"`{name}` returns one argument unchanged, and {type_} does not hold every {arg.type}"
+                hint = f"round it: `np.{type_}(…)`, or convert the others: `np.{arg.type}(…)`"
                 self.error("P306", message, arg.span, hint, self.origins(*args))
                 return
 
     def of_lanes(self, expr: Call, row: Builtin, args: Sequence[Expr]) -> Expr:
         """What the lanes of a warp, or the threads of a block, tell each other."""
         if row.rule is Rule.VOTE:
-            said = tuple(self.convert(arg, PY_BOOL) for arg in args[-1:])
+            operands = tuple(self.convert(arg, PY_BOOL) for arg in args[-1:])
             type_ = PY_BOOL if row.result == "bool" else PY_INT
-            return with_fields(expr, args=(*map(self.mask, args[:-1]), *said), type=type_)
+            return with_fields(expr, args=(*map(self.mask, args[:-1]), *operands), type=type_)
         mask, value, *lanes = args
         if row.rule is Rule.REDUCE:
             return self.reduction(expr, self.mask(mask), value)
@@ -171,20 +171,20 @@ class CallTyper(TypeJoiner):
 
     def mask(self, value: Expr) -> Expr:
         """The lanes that take part, a bit for each: of a constant the 32 that CUDA reads, since -1 is all of them."""
-        whole = self.integer(value, "a mask of lanes")
-        match whole:
+        typed = self.integer(value, "a mask of lanes")
+        match typed:
             case Constant(value=int(bits)):
                 pass
             case Unary(op="~", operand=Constant(value=int(others))):
                 bits = ~others
             case _:
-                return whole
+                return typed
         if -(2**31) <= bits < 2**32:
-            return Constant(bits & FULL_MASK, whole.span, PY_INT)
+            return Constant(bits & FULL_MASK, typed.span, PY_INT)
         self.error(
-            "P305", f"{bits} does not fit a mask of {WARP_SIZE} lanes", whole.span, "`0xFFFFFFFF` is all of them"
+            "P305", f"{bits} does not fit a mask of {WARP_SIZE} lanes", typed.span, "`0xFFFFFFFF` is all of them"
         )
-        return whole
+        return typed
 
     def reduction(self, expr: Call, mask: Expr, value: Expr) -> Expr:
         """A reduction over a warp, which CUDA has for 32 bits alone."""
@@ -257,18 +257,22 @@ class CallTyper(TypeJoiner):
         if is_complex(target):
             if isinstance(value, Constant):
                 value = of_real(self.convert(value, PY_FLOAT), PY_COMPLEX)
-            made = self.convert(value, target)
-            if is_literal(made):
-                return with_fields(made, args=tuple(map(_rounded_part, made.args)))
-            return with_fields(made, explicit=True) if isinstance(made, Convert) else made
+            converted_value = self.convert(value, target)
+            if is_literal(converted_value):
+                return with_fields(converted_value, args=tuple(map(_rounded_part, converted_value.args)))
+            return (
+                with_fields(converted_value, explicit=True) if isinstance(converted_value, Convert) else converted_value
+            )
         if is_complex(value.type) and target != PY_BOOL and target != ElementType(BOOL):
-            self.error("P307", f"{value.type} does not become {target}", span, PARTS, self.origins(value))
+            self.error("P307", f"{value.type} cannot be converted to {target}", span, PARTS, self.origins(value))
             return Constant(0, span, PY_INT)
         if isinstance(value, Constant):
-            made = self.stored(value, target) if isinstance(target, ElementType) else self.convert(value, target)
-            assert isinstance(made, Constant)
+            converted_value = (
+                self.stored(value, target) if isinstance(target, ElementType) else self.convert(value, target)
+            )
+            assert isinstance(converted_value, Constant)
             element = target if isinstance(target, ElementType) else None
-            return with_fields(made, value=rounded(target, made.value), span=span, cast=element)
+            return with_fields(converted_value, value=rounded(target, converted_value.value), span=span, cast=element)
         return Convert(self.retype_branches(value, target), target, span, explicit=True)
 
 

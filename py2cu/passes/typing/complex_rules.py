@@ -18,8 +18,8 @@ _RULES: Final = (Rule.ANALYTIC, Rule.COMPLEX, Rule.PART, Rule.ARGUMENT, Rule.RES
 
 def refusal(expr: Binary[Expr] | Compare | Unary | Call, operands: Sequence[Expr]) -> tuple[str, str] | None:
     """Why `expr` has no meaning where one of its typed `operands` is complex, and what to write; None where it has."""
-    found = next((operand.type for operand in operands if is_complex(operand.type)), None)
-    return None if found is None else _refusal(expr, operands, found)
+    reason = next((operand.type for operand in operands if is_complex(operand.type)), None)
+    return None if reason is None else _refusal(expr, operands, reason)
 
 
 def _refusal(
@@ -27,8 +27,8 @@ def _refusal(
 ) -> tuple[str, str] | None:
     match expr:
         case Binary(op="**") if not _is_power(operands[1]):
-            message = f"of {type_} only a constant power from 1 to {HIGHEST_POWER} is taken"
-            return message, "for any other: `cmath.exp(b * cmath.log(a))`"
+            message = f"{type_} has only constant powers from 1 to {HIGHEST_POWER}"
+            return message, "for any other power: `cmath.exp(b * cmath.log(a))`"
         case Binary(op="**") | Unary(op="-" | "+" | "not"):
             return None
         case Binary(op=op) | Compare(op=op) if op in _KEPT:

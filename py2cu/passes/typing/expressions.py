@@ -69,7 +69,9 @@ class ExpressionTyper(CallTyper):
         """`expr` typed, where a number is wanted."""
         typed = self.type_value(expr)
         if isinstance(typed.type, TupleType):
-            self.error("P312", f"{typed.type} is no number", expr.span, "take one of its items: `t[0]`, or unpack it")
+            self.error(
+                "P312", f"{typed.type} is not a number", expr.span, "take one of its items: `t[0]`, or unpack it"
+            )
             return Constant(0, expr.span, PY_INT)
         return typed
 
@@ -124,8 +126,8 @@ class ExpressionTyper(CallTyper):
                 return expr
             case Tuple(items=items):
                 typed = tuple(map(self.expr, items))
-                whole = TupleType(tuple(map(scalar, typed))) if all(map(known, typed)) else UNKNOWN
-                return with_fields(expr, items=typed, type=whole)
+                rebuilt = TupleType(tuple(map(scalar, typed))) if all(map(known, typed)) else UNKNOWN
+                return with_fields(expr, items=typed, type=rebuilt)
             case TupleItem():
                 return self.item(expr)
             case _:
@@ -141,9 +143,9 @@ class ExpressionTyper(CallTyper):
         dtype = self.kernel.array_type(expr.array).dtype
         element = ElementType(dtype)
         if not ATOMICS[expr.op].takes(dtype):
-            what = f"`atomic.{expr.op}` is no operation on elements of {dtype}"
+            what = f"`atomic.{expr.op}` is not supported for elements of {dtype}"
             origins = self.origins(Load(expr.array, ()))
-            self.error("P307", what, expr.span, "`py2cu explain P502` says what is", origins)
+            self.error("P307", what, expr.span, "`py2cu explain P502` lists what is supported", origins)
         values = tuple(self.stored(self.expr(value), element) for value in expr.values)
         return with_fields(expr, indices=self.indices(expr.array, expr.indices), values=values, type=element)
 
@@ -243,18 +245,20 @@ class ExpressionTyper(CallTyper):
         if expr.op == "**" and not self.exponent_is_kept(expr, left, right):
             return with_fields(expr, left=left, right=right, type=PY_INT)
         if expr.op == "**" and _is_complex_in_python(left, right):
-            message = "a negative number to a power that is no whole number is complex in Python"
-            self.error("P307", message, expr.span, "say that it is: `complex(…) ** …`; or make the base positive")
+            message = "a negative number to a fractional power is complex in Python"
+            self.error(
+                "P307", message, expr.span, "compute in complex numbers: `complex(…) ** …`; or make the base positive"
+            )
         self.check_paths(expr.op, left, right)
         left, right = self.join(left, right)
         type_ = scalar(left)
         if type_ == ElementType(BOOL) and not logical:
             message = f"`{expr.op}` of two bool elements is not kept"
             self.error("P307", message, expr.span, "cast one: `int(…)`", self.origins(left, right))
-        whole = kind_of(type_) < Kind.FLOAT
-        if expr.op in ("//", "%", "/") and (whole or type_ == PY_FLOAT) and constant_number(unconverted(right)) == 0:
+        integers = kind_of(type_) < Kind.FLOAT
+        if expr.op in ("//", "%", "/") and (integers or type_ == PY_FLOAT) and constant_number(unconverted(right)) == 0:
             self.error("P308", "division by zero", expr.span, "divide by something else")
-        if expr.op == "/" and whole:
+        if expr.op == "/" and integers:
             type_ = ElementType(DEFAULT_FLOAT) if isinstance(type_, ElementType) else PY_FLOAT
             left, right = self.convert_exactly(left, type_), self.convert_exactly(right, type_)
         self.check_shift(expr, left, right, type_)
@@ -267,7 +271,7 @@ class ExpressionTyper(CallTyper):
         if number is not None and not 0 <= number < bits:
             self.error(
                 "P307",
-                f"{type_} is not shifted by {number} bits",
+                f"{type_} cannot be shifted by {number} bits",
                 expr.span,
                 f"by 0 to {bits - 1}",
                 self.origins(left),

@@ -212,7 +212,7 @@ def _refusal(name: str, local: _Local) -> Refusal | None:
     is_result = name.partition("[")[0] == RETURN
     what = "this function returns" if is_result else f"`{name}` is"
     if local.clash is not None:
-        message = f"{what} {local.type} on one path and {local.clash} on another, which do not meet"
+        message = f"{what} {local.type} on one path and {local.clash} on another, which have no common type"
         return "P309", message, local.span, f"cast one of them: `np.{local.type}(…)`", ()
     if not isinstance(local.type, ElementType):
         return None
@@ -225,13 +225,13 @@ def _refusal(name: str, local: _Local) -> Refusal | None:
         rounds = dtype.kind >= Kind.FLOAT
         message = f"`{name}` starts as the Python number {bad[0].value} and becomes {dtype}, "
         message += f"which {'rounds' if rounds else 'cannot hold'} it"
-        cast = f"say when it is rounded: `np.{dtype}({bad[0].value})`"
-        other = f"use a local of another name for what is {dtype}"
+        cast = f"round it explicitly: `np.{dtype}({bad[0].value})`"
+        other = f"use another local for the {dtype} values"
         return "P306", message, bad[0].span, cast if rounds else other, _others(local, bad[0].span)
     others = _others(local, local.span)
     if rounded:
         message = f"{what} {rounded[0]} on one path and {dtype} on another, which rounds it"
-        return "P306", message, local.span, f"say when it is rounded: `np.{dtype}(…)`", others
+        return "P306", message, local.span, f"round it explicitly: `np.{dtype}(…)`", others
     if name == RETURN:
         return None  # its callers know the paths
     if is_result and elements:

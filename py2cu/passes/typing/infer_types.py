@@ -64,21 +64,21 @@ def _with_dtype(buffer: ArrayDecl, kernel: Kernel) -> ArrayDecl:
 def _check_annotations(kernel: Kernel, types: Mapping[str, ValueType], reporter: Reporter) -> None:
     """Refuse an annotation that says another type than the values do: Python's annotations convert nothing."""
     for annotation in kernel.annotated:
-        found, said = types.get(annotation.name, annotation.type), annotation.type
-        if not _says(said, found):
-            cast = f"np.{said}" if isinstance(said, ElementType) else said.kind.name.lower()
-            message = f"`{annotation.name}` is annotated as {said}, but what it is given makes it {found}"
+        inferred, declared = types.get(annotation.name, annotation.type), annotation.type
+        if not _says(declared, inferred):
+            cast = f"np.{declared}" if isinstance(declared, ElementType) else declared.kind.name.lower()
+            message = f"`{annotation.name}` is annotated as {declared}, but its assigned values make it {inferred}"
             reporter.error("P306", message, annotation.span, f"annotations convert nothing, casts do: `{cast}(…)`")
 
 
-def _says(said: ScalarType, found: ValueType) -> bool:
-    """True where a local of the type `found` may be annotated as `said`.
+def _says(declared: ScalarType, inferred: ValueType) -> bool:
+    """True where a local of the type `inferred` may be annotated as `declared`.
 
-    `float` states the kind of number, element or Python's, and as in Python's typing takes whole numbers too.
+    `float` states the kind of number, of elements and of Python, and includes integers, as in Python's typing.
     """
-    if isinstance(said, PythonType) and not isinstance(found, TupleType):
-        return kind_of(found) <= said.kind
-    return found == said
+    if isinstance(declared, PythonType) and not isinstance(inferred, TupleType):
+        return kind_of(inferred) <= declared.kind
+    return inferred == declared
 
 
 def _with_joined_parameters(kernel: Kernel, locals_: dict[str, ValueType], reporter: Reporter) -> Kernel:
@@ -93,7 +93,7 @@ def _with_joined_parameters(kernel: Kernel, locals_: dict[str, ValueType], repor
             joined = parameter.type  # `infer_locals` refused it
         if joined != parameter.type and not kernel.key:
             message = f"the parameter `{parameter.name}` is {parameter.type} and becomes {joined}"
-            reporter.error("P306", message, parameter.span, "give what is computed another name")
+            reporter.error("P306", message, parameter.span, "assign the result to another name")
         parameters.append(parameter if joined == parameter.type else replace(parameter, type=joined))
     return with_fields(kernel, parameters=tuple(parameters))
 

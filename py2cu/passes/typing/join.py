@@ -91,7 +91,7 @@ class TypeJoiner:
         for value in rest:
             met = join(type_, scalar(value))
             if met is None:
-                message = f"{type_} and {value.type} do not meet: torch has no type for both"
+                message = f"{type_} and {value.type} have no common type in torch"
                 casts = [f"`np.{t}(…)`" for t in (value.type, type_) if isinstance(t, ElementType)]
                 widen = "widen it first: `np.float32(…)`"
                 self.error(
@@ -107,7 +107,7 @@ class TypeJoiner:
         if overflows or not (is_float or represents(dtype, number)):
             cast = "`np.float32(…)`" if is_float else "`int(…)`"
             self.error(
-                "P305", f"{number} does not fit {dtype}, the type it meets here", span,
+                "P305", f"{number} does not fit {dtype}, to which it is converted here", span,
                 f"{dtype} holds {dtype.low} to {dtype.high}; cast the element first: {cast}", origins,
             )  # fmt: skip
 
@@ -115,8 +115,8 @@ class TypeJoiner:
         """`value` as `type_`; refuses to make a float of a whole constant that none holds: Python keeps it whole."""
         if isinstance(value, Constant) and type_ in (PY_FLOAT, PY_COMPLEX) and not represents(F64, value.value):
             self.error(
-                "P305", f"{value.value} becomes a float here, which does not hold it", value.span,
-                f"beyond 2**53 not every whole number is a float: write the one that is meant, `{float(value.value)}`",
+                "P305", f"{value.value} is converted to a float here, which does not represent it", value.span,
+                f"beyond 2**53 floats do not represent every integer: write the intended one, `{float(value.value)}`",
             )  # fmt: skip
         return self.convert(value, type_)
 
@@ -142,14 +142,12 @@ class TypeJoiner:
                 return self.convert(inner, type_)
             case _:
                 what = "rounded to" if kind_of(narrow) >= Kind.FLOAT else "made"
-                message = f"this is {what} {narrow} on one path and used as {type_}, where Python uses it as it was"
+                message = f"this is {what} {narrow} on one path, but used as {type_}; Python would not convert it"
                 casts = [
                     f"`np.{t}(…)`" if isinstance(t, ElementType) else f"`{t.kind.name.lower()}(…)`"
                     for t in (narrow, type_)
                 ]
-                self.error(
-                    "P306", message, value.span, f"say which is meant where it is assigned: {' or '.join(casts)}"
-                )
+                self.error("P306", message, value.span, f"cast it where it is assigned: {' or '.join(casts)}")
                 return value
 
     def check_paths(self, op: str, *operands: Expr) -> None:
@@ -161,12 +159,14 @@ class TypeJoiner:
             what = f"`{operand.id}`" if isinstance(operand, Name) else "this"
             other = path if isinstance(path, ElementType | PythonType) else f"the Python number {path}"
             message = f"{what} is {other} on one path and {operand.type} here, and the result depends on which"
-            self.error("P306", message, operand.span, f"say which is meant, for one: `np.{operand.type}(…)`")
+            self.error(
+                "P306", message, operand.span, f"cast it to the type that you mean, for example: `np.{operand.type}(…)`"
+            )
             return
 
     def stored(self, value: Expr, element: ElementType) -> Expr:
         if is_complex(value.type) and not is_complex(element):
-            message = f"{value.type} does not become {element}: Python raises, torch drops the imaginary part"
+            message = f"{value.type} cannot be converted to {element}: Python raises, torch drops the imaginary part"
             self.error("P307", message, value.span, PARTS, self.origins(value))
             return value
         if element.dtype.kind < Kind.FLOAT and (number := constant_number(value)) is not None:
@@ -195,26 +195,26 @@ class TypeJoiner:
 
     def is_refused(self, expr: Binary[Expr] | Compare | Unary | Call, operands: Sequence[Expr]) -> bool:
         """True, and reported, where `expr` has no meaning for complex numbers and an operand is one."""
-        found = refusal(expr, operands)
-        if found is not None:
-            message, hint = found
+        type_ = refusal(expr, operands)
+        if type_ is not None:
+            message, hint = type_
             self.error("P307", message, expr.span, hint, self.origins(*operands))
-        return found is not None
+        return type_ is not None
 
     def origins(self, *values: Expr) -> list[Related]:
         """Where each operand's type came from: a parameter's annotation, or a local's first assignment."""
-        found = []
+        related = []
         for value in values:
             match unconverted(value):
                 case Name(id=name) if name in self.places:
-                    found.append(Related(f"`{name}` is {self.types[name]}", self.places[name]))
+                    related.append(Related(f"`{name}` is {self.types[name]}", self.places[name]))
                 case Load(array=name):
-                    found.append(Related(f"`{name}` holds {self.kernel.array_type(name).dtype}", self.places[name]))
+                    related.append(Related(f"`{name}` holds {self.kernel.array_type(name).dtype}", self.places[name]))
                 case Constant():
                     pass
                 case other:
-                    found.append(Related(f"this is {other.type}", other.span))
-        return found
+                    related.append(Related(f"this is {other.type}", other.span))
+        return related
 
     def error(self, code: str, message: str, span: Span, hint: str, related: Sequence[Related] = ()) -> None:
         self.reporter.error(code, message, span, hint, related)
@@ -229,8 +229,8 @@ def converted(value: Expr, type_: ScalarType) -> Expr:
     if isinstance(value, Constant) and not is_complex(type_):
         number = constant_as(value.value, type_)
         is_cast = isinstance(value.type, ElementType) and value.type.dtype.kind is Kind.FLOAT
-        is_said = number == value.value and not is_cast  # else the digits in the source say another number
-        return Constant(number, value.span, type_, value.text if is_said else "", value.cast)
+        is_same_number = number == value.value and not is_cast  # else the digits in the source say another number
+        return Constant(number, value.span, type_, value.text if is_same_number else "", value.cast)
     return Convert(value, type_, value.span)
 
 

@@ -51,8 +51,8 @@ def known_types(paths: ReachingTypes) -> frozenset[ScalarType | Number]:
 
 def from_call(paths: ReachingTypes, args: Mapping[str, ReachingTypes]) -> ReachingTypes:
     """A result's paths for the caller, to whom `args` says what it has handed over."""
-    found = (args[path.name] if isinstance(path, ParameterPath) else frozenset([path]) for path in paths)
-    return frozenset(chain.from_iterable(found))
+    types = (args[path.name] if isinstance(path, ParameterPath) else frozenset([path]) for path in paths)
+    return frozenset(chain.from_iterable(types))
 
 
 def reaching_types(expr: Expr, names: Mapping[str, ReachingTypes]) -> ReachingTypes:
@@ -153,10 +153,10 @@ def _met(type_: ScalarType, others: Iterable[ScalarType]) -> ScalarType | None:
 
 def joins(first: ScalarType, others: Iterable[Iterable[ScalarType]]) -> set[ScalarType | None]:
     """The types in which `first` and one of each of `others` may meet."""
-    found: set[ScalarType | None] = {first}
+    joined: set[ScalarType | None] = {first}
     for types in others:
-        found = {None if a is None else join(a, b) for a in found for b in types}
-    return found
+        joined = {None if a is None else join(a, b) for a in joined for b in types}
+    return joined
 
 
 def _is_same(computed: ScalarType | None, met: ScalarType | None) -> bool:

@@ -102,8 +102,8 @@ class StatementTyper(ExpressionTyper):
 
     def counter(self, var: str) -> ScalarType:
         """The type of a loop's variable; one that is a tuple elsewhere was refused."""
-        found = self.types.get(var, PY_INT)
-        return PY_INT if isinstance(found, TupleType) else found
+        type_ = self.types.get(var, PY_INT)
+        return PY_INT if isinstance(type_, TupleType) else type_
 
     def printed(self, value: Expr, field: Field) -> tuple[Expr, Field]:
         """A value as its format prints it, and the format with the letter that the type makes of it."""
@@ -133,7 +133,7 @@ class StatementTyper(ExpressionTyper):
             )
         if letter in ("x", "X", "o") and not (isinstance(type_, ElementType) and not type_.dtype.signed):
             hint = "cast it to an unsigned type: `np.uint8(…)`"
-            self.error("P307", f"`{letter}` of a number that may be negative is another text in C", field.span, hint)
+            self.error("P307", f"`{letter}` prints another text in C if the number is negative", field.span, hint)
         elif not {"+", " "}.isdisjoint(field.layout) and _is_unsigned(type_):
             self.error("P307", "C writes no sign before an unsigned number", field.span, "leave it out")
         return (self.convert(value, PY_INT) if kind_of(type_) is Kind.BOOL else value), replace(

@@ -64,9 +64,9 @@ def lift_waiting_calls(kernel: Kernel) -> Kernel:
     lifting = _Lifting(names_in_scope(kernel))
     for function in kernel.functions:
         if function.key in needing:
-            body, own = lifting.block(function.body), tuple(lifting.locals.items())
+            body, new_locals = lifting.block(function.body), tuple(lifting.locals.items())
             lifting.locals.clear()
-            lifting.functions[function.key] = with_fields(function, body=body, locals=function.locals + own)
+            lifting.functions[function.key] = with_fields(function, body=body, locals=function.locals + new_locals)
     body = lifting.block(kernel.body)
     return with_fields(
         kernel,
@@ -186,9 +186,9 @@ class _Lifting:
                 assert isinstance(arg, ArrayName), arg
                 names[parameter.name] = arg.id
             else:
-                own = self.local(parameter.name, parameter.type)
-                names[parameter.name] = own.id
-                before.append(Assign(own.id, arg, call.span))
+                copy = self.local(parameter.name, parameter.type)
+                names[parameter.name] = copy.id
+                before.append(Assign(copy.id, arg, call.span))
         body, result = function.body, None
         if body and isinstance(body[-1], Return):
             last, body = body[-1], body[:-1]
@@ -227,9 +227,9 @@ class _Lifting:
 
     def free(self, name: str) -> str:
         """A name like this one that nothing else has."""
-        found = free_name(name, self.taken)
-        self.taken.add(found)
-        return found
+        fresh = free_name(name, self.taken)
+        self.taken.add(fresh)
+        return fresh
 
 
 def _beneath(stmt: Stmt, done: list[Stmt]) -> Iterator[Stmt]:

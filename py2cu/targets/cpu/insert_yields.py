@@ -74,9 +74,9 @@ class _Outcomes:
 
     def end(self, loop: For | While) -> bool:
         """True where they end `loop`."""
-        found = -1
-        while found < len(self.names):
-            found = len(self.names)
+        before = -1
+        while before < len(self.names):
+            before = len(self.names)
             leaves = self.block(loop.body, hangs=False, in_loop=True)
         return leaves or (isinstance(loop, While) and self.of(loop.test))
 

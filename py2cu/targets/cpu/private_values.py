@@ -36,31 +36,35 @@ def with_private_parameters(kernel: Kernel) -> Kernel:
     """Replaces every parameter that the kernel assigns to by a local: the threads of a block share the parameter."""
     assigned = {stmt.name for stmt in statements(kernel.body) if isinstance(stmt, Assign)}
     taken = names_in_scope(kernel)
-    own: dict[str, str] = {}
+    local_names: dict[str, str] = {}
     types: dict[str, ScalarType] = {}
     lead: list[Stmt] = []
     for p in kernel.parameters:
         if p.name in assigned and not isinstance(p.type, ArrayType):
-            own[p.name] = name = free_name(f"own_{p.name}", taken)
+            local_names[p.name] = name = free_name(f"own_{p.name}", taken)
             taken.add(name)
             types[name] = p.type
             lead.append(Assign(name, Name(p.name, p.span, p.type), p.span))
 
     def change_stmt(stmt: Stmt) -> Block:
-        return (replace(stmt, name=own[stmt.name]) if isinstance(stmt, Assign) and stmt.name in own else stmt,)
+        return (
+            replace(stmt, name=local_names[stmt.name])
+            if isinstance(stmt, Assign) and stmt.name in local_names
+            else stmt,
+        )
 
-    body = (*lead, *rebuild_block(kernel.body, lambda expr: renamed(expr, own), change_stmt))
-    return with_fields(kernel, body=body, locals=(*kernel.locals, *types.items())) if own else kernel
+    body = (*lead, *rebuild_block(kernel.body, lambda expr: renamed(expr, local_names), change_stmt))
+    return with_fields(kernel, body=body, locals=(*kernel.locals, *types.items())) if local_names else kernel
 
 
 def find_private_views(kernel: Kernel, varies: Callable[[Expr], bool]) -> frozenset[str]:
     """The views whose start diverges, and the views of arrays that each thread has for itself."""
-    own = {buffer.name for buffer in kernel.array_decls if buffer.space is Space.LOCAL}
+    private_arrays = {buffer.name for buffer in kernel.array_decls if buffer.space is Space.LOCAL}
     views: set[str] = set()
     for stmt in statements(kernel.body):
         if isinstance(stmt, Alloc) and stmt.start is not None:
             buffer = kernel.array_decl(stmt.array)
             assert buffer is not None, stmt.array
-            if varies(stmt.start) or buffer.base in own | views:
+            if varies(stmt.start) or buffer.base in private_arrays | views:
                 views.add(stmt.array)
     return frozenset(views)

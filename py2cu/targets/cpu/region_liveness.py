@@ -134,14 +134,14 @@ class Uses:
 
         `assignable` is all that may change.
         """
-        found: dict[str, Assign | Alloc] = {}
+        computed: dict[str, Assign | Alloc] = {}
         for name, (first, *more) in self.definitions.items():
             if name not in wanted or more or name in self.hidden or not (first.place[-1] and _is_cheap(first.value)):
                 continue
             inputs = _names_in(first.value)
-            if all(self.reaches(name, first.place, used, found.keys(), assignable) for used in inputs):
-                found[name] = first.stmt
-        return found
+            if all(self.reaches(name, first.place, used, computed.keys(), assignable) for used in inputs):
+                computed[name] = first.stmt
+        return computed
 
     def reaches(self, name: str, place: Place, used: str, computed: Collection[str], assignable: set[str]) -> bool:
         """True where `used` is, at every mention of `name`, what it was at `place`, where `name` is computed."""
@@ -165,8 +165,8 @@ def _is_cheap(value: Expr | None) -> bool:
     """True for whole numbers and bools that a thread has at once."""
     if value is None:
         return False
-    is_whole = isinstance(value.type, PythonType) and value.type.kind in (Kind.INT, Kind.BOOL)
-    return is_whole and not any(
+    is_integer = isinstance(value.type, PythonType) and value.type.kind in (Kind.INT, Kind.BOOL)
+    return is_integer and not any(
         isinstance(node, Load | DeviceCall | ArrayName) or (isinstance(node, Call) and node.function in ROWS)
         for node in walk(value)
     )
@@ -185,7 +185,7 @@ def place_computed(
     """The body with what is computed at the start of each piece that needs it; own arrays that are kept are declared
     elsewhere.
     """
-    told: set[str] = set()
+    placed: set[str] = set()
 
     def needed(piece: Block) -> Block:
         names = {name for stmt in statements(piece) for name in mentioned_by(stmt)}
@@ -195,8 +195,8 @@ def place_computed(
         return tuple(definition(name, stmt) for name, stmt in computed.items() if name in names)
 
     def definition(name: str, stmt: Assign | Alloc) -> Stmt:
-        trivia = BARE if name in told else stmt.trivia
-        told.add(name)
+        trivia = BARE if name in placed else stmt.trivia
+        placed.add(name)
         stmt = replace(stmt, trivia=trivia)
         return replace(stmt, declares=types[name]) if isinstance(stmt, Assign) else stmt
 

@@ -92,20 +92,20 @@ def split_at_barriers(kernel: Kernel, reporter: Reporter) -> Kernel:
         body = cutting.split_body()
         uses = Uses(bases)
         uses.block(body, ())
-        found = scalars | (
+        uniform = scalars | (
             uses.shared_between_regions & uses.assigned_openly - names - cutting.locals.keys() - cutting.scalars
         )
-        if found == scalars:
+        if uniform == scalars:
             break
-        scalars = found
+        scalars = uniform
     types: dict[str, ValueType] = dict(kernel.locals) | cutting.locals
     wanted = (uses.shared_between_regions | cutting.locals.keys()) - cutting.scalars
     computed = uses.find_computed(wanted - cutting.locals.keys(), {*types, *views})
-    own = [
+    candidates = [
         *(name for name in types if name in uses.definitions),
         *(buffer.name for buffer in kernel.array_decls if buffer.space is Space.LOCAL),
     ]
-    kept = tuple(name for name in own if name in wanted - computed.keys())
+    kept = tuple(name for name in candidates if name in wanted - computed.keys())
     if not views.isdisjoint(wanted - computed.keys()):
         raise CannotSplit
     body = place_computed(body, computed, types, frozenset(kept))
@@ -195,8 +195,8 @@ class BarrierSplitter:
 
     def differs(self, expr: Expr) -> bool:
         """True where threads may disagree about `expr`, as about what is kept for each of them."""
-        own = self.locals.keys() - self.scalars
-        return self.varies(expr) or not own.isdisjoint(names_in(expr))
+        kept = self.locals.keys() - self.scalars
+        return self.varies(expr) or not kept.isdisjoint(names_in(expr))
 
     def leaves_apart(self, body: Block) -> bool:
         """True for the body of a loop that some threads leave, or skip a part of, while others stay."""
@@ -245,8 +245,8 @@ class BarrierSplitter:
 
     def asserts(self, block: Block) -> bool:
         """True where a thread may fail an `assert`: those behind it in its block do not run then."""
-        is_own = any(isinstance(stmt, Assert) for stmt in statements(block))
-        return is_own or not self.asserting.isdisjoint(callees(block))
+        asserts_itself = any(isinstance(stmt, Assert) for stmt in statements(block))
+        return asserts_itself or not self.asserting.isdisjoint(callees(block))
 
     def returned(self, stmt: Stmt) -> Block:
         """A thread that returns says so."""
@@ -289,18 +289,18 @@ class BarrierSplitter:
         self.scalars |= {stmt.name}
         (test,) = call.args
         start: int
-        told: Expr = test
-        found: Expr = Constant(True, stmt.span, call.type)
+        condition: Expr = test
+        result: Expr = Constant(True, stmt.span, call.type)
         match call.function.rpartition("_")[2]:
             case "count":
-                start, found = 0, Binary("+", answer, Constant(1, type=call.type), stmt.span, call.type)
+                start, result = 0, Binary("+", answer, Constant(1, type=call.type), stmt.span, call.type)
             case "and":
-                start, told, found = True, Unary("not", test, test.span, PY_BOOL), Constant(False, type=call.type)
+                start, condition, result = True, Unary("not", test, test.span, PY_BOOL), Constant(False, type=call.type)
             case _:
                 start = False
-        answered = Assign(stmt.name, found, stmt.span, augmented=isinstance(found, Binary))
+        answered = Assign(stmt.name, result, stmt.span, augmented=isinstance(result, Binary))
         yield Assign(stmt.name, Constant(start, stmt.span, call.type), stmt.span, stmt.trivia)
-        body = (*map(_leave_unless, masks), If(told, (answered,), span=stmt.span))
+        body = (*map(_leave_unless, masks), If(condition, (answered,), span=stmt.span))
         yield EachThread(body, self.turns(body, counts=True), stmt.span)
 
     # --- where threads part ---
@@ -323,12 +323,12 @@ class BarrierSplitter:
                 yield from self.region(piece, masks)
                 yield from self.loop(stmt, test, body, None, masks)
             case For(var=var, start=start, stop=stop, step=step, span=span):
-                own = self.local(var, stmt.type)
-                piece.append(Assign(own.id, start, span, stmt.trivia))
+                counter = self.local(var, stmt.type)
+                piece.append(Assign(counter.id, start, span, stmt.trivia))
                 yield from self.region(piece, masks)
-                body = with_variable(stmt.body, var, own)
-                advance = Assign(own.id, Binary("+", own, step, span, stmt.type), span, augmented=True)
-                yield from self.loop(stmt, has_next_round(own, stop, step, stmt.direction), body, advance, masks)
+                body = with_variable(stmt.body, var, counter)
+                advance = Assign(counter.id, Binary("+", counter, step, span, stmt.type), span, augmented=True)
+                yield from self.loop(stmt, has_next_round(counter, stop, step, stmt.direction), body, advance, masks)
             case _:
                 raise CannotSplit
 

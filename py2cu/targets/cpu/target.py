@@ -118,10 +118,12 @@ def _sizes(kernel: Kernel) -> tuple[str, ...]:
     products = [reduce(partial(Binary, "*"), shape) for shape in dict.fromkeys(shapes) if shape]
     sizes: list[tuple[Expr, Factors | None]] = []
     for product in products:
-        own = factors(product)
-        if own is None or not any(other is not None and own.is_below(other) for _, other in sizes):
-            sizes = [(each, other) for each, other in sizes if own is None or other is None or not other.is_below(own)]
-            sizes.append((product, own))
+        bound = factors(product)
+        if bound is None or not any(other is not None and bound.is_below(other) for _, other in sizes):
+            sizes = [
+                (each, other) for each, other in sizes if bound is None or other is None or not other.is_below(bound)
+            ]
+            sizes.append((product, bound))
     return (*threads, *dict.fromkeys(extent_text(product, kernel) for product, _ in sizes))
 
 

@@ -49,7 +49,8 @@ def _fits_dim3(kernel: Kernel, extent: Expr, block: Expr) -> bool:
         return False
     most = _DIM3 * _least_block(kernel, block) // len(sums)  # threads, of each product
     return all(
-        most * _bytes_each(kernel, own) >= _MEMORY * own.constant if own.names else own.constant <= most for own in sums
+        most * _bytes_each(kernel, threads) >= _MEMORY * threads.constant if threads.names else threads.constant <= most
+        for threads in sums
     )
 
 
@@ -64,12 +65,12 @@ def _least_block(kernel: Kernel, block: Expr) -> int:
             return 1
 
 
-def _bytes_each(kernel: Kernel, own: Factors) -> int:
+def _bytes_each(kernel: Kernel, threads: Factors) -> int:
     """How many bytes the arrays of a launch that has threads have for each product of the names in `own`."""
     types = [array.type for array in kernel.arrays if isinstance(array.type, ArrayType)]
-    sizes = [(size, type_.dtype) for type_ in types if (size := product(type_.dims)) and own.names <= size.names]
+    sizes = [(size, type_.dtype) for type_ in types if (size := product(type_.dims)) and threads.names <= size.names]
     launched = {name for extent in kernel.size or () for name in names_in(extent)}  # none is 0 where there are threads
-    if all(set(size.names - own.names) - launched for size, _ in sizes):
+    if all(set(size.names - threads.names) - launched for size, _ in sizes):
         return 0  # all these arrays may be empty
     return sum(int(size.constant) * _least_bytes(dtype) for size, dtype in sizes)
 

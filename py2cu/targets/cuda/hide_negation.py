@@ -72,18 +72,18 @@ def _is_whole(type_: object) -> bool:
 
 
 def _parted(kernel: Kernel) -> Kernel:
-    found: list[Expr] = []
+    hidden: list[Expr] = []
 
     def part(expr: Expr) -> Expr:
-        if isinstance(expr, Convert) and expr.value in found and expr.type == expr.value.type:
+        if isinstance(expr, Convert) and expr.value in hidden and expr.type == expr.value.type:
             return expr.value  # which is cut already
         operand = _operand(expr)
         if operand is None:
             return expr
-        found.append(Call(HELPER, (operand,), expr.span, expr.type))
-        return found[-1]
+        hidden.append(Call(HELPER, (operand,), expr.span, expr.type))
+        return hidden[-1]
 
     body = rebuild_block(kernel.body, part)
     left = {expr.function for expr in all_expressions(body) if isinstance(expr, Call)}
     kept = (helper for helper in kernel.helpers if helper in left or helper not in _REPLACED)
-    return with_fields(kernel, body=body, helpers=tuple(dict.fromkeys(chain(kept, (HELPER,) if found else ()))))
+    return with_fields(kernel, body=body, helpers=tuple(dict.fromkeys(chain(kept, (HELPER,) if hidden else ()))))

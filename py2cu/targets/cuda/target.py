@@ -87,8 +87,8 @@ def view(kernel: Kernel) -> KernelView:
 def _fits(kernel: Kernel) -> tuple[str, frozenset[str]]:
     """The launcher's condition for 32-bit indices, `std::max({h * k, k * w}) <= INT32_MAX`, and what it needs."""
     texts = [bound_text(bound, kernel) for bound in kernel.bounds]
-    whole = [text for text, is_whole in texts if is_whole]
-    parts = [f"std::max({{{', '.join(whole)}}})" if len(whole) > 1 else text for text in whole[:1]]
-    parts += [text for text, is_whole in texts if not is_whole]
-    headers = bound_headers(kernel.bounds, kernel) | ({"algorithm"} if len(whole) > 1 else frozenset())
+    totals = [text for text, is_total in texts if is_total]
+    parts = [f"std::max({{{', '.join(totals)}}})" if len(totals) > 1 else text for text in totals[:1]]
+    parts += [text for text, is_total in texts if not is_total]
+    headers = bound_headers(kernel.bounds, kernel) | ({"algorithm"} if len(totals) > 1 else frozenset())
     return " && ".join(f"{part} <= INT32_MAX" for part in parts), headers

@@ -19,7 +19,7 @@ def overflows(kernel: Kernel) -> tuple[str, ...]:
     Products that some array has as many elements as need none.
     """
     texts = (bound_text(bound, kernel) for bound in kernel.size_bounds)
-    return tuple(f"{text} > {_MOST_THREADS}" for text, is_whole in texts if not is_whole)
+    return tuple(f"{text} > {_MOST_THREADS}" for text, is_total in texts if not is_total)
 
 
 def bound_text(bound: IndexBound, kernel: Kernel) -> tuple[str, bool]:
@@ -29,7 +29,7 @@ def bound_text(bound: IndexBound, kernel: Kernel) -> tuple[str, bool]:
     not overflow.
     """
     naturals = _naturals(kernel)
-    terms, is_whole = [], True
+    terms, is_total = [], True
     for names, factor in sorted(bound.terms, key=lambda term: not term[0]):  # the constant last
         ordered = sorted(names, key=lambda name: not _may_be_negative(name, naturals))
         factors = [_symbol(name, kernel, naturals) for name in ordered] or ["1"]
@@ -41,14 +41,14 @@ def bound_text(bound: IndexBound, kernel: Kernel) -> tuple[str, bool]:
         elif is_grid:
             factors = [f"int64_t({factors[1]})", factors[0]]
         elif ordered and _may_be_negative(ordered[0], naturals):
-            is_whole = False
+            is_total = False
         elif len(names) > 1 and not any(Counter(names) <= size for size in kernel.sizes):
             factors.insert(0, "1.0")
-            is_whole = False
+            is_total = False
         if factor != 1:
             factors = [str(factor), *(name for name in factors if name != "1")]
         terms.append(" * ".join(factors))
-    return " + ".join(terms), is_whole
+    return " + ".join(terms), is_total
 
 
 def _symbol(name: str, kernel: Kernel, naturals: Set[str]) -> str:

@@ -41,10 +41,10 @@ def factors(extent: Expr) -> Factors | None:
 
 def product(extents: Iterable[Expr]) -> Factors | None:
     """The factors of a product of extents; None where one is no product itself."""
-    whole: Factors | None = Factors(Fraction(1))
-    for own in map(factors, extents):
-        whole = None if whole is None or own is None else whole.times(own)
-    return whole
+    total: Factors | None = Factors(Fraction(1))
+    for factor in map(factors, extents):
+        total = None if total is None or factor is None else total.times(factor)
+    return total
 
 
 def addends(extent: Expr) -> tuple[Factors, ...] | None:
@@ -59,5 +59,5 @@ def addends(extent: Expr) -> tuple[Factors, ...] | None:
             divided = addends(left)
             return None if divided is None else tuple(each.times(Factors(Fraction(1, value))) for each in divided)
         case _:
-            own = factors(extent)
-            return None if own is None else (own,)
+            term = factors(extent)
+            return None if term is None else (term,)

@@ -47,7 +47,7 @@ def _renamed(kernel: Kernel, dialect: Dialect, taken: Taken) -> Kernel:
 def _symbol(symbol: str, view: FunctionView, taken: Taken) -> str:
     several = {_parameter_types(view, index) for index in ({}, {"index_t": "int"}, {"index_t": "int64_t"})}
     while any(
-        other.code != view.code and any(_may_be_one(types, own) for own in several)
+        other.code != view.code and any(_may_be_one(types, types_of_other) for types_of_other in several)
         for types, other in taken.setdefault(symbol, {}).items()
     ):
         symbol += "_"

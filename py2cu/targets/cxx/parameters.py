@@ -100,9 +100,9 @@ def arguments(kernel: Kernel) -> tuple[tuple[str, Type, Parameter | None], ...]:
     """Name and type of everything a launcher takes: the user's parameters in order, then the dimensions among none of
     them. Template arguments are none of these.
     """
-    given = tuple((p.name, p.type, p) for p in kernel.parameters if p.constexpr is None)
+    declared = tuple((p.name, p.type, p) for p in kernel.parameters if p.constexpr is None)
     rest = tuple((name, PythonType(Kind.INT), None) for name in kernel.dims if kernel.parameter(name) is None)
-    return (*given, *rest)
+    return (*declared, *rest)
 
 
 def kernel_arguments(kernel: Kernel, dialect: Dialect) -> tuple[Argument, ...]:
@@ -138,8 +138,8 @@ def shows_others(kernel: Kernel, array: str) -> bool:
     """True where a thread may read in `array`, which is written, what others have written since it last did."""
     nodes = [*all_expressions(kernel.body)]
     read = {kernel.base_array(node.array) for node in nodes if isinstance(node, Load)}
-    told = {kernel.base_array(node.id) for node in nodes if isinstance(node, ArrayName)}  # to functions
-    return array in read | told and synchronises(kernel)
+    passed = {kernel.base_array(node.id) for node in nodes if isinstance(node, ArrayName)}  # to functions
+    return array in read | passed and synchronises(kernel)
 
 
 def is_input(parameter: Parameter | None) -> bool:

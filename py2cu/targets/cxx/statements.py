@@ -197,9 +197,9 @@ class Emitter(CallEmitter):
         return self.assign(self.name(stmt.name), Name(stmt.name), stmt.value, c_type, stmt.augmented)
 
     def parameter_type(self, name: str) -> Type:
-        found = self.kernel.parameter(name)
-        assert found is not None, name
-        return found.type
+        declared = self.kernel.parameter(name)
+        assert declared is not None, name
+        return declared.type
 
     def assign(self, target: str, place: Expr, value: Expr, c_type: str, augmented: bool) -> str:
         """`target = value;`, or `target op= operand;` where that is what the user wrote and C means the same."""
@@ -327,8 +327,8 @@ class Emitter(CallEmitter):
 
 def is_constant_expression(test: Expr, constexprs: Collection[str]) -> bool:
     """Whether `test` is a bool made of template arguments, and a C++ constant whatever they are."""
-    is_made_of_names = any(isinstance(node, Name) for node in walk(test))
-    return test.type == PY_BOOL and is_made_of_names and _is_constant(test, constexprs)
+    has_names = any(isinstance(node, Name) for node in walk(test))
+    return test.type == PY_BOOL and has_names and _is_constant(test, constexprs)
 
 
 def _is_constant(expr: Expr, constexprs: Collection[str]) -> bool:

@@ -34,7 +34,7 @@ def _with_unique_names(families: tuple[Instances, ...], helpers: set[str]) -> tu
     """
     functions = {function.symbol for family in families for kernel in family for function in kernel.functions}
 
-    def apart(function: Kernel) -> Kernel:
+    def with_free_symbol(function: Kernel) -> Kernel:
         symbol = function.symbol
         while symbol in helpers or (symbol != function.symbol and symbol in functions):
             symbol += "_"
@@ -46,7 +46,10 @@ def _with_unique_names(families: tuple[Instances, ...], helpers: set[str]) -> tu
         name = underscored_name(family[0].symbol, taken)
         taken.add(name)
         done.append(
-            tuple(with_fields(kernel, symbol=name, functions=tuple(map(apart, kernel.functions))) for kernel in family)
+            tuple(
+                with_fields(kernel, symbol=name, functions=tuple(map(with_free_symbol, kernel.functions)))
+                for kernel in family
+            )
         )
     return tuple(done)
 
@@ -58,19 +61,19 @@ def _with_unique_tables(families: tuple[Instances, ...], helpers: set[str]) -> t
     functions = {function.symbol for family in families for kernel in family for function in kernel.functions}
     taken: dict[str, ArrayDecl | str] = dict.fromkeys(helpers | functions, "")
 
-    def with_own_names(kernel: Kernel) -> Kernel:
+    def with_free_names(kernel: Kernel) -> Kernel:
         renamed = dict(kernel.renamed)
         for table in kernel.array_decls:
             if table.space is Space.CONSTANT or table.is_extern:
-                symbol, own = kernel.c_name(table.name), table.type.dtype.c if table.is_dynamic else table
+                symbol, content = kernel.c_name(table.name), table.type.dtype.c if table.is_dynamic else table
                 others = {kernel.c_name(name) for name in names_in_scope(kernel) - {table.name}}
-                while symbol in others or is_declared(symbol) or taken.setdefault(symbol, own) != own:
+                while symbol in others or is_declared(symbol) or taken.setdefault(symbol, content) != content:
                     symbol += "_"
                 renamed[table.name] = symbol
-        functions = tuple(map(with_own_names, kernel.functions))
+        functions = tuple(map(with_free_names, kernel.functions))
         return with_fields(kernel, renamed=tuple(renamed.items()), functions=functions)
 
-    return tuple(tuple(map(with_own_names, family)) for family in families)
+    return tuple(tuple(map(with_free_names, family)) for family in families)
 
 
 def _with_unique_structs(families: tuple[Instances, ...]) -> tuple[Instances, ...]:
@@ -78,20 +81,20 @@ def _with_unique_structs(families: tuple[Instances, ...]) -> tuple[Instances, ..
     functions = [function for family in families for kernel in family for function in kernel.functions]
     taken: dict[str, object] = {function.symbol: None for function in functions}
 
-    def with_own_name(function: Kernel) -> Kernel:
+    def with_free_name(function: Kernel) -> Kernel:
         if function.struct is None:
             return function
         assert isinstance(function.result, TupleType), function.result
-        name, own = (
+        name, content = (
             function.struct.name,
             (function.struct.fields, tuple(map(_in_every_instance, function.result.items))),
         )
         numbered = (f"{name}{number}" for number in count(2))
-        name = next(each for each in chain([name], numbered) if taken.setdefault(each, own) == own)
+        name = next(each for each in chain([name], numbered) if taken.setdefault(each, content) == content)
         return replace(function, struct=replace(function.struct, name=name))
 
     return tuple(
-        tuple(with_fields(kernel, functions=tuple(map(with_own_name, kernel.functions))) for kernel in family)
+        tuple(with_fields(kernel, functions=tuple(map(with_free_name, kernel.functions))) for kernel in family)
         for family in families
     )
 

@@ -153,27 +153,27 @@ class KernelView:
     @property
     def launch_values(self) -> str:
         """What the CPU's launcher passes for them; it calls its own parameters `grid` and `block`."""
-        own = {"blockDim": "block", "gridDim": "grid"}
+        launcher_names = {"blockDim": "block", "gridDim": "grid"}
         memory = ", shared_memory.data()" if self.is_whole and self.shared_bytes else ""
         barrier = ", grid_barrier" if self.syncs_grid else ""
-        return memory + barrier + "".join(f", {own.get(name, name)}" for name in self.launch)
+        return memory + barrier + "".join(f", {launcher_names.get(name, name)}" for name in self.launch)
 
     @property
     def kernel_call(self) -> str:
-        given = {argument.name: argument for argument in self.launch_arguments}
+        by_name = {argument.name: argument for argument in self.launch_arguments}
         return ", ".join(
-            self._passed(argument, given.get(argument.name, argument)) for argument in self.kernel_arguments
+            self._passed(argument, by_name.get(argument.name, argument)) for argument in self.kernel_arguments
         )
 
     @property
     def launch_call(self) -> str:
         return ", ".join(argument.name for argument in self.launch_arguments)
 
-    def _passed(self, argument: Argument, given: Argument) -> str:
+    def _passed(self, argument: Argument, launched: Argument) -> str:
         """An argument of the launcher as its kernel takes it: C++ narrows a double by itself, not to halves."""
-        if given.is_complex and given.base != argument.base:
+        if launched.is_complex and launched.base != argument.base:
             return f"{argument.base}({argument.name})"
-        if given.type == "double" and argument.base in self.types and ROUND_TO in self.helpers:
+        if launched.type == "double" and argument.base in self.types and ROUND_TO in self.helpers:
             return f"{ROUND_TO}<{argument.base}>({argument.name})"
         return argument.name
 
@@ -245,8 +245,10 @@ def constexpr_heads(kernel: Kernel, dialect: Dialect) -> tuple[Argument, ...]:
 
 def dtypes_of(kernel: Kernel) -> tuple[DType, ...]:
     """What stands for the type variables of an instance."""
-    found = {p.type.dtype.variable: p.type.dtype.plain for p in kernel.arrays if isinstance(p.type, ArrayType)}
-    return tuple(found[variable] for variable in kernel.variables)
+    dtype_by_variable = {
+        p.type.dtype.variable: p.type.dtype.plain for p in kernel.arrays if isinstance(p.type, ArrayType)
+    }
+    return tuple(dtype_by_variable[variable] for variable in kernel.variables)
 
 
 def _dtype_names(kernel: Kernel) -> tuple[str, ...]:

@@ -19,15 +19,15 @@ def operators(kernel: Kernel, signature: Signature) -> tuple[tuple[str, str], ..
     """The op's overloads: one that allocates, one that fills what it is given, one with an explicit grid."""
     name, outputs = kernel.symbol, len(signature.outputs)
     everything = signature.parameters
-    found = []
+    overloads = []
     if signature.size is not None and outputs:
         returns = "Tensor" if outputs == 1 else f"({', '.join(['Tensor'] * outputs)})"
         schema = _schema(kernel, name, signature.inputs, signature, defaults=True, returns=returns)
-        found += [(schema, f"{name}_new"), (_schema(kernel, f"{name}.out", everything, signature), f"{name}_fill")]
+        overloads += [(schema, f"{name}_new"), (_schema(kernel, f"{name}.out", everything, signature), f"{name}_fill")]
     elif signature.size is not None:
-        found.append((_schema(kernel, name, everything, signature, defaults=True), f"{name}_fill"))
+        overloads.append((_schema(kernel, name, everything, signature, defaults=True), f"{name}_fill"))
     on_grid = _schema(kernel, f"{name}.grid", everything, signature, "int[] grid", "int[] block")
-    return (*found, (on_grid, f"{name}_on_grid"))
+    return (*overloads, (on_grid, f"{name}_on_grid"))
 
 
 def _schema(

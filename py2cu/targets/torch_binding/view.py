@@ -133,14 +133,14 @@ def view(family: Instances, groups: tuple[KernelView, ...], dialect: Dialect) ->
     signature = signature_of(family)
     dtype_sources = {variable: _dtype_source(signature, variable) for variable in kernel.variables}
     dims = {dim.name: dim for dim in signature.dims}
-    given = tuple(array_view(family, p, dims, dtype_sources) for p in signature.arrays if p.role is not Role.OUTPUT)
-    made = tuple(array_view(family, p, dims, dtype_sources) for p in signature.outputs)
+    passed = tuple(array_view(family, p, dims, dtype_sources) for p in signature.arrays if p.role is not Role.OUTPUT)
+    allocated = tuple(array_view(family, p, dims, dtype_sources) for p in signature.outputs)
     name = kernel.symbol
     return BindingView(
         name=name,
         struct=f"{name}_extents",
-        given=given,
-        made=made,
+        given=passed,
+        made=allocated,
         dims=tuple(dim_view(kernel, signature, dim) for dim in dims.values()),
         ranges=tuple(
             RangeView(kernel.c_name(p.name), p.name, p.type.dtype.c, misfit_test(kernel.c_name(p.name), p.type.dtype))
@@ -154,7 +154,7 @@ def view(family: Instances, groups: tuple[KernelView, ...], dialect: Dialect) ->
             for p in signature.parameters
             if p.constexpr is not None and p.type == PY_INT
         ),
-        strided=tuple(array.name for array in given if kernel.strided and not array.is_written),
+        strided=tuple(array.name for array in passed if kernel.strided and not array.is_written),
         input_parameters=cpp_parameters(kernel, signature, signature.inputs),
         input_call=", ".join(name for p in signature.inputs for name in cpp_names(kernel, p)),
         all_parameters=cpp_parameters(kernel, signature, signature.parameters),
@@ -165,9 +165,9 @@ def view(family: Instances, groups: tuple[KernelView, ...], dialect: Dialect) ->
         ),
         operators=operators(kernel, signature),
         has_default_launch=kernel.size is not None,
-        returns=_returns(len(made)),
-        first=(given or made)[0].name,
-        first_user_name=(given or made)[0].user_name,
+        returns=_returns(len(allocated)),
+        first=(passed or allocated)[0].name,
+        first_user_name=(passed or allocated)[0].user_name,
         syncs_grid=syncs_grid(kernel),
         blocks=_blocks(kernel, dims) if kernel.size else "",
         launch_bounds=kernel.launch_bounds,
@@ -178,8 +178,8 @@ def view(family: Instances, groups: tuple[KernelView, ...], dialect: Dialect) ->
 
 def _fills(family: Instances) -> Iterator[float]:
     """The initial values of allocated arrays."""
-    made = {parameter.name for parameter in signature_of(family).outputs}
-    return (value for name, value in family[0].inits if name in made)
+    allocated = {parameter.name for parameter in signature_of(family).outputs}
+    return (value for name, value in family[0].inits if name in allocated)
 
 
 def _blocks(kernel: Kernel, dims: dict[str, Dim]) -> str:
@@ -210,8 +210,8 @@ def _launches(
     """The launches of the instances for one set of dtypes, one for each choice of template arguments."""
     plain = kernel.plain
     values = tuple(_launch_value(plain, dialect, dims, name, p) for name, _, p in arguments(plain))
-    own = instances_of(kernel, replace(dialect, names_variables=False))
-    name = next((group.name for group in groups if set(own) & set(group.instances)), kernel.symbol)
+    texts = instances_of(kernel, replace(dialect, names_variables=False))
+    name = next((group.name for group in groups if set(texts) & set(group.instances)), kernel.symbol)
     dtype_tests = tuple(
         f"{kernel.c_name(dtype_sources[variable])}.scalar_type() == ScalarType::{dtype.torch}"
         for variable, dtype in zip(kernel.variables, dtypes_of(kernel), strict=True)
