@@ -1,4 +1,4 @@
-"""What an array keeps of its stores and atomics, and the error of an index out of range."""
+"""Records of an array's stores (`Write`) and atomic additions (`Sum`), and `OutOfRange`, the error of its indices."""
 
 from __future__ import annotations
 

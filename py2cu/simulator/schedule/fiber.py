@@ -1,4 +1,7 @@
-"""A simulated thread that takes turns with the others of its block, and what it waits for."""
+"""Fibers: simulated threads that take turns in one OS thread, each with the `Wait` that it is suspended in.
+
+In: a thread's clock, position and active predicates. Out: `Fiber`, whose greenlet the block resumes.
+"""
 
 from __future__ import annotations
 

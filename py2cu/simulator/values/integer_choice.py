@@ -1,4 +1,4 @@
-"""Chooses the class of a launch's Python integers: CPython's `int`, which is several times faster than `CheckedInt`.
+"""Choose the class of a launch's Python integers: CPython's `int`, which is several times faster than `CheckedInt`.
 
 In: the bounds that `choose_integer_widths` found for all of a kernel's integers, and a launch. Out: the class. The
 values are exact either way. Where the bounds hold, the compiled kernel counts in 32 bits, so no integer comes near 64
