@@ -1,6 +1,7 @@
-"""Refuses a name that the text alone does not tell, with the places that bind it.
+"""Reports a name whose value only running the file would show, with the bindings that may reach its use.
 
-In: what a kernel says, and the names around it. Out: whether there was such a name in it, which is reported then.
+In: an expression of a kernel, and the environment. Out: whether the expression has such a name; the first one is
+reported.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def report_ambiguous_name(
     span_of: Callable[[cst.CSTNode], Span],
     hint: str = _HINT,
 ) -> bool:
-    """Report the first name in `node` that only running the file tells; False where there is none."""
+    """Report the first ambiguous name in `node`; False if there is none."""
     name = environment.first_ambiguous(node)
     if name is None:
         return False
@@ -39,7 +40,7 @@ def report_ambiguous_name(
 
 
 def _effect_of(place: Binding) -> str:
-    """What a place does to its name, in the words that its own text does not have."""
+    """Describe a binding: what it does to the name, and whether it always runs."""
     match place:
         case Binding(meaning=cst.FunctionDef(decorators=[_, *_])):
             return f"the decorator may replace `{place.name}` here"

@@ -1,10 +1,10 @@
-"""Which statements of a scope bind a name: to what, as far as the text says, and whether they surely run.
+"""The bindings of a scope: the name, the value as far as the source shows it, and whether the binding always runs.
 
-In: the statements of a module, or of a function around a kernel. Out: a `Binding` for each name that they bind, in
-order. Nothing is run: a branch, the body of a loop and that of a `with`, which may swallow an exception, run or do not.
-Two tests are decided: `TYPE_CHECKING`, which is false where kernels run, and a `try` over what does not fail here. That
-is literals, and imports from Python's and kernels' own libraries, where they are installed; a name of a library that is
-not loaded yet is taken to be in it. Elsewhere nothing is thought to raise: that would leave no kernel behind.
+In: the statements of a module, or of a function that encloses a kernel. Out: a `Binding` for each name that they bind,
+in order, and these by name. No user code runs. A branch, the body of a loop and the body of a `with`, which may swallow
+an exception, may run or not. Two conditions are decided: `TYPE_CHECKING` is false, and a `try` succeeds if its body
+assigns literals or imports installed libraries of Python or of kernels; a library that is not loaded yet is assumed to
+have the imported name. Other statements are assumed not to raise: otherwise the file would have no kernel.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LITERALS = (cst.Integer, cst.Float, cst.Imaginary, cst.SimpleString)
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """One place that binds a name; `meaning` is None where that takes more than reading."""
+    """One place that binds a name; `meaning` is None if the source does not show the value."""
 
     name: str
     meaning: Meaning | None
@@ -37,7 +37,7 @@ class Binding:
     is_certain: bool  # it runs where the scope does
 
     def agrees(self, other: Binding) -> bool:
-        """True for two imports of the same."""
+        """True for two imports of the same object."""
         return self.meaning == other.meaning and isinstance(self.meaning, str)
 
 
@@ -150,7 +150,7 @@ def _bindings(statement: Statement, is_certain: bool) -> Iterator[Binding]:
 
 
 def _bindings_of_try(statement: cst.Try | cst.TryStar, is_certain: bool) -> Iterator[Binding]:
-    """Handlers bind nothing where the body does not fail."""
+    """The bindings of a `try`: handlers bind nothing if the body succeeds."""
     succeeds = all(map(_succeeds, statement.body.body))
     yield from find_bindings(statement.body.body, is_certain and succeeds)
     for handler in () if succeeds else statement.handlers:
@@ -164,7 +164,7 @@ def _bindings_of_try(statement: cst.Try | cst.TryStar, is_certain: bool) -> Iter
 
 
 def _targets(target: cst.CSTNode, value: cst.BaseExpression | None, is_certain: bool) -> Iterator[Binding]:
-    """What a target binds: a name `value`, several names as many values, any other what only running tells."""
+    """The bindings of a target: names get the values of a tuple one by one, or unknown values."""
     match target, value:
         case cst.Name(value=name), _:
             yield Binding(name, value, target, is_certain)
@@ -210,7 +210,7 @@ def _is_type_checking(test: cst.BaseExpression) -> bool:
 
 
 def _succeeds(statement: Statement) -> bool:
-    """True for imports of what is here, and for assignments of literals to names."""
+    """True for imports of installed libraries, and for assignments of literals to names."""
     match statement:
         case cst.SimpleStatementLine(body=small):
             return all(map(_succeeds, small))
@@ -228,7 +228,7 @@ def _succeeds(statement: Statement) -> bool:
 
 
 def _is_here(module: str, name: str | None = None) -> bool:
-    """True where a library is installed; one that is loaded also tells whether it has `name`."""
+    """True if a library is installed and, once it is loaded, has `name`."""
     if not is_library(module):
         return False
     loaded = sys.modules.get(module)

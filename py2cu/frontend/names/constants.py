@@ -1,8 +1,8 @@
-"""What Python makes of constants: operators, comparisons, and the functions that compute a constant from others.
+"""Evaluation of constants: operators, comparisons, and library functions of constant arguments.
 
     INF = float("inf")    LAST = len(TABLE) - 1    ROOT = math.sqrt(2)    WIDE = np.iinfo(np.int32).max
 
-Nothing of the user's is run: these are Python's own functions, of numbers that the source tells.
+In: numbers that the source shows. Out: the result, or None. No user code runs: these are Python's own functions.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _LIMITS: Final[dict[str, Callable[[DType], Real]]] = {
 
 
 def call(function: str, values: Iterable[object]) -> Value | None:
-    """What a function, by its qualified name, makes of constants; None where it is none of those, or would raise."""
+    """The result of a function, by its qualified name, on constants; None if it is not known here, or would raise."""
     arguments = list(values)
     if function == "builtins.float" and [type(value) for value in arguments] == [str]:
         return as_float(str(arguments[0]))
@@ -67,7 +67,7 @@ def as_float(text: str) -> float | None:
 
 
 def compare(signs: Iterable[cst.BaseCompOp], operands: Iterable[object]) -> bool | None:
-    """What `a < b < c` of constants gives; None where one of other things decides."""
+    """The result of `a < b < c` for constants; None if it depends on an unknown operand."""
     for sign, (left, right) in zip(signs, pairwise(operands), strict=True):
         if left is None or right is None or type(sign) not in COMPARE:
             return None
@@ -78,7 +78,7 @@ def compare(signs: Iterable[cst.BaseCompOp], operands: Iterable[object]) -> bool
 
 
 def item(table: object, at: object) -> Constants | Real | None:
-    """One item of a tuple of constants; None where there is none."""
+    """One item of a tuple of constants; None if there is no such item."""
     if isinstance(table, tuple) and isinstance(at, int) and -len(table) <= at < len(table):
         constant: Constants | Real = table[at]
         return constant
@@ -86,12 +86,12 @@ def item(table: object, at: object) -> Constants | Real | None:
 
 
 def rounds_alike(dtype: DType, number: Real) -> bool:
-    """True where NumPy's `dtype(number)` and a kernel's cast surely agree: on a way to a half, NumPy rounds once."""
+    """True if NumPy's `dtype(number)` and a kernel's cast agree; for halves they may not, since NumPy rounds once."""
     return dtype.holds(number) and not dtype.is_half and dtype.kind is not Kind.COMPLEX
 
 
 def limit(function: str, dtype_name: str, attribute: str) -> tuple[DType, Real] | None:
-    """`np.iinfo(np.int32).max`, by the names in it, and of which dtype it is; None where there is no such limit."""
+    """The dtype and the value of a limit such as `np.iinfo(np.int32).max`; None if there is no such limit."""
     dtype = find_dtype(dtype_name.rpartition(".")[2])
     name = f"{function.rpartition('.')[2]}.{attribute}"
     if dtype is None or name not in _LIMITS or dtype.kind is not (Kind.INT if name.startswith("i") else Kind.FLOAT):
@@ -100,7 +100,7 @@ def limit(function: str, dtype_name: str, attribute: str) -> tuple[DType, Real] 
 
 
 def as_constants(values: Iterable[object]) -> Constants | None:
-    """The values as a tuple, where all are numbers or such tuples, and not too many to look up in."""
+    """The values as a tuple; None unless all are numbers or such tuples, and fit constant memory."""
     constants: list[Constants | Real] = []
     count = 0
     for value in values:
@@ -124,7 +124,7 @@ def numbers(value: Constants | Real) -> Iterator[Real]:
 
 
 def compute(function: Callable[..., Any], *operands: object) -> Number | None:
-    """What Python makes of these operands, where they are numbers of a size that it computes at once."""
+    """The result of `function`; None unless the operands are numbers, small enough to be computed quickly."""
     values = [operand for operand in operands if isinstance(operand, Number)]
     if len(values) < len(operands) or any(isinstance(number, int) and abs(number) > _LARGE for number in values):
         return None
@@ -142,7 +142,7 @@ def _tried(function: Callable[..., Any], *operands: object) -> Any:
 
 
 def check_64_bits(value: Real, reporter: Reporter, span: Span) -> Real:
-    """`value`, a constant; 0, and a diagnostic, for a whole one that has more bits."""
+    """`value`; 0, after a diagnostic, if it is an integer of more than 64 bits."""
     if not isinstance(value, int) or -(2**63) <= value < 2**64:
         return value
     hint = "kernels compute integers in 64 bits: use a float, or a smaller number"

@@ -1,4 +1,4 @@
-"""The names of libraries that mean something in kernels, by qualified name."""
+"""The library names that kernels may use, by qualified name."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 from py2cu.builtins import CONSTANTS, lookup
 from py2cu.dtypes import BY_JAXTYPING, GENERIC
 
-# Those that have a meaning here and are no builtin of the language.
+# Names that are no builtins of the language, such as decorators and annotations.
 KNOWN: Final = frozenset(
     [
         f"py2cu.{name}"
@@ -21,5 +21,5 @@ KNOWN: Final = frozenset(
 
 
 def is_known(qualified: str) -> bool:
-    """True for a name that means something in kernels."""
+    """True for a library name that kernels may use."""
     return qualified in KNOWN or qualified in CONSTANTS or lookup(qualified) is not None

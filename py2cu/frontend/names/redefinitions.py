@@ -1,8 +1,8 @@
-"""Names around a live function that are bound to other objects now than its text says.
+"""Names around a live function whose current values differ from those in its source.
 
-A notebook cell may redefine a helper or a constant of another cell, a reload changes a module under the functions that
-it had before, and anyone may assign to a module's name. In: what a text binds, and the values of now. Out: the names of
-which the values of now count. Nothing is called.
+A notebook cell may redefine a helper or a constant of another cell, a reload replaces the objects of a module, and any
+code may assign to a module's names. In: the environment from the source, and the live values. Out: the names whose live
+values count. No user code runs.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from py2cu.frontend.names.environment import Environment
 from py2cu.live import is_library
 
 IsHere = Callable[[cst.FunctionDef, FunctionType], bool]
-"""Whether a live function is the one that a node of the text makes."""
+"""Whether a node of the source defines a live function."""
 
 _LITERAL = (bool, int, float, complex, str, tuple)
 
 
 def redefined(environment: Environment, live: Mapping[str, object], is_here: IsHere) -> list[str]:
-    """The names that `environment` has from its text, and that are bound to something else in `live`."""
+    """The names whose value in `live` differs from that in the source of `environment`."""
     text = replace(environment, live={}, _values={})
     bound = {**text.functions, **text.definitions, **text.imports}
     return [name for name in bound if name in live and _is_other(name, live[name], text, is_here)]
@@ -46,7 +46,7 @@ def _is_other(name: str, value: object, text: Environment, is_here: IsHere) -> b
 
 
 def _is_other_object(node: cst.Name, value: object, text: Environment) -> bool:
-    """The same for a name that the text makes of no plain number: `t = math.sin`, `EPS = np.float32(0.1)`."""
+    """`_is_other` for a name whose source value is no plain number: `t = math.sin`, `EPS = np.float32(0.1)`."""
     element = text.element(node)
     if element is not None:
         dtype, number = element
@@ -60,7 +60,7 @@ def _is_other_object(node: cst.Name, value: object, text: Environment) -> bool:
 
 
 def _is_another_object(qualified: str, value: object) -> bool:
-    """Whether `value` is not what a library has under this name; False where that is not loaded."""
+    """Whether `value` differs from the library's object of this name; False if the library is not loaded."""
     top, *rest = qualified.split(".")
     library_object: object = sys.modules.get(top)
     for name in rest:

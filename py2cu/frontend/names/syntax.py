@@ -15,7 +15,7 @@ _OF_BLOCKS = frozenset([cst.If, cst.For, cst.While, cst.Try, cst.TryStar, cst.Wi
 
 
 def flatten(body: Iterable[Statement]) -> Iterator[Statement]:
-    """The statements of one scope, those in others too, not those in functions and classes."""
+    """The statements of one scope, nested ones too, but not those in functions and classes."""
     for statement in body:
         if isinstance(statement, cst.SimpleStatementLine):
             yield from statement.body
@@ -26,7 +26,7 @@ def flatten(body: Iterable[Statement]) -> Iterator[Statement]:
 
 
 def suites(statement: cst.CSTNode) -> Iterator[Sequence[Statement]]:
-    """The blocks of a statement that are of its own scope; none of functions and classes."""
+    """The blocks of a statement in its own scope: not those of functions and classes."""
     if statement.__class__ not in _OF_BLOCKS:  # asked of every statement: LibCST's classes are slow to tell apart
         return
     match statement:
@@ -57,7 +57,7 @@ def dotted(node: cst.BaseExpression) -> str:
 
 
 def source_text(node: cst.CSTNode) -> str:
-    """`node` as it is written."""
+    """The source text of `node`."""
     return cst.Module([]).code_for_node(node)
 
 

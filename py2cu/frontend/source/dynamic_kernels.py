@@ -1,10 +1,10 @@
-"""Kernels that running a file makes, and its text does not show: told, so that none is left out in silence.
+"""Reports kernels that exist only after the file has run, so that none is left out silently.
 
-    k = kernel(f)                                     a kernel that a call makes
-    either = kernel(block=64) if small else kernel    `@either` above a `def`: which one, only running tells
+    k = kernel(f)                                     a call creates a kernel
+    either = kernel(block=64) if small else kernel    the options of `@either` are known only at run time
 
-In: a module. Out: diagnostics, and whether one of them is an error. A call that makes a kernel is noted only where the
-file has others, which are all that it is asked for.
+In: a module. Out: diagnostics, and whether one of them is an error. If the file has kernels that the source shows, a
+call that creates another one is only noted.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _HINT = "write `@kernel(…)` above the `def`, or a name that is bound once, to 
 
 
 def report_dynamic_kernels(module: Module, only: str | None, reporter: Reporter) -> bool:
-    """Report kernels of `module`, or the one called `only`, that its text does not show; True where one is refused."""
+    """Report the dynamic kernels of `module`, or the one named `only`; True if one of them is an error."""
     refused = False
     has_others = only is None and bool(module.kernels)
     for source in module.functions:
@@ -53,7 +53,7 @@ def _refuse_decorators(source: KernelSource, module: Module, reporter: Reporter)
 
 
 def _mentions_kernel(node: cst.CSTNode, scope: Environment, seen: set[str]) -> bool:
-    """True where `node`, or what a name in it stands for, mentions `kernel`."""
+    """True if `node`, or the value of a name in it, mentions `kernel`."""
     match node:
         case cst.Attribute() | cst.Name() if scope.qualify(node) == KERNEL_DECORATOR:
             return True
@@ -76,7 +76,7 @@ def _mentions_kernel(node: cst.CSTNode, scope: Environment, seen: set[str]) -> b
 
 
 def _kernel_calls(module: Module) -> Iterator[tuple[cst.Call, str]]:
-    """The calls that make kernels where the file runs, and the function that each is given."""
+    """The calls that create kernels when the file runs, each with the text of its function."""
     for statement in _statements(module.body):
         match statement:
             case cst.Assign(value=value) | cst.AnnAssign(value=cst.BaseExpression() as value) | cst.Expr(value=value):
@@ -87,12 +87,12 @@ def _kernel_calls(module: Module) -> Iterator[tuple[cst.Call, str]]:
 
 
 def _wrapped_function(call: cst.Call) -> cst.BaseExpression | None:
-    """The function that `kernel` is called with, or what it made; None where there are options alone."""
+    """The function argument of a call of `kernel`; None if it has only options."""
     return next((arg.value for arg in call.args if arg.keyword is None or arg.keyword.value == "function"), None)
 
 
 def _makes_kernels(function: cst.BaseExpression, scope: Environment) -> bool:
-    """True for `kernel`, for `kernel(…)` of options, and for names that are, or may be, bound to these."""
+    """True for `kernel`, for `kernel(…)` with options, and for names that are, or may be, bound to these."""
     definition = scope.decorator(function)
     places = scope.as_defined().ambiguous.get(definition.value, ()) if isinstance(definition, cst.Name) else ()
     for meaning in (definition, *(place.meaning for place in places)):
@@ -107,7 +107,7 @@ def _is_maker(node: cst.BaseExpression, scope: Environment) -> bool:
 
 
 def _statements(body: Iterable[Statement]) -> Iterator[Statement]:
-    """The statements that run with a file, those of its classes too."""
+    """The statements that run when the file does, those of its classes too."""
     for statement in flatten(body):
         yield statement
         if isinstance(statement, cst.ClassDef):

@@ -1,11 +1,12 @@
-"""Functions and numbers of other files and of other notebook cells, found and read as text.
+"""Device functions and constants that a kernel imports from other files or uses from other notebook cells.
 
-    from helpers import clamp          helpers.py, or helpers/__init__.py, beside the file that says so
-    from .geometry import clamp        geometry.py in its folder, `..geometry` in the one above
-    import helpers                     and then `helpers.clamp(…)`
+    from helpers import clamp          helpers.py, or helpers/__init__.py, beside the importing file
+    from .geometry import clamp        geometry.py in its folder; `..geometry` in the folder above
+    import helpers                     for `helpers.clamp(…)`
 
-Nothing is imported or run. Under a decorator, whose function already lives, the function that the name stands for tells
-where it was written.
+In: a name in a kernel, and its environment. Out: the node of the function, or the value of the constant; a hint if the
+file has no such function. Files are parsed, never imported or run. Under the decorator, the live function shows where
+its source is.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class ImportedSources:
     def find(
         self, node: cst.BaseExpression, environment: Environment, module: Module, reporter: Reporter
     ) -> DeviceFunction | str | None:
-        """The function that `node` names in `module`; where its file has none, a hint; None where no file is meant."""
+        """The function that `node` names in `module`; a hint if its file has none; None if `node` names no file."""
         qualified = environment.qualify(node)
         if qualified is None or is_library(qualified) or "." not in qualified:
             return None
@@ -82,7 +83,7 @@ class ImportedSources:
     def constant(
         self, node: cst.BaseExpression, environment: Environment, module: Module, reporter: Reporter
     ) -> Constants | Real | None:
-        """The number, or the tuple of numbers, that `node` names in another file; None where it names none."""
+        """The number, or the tuple of numbers, that `node` names in another file; None for anything else."""
         qualified = environment.qualify(node)
         if qualified is None or is_library(qualified) or "." not in qualified:
             return None
@@ -126,7 +127,7 @@ class ImportedSources:
     def _open(
         self, qualified: str, beside: SourceFile, reporter: Reporter, used: Related, passed_on: int
     ) -> tuple[Module, str] | str:
-        """The file that defines a name, and the name there; a hint where there is none."""
+        """The file that defines a name, and its name there; a hint if there is no such file."""
         name = qualified.rpartition(".")[2]
         before = qualified.removesuffix(name)
         module_name = before.rstrip(".") or before

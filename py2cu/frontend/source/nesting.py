@@ -1,6 +1,6 @@
-"""How deep a source nests, and how long its chains of operators are.
+"""Limits of the nesting depth of a source, and of the length of its chains of operators.
 
-In: the tree that Python's own parser makes. Out: None, or a `Nested` with the place and the reason. A chain counts as
+In: the tree of Python's own parser. Out: None, or a `Nested` with the place and the reason. A chain counts as
 one level: operators of one precedence (`a + b - c`), `and`, `or`, comparisons, `elif`. `MAX_TERMS` limits its length.
 """
 
@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import Final
 
 MAX_DEPTH: Final = 200
-"""How many levels a source may nest: Python's own parser gives brackets as many. LibCST's parser takes time and memory
-that grow with the square of the depth, and every walk over the tree takes a few frames of Python's stack a level.
+"""The deepest nesting: the limit that Python's own parser has for brackets. The time and memory of LibCST's parser grow
+with the square of the depth, and every walk over the tree uses a few frames of Python's stack per level.
 """
 MAX_TERMS: Final = 400 if sys.version_info[:2] == (3, 12) else 1000
-"""How many terms a chain may have. Python 3.12 alone has a fixed limit of recursion in C, which LibCST meets."""
+"""The longest chain. Only Python 3.12 has a fixed limit of recursion in C, which LibCST reaches."""
 
 _DEEP: Final = "break long expressions into several assignments"
 _LONG: Final = {
@@ -36,7 +36,7 @@ Node = ast.expr | ast.stmt
 
 @dataclass(frozen=True, slots=True)
 class Nested:
-    """Why a source is refused: the node where it goes too far, and what to write instead."""
+    """Why a source is refused: the first node beyond a limit, and what to write instead."""
 
     node: Node
     reason: str
@@ -44,7 +44,7 @@ class Nested:
 
 
 def is_deep(tree: ast.AST) -> bool:
-    """True where something is below `MAX_DEPTH` levels, of which a chain takes as many as it has terms."""
+    """True if a node is deeper than `MAX_DEPTH`, counting each term of a chain as one level."""
     levels: dict[int, list[ast.AST]] = {0: [tree]}
     while levels:
         depth = min(levels)
@@ -71,7 +71,7 @@ def is_deep(tree: ast.AST) -> bool:
 
 
 def find_nested(tree: ast.AST) -> Nested | None:
-    """The first place where `tree` nests too deep, or where a chain has too many terms."""
+    """The first place where `tree` is nested too deep, or where a chain has too many terms."""
     waiting: list[tuple[ast.AST, int, int]] = [(tree, 0, 0)]  # levels, and levels where each term is one
     while waiting:
         node, depth, terms = waiting.pop()
@@ -92,7 +92,7 @@ def find_nested(tree: ast.AST) -> Nested | None:
 
 
 def _chain(node: ast.AST) -> Sequence[Node]:
-    """The terms of the chain that `node` is, first to last: of an `if`, it and each `elif`; none of any other node."""
+    """The terms of a chain, first to last; of an `if`, itself and each `elif`; none for any other node."""
     match node:
         case ast.BinOp(op=op) if type(op) in _PRECEDENCE:
             terms: list[Node] = []
@@ -124,7 +124,7 @@ def _elif(branch: ast.If) -> ast.If | None:
 
 
 def _parts(branch: ast.If) -> Iterator[ast.AST]:
-    """What one branch of a chain holds."""
+    """The nodes in one branch of a chain of `if` and `elif`."""
     yield branch.test
     yield from branch.body
     if _elif(branch) is None:

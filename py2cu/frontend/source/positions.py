@@ -1,9 +1,8 @@
-"""Where every node of a LibCST tree stands in its text.
+"""The source positions of the nodes of a LibCST tree.
 
-In: a module. Out: the span of each node that is no blank, without the blanks and comments around it, as LibCST's own
-`PositionProvider` has it. The module is written token by token; a node stands between two of the tokens, and only where
-it is asked for do these become a line and a column. LibCST's provider makes lines and columns of all, which takes twice
-as long.
+In: a module. Out: the span of each node, without the white space and comments around it, equal to that of LibCST's
+`PositionProvider`. The module is written token by token, and each node keeps the numbers of its first and last token. A
+line and a column are computed only for the spans that are asked for, which makes it twice as fast as LibCST's provider.
 """
 
 from __future__ import annotations
@@ -28,20 +27,20 @@ class Positions:
         writer = _Writer(tree.default_indent, tree.default_newline)
         tree._codegen(writer)
         self.rebinders = tuple(writer.rebinders)
-        """What binds names of other scopes, wherever it stands: `global`, `nonlocal`, and `:=` in brackets."""
+        """The nodes that bind names of other scopes: `global`, `nonlocal`, and `:=` in brackets."""
         self.foreign = tuple(writer.foreign)
-        """Names with letters outside ASCII, of which Python may take some for others."""
+        """Names with letters outside ASCII, which Python normalises."""
         self._between = writer.between
         self._places = list(accumulate(writer.tokens, _advance, initial=(1, 0)))
 
     def span(self, node: cst.CSTNode) -> Span:
-        """Where `node`, of the tree, stands."""
+        """The span of `node`, a node of the tree."""
         first, last = self._between[id(node)]
         return Span(*self._places[first], *self._places[last])
 
 
 def _advance(place: tuple[int, int], token: str) -> tuple[int, int]:
-    """The line and column behind a token that stands at `place`."""
+    """The line and column after a token that starts at `place`."""
     line, column = place
     if token.isprintable():
         return line, column + len(token)
@@ -50,9 +49,10 @@ def _advance(place: tuple[int, int], token: str) -> tuple[int, int]:
 
 
 class _Writer(CodegenState):
-    """Takes down, for each node, how many tokens come before it and before its end.
+    """Counts, for each node, the tokens before its start and before its end.
 
-    A node says with `with` where it is without its blanks and comments; else it is all that it writes.
+    LibCST marks with a `with` statement the part of a node without white space and comments; a node without such a mark
+    covers all that it writes.
     """
 
     def __init__(self, indent: str, newline: str) -> None:

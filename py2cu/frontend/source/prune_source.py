@@ -1,9 +1,9 @@
-"""Leaves out of a file's text what none of its kernels can mean, so that LibCST reads kernels and not data or hosts.
+"""Removes top-level statements that no kernel can depend on, so that LibCST parses kernels and not data or host code.
 
-In: the text, parsed by Python, which is quick and small where LibCST's trees take a thousand bytes a token. Out: the
-text with those top-level statements blanked, every other one where it stood, and the names that the blanked ones bind.
-Kept: imports, decorated functions and what holds one, statements that may call `kernel`, and those that bind a name
-which something kept mentions.
+In: the text and the tree of Python's own parser, which is fast and small; LibCST's trees take a thousand bytes a token.
+Out: the text with those statements blanked, all others at their positions, and the names that the blanked ones bind.
+Kept are imports, decorated functions and statements that contain one, statements that may call `kernel`, and statements
+that bind a name which a kept statement mentions.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class PrunedSource:
-    """What is left of a file, and the names of what is not."""
+    """The statements kept of a file, and the names that only removed ones bind."""
 
     text: str
-    statements: list[ast.stmt]  # what is left
+    statements: list[ast.stmt]  # the kept ones
     pruned_names: frozenset[str]
 
 
 def prune(text: str, tree: ast.Module, wanted: str | None = None) -> PrunedSource:
-    """The part of `text` that matters to decorated functions, and to what is called `wanted`."""
+    """The part of `text` that decorated functions and the function `wanted` may depend on."""
     lines = re.split(r"(?<=\n)|(?<=\r)(?!\n)", text)
     binders: dict[str, list[ast.stmt]] = {}
     has_globals = "global" in text
@@ -48,7 +48,7 @@ def prune(text: str, tree: ast.Module, wanted: str | None = None) -> PrunedSourc
 
 
 def _blank(lines: list[str], tree: ast.Module, kept: set[ast.stmt]) -> None:
-    """Turn each run of statements that are not kept into one string of as many lines."""
+    """Replace each run of removed statements by one string of as many lines."""
     used = {line for stmt in kept for line in _lines(stmt)}  # `a = 1; b = 2`
     runs: list[list[int]] = []
     is_open = False
@@ -68,7 +68,7 @@ def _blank(lines: list[str], tree: ast.Module, kept: set[ast.stmt]) -> None:
 
 
 def _kernel_statements(text: str, lines: list[str], tree: ast.Module) -> set[ast.stmt]:
-    """The statements, no functions, that may call `kernel` or a name of it: all that mention one."""
+    """The statements, functions apart, that mention `kernel` or another name of it, and so may call it."""
     names = {"kernel", *re.findall(r"\bkernel\s+as\s+(\w+)", text)}
     statements: set[ast.stmt] = set()
     for stmt in tree.body:
@@ -84,7 +84,7 @@ def _kernel_statements(text: str, lines: list[str], tree: ast.Module) -> set[ast
 
 
 def _is_root(stmt: ast.stmt, wanted: str | None) -> bool:
-    """True for what is kept in any case; `wanted` is a function that `kernel(f)` was called with."""
+    """True for a statement that is always kept; `wanted` is the function of a call `kernel(f)`."""
     match stmt:
         case ast.Import() | ast.ImportFrom():
             return True
@@ -107,7 +107,7 @@ def _is_wanted(node: ast.AST, wanted: str | None) -> bool:
 
 
 def _bound(stmt: ast.stmt, has_globals: bool) -> Iterator[str]:
-    """The names that a statement binds in its own scope, those that functions in it do, and a few that none does."""
+    """A superset of the names that a statement, or a function in it with `global`, binds in the module."""
     match stmt:
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
             yield name
@@ -143,5 +143,5 @@ def _lines(stmt: ast.stmt) -> range:
 
 
 def _words(text: str) -> set[str]:
-    """Everything that may be a name, inside strings too: an annotation may be one."""
+    """All words that may be names, also those in strings: an annotation may be a string."""
     return set(re.findall(r"\w+", text if text.isascii() else unicodedata.normalize("NFKC", text)))

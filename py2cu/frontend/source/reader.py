@@ -1,7 +1,7 @@
-"""Source text → the kernels in it, as LibCST functions with true positions.
+"""Source text → the kernels in it, as LibCST functions with their positions.
 
-In: a `SourceFile`. Out: a `Module` with one `KernelSource` for every function that carries `@py2cu.kernel`, however it
-was imported. Nothing of the file is imported or run.
+In: a `SourceFile`. Out: a `Module` with one `KernelSource` for every function under `@py2cu.kernel`, however the
+decorator was imported; None, after a diagnostic, if the text is not valid Python. No user code runs.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _DEEP = "break long expressions into several assignments, and long `elif` chains
 
 @dataclass(frozen=True, slots=True)
 class KernelSource:
-    """A kernel function in its file: the node, its decorator (absent for `kernel(f)`), and what names mean there."""
+    """A kernel function in its file: the node, its decorator (None for `kernel(f)`), and the environment around it."""
 
     function: cst.FunctionDef
     decorator: cst.Decorator | None
@@ -52,30 +52,30 @@ class Module:
     kernels: tuple[KernelSource, ...]
     functions: tuple[KernelSource, ...]
     environment: Environment  # of its top level
-    body: Sequence[Statement]  # what was read of it
+    body: Sequence[Statement]  # without the statements that were pruned
 
     def span(self, node: cst.CSTNode) -> Span:
-        """Where `node` stands."""
+        """The position of `node`."""
         return self.positions.span(node)
 
     def function_at(self, line: int, name: str) -> KernelSource | None:
-        """The function `name` whose `def`, or first decorator, stands on `line`."""
+        """The function `name` whose `def`, or one of its decorators, is on `line`."""
         candidates = (source for source in self.functions if source.function.name.value == name)
         return next((source for source in candidates if stands_at(source.function, line, self.positions)), None)
 
     def is_here(self, node: cst.FunctionDef, function: FunctionType) -> bool:
-        """Whether `node` makes the live `function`: at its line, in the text that it was compiled from."""
+        """Whether `node` defines the live `function`, by the line and the text of its code object."""
         return defines(node, function, self.file, self.positions)
 
 
 def stands_at(node: cst.FunctionDef, line: int, positions: Positions) -> bool:
-    """Whether the `def` of `node`, or a decorator of it, stands on `line`."""
+    """Whether the `def` of `node`, or one of its decorators, is on `line`."""
     def_line = positions.span(node.name).line
     return min([def_line, *(positions.span(decorator).line for decorator in node.decorators)]) <= line <= def_line
 
 
 def defines(node: cst.FunctionDef, function: FunctionType, file: SourceFile, positions: Positions) -> bool:
-    """Whether `node` of `file` makes the live `function`: at its line, in the text that it was compiled from."""
+    """Whether `node` of `file` defines the live `function`, by the line and the text of its code object."""
     code = function.__code__
     is_named = code.co_filename == file.name and code.co_name == node.name.value
     return is_named and stands_at(node, code.co_firstlineno, positions) and source_file(function).text == file.text
@@ -83,7 +83,7 @@ def defines(node: cst.FunctionDef, function: FunctionType, file: SourceFile, pos
 
 @dataclass(frozen=True, slots=True)
 class _Parsed:
-    """The part of a text that matters, and the names that the rest binds."""
+    """The tree of a pruned text, and the names that only the removed part binds."""
 
     tree: cst.Module
     positions: Positions
@@ -91,15 +91,15 @@ class _Parsed:
 
 
 class _NoPython(Exception):
-    """Why a text cannot be read: what a reporter's `error` takes."""
+    """A text is not valid Python; the arguments are those of `Reporter.error`."""
 
 
 def read_module(
     file: SourceFile, reporter: Reporter, live: Mapping[str, object] | None = None, wanted: str | None = None
 ) -> Module | None:
-    """Parse `file` and find its kernels; None, and a diagnostic, where it is no Python.
+    """Parse `file` and find its kernels; None, after a diagnostic, if it is not valid Python.
 
-    Of functions that no kernel mentions and that carry no decorator, only those called `wanted` are read.
+    Undecorated functions that no kernel mentions are skipped, except those named `wanted`.
     """
     try:
         parsed = _parse(file.text, wanted)
@@ -123,9 +123,9 @@ def read_module(
 
 @functools.lru_cache(maxsize=4)  # the kernels of a file, read one by one, share it, and the files that they call
 def _parse(text: str, wanted: str | None) -> _Parsed:
-    """What matters of a text.
+    """Parse a text and prune it.
 
-    Python's own parser comes first: it says better what is wrong, and LibCST's ends the process on deep nesting.
+    Python's own parser runs first: its messages are better, and LibCST's parser ends the process on deep nesting.
 
     Raises:
         _NoPython: it cannot be parsed.
@@ -163,16 +163,16 @@ def _parse(text: str, wanted: str | None) -> _Parsed:
 
 
 def _normalise(names: Iterable[cst.Name]) -> None:
-    """Call each what Python takes it for: `ﬁ`, written as one letter, is `fi`.
+    """Normalise names as Python does: `ﬁ`, one letter, is `fi`.
 
-    LibCST keeps what is written. The nodes stay themselves, since their places are known by identity.
+    LibCST keeps the written form. The nodes are changed in place, since positions are found by identity.
     """
     for name in names:
         object.__setattr__(name, "value", unicodedata.normalize("NFKC", name.value))
 
 
 def _rebound(rebinders: Iterable[Rebinder]) -> Iterator[tuple[str, cst.CSTNode]]:
-    """The names that these bind, in whichever scope."""
+    """The names that these nodes bind, in any scope."""
     for node in rebinders:
         match node:
             case cst.NamedExpr(target=cst.Name(value=name)):
