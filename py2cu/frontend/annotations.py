@@ -67,7 +67,7 @@ ParameterType = ArrayType | ElementType | PythonType | IndexAnnotation | Constex
 
 @dataclass(frozen=True, slots=True)
 class AnnotationReader:
-    """Reads the annotations of one function; `parameter` is the name that unnamed extents are called after."""
+    """Reads the annotations of one function; unnamed extents are named after the parameter."""
 
     reporter: Reporter
     environment: Environment
@@ -76,7 +76,7 @@ class AnnotationReader:
     variables: dict[str, TypeVariable] = field(default_factory=dict)  # by annotation, as they were met
 
     def read(self, node: cst.BaseExpression, parameter: str, depth: int = 8) -> ParameterType | None:
-        """The type that `node` says; None, and a diagnostic, where it says none that kernels have."""
+        """The type that `node` denotes; None, after a diagnostic, if kernels cannot take it."""
         if report_ambiguous_name(node, self.environment, self.reporter, self.span_of):
             return None
         match node:
@@ -197,7 +197,7 @@ class AnnotationReader:
         return ArrayType(dtype, unnamed_dims(parameter, len(items), self.span_of(node)))
 
     def read_dims(self, text: str, span: Span) -> tuple[DimExpr, ...] | None:
-        """The extents in a dimension string; None, and a diagnostic, where one of them is no extent."""
+        """The extents in a dimension string; None, after a diagnostic, if one of them is wrong."""
         if _SPACED.search(text):
             closed = _SPACED.sub(r"\1", text)
             hint = f"spaces separate dimensions, so a formula has none: `{closed}`"
@@ -223,8 +223,9 @@ class AnnotationReader:
         return extent
 
     def _generic(self, annotation: str, span: Span) -> DType | None:
-        """What stands for the dtype of every array annotated alike: T for the first such annotation, U for the next;
-        None, and a diagnostic, where there is no letter left.
+        """The type variable of all arrays with this annotation: T for the first annotation, U for the next.
+
+        None, after a diagnostic, if no letter is left.
         """
         if annotation not in self.variables:
             if len(self.variables) == len(_SYMBOLS):
@@ -251,7 +252,7 @@ class AnnotationReader:
 
 
 def unnamed_dims(parameter: str, rank: int, span: Span, taken: Container[str] = ()) -> tuple[DimExpr, ...]:
-    """Names for the extents of an array whose annotation names none, and none of those that are taken."""
+    """Names for the extents of an array whose annotation names none; they avoid `taken`."""
 
     def free(name: str) -> str:
         while name in taken:

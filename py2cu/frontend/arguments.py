@@ -4,7 +4,8 @@
 
     scaled(a), scaled(a, b), scaled(a, k=b), scaled(k=b, v=a)    →    (a, 2), (a, b), (a, b), (a, b)
 
-A default is read where the function is defined, not where it is called: see `defaults.py`.
+In: a call, and the function that it names. Out: an expression for each parameter; None, after a diagnostic, if the call
+does not fit. A default is evaluated where the function is defined, not where it is called: see `names/defaults.py`.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from py2cu.frontend.source.reader import Module
 from py2cu.ir.expressions import Expr
 from py2cu.suggestions import did_you_mean
 
-Argument = cst.BaseExpression | Expr  # what the call says, or a default
+Argument = cst.BaseExpression | Expr  # the node in the call, or a default
 
 
 @dataclass(frozen=True, slots=True)
 class _Misfit:
-    """Why a call does not fit, what to write, and the node that shows it."""
+    """Why a call does not fit, what to write instead, and the node to point at."""
 
     message: str
     hint: str
@@ -39,9 +40,9 @@ def bind_arguments(
     reporter: Reporter,
     read_default: Callable[[cst.Param], Expr | None],
 ) -> tuple[Argument, ...] | None:
-    """What each parameter of `function` gets from a call in `module`; None, and a diagnostic, where they do not fit.
+    """The argument of each parameter of `function` in a call in `module`; None, after a diagnostic, if they do not fit.
 
-    `read_default` reads the default of a parameter; None, and a diagnostic, where it cannot.
+    `read_default` reads the default of a parameter; None, after a diagnostic, if it cannot.
     """
     arguments = _explicit_arguments(call, function)
     if not isinstance(arguments, _Misfit):
@@ -54,7 +55,7 @@ def bind_arguments(
 
 
 def _explicit_arguments(call: cst.Call, function: cst.FunctionDef) -> dict[str, Argument] | _Misfit:
-    """The parameters that the call gives itself."""
+    """The arguments that the call passes, by parameter."""
     name, params = function.name.value, function.params
     if any(arg.star for arg in call.args):
         return _Misfit("calls of device functions cannot unpack arguments with `*`", "write every argument out", call)
@@ -86,7 +87,7 @@ def _with_defaults(
     function: cst.FunctionDef,
     read_default: Callable[[cst.Param], Expr | None],
 ) -> dict[str, Argument] | _Misfit:
-    """The parameters that the call gives, and the others with their defaults, as far as these can be read."""
+    """The passed arguments, and the defaults of the other parameters as far as they can be read."""
     complete = dict(arguments)
     for param in all_parameters(function):
         name = param.name.value

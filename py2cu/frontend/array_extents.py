@@ -43,7 +43,7 @@ class ExtentReader:
     launch_values: frozenset[str] = frozenset()
     launch: Mapping[str, str] = field(default_factory=dict)
     is_device: bool = False
-    _hidden: set[str] = field(default_factory=set)  # names of extents that are locals here
+    _hidden: set[str] = field(default_factory=set)  # names of extents that locals hide
     _definitions: dict[str, cst.BaseExpression] = field(default_factory=dict)  # of locals that are assigned once
 
     def error(self, code: str, message: str, node: cst.CSTNode, hint: str) -> None:

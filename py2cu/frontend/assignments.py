@@ -1,4 +1,4 @@
-"""Assignments to several targets: what each of them gets, with every value taken once and before any target changes.
+"""Assignments to several targets: every value is computed once, before any target changes.
 
 a, b = b, a               a ← b, b ← a                         with `new_b = a` before them
 h, w = x.shape            h ← x.shape[0], w ← x.shape[1]
@@ -29,26 +29,26 @@ from py2cu.ir.types import Constant, Name
 from py2cu.ir.visit import is_duplicable, names_in, walk
 from py2cu.source import Span
 
-Pair = tuple[cst.BaseExpression, Expr]  # a target, and what it gets
+Pair = tuple[cst.BaseExpression, Expr]  # a target and its value
 
 
 @dataclass(frozen=True, slots=True)
 class _Touched:
-    """What a value reads, the arrays among that, and whether it might change them."""
+    """The names and arrays that a value reads, and whether computing it may change arrays."""
 
     names: frozenset[str]
     arrays: frozenset[str]
     acts: bool
 
     def meets(self, other: _Touched) -> bool:
-        """True where it matters which of the two is taken first."""
+        """True if the order of the two computations matters."""
         both_act = self.acts and other.acts
         return both_act or ((self.acts or other.acts) and not self.arrays.isdisjoint(other.arrays))
 
 
 @dataclass(slots=True)
 class Unpacker:
-    """Reads one assignment; `temporaries` are the locals so far that the kernel's text does not have."""
+    """Reads one assignment; `temporaries` are the locals so far that the kernel's source does not have."""
 
     scope: Scope
     expressions: ExpressionReader
@@ -63,7 +63,7 @@ class Unpacker:
         return self.scope.span_of(self.statement)
 
     def read(self) -> list[Pair]:
-        """Targets from left to right with their values; nothing, and a diagnostic, where these do not match."""
+        """Targets from left to right with their values; none, after a diagnostic, if they do not match."""
         targets: list[cst.BaseExpression] = [target.target for target in self.statement.targets]
         value = self.statement.value
         if any(isinstance(target, cst.Tuple | cst.List) for target in targets):
@@ -81,7 +81,7 @@ class Unpacker:
                 return isinstance(target, cst.Name)
 
     def _share(self, targets: list[cst.BaseExpression], value: Expr) -> list[Pair]:
-        """One value for all targets; they read it from the first one where that is surely of the value's own type."""
+        """One value for all targets; later targets read the first one if that has the type of the value."""
         first = targets[0]
         if isinstance(first, cst.Name) and first.value in self.scope.once:
             again = Name(first.value, self.span)
@@ -91,7 +91,7 @@ class Unpacker:
         return [(target, value) for target in targets]
 
     def _unpack(self, target: cst.BaseExpression, value: cst.BaseExpression) -> list[Pair]:
-        """What each name or element of `target` gets; nothing, and a diagnostic, where that does not match."""
+        """Pair each name or element of `target` with its value; none, after a diagnostic, if they do not match."""
         if not isinstance(target, cst.Tuple | cst.List):
             return self._pairs([target], [self._read(value, self._takes_tuples(target))])
         if (row := find_row(value, self.scope)) is not None:
@@ -128,14 +128,14 @@ class Unpacker:
         return self._pairs(targets, values) if self._counts_match(len(values), targets, value) else []
 
     def _targets(self, target: cst.Tuple | cst.List) -> list[cst.BaseExpression] | None:
-        """The parts of a target; None, and a diagnostic, where one takes any number of values."""
+        """The parts of a target; None, after a diagnostic, if one of them is starred."""
         starred = [element for element in target.elements if is_starred(element)]
         for element in starred:
             self.scope.error("P103", "`*` is not supported in a kernel", element, "write a name for each value")
         return None if starred else [element.value for element in target.elements]
 
     def _unpack_row(self, target: cst.BaseExpression, row: Constants | Real, value: cst.BaseExpression) -> list[Pair]:
-        """What each part of `target` gets of a tuple of constants, and of those in it."""
+        """Pair each part of `target` with its constant in `row`, nested tuples included."""
         if not isinstance(row, tuple):
             return self._pairs([target], [Constant(row, self.scope.span_of(value))])
         if not isinstance(target, cst.Tuple | cst.List):
@@ -148,18 +148,18 @@ class Unpacker:
         return [pair for part, item in zip(targets, row, strict=True) for pair in self._unpack_row(part, item, value)]
 
     def _pairs(self, targets: Sequence[cst.BaseExpression], values: Sequence[Expr]) -> list[Pair]:
-        """Targets with the values that were just read."""
+        """Pair targets with the values that were just read."""
         self.marks += [len(self.saved)] * len(values)
         return list(zip(targets, values, strict=True))
 
     def _read(self, value: cst.BaseExpression, takes_tuples: bool) -> Expr:
-        """A value that goes to one target as it is; where others get it too, what it does happens once for all."""
+        """A value for one target; if several targets share it and it has effects, it is computed once."""
         result = self.expressions.read_value(value) if takes_tuples else self.expressions.read(value)
         acts = any(isinstance(node, DeviceCall | Atomic) for node in walk(result))
         return self._result(value, ()) if acts and len(self.statement.targets) > 1 else result
 
     def _result(self, node: cst.BaseExpression, targets: Sequence[cst.BaseExpression]) -> Name:
-        """What a device function returns, or a row, in a local called after the targets."""
+        """The result of a device function, or a row of a view, in a local named after the targets."""
         if node not in self.results:
             names = [target.value for target in targets if isinstance(target, cst.Name)]
             name = "_".join(names) if len(names) == len(targets) else ""
@@ -177,7 +177,7 @@ class Unpacker:
         return count == len(targets)
 
     def _once(self, node: cst.BaseExpression, name: str) -> Expr:
-        """`node` so that it may stand twice: what costs something goes into a local first."""
+        """`node` as an expression that may be repeated: one that costs something goes into a local first."""
         value = self.expressions.read(node)
         return value if is_duplicable(value) else self._save(value, name, self.scope.span_of(node))
 
@@ -187,7 +187,7 @@ class Unpacker:
         return Name(fresh, span)
 
     def _in_order(self, pairs: list[Pair]) -> list[Pair]:
-        """The pairs, with values in locals that are to be taken before a target changes, or before others act."""
+        """The pairs, with a local for each value that must be computed before a target changes or a value acts."""
         early = self._taken_early(pairs)
         saved, done, ordered = self.saved, 0, []
         self.saved = []
@@ -202,7 +202,7 @@ class Unpacker:
         return ordered
 
     def _taken_early(self, pairs: list[Pair]) -> set[int]:
-        """The pairs whose values an earlier target might change, and those that must be taken before them."""
+        """The pairs whose values an earlier target may change, and those that must be computed before them."""
         touched = [self._touched(value) for _, value in pairs]
         early: set[int] = set()
         changed: set[str] = set()  # by earlier targets, and by calls in their indices

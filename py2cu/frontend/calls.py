@@ -1,6 +1,7 @@
-"""Calls → IR: of device functions, of builtins and of those that are formulas of others, of `len`.
+"""Calls → IR: device functions, builtins, builtins that expand to formulas, atomics, barriers and `len`.
 
-What no kernel can call is reported with what could be meant.
+In: a LibCST call in a scope. Out: an expression or a statement. A call that kernels cannot make is reported with a
+suggestion, and replaced by a constant.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ class CallReader:
         return not self.scope.is_local(node.func) and self.scope.functions.named(node.func) is not None
 
     def read_invoke(self, node: cst.Call) -> DeviceCall | None:
-        """A call of a device function: arrays are handed over whole, everything else by value."""
+        """A call of a device function: arrays are passed as pointers, everything else by value."""
         function = self.scope.functions.named(node.func)
         assert function is not None
         values = self.scope.functions.arguments(node, function)
@@ -143,7 +144,7 @@ class CallReader:
         return self.scope.captured(names)
 
     def _read_formula(self, node: cst.Call, qualified: str) -> Expr | None:
-        """A call of a builtin that is a formula of others; None for any other."""
+        """A call of a builtin that expands to a formula; None for any other."""
         places = [arg for arg in node.args if arg.keyword is None and not arg.star]
         named = {arg.keyword.value: arg for arg in node.args if arg.keyword is not None}
         formula = builtins.find_formula(qualified, len(places), frozenset(named))
@@ -167,7 +168,7 @@ class CallReader:
         return op if library in _ATOMIC_LIBRARIES and op in ATOMICS else None
 
     def read_atomic(self, node: cst.Call) -> Atomic | None:
-        """An atomic operation: an array, an index or a tuple of them, and values; None, and a diagnostic, for less."""
+        """An atomic operation on an array element; None, after a diagnostic, if its arguments do not fit."""
         op = self._atomic_operation(node)
         assert op is not None
         count = 2 + ATOMICS[op].values
@@ -202,7 +203,7 @@ class CallReader:
         return Sync(function, tuple(self.read(arg.value) for arg in node.args), self.scope.span_of(node))
 
     def _sync_function(self, node: cst.Call) -> str | None:
-        """The barrier or fence that is called: `syncthreads` for the one of the kernel's parameter, `syncgrid` for
+        """The barrier or fence that `node` calls: `syncthreads` also for `syncb.wait()` of a parameter, `syncgrid` for
         Numba's `cuda.cg.this_grid().sync()`.
         """
         match node.func:
@@ -215,7 +216,7 @@ class CallReader:
         return function if is_ours and function in SYNCS else None
 
     def is_grid(self, node: cst.BaseExpression) -> bool:
-        """True for Numba's group of all threads, `cuda.cg.this_grid()`, and for a name of it."""
+        """True for Numba's group of all threads, `cuda.cg.this_grid()`, and for a local that holds it."""
         match node:
             case cst.Name(value=name):
                 return name in self.scope.grids
@@ -225,11 +226,11 @@ class CallReader:
                 return False
 
     def meaning(self, function: cst.BaseExpression) -> str | None:
-        """The qualified name of what is called; None where it is a name of the kernel, or unknown."""
+        """The qualified name of the called function; None if it is a local of the kernel, or unknown."""
         return None if self.scope.is_local(function) else self.scope.environment.qualify(function)
 
     def _string(self, node: cst.Call) -> str | None:
-        """The string that is a call's one argument; None for any other."""
+        """The only argument of a call, if it is a constant string; None otherwise."""
         match node.args:
             case [cst.Arg(value=value, keyword=None, star="")]:
                 constant = self.scope.environment.constant(value)
@@ -238,7 +239,7 @@ class CallReader:
                 return None
 
     def _read_float(self, node: cst.Call, text: str) -> Constant:
-        """`float("inf")`, spelled as Python takes it."""
+        """`float("inf")`, in any spelling that Python accepts."""
         value = as_float(text)
         if value is None:
             hint = '`float("inf")`, `float("-inf")`, `float("nan")`, or the digits of a number'
@@ -308,7 +309,7 @@ class CallReader:
                 )  # fmt: skip
 
     def _refuse_definition(self, node: cst.Call, name: str) -> None:
-        """Refuse a call of what is assigned to a name around the kernel, and is no function of a `def`."""
+        """Refuse a call of a name around the kernel that is assigned a value, not defined by `def`."""
         match self.scope.environment.definition(name):
             case cst.Lambda(params=params):
                 what = f"`{name}` is a lambda; kernels call only functions defined by `def`"
@@ -322,13 +323,13 @@ class CallReader:
         self.scope.error("P105", what, node.func, hint)
 
     def _function_hint(self, node: cst.BaseExpression, qualified: str) -> str:
-        """What to write where `node` names no function that kernels have."""
+        """What to write instead of `node`, which kernels cannot call."""
         refused = builtins.REFUSED.get(qualified)
         return refused or self.scope.functions.missing(node) or _nearest_function(qualified)
 
 
 def _nearest_function(qualified: str) -> str:
-    """A hint: the function of the same library that is spelled alike, or what there is."""
+    """A hint: the most similar name in the same library, or the list of functions."""
     library = qualified.rpartition(".")[0]
     known = {name.rpartition(".")[2]: name for name in builtins.names() if name.rpartition(".")[0] == library}
     near = nearest(qualified.rpartition(".")[2], known)
@@ -338,7 +339,7 @@ def _nearest_function(qualified: str) -> str:
 
 
 def _placed(call: cst.Call, row: Builtin) -> list[cst.Arg] | None:
-    """The arguments in the order of their places; None where one has none."""
+    """The arguments in the order of the parameters; None if they do not fit."""
     places = [arg for arg in call.args if arg.keyword is None and not arg.star]
     if len(places) == len(call.args):
         return places

@@ -1,4 +1,4 @@
-"""The keywords of `@kernel(...)`: read from its source, where every value is a literal or names one, and checked."""
+"""The options of `@kernel(...)`: literals or names of literals, read from the source and checked."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class OptionReader:
     module: Module
 
     def read(self) -> KernelOptions:
-        """What the decorator says; its values are not checked yet."""
+        """The options of the decorator; their values are not checked yet."""
         decorator = self.source.decorator
         call = None if decorator is None else self.source.environment.decorator(decorator.decorator)
         if not isinstance(call, cst.Call):
@@ -68,7 +68,7 @@ class OptionReader:
 
 
 def find_problems(options: KernelOptions, arrays: Mapping[str, DType], is_index_kernel: bool) -> Iterator[str]:
-    """What is wrong with the values of `options`, which may be of any type, for a kernel with these arrays."""
+    """The problems of `options`, whose values may have any type, for a kernel with these arrays."""
     if options.size is not None and is_index_kernel:
         yield "an index kernel has no `size`: its indices say how many threads there are"
     if options.size is not None and not _all_in(options.size, str | int):
@@ -111,7 +111,7 @@ def _are_bounds(bounds: tuple[object, ...]) -> bool:
 
 
 def _is_block(block: object) -> bool:
-    """Whether its numbers can be launched; what its names stand for is judged with their values."""
+    """Whether the numbers of `block` can be launched; names are checked once their values are known."""
     if not _all_in(block, int | str):
         return False
     extents: tuple[int | str, ...] = block if isinstance(block, tuple) else (block,)

@@ -1,8 +1,7 @@
-"""Device functions: plain functions that a kernel calls, read once for every way in which they are given arrays.
+"""Device functions: plain functions that a kernel calls, read once for each combination of array arguments.
 
-In: the call's function name and which of its arguments are arrays. Out: untyped IR; `infer_types` makes an instance of
-it for every set of argument types. What a parameter is follows from the call, as in Python; annotations only tell the
-reader.
+In: a call, and which of its arguments are arrays. Out: untyped IR; `infer_types` creates an instance for every
+combination of argument types. The call decides the type of a parameter, as in Python; annotations are comments.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ MAX_CALLS = 32
 
 @dataclass(frozen=True, slots=True)
 class FunctionReader:
-    """Reads the device functions of one kernel; `functions` holds them, each behind those that it calls."""
+    """Reads the device functions of one kernel; `functions` holds them, callees first."""
 
     reporter: Reporter
     environment: Environment  # of the body that is being read
@@ -75,7 +74,7 @@ class FunctionReader:
         return DeviceFunction(node, self.module, around, defaults_of(live))
 
     def _around_live(self, function: str) -> Environment:
-        """What is around a function of the file: one that lives knows names that the kernel does not read."""
+        """The environment around a function of the file, with the live values that the function itself sees."""
         live = self.environment.live.get(function)
         if not isinstance(live, FunctionType):
             return self.around
@@ -87,19 +86,19 @@ class FunctionReader:
         return around
 
     def missing(self, node: cst.BaseExpression) -> str | None:
-        """A hint where `node` names a function of another file, which has none."""
+        """A hint if `node` names a function of another file that does not have it; None otherwise."""
         hint = self.imported.find(node, self.environment, self.module, self.reporter)
         return hint if isinstance(hint, str) else None
 
     def constant(self, node: cst.BaseExpression) -> Constants | Real | None:
-        """The number, or the tuple of numbers, that `node` names in another file; None where it names none."""
+        """The number, or the tuple of numbers, that `node` names in another file; None for anything else."""
         return self.imported.constant(node, self.environment, self.module, self.reporter)
 
     def span_of(self, node: cst.CSTNode) -> Span:
         return self.module.span(node)
 
     def _inside(self, function: DeviceFunction, call: cst.Call) -> FunctionReader:
-        """A reader for the body of `function`, which shares what is found."""
+        """A reader for the body of `function`, which adds to the same `functions`."""
         inside = environment_in(function.node, function.environment)
         if function.module is self.module:
             return replace(self, environment=inside, depth=self.depth + 1)
@@ -110,12 +109,12 @@ class FunctionReader:
         )  # fmt: skip
 
     def _there(self, function: DeviceFunction, call: cst.Call) -> Origin:
-        """The file of `function`, for what is wrong in it."""
+        """The file of `function`, for diagnostics in it."""
         used = Related(f"`{function.node.name.value}` is called here", self.span_of(call), self.module.file)
         return Origin(function.module.file, used)
 
     def arguments(self, call: cst.Call, function: DeviceFunction) -> tuple[Argument, ...] | None:
-        """What a call gives each parameter of `function`; None, and a diagnostic, where it is not to be called so."""
+        """The argument of each parameter of `function`; None, after a diagnostic, if the call does not fit."""
         node, environment = function.node, function.environment
         if any(environment.decorates(decorator.decorator) == "py2cu.kernel" for decorator in node.decorators):
             self.reporter.error(
@@ -137,7 +136,7 @@ class FunctionReader:
     def key(
         self, call: cst.Call, function: DeviceFunction, arrays: Sequence[ArrayType | None], captured: ClosureCapture
     ) -> str | None:
-        """The key of `function` for these arrays among its arguments; None, and a diagnostic, where it is too deep."""
+        """The key of `function` for these array arguments; None, after a diagnostic, if calls nest too deep."""
         name = function.node.name.value
         all_arrays = (*captured.arrays.values(), *arrays, *(None for _ in captured.values))
         ranks = ["" if array is None else str(len(array.dims)) for array in all_arrays]

@@ -1,7 +1,7 @@
-"""LibCST expressions → IR, one method a kind.
+"""LibCST expressions → IR, one method per kind.
 
-What has no place in a kernel is reported where it stands and replaced by a constant, so that reading goes on and one
-run shows every error of a file.
+An expression that kernels cannot have is reported and replaced by a constant, so that reading goes on and one run shows
+every error of a file.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class ExpressionReader:
         return CallReader(self.scope, self.read)
 
     def read(self, node: cst.BaseExpression) -> Expr:
-        """`node` as IR; types are unknown except where the node itself says them."""
+        """`node` as IR; types are unknown unless the node itself determines them."""
         span = self.scope.span_of(node)
         match node:  # the most frequent first: LibCST's classes are slow to tell apart
             case cst.Name():
@@ -104,7 +104,7 @@ class ExpressionReader:
                 return self._refuse(node)
 
     def read_value(self, node: cst.BaseExpression) -> Expr:
-        """What is returned, or assigned to a name: a number, or a tuple of numbers."""
+        """A value that may be returned or assigned to a name: a number, or a tuple of numbers."""
         match node:
             case cst.Tuple(elements=[_, *_] as elements) if not any(map(is_starred, elements)):
                 return Tuple(tuple(self.read(element.value) for element in elements), self.scope.span_of(node))
@@ -119,7 +119,7 @@ class ExpressionReader:
         return Constant(check_64_bits(value, self.scope.reporter, span), span, text=text)
 
     def _fold_sign(self, node: Unary) -> Expr:
-        """`-1.0` is a constant, too."""
+        """Fold the sign of a constant: `-1.0`."""
         match node:
             case Unary(op="-", operand=Constant(value=value, text=text)) if not isinstance(value, bool):
                 return Constant(-value, node.span, text=f"-{text}" if text else "")
@@ -261,7 +261,7 @@ class ExpressionReader:
         return Constant(0, span)
 
     def _read_item(self, node: cst.Subscript, base: Expr) -> Expr:
-        """`t[0]`; whether `base` is a tuple, and has that item, its type will tell."""
+        """`t[0]`; type inference checks that `t` is a tuple with that item."""
         match [element.slice for element in node.slice]:
             case [cst.Index(value=value, star=None)]:
                 at = self.scope.environment.constant(value)
@@ -274,7 +274,7 @@ class ExpressionReader:
         return Constant(0, self.scope.span_of(node))
 
     def read_indices(self, node: cst.Subscript, name: str) -> tuple[Expr, ...] | None:
-        """The indices of an element of the array `name`; None, and a diagnostic, where they are none."""
+        """The indices of an element of the array `name`; None, after a diagnostic, if they do not fit."""
         rank = len(self.scope.arrays[name].dims)
         values = [element.slice for element in node.slice]
         match values:

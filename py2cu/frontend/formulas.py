@@ -1,4 +1,4 @@
-"""A builtin that is a formula → the expression that its text stands for, its parameters replaced by the arguments."""
+"""Expands a builtin that is defined by a formula: the formula's text as IR, with arguments for its parameters."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def expand_call(formula: Formula, arguments: Mapping[str, Expr], span: Span) -> 
 
 
 def expand(text: str, arguments: Mapping[str, Expr], span: Span) -> Expr:
-    """The formula `text` with its parameters replaced; all of it stands at `span`."""
+    """The formula `text` with its parameters replaced; every node has the position `span`."""
     return _Expansion(arguments, span).read(_parsed(text))
 
 
@@ -84,6 +84,6 @@ class _Expansion:
                 raise AssertionError(ast.unparse(node))
 
     def is_written_out(self, parameter: str) -> bool:
-        """True where the argument is a number of the text, and so no NaN."""
+        """True if the argument is a literal number, which cannot be NaN."""
         argument = self.arguments[parameter]
         return isinstance(argument, Constant) and argument.value == argument.value

@@ -1,7 +1,7 @@
 """One kernel function → an untyped `Kernel`: parameters, options and body.
 
-Decides which of the contract's ways a function is written in: an index kernel has parameters annotated `Index[…]`, a
-block kernel sees the launch.
+In: the function in its module, and the options and values of a live kernel. Out: the IR; what is wrong is reported. An
+index kernel has parameters annotated `Index[…]`, a block kernel uses launch objects.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ def read_kernel(
     values: Values,
     defaults: Mapping[str, object] | None = None,
 ) -> Kernel:
-    """The kernel as untyped IR; what is wrong with it goes to `reporter`.
+    """The kernel as untyped IR; diagnostics go to `reporter`.
 
     `options` are the decorator's arguments, and `defaults` the default values of the decorated function; None reads
-    them from the source. `values` are what `Constexpr[int]` parameters are to be, by name; where it says
-    nothing, their default, if there is one.
+    them from the source. `values` maps `Constexpr[int]` parameters to the values of their instances; a missing one
+    takes its default, if there is one.
     """
     return _KernelReader(module, source, reporter, values, defaults, ImportedSources(module.file)).read(options)
 
@@ -81,10 +81,10 @@ class _KernelReader:
         block = shared_allocs + reader.read_suite(function.body)
         size = self._size(options, parameters, annotations)
         bodies = (block, *(device_function.body for device_function in functions.functions))
-        sees_threads = any(_tells_threads_apart(node) for body in bodies for node in all_expressions(body))
+        uses_thread_index = any(_differs_between_threads(node) for body in bodies for node in all_expressions(body))
         if function.asynchronous is not None:
             self._error("P103", "a kernel is a plain function, not `async`", function.name, "leave `async` out")
-        if not parameters.indices and not parameters.launch and not sees_threads and not parameters.broken:
+        if not parameters.indices and not parameters.launch and not uses_thread_index and not parameters.broken:
             self._error(
                 "P402", f"`{function.name.value}` uses no thread index: all threads would do the same", function.name,
                 'make the first parameter an element index, `i: Index["n"]`, or import `blockIdx`, `blockDim`, '
@@ -119,7 +119,7 @@ class _KernelReader:
     # --- options ---
 
     def _checked_options(self, options: KernelOptions | None, parameters: Parameters) -> KernelOptions:
-        """What the decorator says, or the defaults where that is wrong."""
+        """The options of the decorator; the defaults, after a diagnostic, if one of them is wrong."""
         if options is None:
             options = OptionReader(self.reporter, self.source, self.module).read()
         arrays = {p.name: p.type.dtype for p in parameters.arguments if isinstance(p.type, ArrayType)}
@@ -131,7 +131,7 @@ class _KernelReader:
     def _size(
         self, options: KernelOptions, parameters: Parameters, annotations: AnnotationReader
     ) -> tuple[DimExpr, ...] | None:
-        """Threads wanted in x, y, z."""
+        """The number of threads in x, y and z; None if the kernel does not determine it."""
         if parameters.indices:
             return tuple(index.extent for index in reversed(parameters.indices))
         if options.size is None:
@@ -143,7 +143,7 @@ class _KernelReader:
     def _block(
         self, options: KernelOptions, rank: int, parameters: Parameters, annotations: AnnotationReader
     ) -> tuple[DimExpr, ...]:
-        """Threads of a block in x, y, z: extents, as a size is made of."""
+        """The threads of a block in x, y and z."""
         block = options.block
         items = block if isinstance(block, tuple) else (DEFAULT_BLOCKS[rank] if block is None else (block,))
         span = self._decorator_span()
@@ -153,9 +153,9 @@ class _KernelReader:
         return extents + (constant_extent(1),) * (rank - len(extents))
 
     def _check_block(self, block: tuple[DimExpr, ...], parameters: Parameters, most: int) -> None:
-        """Blocks of every value that template arguments have must be ones that a GPU can launch, of `most` threads.
+        """Refuse blocks that a GPU cannot launch, or that exceed `most` threads, for some value of template arguments.
 
-        What only a call tells is judged then.
+        A block that depends on other arguments is checked at the call.
         """
         known = {p.name: p.constexpr for p in parameters.arguments if p.constexpr is not None and p.type == PY_INT}
         if not known.keys() >= {name for extent in block for name in names_in(extent)}:
@@ -233,13 +233,13 @@ class _KernelReader:
 
 
 def _inits(options: KernelOptions, parameters: Parameters) -> Iterator[tuple[str, int | float]]:
-    """What outputs are filled with: where floats are, a whole number of many digits is one."""
+    """The values that outputs are initialised with; a large integer for a float array becomes a float."""
     floats = {p.name for p in parameters.arguments if isinstance(p.type, ArrayType) and p.type.dtype.kind >= Kind.FLOAT}
     for name, value in options.init.items():
         is_plain = isinstance(value, int) and (name not in floats or abs(value) < 2**53)
         yield name, value if is_plain else float(value)
 
 
-def _tells_threads_apart(node: Expr) -> bool:
-    """True for what is another number in each thread: its place, or what an atomic operation finds."""
+def _differs_between_threads(node: Expr) -> bool:
+    """True for values that differ between threads: launch indices, lanes, and results of atomics."""
     return isinstance(node, LaunchIndex | Atomic) or (isinstance(node, Call) and node.function == LANE)

@@ -1,8 +1,8 @@
 """The parameters of a kernel function, sorted by kind: launch objects, element indices, arguments, shared memory.
 
 In: the function's node, its environment, and the values asked for template arguments. Out: `Parameters`; diagnostics
-for annotations, defaults and orders that a kernel cannot have. A refused parameter is listed in `broken`, so that the
-body is not judged by it.
+for annotations, defaults and orders that a kernel cannot have. A refused parameter is listed in `broken`, so that
+its uses in the body are not reported, too.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""`print(…)` → `Print`: the text around the values, and how each value is laid out.
+"""`print(…)` → `Print`: the constant text, and the format of each value.
 
-In: a call of Python's `print`, its strings and f-strings constant but for the values. What `printf` cannot print as
-Python does is refused with what to write instead; `infer_types` refuses what depends on a value's type.
+In: a call of Python's `print` with strings and f-strings. Out: a `Print` statement; diagnostics for formats that
+`printf` cannot print as Python does. `infer_types` checks what depends on the type of a value.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SPEC: Final = re.compile(
 
 
 def read_print(call: cst.Call, expressions: ExpressionReader) -> Print:
-    """The statement that `call`, a call of `print`, is."""
+    """Read `call`, a call of `print`."""
     reader = _PrintReader(expressions)
     options = {arg.keyword.value: arg for arg in call.args if arg.keyword is not None}
     separator, end = reader.option(options.pop("sep", None), " "), reader.option(options.pop("end", None), "\n")
@@ -51,7 +51,7 @@ def read_print(call: cst.Call, expressions: ExpressionReader) -> Print:
 
 @dataclass(slots=True)
 class _PrintReader:
-    """Gathers the text and the values of one call; there is one text more than there are values."""
+    """Collects the texts and the values of one call; texts surround values, so there is one more of them."""
 
     expressions: ExpressionReader
     texts: list[str] = field(default_factory=lambda: [""])
@@ -59,7 +59,7 @@ class _PrintReader:
     fields: list[Field] = field(default_factory=list)
 
     def option(self, arg: cst.Arg | None, default: str) -> str:
-        """The string that `sep=` or `end=` is; None is the default."""
+        """The string of `sep=` or `end=`; `default` for None."""
         match arg and arg.value:
             case None | cst.Name(value="None"):
                 return default
@@ -113,7 +113,7 @@ class _PrintReader:
                 self.value(expression, text, part)
 
     def value(self, node: cst.BaseExpression, spec: str, place: cst.CSTNode) -> None:
-        """A value with its format; a constant is printed here and now, by Python itself."""
+        """Add a value with its format; Python itself formats a constant now."""
         value = self.expressions.read(node)
         if isinstance(value, Constant):
             try:
@@ -135,7 +135,7 @@ class _PrintReader:
 
 
 def _evaluated(text: str, string: cst.FormattedString) -> str:
-    """The text of an f-string's part, its escapes read as its prefix and quotes say."""
+    """The text of an f-string's part, with escapes evaluated unless the string is raw."""
     if "\\" not in text or "r" in string.start.lower():
         return text
     quoted = f"{string.start.lower().replace('f', '')}{text}{string.end}"

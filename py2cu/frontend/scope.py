@@ -1,4 +1,8 @@
-"""The names of one kernel while it is read: what is a parameter, what a local, what comes from around it."""
+"""The names in the body of a kernel or device function: parameters, locals, arrays, and names from around it.
+
+In: a function, its parameters by kind, and the arrays that it declares. Out: a `Scope`, which says what a name in the
+body is; diagnostics for unknown names.
+"""
 
 from __future__ import annotations
 
@@ -45,24 +49,24 @@ class DeviceFunctions(Protocol):
         """The device function that `node` names."""
 
     def missing(self, node: cst.BaseExpression) -> str | None:
-        """A hint where `node` names a function of another file, which has none."""
+        """A hint if `node` names a function of another file that does not have it; None otherwise."""
 
     def arguments(self, call: cst.Call, function: DeviceFunction) -> tuple[Argument, ...] | None:
-        """What a call gives each parameter of `function`; None, and a diagnostic, where it is not to be called so."""
+        """The argument of each parameter of `function`; None, after a diagnostic, if the call does not fit."""
 
     def key(
         self, call: cst.Call, function: DeviceFunction, arrays: Sequence[ArrayType | None], captured: ClosureCapture
     ) -> str | None:
-        """The key of `function` for these arrays among its arguments; None, and a diagnostic, where it is too deep."""
+        """The key of `function` for these array arguments; None, after a diagnostic, if calls nest too deep."""
 
     def constant(self, node: cst.BaseExpression) -> Constants | Real | None:
-        """The number, or the tuple of numbers, that `node` names in another file; None where it names none."""
+        """The number, or the tuple of numbers, that `node` names in another file; None for anything else."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClosureCapture:
-    """What a function within another sees of its names: arrays and numbers, which a call hands over, and what all
-    functions have.
+    """The free variables of a nested function: arrays and numbers, which a call passes, and names that the whole kernel
+    shares.
     """
 
     arrays: dict[str, ArrayType]
@@ -78,7 +82,7 @@ class ParameterNames:
     """The parameters of one function by kind, arrays apart; captured variables of enclosing functions count, too.
 
     `launch` maps names to launch objects. `grids` are names of Numba's group of all threads. Parameters in `broken`
-    have an annotation that was refused: their uses are not judged.
+    have an annotation that was refused: errors in their uses are not reported.
     """
 
     scalars: frozenset[str]
@@ -91,10 +95,10 @@ class ParameterNames:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Everything that reading an expression needs to know about names.
+    """The names that a function's statements and expressions may use.
 
-    `launch` maps a parameter's name to its launch object, `arrays` the array parameters to their types, `values` holds
-    the names of scalars: parameters, element indices and locals.
+    `launch` maps parameters to launch objects, `arrays` maps arrays to their types, and `values` are the scalars:
+    parameters, element indices and locals.
     """
 
     reporter: Reporter
@@ -116,10 +120,10 @@ class Scope:
     starts: dict[str, Expr] = field(default_factory=dict, kw_only=True)  # of views: where they begin
     barriers: frozenset[str] = field(default=frozenset(), kw_only=True)  # parameters that are the block's barrier
     grids: set[str] = field(default_factory=set, kw_only=True)  # names of Numba's group of all threads
-    broken: frozenset[str]  # parameters whose annotation was refused: what is done with them is not judged
+    broken: frozenset[str]  # parameters whose annotation was refused: errors in their uses are not reported
 
     def launch_object(self, node: cst.BaseExpression) -> str | None:
-        """The launch object that `node` is: a leading parameter, or one imported from py2cu."""
+        """The launch object that `node` names: a leading parameter, or one imported from py2cu."""
         if isinstance(node, cst.Name) and node.value in self.launch:
             return self.launch[node.value]
         if self.is_local(node):
@@ -128,11 +132,11 @@ class Scope:
         return name if library == "py2cu" and name in LAUNCH_OBJECTS else None
 
     def is_local(self, node: cst.BaseExpression) -> bool:
-        """True for a scalar or an array of the kernel's own."""
+        """True for a scalar or an array of the function."""
         return isinstance(node, cst.Name) and (node.value in self.values or node.value in self.arrays)
 
     def fresh(self, name: str, temporaries: set[str]) -> str:
-        """A name for one more of the `temporaries`, which neither the kernel nor a table that it may look up in has."""
+        """A new name for a temporary, which no local, dimension or table has; it is added to `temporaries`."""
         fresh = next(each for each in numbered(name) if each not in temporaries and self._is_free(each))
         temporaries.add(fresh)
         return fresh
@@ -144,28 +148,28 @@ class Scope:
         return not self.is_local(node) and name not in self.dims and self.table(node) is None
 
     def is_number(self, node: cst.BaseExpression) -> bool:
-        """True for a local, a scalar parameter, a complex constant, and for what is no name at all."""
+        """True for a local, a scalar parameter, a complex constant, and for expressions that are no names."""
         if isinstance(node, cst.Name):
             constant = self.environment.constant(node)
             return node.value in self.values or (isinstance(constant, complex) and not self.is_local(node))
         return not isinstance(node, cst.Attribute) or self.environment.qualify(node) is None
 
     def declares(self, target: cst.Name) -> bool:
-        """True where `target` is the place at which the function makes an array of its own."""
+        """True if the assignment to `target` declares an array."""
         array = self.array_decls.get(target.value)
         return array is not None and array.span == self.span_of(target)
 
     def is_row_view(self, name: str) -> bool:
-        """True for a view in rows, which are accessed at once: `x4[i]`."""
+        """True for a view in rows: `x4[i]` is a vector."""
         return name in self.array_decls and self.array_decls[name].vector_width > 0
 
     def base_array(self, name: str) -> str:
-        """The array that a view shows a part of; any other itself."""
+        """The array that a view is part of; `name` itself for any other array."""
         base = self.array_decls[name].base if name in self.array_decls else ""
         return self.base_array(base) if base else name
 
     def captured(self, names: Sequence[str]) -> ClosureCapture:
-        """What these names are here."""
+        """The capture of these names in this scope."""
         return ClosureCapture(
             {name: self.arrays[name] for name in names if name in self.arrays},
             tuple(name for name in names if name in self.values and name not in self.grids),
@@ -176,7 +180,7 @@ class Scope:
         )
 
     def table(self, node: cst.BaseExpression) -> Constants | None:
-        """The tuple of constants that `node` names, from around the function or from another file."""
+        """The tuple of constants that `node` names, around the function or in another file."""
         if not isinstance(node, cst.Name) or self.is_local(node):
             return None
         here = self.environment.constants(node)
@@ -184,25 +188,25 @@ class Scope:
         return found if isinstance(found, tuple) else None
 
     def reports_ambiguous(self, node: cst.CSTNode) -> bool:
-        """True where `node` says a name that the text alone does not tell, which is reported then."""
+        """Report the first ambiguous name in `node`; False if there is none."""
         return report_ambiguous_name(node, self.environment, self.reporter, self.span_of)
 
     def elide(self, statement: cst.CSTNode, why: Elision) -> None:
-        """Note a statement that has no code."""
+        """Note a statement that has no code in the kernel."""
         self.elided.append(Elided(self.span_of(statement), why))
 
     def error(self, code: str, message: str, node: cst.CSTNode, hint: str) -> None:
         self.reporter.error(code, message, self.span_of(node), hint)
 
     def is_unknown(self, node: cst.BaseExpression) -> bool:
-        """True for a name that nothing defines."""
+        """True for an undefined name."""
         if not isinstance(node, cst.Name) or self.launch_object(node) is not None:
             return False
         known = (self.values, self.arrays, self.barriers, self.environment.definitions, self.environment.functions)
         return not any(node.value in names for names in known) and self.environment.qualify(node) is None
 
     def unknown_name(self, node: cst.Name) -> None:
-        """Report a name that nothing defines, with the nearest one that something does."""
+        """Report an undefined name, and suggest the nearest defined one."""
         if self.reports_ambiguous(node):
             return
         if (function := self.environment.enclosing_parameters.get(node.value)) is not None:

@@ -1,4 +1,4 @@
-"""LibCST statements → IR, one method a kind. Comments and blank lines stay with the statement they stand by."""
+"""LibCST statements → IR, one method per kind. Comments and blank lines stay with their statement."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class StatementReader:
     scope: Scope
     expressions: ExpressionReader
     annotated: list[Annotation] = field(default_factory=list)
-    temporaries: set[str] = field(default_factory=set)  # locals that the kernel's text does not have
+    temporaries: set[str] = field(default_factory=set)  # locals that the kernel's source does not have
 
     def read_suite(self, suite: cst.BaseSuite) -> Block:
         """The statements of an indented block, or of the line behind a colon, and the comments that end it."""
@@ -99,7 +99,7 @@ class StatementReader:
                 return self._refuse(statement)
 
     def _refuse_calls_of_def(self, function: cst.FunctionDef) -> None:
-        """Refuse calls in decorators, defaults and annotations, which Python makes where the function is defined."""
+        """Refuse calls in decorators, defaults and annotations: Python makes them when the `def` runs."""
         for part in (*function.decorators, function.params, function.returns):
             for node in nodes_in(part) if part is not None else ():
                 if isinstance(node, cst.Call):
@@ -177,7 +177,7 @@ class StatementReader:
                 return self._refuse(statement)
 
     def _declared_arrays(self, target: cst.BaseExpression) -> tuple[str, ...]:
-        """The arrays of the kernel's own that an assignment to `target` makes: all of its names, or none."""
+        """The arrays that an assignment to `target` declares: all of its names, or none."""
         names = [element.value for element in target.elements] if isinstance(target, cst.Tuple) else [target]
         declared = [name.value for name in names if isinstance(name, cst.Name) and self.scope.declares(name)]
         return tuple(declared) if len(declared) == len(names) else ()
@@ -193,7 +193,7 @@ class StatementReader:
                 return (Return(span, value=self.expressions.read_value(value)),)
 
     def _is_breakpoint(self, callee: cst.BaseExpression) -> bool:
-        """`breakpoint()` stops `simulate`, and is nothing to the compiled kernel."""
+        """True for `breakpoint`, which stops `simulate` and has no code in the compiled kernel."""
         return self.scope.environment.qualify(callee) == "builtins.breakpoint"
 
     def _read_assign(self, statement: cst.Assign) -> Block:
@@ -234,8 +234,8 @@ class StatementReader:
         """Refuse a target that is not an array element, unless reading it already reported an error."""
         before = len(self.scope.reporter.diagnostics)
         self.expressions.read(target)
-        is_judged = not any(is_named(node, name) for node in nodes_in(target) for name in self.scope.broken)
-        if is_judged and len(self.scope.reporter.diagnostics) == before:
+        may_report = not any(is_named(node, name) for node in nodes_in(target) for name in self.scope.broken)
+        if may_report and len(self.scope.reporter.diagnostics) == before:
             what, hint = (
                 "only elements of arrays can be assigned to",
                 "assign the whole name, or store the value in an array",
@@ -243,7 +243,7 @@ class StatementReader:
             self.scope.error("P401", what, target, hint)
 
     def _is_local(self, target: cst.Name) -> bool:
-        """True where `target` may be bound here; False, and a diagnostic, where it is a parameter that may not."""
+        """True if `target` may be assigned to; False, after a diagnostic, for arrays, launch objects and indices."""
         name = target.value
         if name in self.scope.array_decls:
             self.scope.error(
@@ -296,12 +296,12 @@ class StatementReader:
         return (*saved, Store(element.array, indices, value, self._span(statement.target), augmented=True))
 
     def _read_annotated(self, statement: cst.AnnAssign) -> Block:
-        """`v: float = 0.0`: an assignment, and what `v` is declared as."""
+        """`v: float = 0.0`: an assignment, and the declared type of `v`."""
         match statement.target:
             case cst.Name(value=name) if name in self.scope.values:
                 self._read_annotation(name, statement.annotation.annotation)
             case cst.Name():
-                pass  # no local: what assigns to it says so
+                pass  # no local: the assignment reports it
             case target:
                 self.scope.error("P103", "only names are annotated in a kernel", target, "leave the annotation out")
         if statement.value is None:
@@ -390,7 +390,7 @@ class StatementReader:
 
 
 def _has_tuple(node: cst.BaseExpression) -> bool:
-    """True for a tuple, and for an `if` expression that may give one."""
+    """True for a tuple, and for a conditional expression that may be one."""
     match node:
         case cst.IfExp(body=body, orelse=orelse):
             return _has_tuple(body) or _has_tuple(orelse)

@@ -1,7 +1,7 @@
-"""Tuples of constants from around a kernel, looked up in: `WEIGHTS[k]`, `KERNEL[r][c]`.
+"""Tuples of constants from around a kernel, indexed in it: `WEIGHTS[k]`, `KERNEL[r][c]`.
 
-A constant index finds its constant at once. One that only the run tells makes the tuple a buffer in constant memory;
-its elements are Python numbers still, weak and exact.
+A constant index is replaced by its constant. An index that is known only at run time places the tuple in constant
+memory; its elements remain Python numbers, weakly typed and exact.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Read = Callable[[cst.BaseExpression], Expr]
 
 
 def read_lookup(node: cst.Subscript, scope: Scope, read: Read) -> Expr | None:
-    """`node` where it looks something up in a tuple of constants; None for any other subscript."""
+    """`node` if it indexes a tuple of constants; None for any other subscript."""
     name, subscripts = _peeled(node)
     table = scope.table(name)
     if not isinstance(name, cst.Name):
@@ -58,7 +58,7 @@ def read_lookup(node: cst.Subscript, scope: Scope, read: Read) -> Expr | None:
 
 
 def find_row(node: cst.BaseExpression, scope: Scope) -> Constants | None:
-    """The tuple of constants that `T`, or `T[0]` of a tuple of tuples, is; None for anything else."""
+    """The tuple of constants that `T`, or `T[0]` of a tuple of tuples, evaluates to; None for anything else."""
     name, subscripts = _peeled(node)
     row: Constants | Real | None = scope.table(name)
     for subscript in subscripts:
@@ -76,7 +76,7 @@ def find_row(node: cst.BaseExpression, scope: Scope) -> Constants | None:
 
 
 def _refuse_other(node: cst.Subscript, name: cst.Name, scope: Scope) -> Expr | None:
-    """Refuse what the module defines, and is no tuple of constants; None for any other name."""
+    """Refuse a name that the module defines as something else than a tuple of constants; None for other names."""
     if scope.is_local(name) or name.value not in scope.environment.definitions:
         return None
     is_list = isinstance(scope.environment.definition(name.value), cst.List)
@@ -129,7 +129,7 @@ def _refuse_rank(node: cst.Subscript, name: str, table: Constants, scope: Scope)
 
 
 def _problem_of(table: Constants) -> str | None:
-    """Why `table` cannot be looked up in at run time, if it cannot."""
+    """Why `table` cannot be indexed at run time; None if it can."""
     if shape_of(table) is None:
         return "its rows are of different lengths"
     values = tuple(numbers(table))
@@ -144,7 +144,7 @@ def _problem_of(table: Constants) -> str | None:
 
 
 def _buffer(name: str, table: Constants, span: Span) -> ArrayDecl:
-    """A tuple of constants, in which `_problem_of` finds nothing wrong, as an array."""
+    """A tuple of constants without problems as an array."""
     values, shape = tuple(numbers(table)), shape_of(table)
     assert shape is not None
     extents = tuple(Constant(extent, span, PY_INT) for extent in shape)
@@ -152,7 +152,7 @@ def _buffer(name: str, table: Constants, span: Span) -> ArrayDecl:
 
 
 def shape_of(table: Constants) -> tuple[int, ...] | None:
-    """The extents of a tuple of tuples; None where they differ."""
+    """The extents of a tuple of tuples; None if rows differ in length."""
     inner = {shape_of(item) if isinstance(item, tuple) else () for item in table}
     if len(inner) > 1 or None in inner:
         return None
