@@ -62,7 +62,7 @@ if on_gpu:
     torch.cuda.synchronize()
 else:
     from py2cu.build import library
-    library.library(rgb2grey.translation.cuda)
+    library.build_library(rgb2grey.translation.cuda)
 print("took", time.perf_counter() - started)
 """
 

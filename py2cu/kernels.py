@@ -13,14 +13,13 @@ from collections.abc import Callable, Iterable, Mapping
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, overload
 
-from py2cu.call.simulated import Simulator
-from py2cu.call.translate import Translator, python_text, remember_texts
+from py2cu.call import Simulator, Translator, python_text, remember_texts
 from py2cu.function_text import remember_cell
 from py2cu.options import NO_VALUES, Block, Extent, KernelOptions, Size, Values, launch_shape
 
 if TYPE_CHECKING:
     from py2cu.call.plan import KernelCall
-    from py2cu.check.report import CheckReport
+    from py2cu.check import CheckReport
     from py2cu.ir.abi.signature import Signature
     from py2cu.translation import Translation
 
@@ -120,9 +119,7 @@ class Kernel:
             ValueError: `unordered` names no array that the kernel writes, or `race` is something else.
             TypeError, RuntimeError, BuildError, EnvironmentLacks: as for a call.
         """
-        from py2cu.check.cases import user_case
-        from py2cu.check.progress import progress_bar
-        from py2cu.check.run import check_kernel
+        from py2cu.check import check_kernel, progress_bar, user_case
 
         parameters = {parameter.name for parameter in self.signature.parameters}
         options = {name: kwargs.pop(name) for name in ("unordered", "race") if name in kwargs.keys() - parameters}
@@ -249,7 +246,7 @@ class Kernel:
 
     def with_small_values(self) -> Kernel:
         """The kernel that `check` invents arguments for: with a few instances for template arguments without any."""
-        from py2cu.check.sizes import small_values
+        from py2cu.check import small_values
 
         candidates = small_values(self.signature).items()
         return self.with_values(

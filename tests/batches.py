@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from py2cu.check.run import check_kernel
-from py2cu.check.sizes import small_values
+from py2cu.check import check_kernel, small_values
 from py2cu.translation import TargetName, Translation
 from tests.compilers import gxx
 from tests.emulator import is_within_reach

@@ -18,8 +18,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from py2cu.build import cache, compiler, library, toolchain  # noqa: E402
-from py2cu.build.messages import BuildError  # noqa: E402
+from py2cu.build import BuildError, cache, compiler, library, toolchain  # noqa: E402
 from py2cu.diagnostics import EnvironmentLacks  # noqa: E402
 from py2cu.source import SourceFile, Span  # noqa: E402
 from py2cu.translation import Artifacts, TargetName, Text  # noqa: E402
@@ -125,7 +124,7 @@ def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("cache")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PY2CU_CACHE_DIR", str(root))
-        library.library(CPU)
+        library.build_library(CPU)
     return root
 
 
@@ -195,7 +194,7 @@ def test_of_four_processes_one_compiles(empty_cache: Path) -> None:
 def test_threads_build_different_kernels_at_once(empty_cache: Path) -> None:
     other = artifacts(TargetName.CPU, CPU_KERNEL + "// another\n")
     with ThreadPoolExecutor(4) as threads:
-        paths = list(threads.map(library.library, [CPU, other, CPU, other]))
+        paths = list(threads.map(library.build_library, [CPU, other, CPU, other]))
     assert len(set(paths)) == 2
     assert library.namespace(CPU) != library.namespace(other)
 
@@ -204,7 +203,7 @@ def test_threads_build_different_kernels_at_once(empty_cache: Path) -> None:
 def test_after_a_build_that_was_ended_the_next_one_works(empty_cache: Path, number: signal.Signals) -> None:
     code = """
         signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in a shell's background ignores it
-        try: library.library(CPU)
+        try: library.build_library(CPU)
         except KeyboardInterrupt: pass
     """
     process = start(code, empty_cache)
@@ -215,7 +214,7 @@ def test_after_a_build_that_was_ended_the_next_one_works(empty_cache: Path, numb
     if number == signal.SIGINT:
         assert left_behind(empty_cache) == []
         assert _processes_in(empty_cache) == []
-    assert library.library(CPU).is_file()
+    assert library.build_library(CPU).is_file()
     assert left_behind(empty_cache) == []
 
 
@@ -244,8 +243,8 @@ def test_without_a_usable_cache_it_builds_for_this_process(tmp_path: Path, monke
     monkeypatch.setenv("PY2CU_CACHE_DIR", str(tmp_path / "file"))
     monkeypatch.setattr(cache, "_private_roots", [])
     with pytest.warns(UserWarning, match="cache cannot be written"):
-        path = library.library(CPU)
-    assert path.is_file() and library.library(CPU) == path
+        path = library.build_library(CPU)
+    assert path.is_file() and library.build_library(CPU) == path
 
 
 def test_a_full_disk_counts_as_an_unusable_cache(empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -256,7 +255,7 @@ def test_a_full_disk_counts_as_an_unusable_cache(empty_cache: Path, monkeypatch:
     monkeypatch.setattr(cache, "_private_roots", [empty_cache.parent / "private"])
     monkeypatch.setattr(compiler, "find_tools", lambda *, cuda: replace(tools, ninja=ninja))
     with pytest.raises(OSError, match="no space left"):  # the private directory is as full as the first
-        library.library(CPU)
+        library.build_library(CPU)
     assert left_behind(empty_cache) == left_behind(empty_cache.parent / "private") == []
 
 
@@ -267,7 +266,7 @@ def test_a_fast_linker_that_fails_is_done_without(empty_cache: Path, monkeypatch
     broken.write_text("#!/bin/sh\nexit 1\n")
     broken.chmod(0o755)
     monkeypatch.setenv("COMPILER_PATH", str(broken.parent))
-    assert library.library(CPU).is_file()
+    assert library.build_library(CPU).is_file()
 
 
 @pytest.mark.parametrize("left", [0, 1000])
@@ -280,7 +279,7 @@ def test_a_damaged_entry_is_built_again(left: int, empty_cache: Path, shared_cac
 
 def test_an_error_of_the_cpp_compiler_points_at_the_python(empty_cache: Path) -> None:
     with pytest.raises(BuildError) as caught:
-        library.library(BROKEN, source=lambda: PYTHON)
+        library.build_library(BROKEN, source=lambda: PYTHON)
     found = caught.value.diagnostics[0]
     assert (found.code, found.file, found.span) == ("P601", PYTHON, Span(4, 8, 4, 30))
     assert "'b' was not declared" in found.message and "(saxpy_cpu.cpp:7)" in found.message
@@ -291,23 +290,25 @@ def test_an_error_of_the_cpp_compiler_points_at_the_python(empty_cache: Path) ->
 
 def test_an_error_that_no_python_line_caused_points_at_the_emitted_text(empty_cache: Path) -> None:
     with pytest.raises(BuildError) as caught:
-        library.library(BROKEN)
+        library.build_library(BROKEN)
     assert caught.value.diagnostics[0].headline.startswith("saxpy_cpu.cpp:7:16: error[P601]: ")
     text = CPU.binding.text.replace("    saxpy_launch(", "    saxpy_lunch(")
     with pytest.raises(BuildError, match=r"saxpy\.cpp:17:5: error\[P601\]: the C\+\+ compiler"):
-        library.library(replace(CPU, binding=Text("saxpy.cpp", text, CPU.binding.origin)), source=lambda: PYTHON)
+        library.build_library(replace(CPU, binding=Text("saxpy.cpp", text, CPU.binding.origin)), source=lambda: PYTHON)
 
 
 def test_an_error_without_a_place_is_told_as_it_came(empty_cache: Path) -> None:
     with pytest.raises(BuildError, match=r"undefined reference to .*saxpy_launch") as caught:
-        library.library(artifacts(TargetName.CPU, CPU_KERNEL.replace("saxpy_launch", "other")), source=lambda: PYTHON)
+        library.build_library(
+            artifacts(TargetName.CPU, CPU_KERNEL.replace("saxpy_launch", "other")), source=lambda: PYTHON
+        )
     assert caught.value.diagnostics == ()
 
 
 @needs_nvcc
 def test_a_cuda_build_links_without_cuda_in_torch(empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCH_CUDA_ARCH_LIST", "9.0")
-    path = library.library(CUDA)
+    path = library.build_library(CUDA)
     text = path.read_bytes()
     assert b"aoti_torch_get_current_cuda_stream" in text and b"libcudart.so" in text
     if torch.version.cuda is None:
@@ -318,7 +319,9 @@ def test_a_cuda_build_links_without_cuda_in_torch(empty_cache: Path, monkeypatch
 @needs_nvcc
 def test_an_error_of_nvcc_points_at_the_python(empty_cache: Path) -> None:
     with pytest.raises(BuildError) as caught:
-        library.library(artifacts(TargetName.CUDA, CUDA_KERNEL.replace("a * x[i]", "b * x[i]")), source=lambda: PYTHON)
+        library.build_library(
+            artifacts(TargetName.CUDA, CUDA_KERNEL.replace("a * x[i]", "b * x[i]")), source=lambda: PYTHON
+        )
     found = caught.value.diagnostics[0]
     assert (found.file, found.span) == (PYTHON, Span(4, 8, 4, 30))
     assert found.message == 'nvcc refuses this line: identifier "b" is undefined (saxpy.cu:8)'
@@ -345,5 +348,5 @@ def test_a_missing_tool_is_named(
 ) -> None:
     monkeypatch.setattr(toolchain, tool, lambda: None)
     with pytest.raises(EnvironmentLacks, match=message) as caught:
-        library.library(artifacts(target))
+        library.build_library(artifacts(target))
     assert "install" in caught.value.hint

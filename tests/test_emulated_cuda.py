@@ -14,8 +14,7 @@ pytest.importorskip("torch")
 
 import torch
 
-from py2cu.check.cases import user_case
-from py2cu.check.run import check_kernel
+from py2cu.check import check_kernel, user_case
 from tests.batches import disagreements
 from tests.libraries import Checked, Device, Setting, build
 

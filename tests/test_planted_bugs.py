@@ -17,8 +17,7 @@ from jaxtyping import Float32, Float64, Int32, UInt8  # noqa: E402
 from torch import Tensor  # noqa: E402
 
 from py2cu import Index, Kernel, blockDim, blockIdx, kernel, threadIdx  # noqa: E402
-from py2cu.check.differences import Fault  # noqa: E402
-from py2cu.check.report import Mismatch  # noqa: E402
+from py2cu.check import Fault, Mismatch  # noqa: E402
 from py2cu.translation import Artifacts, TargetName  # noqa: E402
 
 

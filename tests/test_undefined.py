@@ -15,7 +15,7 @@ from tests.test_kernel_cases import CASES, import_kernels, read_case, signature_
 
 torch = pytest.importorskip("torch")
 
-from py2cu.check.cases import Case, make_case  # noqa: E402
+from py2cu.check import Case, make_case  # noqa: E402
 from py2cu.check.sizes import choose_sizes  # noqa: E402
 from py2cu.simulator import SimulationError, simulate  # noqa: E402
 from tests.libraries import REPORTS, Device, Setting, build  # noqa: E402

@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from py2cu.check.sizes import small_values
+from py2cu.check import small_values
 from py2cu.ir.abi.signature import Signature
 from py2cu.kernels import Kernel
 from py2cu.passes.lowering.flatten_subscripts import _IndexArithmetic

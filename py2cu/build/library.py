@@ -31,7 +31,7 @@ from py2cu.translation import Artifacts, TargetName
 if TYPE_CHECKING:
     from py2cu.build.compiler import CompileJob
 
-__all__ = ["library", "load", "namespace"]
+__all__ = ["build_library", "load", "namespace"]
 
 _COMMON_FLAGS: Final = (
     "-DTORCH_TARGET_VERSION=0x020b000000000000",  # the stable ABI of torch 2.11: later ones load it too
@@ -77,7 +77,7 @@ class _BuildPlan:
         )
 
 
-def library(artifacts: Artifacts, *, fma: bool = True, source: Callable[[], SourceFile] | None = None) -> Path:
+def build_library(artifacts: Artifacts, *, fma: bool = True, source: Callable[[], SourceFile] | None = None) -> Path:
     """The path of the shared library of `artifacts`, compiled unless it is cached.
 
     `source` returns the Python that they were translated from, for messages. `fma=False` disables contraction.
@@ -98,7 +98,8 @@ def load(artifacts: Artifacts, *, fma: bool = True, source: Callable[[], SourceF
     """Load the library of `artifacts` into this process, once; the ops are in `torch.ops.<the name returned>`.
 
     Raises:
-        BuildError, EnvironmentLacks: as `library`; EnvironmentLacks also if the library is for CUDA and torch is not.
+        BuildError, EnvironmentLacks: as `build_library`; EnvironmentLacks also if the library is for CUDA and torch is
+        not.
     """
     plan = _plan(artifacts, fma)
     if plan.key not in _loaded:

@@ -1,0 +1,10 @@
+"""Call kernels from Python: bind and check arguments, run the compiled code or the simulator, translate when needed.
+
+`Translator` translates a live function, `Simulator` is `k.simulate`. `plan` and `variants` run calls of compiled
+kernels; they import torch, so they are not imported here.
+"""
+
+from py2cu.call.simulated import Simulator
+from py2cu.call.translate import Translator, python_text, remember_texts
+
+__all__ = ["Simulator", "Translator", "python_text", "remember_texts"]

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from py2cu import devices
-from py2cu.build.library import load
+from py2cu.build import load
 from py2cu.call.argument_checks import needs_grad
 from py2cu.call.bind import ArgumentBinder, Bound
 from py2cu.call.operators import raise_assertions, take_positional

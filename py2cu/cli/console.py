@@ -1,7 +1,7 @@
-"""How commands speak and end: diagnostics and progress on stderr, exit codes, tables.
+"""Output and exit codes of the commands: diagnostics and progress on stderr, tables, errors as messages.
 
-In: what a command raises. Out: a message on stderr and an exit code: 0 fine, 1 a check failed, 2 the input was refused
-or the usage is wrong, 3 the environment lacks something, 70 a bug of ours.
+In: the error that a command raises. Out: a message on stderr and an exit code: 0 fine, 1 a check failed, 2 the input
+was refused or the usage is wrong, 3 the environment lacks something, 70 a bug in py2cu.
 Promises: no traceback unless `PY2CU_DEBUG=1` asks for one; colour on a terminal only, and not with `NO_COLOR`.
 """
 
@@ -30,7 +30,7 @@ EXIT_INTERRUPTED: Final = 130
 
 @dataclass(slots=True)
 class InputError(Exception):
-    """What is wrong with the input, ready to print, and how many errors that are; 0 where a count says nothing."""
+    """The input was refused: messages ready to print, and the number of errors; 0 prints no number."""
 
     texts: list[str]
     errors: int
@@ -38,7 +38,7 @@ class InputError(Exception):
 
 @contextlib.contextmanager
 def exit_codes() -> Iterator[None]:
-    """Turns whatever a command raises into a message on stderr and an exit code."""
+    """Turn any error of a command into a message on stderr and an exit code."""
     try:
         yield
     except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
@@ -72,7 +72,7 @@ def _report(error: Exception) -> int:
 
 
 def described(error: BaseException) -> str:
-    """`ValueError: oh`; what an error says of itself may fail too."""
+    """The type and the text of an error, `ValueError: oh`; only the type if its `__str__` fails."""
     try:
         return f"{type(error).__name__}: {error}"
     except Exception:
@@ -80,27 +80,32 @@ def described(error: BaseException) -> str:
 
 
 def refuse(message: str) -> NoReturn:
-    """End with one error that no place in a file explains."""
+    """End the command with one error that has no place in a file.
+
+    Raises:
+        InputError: always.
+    """
     raise InputError([f"{marked('error', 'error')}: {message}"], 0)
 
 
 def print_error(*texts: str) -> None:
-    """To stderr, so that stdout holds results only."""
+    """Print to stderr, so that stdout holds results only."""
     for text in texts:
         click.echo(text, err=True)
 
 
 def rendered(item: Diagnostic) -> str:
-    """As `item.render()`, with colour on a terminal."""
+    """The text of `item.render()`, coloured on a terminal."""
     text, kind = item.render(), item.severity.value
     if not _has_colour():
         return text
     label = f"{kind}[{item.code}]"
     text = text.replace(label, marked(kind, label), 1)
-    return re.sub(r"(?m)^( +\| \s*)(\^+)$", lambda found: found[1] + marked(kind, found[2]), text)
+    return re.sub(r"(?m)^( +\| \s*)(\^+)$", lambda caret: caret[1] + marked(kind, caret[2]), text)
 
 
 def marked(kind: str, text: str) -> str:
+    """`text` in the colour of a severity, on a terminal."""
     colours = {"error": "red", "warning": "yellow", "note": "cyan", "ok": "green"}
     return click.style(text, fg=colours[kind], bold=True) if _has_colour() else text
 
@@ -111,14 +116,14 @@ def _has_colour() -> bool:
 
 @dataclass(slots=True)
 class CollectedErrors:
-    """The refusals of several inputs, so that one run shows them all."""
+    """The errors of several inputs, so that one run shows them all."""
 
     texts: list[str]
     errors: int = 0
 
     @contextlib.contextmanager
     def of(self, path: Path) -> Iterator[None]:
-        """Notes down what is wrong with `path` and goes on."""
+        """Record the errors about `path` and go on."""
         try:
             yield
         except UnreadableSource as error:
@@ -133,22 +138,26 @@ class CollectedErrors:
 
 
 def _under_name(item: Diagnostic, path: Path) -> Diagnostic:
-    """A finding in `path` under the name that the user gave it; one in another file is as it was."""
-    is_own = os.path.abspath(item.file.name) == os.path.abspath(path)
-    return replace(item, file=replace(item.file, name=str(path))) if is_own else item
+    """A diagnostic in `path` with the name that the user typed; diagnostics in other files are unchanged."""
+    is_in_path = os.path.abspath(item.file.name) == os.path.abspath(path)
+    return replace(item, file=replace(item.file, name=str(path))) if is_in_path else item
 
 
 @contextlib.contextmanager
 def collecting() -> Iterator[CollectedErrors]:
-    """Raises `Refused` at the end where anything was refused."""
-    refusals = CollectedErrors([])
-    yield refusals
-    if refusals.errors:
-        raise InputError(refusals.texts, refusals.errors)
+    """Collect the errors of several inputs.
+
+    Raises:
+        InputError: at the end of the context, if there were any; with all of them.
+    """
+    collected = CollectedErrors([])
+    yield collected
+    if collected.errors:
+        raise InputError(collected.texts, collected.errors)
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:
-    """Columns that line up; the first row is the head."""
+    """Rows as text with aligned columns; the first row is the head."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
         "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
@@ -157,7 +166,7 @@ def table(rows: Sequence[Sequence[str]]) -> str:
 
 @contextlib.contextmanager
 def working(what: str) -> Iterator[None]:
-    """Says what takes time: a spinner on a terminal, else a line on stderr."""
+    """Show that `what` is in progress: a spinner on a terminal, else a line on stderr."""
     if not sys.stderr.isatty():
         print_error(f"{what} …")
         yield

@@ -22,9 +22,9 @@ def _codes_from(_: click.Context, __: click.Parameter, start: str) -> list[str]:
 @click.argument("code", required=False, shell_complete=_codes_from)
 @exit_codes()
 def explain(code: str | None) -> None:
-    """What a diagnostic means, and what to write.
+    """Explain a diagnostic, with an example and its correction.
 
-    CODE is what stands in brackets, as in `error[P301]`.
+    CODE is the text in brackets, as in `error[P301]`.
     """
     if code is None:
         click.echo(table([("code", "meaning"), *((name, row.heading) for name, row in CODES.items())]))
@@ -57,9 +57,9 @@ def page(code: str) -> str:
 @click.command(epilog=examples("py2cu doctor        exits with 3 when `check` or `build` could not work here"))
 @exit_codes()
 def doctor() -> None:
-    """What is here to build kernels with.
+    """Show the tools to build kernels on this machine.
 
-    And what to do about what is missing.
+    And how to install missing ones.
     """
     from py2cu.build.doctor import diagnose, exit_status
 

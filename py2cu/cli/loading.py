@@ -1,7 +1,7 @@
-"""Imports a user's file for the commands that run kernels, and finds the kernels in it.
+"""Import a user's files for the commands that run kernels, and find the kernels in them.
 
-In: paths. Out: `Loaded`, whose kernels are all translated. What is wrong with any file, be it that Python cannot run it
-or that a kernel is outside the language, is raised together as `Refused`.
+In: paths. Out: `LoadedFile`s, whose kernels are all translated. Errors: one `InputError` with the errors of all files,
+whether Python cannot run a file or a kernel is outside the language.
 """
 
 from __future__ import annotations
@@ -25,36 +25,41 @@ from py2cu.source import SourceFile
 from py2cu.suggestions import did_you_mean
 
 ShadowedModules = dict[tuple[str, ...], dict[str, ModuleType]]
-"""Modules found in folders, under names that other files had taken."""
+"""By folders, the modules imported from them under names that modules of other files also have."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedFile:
-    """A file that was imported, and its kernels, all of them translated."""
+    """An imported file, and its translated kernels."""
 
     file: SourceFile
     kernels: tuple[Kernel, ...]
 
     def source(self) -> SourceFile:
-        """The file, as a build asks for it."""
+        """The file; a method, as `build_library` takes it."""
         return self.file
 
 
 def load_files(files: Sequence[Path], only: str | None, values: Values = NO_VALUES) -> list[LoadedFile]:
-    """Every file imported, every kernel translated, with these values of its `Constexpr[int]` parameters.
+    """Import every file, and translate every kernel with these values of its `Constexpr[int]` parameters.
+
+    Args:
+        files: the paths.
+        only: the name of the one kernel to load, or None for all.
+        values: values of `Constexpr[int]` parameters, by name; a kernel ignores names that it does not have.
 
     Raises:
-        Refused: with all that is wrong with any of them.
+        InputError: with the errors of all files.
     """
     done: list[LoadedFile] = []
-    others: ShadowedModules = {}
-    with collecting() as refusals:
+    shadowed: ShadowedModules = {}
+    with collecting() as errors:
         for number, path in enumerate(files):
-            with refusals.of(path):
-                loaded = _load(path, number, only, others)
+            with errors.of(path):
+                loaded = _load(path, number, only, shadowed)
                 kernels = []
                 for kernel in loaded.kernels:
-                    with refusals.of(path):  # translated here, so that all errors show before any build
+                    with errors.of(path):  # translate here, so that all errors show before any build
                         known = kernel.signature.constexpr_ints.keys() & values.keys()
                         kernels.append(kernel.with_values(**{name: values[name] for name in known}))
                         kernels[-1].translation  # noqa: B018
@@ -62,13 +67,13 @@ def load_files(files: Sequence[Path], only: str | None, values: Values = NO_VALU
     return done
 
 
-def _load(path: Path, number: int, only: str | None, others: ShadowedModules) -> LoadedFile:
+def _load(path: Path, number: int, only: str | None, shadowed: ShadowedModules) -> LoadedFile:
     file = SourceFile.read(path)
-    module = _import(path, file, f"_py2cu_{number}_{path.stem}", others)
-    own = {id(kernel): kernel for kernel in _kernels_in(module, module.__name__)}
-    kernels = tuple(kernel for kernel in own.values() if only in (None, kernel.__name__))
+    module = _import(path, file, f"_py2cu_{number}_{path.stem}", shadowed)
+    defined = {id(kernel): kernel for kernel in _kernels_in(module, module.__name__)}
+    kernels = tuple(kernel for kernel in defined.values() if only in (None, kernel.__name__))
     if not kernels:
-        known = [kernel.__name__ for kernel in own.values()]
+        known = [kernel.__name__ for kernel in defined.values()]
         names = ", ".join(f"`{name}`" for name in known)
         what = f"no kernel called `{only}`" if only else "no kernel"
         hint = "they stand at the top level of the file or of a class, under `@kernel` from py2cu"
@@ -78,7 +83,7 @@ def _load(path: Path, number: int, only: str | None, others: ShadowedModules) ->
 
 
 def _kernels_in(scope: ModuleType | type, module: str) -> Iterator[Kernel]:
-    """The kernels that a module defines, those of its classes among them."""
+    """The kernels that a module and its classes define."""
     for value in vars(scope).values():
         if isinstance(value, Kernel) and value.__module__ == module:
             yield value
@@ -86,10 +91,10 @@ def _kernels_in(scope: ModuleType | type, module: str) -> Iterator[Kernel]:
             yield from _kernels_in(value, module)
 
 
-def _import(path: Path, file: SourceFile, name: str, others: ShadowedModules) -> ModuleType:
-    """Run the file under a private name, its folder on `sys.path`; no bytecode is left beside it.
+def _import(path: Path, file: SourceFile, name: str, shadowed: ShadowedModules) -> ModuleType:
+    """Run the file as a module with a private name, with its folder on `sys.path`; writes no bytecode.
 
-    In a package, one with `__init__.py`, its relative imports work as they would there.
+    If the file belongs to a package (a folder with `__init__.py`), its relative imports work.
     """
     place = os.path.abspath(path)
     module = ModuleType(name)
@@ -97,7 +102,7 @@ def _import(path: Path, file: SourceFile, name: str, others: ShadowedModules) ->
     sys.modules[name] = module
     folder, package = _package(os.path.dirname(place))
     try:
-        with _found_first((os.path.dirname(place), folder), others):
+        with _searched_first((os.path.dirname(place), folder), shadowed):
             if package:
                 module.__package__ = package
                 importlib.import_module(package)
@@ -111,39 +116,40 @@ def _import(path: Path, file: SourceFile, name: str, others: ShadowedModules) ->
 
 
 @contextmanager
-def _found_first(folders: tuple[str, ...], others: ShadowedModules) -> Iterator[None]:
-    """Import from these folders first, also where another file has imported a module of the same name elsewhere.
+def _searched_first(folders: tuple[str, ...], shadowed: ShadowedModules) -> Iterator[None]:
+    """Import from these folders first, even if another file has imported a module of the same name from elsewhere.
 
-    That one is back afterwards, and `others` keeps what stood in its place for the next file of these folders.
+    That module is restored afterwards. `shadowed` keeps the modules that replaced it for the next file of these
+    folders.
     """
     path, elsewhere = sys.path.copy(), {name: sys.modules[name] for name in sys.modules if _is_elsewhere(name, folders)}
     for name in elsewhere:
         del sys.modules[name]
-    sys.modules |= others.get(folders, {})
+    sys.modules |= shadowed.get(folders, {})
     sys.path[:0] = dict.fromkeys(folders)
     try:
         yield
     finally:
         sys.path[:] = path
         tops = {name.partition(".")[0] for name in elsewhere}
-        others[folders] = {name: sys.modules[name] for name in sys.modules if name.partition(".")[0] in tops}
-        for name in others[folders]:
+        shadowed[folders] = {name: sys.modules[name] for name in sys.modules if name.partition(".")[0] in tops}
+        for name in shadowed[folders]:
             del sys.modules[name]
         sys.modules |= elsewhere
 
 
 def _is_elsewhere(name: str, folders: tuple[str, ...]) -> bool:
-    """Whether the folders have a module called `name`, or its package, and the one imported is another."""
+    """Whether `name` is imported from elsewhere, although the folders contain it or its package."""
     top = name.partition(".")[0]
     if top == "__main__" or is_library(top):
         return False
     places = (os.path.join(folder, top + end) for folder in folders for end in (f"{os.sep}__init__.py", ".py"))
-    own = next(filter(os.path.isfile, places), None)
-    return own is not None and own != getattr(sys.modules.get(top), "__file__", None)
+    file = next(filter(os.path.isfile, places), None)
+    return file is not None and file != getattr(sys.modules.get(top), "__file__", None)
 
 
 def _package(folder: str) -> tuple[str, str]:
-    """Where the outermost package that `folder` is in lies, and its dotted name; no name where it is in none."""
+    """The folder that contains the outermost package of `folder`, and the dotted name; "" outside a package."""
     names: list[str] = []
     while os.path.isfile(os.path.join(folder, "__init__.py")):
         folder, name = os.path.split(folder)
@@ -152,7 +158,12 @@ def _package(folder: str) -> tuple[str, str]:
 
 
 def _compiled(path: Path, file: SourceFile, place: str) -> CodeType:
-    """The file's code; one that Python does not compile is refused as the translator would, else as Python does."""
+    """Compile the file.
+
+    Raises:
+        TranslationError: a syntax error, reported as by the translator.
+        InputError: a syntax error that only Python reports.
+    """
     from py2cu.frontend.source.reader import read_module
 
     try:

@@ -32,7 +32,7 @@ from py2cu.suggestions import did_you_mean
 from py2cu.translation import TargetName
 
 if TYPE_CHECKING:
-    from py2cu.check.report import CheckReport
+    from py2cu.check import CheckReport
     from py2cu.cli.loading import LoadedFile
     from py2cu.ir.abi.signature import Signature
 
@@ -40,14 +40,16 @@ if TYPE_CHECKING:
 @click.command(epilog=examples("py2cu check saxpy.py", "py2cu check layers.py --kernel silu --device cpu"))
 @FILES
 @KERNEL
-@click.option("--device", type=TARGETS, callback=as_target, help="Where to run; by default the GPU, if there is one.")
+@click.option(
+    "--device", type=TARGETS, callback=as_target, help="Device to run on; by default the GPU, if there is one."
+)
 @CONSTEXPR
 @NO_FMA
 @click.option(
     "--unordered",
     metavar="NAME,...",
     multiple=True,
-    help="Arrays whose elements may come in any order; several of one option are rearranged together.",
+    help="Arrays whose elements may come in any order; several in one option are permuted together.",
 )
 @click.option("--race", type=click.Choice(["same value"]), help="Accept races that write the value that is there.")
 @exit_codes()
@@ -62,14 +64,12 @@ def check(
 ) -> None:
     """Build kernels and compare each with its own Python.
 
-    Over many shapes and values, each dtype's extremes among them. Imports the files. Exits with 1 where two differ;
-    a kernel of which too little can be compared is not checked, which is no failure.
+    Imports the files, and tries many shapes and values, each dtype's extremes among them. Exits with 1 if a kernel
+    differs. A kernel of which too little can be compared counts as not checked, which is no failure.
     """
-    where = _device(device)
-    from py2cu.build.library import library
-    from py2cu.check.permutations import names_of_group, written_arrays
-    from py2cu.check.progress import progress_bar
-    from py2cu.check.run import check_kernel
+    device = _device(device)
+    from py2cu.build import build_library
+    from py2cu.check import check_kernel, names_of_group, progress_bar, written_arrays
     from py2cu.kernels import Kernel
 
     reports = []
@@ -77,17 +77,17 @@ def check(
     _require_written(unordered, (each.signature for loaded in files_of_kernels for each in loaded.kernels))
     for loaded in files_of_kernels:
         for each in map(Kernel.with_small_values, loaded.kernels if fma else map(Kernel.without_fma, loaded.kernels)):
-            with working(f"building {each.__name__} for {where}"):
-                library(each.translation.artifacts(where), fma=fma, source=loaded.source)
+            with working(f"building {each.__name__} for {device}"):
+                build_library(each.translation.artifacts(device), fma=fma, source=loaded.source)
             written = set(written_arrays(each.signature))
             groups = [text for text in unordered if written.issuperset(names_of_group(text))]
-            what = f"checking {each.__name__} on {where}"
+            what = f"checking {each.__name__} on {device}"
             with progress_bar(what) as progress:
                 if progress is None:
                     print_error(f"{what} …")
                 reports.append(
                     check_kernel(
-                        each, device=where.value, contracts=fma, unordered=groups, race=race, progress=progress
+                        each, device=device.value, contracts=fma, unordered=groups, race=race, progress=progress
                     )
                 )
     show_reports(reports)
@@ -96,8 +96,8 @@ def check(
 
 
 def _require_written(unordered: Sequence[str], signatures: Iterable[Signature]) -> None:
-    """Refuse a group of arrays that `--unordered` gives and no kernel writes."""
-    from py2cu.check.permutations import names_of_group, written_arrays
+    """Refuse a group of arrays in `--unordered` that no kernel writes."""
+    from py2cu.check import names_of_group, written_arrays
 
     written = [written_arrays(signature) for signature in signatures]
     for text in unordered:
@@ -110,7 +110,7 @@ def _require_written(unordered: Sequence[str], signatures: Iterable[Signature]) 
 
 
 def show_reports(reports: Sequence[CheckReport]) -> None:
-    """Print one line a kernel, then failures, skipped cases and notes; on stderr, kernels that are not checked."""
+    """Print one line for each kernel, then failures, skipped cases and notes. Kernels not checked go to stderr."""
     rows = [("kernel", "device", "cases", "compared", "accepted", "result")]
     rows += [(r.kernel, r.device, str(r.cases), str(r.compared), str(r.accepted), r.verdict.value) for r in reports]
     click.echo(table(rows))
@@ -124,7 +124,7 @@ def show_reports(reports: Sequence[CheckReport]) -> None:
 
 
 def _as_option(_: str, option: str, values: Sequence[str]) -> str:
-    """An option of `check` as it is typed."""
+    """An option of `check` as a user types it."""
     return "`" + " ".join(f"--{option} {shlex.quote(value)}" for value in values) + "`"
 
 
@@ -132,28 +132,29 @@ def _as_option(_: str, option: str, values: Sequence[str]) -> str:
 @FILES
 @KERNEL
 @click.option(
-    "--target", type=TARGETS, callback=as_target, help="What to build for; by default the GPU, if there is one."
+    "--target", type=TARGETS, callback=as_target, help="Device to build for; by default the GPU, if there is one."
 )
 @CONSTEXPR
 @NO_FMA
 @exit_codes()
 def build(files: tuple[Path, ...], kernel: str | None, target: TargetName | None, values: Values, fma: bool) -> None:
-    """Fill the cache with every kernel, built.
+    """Build every kernel into the cache.
 
-    The first call of a kernel then finds it there. Imports the files.
+    The first call of a kernel then needs no compiler. Imports the files.
     """
-    where = target or _device(None)
     _require_torch()
-    from py2cu.build.library import library
+    target = target or devices.best()
+    from py2cu.build import build_library
 
     for loaded in _loaded(files, kernel, values):
         for each in loaded.kernels:
-            with working(f"building {each.__name__} for {where}"):
-                path = library(each.translation.artifacts(where), fma=fma, source=loaded.source)
+            with working(f"building {each.__name__} for {target}"):
+                path = build_library(each.translation.artifacts(target), fma=fma, source=loaded.source)
             click.echo(f"{each.__name__}: {path}")
 
 
 def _loaded(files: Sequence[Path], only: str | None, values: Values) -> list[LoadedFile]:
+    """Import the files; refuse an option `--constexpr` that no kernel has."""
     from py2cu.cli.loading import load_files
 
     done = load_files(files, only, values)

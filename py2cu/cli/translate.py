@@ -22,7 +22,7 @@ from py2cu.translation import TargetName, Text, Translation
 
 
 class _Translate(click.Command):
-    """A command whose `--dump-ir` takes a value with `=` alone: click would read `--dump-ir FILE` as one."""
+    """A command whose `--dump-ir` takes a value only after `=`: click would read FILE in `--dump-ir FILE` as the value."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         end = args.index("--") if "--" in args else len(args)
@@ -90,17 +90,17 @@ def translate(
 def translate_all(
     files: Sequence[Path], only: str | None, target: TargetName, values: Values = NO_VALUES, notes: bool = False
 ) -> list[Translation]:
-    """Every file's translation, with the texts of `target` and instances for `values` of template arguments.
+    """Translate every file for `target`, with instances for `values` of template arguments.
 
     Raises:
-        Refused: with the errors of all the files.
+        InputError: with the errors of all the files.
     """
     from py2cu.pipeline import translate_file
 
     done: list[Translation] = []
-    with collecting() as refusals:
+    with collecting() as errors:
         for path in files:
-            with refusals.of(path):
+            with errors.of(path):
                 done.append(translate_file(SourceFile.read(path), only, [target], notes, values))
     require_constexprs(values, (signature for translation in done for signature in translation.signatures))
     return done
@@ -119,7 +119,7 @@ def dump_all(
     """Print the IR of every kernel: the last, that after the pass `wanted`, or with `diff` what each pass changed.
 
     Raises:
-        Refused: with the errors of all the files, once what there was before them is printed.
+        InputError: with the errors of all the files, after the IR up to the errors is printed.
     """
     from py2cu.cli.dump import DIFF, LAST, NAMES, ONLY_CPU, Dump
     from py2cu.passes.manager import observing
@@ -143,7 +143,11 @@ def dump_all(
 
 
 def write_texts(directory: Path, texts: Sequence[Text]) -> None:
-    """All of `texts` under `directory`, or none: written beside their places first, then moved there."""
+    """Write all of `texts` to `directory`, or none: as temporary files first, which are then renamed.
+
+    Raises:
+        InputError: the directory cannot be written, or two texts have one name.
+    """
     names = [text.name for text in texts]
     if doubled := sorted({name for name in names if names.count(name) > 1}):
         refuse(f"two of these files would both write {directory / doubled[0]}: translate them to different directories")

@@ -20,9 +20,8 @@ from typing import Any, Final
 import tests.emulator
 import tests.widths.narrow
 import tests.widths.sizes
-from py2cu.check.cases import Case, make_case
+from py2cu.check import Case, check_kernel, make_case
 from py2cu.check.draw import TAME
-from py2cu.check.run import check_kernel
 from py2cu.check.sizes import choose_constexprs
 from py2cu.diagnostics import TranslationError
 from py2cu.ir.abi.signature import Signature

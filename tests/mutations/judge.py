@@ -38,7 +38,7 @@ def find_fault(case: str) -> str | None:
 
 def compare(path: Path, only: str, where: str, sanitize: bool = False) -> str | None:
     """What a kernel of a case, or each of them, computes otherwise than its Python."""
-    from py2cu.check.run import check_kernel
+    from py2cu.check import check_kernel
     from py2cu.diagnostics import TranslationError
     from py2cu.pipeline import translate_file
     from py2cu.source import SourceFile

@@ -19,7 +19,7 @@ from typing import Any, Final
 import torch
 
 from py2cu import Kernel, TranslationError
-from py2cu.build.library import library
+from py2cu.build import build_library
 from py2cu.diagnostics import Severity
 from py2cu.translation import TargetName
 from tests.sanitizers import TOOLS, Outcome, page, save, watch
@@ -56,7 +56,7 @@ def launch(path: Path, which: str, folder: Path, device: str) -> None:
 def build(path: Path, which: str, folder: Path) -> str:
     """Build a kernel, so that the tools find it built; the code by which the translator refuses it, or nothing."""
     try:
-        library(kernel_of(path, which, folder).translation.artifacts(TargetName.CUDA))
+        build_library(kernel_of(path, which, folder).translation.artifacts(TargetName.CUDA))
     except TranslationError as error:
         return next(found.code for found in error.diagnostics if found.severity is Severity.ERROR)
     return ""

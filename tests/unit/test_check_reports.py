@@ -12,12 +12,11 @@ pytest.importorskip("torch")
 import torch
 
 from py2cu import atomic, shared
+from py2cu.check import CheckReport, Mismatch, Verdict, check_kernel
 from py2cu.check.budget import OPERATIONS, Budget
 from py2cu.check.cases import invent_cases, scale_down, user_case
 from py2cu.check.differences import Fault, Snapshot
 from py2cu.check.permutations import Column, unmatched
-from py2cu.check.report import CheckReport, Mismatch, Verdict
-from py2cu.check.run import check_kernel
 from py2cu.check.sizes import work_of
 from py2cu.check.watchdog import NeverReturns, Watchdog
 from py2cu.dtypes import F32, I32, Kind

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import py2cu
-from py2cu.check.progress import progress_bar
+from py2cu.check import progress_bar
 from py2cu.cli import console
 from py2cu.cli.app import app
 from py2cu.cli.loading import load_files
@@ -441,12 +441,12 @@ def test_a_traceback_for_those_who_ask(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_build_that_a_compiler_refuses(write, monkeypatch: pytest.MonkeyPatch) -> None:
-    from py2cu.build.messages import BuildError
+    from py2cu.build import BuildError
 
     def refuse(*args: object, **kwargs: object) -> None:
         raise BuildError([], "cc1plus: fatal error: no space left", "free some")
 
-    monkeypatch.setattr("py2cu.build.library.library", refuse)
+    monkeypatch.setattr("py2cu.build.build_library", refuse)
     result = run("build", write("k.py", TWICE), "--target", "cpu")
     assert result.exit_code == 3 and "no space left" in result.stderr and "hint: free some" in result.stderr
 

@@ -7,10 +7,9 @@ import pytest
 import torch
 
 from py2cu import atomic, testing
-from py2cu.check.cases import invent_cases, user_case
+from py2cu.check import check_kernel, invent_cases, user_case
 from py2cu.check.differences import Fault, agree, tolerance
 from py2cu.check.redzones import Redzone, poison, poison_bits
-from py2cu.check.run import check_kernel
 from py2cu.check.sizes import axis_sizes, choose_sizes
 from py2cu.dtypes import F32, U8, Kind
 from py2cu.ir.abi.dims import unravel

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from py2cu.check.run import check_kernel
+from py2cu.check import check_kernel
 from py2cu.dtypes import F32, I32, U64, Kind
 from py2cu.ir.abi.parameters import Role
 from py2cu.simulator import SimulationError, simulate

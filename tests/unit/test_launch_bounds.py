@@ -6,7 +6,7 @@ from jaxtyping import Float32
 from torch import Tensor
 
 from py2cu import Constexpr, Index, blockIdx, kernel, local, threadIdx
-from py2cu.check.sizes import small_values
+from py2cu.check import small_values
 
 
 @kernel(block=32, launch_bounds=(64, 2))

@@ -48,9 +48,7 @@ from py2cu import (
 from py2cu import syncthreads as together
 from py2cu.builtins import lookup
 from py2cu.builtins.threads import LANE, ROWS
-from py2cu.check.cases import user_case
-from py2cu.check.differences import Fault
-from py2cu.check.run import check_kernel
+from py2cu.check import Fault, check_kernel, user_case
 from py2cu.ir.types import Constant, Name
 from py2cu.simulator import SimulationError, SimulationWarning, simulate
 from py2cu.simulator.schedule.collectives import WAITING

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from py2cu.check.cases import Case, make_case
+from py2cu.check import Case, make_case
 from py2cu.check.draw import SMALL
 from py2cu.check.sizes import choose_sizes, dimension_names
 from py2cu.ir.abi.signature import Signature, evaluate
