@@ -22,7 +22,7 @@ from py2cu.translation import TargetName, Text, Translation
 
 
 class _Translate(click.Command):
-    """A command whose `--dump-ir` takes a value only after `=`: click would read FILE in `--dump-ir FILE` as the value."""
+    """A command whose `--dump-ir` takes a value only after `=`: click would read `--dump-ir FILE` as one."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         end = args.index("--") if "--" in args else len(args)
