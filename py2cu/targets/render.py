@@ -155,11 +155,11 @@ def _binding_text(
         "device_text": "a CUDA device" if is_cuda else "the CPU",
         "dim_type": "dim3" if is_cuda else "Dim3",
         "is_generic": any(family[0].variables for family in families),
-        "uses_rows": any(array.row for view in views for array in (*view.given, *view.made)),
+        "uses_rows": any(array.row for view in views for array in (*view.passed, *view.allocated)),
         "says_nonfinite": any(view.says_nonfinite for view in views),
-        "fills_whole": any(array.is_filled_whole for view in views for array in view.made),
-        "uses_alignment": any(array.is_aligned for view in views for array in (*view.given, *view.made)),
-        "uses_overlap": any(view.given_overlaps or view.made_overlaps for view in views),
+        "fills_int64": any(array.is_int64_fill for view in views for array in view.allocated),
+        "uses_alignment": any(array.is_aligned for view in views for array in (*view.passed, *view.allocated)),
+        "uses_overlap": any(view.passed_overlaps or view.allocated_overlaps for view in views),
     }
     return _text(file, "binding/binding.cpp.j2", {**common, **facts})
 

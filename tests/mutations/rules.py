@@ -910,16 +910,16 @@ MUTATIONS: Final = (
     ),
     *_rule(
         "all threads of a block reach its barriers",
-        ("inner = parted or self.condition(test)", "inner = parted", "refused:barriers"),
+        ("inner = divergence or self.condition(test)", "inner = divergence", "refused:barriers"),
         ("left = self.block(loop.body, inside or early)", "left = self.block(loop.body, inside)", "refused:barriers"),
-        ("if own.of(arg, varying):", "if False:", "refused:barriers"),
-        ("self.check_expression(right, parted or self.condition(left))", "pass", "refused:votes"),
+        ("if state.of(arg, varying):", "if False:", "refused:barriers"),
+        ("self.check_expression(right, divergence or self.condition(left))", "pass", "refused:votes"),
     ),
     *_rule(
         "threads of a block agree about what they load from one place of shared memory",
         (
-            "apart = {Space.LOCAL} if",
-            "apart = {Space.LOCAL, Space.SHARED} if",
+            "spaces = {Space.LOCAL} if",
+            "spaces = {Space.LOCAL, Space.SHARED} if",
             "tests/test_kernel_cases.py::test_translation_is_as_kept[agreed_in_shared_memory]",
         ),
         ("else {Space.LOCAL, Space.SHARED}", "else {Space.LOCAL}", "refused:grid_barriers"),
@@ -940,9 +940,9 @@ MUTATIONS: Final = (
     ),
     *_rule(
         "all threads of a grid reach its barriers",
-        ("for team in (_BLOCK, _GRID):", "for team in (_BLOCK,):", "refused:grid_barriers"),
+        ("for scope in (_BLOCK, _GRID):", "for scope in (_BLOCK,):", "refused:grid_barriers"),
         ('frozenset(["threadIdx", "blockIdx"])', 'frozenset(["threadIdx"])', "refused:grid_barriers"),
-        ("return self.team is _GRID", "return False", "refused:grid_barriers"),
+        ("return self.scope is _GRID", "return False", "refused:grid_barriers"),
     ),
     *_rule(
         "a half is made by way of float32",

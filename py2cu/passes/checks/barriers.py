@@ -34,7 +34,7 @@ from py2cu.ir.types import Name
 from py2cu.ir.visit import all_expressions, children, expressions, statements
 from py2cu.source import Span
 
-# What lanes answer differently, and the helper that a lane's number is once it is lowered.
+# Calls whose result differs between lanes, and the helper that a lane's number is lowered to.
 _LANE_CALLS: Final = {
     LANE_HELPER, *(name for name, row in ROWS.items() if row.rule in (Rule.SHUFFLE, Rule.VOTE, Rule.MATCH, Rule.REDUCE))
 }  # fmt: skip
@@ -42,15 +42,15 @@ _LANE_CALLS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class SyncScope:
-    """Threads that wait for each other: at which barrier, in which calls, and what each has of its own."""
+    """The scope of a barrier: its name, the votes that are barriers too, and the launch objects that differ in it."""
 
     barrier: str
     votes: frozenset[str]
-    differ: str  # how a message says that they do
+    differ: str  # how messages describe a divergent value
     objects: frozenset[str]
 
     def has_barrier(self, function: Kernel) -> bool:
-        """True where these threads wait for each other; those of a warp do not count."""
+        """True for a function with a barrier of this scope."""
         body = function.body
         return any(map(self.is_barrier, statements(body))) or any(map(self.is_vote, all_expressions(body)))
 
@@ -66,32 +66,32 @@ _GRID: Final = SyncScope(GRID_BARRIER, frozenset(), "varies by thread or block",
 
 
 def check_barriers(kernel: Kernel, reporter: Reporter) -> Kernel:
-    """Report barriers under conditions that vary among those who wait; the kernel is unchanged."""
-    for team in (_BLOCK, _GRID):
-        _check_barriers_of(team, kernel, reporter)
+    """Report barriers under divergent control flow; the kernel is unchanged."""
+    for scope in (_BLOCK, _GRID):
+        _check_barriers_of(scope, kernel, reporter)
     return kernel
 
 
-def _check_barriers_of(team: SyncScope, kernel: Kernel, reporter: Reporter) -> None:
-    waiting = functions_with(kernel, team.has_barrier)
-    if not (waiting or team.has_barrier(kernel)):
+def _check_barriers_of(scope: SyncScope, kernel: Kernel, reporter: Reporter) -> None:
+    waiting = functions_with(kernel, scope.has_barrier)
+    if not (waiting or scope.has_barrier(kernel)):
         return
-    varying = _find_varying(team, kernel)
+    varying = _find_varying(scope, kernel)
     for each in (kernel, *kernel.functions):
         local = reporter.within(each.origin)
-        _Threads(team, each, varying[each.key], varying, waiting, local).block(each.body, None)
+        _Threads(scope, each, varying[each.key], varying, waiting, local).block(each.body, None)
 
 
-# --- what varies ------------------------------------------------------------------------------------------------------
+# --- divergent values -------------------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
 class DivergenceState:
-    """The names of one function that threads of a team may disagree about, arrays included, and whether its result is
-    one; the arrays that it writes, by itself or in others that it calls; whether the team meets in it.
+    """The divergent names of one function, arrays included; whether its result diverges; the arrays that it writes, by
+    itself or through calls; whether it has a barrier of the scope.
     """
 
-    team: SyncScope
+    scope: SyncScope
     function: Kernel
     names: set[str]
     written: set[str]
@@ -104,15 +104,15 @@ class DivergenceState:
 
     @property
     def acts(self) -> bool:
-        """True where a call writes what callers see: one of a thread's own cannot stand for those of all."""
+        """True for a function that writes to its parameters: one thread's call cannot stand for the calls of all."""
         return not self.written.isdisjoint(p.name for p in self.function.arrays)
 
     def of(self, expr: Expr, functions: Mapping[str, DivergenceState]) -> bool:
-        """True where threads of the team may disagree about `expr`."""
+        """True where the value of `expr` may differ between threads of the scope."""
         match expr:
             case Atomic():
                 return True
-            case LaunchIndex(object=name) if name in self.team.objects:
+            case LaunchIndex(object=name) if name in self.scope.objects:
                 return True
             case Name(id=name) | Load(array=name) | ArrayName(id=name) if name in self.names:
                 return True
@@ -121,7 +121,7 @@ class DivergenceState:
             case DeviceCall(function=key) if functions[key].acts:
                 return True
             case Call(function=function) if function in BLOCK_VOTES:
-                return self.team is _GRID
+                return self.scope is _GRID
             case Call(function=function) if function in _LANE_CALLS:
                 return True
             case _:
@@ -129,67 +129,69 @@ class DivergenceState:
 
 
 def find_varying(kernel: Kernel) -> tuple[frozenset[str], Callable[[Expr], bool]]:
-    """The names that threads of a block may disagree about, and whether they may about an expression."""
+    """The divergent names within a block, and a test for divergent expressions."""
     varying = _find_varying(_BLOCK, kernel)
     return frozenset(varying[""].names), lambda expr: varying[""].of(expr, varying)
 
 
-def _find_varying(team: SyncScope, kernel: Kernel) -> dict[str, DivergenceState]:
-    """What varies in a kernel, whose key is empty, and in its functions: again until nothing more does."""
+def _find_varying(scope: SyncScope, kernel: Kernel) -> dict[str, DivergenceState]:
+    """The divergence of a kernel, whose key is empty, and of its functions: iterated to a fixpoint."""
     callers = {"": kernel, **{function.key: function for function in kernel.functions}}
-    waiting = functions_with(kernel, team.has_barrier)
+    waiting = functions_with(kernel, scope.has_barrier)
     varying = {
-        key: DivergenceState(team, caller, _own(team, caller), _written(caller), key in waiting)
+        key: DivergenceState(scope, caller, _private_arrays(scope, caller), _written(caller), key in waiting)
         for key, caller in callers.items()
     }
     varying[""].names |= {index.name for index in kernel.indices}
     varying[""].names |= {p.name for p in kernel.arrays if p.role is not Role.INPUT}
     while True:
-        before = sum(found.size for found in varying.values())
+        before = sum(state.size for state in varying.values())
         varying[""].names |= varying[""].written & {p.name for p in kernel.arrays}
         for key, caller in callers.items():
             _spread(caller, varying[key], varying)
-        if before == sum(found.size for found in varying.values()):
+        if before == sum(state.size for state in varying.values()):
             return varying
 
 
-def _own(team: SyncScope, caller: Kernel) -> set[str]:
-    """Arrays of the function's own that each thread has another one of, or each block where the team is the grid."""
-    apart = {Space.LOCAL} if team is _BLOCK else {Space.LOCAL, Space.SHARED}
-    return {buffer.name for buffer in caller.array_decls if buffer.space in apart}
+def _private_arrays(scope: SyncScope, caller: Kernel) -> set[str]:
+    """The arrays declared in the function of which each thread, or within the grid each block, has its own."""
+    spaces = {Space.LOCAL} if scope is _BLOCK else {Space.LOCAL, Space.SHARED}
+    return {buffer.name for buffer in caller.array_decls if buffer.space in spaces}
 
 
 def _written(caller: Kernel) -> set[str]:
-    """Arrays that the function itself writes to."""
+    """The arrays that the function writes directly."""
     updated = {node.array for node in all_expressions(caller.body) if isinstance(node, Atomic)}
     stored = {stmt.array for stmt in statements(caller.body) if isinstance(stmt, Store)}
     return {caller.base_array(array) for array in updated | stored}
 
 
-def _spread(caller: Kernel, own: DivergenceState, varying: Mapping[str, DivergenceState]) -> None:
-    """Enter what varies because other things do: in the function, its views and the functions that it calls."""
-    _Threads(own.team, caller, own, varying, frozenset(), None).block(caller.body, None)
-    own.names |= {buffer.name for buffer in caller.array_decls if buffer.base in own.names and not buffer.is_dynamic}
+def _spread(caller: Kernel, state: DivergenceState, varying: Mapping[str, DivergenceState]) -> None:
+    """Propagate divergence within the function, to its views, and to the functions that it calls."""
+    _Threads(state.scope, caller, state, varying, frozenset(), None).block(caller.body, None)
+    state.names |= {
+        buffer.name for buffer in caller.array_decls if buffer.base in state.names and not buffer.is_dynamic
+    }
     for call in (node for node in all_expressions(caller.body) if isinstance(node, DeviceCall)):
         inside = varying[call.function]
         for parameter, arg in zip(inside.function.parameters, call.args, strict=True):
-            if own.of(arg, varying):
+            if state.of(arg, varying):
                 inside.names.add(parameter.name)
             if isinstance(arg, ArrayName) and parameter.name in inside.written:
-                own.written.add(caller.base_array(arg.id))
+                state.written.add(caller.base_array(arg.id))
 
 
-# --- where threads part -----------------------------------------------------------------------------------------------
+# --- divergent control flow -------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class DivergencePoint:
-    """What keeps some threads from what follows: how a message says it, where it is, and what to write instead."""
+    """The control flow that keeps some threads from what follows: its message, its place, and a hint."""
 
     message: str
     place: Related
     hint: str
-    leaves: type[Return] | type[Break] | type[Continue] | None = None  # how they left, if they did
+    leaves: type[Return] | type[Break] | type[Continue] | None = None  # the exit, where threads left
 
 
 _MOVE: Final = "move the barrier out: the `if` around the accesses, the barrier behind it"
@@ -203,101 +205,103 @@ _LEAVES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class _Threads:
-    """Follows the threads of a team through one function, and enters into `own` what varies; it reports if it can."""
+    """Follows control flow through one function; records divergent values in `state`, and reports to `reporter`."""
 
-    team: SyncScope
+    scope: SyncScope
     caller: Kernel
-    own: DivergenceState
+    state: DivergenceState
     functions: Mapping[str, DivergenceState]
     waiting: frozenset[str]
     reporter: Reporter | None
 
-    def block(self, block: Block, parted: DivergencePoint | None) -> tuple[DivergencePoint, ...]:
-        """Who leaves `block` while others stay; `parted` is what parts the threads before it, if anything does."""
+    def block(self, block: Block, divergence: DivergencePoint | None) -> tuple[DivergencePoint, ...]:
+        """The exits by which some threads leave `block`; `divergence` is the divergent branch around it, if any."""
         left: tuple[DivergencePoint, ...] = ()
         for stmt in block:
-            found = self.statement(stmt, parted)
-            left += found
-            parted = parted or next(iter(found), None)
+            leaving = self.statement(stmt, divergence)
+            left += leaving
+            divergence = divergence or next(iter(leaving), None)
         return left
 
-    def statement(self, stmt: Stmt, parted: DivergencePoint | None) -> tuple[DivergencePoint, ...]:
-        self.check(stmt, parted)
+    def statement(self, stmt: Stmt, divergence: DivergencePoint | None) -> tuple[DivergencePoint, ...]:
+        self.check(stmt, divergence)
         match stmt:
             case Assign(name=name, value=value):
-                if parted or self.own.of(value, self.functions):
-                    self.own.names.add(name)
+                if divergence or self.state.of(value, self.functions):
+                    self.state.names.add(name)
             case If(test=test, body=body, orelse=orelse):
-                inner = parted or self.condition(test)
+                inner = divergence or self.condition(test)
                 return (*self.block(body, inner), *self.block(orelse, inner))
             case For(var=var, start=start, stop=stop, step=step):
                 around = next(filter(None, map(self.condition, (start, stop, step))), None)
-                if self.own.of(start, self.functions) or parted or around:
-                    self.own.names.add(var)
-                return self.loop(stmt, parted or around, parted)
+                if self.state.of(start, self.functions) or divergence or around:
+                    self.state.names.add(var)
+                return self.loop(stmt, divergence or around, divergence)
             case While(test=test):
-                return self.loop(stmt, parted or self.condition(test), parted)
+                return self.loop(stmt, divergence or self.condition(test), divergence)
             case Return(value=value):
-                if value is not None and (parted or self.own.of(value, self.functions)):
-                    self.own.result = True
-                return self.leaving(stmt, parted)
+                if value is not None and (divergence or self.state.of(value, self.functions)):
+                    self.state.result = True
+                return self.leaving(stmt, divergence)
             case Break() | Continue():
-                return self.leaving(stmt, parted)
+                return self.leaving(stmt, divergence)
         return ()
 
     def loop(
         self, loop: For | While, inside: DivergencePoint | None, outside: DivergencePoint | None
     ) -> tuple[DivergencePoint, ...]:
-        """A loop, with what parts the threads inside and outside it: who leaves it is missing in later rounds."""
-        silent = _Threads(self.team, self.caller, self.own, self.functions, self.waiting, None)
+        """A loop, with the divergence inside and outside it: threads that leave early are missing in later rounds."""
+        silent = _Threads(self.scope, self.caller, self.state, self.functions, self.waiting, None)
         early = next((each for each in silent.block(loop.body, inside) if each.leaves is not Continue), None)
         if early and isinstance(loop, For):
-            self.own.names.add(loop.var)
+            self.state.names.add(loop.var)
         left = self.block(loop.body, inside or early)
         after = self.block(loop.orelse, outside or early)
         return (*(each for each in left if each.leaves is Return), *after)
 
-    def leaving(self, stmt: Return | Break | Continue, parted: DivergencePoint | None) -> tuple[DivergencePoint, ...]:
-        """The threads that leave at `stmt`, if others do not."""
-        if parted is None:
+    def leaving(
+        self, stmt: Return | Break | Continue, divergence: DivergencePoint | None
+    ) -> tuple[DivergencePoint, ...]:
+        """The exit at `stmt`, if only some threads reach it."""
+        if divergence is None:
             return ()
         message, what, hint = _LEAVES[type(stmt)]
         return (DivergencePoint(message, Related(what, stmt.span), hint, type(stmt)),)
 
     def condition(self, test: Expr) -> DivergencePoint | None:
-        """What `test` does to the threads, where they may disagree about it."""
-        if not self.own.of(test, self.functions):
+        """The divergence that a branch on `test` causes, if `test` diverges."""
+        if not self.state.of(test, self.functions):
             return None
-        differ = self.team.differ
+        differ = self.scope.differ
         return DivergencePoint(f"is under a condition that {differ}", Related(f"this {differ}", test.span), _MOVE)
 
-    def check(self, stmt: Stmt, parted: DivergencePoint | None) -> None:
+    def check(self, stmt: Stmt, divergence: DivergencePoint | None) -> None:
         """Report a barrier in `stmt` that not all threads reach."""
         if self.reporter is None:
             return
-        if parted is not None and self.team.is_barrier(stmt):
-            self.report(f"`{stmt.function}()`", stmt.span, parted)
+        if divergence is not None and self.scope.is_barrier(stmt):
+            self.report(f"`{stmt.function}()`", stmt.span, divergence)
         for expr in expressions(stmt):
-            self.check_expression(expr, parted)
+            self.check_expression(expr, divergence)
 
-    def report(self, what: str, span: Span, parted: DivergencePoint) -> None:
+    def report(self, what: str, span: Span, divergence: DivergencePoint) -> None:
         if self.reporter is not None:
-            self.reporter.error("P501", f"{what} {parted.message}", span, parted.hint, (parted.place,))
+            self.reporter.error("P501", f"{what} {divergence.message}", span, divergence.hint, (divergence.place,))
 
-    def check_expression(self, expr: Expr, parted: DivergencePoint | None) -> None:
-        """The same of what an expression waits for, which `and`, `or` and `if` may leave out."""
+    def check_expression(self, expr: Expr, divergence: DivergencePoint | None) -> None:
+        """Report a barrier in an expression, parts of which `and`, `or` and conditionals may skip."""
         match expr:
             case BoolOp(left=left, right=right):
-                self.check_expression(left, parted)
-                self.check_expression(right, parted or self.condition(left))
+                self.check_expression(left, divergence)
+                self.check_expression(right, divergence or self.condition(left))
             case Select(test=test, then=then, orelse=orelse):
-                self.check_expression(test, parted)
+                self.check_expression(test, divergence)
                 for branch in (then, orelse):
-                    self.check_expression(branch, parted or self.condition(test))
+                    self.check_expression(branch, divergence or self.condition(test))
             case _:
                 for child in children(expr):
-                    self.check_expression(child, parted)
-        if parted is not None and self.team.is_vote(expr):
-            self.report(f"`{expr.function.removeprefix('py2cu.')}(…)`", expr.span, parted)
-        if parted is not None and isinstance(expr, DeviceCall) and expr.function in self.waiting:
-            self.report(f"the barrier in `{self.functions[expr.function].function.name}`", expr.span, parted)
+                    self.check_expression(child, divergence)
+        if divergence is not None and self.scope.is_vote(expr):
+            self.report(f"`{expr.function.removeprefix('py2cu.')}(…)`", expr.span, divergence)
+        if divergence is not None and isinstance(expr, DeviceCall) and expr.function in self.waiting:
+            self.report(f"the barrier in `{self.functions[expr.function].function.name}`", expr.span, divergence)

@@ -31,21 +31,21 @@ class ArrayView:
     name: str
     user_name: str
     dtype: str  # the C++ expression for the dtype that the argument must have
-    made_dtype: str  # the C++ expression for the dtype of an allocated array
+    allocated_dtype: str  # the C++ expression for the dtype of an allocated array
     rank: int
     is_written: bool
     extents: tuple[tuple[int, str, str], ...]  # axis, the extent's C++ text, its annotation
     sizes: str  # all extents, for an allocation
     signed: tuple[tuple[int, str, str], ...]  # the extents that may be negative, in the form of `extents`
     fill: str  # the initial value of an allocated array
-    is_filled_whole: bool  # the initial value is a 64-bit integer that no double represents
+    is_int64_fill: bool  # the initial value is a 64-bit integer that no double represents
     row: int  # the number of elements is a multiple of it; 0 where any number will do
     is_aligned: bool  # `row` elements are loaded or stored at once
 
 
 @dataclass(frozen=True, slots=True)
 class DimView:
-    """One dimension: `value` is the C++ expression for it, `given` an optional argument that must agree."""
+    """One dimension: `value` is the C++ expression for it, `argument` an optional one that must agree."""
 
     name: str
     user_name: str
@@ -53,7 +53,7 @@ class DimView:
     array: str
     axis: int
     divisor: int
-    given: str
+    argument: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ def array_view(
 ) -> ArrayView:
     kernel, type_ = family[0], parameter.type
     assert isinstance(type_, ArrayType)
-    dtype, made_dtype = _dtype_texts(family, parameter, dtype_sources)
+    dtype, allocated_dtype = _dtype_texts(family, parameter, dtype_sources)
     defining = {(dim.array, dim.axis) for dim in dims.values() if dim.divisor == 1}
     naturals = _naturals(kernel, dims)
     texts = tuple((axis, dim_text(dim, kernel), print_expr(dim)) for axis, dim in enumerate(type_.dims))
@@ -154,14 +154,14 @@ def array_view(
         name=kernel.c_name(parameter.name),
         user_name=parameter.name,
         dtype=dtype,
-        made_dtype=made_dtype,
+        allocated_dtype=allocated_dtype,
         rank=len(type_.dims),
         is_written=parameter.role is not Role.INPUT,
         extents=tuple(text for text in texts if (parameter.name, text[0]) not in defining),
         sizes=", ".join(text for _, text, _ in texts),
         signed=tuple(text for text, dim in zip(texts, type_.dims, strict=True) if not _is_natural(dim, naturals)),
         fill="" if init is None else init_text(init),
-        is_filled_whole=init is not None and not is_double(init),
+        is_int64_fill=init is not None and not is_double(init),
         row=kernel.vector_widths.get(parameter.name, 0),
         is_aligned=any(parameter.name in arrays_of_row_pointers(kernel) for kernel in family),
     )

@@ -66,8 +66,8 @@ class BindingView:
 
     name: str
     struct: str
-    given: tuple[ArrayView, ...]
-    made: tuple[ArrayView, ...]
+    passed: tuple[ArrayView, ...]
+    allocated: tuple[ArrayView, ...]
     dims: tuple[DimView, ...]
     ranges: tuple[RangeView, ...]
     divisors: tuple[tuple[str, str], ...]  # the test for zero, and the divisor in Python
@@ -102,19 +102,19 @@ class BindingView:
         return (*(f"{text}_given" if text in loose else text for text in parameters), *more)
 
     @property
-    def made_call(self) -> str:
-        names = ", ".join(array.name for array in self.made)
-        return names if len(self.made) == 1 else f"std::make_tuple({names})"
+    def allocated_call(self) -> str:
+        names = ", ".join(array.name for array in self.allocated)
+        return names if len(self.allocated) == 1 else f"std::make_tuple({names})"
 
     @property
-    def given_overlaps(self) -> tuple[tuple[ArrayView, ArrayView], ...]:
+    def passed_overlaps(self) -> tuple[tuple[ArrayView, ArrayView], ...]:
         """Pairs of arrays that the caller always passes, the first of which is written."""
-        return tuple(_overlaps(self.given, self.given))
+        return tuple(_overlaps(self.passed, self.passed))
 
     @property
-    def made_overlaps(self) -> tuple[tuple[ArrayView, ArrayView], ...]:
+    def allocated_overlaps(self) -> tuple[tuple[ArrayView, ArrayView], ...]:
         """Pairs with an output that the caller may pass."""
-        return tuple(_overlaps(self.made, (*self.given, *self.made)))
+        return tuple(_overlaps(self.allocated, (*self.passed, *self.allocated)))
 
 
 def _overlaps(written: tuple[ArrayView, ...], others: tuple[ArrayView, ...]) -> Iterator[tuple[ArrayView, ArrayView]]:
@@ -139,8 +139,8 @@ def view(family: Instances, groups: tuple[KernelView, ...], dialect: Dialect) ->
     return BindingView(
         name=name,
         struct=f"{name}_extents",
-        given=passed,
-        made=allocated,
+        passed=passed,
+        allocated=allocated,
         dims=tuple(dim_view(kernel, signature, dim) for dim in dims.values()),
         ranges=tuple(
             RangeView(kernel.c_name(p.name), p.name, p.type.dtype.c, misfit_test(kernel.c_name(p.name), p.type.dtype))
