@@ -25,7 +25,7 @@ from py2cu.targets.cuda.helpers import HELPERS_OF_CUDA
 from py2cu.targets.cxx.functions import FunctionView
 from py2cu.targets.cxx.helpers.catalogue import TargetHelpers
 from py2cu.targets.cxx.lines import Line
-from py2cu.targets.cxx.overloads import with_own_overloads
+from py2cu.targets.cxx.overloads import separate_overloads
 from py2cu.targets.cxx.parameters import wrapped
 from py2cu.targets.cxx.views import KernelView, group
 from py2cu.targets.cxx.wrap_lines import wrap_line
@@ -80,7 +80,7 @@ def render(name: str, source: str, families: tuple[Instances, ...], target: Targ
 
 
 def _render_cuda(name: str, source: str, families: tuple[Instances, ...]) -> Artifacts:
-    families = with_own_overloads(families, cuda.DIALECT)
+    families = separate_overloads(families, cuda.DIALECT)
     groups = tuple(group(family, cuda.view, cuda.DIALECT) for family in families)
     views = tuple(chain.from_iterable(groups))
     common: dict[str, object] = {"name": name, "source": source, "kernels": views, "header": f"{name}.h"}
@@ -95,7 +95,7 @@ def _render_cuda(name: str, source: str, families: tuple[Instances, ...]) -> Art
 
 
 def _render_cpu(name: str, source: str, families: tuple[Instances, ...]) -> Artifacts:
-    families = with_own_overloads(families, cpu.DIALECT)
+    families = separate_overloads(families, cpu.DIALECT)
     groups = tuple(group(family, cpu.view, cpu.DIALECT) for family in families)
     views = tuple(chain.from_iterable(groups))
     common: dict[str, object] = {"name": name, "source": source, "kernels": views, "header": f"{name}_cpu.h"}

@@ -300,7 +300,7 @@ MUTATIONS: Final = (
     *_rule(
         "ptxas forgets no minus",
         ("if not any(map(_seeks_extreme, bodies)) or", "if True or", "kept:negated"),
-        ("if function in _EXTREMA and _is_whole(type_):", "if function in _EXTREMA:", "kept:negated"),
+        ("if function in _EXTREMA and _is_integer(type_):", "if function in _EXTREMA:", "kept:negated"),
         ("if then in _compared(test) or orelse in _compared(test):", "if False:", "kept:negated"),
     ),
     *_rule(
@@ -614,11 +614,11 @@ MUTATIONS: Final = (
         "formulas of several steps compute in float32",
         ("parameters, text, in_float32=True)", "parameters, text)", "kept:formulas_in_float32"),
         (
-            "return self.as_said(met, ElementType(F32)) if _is_half(type_) else met",
+            "return self.cast_element(met, ElementType(F32)) if _is_half(type_) else met",
             "return met",
             "kept:formulas_in_float32",
         ),
-        ("met = self.as_said(value, type_)\n", "met = value\n", "cpu:formulas_in_float32.whole"),
+        ("met = self.cast_element(value, type_)\n", "met = value\n", "cpu:formulas_in_float32.whole"),
         ("wide = element_class(F32) if narrow.dtype.is_half else narrow", "wide = narrow", f"{FORMULAS}float16]"),
         (
             "return wide.from_operand(narrow.from_operand(value)) if isinstance(value, Element) else value",

@@ -26,14 +26,14 @@ def pass_extents(kernel: Kernel, reporter: Reporter) -> Kernel:
         return kernel
     done: dict[str, Kernel] = {}
     ringed = in_recursive_scc(kernel.functions)
-    called = _given_calls(kernel)
+    called = _parameters_given_calls(kernel)
     for function in kernel.functions:
         function = _with_arguments(function, done, kernel)
         done[function.key] = _with_used_parameters(function, called[function.key], function.key in ringed)
     return replace(_with_arguments(kernel, done, kernel), functions=tuple(done.values()))
 
 
-def _given_calls(kernel: Kernel) -> dict[str, set[str]]:
+def _parameters_given_calls(kernel: Kernel) -> dict[str, set[str]]:
     """The parameters of each function that are given what calls another: it may do something, used or not."""
     functions = {function.key: function for function in kernel.functions}
     names_by_function: dict[str, set[str]] = {key: set() for key in functions}

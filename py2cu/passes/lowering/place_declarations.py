@@ -46,7 +46,7 @@ def _declare_at(stmt: Stmt, new: dict[str, ValueType], only_here: set[str]) -> B
     """`stmt` with the declarations of the `new` locals; one that a single nested block needs goes there."""
     if not new:
         return (stmt,)
-    mentioned = _own_mentions(stmt)
+    mentioned = _direct_mentions(stmt)
     inside = [_mentions(block) for block in blocks(stmt)]
     leads: list[Stmt] = []
     deeper: dict[int, dict[str, ValueType]] = {}
@@ -67,10 +67,10 @@ def _declare_at(stmt: Stmt, new: dict[str, ValueType], only_here: set[str]) -> B
 
 def _mentions(block: Block) -> set[str]:
     """The names that the statements of `block` assign or read."""
-    return {name for stmt in statements(block) for name in _own_mentions(stmt)}
+    return {name for stmt in statements(block) for name in _direct_mentions(stmt)}
 
 
-def _own_mentions(stmt: Stmt) -> set[str]:
+def _direct_mentions(stmt: Stmt) -> set[str]:
     """The names that `stmt` assigns or reads, its blocks left out."""
     read = {name for expr in expressions(stmt) for name in names_in(expr)}
     return read | {stmt.name} if isinstance(stmt, Assign) else read

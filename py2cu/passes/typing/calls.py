@@ -61,7 +61,7 @@ class CallTyper(TypeJoiner):
             case Rule.FLOAT | Rule.SCALED | Rule.PREDICATE:
                 return self.of_floats(expr, row, args)
             case Rule.INTEGRAL | Rule.ROUNDED:
-                return self.to_whole(expr, row, args)
+                return self.to_integer(expr, row, args)
             case Rule.WHOLE:
                 integers = tuple(self.integer(arg, f"an argument of `{expr.function}`") for arg in args)
                 return with_fields(expr, args=integers, type=PY_INT)
@@ -97,22 +97,22 @@ class CallTyper(TypeJoiner):
         if not isinstance(value.type, ElementType) or any(is_complex(arg.type) for arg in others):
             return value
         type_ = self.float_type(others)
-        met = self.as_said(value, type_)
-        return self.as_said(met, ElementType(F32)) if _is_half(type_) else met
+        met = self.cast_element(value, type_)
+        return self.cast_element(met, ElementType(F32)) if _is_half(type_) else met
 
     def rounded_once(self, args: Sequence[Expr]) -> Expr:
         """What a formula made, the first, as the float in which those meet that it was given."""
         result, *others = args
         if any(is_complex(arg.type) for arg in args) or not any(isinstance(arg.type, ElementType) for arg in others):
             return result
-        return self.as_said(result, self.float_type(others))
+        return self.cast_element(result, self.float_type(others))
 
-    def as_said(self, value: Expr, type_: ScalarType) -> Expr:
+    def cast_element(self, value: Expr, type_: ScalarType) -> Expr:
         """`value` as if the user had cast it to the element `type_`."""
         assert isinstance(type_, ElementType)
         return value if value.type == type_ else self.cast(value, type_.dtype, value.span)
 
-    def to_whole(self, expr: Call, row: Builtin, args: Sequence[Expr]) -> Expr:
+    def to_integer(self, expr: Call, row: Builtin, args: Sequence[Expr]) -> Expr:
         """`math.floor` and its like make a Python integer, NumPy's and torch's keep the type."""
         is_float = kind_of(scalar(args[0])) is Kind.FLOAT
         if row.helper:

@@ -289,7 +289,7 @@ class ExpressionTyper(CallTyper):
         )  # fmt: skip
         return False
 
-    def whole_as(self, value: Expr, type_: ValueType) -> Expr:
+    def convert_value(self, value: Expr, type_: ValueType) -> Expr:
         """`value`, a number or a tuple, as `type_`."""
         match type_:
             case ElementType() | PythonType():

@@ -43,7 +43,7 @@ Refusal = tuple[str, str, Span, str, Sequence[Related]]
 """Code, message, place, hint, and what else to show."""
 
 
-def given_types(kernel: Kernel) -> dict[str, ValueType]:
+def declared_types(kernel: Kernel) -> dict[str, ValueType]:
     """Scalars that a call gives: parameters, dimensions, element indices."""
     types: dict[str, ValueType] = dict.fromkeys(kernel.dims, PY_INT)
     types |= {index.name: PY_INT for index in kernel.indices}
@@ -72,50 +72,50 @@ class _Local:
 
 
 def infer_locals(
-    kernel: Kernel, given: Mapping[str, ValueType], trial: Called, reporter: Reporter
+    kernel: Kernel, declared: Mapping[str, ValueType], trial: Called, reporter: Reporter
 ) -> tuple[dict[str, ValueType], dict[str, ReachingTypes]]:
     """Each local's type, and what it may be on the paths that lead to it.
 
     Join each local over its assignments; repeated, since a loop's first line may read what its last assigns.
     """
-    fixed = set(given) - {p.name for p in kernel.parameters}  # dimensions and indices
+    fixed = set(declared) - {p.name for p in kernel.parameters}  # dimensions and indices
     handed: dict[str, ReachingTypes] = {}
     for parameter in kernel.parameters if kernel.key else ():
         if isinstance(parameter.type, ElementType | PythonType):
             handed[parameter.name] = frozenset([ParameterPath(parameter.name, parameter.type)])
-    found = _Locals(handed, {})
+    inferred = _Locals(handed, {})
     places = find_places(kernel)
     for round_ in itertools.count():
-        before, paths = found.types, found.paths
+        before, paths = inferred.types, inferred.paths
         # Anew every round: a Python number that an earlier round saw may have become an element since.
-        known: dict[str, ValueType] = {**given, **before}  # and, where nothing is known, what this round says first
+        known: dict[str, ValueType] = {**declared, **before}  # and, where nothing is known, what this round says first
         is_late = round_ >= 8 + len(before)  # no type is handed on that often
-        found = found.kept(known) if is_late else _Locals(handed | paths, known)
-        typer = ExpressionTyper(kernel, known, trial, Reporter(reporter.file), places, found.before)
+        inferred = inferred.kept(known) if is_late else _Locals(handed | paths, known)
+        typer = ExpressionTyper(kernel, known, trial, Reporter(reporter.file), places, inferred.before)
         for stmt in statements(kernel.body):
             match stmt:
                 case Assign(name=name, value=value) if name not in fixed:
-                    if name in given:
-                        found.add(name, Name(name, stmt.span, given[name]), stmt.span, is_given=True)
-                    found.add(name, typer.type_value(value), stmt.span)
+                    if name in declared:
+                        inferred.add(name, Name(name, stmt.span, declared[name]), stmt.span, is_parameter=True)
+                    inferred.add(name, typer.type_value(value), stmt.span)
                 case For(var=var) if var not in fixed:
-                    found.add(var, Name(var, stmt.span, PY_INT), stmt.span)
+                    inferred.add(var, Name(var, stmt.span, PY_INT), stmt.span)
                 case Return(value=value) if value is not None:
-                    found.add(RETURN, typer.type_value(value), stmt.span)
-        if before == found.types and paths == found.paths:
+                    inferred.add(RETURN, typer.type_value(value), stmt.span)
+        if before == inferred.types and paths == inferred.paths:
             break
-    found.check_lengths(reporter)
+    inferred.check_lengths(reporter)
     refused = False
-    for name, local in found.numbers.items():
+    for name, local in inferred.numbers.items():
         if name == RETURN and refused:
             break  # what it returns may be what was refused
-        if name in given and not kernel.key:
+        if name in declared and not kernel.key:
             continue  # of a kernel's own parameter more is to be said
         error = _refusal(name, local)
         if error is not None:
             refused = True
             reporter.error(*error)
-    return found.types, {} if refused else handed | found.paths
+    return inferred.types, {} if refused else handed | inferred.paths
 
 
 @dataclass(slots=True)
@@ -128,13 +128,13 @@ class _Locals:
     so_far: dict[str, ReachingTypes] = field(default_factory=dict)  # of this round, where the one before says nothing
     lengths: dict[str, dict[int, Span]] = field(default_factory=dict)  # and where it has them; 0 of a number
 
-    def add(self, name: str, value: Expr, span: Span, is_given: bool = False) -> None:
+    def add(self, name: str, value: Expr, span: Span, is_parameter: bool = False) -> None:
         """Join what `name` is with one assignment; a value that this round does not know yet says nothing."""
         match value.type:
             case ElementType() | PythonType():
                 self.known.setdefault(name, value.type)
                 self.lengths.setdefault(name, {}).setdefault(0, span)
-                self.join(name, value, value.type, span, is_given)
+                self.join(name, value, value.type, span, is_parameter)
             case TupleType(items=types):
                 self.known.setdefault(name, value.type)
                 self.lengths.setdefault(name, {}).setdefault(len(types), span)
@@ -161,11 +161,11 @@ class _Locals:
         """By name, what it may be where that is more than its type."""
         return {name: local.paths for name, local in self.numbers.items() if local.paths != {local.type}}
 
-    def join(self, name: str, value: Expr, type_: ScalarType, span: Span, is_given: bool = False) -> None:
+    def join(self, name: str, value: Expr, type_: ScalarType, span: Span, is_parameter: bool = False) -> None:
         local = self.numbers.setdefault(name, _Local(type_, span))
         local.paths |= reaching_types(value, ChainMap(self.before, self.so_far))
         self.so_far[name] = local.paths
-        _join_into(local, name, value, type_, span, is_given)
+        _join_into(local, name, value, type_, span, is_parameter)
 
     def kept(self, known: dict[str, ValueType]) -> _Locals:
         """What a round starts from that may only add: the types of a loop that swaps locals could go round for ever."""
@@ -190,7 +190,7 @@ def _counted(length: int) -> str:
     return f"a tuple of {length}" if length else "one number"
 
 
-def _join_into(local: _Local, name: str, value: Expr, type_: ScalarType, span: Span, is_given: bool) -> None:
+def _join_into(local: _Local, name: str, value: Expr, type_: ScalarType, span: Span, is_parameter: bool) -> None:
     local.origins.append(Related(f"`{name}` is {type_} here", span))
     if isinstance(type_, PythonType):
         if isinstance(value, Constant):
@@ -198,7 +198,7 @@ def _join_into(local: _Local, name: str, value: Expr, type_: ScalarType, span: S
                 local.constants.append(value)
         elif is_literal(value):
             local.constants += [part for part in value.args if isinstance(part, Constant)]
-        elif is_given or not (isinstance(value, Name) and value.id == name):
+        elif is_parameter or not (isinstance(value, Name) and value.id == name):
             local.computed = True
     met = join(local.type, type_)
     if met is None:

@@ -21,7 +21,7 @@ from py2cu.ir.rewrite import with_fields
 from py2cu.ir.statements import Block, Break, Comment, If, Return, While
 from py2cu.ir.types import ArrayType, Constant, ElementType, PythonType, ScalarType, TupleType, Type, ValueType, kind_of
 from py2cu.ir.visit import statements
-from py2cu.passes.typing.infer_locals import RETURN, find_places, given_types, infer_locals
+from py2cu.passes.typing.infer_locals import RETURN, declared_types, find_places, infer_locals
 from py2cu.passes.typing.join import Called, Result
 from py2cu.passes.typing.statements import StatementTyper
 
@@ -41,7 +41,7 @@ def infer_types(kernel: Kernel, reporter: Reporter) -> Kernel:
 def _infer(kernel: Kernel, trial: Called, called: Called, reporter: Reporter) -> tuple[Kernel, Result | None]:
     """A kernel or an instance of a device function, typed; `trial` answers while its locals are being found."""
     kernel = with_fields(kernel, array_decls=tuple(_with_dtype(buffer, kernel) for buffer in kernel.array_decls))
-    types = given_types(kernel)
+    types = declared_types(kernel)
     locals_, paths = infer_locals(kernel, types, trial, reporter)
     _check_annotations(kernel, {**types, **locals_}, reporter)
     kernel = _with_joined_parameters(kernel, locals_, reporter)

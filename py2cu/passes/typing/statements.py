@@ -45,7 +45,9 @@ class StatementTyper(ExpressionTyper):
             case Assign(name=name, value=value):
                 typed = self.type_value(value)
                 # A local without a type is only assigned from names that were refused.
-                return with_fields(stmt, value=self.whole_as(typed, self.types[name])) if name in self.types else stmt
+                return (
+                    with_fields(stmt, value=self.convert_value(typed, self.types[name])) if name in self.types else stmt
+                )
             case Store(array=array, indices=(row,)) if (type_ := self.row_type(array)) is not None:
                 return with_fields(stmt, indices=self.indices(array, (row,)), value=self.stored_row(stmt, type_))
             case Store(array=array, indices=indices, value=value):
@@ -71,7 +73,7 @@ class StatementTyper(ExpressionTyper):
                 return with_fields(stmt, test=self.test(test), body=self.block(body), orelse=self.block(stmt.orelse))
             case Return(value=value) if value is not None:
                 returned = self.type_value(value)
-                return with_fields(stmt, value=self.whole_as(returned, self.types.get(RETURN, PY_INT)))
+                return with_fields(stmt, value=self.convert_value(returned, self.types.get(RETURN, PY_INT)))
             case ExprStmt(call=call):
                 return with_fields(stmt, call=self.atomic(call) if isinstance(call, Atomic) else self.invoke(call))
             case Sync(args=args):

@@ -189,7 +189,7 @@ class BarrierSplitter:
                 return (leaves or is_cut((stmt,))) and not self.differs(test)
             case For() | While():
                 agreed = not any(map(self.differs, expressions(stmt)))
-                return agreed and is_cut((stmt,)) and not self.leaves_apart(stmt.body)
+                return agreed and is_cut((stmt,)) and not self.has_divergent_exit(stmt.body)
             case _:
                 return False
 
@@ -198,13 +198,13 @@ class BarrierSplitter:
         kept = self.locals.keys() - self.scalars
         return self.varies(expr) or not kept.isdisjoint(names_in(expr))
 
-    def leaves_apart(self, body: Block) -> bool:
+    def has_divergent_exit(self, body: Block) -> bool:
         """True for the body of a loop that some threads leave, or skip a part of, while others stay."""
         for stmt in body:
             match stmt:
                 case If(test=test):
                     leaves = any(isinstance(inner, Break | Continue) for inner in statements_of_loop((stmt,)))
-                    if leaves and (self.differs(test) or any(map(self.leaves_apart, blocks(stmt)))):
+                    if leaves and (self.differs(test) or any(map(self.has_divergent_exit, blocks(stmt)))):
                         return True
         return False
 

@@ -52,7 +52,7 @@ DIALECT: Final = Dialect(
     grid_barrier="grid_barrier.wait()",
     unroll="#pragma GCC unroll",
     unrolls_wholly=False,
-    own_atomics=True,
+    atomics_are_helpers=True,
     throws=True,
     types={
         "__half": "c10::Half",
@@ -66,8 +66,8 @@ DIALECT: Final = Dialect(
 def view(kernel: Kernel) -> KernelView:
     """`kernel` for the CPU templates."""
     functions, callees = spell_functions(kernel, DIALECT)
-    is_whole = any(isinstance(stmt, EachThread) or is_grid_barrier(stmt) for stmt in statements(kernel.body))
-    speller = BlockEmitter(kernel, DIALECT, callees) if is_whole else Emitter(kernel, DIALECT, callees)
+    runs_whole_blocks = any(isinstance(stmt, EachThread) or is_grid_barrier(stmt) for stmt in statements(kernel.body))
+    speller = BlockEmitter(kernel, DIALECT, callees) if runs_whole_blocks else Emitter(kernel, DIALECT, callees)
     body = tuple(speller.body())
     tables, table_headers = tables_of(kernel, DIALECT)
     taken, launched = kernel_arguments(kernel, DIALECT), launch_arguments(kernel, DIALECT)
@@ -83,13 +83,13 @@ def view(kernel: Kernel) -> KernelView:
         kernel_arguments=taken,
         launch_arguments=launched,
         indices=tuple(_loop(kernel, speller, index) for index in kernel.indices),
-        launch=_used_launch_objects(kernel, is_whole),
+        launch=_used_launch_objects(kernel, runs_whole_blocks),
         threads=tuple(extent_text(extent, kernel) for extent in kernel.size or ()),
         block=tuple(extent_text(extent, kernel) for extent in kernel.block),
         fits="",
         body=body,
         shared_bytes=bytes_text(kernel, DIALECT),
-        is_whole=is_whole,
+        runs_whole_blocks=runs_whole_blocks,
         syncs_grid=syncs_grid(kernel),
         sizes=_sizes(kernel),
         overflows=overflows(kernel),
@@ -150,9 +150,9 @@ def _is_product(extent: Expr) -> bool:
             return isinstance(extent, Constant | Name)
 
 
-def _used_launch_objects(kernel: Kernel, is_whole: bool) -> tuple[str, ...]:
+def _used_launch_objects(kernel: Kernel, runs_whole_blocks: bool) -> tuple[str, ...]:
     """What the kernel is told of the launch; one that runs whole blocks goes through their threads by itself."""
     used = launch_objects_by_function(kernel)[""]
-    if is_whole:
+    if runs_whole_blocks:
         used = used - {"threadIdx"} | {"blockDim"}
     return in_order(used)

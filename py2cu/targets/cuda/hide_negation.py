@@ -32,13 +32,13 @@ def hide_negation(kernel: Kernel, reporter: Reporter) -> Kernel:
     bodies = [kernel.body, *(function.body for function in kernel.functions)]
     if not any(map(_seeks_extreme, bodies)) or not any(_negations(body) for body in bodies):
         return kernel
-    return with_fields(_parted(kernel), functions=tuple(map(_parted, kernel.functions)))
+    return with_fields(_with_hidden_negations(kernel), functions=tuple(map(_with_hidden_negations, kernel.functions)))
 
 
 def _seeks_extreme(body: Block) -> bool:
     for expr in all_expressions(body):
         match expr:
-            case Call(function=function, type=type_) if function in _EXTREMA and _is_whole(type_):
+            case Call(function=function, type=type_) if function in _EXTREMA and _is_integer(type_):
                 return True
             case Select(test=Compare() as test, then=then, orelse=orelse):
                 if then in _compared(test) or orelse in _compared(test):
@@ -54,7 +54,7 @@ def _seeks_extreme(body: Block) -> bool:
 
 def _compared(test: Compare) -> Iterator[Expr]:
     """The whole numbers of which the greater is told."""
-    return (side for side in (test.left, test.right) if test.op[0] in "<>" and _is_whole(side.type))
+    return (side for side in (test.left, test.right) if test.op[0] in "<>" and _is_integer(side.type))
 
 
 def _negations(body: Block) -> list[Expr]:
@@ -63,15 +63,15 @@ def _negations(body: Block) -> list[Expr]:
 
 def _operand(expr: Expr) -> Expr | None:
     """The number of which `expr` is the negative; None where it is none, or no whole number that the kernel has."""
-    operand = negative_of(expr) if _is_whole(expr.type) else None
+    operand = negative_of(expr) if _is_integer(expr.type) else None
     return None if isinstance(operand, Constant) else operand
 
 
-def _is_whole(type_: object) -> bool:
+def _is_integer(type_: object) -> bool:
     return isinstance(type_, ElementType | PythonType) and kind_of(type_) is Kind.INT
 
 
-def _parted(kernel: Kernel) -> Kernel:
+def _with_hidden_negations(kernel: Kernel) -> Kernel:
     hidden: list[Expr] = []
 
     def part(expr: Expr) -> Expr:

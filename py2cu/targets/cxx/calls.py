@@ -111,7 +111,7 @@ class CallEmitter(ExpressionEmitter):
         dtype = self.kernel.array_type(expr.array).dtype
         values = (self.as_type(value, expr.type) for value in expr.values)
         place = f"&{self.element(expr.array, expr.indices)}"
-        name = atomic_helper(expr.op) if self.dialect.own_atomics else atomic_function(expr.op, dtype)
+        name = atomic_helper(expr.op) if self.dialect.atomics_are_helpers else atomic_function(expr.op, dtype)
         return CxxText(f"{name}({', '.join((place, *values))})", PRIMARY, dtype.c)
 
     def invoke(self, expr: DeviceCall) -> CxxText:

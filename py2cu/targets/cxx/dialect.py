@@ -24,7 +24,7 @@ class Dialect:
     grid_barrier: str = "cooperative_groups::this_grid().sync()"
     unroll: str = "#pragma unroll"  # above a loop that is to be unrolled, by the number behind it
     unrolls_wholly: bool = True  # where no number is
-    own_atomics: bool = False  # all atomic operations are helpers
+    atomics_are_helpers: bool = False  # all atomic operations are helpers
     throws: bool = False  # a failed `assert` throws what the launcher catches; it is not C's
     headers: Mapping[str, str] = field(default_factory=dict)  # for functions beside `math`'s, and for what else calls
     names_variables: bool = True  # an instance of a generic kernel is spelled with `T`, not with its dtype

@@ -47,7 +47,13 @@ from py2cu.targets.cxx.c_types import (
 from py2cu.targets.cxx.cxx_text import PRECEDENCE, PRIMARY, TERNARY, UNARY, CxxText, functional_cast
 from py2cu.targets.cxx.dialect import Callee, Dialect
 from py2cu.targets.cxx.includes import MATH
-from py2cu.targets.cxx.literals import array_literal, float_literal, generic_literal, integer_literal, is_whole_literal
+from py2cu.targets.cxx.literals import (
+    array_literal,
+    float_literal,
+    generic_literal,
+    integer_literal,
+    is_integer_literal,
+)
 
 _JUNCTION: Final = {"and": "&&", "or": "||"}
 
@@ -113,7 +119,7 @@ class ExpressionEmitter(ABC):
 
     def assigned(self, value: Expr, c_type: str) -> CxxText:
         """`value` where C converts it to `c_type` by assigning it; only conversions that lose something are written."""
-        if isinstance(value, Constant) and is_whole_literal(value) and c_type not in HALVES:
+        if isinstance(value, Constant) and is_integer_literal(value) and c_type not in HALVES:
             return self.operand(value, c_type)
         if isinstance(value, Convert) and not (value.explicit or crosses_type_variable(value)):
             inner = self.expr(value.value)
@@ -309,7 +315,7 @@ class ExpressionEmitter(ABC):
         """`operand`, and `expr` in full; what is inside is spelled once, or nested expressions would take for ever."""
         if wanted in HALVES | COMPLEXES:
             pass
-        elif isinstance(expr, Constant) and is_whole_literal(expr):
+        elif isinstance(expr, Constant) and is_integer_literal(expr):
             precedence = PRIMARY if expr.value >= 0 else UNARY
             bare = CxxText(str(int(expr.value)), precedence, "int", begins_with_sign=expr.value < 0)
             return bare, self.expr(expr)

@@ -40,7 +40,7 @@ def is_one(expr: Expr) -> bool:
     """True for a number that is spelled `1`: a constant of that value, unless its digits are `0x1` or `1.0`."""
     if not isinstance(expr, Constant) or expr.value != 1 or expr.type == PY_BOOL:
         return False
-    return is_whole_literal(expr) if isinstance(expr.value, float) else not _is_hexadecimal(expr.text)
+    return is_integer_literal(expr) if isinstance(expr.value, float) else not _is_hexadecimal(expr.text)
 
 
 def init_text(value: bool | int | float) -> str:
@@ -103,7 +103,7 @@ def _reads_as(text: str, expr: Constant) -> bool:
     return read == as_float(dtype, expr.value) and not is_between and not vanishes
 
 
-def is_whole_literal(expr: Constant) -> bool:
+def is_integer_literal(expr: Constant) -> bool:
     """A float that the user wrote as `2`: C turns it into one where it meets a float."""
     if isinstance(expr.type, ElementType) and expr.type.dtype.variable is not None:
         return False

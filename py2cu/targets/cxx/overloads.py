@@ -25,7 +25,7 @@ _SYNONYMS: Final = {"int32_t": "int", "uint32_t": "unsigned"}
 _PLACES: Final = ("first", "second", "third", "fourth", "fifth")  # what type parameters are called to be compared
 
 
-def with_own_overloads(families: tuple[Instances, ...], dialect: Dialect) -> tuple[Instances, ...]:
+def separate_overloads(families: tuple[Instances, ...], dialect: Dialect) -> tuple[Instances, ...]:
     """`families` with such names, again where a new name makes two callers differ."""
     while True:
         taken: Taken = {}

@@ -67,7 +67,7 @@ class KernelView:
     launch_bounds: tuple[int, ...] = ()
     has_open_block: bool = False  # only a call tells the block's extents
     shared_bytes: str = ""  # of a block's dynamic shared memory; empty where it has none
-    is_whole: bool = False  # on the CPU: it is called once a block, and goes through the threads by itself
+    runs_whole_blocks: bool = False  # on the CPU: it is called once a block, and goes through the threads by itself
     syncs_grid: bool = False  # its blocks wait for each other
     waits_anywhere: bool = False  # on the CPU: a thread may wait for any other one
     asserts: bool = False  # on the CPU: an `assert` may throw
@@ -146,7 +146,7 @@ class KernelView:
 
     @property
     def launch_parameters(self) -> tuple[str, ...]:
-        memory = ("unsigned char* shared_memory",) if self.is_whole and self.shared_bytes else ()
+        memory = ("unsigned char* shared_memory",) if self.runs_whole_blocks and self.shared_bytes else ()
         barrier = ("GridBarrier& grid_barrier",) if self.syncs_grid else ()
         return (*memory, *barrier, *(f"Dim3 {name}" for name in self.launch))
 
@@ -154,7 +154,7 @@ class KernelView:
     def launch_values(self) -> str:
         """What the CPU's launcher passes for them; it calls its own parameters `grid` and `block`."""
         launcher_names = {"blockDim": "block", "gridDim": "grid"}
-        memory = ", shared_memory.data()" if self.is_whole and self.shared_bytes else ""
+        memory = ", shared_memory.data()" if self.runs_whole_blocks and self.shared_bytes else ""
         barrier = ", grid_barrier" if self.syncs_grid else ""
         return memory + barrier + "".join(f", {launcher_names.get(name, name)}" for name in self.launch)
 

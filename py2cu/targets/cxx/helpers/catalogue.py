@@ -73,7 +73,7 @@ class TargetHelpers:
 
     prefix: str  # goes before a function
     own: Mapping[str, str]
-    own_headers: Mapping[str, tuple[str, ...]]
+    headers_by_name: Mapping[str, tuple[str, ...]]
 
     def text(self, name: str) -> str:
         """The definition of helper `name`."""
@@ -82,4 +82,4 @@ class TargetHelpers:
 
     def headers(self, name: str) -> tuple[str, ...]:
         """The headers that it needs."""
-        return (self.own_headers if name in self.own else HEADERS).get(name, ())
+        return (self.headers_by_name if name in self.own else HEADERS).get(name, ())
