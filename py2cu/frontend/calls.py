@@ -75,9 +75,9 @@ class CallReader:
         if args is None:
             self.scope.error("P105", "builtins take plain arguments in a kernel", node, "pass each by position")
         elif not low <= len(node.args) <= high:
-            wanted = str(low) if low == high else f"{low} to {high}"
-            what = f"`{source_text(node.func)}` takes {wanted} argument{'s' * (low != 1)}, not {len(node.args)}"
-            self.scope.error("P105", what, node, f"pass {wanted}")
+            expected = str(low) if low == high else f"{low} to {high}"
+            what = f"`{source_text(node.func)}` takes {expected} argument{'s' * (low != 1)}, not {len(node.args)}"
+            self.scope.error("P105", what, node, f"pass {expected}")
         return Call(row.key, tuple(self.read(arg.value) for arg in args or node.args), span)
 
     def is_invoke(self, node: cst.Call) -> bool:
@@ -345,5 +345,5 @@ def _placed(call: cst.Call, row: Builtin) -> list[cst.Arg] | None:
         return places
     by_name = dict(zip(row.parameters, places, strict=False))
     by_name |= {arg.keyword.value: arg for arg in call.args if arg.keyword is not None}
-    wanted = row.parameters[: len(call.args)]
-    return [by_name[name] for name in wanted] if by_name.keys() == {*wanted} and len(wanted) == len(call.args) else None
+    names = row.parameters[: len(call.args)]
+    return [by_name[name] for name in names] if by_name.keys() == {*names} and len(names) == len(call.args) else None

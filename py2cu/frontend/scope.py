@@ -183,9 +183,9 @@ class Scope:
         """The tuple of constants that `node` names, around the function or in another file."""
         if not isinstance(node, cst.Name) or self.is_local(node):
             return None
-        here = self.environment.constants(node)
-        found = self.functions.constant(node) if here is None and node.value in self.environment.imports else here
-        return found if isinstance(found, tuple) else None
+        around = self.environment.constants(node)
+        table = self.functions.constant(node) if around is None and node.value in self.environment.imports else around
+        return table if isinstance(table, tuple) else None
 
     def reports_ambiguous(self, node: cst.CSTNode) -> bool:
         """Report the first ambiguous name in `node`; False if there is none."""

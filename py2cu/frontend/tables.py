@@ -112,8 +112,8 @@ def _look_up(node: cst.Subscript, name: str, table: Constants, indices: list[Exp
         hint = "write the whole numbers as floats: `1.0`" if kinds == {int, float} else hint
         scope.error("P408", f"a kernel cannot index the tuple `{name}` at run time: {problem}", node, hint)
         return Constant(0, span)
-    buffer = scope.array_decls.setdefault(name, _buffer(name, table, span))
-    if len(indices) != len(buffer.type.dims):
+    array = scope.array_decls.setdefault(name, _as_array(name, table, span))
+    if len(indices) != len(array.type.dims):
         return _refuse_rank(node, name, table, scope)
     for index in indices:
         if isinstance(index, Constant) and index.value < 0:
@@ -143,7 +143,7 @@ def _problem_of(table: Constants) -> str | None:
     return None
 
 
-def _buffer(name: str, table: Constants, span: Span) -> ArrayDecl:
+def _as_array(name: str, table: Constants, span: Span) -> ArrayDecl:
     """A tuple of constants without problems as an array."""
     values, shape = tuple(numbers(table)), shape_of(table)
     assert shape is not None
