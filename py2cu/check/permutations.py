@@ -66,10 +66,10 @@ class Column:
     width: int = field(init=False)  # elements of an entry
 
     def __post_init__(self) -> None:
-        wanted, actual = self.snapshot.expected, self.snapshot.actual
-        self.expected, self.actual = wanted.flatten().tolist(), actual.flatten().tolist()
-        self.expected_bits, self.actual_bits = list(bit_patterns(wanted)), list(bit_patterns(actual))
-        self.width = math.prod(wanted.shape[1:])
+        expected, actual = self.snapshot.expected, self.snapshot.actual
+        self.expected, self.actual = expected.flatten().tolist(), actual.flatten().tolist()
+        self.expected_bits, self.actual_bits = list(bit_patterns(expected)), list(bit_patterns(actual))
+        self.width = math.prod(expected.shape[1:])
 
     def __len__(self) -> int:
         return self.snapshot.expected.shape[0] if self.snapshot.expected.dim() else 1

@@ -81,10 +81,10 @@ class Comparison:
         signature = self.kernel.signature.instance(case.arguments)
         snapshots = {}
         for name in redzones:
-            before, wanted = case.arguments[name], expected[name]
+            before, after_python = case.arguments[name], expected[name]
             assert isinstance(before, torch.Tensor)
-            assert isinstance(wanted, torch.Tensor)
-            snapshots[name] = Snapshot(signature.dtype(name), before, wanted, actual[name])
+            assert isinstance(after_python, torch.Tensor)
+            snapshots[name] = Snapshot(signature.dtype(name), before, after_python, actual[name])
         for group in permuted:
             self._compare_group(case, group, snapshots, simulated)
         for name, redzone in redzones.items():

@@ -1,8 +1,8 @@
-"""The IR of kernels after each pass: what `py2cu translate --dump-ir` prints, and what the tests' IR cases keep.
+"""Print the IR of kernels after a pass, or its changes: the text of `py2cu translate --dump-ir`.
 
-In: the kernels before and after each pass, and a choice: the last IR (`""`), the IR after one pass, or `diff`.
+In: the kernels before and after each pass, and a selection: the last IR (`""`), the IR after one pass, or `diff`.
 Out: text, one part for each kernel or instance of a generic kernel. A refused kernel shows the IR before its first
-error. Where the chosen pass did not run for a kernel, its part shows the IR at that point.
+error. If the selected pass did not run for a kernel, its part shows the IR at that point.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ ONLY_CPU: Final = frozenset(step.name for step in (*WAITING, *SPLITTING))
 
 @dataclass(slots=True)
 class Passed:
-    """One kernel: what it was before and after each pass, and the pass that reported its first error, if any did."""
+    """One kernel before and after each pass, and the pass that reported its first error, if any."""
 
     before: dict[str, Kernel] = field(default_factory=dict)
     after: dict[str, Kernel] = field(default_factory=dict)
     refused_by: str = ""
 
-    def at(self, name: str) -> str:
-        """The last pass up to `name` that ran; "" where none did."""
+    def last_pass(self, name: str) -> str:
+        """The last pass up to `name` that ran; "" if none did."""
         return next((each for each in reversed(NAMES[: NAMES.index(name) + 1]) if each in self.after), "")
 
 
 @dataclass(slots=True)
 class Dump:
-    """Keeps the IR of a translation; an observer, to be called after each pass.
+    """Record the IR of a translation; an observer, called after each pass.
 
-    A pass that runs again is kept as it ran last: for the CPU, declarations are placed anew once a kernel is split.
+    Of a pass that runs twice, the last run is kept: for the CPU, declarations are placed again after a kernel is split.
     """
 
     kernels: dict[tuple[str, str, str], Passed] = field(default_factory=dict)  # by file, name and instance
@@ -56,17 +56,17 @@ class Dump:
         else:
             passed.before[step.name], passed.after[step.name] = before or after, after
 
-    def text(self, wanted: str) -> str:
-        """The IR after the pass `wanted`, the last one (`LAST`), or what each pass changed (`DIFF`)."""
+    def text(self, selection: str) -> str:
+        """The IR after the pass `selection`, the last one (`LAST`), or what each pass changed (`DIFF`)."""
         parts = [
             part
             for (file, name, instance), passed in self._shown()
-            for part in _text(passed, wanted, f"{name}{f' [{instance}]' if instance else ''} of {file}")
+            for part in _text(passed, selection, f"{name}{f' [{instance}]' if instance else ''} of {file}")
         ]
         return "\n".join(parts)
 
     def _shown(self) -> Iterator[tuple[tuple[str, str, str], Passed]]:
-        """Kernels, and the instances of a generic one that were not refused; the first, where all were."""
+        """The kernels, and of a generic one the instances that were not refused, or the first if all were."""
         for key, passed in self.kernels.items():
             instances = [each for (*other, _), each in self.kernels.items() if other == [*key[:2]]]
             if not passed.refused_by or (passed is instances[0] and all(each.refused_by for each in instances)):
@@ -74,24 +74,24 @@ class Dump:
 
 
 def _instance(kernel: Kernel) -> str:
-    """`T=float32`: what the type variables of a generic kernel stand for."""
+    """The type variables of a generic kernel with their types: `T=float32`."""
     types = [p.type.dtype for p in kernel.parameters if isinstance(p.type, ArrayType)]
-    found = {dtype.variable.symbol: dtype.name for dtype in types if dtype.variable is not None}
-    return ", ".join(f"{symbol}={name}" for symbol, name in found.items())
+    bound = {dtype.variable.symbol: dtype.name for dtype in types if dtype.variable is not None}
+    return ", ".join(f"{symbol}={name}" for symbol, name in bound.items())
 
 
-def _text(passed: Passed, wanted: str, title: str) -> Iterator[str]:
+def _text(passed: Passed, selection: str, title: str) -> Iterator[str]:
     refused = f"; refused by {passed.refused_by}" if passed.refused_by else ""
-    if wanted == DIFF:
+    if selection == DIFF:
         yield f"# --- {title}{refused} ---\n"
         changes = (_difference(passed.before[name], passed.after[name], name) for name in NAMES if name in passed.after)
         yield from filter(None, changes)
         return
-    name = passed.at(wanted or NAMES[-1])
+    name = passed.last_pass(selection or NAMES[-1])
     if not name:
         yield f"# --- {title}{refused}: there is no IR before its error ---\n"
         return
-    skipped = f"; {wanted} did not run" if wanted not in (LAST, name) else ""
+    skipped = f"; {selection} did not run" if selection not in (LAST, name) else ""
     yield f"# --- {title}, after {name}{skipped}{refused} ---\n\n{print_kernel(passed.after[name])}"
 
 

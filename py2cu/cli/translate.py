@@ -56,7 +56,7 @@ class _Translate(click.Command):
 @click.option("--notes", is_flag=True, help="Also say what could be faster.")
 @click.option(
     "--dump-ir",
-    "wanted",
+    "selection",
     metavar="[=PASS|diff]",
     help="Print the last IR of each kernel in place of the texts, that after PASS, or what each pass changed.",
 )
@@ -68,14 +68,14 @@ def translate(
     target: TargetName,
     values: Values,
     notes: bool,
-    wanted: str | None,
+    selection: str | None,
 ) -> None:
     """Print the C++ of kernels, or write it to files.
 
     The Python files are read, never imported or run.
     """
-    if wanted is not None:
-        dump_all(files, kernel, target, values, notes, wanted=wanted, has_output=output is not None)
+    if selection is not None:
+        dump_all(files, kernel, target, values, notes, selection=selection, has_output=output is not None)
         return
     translations = translate_all(files, kernel, target, values, notes)
     texts = [text for done in translations for text in done.artifacts(target).files]
@@ -113,10 +113,10 @@ def dump_all(
     values: Values,
     notes: bool,
     *,
-    wanted: str,
+    selection: str,
     has_output: bool,
 ) -> None:
-    """Print the IR of every kernel: the last, that after the pass `wanted`, or with `diff` what each pass changed.
+    """Print the IR of every kernel: the last, that after the pass `selection`, or with `diff` what each pass changed.
 
     Raises:
         InputError: with the errors of all the files, after the IR up to the errors is printed.
@@ -127,17 +127,17 @@ def dump_all(
 
     if has_output:
         refuse("`--dump-ir` prints the IR and writes no texts\n  hint: leave out `-o`")
-    if wanted not in (LAST, DIFF, *NAMES):
-        hint = did_you_mean(wanted, (*NAMES, DIFF), "write one of these names")
-        refuse(f"there is no pass `{wanted}`\n  hint: {hint}\n  passes: {', '.join(NAMES)}; or `{DIFF}`")
-    if wanted in ONLY_CPU and target is not TargetName.CPU:
-        refuse(f"the pass `{wanted}` runs for the CPU alone\n  hint: add `--target cpu`")
+    if selection not in (LAST, DIFF, *NAMES):
+        hint = did_you_mean(selection, (*NAMES, DIFF), "write one of these names")
+        refuse(f"there is no pass `{selection}`\n  hint: {hint}\n  passes: {', '.join(NAMES)}; or `{DIFF}`")
+    if selection in ONLY_CPU and target is not TargetName.CPU:
+        refuse(f"the pass `{selection}` runs for the CPU alone\n  hint: add `--target cpu`")
     dump = Dump()
     try:
         with observing(dump), observing(verify_step):
             done = translate_all(files, only, target, values, notes)
     finally:
-        click.echo(dump.text(wanted), nl=False)
+        click.echo(dump.text(selection), nl=False)
     for translation in done:
         print_error(*map(rendered, translation.notes))
 
