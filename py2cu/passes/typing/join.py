@@ -125,7 +125,7 @@ class TypeJoiner:
         return converted(self.retype_branches(value, type_), type_) if known(value) else value
 
     def retype_branches(self, value: Expr, type_: ScalarType) -> Expr:
-        """`value`, its branches as `type_` where their common type would change one; refuse a local that it changed."""
+        """Convert the branches of `value` to `type_` where their joined type would round one; report rounded locals."""
         narrow = value.type
         if isinstance(value, Constant) or not isinstance(narrow, ElementType) or narrow == type_:
             return value

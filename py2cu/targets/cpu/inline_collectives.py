@@ -30,16 +30,16 @@ from py2cu.ir.visit import all_expressions, children, statements, walk
 
 
 class CannotSplit(Exception):
-    """A kernel that the CPU target has no text for."""
+    """The CPU target cannot run this kernel."""
 
 
 def is_cut(block: Block) -> bool:
-    """True where threads need others to have come as far as they have."""
+    """True where `block` contains a barrier or a collective call."""
     return has_collective(block) or any(map(is_collective, all_expressions(block)))
 
 
 def runs_in_blocks(kernel: Kernel) -> bool:
-    """True for a kernel that the CPU runs block by block: its threads work together, or ask where in it they are."""
+    """True for a kernel that the CPU runs block by block: its threads cooperate, or read their lane."""
     if kernel.indices and launch_objects_by_function(kernel)[""]:
         return True
     bodies = [each.body for each in (kernel, *kernel.functions)]
@@ -47,13 +47,13 @@ def runs_in_blocks(kernel: Kernel) -> bool:
 
 
 def reads_lane(block: Block) -> bool:
-    """True where a thread asks which lane it is, or which others are active."""
+    """True where a thread reads its lane or the mask of active lanes."""
     asking = (LANE_HELPER, ACTIVE_MASK)
     return any(isinstance(node, Call) and node.function in asking for node in all_expressions(block))
 
 
 def lift_waiting_calls(kernel: Kernel) -> Kernel:
-    """The kernel with such calls as statements.
+    """The kernel with collective calls as statements, and cooperative functions inlined.
 
     Raises:
         CannotSplit: of such a function, one that returns early, returns a tuple or calls itself.
@@ -80,14 +80,14 @@ def lift_waiting_calls(kernel: Kernel) -> Kernel:
 
 
 def _needs_block(function: Kernel) -> bool:
-    """True for a function whose threads share arrays, wait for each other or ask who is beside them."""
+    """True for a function with shared arrays, barriers or collective calls."""
     shares = any(buffer.space is Space.SHARED for buffer in function.array_decls)
     return shares or has_collective(function.body) or reads_lane(function.body)
 
 
 @dataclass(slots=True)
 class _Lifting:
-    """Lifts calls in blocks, and gathers what the kernel gets for it."""
+    """Lifts calls out of blocks, and collects the locals and arrays that this adds."""
 
     taken: set[str]
     functions: dict[str, Kernel] = field(default_factory=dict)
@@ -101,7 +101,7 @@ class _Lifting:
         return tuple(done for stmt in block for done in self.statement(stmt))
 
     def statement(self, stmt: Stmt) -> Iterator[Stmt]:
-        """The statement behind what its expressions wait for."""
+        """The statement, preceded by the collective calls of its expressions."""
         before: list[Stmt] = []
         match stmt:
             case While(test=test, body=body) if self.has_calls(test):
@@ -136,7 +136,7 @@ class _Lifting:
         return isinstance(expr, DeviceCall) and expr.function in self.functions
 
     def lifted(self, expr: Expr, before: list[Stmt]) -> Expr:
-        """`expr` without such calls: they are made in `before`."""
+        """`expr` with its collective calls moved to `before`."""
         if isinstance(expr, BoolOp | Select) and any(map(self.has_calls, children(expr)[1:])):
             return self.chosen(expr, before)
         inner = map_children(expr, lambda child: self.lifted(child, before))
@@ -153,7 +153,7 @@ class _Lifting:
         return inner
 
     def chosen(self, expr: BoolOp | Select, before: list[Stmt]) -> Name:
-        """A value whose parts are evaluated where they are needed: an `if` makes them statements."""
+        """A value with operands that may stay unevaluated: an `if` statement computes it."""
         assert isinstance(expr.type, ElementType | PythonType), expr
         value = self.local("chosen", expr.type)
         match expr:
@@ -177,7 +177,7 @@ class _Lifting:
     # --- functions ---
 
     def inline_call(self, call: DeviceCall, before: list[Stmt]) -> Name | None:
-        """The statements of a function, in `before`; what it returns."""
+        """Inline a function into `before`, and return its result."""
         function = self.functions[call.function]
         self.elided.append(Elided(call.span, Elision.INLINED))
         names = self.names_for(function)
@@ -206,7 +206,7 @@ class _Lifting:
         return result
 
     def names_for(self, function: Kernel) -> dict[str, str]:
-        """What the locals and arrays of a function are called in the kernel."""
+        """The names in the kernel of a function's locals and arrays."""
         names = {name: self.local(name, type_).id for name, type_ in function.locals}
         names |= {stmt.var: self.free(stmt.var) for stmt in statements(function.body) if isinstance(stmt, For)}
         for buffer in function.array_decls:
@@ -226,7 +226,7 @@ class _Lifting:
         return Name(name, type=type_)
 
     def free(self, name: str) -> str:
-        """A name like this one that nothing else has."""
+        """A free name like `name`."""
         fresh = free_name(name, self.taken)
         self.taken.add(fresh)
         return fresh
@@ -244,7 +244,7 @@ def _beneath(stmt: Stmt, done: list[Stmt]) -> Iterator[Stmt]:
 
 
 def _renamed(block: Block, names: dict[str, str]) -> Block:
-    """`block` with other names for its locals and arrays."""
+    """`block` with its locals and arrays renamed."""
 
     def change(expr: Expr) -> Expr:
         match expr:

@@ -25,7 +25,7 @@ from py2cu.targets.cpu.inline_collectives import is_cut
 
 
 def insert_yields(kernel: Kernel, reporter: Reporter) -> Kernel:
-    """The kernel, and its device functions, with such calls."""
+    """The kernel and its device functions, with a yield in every spin loop."""
     asking = functions_with(kernel, _updates)
     functions = tuple(_with_calls(function, asking) for function in kernel.functions)
     return with_fields(_with_calls(kernel, asking), functions=functions)
@@ -53,7 +53,7 @@ def _statement(stmt: Stmt, asking: Collection[str]) -> Stmt:
 
 
 def _waits(loop: For | While, asking: Collection[str]) -> bool:
-    """True for a loop that goes round until it finds what others do."""
+    """True for a spin loop: it ends once it reads what another thread has written."""
     if is_cut((loop,)) and not _Outcomes(asking, has_fence=False).are_in(loop):
         return False
     has_fence = any(isinstance(stmt, Sync) and stmt.function != YIELD for stmt in statements(loop.body))

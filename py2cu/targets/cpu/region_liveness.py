@@ -31,7 +31,7 @@ from py2cu.ir.visit import blocks, expressions, names_in, statements, walk
 
 
 def assigned_by(stmt: Stmt) -> str | None:
-    """The local, or the array, that is there from `stmt` on."""
+    """The local or array that `stmt` defines."""
     match stmt:
         case Assign(name=name) | Alloc(array=name):
             return name
@@ -40,7 +40,7 @@ def assigned_by(stmt: Stmt) -> str | None:
 
 
 def changed_by(stmt: Stmt) -> Iterator[str]:
-    """The locals and arrays that `stmt` itself may give other values, its blocks left out."""
+    """The locals and arrays that `stmt` itself may change, without its nested blocks."""
     match stmt:
         case Assign(name=name) | Alloc(array=name) | Store(array=name):
             yield name
@@ -52,7 +52,7 @@ def changed_by(stmt: Stmt) -> Iterator[str]:
 
 
 def mentioned_by(stmt: Stmt) -> Iterator[str]:
-    """The locals and arrays that `stmt` itself assigns or reads, its blocks left out."""
+    """The locals and arrays that `stmt` itself assigns or reads, without its nested blocks."""
     for expr in expressions(stmt):
         for node in walk(expr):
             match node:
@@ -66,12 +66,12 @@ def mentioned_by(stmt: Stmt) -> Iterator[str]:
 # --- who mentions what ------------------------------------------------------------------------------------------------
 
 Place = tuple[int, ...]
-"""The loops of the block around a piece, and the piece, by number; 0 is the block itself."""
+"""The numbers of the loops at block scope around a region, and of the region; 0 is block scope itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Definition:
-    """An assignment, or a view made, that every thread comes by; and where."""
+    """An assignment or a view that every thread executes, and its place."""
 
     stmt: Assign | Alloc
     place: Place
@@ -83,7 +83,7 @@ class _Definition:
 
 @dataclass(slots=True)
 class Uses:
-    """Where a body in pieces mentions what."""
+    """Records where a split body mentions each local and array."""
 
     bases: Mapping[str, str]  # of views
     places: dict[str, set[Place]] = field(default_factory=dict)
@@ -94,7 +94,7 @@ class Uses:
 
     @property
     def shared_between_regions(self) -> set[str]:
-        """What is mentioned in more than one piece, or in one and by the block."""
+        """The names mentioned in more than one region, or in a region and at block scope."""
         return {name for name, places in self.places.items() if len({place[-1] for place in places}) > 1}
 
     @property
@@ -130,7 +130,7 @@ class Uses:
             self.definitions.setdefault(assigned_by(stmt) or "", []).append(_Definition(stmt, place))
 
     def find_computed(self, wanted: set[str], assignable: set[str]) -> dict[str, Assign | Alloc]:
-        """Those of `wanted` that each piece can compute for itself, in the order of their definitions.
+        """The names of `wanted` that each region can recompute, in the order of their definitions.
 
         `assignable` is all that may change.
         """
@@ -144,7 +144,7 @@ class Uses:
         return computed
 
     def reaches(self, name: str, place: Place, used: str, computed: Collection[str], assignable: set[str]) -> bool:
-        """True where `used` is, at every mention of `name`, what it was at `place`, where `name` is computed."""
+        """True where `used` has the same value at every mention of `name` as at `place`, where `name` is computed."""
         if used in self.counters:
             around = self.counters[used]
         elif used not in assignable:
@@ -162,7 +162,7 @@ class Uses:
 
 
 def _is_cheap(value: Expr | None) -> bool:
-    """True for whole numbers and bools that a thread has at once."""
+    """True for integers and bools that are cheap to recompute."""
     if value is None:
         return False
     is_integer = isinstance(value.type, PythonType) and value.type.kind in (Kind.INT, Kind.BOOL)

@@ -75,7 +75,7 @@ from py2cu.targets.cpu.region_liveness import Uses, assigned_by, changed_by, men
 
 
 def split_at_barriers(kernel: Kernel, reporter: Reporter) -> Kernel:
-    """A kernel whose threads work together, without its barriers; of its locals, those `per_thread` are kept for each.
+    """The kernel split into regions, without its barriers; `per_thread` lists the locals that each thread keeps.
 
     Raises:
         CannotSplit: threads wait where nothing can be cut.
@@ -118,7 +118,7 @@ def split_at_barriers(kernel: Kernel, reporter: Reporter) -> Kernel:
 
 @dataclass(slots=True)
 class BarrierSplitter:
-    """Cuts one kernel's body; `scalars` are the locals of the block, `locals` those that the cuts need."""
+    """Splits one kernel body; `scalars` are the locals at block scope, `locals` those that splitting adds."""
 
     kernel: Kernel
     varies: Callable[[Expr], bool]
@@ -133,7 +133,7 @@ class BarrierSplitter:
     elided: list[Elided] = field(default_factory=list)  # barriers, which the cuts are
 
     def split_body(self) -> Block:
-        """The body in pieces."""
+        """The body as regions and statements at block scope."""
         *most, last = self.block(self.kernel.body, (), in_loop=False)
         if self.returning == (isinstance(last, EachThread) and self.ends_returning):
             return (*most, last)
@@ -143,7 +143,7 @@ class BarrierSplitter:
         return (EachThread((everyone,)), *self.block(body, (self.stays,), in_loop=False))
 
     def block(self, block: Block, masks: tuple[Name, ...], *, in_loop: bool) -> Iterator[Stmt]:
-        """What the block does, one statement after the other, for the threads that all `masks` let take part.
+        """The statements of a block at block scope, for the threads whose `masks` are all true.
         At the grid's barrier the block waits, and in a loop that waits for other blocks it lets them go on.
 
         `in_loop`: it is in a loop of the block's.
@@ -178,7 +178,7 @@ class BarrierSplitter:
         return tuple(self.block(block, masks, in_loop=in_loop))
 
     def is_block_wide(self, stmt: Stmt, masks: tuple[Name, ...], in_loop: bool) -> bool:
-        """True for a loop or a condition around barriers that all threads agree about, or for how one is left."""
+        """True for uniform loops and conditions around barriers, and for the exits of such loops."""
         match stmt:
             case Break() | Continue():
                 return in_loop
@@ -194,12 +194,12 @@ class BarrierSplitter:
                 return False
 
     def differs(self, expr: Expr) -> bool:
-        """True where threads may disagree about `expr`, as about what is kept for each of them."""
+        """True where the value of `expr` may differ between threads."""
         kept = self.locals.keys() - self.scalars
         return self.varies(expr) or not kept.isdisjoint(names_in(expr))
 
     def has_divergent_exit(self, body: Block) -> bool:
-        """True for the body of a loop that some threads leave, or skip a part of, while others stay."""
+        """True for a loop body with a `break` or `continue` under a divergent condition."""
         for stmt in body:
             match stmt:
                 case If(test=test):
@@ -209,7 +209,7 @@ class BarrierSplitter:
         return False
 
     def is_shared(self, stmt: Stmt) -> bool:
-        """True for what is done once a block: a shared array made, a local of the block assigned."""
+        """True for statements at block scope: the allocation of a shared array, an assignment to a uniform local."""
         match stmt:
             case Assign(name=name):
                 return name in self.scalars
@@ -220,14 +220,14 @@ class BarrierSplitter:
                 return False
 
     def conflicts(self, stmt: Stmt, piece: list[Stmt]) -> bool:
-        """True where `stmt`, moved before `piece`, would change what either finds."""
+        """True where moving `stmt` before `piece` would change a value that either reads."""
         others = [*statements(tuple(piece))]
         used = {self.kernel.base_array(name) for name in mentioned_by(stmt)}
         changing = {self.kernel.base_array(name) for other in others for name in changed_by(other)}
         return bool(used & changing) or any(assigned_by(stmt) in set(mentioned_by(other)) for other in others)
 
     def region(self, piece: list[Stmt], masks: tuple[Name, ...]) -> Iterator[Stmt]:
-        """The statements gathered in `piece`, which is empty then, as what each thread runs."""
+        """Empty `piece` into a loop over the threads."""
         done, piece[:] = tuple(piece), []
         if all(isinstance(stmt, Comment) for stmt in done):
             yield from done
@@ -237,19 +237,19 @@ class BarrierSplitter:
         yield EachThread((*map(_leave_unless, masks), *done), self.turns(done), done[0].span)
 
     def turns(self, block: Block, *, counts: bool = False) -> ThreadOrder:
-        """What threads that run `block` notice of each other; it may be that it `counts` them."""
+        """The order in which threads run `block`: any, sequential (which `counts` asks for), or as fibers."""
         if contains_yield(block) or not self.waiting.isdisjoint(callees(block)):
             return ThreadOrder.WAITING
         counts = counts or any(isinstance(node, Atomic) for node in all_expressions(block)) or self.asserts(block)
         return ThreadOrder.IN_ORDER if counts else ThreadOrder.ANY
 
     def asserts(self, block: Block) -> bool:
-        """True where a thread may fail an `assert`: those behind it in its block do not run then."""
+        """True where a thread may fail an `assert`: later threads of its block do not run then."""
         asserts_itself = any(isinstance(stmt, Assert) for stmt in statements(block))
         return asserts_itself or not self.asserting.isdisjoint(callees(block))
 
     def returned(self, stmt: Stmt) -> Block:
-        """A thread that returns says so."""
+        """Clears the thread's mask before it returns."""
         assert self.stays is not None
         if not isinstance(stmt, Return):
             return (stmt,)
@@ -258,10 +258,10 @@ class BarrierSplitter:
             replace(stmt, trivia=BARE),
         )
 
-    # --- what threads tell each other ---
+    # --- collective operations ---
 
     def exchange(self, stmt: Assign, piece: list[Stmt], masks: tuple[Name, ...]) -> Iterator[Stmt]:
-        """A vote or a shuffle: each thread says its part, and when all have, each finds its answer."""
+        """A vote or a shuffle: each thread stores its operand, and reads the others' in the next region."""
         call = stmt.value
         assert isinstance(call, Call)
         if call.function in BLOCK_VOTES:
@@ -284,7 +284,7 @@ class BarrierSplitter:
         piece.append(replace(stmt, value=call, trivia=BARE))
 
     def vote(self, stmt: Assign, call: Call, masks: tuple[Name, ...]) -> Iterator[Stmt]:
-        """A vote of the block: its threads are asked one after the other."""
+        """A vote of the block: a sequential loop over its threads."""
         answer = Name(stmt.name, stmt.span, call.type)
         self.scalars |= {stmt.name}
         (test,) = call.args
@@ -303,12 +303,12 @@ class BarrierSplitter:
         body = (*map(_leave_unless, masks), If(condition, (answered,), span=stmt.span))
         yield EachThread(body, self.turns(body, counts=True), stmt.span)
 
-    # --- where threads part ---
+    # --- divergent control flow ---
 
     def shared_between_regions(self, stmt: Stmt, piece: list[Stmt], masks: tuple[Name, ...]) -> Iterator[Stmt]:
-        """A condition or a loop around barriers that threads disagree about."""
+        """A divergent condition or loop around barriers."""
         if masks and self.awaits_block(stmt):
-            raise CannotSplit  # those that go another way have their turn after the loop
+            raise CannotSplit  # the threads of the other branch run only after the loop
         match stmt:
             case If(test=test, body=body, orelse=orelse, span=span):
                 mask = self.local("takes_part")
@@ -333,7 +333,7 @@ class BarrierSplitter:
                 raise CannotSplit
 
     def awaits_block(self, stmt: Stmt) -> bool:
-        """True for a loop that goes round until other threads of its block change what they share."""
+        """True for a loop that spins on shared memory of its block."""
         buffers = (self.kernel.array_decl(node.array) for node in all_expressions((stmt,)) if isinstance(node, Atomic))
         shares = any(buffer is not None and buffer.space is Space.SHARED for buffer in buffers)
         return shares and isinstance(stmt, For | While) and contains_yield(stmt.body)
@@ -341,7 +341,7 @@ class BarrierSplitter:
     def loop(
         self, stmt: For | While, test: Expr, body: Block, advance: Assign | None, masks: tuple[Name, ...]
     ) -> Iterator[Stmt]:
-        """A loop that threads leave at different times: its rounds go on until the last one has."""
+        """A loop that threads leave in different rounds: the block runs rounds until the last thread has left."""
         stays, someone = self.local("goes_on"), self.local("someone")
         self.scalars |= {someone.id}
         yes, no = Constant(True, type=PY_BOOL), Constant(False, type=PY_BOOL)
@@ -366,7 +366,7 @@ class BarrierSplitter:
         yield While(yes, tuple(rounds), stmt.span, replace(stmt.trivia, above=()))
 
     def local(self, name: str, type_: ScalarType | TupleType = PY_BOOL) -> Name:
-        """A local of the cuts' own."""
+        """A new local for the split body."""
         name = free_name(name, names_in_scope(self.kernel) | self.locals.keys())
         self.locals[name] = type_
         return Name(name, type=type_)
