@@ -1,7 +1,7 @@
 """Element types: one row per dtype, and torch's promotion between them.
 
 In: names as users write them (jaxtyping, torch, NumPy, numba). Out: `DType` rows.
-Nothing here imports torch; `tests/unit/test_elements.py` holds the promotion against torch's own.
+Nothing here imports torch; `tests/unit/simulator/test_elements.py` holds the promotion against torch's own.
 """
 
 from __future__ import annotations

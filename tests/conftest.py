@@ -88,7 +88,7 @@ def _headers_are_compiled_once(tmp_path_factory: pytest.TempPathFactory) -> Iter
         yield
         return
     from py2cu.build import library
-    from tests.precompiled import with_headers
+    from tests.support.precompiled import with_headers
 
     folder = tmp_path_factory.getbasetemp()
     folder = folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder  # which all workers share

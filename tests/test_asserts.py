@@ -15,8 +15,8 @@ from py2cu.pipeline import translate_file  # noqa: E402
 from py2cu.simulator import SimulationError  # noqa: E402
 from py2cu.source import SourceFile  # noqa: E402
 from py2cu.translation import TargetName  # noqa: E402
-from tests import kernels_that_assert as kernels  # noqa: E402
-from tests.compilers import gxx  # noqa: E402
+from tests.support import kernels_that_assert as kernels  # noqa: E402
+from tests.support.compilers import gxx  # noqa: E402
 
 pytestmark = pytest.mark.builds
 

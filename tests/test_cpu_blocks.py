@@ -8,7 +8,7 @@ torch = pytest.importorskip("torch")
 
 pytestmark = pytest.mark.builds
 
-from tests import kernels_of_blocks as kernels  # noqa: E402
+from tests.support import kernels_of_blocks as kernels  # noqa: E402
 
 
 @pytest.fixture(autouse=True)

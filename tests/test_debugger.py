@@ -14,7 +14,7 @@ from torch import Tensor  # noqa: E402
 
 from py2cu import Index, kernel, shared, syncthreads, threadIdx  # noqa: E402
 from py2cu.simulator import simulate  # noqa: E402
-from tests.unit.kernels_by_annotations import signature_of  # noqa: E402
+from tests.support.kernels_by_annotations import signature_of  # noqa: E402
 
 
 @kernel

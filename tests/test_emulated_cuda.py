@@ -1,4 +1,4 @@
-"""The CUDA text of every case against its Python, on the CPU: see `tests/emulator.py`.
+"""The CUDA text of every case against its Python, on the CPU: see `tests/support/emulator.py`.
 
 Some cases at a time are one library, without torch's binding.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.compilers import gxx
+from tests.support.compilers import gxx
 from tests.test_kernel_cases import BATCHES, CASES, import_kernels, read_case, signature_of, translate
 
 pytest.importorskip("torch")
@@ -15,8 +15,8 @@ pytest.importorskip("torch")
 import torch
 
 from py2cu.check import check_kernel, user_case
-from tests.batches import disagreements
-from tests.libraries import Checked, Device, Setting, build
+from tests.support.batches import disagreements
+from tests.support.libraries import Checked, Device, Setting, build
 
 
 @pytest.mark.builds

@@ -18,8 +18,8 @@ SECONDS = 120  # a child that hangs is an error, not a test run that never ends
 
 SETUP = """
 import multiprocessing, os, signal, torch
-from tests import kernels_of_blocks as blocks
-from tests.kernels_that_fork import grown, scaled, summed, taken_in_turns
+from tests.support import kernels_of_blocks as blocks
+from tests.support.kernels_that_fork import grown, scaled, summed, taken_in_turns
 
 torch.cuda.is_available = lambda: False
 torch.set_num_threads(2)

@@ -14,12 +14,12 @@ pytest.importorskip("hypothesis")
 
 from py2cu.diagnostics import TranslationError
 from py2cu.targets.cxx.helpers.catalogue import HELPERS
-from tests.compilers import gxx
 from tests.fuzz.judge import Outcome, Seconds, cases, instantiated, judge, run_cell, run_cells
 from tests.fuzz.kernels import NAME
 from tests.fuzz.redefinitions import CELL
 from tests.fuzz.shrink import generate, shrink
-from tests.libraries import Device, Setting
+from tests.support.compilers import gxx
+from tests.support.libraries import Device, Setting
 
 SEED = 0
 NUMBERS = {Device.CPU: range(36), Device.EMULATED: range(36, 60)}
@@ -126,7 +126,7 @@ def is_translated(kernel):
 def test_translation_does_not_depend_on_hashes():
     program = (
         "from tests.fuzz.shrink import generate; from tests.fuzz.judge import translate; "
-        "from tests.libraries import Device; "
+        "from tests.support.libraries import Device; "
         f"print([translate(generate({SEED}, n), Device.EMULATED) for n in range(5)])"
     )
     outputs = {

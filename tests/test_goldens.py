@@ -13,7 +13,7 @@ import pytest
 from py2cu.pipeline import translate_file
 from py2cu.source import SourceFile
 from py2cu.translation import TargetName, Translation
-from tests.compilers import GXX_STRICT, NVCC_STRICT, gxx, nvcc, torch_headers
+from tests.support.compilers import GXX_STRICT, NVCC_STRICT, gxx, nvcc, torch_headers
 
 HERE = Path(__file__).parent
 EXAMPLES = sorted((HERE.parent / "examples").glob("*.py"))

@@ -13,7 +13,7 @@ import pytest
 from py2cu.pipeline import translate_file
 from py2cu.source import SourceFile
 from py2cu.translation import TargetName
-from tests.header_names import header_names
+from tests.support.header_names import header_names
 
 pytestmark = [pytest.mark.builds, pytest.mark.slow]
 

@@ -24,7 +24,7 @@ from py2cu.pipeline import translate_file
 from py2cu.source import SourceFile
 from py2cu.testing import assert_matches_python
 from py2cu.translation import TargetName, Translation
-from tests.compilers import GXX_STRICT, NVCC_STRICT, gxx, nvcc, torch_headers
+from tests.support.compilers import GXX_STRICT, NVCC_STRICT, gxx, nvcc, torch_headers
 
 CASES = sorted((Path(__file__).parent / "cases" / "kernels").glob("*.case"))
 # Those whose kernels can be run against their Python, as many at a time as one library holds.
@@ -122,8 +122,8 @@ def test_of_two_limits_it_is_always_the_same_that_gives_the_size():
 def test_compiled_kernels_match_python(paths, tmp_path):
     """One library for all of them, without torch's binding."""
     pytest.importorskip("torch")
-    from tests.batches import disagreements
-    from tests.libraries import Device
+    from tests.support.batches import disagreements
+    from tests.support.libraries import Device
 
     assert not disagreements(paths, Device.CPU, tmp_path)
 

@@ -11,7 +11,7 @@ import torch
 from py2cu.pipeline import translate_file
 from py2cu.simulator import plan_launch
 from py2cu.source import SourceFile
-from tests.libraries import Device, Setting, build
+from tests.support.libraries import Device, Setting, build
 from tests.test_kernel_cases import PRELUDE
 
 SOURCE = """

@@ -9,7 +9,7 @@ import pytest
 
 from py2cu.pipeline import translate_file
 from py2cu.source import SourceFile
-from tests.compilers import NVCC_STRICT, nvcc
+from tests.support.compilers import NVCC_STRICT, nvcc
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 

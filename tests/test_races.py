@@ -17,7 +17,7 @@ torch = pytest.importorskip("torch")
 import py2cu  # noqa: E402
 from py2cu.kernels import Kernel  # noqa: E402
 from py2cu.simulator import SimulationError, simulate  # noqa: E402
-from tests.unit.kernels_by_annotations import signature_of  # noqa: E402
+from tests.support.kernels_by_annotations import signature_of  # noqa: E402
 
 CASES = sorted((Path(__file__).parent / "cases" / "races").glob("*.case"))
 BENIGN = [path for path in CASES if "\n=== benign\n" in path.read_text(encoding="utf-8")]

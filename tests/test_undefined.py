@@ -10,7 +10,7 @@ import pytest
 from py2cu.ir.abi.signature import Signature
 from py2cu.kernels import Kernel
 from py2cu.translation import TargetName
-from tests.compilers import gxx
+from tests.support.compilers import gxx
 from tests.test_kernel_cases import CASES, import_kernels, read_case, signature_of, translate
 
 torch = pytest.importorskip("torch")
@@ -18,7 +18,7 @@ torch = pytest.importorskip("torch")
 from py2cu.check import Case, make_case  # noqa: E402
 from py2cu.check.sizes import choose_sizes  # noqa: E402
 from py2cu.simulator import SimulationError, simulate  # noqa: E402
-from tests.libraries import REPORTS, Device, Setting, build  # noqa: E402
+from tests.support.libraries import REPORTS, Device, Setting, build  # noqa: E402
 
 FLAVOURS = ("tame", "random", "extreme", "non-finite")
 

@@ -19,8 +19,8 @@ from py2cu.pipeline import translate_file
 from py2cu.simulator import SimulationError, simulate
 from py2cu.source import SourceFile
 from py2cu.translation import TargetName, Translation
-from tests.compilers import gxx
-from tests.libraries import Device, Setting, build
+from tests.support.compilers import gxx
+from tests.support.libraries import Device, Setting, build
 from tests.test_kernel_cases import CHECKED, read_case, values_of
 from tests.widths.narrow import bits_of, is_within_reach
 from tests.widths.sizes import cases

@@ -4,6 +4,6 @@
 productions each: a new construct is one entry), `whole_numbers.py` those about bounds, `functions.py` the device
 functions, `shapes.py` the extents of launches and arrays, `remarks.py` comments and docstrings, `redefinitions.py` a
 later notebook cell that changes what a kernel was translated from, `kernels.py` the strategy.
-`judge.py` compiles many at once (`tests/libraries.py`) and compares, `shrink.py` finds the least kernel that fails,
-`__main__.py` is the long run.
+`judge.py` compiles many at once (`tests/support/libraries.py`) and compares, `shrink.py` finds the least kernel that
+fails, `__main__.py` is the long run.
 """

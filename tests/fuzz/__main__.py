@@ -29,7 +29,7 @@ import torch
 from py2cu.build import toolchain
 from tests.fuzz.judge import Outcome, Seconds, Verdict, judge
 from tests.fuzz.shrink import generate, shrink
-from tests.libraries import STOPS, Device, Setting
+from tests.support.libraries import STOPS, Device, Setting
 
 RESULTS: Final = Path(__file__).parent / "results"
 BATCH: Final = 64

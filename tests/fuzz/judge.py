@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
 
-import tests.emulator
+import tests.support.emulator
 import tests.widths.narrow
 import tests.widths.sizes
 from py2cu.check import Case, check_kernel, make_case
@@ -33,7 +33,7 @@ from py2cu.source import SourceFile
 from py2cu.translation import Translation
 from tests.fuzz.kernels import NAME, PRELUDE, VALUES
 from tests.fuzz.redefinitions import CELL
-from tests.libraries import Checked, CompileFailure, Device, Run, Setting, build
+from tests.support.libraries import Checked, CompileFailure, Device, Run, Setting, build
 
 _BROKEN: Final = re.compile(r"\b(Attribute|Key|Name|NotImplemented|Runtime|Type)Error: ")  # none that kernels raise
 
@@ -42,7 +42,7 @@ _BEYOND: Final = 2 ** (max(tests.widths.narrow.BITS) - 1)
 TWICE: Final = 4  # every fourth kernel is translated twice
 # Which texts the devices run that are none.
 _REACHES: Final[Mapping[Device, Callable[[Translation], bool]]] = {
-    Device.EMULATED: tests.emulator.is_within_reach,
+    Device.EMULATED: tests.support.emulator.is_within_reach,
     Device.WIDTHS: tests.widths.narrow.is_within_reach,
 }
 _CRASH: Final = re.compile(r"\ASegmentation fault\s*\Z|died due to signal")

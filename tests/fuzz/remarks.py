@@ -12,7 +12,7 @@ from typing import Final
 
 from tests.fuzz.writer import Writer
 
-# `tests/emulator.py` reads the text of a kernel, too, so that words for barriers and atomics are left out.
+# `tests/support/emulator.py` reads the text of a kernel, too, so that words for barriers and atomics are left out.
 WORDS: Final = (
     "index_t", "T", 'printf("%d", i);', "INFINITY", "NAN", "assert(i < n)", "*/", "/*", "// twice", "ends in \\",
     "ends in ??/", "threadIdx.x", "std::max(a, b)", "complex<float>", "#include <cmath>", "#define n 3", "#endif",

@@ -11,7 +11,7 @@ if not torch.cuda.is_available():
 
 from tests.fuzz.judge import Seconds, judge  # noqa: E402
 from tests.fuzz.shrink import generate  # noqa: E402
-from tests.libraries import Device, Setting  # noqa: E402
+from tests.support.libraries import Device, Setting  # noqa: E402
 
 pytestmark = pytest.mark.gpu
 

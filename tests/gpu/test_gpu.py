@@ -235,7 +235,7 @@ def test_explicit_grid_in_two_dimensions(matmul):
 
 
 def test_a_block_beyond_the_launch_bounds():
-    from tests.unit.test_launch_bounds import double
+    from tests.unit.call.test_launch_bounds import double
 
     x = torch.ones(100, device="cuda")
     assert double(x).tolist() == [2.0] * 100

@@ -42,7 +42,7 @@ def compare(path: Path, only: str, where: str, sanitize: bool = False) -> str | 
     from py2cu.diagnostics import TranslationError
     from py2cu.pipeline import translate_file
     from py2cu.source import SourceFile
-    from tests.libraries import STOPS, Checked, CompileFailure, Device, Setting, build
+    from tests.support.libraries import STOPS, Checked, CompileFailure, Device, Setting, build
 
     case, device = read_case(path), Device(where)
     file = SourceFile(path.name, case.python)

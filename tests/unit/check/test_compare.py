@@ -16,7 +16,7 @@ from py2cu.ir.abi.dims import unravel
 from py2cu.ir.abi.parameters import Role
 from py2cu.simulator import Write
 from py2cu.tensor_bits import as_bits
-from tests.unit.kernels_by_hand import FakeKernel, array, scalar, signature
+from tests.support.kernels_by_hand import FakeKernel, array, scalar, signature
 
 HERE = ((0, 0, 0), (0, 0, 0))
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from py2cu.dtypes import Kind
 from py2cu.ir.abi.parameters import Role
-from tests.unit.kernels_by_hand import array, scalar, signature
+from tests.support.kernels_by_hand import array, scalar, signature
 
 LAUNCH = ("blockIdx", "threadIdx", "blockDim", "gridDim")
 KINDS = {int: Kind.INT, float: Kind.FLOAT, bool: Kind.BOOL}

@@ -10,7 +10,7 @@ from libcst.metadata import MetadataWrapper, PositionProvider
 
 from py2cu.frontend.source.positions import Positions
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parents[2].parent
 FILES = [*(ROOT / "examples").rglob("*.py"), *(ROOT / "py2cu" / "passes").glob("*.py")]
 ODD = [
     "",

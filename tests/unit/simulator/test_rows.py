@@ -11,7 +11,7 @@ from torch import Tensor
 
 from py2cu import Index, atomic, blockDim, blockIdx, kernel, shared, syncthreads, threadIdx
 from py2cu.simulator import SimulationError, SimulationWarning
-from tests.compilers import nvcc
+from tests.support.compilers import nvcc
 
 
 @kernel

@@ -22,7 +22,7 @@ from py2cu.check.watchdog import NeverReturns, Watchdog
 from py2cu.dtypes import F32, I32, Kind
 from py2cu.ir.abi.parameters import Role
 from py2cu.simulator import Write, simulate
-from tests.unit.kernels_by_hand import FakeKernel, array, scalar, signature
+from tests.support.kernels_by_hand import FakeKernel, array, scalar, signature
 
 HERE = ((0, 0, 0), (0, 0, 0))
 

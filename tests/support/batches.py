@@ -10,9 +10,9 @@ from pathlib import Path
 
 from py2cu.check import check_kernel, small_values
 from py2cu.translation import TargetName, Translation
-from tests.compilers import gxx
-from tests.emulator import is_within_reach
-from tests.libraries import Checked, Device, Setting, build
+from tests.support.compilers import gxx
+from tests.support.emulator import is_within_reach
+from tests.support.libraries import Checked, Device, Setting, build
 from tests.test_kernel_cases import Case, import_kernels, read_case, signature_of, translate
 
 

@@ -13,7 +13,7 @@ from py2cu.dtypes import Kind
 from py2cu.ir.abi.parameters import Role
 from py2cu.simulator import SimulationError, simulate
 from py2cu.simulator.values.checked_int import CheckedInt
-from tests.unit.kernels_by_hand import array, element, scalar, signature
+from tests.support.kernels_by_hand import array, element, scalar, signature
 
 LIMIT = 3
 

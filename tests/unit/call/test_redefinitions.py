@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch")
 from py2cu.call.dependencies import Dependencies  # noqa: E402
 from py2cu.diagnostics import TranslationError  # noqa: E402
 from py2cu.kernels import Kernel  # noqa: E402
-from tests.edited_files import write  # noqa: E402
+from tests.support.edited_files import write  # noqa: E402
 
 HEAD = """
 import math

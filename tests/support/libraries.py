@@ -25,13 +25,13 @@ from py2cu.ir.abi.dims import bind_dims
 from py2cu.ir.abi.signature import Signature
 from py2cu.targets.cpu.target import DIALECT
 from py2cu.translation import Artifacts, TargetName, Translation
-from tests.compilers import torch_headers
-from tests.emulator import emulate
+from tests.support.compilers import torch_headers
+from tests.support.emulator import emulate
 from tests.widths.narrow import narrow
 
 
 class Device(enum.StrEnum):
-    """Where kernels run: the CPU's text, CUDA's on a GPU, CUDA's on the CPU (`tests/emulator.py`), and there
+    """Where kernels run: the CPU's text, CUDA's on a GPU, CUDA's on the CPU (`tests/support/emulator.py`), and there
     with integers of a few bits (`tests/widths`).
     """
 

@@ -16,7 +16,7 @@ import filelock
 
 from py2cu.build import library, toolchain
 from py2cu.build.compiler import CompileJob
-from tests.compilers import torch_headers
+from tests.support.compilers import torch_headers
 
 _HEADERS: Final = ("library.h", "ops.h", "tensor.h")
 

@@ -21,7 +21,7 @@ from py2cu import Index, kernel  # noqa: E402
 from py2cu.diagnostics import TranslationError  # noqa: E402
 from py2cu.function_text import is_text_of  # noqa: E402
 from py2cu.source import SourceFile  # noqa: E402
-from tests.edited_files import write  # noqa: E402
+from tests.support.edited_files import write  # noqa: E402
 
 HEAD = "from jaxtyping import Float32\nfrom torch import Tensor\nfrom py2cu import Index, kernel\n"
 FUNCTION = 'def f(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):\n    out[i] = x[i] * 2\n'
@@ -133,7 +133,7 @@ def test_without_asserts_the_compiled_kernel_keeps_them(folder: Path, flags: str
     text = KERNEL.replace("out[i] =", '"""Doubles."""\n    assert x[i] > 0\n    out[i] =')
     late = f"{HEAD}{text}print(f.cuda_source.count('assert('), kernel(f.python).cuda_source.count('assert('))\n"
     write(folder, "text_main", late)
-    paths = os.pathsep.join([str(Path(__file__).parents[2]), str(folder)])
+    paths = os.pathsep.join([str(Path(__file__).parents[3]), str(folder)])
     command = [sys.executable, flags, "-c", "import text_main"]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": paths})
     assert done.stdout == "1 1\n"
@@ -171,7 +171,7 @@ def test_an_import_hook_may_add_to_the_code(folder: Path) -> None:
         assert "hooked" in text_main.f.python.__code__.co_varnames
         print("x[i] * 2" in text_main.f.cuda_source, "x[i] * 2" in text_main.late.cuda_source)
         """)
-    paths = os.pathsep.join([str(Path(__file__).parents[2]), str(folder)])
+    paths = os.pathsep.join([str(Path(__file__).parents[3]), str(folder)])
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True,
         env={**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"},

@@ -17,7 +17,7 @@ from py2cu.simulator.values.checked_int import LONG_HIGH, CheckedInt
 from py2cu.simulator.values.family import element_class
 from py2cu.simulator.values.math_functions import MATH
 from py2cu.vocabulary import local
-from tests.unit.kernels_by_hand import FakeKernel, array, scalar, signature
+from tests.support.kernels_by_hand import FakeKernel, array, scalar, signature
 
 SECOND = ((0, 0, 0), (1, 0, 0))
 STEPS = signature(

@@ -52,8 +52,8 @@ from py2cu.check import Fault, check_kernel, user_case
 from py2cu.ir.types import Constant, Name
 from py2cu.simulator import SimulationError, SimulationWarning, simulate
 from py2cu.simulator.schedule.collectives import WAITING
-from tests.unit.kernels_by_annotations import signature_of
-from tests.unit.kernels_by_hand import FakeKernel
+from tests.support.kernels_by_annotations import signature_of
+from tests.support.kernels_by_hand import FakeKernel
 
 FULL = 0xFFFFFFFF
 
