@@ -2,8 +2,8 @@
 
 In: a `Translation`. Out: one for the emulator, or for `tests/support/libraries.py`. `int`, `unsigned` and the narrow
 `index_t` are `Checked` (`checked.h`); `int64_t`, elements and template arguments keep their types. INT32_MAX, with
-which launchers compare, is the most that a checked `int` holds, and a grid has no more blocks on an axis. So arrays of some
-thousands of elements are on both sides of every limit.
+which launchers compare, is the most that a checked `int` holds, and a grid has no more blocks on an axis. So arrays of
+some thousands of elements are on both sides of every limit.
 """
 
 from __future__ import annotations
