@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+from py2cu.deep_stack import with_deep_stack
 from py2cu.diagnostics import Reporter
 from py2cu.ir.kernels import Kernel
 from py2cu.ir.printer import print_kernel
@@ -56,6 +57,7 @@ class Dump:
         else:
             passed.before[step.name], passed.after[step.name] = before or after, after
 
+    @with_deep_stack
     def text(self, selection: str) -> str:
         """The IR after the pass `selection`, the last one (`LAST`), or what each pass changed (`DIFF`)."""
         parts = [

@@ -144,7 +144,7 @@ MUTATIONS: Final = (
             "kept:launch_parameters",
         ),
         ("self.bounds.append(range_.reach)\n", "pass\n", "tests/test_goldens.py"),
-        ("if width is Width.INT and self._ranges.of(expr).high <= INT_MAX:", "if True:", "kept:wide_strides"),
+        ("if width is Width.INT and self.ranges.of(expr).high <= INT_MAX:", "if True:", "kept:wide_strides"),
         (
             "return expr\n                return widen_operands(",
             "return expr\n                return (",

@@ -28,11 +28,11 @@ from py2cu.ir.abi.parameters import NegativeIndex
 from py2cu.ir.expressions import Atomic, Expr, Load
 from py2cu.ir.intervals import SymbolicBound, times
 from py2cu.ir.kernels import Kernel
-from py2cu.ir.rewrite import rebuild, rebuild_block, rebuild_statements, with_fields
+from py2cu.ir.rewrite import rebuild_block, rebuild_statements, with_fields
 from py2cu.ir.statements import Alloc, Block, Comment, Stmt, Store
-from py2cu.ir.types import INDEX, INT, Binary, Constant, Name, PythonType, Width
+from py2cu.ir.types import INT, Binary, Constant, PythonType, Width
 from py2cu.ir.visit import all_expressions, statements
-from py2cu.passes.lowering.integer_widths import extent_type, widen_operands
+from py2cu.passes.lowering.integer_widths import typed_extent, widen_operands
 from py2cu.passes.lowering.split_tuples import row_struct
 
 
@@ -42,18 +42,14 @@ def flatten_subscripts(kernel: Kernel, reporter: Reporter) -> Kernel:
     extents: dict[str, tuple[Expr, ...]] = {}  # of the arrays met so far
     arithmetic = _IndexArithmetic(kernel)
 
-    def as_index(dim: Expr) -> Expr:
-        """An extent in index arithmetic. What it is part of cannot overflow: the launcher looks at the array's size."""
-        if isinstance(dim, Constant):
-            return dim
-        return with_fields(dim, type=extent_type(kernel, dim.id) if isinstance(dim, Name) else INDEX)
-
     def flat(array: str, indices: tuple[Expr, ...], line: int) -> tuple[str, tuple[Expr, ...]]:
         for axis, index in enumerate(indices):
             if isinstance(index, Constant) and index.value < 0:
                 from_end[NegativeIndex(line, axis, int(index.value))] = None
         if array not in extents:
-            extents[array] = tuple(rebuild(dim, as_index) for dim in kernel.array_type(array).dims)
+            extents[array] = tuple(
+                typed_extent(kernel, dim, lambda: arithmetic.ranges) for dim in kernel.array_type(array).dims
+            )
         dims = extents[array]
         if kernel.keeps_subscripts(array):
             return array, tuple(map(arithmetic.from_start, indices, dims))
@@ -103,8 +99,8 @@ class _IndexArithmetic:
         self._kernel = kernel
 
     @cached_property
-    def _ranges(self) -> Ranges:
-        """Computed for the few kernels that multiply narrow indices by constant extents."""
+    def ranges(self) -> Ranges:
+        """Computed only for kernels that multiply narrow indices or extents by constants."""
         return Ranges(self._kernel)
 
     def flat_index(self, indices: tuple[Expr, ...], dims: tuple[Expr, ...]) -> Expr:
@@ -140,14 +136,14 @@ class _IndexArithmetic:
         """The most elements that an array has among those given that are constants in all calls."""
         size: SymbolicBound | None = {(): 1}
         for dim in dims:
-            size = times(size, self._ranges.of(dim).reach)
+            size = times(size, self.ranges.of(dim).reach)
         return size.get((), 0) if size is not None else 0
 
     def _widened(self, expr: Expr, most: Width) -> Expr:
         """`expr`, in `most` unless its own type holds all its values."""
         match expr:
             case Binary(type=PythonType(width=width)) if width < most:
-                if width is Width.INT and self._ranges.of(expr).high <= INT_MAX:
+                if width is Width.INT and self.ranges.of(expr).high <= INT_MAX:
                     return expr
                 return widen_operands(with_fields(expr, type=PythonType(Kind.INT, most)))
             case _:

@@ -11,7 +11,7 @@ A result that needs more bits than its operands gets a `Convert` of the left one
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from py2cu.analysis.argument_ranges import follow_calls
@@ -23,7 +23,7 @@ from py2cu.ir.abi.parameters import Constexpr
 from py2cu.ir.expressions import Call, Convert, DeviceCall, Expr, LaunchIndex, Load, TupleItem, Unary
 from py2cu.ir.intervals import Range, SymbolicBound, times
 from py2cu.ir.kernels import IndexBound, Kernel
-from py2cu.ir.rewrite import rebuild_block, with_fields
+from py2cu.ir.rewrite import rebuild, rebuild_block, with_fields
 from py2cu.ir.statements import Assign, Block, For, Stmt
 from py2cu.ir.types import (
     INDEX,
@@ -197,6 +197,28 @@ def extent_type(kernel: Kernel, name: str) -> PythonType:
     """
     reach = dict(kernel.argument_ranges)[name].reach if name in dict(kernel.argument_ranges) else None
     return LONG if reach is not None and reach.get((), 0) > INT_MAX else INDEX
+
+
+def typed_extent(kernel: Kernel, extent: Expr, ranges: Callable[[], Ranges]) -> Expr:
+    """`extent` with the types that C++ computes it in.
+
+    A template argument is an `int`, and so is arithmetic of template arguments and constants, unless its values need 64
+    bits. `ranges` makes the ranges of `kernel`, which only such arithmetic needs.
+    """
+
+    def change(node: Expr) -> Expr:
+        match node:
+            case Name(id=name):
+                return with_fields(node, type=INT if name in kernel.constexprs else extent_type(kernel, name))
+            case Binary(left=left, right=right):
+                width = max(_width(left), _width(right), Width.INT)
+                if width is Width.INT and ranges().of(node).high > INT_MAX:
+                    return widen_operands(with_fields(node, type=LONG))
+                return with_fields(node, type=PythonType(Kind.INT, width))
+            case _:
+                return node
+
+    return rebuild(extent, change)
 
 
 def widen_operands(expr: Expr) -> Expr:

@@ -9,15 +9,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 from py2cu.analysis.call_graph import in_recursive_scc
+from py2cu.analysis.ranges import Ranges
 from py2cu.diagnostics import Reporter
 from py2cu.ir.abi.parameters import Parameter
 from py2cu.ir.expressions import ArrayName, Atomic, DeviceCall, Expr, Load
 from py2cu.ir.kernels import Kernel
-from py2cu.ir.rewrite import rebuild, rebuild_block, with_fields
+from py2cu.ir.rewrite import rebuild_block, with_fields
 from py2cu.ir.statements import Store
-from py2cu.ir.types import INDEX, Name
+from py2cu.ir.types import Name
 from py2cu.ir.visit import all_expressions, assigned_names, statements, walk
-from py2cu.passes.lowering.integer_widths import extent_type
+from py2cu.passes.lowering.integer_widths import extent_type, typed_extent
 
 
 def pass_extents(kernel: Kernel, reporter: Reporter) -> Kernel:
@@ -68,13 +69,10 @@ def _with_arguments(caller: Kernel, done: dict[str, Kernel], kernel: Kernel) -> 
             return expr
         function = before[expr.function]
         arguments = caller.bind(expr, function)
-        arguments |= {name: rebuild(arguments[name], _as_index) for name in function.dims}
+        extents = {name: typed_extent(caller, arguments[name], lambda: Ranges(caller)) for name in function.dims}
+        arguments |= extents
         taken = done[expr.function].parameters if expr.function in done else None
         names = [p.name for p in taken] if taken is not None else list(arguments)
         return replace(expr, args=tuple(arguments[name] for name in names))
 
     return with_fields(caller, body=rebuild_block(caller.body, change))
-
-
-def _as_index(extent: Expr) -> Expr:
-    return replace(extent, type=INDEX)

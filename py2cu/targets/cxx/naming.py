@@ -45,7 +45,8 @@ _TOGETHER: Final = """
     WarpLanes activemask all_sync any_sync ballot_sync lane_id match_any_sync reduce_add_sync reduce_and_sync
     reduce_max_sync reduce_min_sync reduce_or_sync reduce_xor_sync shfl_down_sync shfl_sync shfl_up_sync shfl_xor_sync
 """
-_OF_FUNCTIONS: Final = frozenset(f"{_TYPES} {_FUNCTIONS} {_TOGETHER}".split()).union(
+# `main` is the program's entry, which C++ lets no other function be.
+_OF_FUNCTIONS: Final = frozenset(f"{_TYPES} {_FUNCTIONS} {_TOGETHER} main".split()).union(
     *(row.spelling.values() for row in ROWS.values())
 )
 

@@ -157,3 +157,10 @@ def test_dumps_that_cannot_be(write, arguments: list[str], said: str) -> None:
     assert (result.exit_code, result.stdout) == (2, "")
     assert said in result.stderr
     assert not Path("csrc").exists()
+
+
+@pytest.mark.parametrize("option", ["--dump-ir", "--dump-ir=diff"])
+def test_a_long_chain_is_printed(write, option: str) -> None:
+    file = write("k.py", TWICE.replace("2 * x[i]", " + ".join(["x[i]"] * 1000)))
+    result = run(file, option)
+    assert result.exit_code == 0 and result.stdout.count("x[i]") >= 1000
