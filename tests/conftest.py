@@ -24,19 +24,15 @@ from py2cu.passes.verified import verify_step
 
 pytest_plugins = [] if entry_points(group="pytest11", name="py2cu") else ["py2cu.testing"]
 
-TOPICS = (
-    "compare",
-    "elements",
-    "findings",
-    "functions",
-    "launch_bounds",
-    "rows",
-    "simulate",
-    "small_integers",
-    "template_arguments",
-    "threads",
-)
-NEED_TORCH = [f"unit/test_{name}.py" for name in TOPICS]
+NEED_TORCH = [
+    "unit/call/test_launch_bounds.py",
+    "unit/call/test_template_arguments.py",
+    "unit/check/test_compare.py",
+    *(
+        f"unit/simulator/test_{name}.py"
+        for name in ("elements", "findings", "functions", "rows", "simulate", "small_integers", "threads")
+    ),
+]
 collect_ignore = NEED_TORCH if find_spec("torch") is None else []
 
 

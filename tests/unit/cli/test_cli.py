@@ -13,7 +13,6 @@ import pytest
 from click.testing import CliRunner, Result
 
 import py2cu
-from py2cu.check import progress_bar
 from py2cu.cli import console
 from py2cu.cli.app import app
 from py2cu.cli.loading import load_files
@@ -273,6 +272,9 @@ def test_check_fails_where_threads_race_unless_that_is_accepted(write) -> None:
 
 
 def test_a_progress_bar_is_shown_on_a_terminal_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch")
+    from py2cu.check import progress_bar
+
     with progress_bar("checking") as progress:
         assert progress is None
     terminal = Terminal()
