@@ -119,15 +119,14 @@ def judge(sources: Sequence[str], setting: Setting, seconds: Seconds) -> list[Ve
 
 
 def _out_of_reach(verdict: Verdict, translation: Translation) -> Verdict | None:
-    """The verdict where what checked integers cannot hold came of a constant that is beyond them, as 65535 is."""
+    """The verdict where checked integers cannot hold a constant such as 65535, or a power such as `255 ** 2`."""
     held = _NOT_HELD.search(verdict.message)
-    if (
-        held is None
-        or abs(float(held[1])) < _BEYOND
-        or max(tests.widths.narrow.constants_of(translation), default=0) < _BEYOND
-    ):
+    if held is None or abs(float(held[1])) < _BEYOND:
         return None
-    return Verdict(Outcome.REFUSED, "widths: a constant of more than 16 bits")
+    has_constant = max(tests.widths.narrow.constants_of(translation), default=0) >= _BEYOND
+    if not has_constant and "int_pow(" not in translation.cuda.kernel.text:
+        return None
+    return Verdict(Outcome.REFUSED, "widths: a constant or a power of more than 16 bits")
 
 
 def translate(source: str, device: Device, *, twice: bool = True) -> Translation | Verdict:
