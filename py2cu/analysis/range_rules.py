@@ -124,7 +124,7 @@ def range_of_conversion(value: Range, source: Type, target: Type) -> Range:
 
 
 def range_of_constant(value: bool | int | float, type_: Type) -> Range:
-    """A literal, as its type has it; what stands for a type variable may round it."""
+    """The range of a literal of this type; a dtype that instantiates a type variable may round it."""
     if not isinstance(type_, ElementType) or type_.dtype.kind is not Kind.FLOAT:
         return constant(value)
     dtypes = (F16, BF16) if type_.dtype.variable else (type_.dtype,)

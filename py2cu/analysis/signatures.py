@@ -56,7 +56,7 @@ def _signature(kernel: Kernel) -> Signature:
 
 
 def find_dims(kernel: Kernel) -> tuple[Dim, ...]:
-    """Every dimension name of `kernel` with the argument that tells it, in order of first appearance.
+    """Every dimension of `kernel` with the argument that determines it, in order of first appearance.
 
     An extent that is the bare name of an array which the caller gives comes first; then a multiple of it (`3*n`); then
     a scalar argument. Dimensions that only an allocated output has are absent.

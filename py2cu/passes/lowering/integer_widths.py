@@ -203,7 +203,7 @@ def typed_extent(kernel: Kernel, extent: Expr, ranges: Callable[[], Ranges]) -> 
     """`extent` with the types that C++ computes it in.
 
     A template argument is an `int`, and so is arithmetic of template arguments and constants, unless its values need 64
-    bits. `ranges` makes the ranges of `kernel`, which only such arithmetic needs.
+    bits. `ranges` computes the ranges of `kernel`; it is called only for such arithmetic.
     """
 
     def change(node: Expr) -> Expr:
