@@ -66,6 +66,9 @@ def input_shapes(axes: Axes) -> tuple[Shape, ...]:
         Shape(("100", "7"), (index, "threadIdx.x")),
         Shape(("40", "64"), ("blockIdx.x", index)),
         Shape(("2", "160", extent), ("1", "-1", index)),
+        row.with_inner(("tile",), ("tile - 1",)),
+        row.with_inner(("tile*tile*16",), ("-1",)),
+        Shape(("8", "64", "tile"), ("blockIdx.x", index, "-1")),
         Shape((times(64, extent),), (f"{index} * 64 + 63",)),
         Shape((times(320, extent),), (f"320 * {index} + 319",)),
     )
@@ -80,6 +83,8 @@ def output_shapes(axes: Axes) -> tuple[Shape, ...]:
         *(whole.with_inner(inner, _last(inner)) for inner in (_INNER if len(axes) == 1 else _INNER[:2])),
         Shape(("64", "40"), (blocks, threads)),
         Shape(("64", "16", "3"), (blocks, threads, "2"), free=1),
+        Shape(("64", "16", "tile"), (blocks, threads, "tile - 1"), free=1),
+        *((whole.with_inner(("tile*tile*16",), ("-1",)),) if len(axes) == 1 else ()),
         Shape(("64*40",), (f"({blocks}) * 40 + {threads}",)),
         Shape(("2", *whole.extents), ("1", *whole.own), still=True),
         Shape((*["16"] * (len(axes) - 1), "64"), whole.own),

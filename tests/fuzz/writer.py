@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 from hypothesis import strategies
 
 from py2cu.dtypes import C64, DTYPES, F16, GENERIC, I8, DType, Kind, TypeVariable
-from tests.fuzz.shapes import AXES, Shape, input_shapes, output_shapes
+from tests.fuzz.shapes import AXES, Shape, input_shapes, names_in, output_shapes
 
 Option = TypeVar("Option")
 Type = DType | Kind  # an element of a dtype, or a Python number of a kind
@@ -232,10 +232,12 @@ class Writer:
 
     def _shaped(self, name: str, dtype: DType) -> Array:
         shape = self.pick(input_shapes(self.axes))
-        array = Array(name, dtype, shape.extents, shape.own)
-        if "tile" in array.extents:
+        self._give_template_arguments(shape)
+        return Array(name, dtype, shape.extents, shape.own)
+
+    def _give_template_arguments(self, shape: Shape) -> None:
+        if any("tile" in names_in(extent) for extent in shape.extents):
             self.scalar("Constexpr[int]", Value("tile", Kind.INT))
-        return array
 
     def output(self, dtype: DType) -> Array:
         """An array of `dtype` of which every thread owns elements, to be written."""
@@ -243,6 +245,7 @@ class Writer:
         if known:
             return known[0]
         shape = self.pick(output_shapes(self.axes)) if self.chance(3) else Shape.whole(self.axes)
+        self._give_template_arguments(shape)
         array = Array(f"out_{_label(dtype)}", dtype, shape.extents, shape.own, free=shape.free, still=shape.still)
         self.outputs.append(array)
         return array
