@@ -37,6 +37,7 @@ from tests.support.libraries import Checked, CompileFailure, Device, Run, Settin
 
 _BROKEN: Final = re.compile(r"\b(Attribute|Key|Name|NotImplemented|Runtime|Type)Error: ")  # none that kernels raise
 
+_UNJUDGED: Final = "elements alone reach"
 _NOT_HELD: Final = re.compile(r"bits cannot hold (\S+)")
 _BEYOND: Final = 2 ** (max(tests.widths.narrow.BITS) - 1)
 TWICE: Final = 4  # every fourth kernel is translated twice
@@ -119,7 +120,11 @@ def judge(sources: Sequence[str], setting: Setting, seconds: Seconds) -> list[Ve
 
 
 def _out_of_reach(verdict: Verdict, translation: Translation) -> Verdict | None:
-    """The verdict where checked integers cannot hold a constant such as 65535, or a power such as `255 ** 2`."""
+    """The verdict where checked integers cannot hold a constant such as 65535, a power such as `255 ** 2`, or what C
+    computes of elements alone.
+    """
+    if _UNJUDGED in verdict.message:
+        return Verdict(Outcome.REFUSED, "widths: arithmetic of elements beyond the bits")
     held = _NOT_HELD.search(verdict.message)
     if held is None or abs(float(held[1])) < _BEYOND:
         return None

@@ -13,7 +13,7 @@ from jaxtyping import Float, Float32, Int32  # noqa: E402
 from torch import Tensor  # noqa: E402
 
 from py2cu import Constexpr, blockDim, blockIdx, gridDim, kernel, shared, syncgrid, syncthreads, threadIdx  # noqa: E402
-from tests import kernels_of_blocks  # noqa: E402
+from tests.support import kernels_of_blocks  # noqa: E402
 
 pytestmark = pytest.mark.gpu
 CUDA = torch.device("cuda")

@@ -13,7 +13,7 @@ if not torch.cuda.is_available():
     pytest.skip("no GPU here", allow_module_level=True)
 
 from py2cu import Kernel  # noqa: E402
-from tests import kernels_of_blocks  # noqa: E402
+from tests.support import kernels_of_blocks  # noqa: E402
 
 pytestmark = pytest.mark.gpu
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"

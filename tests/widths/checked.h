@@ -11,6 +11,13 @@ static inline void width_at(int line) { current_line = line; }
                               std::to_string(WIDTH_BITS) + " bits cannot hold " + std::to_string(value));
 }
 
+// The arithmetic of elements and literals alone is C's, whose range does not shrink with the bits.
+[[noreturn]] static void leave_unjudged(double value)
+{
+    throw std::overflow_error("line " + std::to_string(current_line) + " of the CUDA text: elements alone reach " +
+                              std::to_string(value));
+}
+
 template <bool is_signed>
 struct Checked {
     int64_t value;
@@ -96,7 +103,9 @@ template <typename C, typename T>
 constexpr auto operand(T number)
 {
     if constexpr (std::is_same_v<C, Checked<true>>) {
-        return static_cast<int64_t>(plain(number));
+        const auto wide = static_cast<int64_t>(plain(number));
+        if (!is_checked<T> && (wide < C::low || wide > C::high)) leave_unjudged(static_cast<double>(wide));
+        return wide;
     } else if constexpr (is_checked<C>) {
         if (plain(number) < 0) trap("unsigned", static_cast<double>(plain(number)));
         return static_cast<int64_t>(plain(number));

@@ -44,6 +44,7 @@ _WAITS: Final = frozenset((
 ))  # fmt: skip
 _TYPES: Final = {"int": "Int", "unsigned": "Unsigned", "INT32_MAX": "MOST"}
 _FLOAT: Final = re.compile(r"(\d+\.\d*(?:e\+?\d+)?)f?")
+_LIMITS: Final = {"INT32_MIN": 2**31, "INT64_MIN": 2**63, "UINT32_MAX": 2**32 - 1, "INT64_MAX": 2**63 - 1}
 _LONGER: Final = frozenset(("char", "short", "int", "long"))  # behind `unsigned`
 _KEEPS: Final = frozenset(("reinterpret_cast", "asm"))  # helpers about the bits of numbers keep their types
 _DEVICE: Final = frozenset(("__global__", "__device__", "__constant__"))
@@ -89,6 +90,8 @@ def _constants(tokens: Sequence[Token]) -> Iterator[int]:
             is_extent = (opening, closing) == ("[", "]")
             size = size * int(word) if is_extent else 1
             yield size if is_extent else int(word)
+        elif word in _LIMITS:
+            yield _LIMITS[word]
         elif (float_ := _FLOAT.fullmatch(word)) is not None:  # a bound of what may be truncated
             yield int(float(float_[1]))
         elif (word, closing) != ("]", "["):
