@@ -1,12 +1,16 @@
-"""Verifies the kernel after every pass: by the rules of its stage, and that no statement was dropped unaccounted."""
+"""Verifies the kernel after every pass: by the rules of its stage, that no statement was dropped unaccounted, and that
+`add_guards` left no access of a thread past the end.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from py2cu.analysis.accesses import find_accesses
 from py2cu.analysis.account import lost, unread
 from py2cu.diagnostics import InternalError, Reporter
 from py2cu.ir.kernels import Kernel
+from py2cu.ir.printer import print_expr
 from py2cu.ir.verify import verify
 from py2cu.passes.manager import Step
 from py2cu.source import Span
@@ -22,6 +26,9 @@ def verify_step(step: Step, before: Kernel | None, after: Kernel, reporter: Repo
         return
     for what, span in _dropped(before, after, reporter):
         raise InternalError(f"`{step.name}` dropped a {what} of `{after.name}`", span)
+    if step.name == "add_guards":
+        for index, span in _unguarded(after):
+            raise InternalError(f"an access of `{after.name}` lacks its guard on `{index}`", span)
     verify(after, step.stage)
 
 
@@ -32,3 +39,13 @@ def _dropped(before: Kernel | None, after: Kernel, reporter: Reporter) -> Iterat
     for function in (after, *after.functions):
         file = function.origin.file if function.origin is not None else reporter.file
         yield from unread(function, file)
+
+
+def _unguarded(kernel: Kernel) -> Iterator[tuple[str, Span]]:
+    """The accesses of `kernel.predicated` that threads past the end reach, with the index that no test bounds."""
+    guards_by_end = {(site.line, site.column): site.guards for site in kernel.predicated}
+    for access in find_accesses(kernel):
+        bounded = {print_expr(limit.index) for limit in access.limits}
+        for guard in guards_by_end.get((access.span.end_line, access.span.end_column), ()):
+            if guard.index not in bounded:
+                yield guard.index, access.span

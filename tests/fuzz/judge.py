@@ -38,6 +38,8 @@ from tests.support.libraries import Checked, CompileFailure, Device, Run, Settin
 _BROKEN: Final = re.compile(r"\b(Attribute|Key|Name|NotImplemented|Runtime|Type)Error: ")  # none that kernels raise
 
 _UNJUDGED: Final = "elements alone reach"
+_TRAP: Final = re.compile(r"line (\d+) of the CUDA text")
+_OF_ELEMENTS: Final = re.compile(r"% static_cast<u?int(?:8|16)_t>")  # an index whose range C knows, and not the bits
 _NOT_HELD: Final = re.compile(r"bits cannot hold (\S+)")
 _BEYOND: Final = 2 ** (max(tests.widths.narrow.BITS) - 1)
 TWICE: Final = 4  # every fourth kernel is translated twice
@@ -123,7 +125,10 @@ def _out_of_reach(verdict: Verdict, translation: Translation) -> Verdict | None:
     """The verdict where checked integers cannot hold a constant such as 65535, a power such as `255 ** 2`, or what C
     computes of elements alone.
     """
-    if _UNJUDGED in verdict.message:
+    trap = _TRAP.search(verdict.message)
+    text = translation.cuda.kernel.text.splitlines()
+    is_of_elements = trap is not None and _OF_ELEMENTS.search(text[int(trap[1]) - 1])
+    if _UNJUDGED in verdict.message or is_of_elements:
         return Verdict(Outcome.REFUSED, "widths: arithmetic of elements beyond the bits")
     held = _NOT_HELD.search(verdict.message)
     if held is None or abs(float(held[1])) < _BEYOND:

@@ -26,7 +26,7 @@ from py2cu.ir.expressions import Atomic, BoolOp, Compare, Convert, DeviceCall, E
 from py2cu.ir.kernels import Kernel
 from py2cu.ir.names import free_name, names_in_scope
 from py2cu.ir.printer import print_expr
-from py2cu.ir.rewrite import map_all, map_blocks, map_children, with_fields
+from py2cu.ir.rewrite import map_blocks, map_children, map_expressions, with_fields
 from py2cu.ir.statements import (
     Assert,
     Assign,
@@ -254,22 +254,16 @@ class _Guarding:
             return self.expression(expr, known)
 
         match stmt:
-            case Assign(value=value):
-                return (with_fields(stmt, value=change(value)),)
-            case Store(indices=indices, value=value, span=span):
-                if self.limits(span, known):
-                    return (self.guarded((stmt,), known),)
-                return (with_fields(stmt, indices=map_all(indices, change), value=change(value)),)
-            case ExprStmt(call=call):
-                if self.limits(call.span, known):
-                    return (self.guarded((stmt,), known),)
-                done = map_children(call, change)
-                assert isinstance(done, DeviceCall | Atomic)
-                return (with_fields(stmt, call=done),)
+            case Store(span=span) | ExprStmt(call=DeviceCall(span=span) | Atomic(span=span)) if self.limits(
+                span, known
+            ):
+                return (self.guarded((stmt,), known),)
             case If(test=test) | While(test=test):
                 stmt = with_fields(stmt, test=change(test))
             case For(start=start, stop=stop, step=step):
                 stmt = with_fields(stmt, start=change(start), stop=change(stop), step=change(step))
+            case _:
+                return (map_expressions(stmt, change),)
         return (map_blocks(stmt, lambda block: self.block(block, known)),)
 
     def expression(self, expr: Expr, known: frozenset[UpperBound]) -> Expr:
