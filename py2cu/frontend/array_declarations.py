@@ -37,6 +37,7 @@ class ArrayDeclarationReader:
     """Finds the arrays that one function declares; `declared` may start with the parameter `shared`."""
 
     extents: ExtentReader
+    parameters: frozenset[str]  # no array may have their names
     declared: dict[str, ArrayDecl] = field(default_factory=dict)
     starts: dict[str, Expr] = field(default_factory=dict)  # of each view of shared memory, in its base
 
@@ -49,6 +50,9 @@ class ArrayDeclarationReader:
                 case _ if name in self.declared:
                     pass
                 case cst.Call(func=function) if (space := MAKERS.get(qualify(function) or "")) is not None:
+                    if name in self.parameters:
+                        message = f"the parameter `{name}` cannot be assigned to"
+                        self.extents.error("P203", message, target, "use another name")
                     self.declared[name] = self._read_call(value, target, space)
                 case cst.Subscript(
                     value=cst.Name(value=base), slice=[cst.SubscriptElement(slice=cst.Slice(step=None) as bounds)]

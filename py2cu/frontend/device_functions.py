@@ -167,6 +167,7 @@ class FunctionReader:
         parameters = self._parameters(function, arrays, captured)
         array_types = {p.name: p.type for p in parameters if isinstance(p.type, ArrayType)}
         extents = ExtentReader(self.reporter, self.environment, self.span_of, array_types, is_device=True)
+        declarations = ArrayDeclarationReader(extents, frozenset(p.name for p in parameters))
         names = ParameterNames(
             scalars=frozenset(p.name for p in parameters if not isinstance(p.type, ArrayType)),
             launch=captured.launch,
@@ -174,7 +175,7 @@ class FunctionReader:
             grids=captured.grids,
             broken=captured.broken,
         )
-        scope = function_scope(function, ArrayDeclarationReader(extents), names, self)
+        scope = function_scope(function, declarations, names, self)
         reader = StatementReader(scope, ExpressionReader(scope))
         text = function.get_docstring(clean=False)
         return Kernel(

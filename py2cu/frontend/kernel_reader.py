@@ -192,9 +192,9 @@ class _KernelReader:
             {p.name: p.constexpr for p in parameters.arguments if p.constexpr is not None},
             frozenset(launch_values), parameters.launch,
         )  # fmt: skip
-        declarations = ArrayDeclarationReader(extents)
-        self._add_shared(parameters, declarations)
         indices = frozenset(index.name for index in parameters.indices)
+        declarations = ArrayDeclarationReader(extents, indices.union(scalars, arrays, parameters.launch))
+        self._add_shared(parameters, declarations)
         names = ParameterNames(
             scalars=indices | scalars,
             launch=parameters.launch,
