@@ -16,13 +16,13 @@ from itertools import chain, product
 from pathlib import PurePath
 from typing import Final
 
+from py2cu import ir
 from py2cu.analysis.signatures import signature_of
 from py2cu.deep_stack import with_deep_stack
 from py2cu.diagnostics import Reporter, TranslationError
 from py2cu.frontend.kernel_reader import read_kernel
 from py2cu.frontend.source.dynamic_kernels import report_dynamic_kernels
 from py2cu.frontend.source.reader import KernelSource, Module, read_module
-from py2cu.ir.kernels import Instances, Kernel
 from py2cu.ir.rewrite import with_fields
 from py2cu.ir.verify import Stage, verify
 from py2cu.options import NO_VALUES, KernelOptions, Values
@@ -74,7 +74,7 @@ def everywhere(run: Run) -> Run:
     """The pass for a kernel and each of its device functions."""
 
     @functools.wraps(run)
-    def run_all(kernel: Kernel, reporter: Reporter) -> Kernel:
+    def run_all(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
         functions = tuple(run(f, reporter.within(f.origin)) for f in kernel.functions)
         kernel = run(kernel, reporter)
         return with_fields(kernel, functions=functions)
@@ -239,8 +239,8 @@ def _printable(name: str) -> str:
 
 
 def _for_cpu(
-    families: tuple[Instances, ...], finished: tuple[Instances, ...], reporter: Reporter
-) -> tuple[Instances, ...] | None:
+    families: tuple[ir.Instances, ...], finished: tuple[ir.Instances, ...], reporter: Reporter
+) -> tuple[ir.Instances, ...] | None:
     """The kernels as the CPU target emits them; None where it cannot run a kernel whose threads cooperate."""
     families = tuple(tuple(run_passes(WAITING, kernel, reporter) for kernel in family) for family in families)
     if not any(map(runs_in_blocks, chain.from_iterable(families))):
@@ -257,7 +257,7 @@ def _for_cpu(
         return None
 
 
-def _finish(families: tuple[Instances, ...], reporter: Reporter) -> tuple[Instances, ...]:
+def _finish(families: tuple[ir.Instances, ...], reporter: Reporter) -> tuple[ir.Instances, ...]:
     """Lowered kernels with declarations and with symbols that are unique in the file."""
     done = tuple(tuple(run_passes(FINISHES, kernel, reporter) for kernel in family) for family in families)
     apart = uniquify_symbols(done)
@@ -275,7 +275,7 @@ def compile_kernel(
     values: Values = NO_VALUES,
     notes: bool = False,
     defaults: Mapping[str, object] | None = None,
-) -> Instances:
+) -> ir.Instances:
     """Read and lower one function; its errors go to `reporter`.
 
     A generic kernel has an instance for every dtype that its annotation admits and its body makes sense for.
@@ -291,13 +291,13 @@ def compile_kernel(
     return family
 
 
-def _instances(kernel: Kernel) -> Iterable[Kernel]:
+def _instances(kernel: ir.Kernel) -> Iterable[ir.Kernel]:
     symbols = [variable.symbol for variable in kernel.variables]
     for dtypes in product(*(variable.admits for variable in kernel.variables)):
         yield kernel.instance(dict(zip(symbols, dtypes, strict=True)))
 
 
-def _lower(kernel: Kernel, local: Reporter, notes: bool) -> tuple[Kernel, Reporter]:
+def _lower(kernel: ir.Kernel, local: Reporter, notes: bool) -> tuple[ir.Kernel, Reporter]:
     """Run the passes on `kernel`; the reporter that comes back holds what they reported."""
     show(READ, None, kernel, local)
     kernel = run_passes(chain(NAMES, REST if local.failed else TYPES), kernel, local)

@@ -16,11 +16,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from py2cu.ir.expressions import ArrayName, Atomic, BoolOp, Compare, DeviceCall, Expr, Load, Select, Unary
-from py2cu.ir.kernels import Kernel
+from py2cu import ir
 from py2cu.ir.rewrite import rebuild
-from py2cu.ir.statements import Assert, Assign, Block, Break, Continue, For, If, Print, Return, Store, While
-from py2cu.ir.types import Binary, Constant, Name
 from py2cu.ir.visit import assigned_names, blocks, children, expressions, names_in, walk
 from py2cu.source import Span
 
@@ -29,8 +26,8 @@ from py2cu.source import Span
 class UpperBound:
     """The fact `index < bound`; `bound` is None where `index` was compared with something that is no extent."""
 
-    index: Expr
-    bound: Expr | None
+    index: ir.Expr
+    bound: ir.Expr | None
 
 
 Facts = frozenset[UpperBound]
@@ -42,7 +39,7 @@ class Place:
 
     array: str = ""
     dim: int = 0
-    index: Expr | None = None
+    index: ir.Expr | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +55,13 @@ Summary = Mapping[Place, Facts]
 """The accesses of a device function in terms of its parameters, and the facts that hold at each."""
 
 
-def find_accesses(kernel: Kernel) -> tuple[Access, ...]:
+def find_accesses(kernel: ir.Kernel) -> tuple[Access, ...]:
     """Every access of `kernel`, in order; the accesses of a device function have the span of its call."""
     functions = {function.key: function for function in kernel.functions}
     return tuple(_Finder(kernel, functions, _summarise(functions)).block(kernel.body, frozenset()))
 
 
-def _summarise(functions: Mapping[str, Kernel]) -> dict[str, Summary]:
+def _summarise(functions: Mapping[str, ir.Kernel]) -> dict[str, Summary]:
     """The summary of every function, iterated to a fixpoint, since functions may be recursive."""
     summaries: dict[str, Summary] = {key: {} for key in functions}
     while True:
@@ -75,7 +72,7 @@ def _summarise(functions: Mapping[str, Kernel]) -> dict[str, Summary]:
             return summaries
 
 
-def _summary(function: Kernel, finder: _Finder) -> Summary:
+def _summary(function: ir.Kernel, finder: _Finder) -> Summary:
     fixed = ({p.name for p in function.parameters} | set(function.dims)) - set(assigned_names(function.body))
     facts_by_place: dict[Place, Facts] = {}
     for access in finder.block(function.body, frozenset()):
@@ -88,22 +85,22 @@ def _summary(function: Kernel, finder: _Finder) -> Summary:
 
 def _is_expressible(limit: UpperBound, fixed: set[str]) -> bool:
     match limit.bound:
-        case Name(id=name):
+        case ir.Name(id=name):
             return name in fixed and _can_be_global(limit.index, fixed)
-        case Constant() | None:
+        case ir.Constant() | None:
             return _can_be_global(limit.index, fixed)
         case _:
             return False
 
 
-def _can_be_global(index: Expr, fixed: set[str]) -> bool:
+def _can_be_global(index: ir.Expr, fixed: set[str]) -> bool:
     """True for `i` and `b * d + t` of parameters: a call may pass a thread's global index in them."""
     match index:
-        case Name():
+        case ir.Name():
             pass
-        case Binary(op="+", left=Name(), right=Binary(op="*", left=Name(), right=Name())):
+        case ir.Binary(op="+", left=ir.Name(), right=ir.Binary(op="*", left=ir.Name(), right=ir.Name())):
             pass
-        case Binary(op="+", left=Binary(op="*", left=Name(), right=Name()), right=Name()):
+        case ir.Binary(op="+", left=ir.Binary(op="*", left=ir.Name(), right=ir.Name()), right=ir.Name()):
             pass
         case _:
             return False
@@ -113,37 +110,37 @@ def _can_be_global(index: Expr, fixed: set[str]) -> bool:
 class _Finder:
     """Finds the accesses of `caller`, a kernel or a device function, given the summaries of what it calls."""
 
-    def __init__(self, caller: Kernel, functions: Mapping[str, Kernel], summaries: Mapping[str, Summary]) -> None:
+    def __init__(self, caller: ir.Kernel, functions: Mapping[str, ir.Kernel], summaries: Mapping[str, Summary]) -> None:
         self.caller = caller
         self.functions = functions
         self.summaries = summaries
         self.facts_by_local = _facts_by_local(caller.body)
 
-    def block(self, block: Block, limits: Facts) -> Iterator[Access]:
+    def block(self, block: ir.Block, limits: Facts) -> Iterator[Access]:
         """Every access of `block`, in order. A test adds facts to its branches; if a branch leaves, to what follows."""
         for stmt in block:
             for expr in expressions(stmt):
                 yield from self.expression(expr, limits)
             match stmt:
-                case Store(array=array, indices=indices, span=span):
+                case ir.Store(array=array, indices=indices, span=span):
                     yield from self.element(array, indices, limits, span)
-                case Print(span=span) | Assert(span=span):
+                case ir.Print(span=span) | ir.Assert(span=span):
                     yield Access(Place(), limits, span)  # threads past the end have no effect
-                case If(test=test, body=body, orelse=orelse):
+                case ir.If(test=test, body=body, orelse=orelse):
                     yield from self.block(body, limits | self.known_where(test, True))
                     yield from self.block(orelse, limits | self.known_where(test, False))
-                    if body and isinstance(body[-1], Return | Continue | Break):
+                    if body and isinstance(body[-1], ir.Return | ir.Continue | ir.Break):
                         limits |= self.known_where(test, False)
-                case While(test=test, body=body, orelse=orelse):
+                case ir.While(test=test, body=body, orelse=orelse):
                     yield from self.block(body, limits | self.known_where(test, True))
                     yield from self.block(orelse, limits)
-                case For(body=body, orelse=orelse):
+                case ir.For(body=body, orelse=orelse):
                     yield from self.block(body, limits)
                     yield from self.block(orelse, limits)
 
-    def expression(self, expr: Expr, limits: Facts) -> Iterator[Access]:
+    def expression(self, expr: ir.Expr, limits: Facts) -> Iterator[Access]:
         match expr:
-            case BoolOp(op=op):
+            case ir.BoolOp(op=op):
                 first, *rest = _terms_of(expr, op)
                 yield from self.expression(first, limits)
                 before = first
@@ -151,30 +148,30 @@ class _Finder:
                     limits |= self.known_where(before, op == "and")
                     yield from self.expression(term, limits)
                     before = term
-            case Select(test=test, then=then, orelse=orelse):
+            case ir.Select(test=test, then=then, orelse=orelse):
                 yield from self.expression(test, limits)
                 yield from self.expression(then, limits | self.known_where(test, True))
                 yield from self.expression(orelse, limits | self.known_where(test, False))
             case _:
                 for child in children(expr):
                     yield from self.expression(child, limits)
-                if isinstance(expr, Atomic) and self.caller.is_kernel_local(expr.array):
+                if isinstance(expr, ir.Atomic) and self.caller.is_kernel_local(expr.array):
                     yield Access(Place(), limits, expr.span)  # it counts who comes here
-                if isinstance(expr, Load | Atomic):
+                if isinstance(expr, ir.Load | ir.Atomic):
                     yield from self.element(expr.array, expr.indices, limits, expr.span)
-                if isinstance(expr, DeviceCall):
+                if isinstance(expr, ir.DeviceCall):
                     yield from self.call(expr, limits)
 
-    def known_where(self, test: Expr, holds: bool) -> Facts:
+    def known_where(self, test: ir.Expr, holds: bool) -> Facts:
         """The facts that follow from a test. A local that holds a comparison counts as the comparison."""
         return facts_from_test(test, holds).union(*(self.facts_by_local.get(name, ()) for name in names_in(test)))
 
-    def call(self, call: DeviceCall, limits: Facts) -> Iterator[Access]:
+    def call(self, call: ir.DeviceCall, limits: Facts) -> Iterator[Access]:
         """The accesses of the called function, translated into the caller's terms."""
         arguments = self.caller.bind(call, self.functions[call.function])
 
-        def translate(expr: Expr) -> Expr:
-            return rebuild(expr, lambda node: arguments[node.id] if isinstance(node, Name) else node)
+        def translate(expr: ir.Expr) -> ir.Expr:
+            return rebuild(expr, lambda node: arguments[node.id] if isinstance(node, ir.Name) else node)
 
         for place, facts in self.summaries[call.function].items():
             translated = (_below(translate(fact.index), fact.bound and translate(fact.bound)) for fact in facts)
@@ -183,11 +180,11 @@ class _Finder:
                 yield Access(place, inner, call.span)
                 continue
             array = arguments[place.array]
-            assert isinstance(array, ArrayName)
+            assert isinstance(array, ir.ArrayName)
             if not self.caller.is_kernel_local(array.id):
                 yield Access(Place(array.id, place.dim, translate(place.index)), inner, call.span)
 
-    def element(self, array: str, indices: tuple[Expr, ...], limits: Facts, span: Span) -> Iterator[Access]:
+    def element(self, array: str, indices: tuple[ir.Expr, ...], limits: Facts, span: Span) -> Iterator[Access]:
         """An access of an argument's element; accesses of the kernel's own arrays need no guard."""
         if self.caller.is_kernel_local(array):
             return
@@ -200,7 +197,7 @@ class _Finder:
 # --- locals -------------------------------------------------------------------------------------------------------
 
 
-def _facts_by_local(body: Block) -> dict[str, Facts]:
+def _facts_by_local(body: ir.Block) -> dict[str, Facts]:
     """The indices whose comparison decides the value of a local: `valid = i < n`, and locals computed from `valid`."""
     facts: dict[str, Facts] = {}
     while True:
@@ -210,13 +207,13 @@ def _facts_by_local(body: Block) -> dict[str, Facts]:
             return {name: limits for name, limits in facts.items() if limits}
 
 
-def _add_facts(block: Block, known: Facts, facts: dict[str, Facts]) -> None:
+def _add_facts(block: ir.Block, known: Facts, facts: dict[str, Facts]) -> None:
     """Add the facts of the locals that `block` assigns; `known` are the facts of the conditions around it."""
     for stmt in block:
         match stmt:
-            case Assign(name=name, value=value):
+            case ir.Assign(name=name, value=value):
                 facts[name] = facts.get(name, frozenset()) | known | _compared_in(value, facts)
-            case If(test=test) | While(test=test):
+            case ir.If(test=test) | ir.While(test=test):
                 for inner in blocks(stmt):
                     _add_facts(inner, known | _compared_in(test, facts), facts)
             case _:
@@ -224,72 +221,72 @@ def _add_facts(block: Block, known: Facts, facts: dict[str, Facts]) -> None:
                     _add_facts(inner, known, facts)
 
 
-def _compared_in(expr: Expr, facts: Mapping[str, Facts]) -> Facts:
+def _compared_in(expr: ir.Expr, facts: Mapping[str, Facts]) -> Facts:
     compared = set().union(*(facts.get(name, ()) for name in names_in(expr)))
     for node in walk(expr):
-        if isinstance(node, Compare) and node.op in ("<", "<=", ">", ">="):
+        if isinstance(node, ir.Compare) and node.op in ("<", "<=", ">", ">="):
             compared |= {UpperBound(side, None) for side, end in _sides(node) if not _is_start(end)}
     return frozenset(compared)
 
 
-def _terms_of(expr: Expr, op: str) -> list[Expr]:
+def _terms_of(expr: ir.Expr, op: str) -> list[ir.Expr]:
     """`a`, `b` and `c` of `a and b and c`."""
-    terms: list[Expr] = []
-    while isinstance(expr, BoolOp) and expr.op == op:
+    terms: list[ir.Expr] = []
+    while isinstance(expr, ir.BoolOp) and expr.op == op:
         terms.append(expr.right)
         expr = expr.left
     return [expr, *reversed(terms)]
 
 
-def _sides(test: Compare) -> tuple[tuple[Expr, Expr], tuple[Expr, Expr]]:
+def _sides(test: ir.Compare) -> tuple[tuple[ir.Expr, ir.Expr], tuple[ir.Expr, ir.Expr]]:
     """Both sides of a comparison, each with its opposite."""
     return (test.left, test.right), (test.right, test.left)
 
 
-def _is_start(end: Expr) -> bool:
+def _is_start(end: ir.Expr) -> bool:
     """True for the bound of `0 < i` and `i >= 1`, which compare with the start of an array."""
-    return isinstance(end, Constant) and end.value <= 1
+    return isinstance(end, ir.Constant) and end.value <= 1
 
 
 # --- limits -------------------------------------------------------------------------------------------------------
 
 
-def facts_from_test(test: Expr, holds: bool) -> Facts:
+def facts_from_test(test: ir.Expr, holds: bool) -> Facts:
     """The facts that follow where `test` is true (`holds`) or false."""
     match test:
-        case Compare(op="<" | "<=" | ">" | ">=" as op, left=left, right=right):
+        case ir.Compare(op="<" | "<=" | ">" | ">=" as op, left=left, right=right):
             small, large = (left, right) if op.startswith("<") is holds else (right, left)
             return _below(small, large) if op.endswith("=") is not holds else _up_to(small, large)
-        case BoolOp(op=op, left=left, right=right) if (op == "and") is holds:
+        case ir.BoolOp(op=op, left=left, right=right) if (op == "and") is holds:
             return facts_from_test(left, holds) | facts_from_test(right, holds)
-        case Unary(op="not", operand=operand):
+        case ir.Unary(op="not", operand=operand):
             return facts_from_test(operand, not holds)
         case _:
             return frozenset()
 
 
-def _up_to(small: Expr, large: Expr) -> Facts:
+def _up_to(small: ir.Expr, large: ir.Expr) -> Facts:
     """The facts of `small <= large`: `i <= n - 1` is `i < n`; other bounds prove nothing about an extent."""
     match large:
-        case Binary(op="-", left=bound, right=Constant(value=1)):
+        case ir.Binary(op="-", left=bound, right=ir.Constant(value=1)):
             return _below(small, bound)
         case _:
             return _below(small, None)
 
 
-def _below(small: Expr, bound: Expr | None) -> Facts:
+def _below(small: ir.Expr, bound: ir.Expr | None) -> Facts:
     """The facts of `small < bound`. They hold for `i` where `i + 1 < n`; other names in `small` were only compared."""
-    compared = (small, *(node for node in walk(small) if isinstance(node, Name)))
+    compared = (small, *(node for node in walk(small) if isinstance(node, ir.Name)))
     return frozenset(UpperBound(index, None) for index in compared) | {
         UpperBound(index, bound) for index in _no_more_than(small)
     }
 
 
-def _no_more_than(expr: Expr) -> Iterator[Expr]:
+def _no_more_than(expr: ir.Expr) -> Iterator[ir.Expr]:
     """Expressions that are certainly not greater than `expr`: `i + 1` and `i` for `i + 1`."""
     yield expr
     match expr:
-        case Binary(op="+", left=left, right=Constant(value=value)) if value >= 0:
+        case ir.Binary(op="+", left=left, right=ir.Constant(value=value)) if value >= 0:
             yield from _no_more_than(left)
-        case Binary(op="+", left=Constant(value=value), right=right) if value >= 0:
+        case ir.Binary(op="+", left=ir.Constant(value=value), right=right) if value >= 0:
             yield from _no_more_than(right)

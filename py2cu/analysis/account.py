@@ -12,46 +12,27 @@ import functools
 import unicodedata
 from collections.abc import Iterable, Iterator
 
+from py2cu import ir
 from py2cu.analysis.call_graph import reachable_functions
-from py2cu.ir.elisions import Elided, Elision
-from py2cu.ir.expressions import Atomic, DeviceCall, Expr
-from py2cu.ir.kernels import Kernel
-from py2cu.ir.statements import (
-    Alloc,
-    Assert,
-    Assign,
-    Block,
-    Break,
-    Comment,
-    Continue,
-    Delete,
-    For,
-    Print,
-    Return,
-    Stmt,
-    Store,
-    StructuredBinding,
-    Sync,
-)
 from py2cu.ir.visit import all_expressions, statements
 from py2cu.source import NOWHERE, SourceFile, Span
 
 
-def elided_in(block: Block, why: Elision) -> tuple[Elided, ...]:
+def elided_in(block: ir.Block, why: ir.Elision) -> tuple[ir.Elided, ...]:
     """A note for every statement of `block`, and for the calls and atomic operations in them."""
     expressions = elided_calls(all_expressions(block), why)
-    return (*(Elided(stmt.span, why) for stmt in statements(block)), *expressions)
+    return (*(ir.Elided(stmt.span, why) for stmt in statements(block)), *expressions)
 
 
-def elided_calls(nodes: Iterable[Expr], why: Elision) -> tuple[Elided, ...]:
+def elided_calls(nodes: Iterable[ir.Expr], why: ir.Elision) -> tuple[ir.Elided, ...]:
     """A note for every call and atomic operation among `nodes`."""
-    return tuple(Elided(node.span, why) for node in nodes if isinstance(node, Atomic | DeviceCall))
+    return tuple(ir.Elided(node.span, why) for node in nodes if isinstance(node, ir.Atomic | ir.DeviceCall))
 
 
 # --- from pass to pass ---
 
 
-def lost(before: Kernel, after: Kernel) -> Iterator[tuple[str, Span]]:
+def lost(before: ir.Kernel, after: ir.Kernel) -> Iterator[tuple[str, Span]]:
     """The effects of `before` that `after` neither has nor notes as elided: kind and place of each."""
     left: dict[str, set[Span]] = {}
     for kind, span in _effects((after, *after.functions)):
@@ -63,7 +44,7 @@ def lost(before: Kernel, after: Kernel) -> Iterator[tuple[str, Span]]:
             yield kind, span
 
 
-def _effects(functions: Iterable[Kernel]) -> Iterator[tuple[str, Span]]:
+def _effects(functions: Iterable[ir.Kernel]) -> Iterator[tuple[str, Span]]:
     """The effects of functions, by kind and place; nodes that a pass inserted have no place."""
     for function in functions:
         for stmt in statements(function.body):
@@ -71,16 +52,16 @@ def _effects(functions: Iterable[Kernel]) -> Iterator[tuple[str, Span]]:
             if kind and stmt.span != NOWHERE:
                 yield kind, stmt.span
         for node in all_expressions(function.body):
-            if isinstance(node, Atomic | DeviceCall):
-                yield ("atomic operation" if isinstance(node, Atomic) else "call"), node.span
+            if isinstance(node, ir.Atomic | ir.DeviceCall):
+                yield ("atomic operation" if isinstance(node, ir.Atomic) else "call"), node.span
 
 
-def _kind(stmt: Stmt) -> str:
+def _kind(stmt: ir.Stmt) -> str:
     """The kind of a statement's effect; "" where it only holds others, or where a pass may replace it."""
     match stmt:
-        case Assign() | StructuredBinding():
+        case ir.Assign() | ir.StructuredBinding():
             return "assignment"
-        case Store() | Print() | Assert() | Sync() | Return() | Break() | Continue():
+        case ir.Store() | ir.Print() | ir.Assert() | ir.Sync() | ir.Return() | ir.Break() | ir.Continue():
             return type(stmt).__name__.lower()
         case _:
             return ""
@@ -89,13 +70,13 @@ def _kind(stmt: Stmt) -> str:
 # --- from the source to the IR ---
 
 
-def unread(function: Kernel, file: SourceFile) -> Iterator[tuple[str, Span]]:
+def unread(function: ir.Kernel, file: SourceFile) -> Iterator[tuple[str, Span]]:
     """Statements and targets in the source of `function`, in `file`, that the IR does not have."""
     places = _Places(file)
     definition = places.definition(function.span)
     if definition is None:
         return
-    present = [stmt for stmt in statements(function.body) if not isinstance(stmt, Comment)]
+    present = [stmt for stmt in statements(function.body) if not isinstance(stmt, ir.Comment)]
     elided = {note.span for note in function.elided}
     waiting: list[ast.stmt] = [*definition.body]
     while waiting:
@@ -130,12 +111,12 @@ def _targets(node: ast.stmt) -> Iterator[ast.expr]:
             yield target
 
 
-def _gives(stmt: Stmt, target: ast.expr, span: Span) -> bool:
+def _gives(stmt: ir.Stmt, target: ast.expr, span: Span) -> bool:
     """True where `stmt` is the IR's assignment to `target`."""
     match target, stmt:
-        case ast.Name(id=id_), Assign(name=name) | For(var=name) | Delete(name=name) | Alloc(array=name):
+        case ast.Name(id=id_), ir.Assign(name=name) | ir.For(var=name) | ir.Delete(name=name) | ir.Alloc(array=name):
             return id_ == name
-        case ast.Subscript(), Store():
+        case ast.Subscript(), ir.Store():
             return stmt.span == span
         case _:
             return False

@@ -9,20 +9,18 @@ from __future__ import annotations
 
 from functools import reduce
 
+from py2cu import ir
 from py2cu.analysis.call_graph import in_recursive_scc
 from py2cu.analysis.range_rules import range_of_type
 from py2cu.analysis.ranges import Ranges
-from py2cu.ir.expressions import ArrayName, DeviceCall
 from py2cu.ir.intervals import Range
-from py2cu.ir.kernels import Kernel
 from py2cu.ir.rewrite import with_fields
-from py2cu.ir.statements import Return
 from py2cu.ir.visit import all_expressions, statements
 
 _ROUNDS = 4
 
 
-def follow_calls(kernel: Kernel) -> tuple[Kernel, ...]:
+def follow_calls(kernel: ir.Kernel) -> tuple[ir.Kernel, ...]:
     """The device functions with the ranges of their parameters and results.
 
     The iteration starts from the ranges of the types and only narrows them, so that it may stop after any round.
@@ -54,25 +52,25 @@ def follow_calls(kernel: Kernel) -> tuple[Kernel, ...]:
 
 
 def _follow_calls_of(
-    caller: Kernel, functions: dict[str, Kernel], ranges_by_function: dict[str, dict[str, Range]]
+    caller: ir.Kernel, functions: dict[str, ir.Kernel], ranges_by_function: dict[str, dict[str, Range]]
 ) -> None:
     """Join the ranges of the arguments of every call in `caller` into `ranges_by_function`."""
     ranges = Ranges(with_fields(caller, functions=tuple(functions.values())))
-    for call in (node for node in all_expressions(caller.body) if isinstance(node, DeviceCall)):
+    for call in (node for node in all_expressions(caller.body) if isinstance(node, ir.DeviceCall)):
         known, arguments = ranges_by_function[call.function], caller.bind(call, functions[call.function])
         for name, arg in arguments.items():
-            if not isinstance(arg, ArrayName):
+            if not isinstance(arg, ir.ArrayName):
                 known[name] = known[name].union(ranges.of(arg)) if name in known else ranges.of(arg)
 
 
-def _unknown(function: Kernel) -> tuple[tuple[str, Range], ...]:
+def _unknown(function: ir.Kernel) -> tuple[tuple[str, Range], ...]:
     scalars = ((p.name, range_of_type(p.type)) for p in function.parameters if not p.is_array)
     return (*scalars, *((name, Range(low=0)) for name in function.dims))
 
 
-def _returned(function: Kernel, functions: tuple[Kernel, ...]) -> tuple[Range, ...]:
+def _returned(function: ir.Kernel, functions: tuple[ir.Kernel, ...]) -> tuple[Range, ...]:
     """The ranges of the result, item by item of a tuple."""
     ranges = Ranges(with_fields(function, functions=functions))
-    values = [s.value for s in statements(function.body) if isinstance(s, Return) and s.value is not None]
+    values = [s.value for s in statements(function.body) if isinstance(s, ir.Return) and s.value is not None]
     results = [ranges.results_of(value) for value in values]
     return tuple(reduce(Range.union, items) for items in zip(*results, strict=True))

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from py2cu.ir.expressions import DeviceCall, LaunchIndex
-from py2cu.ir.kernels import Kernel
-from py2cu.ir.statements import Assert, Block
+from py2cu import ir
 from py2cu.ir.visit import all_expressions, statements
 
 
-def callees(block: Block) -> tuple[str, ...]:
+def callees(block: ir.Block) -> tuple[str, ...]:
     """The keys of the device functions that `block` calls, each once."""
-    return tuple(dict.fromkeys(node.function for node in all_expressions(block) if isinstance(node, DeviceCall)))
+    return tuple(dict.fromkeys(node.function for node in all_expressions(block) if isinstance(node, ir.DeviceCall)))
 
 
-def reachable_functions(kernel: Kernel) -> tuple[Kernel, ...]:
+def reachable_functions(kernel: ir.Kernel) -> tuple[ir.Kernel, ...]:
     """Device functions reachable from the kernel body, in definition order."""
     functions = {function.key: function for function in kernel.functions}
     reached: set[str] = set()
@@ -28,7 +26,7 @@ def reachable_functions(kernel: Kernel) -> tuple[Kernel, ...]:
     return tuple(function for function in kernel.functions if function.key in reached)
 
 
-def launch_objects_by_function(kernel: Kernel) -> dict[str, frozenset[str]]:
+def launch_objects_by_function(kernel: ir.Kernel) -> dict[str, frozenset[str]]:
     """The launch objects that the kernel and each device function read, by key, those of their callees included."""
     callers = (kernel, *kernel.functions)
     seen = {each.key: _launch_objects(each.body) for each in callers}
@@ -39,11 +37,11 @@ def launch_objects_by_function(kernel: Kernel) -> dict[str, frozenset[str]]:
         seen = further
 
 
-def _launch_objects(block: Block) -> frozenset[str]:
-    return frozenset(node.object for node in all_expressions(block) if isinstance(node, LaunchIndex))
+def _launch_objects(block: ir.Block) -> frozenset[str]:
+    return frozenset(node.object for node in all_expressions(block) if isinstance(node, ir.LaunchIndex))
 
 
-def functions_with(kernel: Kernel, predicate: Callable[[Kernel], bool]) -> frozenset[str]:
+def functions_with(kernel: ir.Kernel, predicate: Callable[[ir.Kernel], bool]) -> frozenset[str]:
     """The keys of the device functions for which `predicate` holds, or for one of whose callees it does."""
     keys = {function.key for function in kernel.functions if predicate(function)}
     while keys:
@@ -54,12 +52,12 @@ def functions_with(kernel: Kernel, predicate: Callable[[Kernel], bool]) -> froze
     return frozenset(keys)
 
 
-def asserts(kernel: Kernel) -> bool:
+def asserts(kernel: ir.Kernel) -> bool:
     """True for a kernel with an `assert`, in itself or in a device function."""
-    return any(isinstance(stmt, Assert) for each in (kernel, *kernel.functions) for stmt in statements(each.body))
+    return any(isinstance(stmt, ir.Assert) for each in (kernel, *kernel.functions) for stmt in statements(each.body))
 
 
-def in_recursive_scc(functions: Iterable[Kernel], *, itself: bool = True) -> set[str]:
+def in_recursive_scc(functions: Iterable[ir.Kernel], *, itself: bool = True) -> set[str]:
     """The keys of functions in a strongly connected component of the call graph: no order has each before its callers.
 
     `itself`: a function that only calls itself counts, too.

@@ -13,11 +13,9 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from py2cu import ir
 from py2cu.diagnostics import Reporter
-from py2cu.ir.expressions import Call, Expr, Unary
 from py2cu.ir.operators import ARITHMETIC, BITWISE, UNARY
-from py2cu.ir.statements import Block
-from py2cu.ir.types import PY_BOOL, PY_INT, Binary, Constant, PythonType
 from py2cu.ir.visit import children, expressions, statements
 
 _LOW: Final = -(1 << 63)
@@ -45,16 +43,16 @@ _STEPS: Final[dict[str, Callable[[float], int]]] = {
 _UNKNOWN: Final = (ArithmeticError, TypeError, ValueError)  # a division by zero and its like, which others refuse
 
 
-def check_constants(body: Block, reporter: Reporter) -> None:
+def check_constants(body: ir.Block, reporter: Reporter) -> None:
     """Refuse every constant expression beyond 64 bits, at the innermost place; typed kernels only."""
     for stmt in statements(body):
         for expr in expressions(stmt):
             constant_value(expr, reporter)
 
 
-def constant_value(expr: Expr, reporter: Reporter | None = None) -> int | None:
+def constant_value(expr: ir.Expr, reporter: Reporter | None = None) -> int | None:
     """The whole number that `expr` is whatever the arguments are; None where they matter, or it has more bits."""
-    is_whole = isinstance(expr.type, PythonType) and expr.type in (PY_INT, PY_BOOL)
+    is_whole = isinstance(expr.type, ir.PythonType) and expr.type in (ir.PY_INT, ir.PY_BOOL)
     if not is_whole and reporter is None:
         return None  # nothing in it is to be refused
     parts = [constant_value(child, reporter) for child in children(expr)]
@@ -63,31 +61,31 @@ def constant_value(expr: Expr, reporter: Reporter | None = None) -> int | None:
     numbers = [part for part in parts if part is not None]
     value = None
     match expr:
-        case Call(function=step, args=(arg,)) if step in _STEPS and (number := _float_constant(arg)) is not None:
+        case ir.Call(function=step, args=(arg,)) if step in _STEPS and (number := _float_constant(arg)) is not None:
             value = _computed(_STEPS[step], [number])
         case _ if len(numbers) < len(parts):
             pass
-        case Constant(value=number):
+        case ir.Constant(value=number):
             value = int(number)
-        case Binary(op=op) if op in _BINARY and not (op in ("<<", ">>") and numbers[1] >= _BITS):
+        case ir.Binary(op=op) if op in _BINARY and not (op in ("<<", ">>") and numbers[1] >= _BITS):
             value = _computed(_BINARY[op], numbers)
-        case Unary(op=op) if op in UNARY:
+        case ir.Unary(op=op) if op in UNARY:
             value = _computed(UNARY[op], numbers)
-        case Call(function=function) if function in _CALLS:
+        case ir.Call(function=function) if function in _CALLS:
             value = _computed(_CALLS[function], numbers)
     if value is None or _LOW <= value <= _HIGH:
         return value
     if reporter is not None:
-        what = "this constant" if isinstance(expr, Constant) else "this"
+        what = "this constant" if isinstance(expr, ir.Constant) else "this"
         reporter.error("P305", f"{what} does not fit 64 bits", expr.span, _HINT)
     return None
 
 
-def _float_constant(expr: Expr) -> float | None:
+def _float_constant(expr: ir.Expr) -> float | None:
     match expr:
-        case Constant(value=float() as number):
+        case ir.Constant(value=float() as number):
             return number
-        case Unary(op="-", operand=Constant(value=float() as number)):
+        case ir.Unary(op="-", operand=ir.Constant(value=float() as number)):
             return -number
         case _:
             return None

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from py2cu import ir
 from py2cu.analysis.call_graph import functions_with
-from py2cu.ir.expressions import Atomic, Call, Expr
-from py2cu.ir.kernels import Kernel, Space
-from py2cu.ir.statements import Block, Stmt, Sync
 from py2cu.ir.visit import all_expressions, cached_by_block, statements
 
 GRID_BARRIER: Final = "syncgrid"
@@ -29,68 +27,68 @@ ACTIVE_MASK: Final = "py2cu.activemask"
 _WAITING_CALLS: Final = BLOCK_VOTES | WARP_CALLS
 
 
-def is_barrier(stmt: Stmt) -> bool:
+def is_barrier(stmt: ir.Stmt) -> bool:
     """True for a statement at which the threads of a block wait for each other."""
-    return isinstance(stmt, Sync) and stmt.function in BARRIERS
+    return isinstance(stmt, ir.Sync) and stmt.function in BARRIERS
 
 
-def is_grid_barrier(stmt: Stmt) -> bool:
+def is_grid_barrier(stmt: ir.Stmt) -> bool:
     """True for a statement at which the threads of the grid wait for each other."""
-    return isinstance(stmt, Sync) and stmt.function == GRID_BARRIER
+    return isinstance(stmt, ir.Sync) and stmt.function == GRID_BARRIER
 
 
-def syncs_grid(kernel: Kernel) -> bool:
+def syncs_grid(kernel: ir.Kernel) -> bool:
     """True where the blocks of a kernel wait for each other, in its device functions too."""
     return any(is_grid_barrier(stmt) for each in (kernel, *kernel.functions) for stmt in statements(each.body))
 
 
-def is_waiting_call(expr: Expr) -> bool:
+def is_waiting_call(expr: ir.Expr) -> bool:
     """True for a collective call that synchronises its threads."""
-    return isinstance(expr, Call) and expr.function in _WAITING_CALLS
+    return isinstance(expr, ir.Call) and expr.function in _WAITING_CALLS
 
 
-def is_collective(expr: Expr) -> bool:
+def is_collective(expr: ir.Expr) -> bool:
     """True for a call whose result depends on other threads."""
-    return is_waiting_call(expr) or (isinstance(expr, Call) and expr.function == ACTIVE_MASK)
+    return is_waiting_call(expr) or (isinstance(expr, ir.Call) and expr.function == ACTIVE_MASK)
 
 
-def contains_yield(block: Block) -> bool:
+def contains_yield(block: ir.Block) -> bool:
     """True where `block` yields to other threads."""
-    return any(isinstance(stmt, Sync) and stmt.function == YIELD for stmt in statements(block))
+    return any(isinstance(stmt, ir.Sync) and stmt.function == YIELD for stmt in statements(block))
 
 
-def has_collective(block: Block) -> bool:
+def has_collective(block: ir.Block) -> bool:
     """True where `block` has a barrier or a collective call, of the block or of a warp."""
     return next(_meetings(block), None) is not None
 
 
 @cached_by_block
-def _meetings(block: Block) -> Iterator[Stmt | Expr]:
-    syncs = (stmt for stmt in statements(block) if isinstance(stmt, Sync))
+def _meetings(block: ir.Block) -> Iterator[ir.Stmt | ir.Expr]:
+    syncs = (stmt for stmt in statements(block) if isinstance(stmt, ir.Sync))
     yield from (stmt for stmt in syncs if stmt.function in BARRIERS or stmt.function == "syncwarp")
     yield from filter(is_waiting_call, all_expressions(block))
 
 
-def waiting_functions(kernel: Kernel) -> frozenset[str]:
+def waiting_functions(kernel: ir.Kernel) -> frozenset[str]:
     """The keys of the device functions with a barrier or collective call, those of their callees included."""
     return functions_with(kernel, lambda function: has_collective(function.body))
 
 
-def has_barrier(kernel: Kernel) -> bool:
+def has_barrier(kernel: ir.Kernel) -> bool:
     """True for a kernel with a barrier or collective call, device functions included: no thread may return early."""
     return any(has_collective(each.body) for each in (kernel, *kernel.functions))
 
 
-def synchronises(kernel: Kernel) -> bool:
+def synchronises(kernel: ir.Kernel) -> bool:
     """True for a kernel whose threads synchronise: by barriers, collectives, fences or atomics."""
     bodies = [each.body for each in (kernel, *kernel.functions)]
     calls = (expr for body in bodies for expr in all_expressions(body))
-    syncs = any(isinstance(stmt, Sync) for body in bodies for stmt in statements(body))
-    return syncs or any(isinstance(expr, Atomic) or is_collective(expr) for expr in calls)
+    syncs = any(isinstance(stmt, ir.Sync) for body in bodies for stmt in statements(body))
+    return syncs or any(isinstance(expr, ir.Atomic) or is_collective(expr) for expr in calls)
 
 
-def is_block_cooperative(kernel: Kernel) -> bool:
+def is_block_cooperative(kernel: ir.Kernel) -> bool:
     """True for a kernel with shared memory or barriers: its threads cannot run one by one."""
     each = (kernel, *kernel.functions)
-    shares = any(buffer.space is Space.SHARED for caller in each for buffer in caller.array_decls)
+    shares = any(buffer.space is ir.Space.SHARED for caller in each for buffer in caller.array_decls)
     return shares or has_barrier(kernel)

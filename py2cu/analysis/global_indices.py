@@ -13,11 +13,8 @@ from collections import Counter
 from dataclasses import dataclass
 from itertools import pairwise
 
-from py2cu.ir.expressions import DeviceCall, Expr, LaunchIndex
-from py2cu.ir.kernels import Kernel
-from py2cu.ir.statements import Assign, Block, Comment, Return
+from py2cu import ir
 from py2cu.ir.substitution import substitute
-from py2cu.ir.types import Binary, Name
 from py2cu.ir.visit import assigned_names, names_in
 
 AXES = "xyz"
@@ -30,59 +27,59 @@ class GlobalIndices:
     A part may stand in a local that is assigned once, and the block's extent as `block` says it.
     """
 
-    values: dict[str, Expr]  # of locals that are assigned once, at the top level, or added to right there
-    block: tuple[Expr, ...]
+    values: dict[str, ir.Expr]  # of locals that are assigned once, at the top level, or added to right there
+    block: tuple[ir.Expr, ...]
 
     @property
     def names(self) -> dict[str, str]:
         """The locals that are one, with their axis."""
         return {name: axis for name, value in self.values.items() if (axis := self.axis(value))}
 
-    def axis(self, expr: Expr | None) -> str | None:
+    def axis(self, expr: ir.Expr | None) -> str | None:
         """The axis of one."""
         match expr and self.part(expr):
-            case Binary(op="+", left=left, right=right):
+            case ir.Binary(op="+", left=left, right=right):
                 return self._axis(left, right) or self._axis(right, left)
             case _:
                 return None
 
-    def part(self, expr: Expr) -> Expr:
+    def part(self, expr: ir.Expr) -> ir.Expr:
         """What a local stands for."""
-        while isinstance(expr, Name) and expr.id in self.values:
+        while isinstance(expr, ir.Name) and expr.id in self.values:
             expr = self.values[expr.id]
         return expr
 
-    def _axis(self, thread: Expr, start: Expr) -> str | None:
+    def _axis(self, thread: ir.Expr, start: ir.Expr) -> str | None:
         match self.part(thread), self.part(start):
-            case LaunchIndex(object="threadIdx", axis=axis), Binary(op="*", left=left, right=right):
-                extents = (LaunchIndex("blockDim", axis), *self.block[AXES.index(axis) :][:1])
+            case ir.LaunchIndex(object="threadIdx", axis=axis), ir.Binary(op="*", left=left, right=right):
+                extents = (ir.LaunchIndex("blockDim", axis), *self.block[AXES.index(axis) :][:1])
                 factors = self.part(left), self.part(right)
                 for place, extent in (factors, reversed(factors)):
-                    if place == LaunchIndex("blockIdx", axis) and extent in extents:
+                    if place == ir.LaunchIndex("blockIdx", axis) and extent in extents:
                         return axis
         return None
 
 
-def find_global_indices(kernel: Kernel) -> GlobalIndices:
+def find_global_indices(kernel: ir.Kernel) -> GlobalIndices:
     """Those of a block kernel, computed here or by a function. A parameter that is assigned has two values."""
     returned = {function.key: _returned(function.body) for function in kernel.functions}
     assigned = Counter([*assigned_names(kernel.body), *(p.name for p in kernel.parameters)])
-    values: dict[str, Expr] = {}
+    values: dict[str, ir.Expr] = {}
     for before, stmt in pairwise((None, *kernel.body)):
-        if not isinstance(stmt, Assign):
+        if not isinstance(stmt, ir.Assign):
             continue
-        value = returned[stmt.value.function] if isinstance(stmt.value, DeviceCall) else stmt.value
+        value = returned[stmt.value.function] if isinstance(stmt.value, ir.DeviceCall) else stmt.value
         if assigned[stmt.name] == 1 and value and (value is stmt.value or not names_in(value)):
             values[stmt.name] = value
-        elif stmt.augmented and assigned[stmt.name] == 2 and isinstance(before, Assign) and before.name == stmt.name:
+        elif stmt.augmented and assigned[stmt.name] == 2 and isinstance(before, ir.Assign) and before.name == stmt.name:
             values[stmt.name] = substitute(stmt.value, {stmt.name: before.value})
     return GlobalIndices(values, kernel.block)
 
 
-def _returned(body: Block) -> Expr | None:
+def _returned(body: ir.Block) -> ir.Expr | None:
     """What a function returns that does nothing else."""
-    match [stmt for stmt in body if not isinstance(stmt, Comment)]:
-        case [Return(value=value)]:
+    match [stmt for stmt in body if not isinstance(stmt, ir.Comment)]:
+        case [ir.Return(value=value)]:
             return value
         case _:
             return None

@@ -5,21 +5,24 @@ from __future__ import annotations
 import math
 import struct
 
+from py2cu import ir
 from py2cu.dtypes import BF16, F16, F64, DType, Kind, promote, promote_weak
-from py2cu.ir.types import PY_BOOL, PY_FLOAT, PY_INT, ElementType, PythonType, ScalarType, kind_of
 
 
-def join(a: ScalarType, b: ScalarType) -> ScalarType | None:
+def join(a: ir.ScalarType, b: ir.ScalarType) -> ir.ScalarType | None:
     """The common type of two numbers: torch's promotion, Python numbers weak; None where there is none."""
     match a, b:
-        case ElementType(dtype=left), ElementType(dtype=right):
+        case ir.ElementType(dtype=left), ir.ElementType(dtype=right):
             met = promote(left, right)
-            return None if met is None else ElementType(met)
-        case (ElementType(dtype=dtype), PythonType(kind=kind)) | (PythonType(kind=kind), ElementType(dtype=dtype)):
+            return None if met is None else ir.ElementType(met)
+        case (ir.ElementType(dtype=dtype), ir.PythonType(kind=kind)) | (
+            ir.PythonType(kind=kind),
+            ir.ElementType(dtype=dtype),
+        ):
             weak = promote_weak(dtype, kind)
-            return None if weak is None else ElementType(weak)
-        case PythonType(kind=left), PythonType(kind=right):
-            return PythonType(max(left, right))
+            return None if weak is None else ir.ElementType(weak)
+        case ir.PythonType(kind=left), ir.PythonType(kind=right):
+            return ir.PythonType(max(left, right))
         case _:
             raise AssertionError((a, b))
 
@@ -65,23 +68,23 @@ def _as_half(dtype: DType, single: float) -> float:
     return float(struct.unpack("f", struct.pack("I", bits & 0xFFFF0000))[0])
 
 
-def rounded(type_: ScalarType, value: bool | int | float) -> bool | int | float:
+def rounded(type_: ir.ScalarType, value: bool | int | float) -> bool | int | float:
     """`value`, of the kind of `type_`, as a cast to `type_` leaves it."""
     match type_:
-        case ElementType(dtype=dtype) if dtype.kind is Kind.FLOAT:
+        case ir.ElementType(dtype=dtype) if dtype.kind is Kind.FLOAT:
             return as_float(dtype, value)
         case _:
             return value
 
 
-def constant_type(value: bool | int | float) -> PythonType:
+def constant_type(value: bool | int | float) -> ir.PythonType:
     """The Python type of a literal."""
-    return PY_BOOL if isinstance(value, bool) else PY_INT if isinstance(value, int) else PY_FLOAT
+    return ir.PY_BOOL if isinstance(value, bool) else ir.PY_INT if isinstance(value, int) else ir.PY_FLOAT
 
 
-def constant_as(value: bool | int | float, type_: ScalarType) -> bool | int | float:
+def constant_as(value: bool | int | float, type_: ir.ScalarType) -> bool | int | float:
     """A literal as a value of `type_`'s kind."""
-    match kind_of(type_):
+    match ir.kind_of(type_):
         case Kind.BOOL:
             return bool(value)
         case Kind.INT:

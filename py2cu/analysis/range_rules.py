@@ -9,28 +9,27 @@ from __future__ import annotations
 import math
 from typing import Final
 
+from py2cu import ir
 from py2cu.analysis.promotion import represents
 from py2cu.dtypes import BF16, F16, F32, F64, Kind
-from py2cu.ir.expressions import Call, Convert, Expr
 from py2cu.ir.intervals import ANYTHING, Range, SymbolicBound, constant, larger, plus, times
-from py2cu.ir.types import PY_FLOAT, Binary, Constant, ElementType, PythonType, Type, kind_of
 
 _OPERATORS: Final = {"floor_div": "//", "floor_mod": "%", "int_pow": "**"}  # helpers that stand for operators
 TRUTH: Final = Range(0, 1, {(): 1})
 
 
-def range_of_type(type_: Type) -> Range:
+def range_of_type(type_: ir.Type) -> Range:
     """All that a value of this type can be."""
     match type_:
-        case ElementType(dtype=dtype) if dtype.kind < Kind.FLOAT:
+        case ir.ElementType(dtype=dtype) if dtype.kind < Kind.FLOAT:
             return Range(dtype.low, dtype.high, {(): int(max(-dtype.low, dtype.high))} if dtype.bits < 64 else None)
-        case PythonType(kind=Kind.BOOL):
+        case ir.PythonType(kind=Kind.BOOL):
             return TRUTH
         case _:
             return ANYTHING
 
 
-def range_of_binary(expr: Binary[Expr], a: Range, b: Range) -> Range:
+def range_of_binary(expr: ir.Binary[ir.Expr], a: Range, b: Range) -> Range:
     """The range of arithmetic whose operands have the ranges `a` and `b`, before the result is cut to its type."""
     is_real = is_float(expr.type)
     match expr.op:
@@ -70,12 +69,12 @@ def range_of_binary(expr: Binary[Expr], a: Range, b: Range) -> Range:
             return range_of_type(expr.type)
 
 
-def range_of_call(expr: Call, args: list[Range]) -> Range:
+def range_of_call(expr: ir.Call, args: list[Range]) -> Range:
     """The range of a builtin or helper whose arguments have the ranges `args`."""
     match expr.function:
         case "floor_div" | "floor_mod" | "int_pow" as helper:
             left, right = expr.args
-            return range_of_binary(Binary(_OPERATORS[helper], left, right, type=expr.type), *args)
+            return range_of_binary(ir.Binary(_OPERATORS[helper], left, right, type=expr.type), *args)
         case "ceil_div":
             is_natural = args[0].is_natural and args[1].is_natural
             return Range(0 if is_natural else -math.inf, args[0].high if is_natural else math.inf, args[0].reach)
@@ -107,35 +106,35 @@ def range_of_call(expr: Call, args: list[Range]) -> Range:
             return range_of_type(expr.type)
 
 
-def range_of_conversion(value: Range, source: Type, target: Type) -> Range:
+def range_of_conversion(value: Range, source: ir.Type, target: ir.Type) -> Range:
     """The range of `value` converted from one type to another."""
-    if isinstance(source, ElementType | PythonType) and isinstance(target, ElementType | PythonType):
-        truncates = kind_of(source) is Kind.FLOAT and kind_of(target) is Kind.INT
+    if isinstance(source, ir.ElementType | ir.PythonType) and isinstance(target, ir.ElementType | ir.PythonType):
+        truncates = ir.kind_of(source) is Kind.FLOAT and ir.kind_of(target) is Kind.INT
         if truncates and math.isfinite(value.low) and math.isfinite(value.high):
             low, high = math.trunc(value.low), math.trunc(value.high)
             return Range(low, high, {(): max(abs(low), abs(high))})
         if truncates:
             return Range(0 if value.low > -1 else -math.inf)
-        if kind_of(target) is Kind.FLOAT:
+        if ir.kind_of(target) is Kind.FLOAT:
             return rounded(value, target)
-        if kind_of(target) is Kind.BOOL:
+        if ir.kind_of(target) is Kind.BOOL:
             return TRUTH
     return value
 
 
-def range_of_constant(value: bool | int | float, type_: Type) -> Range:
+def range_of_constant(value: bool | int | float, type_: ir.Type) -> Range:
     """The range of a literal of this type; a dtype that instantiates a type variable may round it."""
-    if not isinstance(type_, ElementType) or type_.dtype.kind is not Kind.FLOAT:
+    if not isinstance(type_, ir.ElementType) or type_.dtype.kind is not Kind.FLOAT:
         return constant(value)
     dtypes = (F16, BF16) if type_.dtype.variable else (type_.dtype,)
     return constant(value) if all(represents(dtype, value) for dtype in dtypes) else rounded(constant(value), type_)
 
 
-def rounded(exact: Range, type_: Type) -> Range:
+def rounded(exact: Range, type_: ir.Type) -> Range:
     """The bounds `exact` after rounding to floats of this type, widened by one step; zero stays zero, doubles stay."""
-    if type_ == PY_FLOAT:
+    if type_ == ir.PY_FLOAT:
         return exact
-    dtype = type_.dtype if isinstance(type_, ElementType) else F32
+    dtype = type_.dtype if isinstance(type_, ir.ElementType) else F32
     step = F32 if dtype in (F32, F64) else BF16  # the widest of what may stand for a type variable
     below, above = (step.epsilon * (abs(bound) + 1) if bound else 0.0 for bound in (exact.low, exact.high))
     low, high = exact.low - below, exact.high + above
@@ -152,9 +151,9 @@ def product_of_bounds(a: float, b: float) -> float:
     return 0.0 if a == 0 or b == 0 else a * b
 
 
-def is_float(type_: Type) -> bool:
+def is_float(type_: ir.Type) -> bool:
     """True for real floats, elements and Python's."""
-    return isinstance(type_, ElementType | PythonType) and kind_of(type_) is Kind.FLOAT
+    return isinstance(type_, ir.ElementType | ir.PythonType) and ir.kind_of(type_) is Kind.FLOAT
 
 
 def _largest_reach(args: list[Range]) -> SymbolicBound | None:
@@ -165,23 +164,23 @@ def _largest_reach(args: list[Range]) -> SymbolicBound | None:
     return reach
 
 
-def _may_be_nan(expr: Expr) -> bool:
+def _may_be_nan(expr: ir.Expr) -> bool:
     """True for what `min` and `max` may pass over: they take NaN where it comes first alone."""
     match expr:
-        case Constant(value=value):
+        case ir.Constant(value=value):
             return math.isnan(value)
-        case Convert(value=value):
+        case ir.Convert(value=value):
             return _may_be_nan(value)
-        case Call(function="builtins.min" | "python_min" | "builtins.max" | "python_max", args=(first, *_)):
+        case ir.Call(function="builtins.min" | "python_min" | "builtins.max" | "python_max", args=(first, *_)):
             return _may_be_nan(first)
         case _:
-            return not isinstance(expr.type, ElementType | PythonType) or kind_of(expr.type) > Kind.INT
+            return not isinstance(expr.type, ir.ElementType | ir.PythonType) or ir.kind_of(expr.type) > Kind.INT
 
 
-def _is_whole(expr: Expr) -> bool:
+def _is_whole(expr: ir.Expr) -> bool:
     """True for a whole number that true division has made a float."""
-    inner = expr.value if isinstance(expr, Convert) else expr
-    return isinstance(inner.type, PythonType) and inner.type.kind is Kind.INT
+    inner = expr.value if isinstance(expr, ir.Convert) else expr
+    return isinstance(inner.type, ir.PythonType) and inner.type.kind is Kind.INT
 
 
 def _power(base: float, exponent: float) -> float:

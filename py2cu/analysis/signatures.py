@@ -8,25 +8,22 @@ from __future__ import annotations
 
 from dataclasses import astuple, replace
 
+from py2cu import ir
 from py2cu.analysis.call_graph import asserts
 from py2cu.analysis.effects import has_barrier
 from py2cu.dtypes import Kind
 from py2cu.ir.abi.parameters import Parameter, Role
 from py2cu.ir.abi.signature import Dim, Signature
-from py2cu.ir.expressions import Expr
-from py2cu.ir.kernels import Instances, Kernel
-from py2cu.ir.statements import Alloc
-from py2cu.ir.types import ArrayType, Binary, Constant, Name, PythonType
 from py2cu.ir.visit import statements
 
 
-def signature_of(family: Instances) -> Signature:
+def signature_of(family: ir.Instances) -> Signature:
     """The calling side of a kernel."""
     first = _signature(family[0])
     return replace(first, instances=tuple(_signature(k.plain) for k in family)) if family[0].variables else first
 
 
-def _signature(kernel: Kernel) -> Signature:
+def _signature(kernel: ir.Kernel) -> Signature:
     functions = (kernel, *kernel.functions)
     return Signature(
         name=kernel.name,
@@ -55,17 +52,17 @@ def _signature(kernel: Kernel) -> Signature:
     )
 
 
-def find_dims(kernel: Kernel) -> tuple[Dim, ...]:
+def find_dims(kernel: ir.Kernel) -> tuple[Dim, ...]:
     """Every dimension of `kernel` with the argument that determines it, in order of first appearance.
 
     An extent that is the bare name of an array which the caller gives comes first; then a multiple of it (`3*n`); then
     a scalar argument. Dimensions that only an allocated output has are absent.
     """
-    provided = [p for p in kernel.parameters if p.role is not Role.OUTPUT and isinstance(p.type, ArrayType)]
+    provided = [p for p in kernel.parameters if p.role is not Role.OUTPUT and isinstance(p.type, ir.ArrayType)]
     dims_by_name: dict[str, Dim] = {}
     for divisor_allowed in (False, True):
         for parameter in provided:
-            assert isinstance(parameter.type, ArrayType)
+            assert isinstance(parameter.type, ir.ArrayType)
             for axis, dim in enumerate(parameter.type.dims):
                 match _multiple(dim):
                     case (name, factor) if divisor_allowed or factor == 1:
@@ -73,25 +70,25 @@ def find_dims(kernel: Kernel) -> tuple[Dim, ...]:
     dims = kernel.dims
     for name in dims:
         parameter_ = kernel.parameter(name)
-        if name not in dims_by_name and parameter_ is not None and parameter_.type == PythonType(Kind.INT):
+        if name not in dims_by_name and parameter_ is not None and parameter_.type == ir.PythonType(Kind.INT):
             dims_by_name[name] = Dim(name, None)
     return tuple(dims_by_name[name] for name in dims if name in dims_by_name)
 
 
-def _multiple(dim: Expr) -> tuple[str, int] | None:
+def _multiple(dim: ir.Expr) -> tuple[str, int] | None:
     """(`n`, 3) for the extent `3*n`, (`n`, 1) for `n`, None for anything else."""
     match dim:
-        case Name(id=name):
+        case ir.Name(id=name):
             return name, 1
-        case Binary(op="*", left=Constant(value=int(factor)), right=Name(id=name)):
+        case ir.Binary(op="*", left=ir.Constant(value=int(factor)), right=ir.Name(id=name)):
             return name, factor
-        case Binary(op="*", left=Name(id=name), right=Constant(value=int(factor))):
+        case ir.Binary(op="*", left=ir.Name(id=name), right=ir.Constant(value=int(factor))):
             return name, factor
         case _:
             return None
 
 
-def arrays_of_row_pointers(kernel: Kernel) -> tuple[str, ...]:
+def arrays_of_row_pointers(kernel: ir.Kernel) -> tuple[str, ...]:
     """The arrays of which `kernel` loads or stores a row at once, through a pointer to the row."""
-    reserved = (stmt.array for stmt in statements(kernel.body) if isinstance(stmt, Alloc))
+    reserved = (stmt.array for stmt in statements(kernel.body) if isinstance(stmt, ir.Alloc))
     return tuple(sorted({kernel.base_array(array) for array in reserved if kernel.vector_width(array)}))

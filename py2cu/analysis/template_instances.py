@@ -8,13 +8,15 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping
 
+from py2cu import ir
 from py2cu.ir.abi.parameters import Constexpr
 from py2cu.ir.abi.signature import evaluate
-from py2cu.ir.expressions import Expr, as_extent
 from py2cu.ir.visit import names_in
 
 
-def instances(extents: tuple[Expr, ...], constexprs: Mapping[str, Constexpr]) -> Iterator[tuple[str, tuple[int, ...]]]:
+def instances(
+    extents: tuple[ir.Expr, ...], constexprs: Mapping[str, Constexpr]
+) -> Iterator[tuple[str, tuple[int, ...]]]:
     """Every choice, as messages say it, ` with k = 4`, and the extents with it: 0 for what is divided by 0."""
     names = tuple(dict.fromkeys(name for extent in extents for name in names_in(extent)))
     for values in itertools.product(*(constexprs[name].values for name in names)):
@@ -23,8 +25,8 @@ def instances(extents: tuple[Expr, ...], constexprs: Mapping[str, Constexpr]) ->
         yield f" with {choice}" if choice else "", tuple(_evaluated(extent, chosen) for extent in extents)
 
 
-def _evaluated(extent: Expr, values: dict[str, int]) -> int:
+def _evaluated(extent: ir.Expr, values: dict[str, int]) -> int:
     try:
-        return evaluate(as_extent(extent), values)
+        return evaluate(ir.as_extent(extent), values)
     except ValueError:
         return 0

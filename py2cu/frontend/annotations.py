@@ -17,32 +17,20 @@ from typing import Final
 
 import libcst as cst
 
+from py2cu import ir
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import BY_JAXTYPING, BY_NAME, GENERIC, DType, TypeVariable, find_dtype
 from py2cu.frontend.names.ambiguity import report_ambiguous_name
 from py2cu.frontend.names.environment import Environment
 from py2cu.frontend.names.operators import IN_EXTENTS_OF_AST
-from py2cu.ir.types import (
-    PY_BOOL,
-    PY_COMPLEX,
-    PY_FLOAT,
-    PY_INT,
-    ArrayType,
-    Binary,
-    Constant,
-    DimExpr,
-    ElementType,
-    Name,
-    PythonType,
-)
 from py2cu.source import Span
 from py2cu.suggestions import did_you_mean
 
 PYTHON_TYPES: Final = {
-    "builtins.int": PY_INT, "builtins.float": PY_FLOAT, "builtins.bool": PY_BOOL,
-    "builtins.complex": PY_COMPLEX,
+    "builtins.int": ir.PY_INT, "builtins.float": ir.PY_FLOAT, "builtins.bool": ir.PY_BOOL,
+    "builtins.complex": ir.PY_COMPLEX,
 }  # fmt: skip
-CONSTEXPR_TYPES: Final[dict[str | None, PythonType]] = {"builtins.int": PY_INT, "builtins.bool": PY_BOOL}
+CONSTEXPR_TYPES: Final[dict[str | None, ir.PythonType]] = {"builtins.int": ir.PY_INT, "builtins.bool": ir.PY_BOOL}
 TENSORS: Final = {"torch.Tensor", "numpy.ndarray", "jax.Array", "typing.Any"}
 _SYMBOLS: Final = "TUVW"
 _SPACED: Final = re.compile(r"\s+(//|[-+*/%])\s+")
@@ -52,17 +40,17 @@ _SPACED: Final = re.compile(r"\s+(//|[-+*/%])\s+")
 class IndexAnnotation:
     """`Index["n"]`."""
 
-    extent: DimExpr
+    extent: ir.DimExpr
 
 
 @dataclass(frozen=True, slots=True)
 class ConstexprAnnotation:
     """`Constexpr[int]`, `Constexpr[bool]`."""
 
-    type: PythonType
+    type: ir.PythonType
 
 
-ParameterType = ArrayType | ElementType | PythonType | IndexAnnotation | ConstexprAnnotation
+ParameterType = ir.ArrayType | ir.ElementType | ir.PythonType | IndexAnnotation | ConstexprAnnotation
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +102,14 @@ class AnnotationReader:
         if qualified in TENSORS:
             span = self.span_of(node)
             any_dtype = self._generic("Shaped", span)
-            return ArrayType(any_dtype, unnamed_dims(parameter, self.rank_of(parameter), span)) if any_dtype else None
+            return (
+                ir.ArrayType(any_dtype, unnamed_dims(parameter, self.rank_of(parameter), span)) if any_dtype else None
+            )
         if qualified == "py2cu.Constexpr":
             return self._read_constexpr(node, [])
         library, _, name = (qualified or "").rpartition(".")
         if library in {"numpy", "torch", "numba"} and (dtype := find_dtype(name)):
-            return ElementType(dtype)
+            return ir.ElementType(dtype)
         self._unknown(node)
         return None
 
@@ -161,7 +151,7 @@ class AnnotationReader:
         )  # fmt: skip
         return None
 
-    def _read_jaxtyping(self, node: cst.Subscript, name: str, items: list[cst.BaseSlice]) -> ArrayType | None:
+    def _read_jaxtyping(self, node: cst.Subscript, name: str, items: list[cst.BaseSlice]) -> ir.ArrayType | None:
         match items:
             case [cst.Index(value=array), cst.Index(value=dims)] if self.environment.qualify(
                 array
@@ -174,7 +164,7 @@ class AnnotationReader:
                     return None
                 extents = self.read_dims(text, self.span_of(dims))
                 dtype = self._generic(name, self.span_of(node)) if name in GENERIC else BY_JAXTYPING[name]
-                return ArrayType(dtype, extents) if extents is not None and dtype is not None else None
+                return ir.ArrayType(dtype, extents) if extents is not None and dtype is not None else None
         self.reporter.error(
             "P301", "an array annotation names the tensor type and the dimensions", self.span_of(node),
             f'write `{name}[Tensor, "h w"]`',
@@ -190,13 +180,13 @@ class AnnotationReader:
 
     def _read_slices(
         self, dtype: DType, node: cst.Subscript, items: list[cst.BaseSlice], parameter: str
-    ) -> ArrayType | None:
+    ) -> ir.ArrayType | None:
         if not all(isinstance(item, cst.Slice) and item.lower is None and item.upper is None for item in items):
             self._unknown(node)
             return None
-        return ArrayType(dtype, unnamed_dims(parameter, len(items), self.span_of(node)))
+        return ir.ArrayType(dtype, unnamed_dims(parameter, len(items), self.span_of(node)))
 
-    def read_dims(self, text: str, span: Span) -> tuple[DimExpr, ...] | None:
+    def read_dims(self, text: str, span: Span) -> tuple[ir.DimExpr, ...] | None:
         """The extents in a dimension string; None, after a diagnostic, if one of them is wrong."""
         if _SPACED.search(text):
             closed = _SPACED.sub(r"\1", text)
@@ -206,7 +196,7 @@ class AnnotationReader:
         extents = [self.read_extent(token, span) for token in text.split()]
         return tuple(extent for extent in extents if extent is not None) if None not in extents else None
 
-    def read_extent(self, text: str, span: Span) -> DimExpr | None:
+    def read_extent(self, text: str, span: Span) -> ir.DimExpr | None:
         """One extent: `3`, `n`, `2*n + 1`, `rows=3`."""
         label, equals, value = text.partition("=")
         if equals and label.isidentifier():
@@ -251,7 +241,7 @@ class AnnotationReader:
         )  # fmt: skip
 
 
-def unnamed_dims(parameter: str, rank: int, span: Span, taken: Container[str] = ()) -> tuple[DimExpr, ...]:
+def unnamed_dims(parameter: str, rank: int, span: Span, taken: Container[str] = ()) -> tuple[ir.DimExpr, ...]:
     """Names for the extents of an array whose annotation names none; they avoid `taken`."""
 
     def free(name: str) -> str:
@@ -260,7 +250,7 @@ def unnamed_dims(parameter: str, rank: int, span: Span, taken: Container[str] = 
         return name
 
     names = [f"{parameter}_size"] if rank == 1 else [f"{parameter}_size{axis}" for axis in range(rank)]
-    return tuple(Name(free(name), span, PY_INT) for name in names)
+    return tuple(ir.Name(free(name), span, ir.PY_INT) for name in names)
 
 
 @functools.lru_cache(4096)
@@ -268,16 +258,16 @@ def _parsed(text: str) -> ast.expr:
     return ast.parse(text, mode="eval").body
 
 
-def _extent(node: ast.expr, span: Span) -> DimExpr | None:
+def _extent(node: ast.expr, span: Span) -> ir.DimExpr | None:
     match node:
         case ast.Constant(value=int(value)) if not isinstance(value, bool) and value < 2**63:
-            return Constant(value, span, PY_INT)
+            return ir.Constant(value, span, ir.PY_INT)
         case ast.Name(id=name) if name != "_":
-            return Name(name, span, PY_INT)
+            return ir.Name(name, span, ir.PY_INT)
         case ast.BinOp(op=ast.FloorDiv() | ast.Mod(), right=ast.Constant(value=0)):
             return None
         case ast.BinOp(left=left, op=op, right=right) if type(op) in IN_EXTENTS_OF_AST:
             a, b = _extent(left, span), _extent(right, span)
-            return Binary(IN_EXTENTS_OF_AST[type(op)], a, b, span, PY_INT) if a and b else None
+            return ir.Binary(IN_EXTENTS_OF_AST[type(op)], a, b, span, ir.PY_INT) if a and b else None
         case _:
             return None

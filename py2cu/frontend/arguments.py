@@ -15,13 +15,13 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from py2cu import ir
 from py2cu.diagnostics import Reporter
 from py2cu.frontend.names.syntax import all_parameters
 from py2cu.frontend.source.reader import Module
-from py2cu.ir.expressions import Expr
 from py2cu.suggestions import did_you_mean
 
-Argument = cst.BaseExpression | Expr  # the node in the call, or a default
+Argument = cst.BaseExpression | ir.Expr  # the node in the call, or a default
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ def bind_arguments(
     function: cst.FunctionDef,
     module: Module,
     reporter: Reporter,
-    read_default: Callable[[cst.Param], Expr | None],
+    read_default: Callable[[cst.Param], ir.Expr | None],
 ) -> tuple[Argument, ...] | None:
     """The argument of each parameter of `function` in a call in `module`; None, after a diagnostic, if they do not fit.
 
@@ -85,7 +85,7 @@ def _with_defaults(
     arguments: dict[str, Argument],
     call: cst.Call,
     function: cst.FunctionDef,
-    read_default: Callable[[cst.Param], Expr | None],
+    read_default: Callable[[cst.Param], ir.Expr | None],
 ) -> dict[str, Argument] | _Misfit:
     """The passed arguments, and the defaults of the other parameters as far as they can be read."""
     complete = dict(arguments)

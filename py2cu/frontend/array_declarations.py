@@ -13,22 +13,27 @@ from typing import Final
 
 import libcst as cst
 
+from py2cu import ir
 from py2cu.dtypes import BOOL, F32, F64, I64, DType, find_dtype
 from py2cu.frontend.array_extents import ExtentReader
 from py2cu.frontend.array_views import ViewReader
 from py2cu.frontend.names.ambiguity import report_ambiguous_name
 from py2cu.frontend.names.syntax import Statement
-from py2cu.ir.expressions import Expr, as_extent
-from py2cu.ir.kernels import ArrayDecl, Space
-from py2cu.ir.types import PY_INT, ArrayType, Constant
 
 MAKERS: Final = {
-    "py2cu.local": Space.LOCAL, "py2cu.vocabulary.local": Space.LOCAL, "numba.cuda.local.array": Space.LOCAL,
-    "py2cu.shared": Space.SHARED, "py2cu.vocabulary.shared": Space.SHARED, "numba.cuda.shared.array": Space.SHARED,
-}  # fmt: skip
-MAX_BYTES: Final = {Space.LOCAL: 512 * 1024, Space.SHARED: 227 * 1024}  # what CUDA gives a thread, and a block
+    "py2cu.local": ir.Space.LOCAL,
+    "py2cu.vocabulary.local": ir.Space.LOCAL,
+    "numba.cuda.local.array": ir.Space.LOCAL,
+    "py2cu.shared": ir.Space.SHARED,
+    "py2cu.vocabulary.shared": ir.Space.SHARED,
+    "numba.cuda.shared.array": ir.Space.SHARED,
+}
+MAX_BYTES: Final = {ir.Space.LOCAL: 512 * 1024, ir.Space.SHARED: 227 * 1024}  # what CUDA gives a thread, and a block
 STATIC_BYTES: Final = 48 * 1024  # what a block has of shared memory unless its launch asks for more
-EXAMPLES: Final = {Space.LOCAL: "acc = local((4, 4), np.float32)", Space.SHARED: "tile = shared((16, 16), np.float32)"}
+EXAMPLES: Final = {
+    ir.Space.LOCAL: "acc = local((4, 4), np.float32)",
+    ir.Space.SHARED: "tile = shared((16, 16), np.float32)",
+}
 _PYTHON: Final = {"builtins.bool": BOOL, "builtins.int": I64, "builtins.float": F64}  # as NumPy reads them
 
 
@@ -38,10 +43,10 @@ class ArrayDeclarationReader:
 
     extents: ExtentReader
     parameters: frozenset[str]  # no array may have their names
-    declared: dict[str, ArrayDecl] = field(default_factory=dict)
-    starts: dict[str, Expr] = field(default_factory=dict)  # of each view of shared memory, in its base
+    declared: dict[str, ir.ArrayDecl] = field(default_factory=dict)
+    starts: dict[str, ir.Expr] = field(default_factory=dict)  # of each view of shared memory, in its base
 
-    def read(self, body: Iterable[Statement]) -> dict[str, ArrayDecl]:
+    def read(self, body: Iterable[Statement]) -> dict[str, ir.ArrayDecl]:
         """The arrays that the statements of `body` declare, by name."""
         views, qualify = ViewReader(self.extents), self.extents.environment.qualify
         for target, value in self.extents.enter(body):
@@ -56,7 +61,7 @@ class ArrayDeclarationReader:
                     self.declared[name] = self._read_call(value, target, space)
                 case cst.Subscript(
                     value=cst.Name(value=base), slice=[cst.SubscriptElement(slice=cst.Slice(step=None) as bounds)]
-                ) if base in self.declared and self.declared[base].space is Space.SHARED:
+                ) if base in self.declared and self.declared[base].space is ir.Space.SHARED:
                     self.declared[name], self.starts[name] = views.read_slice(self.declared[base], bounds, target)
                 case cst.Call(func=cst.Attribute(value=cst.Name(value=base), attr=cst.Name(value="view"))) if (
                     base in self.extents.arrays or base in self.declared
@@ -64,51 +69,51 @@ class ArrayDeclarationReader:
                     self.declared[name] = views.read_rows(base, value, target)
         return self.declared
 
-    def _read_call(self, call: cst.Call, target: cst.Name, space: Space) -> ArrayDecl:
+    def _read_call(self, call: cst.Call, target: cst.Name, space: ir.Space) -> ir.ArrayDecl:
         """The array of `local(shape, dtype)`; a harmless one, after a diagnostic, if the call is wrong."""
         places = [arg.value for arg in call.args if arg.keyword is None and not arg.star]
         named = {arg.keyword.value: arg.value for arg in call.args if arg.keyword is not None}
         arguments = dict(zip(("shape", "dtype"), places, strict=False)) | named
         dtype, like = F32, ""
-        shape: tuple[Expr, ...] = (Constant(1, self.extents.span_of(call), PY_INT),)
+        shape: tuple[ir.Expr, ...] = (ir.Constant(1, self.extents.span_of(call), ir.PY_INT),)
         if arguments.keys() != {"shape", "dtype"} or len(places) + len(named) != 2:
             self._error(f"`{space.value}` takes a shape and a dtype", call, f"`{EXAMPLES[space]}`")
         else:
             dtype, like = self._read_dtype(arguments["dtype"])
             shape = self._read_shape(arguments["shape"], dtype, space)
-        type_, span = ArrayType(dtype, tuple(map(as_extent, shape))), self.extents.span_of(target)
-        array = ArrayDecl(target.value, type_, space, like=like, span=span)
+        type_, span = ir.ArrayType(dtype, tuple(map(ir.as_extent, shape))), self.extents.span_of(target)
+        array = ir.ArrayDecl(target.value, type_, space, like=like, span=span)
         return self.placed(array, call)
 
-    def placed(self, array: ArrayDecl, node: cst.CSTNode) -> ArrayDecl:
+    def placed(self, array: ir.ArrayDecl, node: cst.CSTNode) -> ir.ArrayDecl:
         """Decide whether a shared array is static: its size must be constant, and the block's total within 48 KB."""
-        if array.space is not Space.SHARED:
+        if array.space is not ir.Space.SHARED:
             return array
         size = self._bytes(array)
-        static = [b for b in self.declared.values() if b.space is Space.SHARED and not b.is_dynamic and not b.base]
+        static = [b for b in self.declared.values() if b.space is ir.Space.SHARED and not b.is_dynamic and not b.base]
         is_dynamic = size is None or size + sum(self._bytes(b) or 0 for b in static) > STATIC_BYTES
         if is_dynamic and self.extents.is_device:
             message = "shared arrays of a device function need constant extents, and 48 KB at most"
             self._error(message, node, "declare it in the kernel, and pass it to the function")
         return replace(array, is_dynamic=is_dynamic and not self.extents.is_device)
 
-    def _bytes(self, array: ArrayDecl) -> int | None:
+    def _bytes(self, array: ir.ArrayDecl) -> int | None:
         """The largest size of an array in any instance; None if only a launch knows its extents."""
         shapes = self.extents.instances(array.type.dims)
         if shapes is None:
             return None
         return max((math.prod(shape) for _, shape in shapes), default=0) * _most_bytes(array.type.dtype)
 
-    def check_size(self, shape: tuple[Expr, ...], dtype: DType, space: Space, node: cst.CSTNode) -> None:
+    def check_size(self, shape: tuple[ir.Expr, ...], dtype: DType, space: ir.Space, node: cst.CSTNode) -> None:
         """Refuse an array that is empty, or exceeds the memory, in some instance."""
-        numbers = tuple(int(extent.value) for extent in shape if isinstance(extent, Constant))
+        numbers = tuple(int(extent.value) for extent in shape if isinstance(extent, ir.Constant))
         for choice, extents in self.extents.instances(shape) or [("", numbers)]:
             if min(extents, default=1) < 1:
                 hint = "an extent is a whole number above zero, for every value of the template arguments in it"
                 self._error(f"this array has no elements{choice}", node, hint)
                 return
             if math.prod(extents) * dtype.bits // 8 > MAX_BYTES[space]:
-                owner = "thread" if space is Space.LOCAL else "block"
+                owner = "thread" if space is ir.Space.LOCAL else "block"
                 kilobytes = MAX_BYTES[space] // 1024
                 excess = f", and this one takes more{choice}" if choice else ""
                 self._error(f"a {owner} has {kilobytes} KB for its arrays{excess}", node, "make it smaller")
@@ -133,21 +138,21 @@ class ArrayDeclarationReader:
             self._error("this is not an element type", node, hint)
         return dtype or F32, ""
 
-    def _read_shape(self, node: cst.BaseExpression, dtype: DType, space: Space) -> tuple[Expr, ...]:
+    def _read_shape(self, node: cst.BaseExpression, dtype: DType, space: ir.Space) -> tuple[ir.Expr, ...]:
         items = [element.value for element in node.elements] if isinstance(node, cst.Tuple | cst.List) else [node]
         extents = [self.extents.read(item, space) for item in items]
         shape = tuple(extent for extent in extents if extent is not None)
-        constants = [int(extent.value) for extent in shape if isinstance(extent, Constant)]
+        constants = [int(extent.value) for extent in shape if isinstance(extent, ir.Constant)]
         if not shape or len(shape) < len(items) or any(extent < 1 for extent in constants):
             self._refuse_shape(node, space)
-            return (Constant(1, self.extents.span_of(node), PY_INT),)
+            return (ir.Constant(1, self.extents.span_of(node), ir.PY_INT),)
         self.check_size(shape, dtype, space, node)
         return shape
 
-    def _refuse_shape(self, node: cst.BaseExpression, space: Space) -> None:
+    def _refuse_shape(self, node: cst.BaseExpression, space: ir.Space) -> None:
         if self._reports_ambiguous(node):
             return
-        if space is Space.SHARED and not self.extents.is_device:
+        if space is ir.Space.SHARED and not self.extents.is_device:
             hint = "use integers above zero, extents, integer parameters, and sums and products of them"
             self._error("the shape of this shared array is not known at the launch", node, hint)
             return

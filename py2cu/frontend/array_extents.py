@@ -12,15 +12,13 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
+from py2cu import ir
 from py2cu.analysis.template_instances import instances
 from py2cu.diagnostics import Reporter
 from py2cu.frontend.names.environment import Environment
 from py2cu.frontend.names.operators import IN_EXTENTS
 from py2cu.frontend.names.syntax import Statement, assigned_names, is_named
 from py2cu.ir.abi.parameters import Constexpr
-from py2cu.ir.expressions import Expr, LaunchIndex
-from py2cu.ir.kernels import Space
-from py2cu.ir.types import PY_INT, ArrayType, Binary, Constant, Name
 from py2cu.ir.visit import walk
 from py2cu.source import Span
 
@@ -38,7 +36,7 @@ class ExtentReader:
     reporter: Reporter
     environment: Environment
     span_of: Callable[[cst.CSTNode], Span]
-    arrays: Mapping[str, ArrayType]
+    arrays: Mapping[str, ir.ArrayType]
     constexprs: Mapping[str, Constexpr] = field(default_factory=dict)
     launch_values: frozenset[str] = frozenset()
     launch: Mapping[str, str] = field(default_factory=dict)
@@ -58,7 +56,7 @@ class ExtentReader:
         self._definitions.update({target.value: value for target, value in targets if count[target.value] == 1})
         return targets
 
-    def read(self, node: cst.BaseExpression, space: Space, is_bound: bool = False) -> Expr | None:
+    def read(self, node: cst.BaseExpression, space: ir.Space, is_bound: bool = False) -> ir.Expr | None:
         """The extent that `node` computes from constants and template arguments; None for anything else.
 
         An extent of a shared array may also depend on values that a launch knows. A bound of a view keeps the names of
@@ -68,23 +66,23 @@ class ExtentReader:
         span = self.span_of(node)
         match node:
             case _ if isinstance(constant, int) and not isinstance(constant, bool):
-                return Constant(constant, span, PY_INT)
+                return ir.Constant(constant, span, ir.PY_INT)
             case cst.Name(value=name) if name in self.constexprs:
-                return Name(name, span, PY_INT)
+                return ir.Name(name, span, ir.PY_INT)
             case cst.BinaryOperation(left=left, operator=sign, right=right) if type(sign) in IN_EXTENTS:
                 a, b = self.read(left, space, is_bound), self.read(right, space, is_bound)
-                return Binary(IN_EXTENTS[type(sign)], a, b, span, PY_INT) if a and b else None
-            case _ if space is not Space.SHARED or self.is_device:
+                return ir.Binary(IN_EXTENTS[type(sign)], a, b, span, ir.PY_INT) if a and b else None
+            case _ if space is not ir.Space.SHARED or self.is_device:
                 return None
             case cst.Name(value=name) if name in self._definitions:
                 value = self.read(self._definitions[name], space)
-                return Name(name, span) if value is not None and is_bound else value
+                return ir.Name(name, span) if value is not None and is_bound else value
             case cst.Name(value=name) if name in self.launch_values - self._hidden:
-                return Name(name, span, PY_INT)
+                return ir.Name(name, span, ir.PY_INT)
             case cst.Attribute(value=owner, attr=cst.Name(value="x" | "y" | "z" as axis)) if (
                 launched := self._launch_object(owner)
             ) in ("blockDim", "gridDim"):
-                return LaunchIndex(launched, axis, span)
+                return ir.LaunchIndex(launched, axis, span)
             case _:
                 return self._shape_of(node)
 
@@ -94,7 +92,7 @@ class ExtentReader:
         library, _, name = (self.environment.qualify(node) or "").rpartition(".")
         return name if library == "py2cu" else ""
 
-    def _shape_of(self, node: cst.BaseExpression) -> Expr | None:
+    def _shape_of(self, node: cst.BaseExpression) -> ir.Expr | None:
         """The extent of an array that `node`, `len(x)` or `x.shape[1]`, names."""
         match node:
             case cst.Call(func=cst.Name(value="len"), args=[cst.Arg(value=cst.Name(value=name))]) if (
@@ -110,11 +108,11 @@ class ExtentReader:
             case _:
                 return None
 
-    def instances(self, shape: tuple[Expr, ...]) -> list[tuple[str, tuple[int, ...]]] | None:
+    def instances(self, shape: tuple[ir.Expr, ...]) -> list[tuple[str, tuple[int, ...]]] | None:
         """The extents of `shape` in each instance; None if they depend on values that only a launch knows."""
         nodes = [node for extent in shape for node in walk(extent)]
-        is_static = self.constexprs.keys() >= {node.id for node in nodes if isinstance(node, Name)}
-        if not is_static or any(isinstance(node, LaunchIndex) for node in nodes):
+        is_static = self.constexprs.keys() >= {node.id for node in nodes if isinstance(node, ir.Name)}
+        if not is_static or any(isinstance(node, ir.LaunchIndex) for node in nodes):
             return None
         return list(instances(shape, self.constexprs))
 
@@ -129,7 +127,9 @@ class ExtentReader:
                         value=cst.Attribute(value=cst.Name(value=array), attr=cst.Name(value="shape")),
                     ) if array in self.arrays:
                         pairs = zip(names, self.arrays[array].dims, strict=False)
-                        names_of_extents |= {d.id for n, d in pairs if isinstance(d, Name) and is_named(n.value, d.id)}
+                        names_of_extents |= {
+                            d.id for n, d in pairs if isinstance(d, ir.Name) and is_named(n.value, d.id)
+                        }
         return names_of_extents
 
 

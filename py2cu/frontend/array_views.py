@@ -11,11 +11,9 @@ from typing import Final
 
 import libcst as cst
 
+from py2cu import ir
 from py2cu.dtypes import F32
 from py2cu.frontend.array_extents import ExtentReader
-from py2cu.ir.expressions import Expr, as_extent
-from py2cu.ir.kernels import ArrayDecl, Space
-from py2cu.ir.types import PY_INT, ArrayType, Binary, Constant
 
 ROWS: Final = (2, 4, 8, 16)  # how many elements a row of a view may have
 _LISTED_ROWS: Final = "2, 4, 8 or 16"
@@ -27,18 +25,18 @@ class ViewReader:
 
     extents: ExtentReader
 
-    def read_slice(self, base: ArrayDecl, bounds: cst.Slice, target: cst.Name) -> tuple[ArrayDecl, Expr]:
+    def read_slice(self, base: ir.ArrayDecl, bounds: cst.Slice, target: cst.Name) -> tuple[ir.ArrayDecl, ir.Expr]:
         """`ms = buf[:n]`: the view, and the index in `buf` at which it starts."""
         span = self.extents.span_of(target)
         start, stop = self._read_bounds(base, bounds)
         length = stop or base.type.dims[0]
         if start is not None:
-            length = Binary("-", length, start, span)
-        type_ = ArrayType(base.type.dtype, (as_extent(length),))
-        view = ArrayDecl(target.value, type_, Space.SHARED, like=base.like, span=span, base=base.name)
-        return view, start or Constant(0, span)
+            length = ir.Binary("-", length, start, span)
+        type_ = ir.ArrayType(base.type.dtype, (ir.as_extent(length),))
+        view = ir.ArrayDecl(target.value, type_, ir.Space.SHARED, like=base.like, span=span, base=base.name)
+        return view, start or ir.Constant(0, span)
 
-    def read_rows(self, base: str, call: cst.Call, target: cst.Name) -> ArrayDecl:
+    def read_rows(self, base: str, call: cst.Call, target: cst.Name) -> ir.ArrayDecl:
         """`x4 = x.view(-1, 4)`: a parameter's elements in rows, each loaded and stored by one vector access."""
         span = self.extents.span_of(target)
         constant = self.extents.environment.constant
@@ -62,40 +60,42 @@ class ViewReader:
             if array is not None:
                 what = f"arrays of one dimension are viewed in rows, and `{base}` has {len(array.dims)}"
                 self._refuse_rows(what, call, 'annotate it flat: `Float32[Tensor, "n"]`')
-            array = ArrayType(F32, (Constant(row, span, PY_INT),))
-        type_ = replace(array, dims=(as_extent(self._quotient(array.dims[0], row, call)), Constant(row, span, PY_INT)))
-        return ArrayDecl(target.value, type_, Space.GLOBAL, like=base, span=span, base=base)
+            array = ir.ArrayType(F32, (ir.Constant(row, span, ir.PY_INT),))
+        type_ = replace(
+            array, dims=(ir.as_extent(self._quotient(array.dims[0], row, call)), ir.Constant(row, span, ir.PY_INT))
+        )
+        return ir.ArrayDecl(target.value, type_, ir.Space.GLOBAL, like=base, span=span, base=base)
 
-    def _quotient(self, extent: Expr, row: int, call: cst.Call) -> Expr:
+    def _quotient(self, extent: ir.Expr, row: int, call: cst.Call) -> ir.Expr:
         """The number of rows; refuses a constant extent that rows do not divide."""
         span = self.extents.span_of(call)
         match extent:
-            case Constant(value=int(size)):
+            case ir.Constant(value=int(size)):
                 if size % row:
                     self._refuse_rows(f"rows of {row} do not divide {size} elements", call, "choose another extent")
-                return Constant(size // row, span, PY_INT)
-            case Binary(op="*", left=Constant(value=int(factor)), right=rest) if factor == row:
+                return ir.Constant(size // row, span, ir.PY_INT)
+            case ir.Binary(op="*", left=ir.Constant(value=int(factor)), right=rest) if factor == row:
                 return rest
-            case Binary(op="*", left=rest, right=Constant(value=int(factor))) if factor == row:
+            case ir.Binary(op="*", left=rest, right=ir.Constant(value=int(factor))) if factor == row:
                 return rest
             case _:
-                return Binary("//", extent, Constant(row, span, PY_INT), span, PY_INT)
+                return ir.Binary("//", extent, ir.Constant(row, span, ir.PY_INT), span, ir.PY_INT)
 
     def _refuse_rows(self, message: str, call: cst.Call, hint: str) -> None:
         self.extents.error("P410", message, call, hint)
 
-    def _read_bounds(self, base: ArrayDecl, bounds: cst.Slice) -> tuple[Expr | None, Expr | None]:
+    def _read_bounds(self, base: ir.ArrayDecl, bounds: cst.Slice) -> tuple[ir.Expr | None, ir.Expr | None]:
         """The start and the stop of a view: None for an end of `base`, and after a diagnostic."""
         if len(base.type.dims) != 1:
             what = f"arrays of one dimension are sliced, and `{base.name}` has more"
             self.extents.error("P408", what, bounds, "index it")
             return None, None
         start, stop = (
-            None if node is None else self.extents.read(node, Space.SHARED, is_bound=True)
+            None if node is None else self.extents.read(node, ir.Space.SHARED, is_bound=True)
             for node in (bounds.lower, bounds.upper)
         )
         for node, end in ((bounds.lower, start), (bounds.upper, stop)):
-            if (node is not None and end is None) or (isinstance(end, Constant) and end.value < 0):
+            if (node is not None and end is None) or (isinstance(end, ir.Constant) and end.value < 0):
                 hint = (
                     "use numbers, extents, integer parameters, locals that are assigned once, and expressions of them"
                 )

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
+from py2cu import ir
 from py2cu.builtins import find_pair_formula
 from py2cu.frontend.expressions import ExpressionReader, is_starred
 from py2cu.frontend.formulas import expand
@@ -23,13 +24,10 @@ from py2cu.frontend.names.constants import Constants, Real
 from py2cu.frontend.names.syntax import nodes_in, source_text
 from py2cu.frontend.scope import Scope
 from py2cu.frontend.tables import find_row
-from py2cu.ir.expressions import ArrayName, Atomic, DeviceCall, Expr, Extent, Load, TupleItem
-from py2cu.ir.statements import Assign
-from py2cu.ir.types import Constant, Name
 from py2cu.ir.visit import is_duplicable, names_in, walk
 from py2cu.source import Span
 
-Pair = tuple[cst.BaseExpression, Expr]  # a target and its value
+Pair = tuple[cst.BaseExpression, ir.Expr]  # a target and its value
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +52,11 @@ class Unpacker:
     expressions: ExpressionReader
     temporaries: set[str]
     statement: cst.Assign
-    saved: list[Assign] = field(default_factory=list)  # what has to stand before the assignment
+    saved: list[ir.Assign] = field(default_factory=list)  # what has to stand before the assignment
     marks: list[int] = field(default_factory=list)  # of each pair, how many of these stand before its value
-    results: dict[cst.BaseExpression, Name] = field(default_factory=dict)  # tuples, by the calls or rows that they are
+    results: dict[cst.BaseExpression, ir.Name] = field(
+        default_factory=dict
+    )  # tuples, by the calls or rows that they are
 
     @property
     def span(self) -> Span:
@@ -80,13 +80,13 @@ class Unpacker:
             case _:
                 return isinstance(target, cst.Name)
 
-    def _share(self, targets: list[cst.BaseExpression], value: Expr) -> list[Pair]:
+    def _share(self, targets: list[cst.BaseExpression], value: ir.Expr) -> list[Pair]:
         """One value for all targets; later targets read the first one if that has the type of the value."""
         first = targets[0]
         if isinstance(first, cst.Name) and first.value in self.scope.once:
-            again = Name(first.value, self.span)
+            again = ir.Name(first.value, self.span)
             return [(target, again if place else value) for place, target in enumerate(targets)]
-        if len(targets) > 1 and not isinstance(value, Constant | Name):
+        if len(targets) > 1 and not isinstance(value, ir.Constant | ir.Name):
             value = self._save(value, "value", self.span)
         return [(target, value) for target in targets]
 
@@ -107,7 +107,7 @@ class Unpacker:
                 return []
             case cst.Attribute(value=cst.Name(value=name), attr=cst.Name(value="shape")) if name in self.scope.arrays:
                 rank = len(self.scope.arrays[name].dims)
-                values: list[Expr] = [Extent(name, axis, self.scope.span_of(value)) for axis in range(rank)]
+                values: list[ir.Expr] = [ir.Extent(name, axis, self.scope.span_of(value)) for axis in range(rank)]
             case cst.Call(func=func, args=args) if (
                 pair_formula := find_pair_formula(self.expressions.calls.meaning(func), len(args))
             ) is not None and not any(arg.keyword or arg.star for arg in args):
@@ -119,7 +119,7 @@ class Unpacker:
             case cst.Subscript(value=cst.Name(value=name)) if self.scope.is_row_view(name):
                 values = self._items(self._result(value, targets), len(targets))
             case cst.Name(value=name) if name in self.scope.values:
-                values = self._items(Name(name, self.scope.span_of(value)), len(targets))
+                values = self._items(ir.Name(name, self.scope.span_of(value)), len(targets))
             case _:
                 self.scope.error(
                     "P103", "only a tuple, `.shape` or `divmod(…)` can be unpacked", value, "assign one by one"
@@ -137,7 +137,7 @@ class Unpacker:
     def _unpack_row(self, target: cst.BaseExpression, row: Constants | Real, value: cst.BaseExpression) -> list[Pair]:
         """Pair each part of `target` with its constant in `row`, nested tuples included."""
         if not isinstance(row, tuple):
-            return self._pairs([target], [Constant(row, self.scope.span_of(value))])
+            return self._pairs([target], [ir.Constant(row, self.scope.span_of(value))])
         if not isinstance(target, cst.Tuple | cst.List):
             what = f"`{source_text(target)}` would be a tuple of constants"
             self.scope.error("P312", what, target, "unpack it, too, or look its numbers up: `T[r][c]`")
@@ -147,18 +147,18 @@ class Unpacker:
             return []
         return [pair for part, item in zip(targets, row, strict=True) for pair in self._unpack_row(part, item, value)]
 
-    def _pairs(self, targets: Sequence[cst.BaseExpression], values: Sequence[Expr]) -> list[Pair]:
+    def _pairs(self, targets: Sequence[cst.BaseExpression], values: Sequence[ir.Expr]) -> list[Pair]:
         """Pair targets with the values that were just read."""
         self.marks += [len(self.saved)] * len(values)
         return list(zip(targets, values, strict=True))
 
-    def _read(self, value: cst.BaseExpression, takes_tuples: bool) -> Expr:
+    def _read(self, value: cst.BaseExpression, takes_tuples: bool) -> ir.Expr:
         """A value for one target; if several targets share it and it has effects, it is computed once."""
         result = self.expressions.read_value(value) if takes_tuples else self.expressions.read(value)
-        acts = any(isinstance(node, DeviceCall | Atomic) for node in walk(result))
+        acts = any(isinstance(node, ir.DeviceCall | ir.Atomic) for node in walk(result))
         return self._result(value, ()) if acts and len(self.statement.targets) > 1 else result
 
-    def _result(self, node: cst.BaseExpression, targets: Sequence[cst.BaseExpression]) -> Name:
+    def _result(self, node: cst.BaseExpression, targets: Sequence[cst.BaseExpression]) -> ir.Name:
         """The result of a device function, or a row of a view, in a local named after the targets."""
         if node not in self.results:
             names = [target.value for target in targets if isinstance(target, cst.Name)]
@@ -168,23 +168,23 @@ class Unpacker:
         return self.results[node]
 
     @staticmethod
-    def _items(tuple_name: Name, count: int) -> list[Expr]:
-        return [TupleItem(tuple_name, at, tuple_name.span, count=count) for at in range(count)]
+    def _items(tuple_name: ir.Name, count: int) -> list[ir.Expr]:
+        return [ir.TupleItem(tuple_name, at, tuple_name.span, count=count) for at in range(count)]
 
     def _counts_match(self, count: int, targets: Sequence[cst.BaseExpression], value: cst.BaseExpression) -> bool:
         if count != len(targets):
             self.scope.error("P103", f"{count} values for {len(targets)} names", value, "as many names as values")
         return count == len(targets)
 
-    def _once(self, node: cst.BaseExpression, name: str) -> Expr:
+    def _once(self, node: cst.BaseExpression, name: str) -> ir.Expr:
         """`node` as an expression that may be repeated: one that costs something goes into a local first."""
         value = self.expressions.read(node)
         return value if is_duplicable(value) else self._save(value, name, self.scope.span_of(node))
 
-    def _save(self, value: Expr, name: str, span: Span) -> Name:
+    def _save(self, value: ir.Expr, name: str, span: Span) -> ir.Name:
         fresh = self.scope.fresh(name, self.temporaries)
-        self.saved.append(Assign(fresh, value, span))
-        return Name(fresh, span)
+        self.saved.append(ir.Assign(fresh, value, span))
+        return ir.Name(fresh, span)
 
     def _in_order(self, pairs: list[Pair]) -> list[Pair]:
         """The pairs, with a local for each value that must be computed before a target changes or a value acts."""
@@ -224,9 +224,11 @@ class Unpacker:
                 later.append(touched[at])
         return early
 
-    def _touched(self, value: Expr) -> _Touched:
+    def _touched(self, value: ir.Expr) -> _Touched:
         nodes = walk(value)
-        arrays = {node.array for node in nodes if isinstance(node, Load | Atomic)}
-        arrays |= {node.id for node in nodes if isinstance(node, ArrayName)}
+        arrays = {node.array for node in nodes if isinstance(node, ir.Load | ir.Atomic)}
+        arrays |= {node.id for node in nodes if isinstance(node, ir.ArrayName)}
         shown = frozenset(map(self.scope.base_array, arrays))
-        return _Touched(shown | {*names_in(value)}, shown, any(isinstance(node, DeviceCall | Atomic) for node in nodes))
+        return _Touched(
+            shown | {*names_in(value)}, shown, any(isinstance(node, ir.DeviceCall | ir.Atomic) for node in nodes)
+        )

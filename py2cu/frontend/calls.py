@@ -11,7 +11,7 @@ from typing import Final
 
 import libcst as cst
 
-from py2cu import builtins
+from py2cu import builtins, ir
 from py2cu.analysis.effects import GRID_BARRIER
 from py2cu.builtins import Builtin
 from py2cu.builtins.atomics import ATOMICS
@@ -23,9 +23,6 @@ from py2cu.frontend.names.syntax import source_text
 from py2cu.frontend.scope import ClosureCapture, Scope
 from py2cu.frontend.source.imports import DeviceFunction
 from py2cu.frontend.tables import Read, find_row
-from py2cu.ir.expressions import ArrayName, Atomic, Call, DeviceCall, Expr, Extent
-from py2cu.ir.statements import Sync
-from py2cu.ir.types import Constant, Name
 from py2cu.suggestions import nearest
 
 SYNCS: Final = {
@@ -47,21 +44,21 @@ class CallReader:
     scope: Scope
     read: Read
 
-    def read_call(self, node: cst.Call) -> Expr:
+    def read_call(self, node: cst.Call) -> ir.Expr:
         span = self.scope.span_of(node)
         qualified = self.scope.environment.qualify(node.func)
         if qualified == "builtins.len" and len(node.args) == 1:
             return self._read_len(node)
         if self.is_invoke(node):
-            return self.read_invoke(node) or Constant(0, span)
+            return self.read_invoke(node) or ir.Constant(0, span)
         if self.is_atomic(node):
-            return self.read_atomic(node) or Constant(0, span)
+            return self.read_atomic(node) or ir.Constant(0, span)
         match node:
             case cst.Call(func=cst.Attribute(z, cst.Name("conjugate")), args=[]) if self.scope.is_number(z):
-                return Call("complex.conjugate", (self.read(z),), span)
+                return ir.Call("complex.conjugate", (self.read(z),), span)
         if qualified is None or self.scope.is_local(node.func):
             self._refuse_call(node, qualified)
-            return Constant(0, span)
+            return ir.Constant(0, span)
         if qualified == "builtins.float" and (text := self._string(node)) is not None:
             return self._read_float(node, text)
         if (expanded := self._read_formula(node, qualified)) is not None:
@@ -69,7 +66,7 @@ class CallReader:
         row = builtins.lookup(qualified)
         if row is None:
             self._refuse_call(node, qualified)
-            return Constant(0, span)
+            return ir.Constant(0, span)
         low, high = row.arity
         args = _placed(node, row)
         if args is None:
@@ -78,13 +75,13 @@ class CallReader:
             expected = str(low) if low == high else f"{low} to {high}"
             what = f"`{source_text(node.func)}` takes {expected} argument{'s' * (low != 1)}, not {len(node.args)}"
             self.scope.error("P105", what, node, f"pass {expected}")
-        return Call(row.key, tuple(self.read(arg.value) for arg in args or node.args), span)
+        return ir.Call(row.key, tuple(self.read(arg.value) for arg in args or node.args), span)
 
     def is_invoke(self, node: cst.Call) -> bool:
         """True for a call of a device function."""
         return not self.scope.is_local(node.func) and self.scope.functions.named(node.func) is not None
 
-    def read_invoke(self, node: cst.Call) -> DeviceCall | None:
+    def read_invoke(self, node: cst.Call) -> ir.DeviceCall | None:
         """A call of a device function: arrays are passed as pointers, everything else by value."""
         function = self.scope.functions.named(node.func)
         assert function is not None
@@ -106,7 +103,7 @@ class CallReader:
         if key is None:
             return None
         args = tuple(
-            ArrayName(value.value, self.scope.span_of(value), array)
+            ir.ArrayName(value.value, self.scope.span_of(value), array)
             if array is not None and isinstance(value, cst.Name)
             else self.read(value)
             if isinstance(value, cst.BaseExpression)
@@ -114,8 +111,8 @@ class CallReader:
             for value, array in zip(values, arrays, strict=True)
         )
         span = self.scope.span_of(node)
-        around = tuple(ArrayName(name, span, array) for name, array in captured.arrays.items())
-        return DeviceCall(key, (*around, *args, *(Name(name, span) for name in captured.values)), span)
+        around = tuple(ir.ArrayName(name, span, array) for name, array in captured.arrays.items())
+        return ir.DeviceCall(key, (*around, *args, *(ir.Name(name, span) for name in captured.values)), span)
 
     def _capture(self, function: DeviceFunction, call: cst.Call) -> ClosureCapture | None:
         """The free variables that `call` passes to a nested function; None, and a diagnostic, where it cannot.
@@ -143,7 +140,7 @@ class CallReader:
             names.append(name)
         return self.scope.captured(names)
 
-    def _read_formula(self, node: cst.Call, qualified: str) -> Expr | None:
+    def _read_formula(self, node: cst.Call, qualified: str) -> ir.Expr | None:
         """A call of a builtin that expands to a formula; None for any other."""
         places = [arg for arg in node.args if arg.keyword is None and not arg.star]
         named = {arg.keyword.value: arg for arg in node.args if arg.keyword is not None}
@@ -167,7 +164,7 @@ class CallReader:
         op = op if op in ATOMICS else f"{op}_"
         return op if library in _ATOMIC_LIBRARIES and op in ATOMICS else None
 
-    def read_atomic(self, node: cst.Call) -> Atomic | None:
+    def read_atomic(self, node: cst.Call) -> ir.Atomic | None:
         """An atomic operation on an array element; None, after a diagnostic, if its arguments do not fit."""
         op = self._atomic_operation(node)
         assert op is not None
@@ -188,9 +185,9 @@ class CallReader:
             self.scope.error("P401", what, index, f"`({', '.join('ijklmnop'[:rank])})`")
             return None
         indices = tuple(map(self.read, items))
-        return Atomic(op, array.value, indices, tuple(map(self.read, values_)), self.scope.span_of(node))
+        return ir.Atomic(op, array.value, indices, tuple(map(self.read, values_)), self.scope.span_of(node))
 
-    def read_sync(self, node: cst.Call) -> Sync | None:
+    def read_sync(self, node: cst.Call) -> ir.Sync | None:
         """A barrier or a fence; None for any other call."""
         function = self._sync_function(node)
         if function is None:
@@ -199,8 +196,8 @@ class CallReader:
         if len(node.args) > most or any(arg.keyword or arg.star for arg in node.args):
             takes = "no arguments" if most == 0 else "a mask, or nothing"
             self.scope.error("P105", f"`{source_text(node.func)}` takes {takes}", node, f"`{function}()`")
-            return Sync(function, (), self.scope.span_of(node))
-        return Sync(function, tuple(self.read(arg.value) for arg in node.args), self.scope.span_of(node))
+            return ir.Sync(function, (), self.scope.span_of(node))
+        return ir.Sync(function, tuple(self.read(arg.value) for arg in node.args), self.scope.span_of(node))
 
     def _sync_function(self, node: cst.Call) -> str | None:
         """The barrier or fence that `node` calls: `syncthreads` also for `syncb.wait()` of a parameter, `syncgrid` for
@@ -238,25 +235,25 @@ class CallReader:
             case _:
                 return None
 
-    def _read_float(self, node: cst.Call, text: str) -> Constant:
+    def _read_float(self, node: cst.Call, text: str) -> ir.Constant:
         """`float("inf")`, in any spelling that Python accepts."""
         value = as_float(text)
         if value is None:
             hint = '`float("inf")`, `float("-inf")`, `float("nan")`, or the digits of a number'
             self.scope.error("P103", f"Python reads no float in {text!r}", node, hint)
-        return Constant(0.0 if value is None else value, self.scope.span_of(node))
+        return ir.Constant(0.0 if value is None else value, self.scope.span_of(node))
 
-    def _read_len(self, node: cst.Call) -> Expr:
+    def _read_len(self, node: cst.Call) -> ir.Expr:
         match node.args[0].value:
             case other if node.args[0].keyword is not None or node.args[0].star:
                 self.scope.error("P105", "`len` takes one argument, by position", node, f"`len({source_text(other)})`")
-                return Constant(0, self.scope.span_of(node))
+                return ir.Constant(0, self.scope.span_of(node))
             case cst.Name(value=name) if name in self.scope.arrays and self.scope.arrays[name].dims:
-                return Extent(name, 0, self.scope.span_of(node))
+                return ir.Extent(name, 0, self.scope.span_of(node))
             case other if (table := find_row(other, self.scope)) is not None:
-                return Constant(len(table), self.scope.span_of(node))
+                return ir.Constant(len(table), self.scope.span_of(node))
             case other if self.scope.is_unknown(other) and self.scope.reports_ambiguous(other):
-                return Constant(0, self.scope.span_of(node))
+                return ir.Constant(0, self.scope.span_of(node))
             case other:
                 self.scope.error(
                     "P303",
@@ -264,7 +261,7 @@ class CallReader:
                     other,
                     "`len(x)`, or `x.shape[1]` for another extent",
                 )
-                return Constant(0, self.scope.span_of(node))
+                return ir.Constant(0, self.scope.span_of(node))
 
     def _refuse_call(self, node: cst.Call, qualified: str | None) -> None:
         match node.func:

@@ -13,6 +13,7 @@ from types import FunctionType
 
 import libcst as cst
 
+from py2cu import ir
 from py2cu.diagnostics import Origin, Related, Reporter
 from py2cu.frontend.annotations import unnamed_dims
 from py2cu.frontend.arguments import Argument, bind_arguments
@@ -30,8 +31,6 @@ from py2cu.frontend.source.imports import DeviceFunction, ImportedSources
 from py2cu.frontend.source.reader import Module
 from py2cu.frontend.statements import StatementReader
 from py2cu.ir.abi.parameters import Parameter
-from py2cu.ir.kernels import Kernel
-from py2cu.ir.types import PY_INT, ArrayType, Name, PythonType
 from py2cu.ir.visit import names_in
 from py2cu.live import defaults_of, visible_objects
 from py2cu.source import Span
@@ -49,7 +48,7 @@ class FunctionReader:
     module: Module
     imported: ImportedSources
     origin: Origin | None = None
-    functions: list[Kernel] = field(default_factory=list)
+    functions: list[ir.Kernel] = field(default_factory=list)
     keys: set[str] = field(default_factory=set)
     depth: int = 0  # of functions that are being read
 
@@ -134,7 +133,7 @@ class FunctionReader:
         )
 
     def key(
-        self, call: cst.Call, function: DeviceFunction, arrays: Sequence[ArrayType | None], captured: ClosureCapture
+        self, call: cst.Call, function: DeviceFunction, arrays: Sequence[ir.ArrayType | None], captured: ClosureCapture
     ) -> str | None:
         """The key of `function` for these array arguments; None, after a diagnostic, if calls nest too deep."""
         name = function.node.name.value
@@ -159,17 +158,17 @@ class FunctionReader:
         return key
 
     def _read(
-        self, function: cst.FunctionDef, arrays: Sequence[ArrayType | None], captured: ClosureCapture, key: str
-    ) -> Kernel:
+        self, function: cst.FunctionDef, arrays: Sequence[ir.ArrayType | None], captured: ClosureCapture, key: str
+    ) -> ir.Kernel:
         if function.asynchronous is not None:
             what = f"`{function.name.value}` is `async`: its call returns a coroutine, not a value"
             self.reporter.error("P103", what, self.span_of(function.name), "leave `async` out")
         parameters = self._parameters(function, arrays, captured)
-        array_types = {p.name: p.type for p in parameters if isinstance(p.type, ArrayType)}
+        array_types = {p.name: p.type for p in parameters if isinstance(p.type, ir.ArrayType)}
         extents = ExtentReader(self.reporter, self.environment, self.span_of, array_types, is_device=True)
         declarations = ArrayDeclarationReader(extents, frozenset(p.name for p in parameters))
         names = ParameterNames(
-            scalars=frozenset(p.name for p in parameters if not isinstance(p.type, ArrayType)),
+            scalars=frozenset(p.name for p in parameters if not isinstance(p.type, ir.ArrayType)),
             launch=captured.launch,
             barriers=captured.barriers,
             grids=captured.grids,
@@ -178,7 +177,7 @@ class FunctionReader:
         scope = function_scope(function, declarations, names, self)
         reader = StatementReader(scope, ExpressionReader(scope))
         text = function.get_docstring(clean=False)
-        return Kernel(
+        return ir.Kernel(
             name=function.name.value,
             doc=inspect.cleandoc(text) if text else None,
             indices=(),
@@ -199,34 +198,39 @@ class FunctionReader:
         )
 
     def _parameters(
-        self, function: cst.FunctionDef, arrays: Sequence[ArrayType | None], captured: ClosureCapture
+        self, function: cst.FunctionDef, arrays: Sequence[ir.ArrayType | None], captured: ClosureCapture
     ) -> tuple[Parameter, ...]:
         """Captured arrays, the function's parameters, captured numbers: the order in which calls pass them."""
         names = [param.name for param in all_parameters(function)]
         used = {*(name.value for name in names), *captured.values, *captured.arrays}
         used |= set(assigned_names(function.body.body))
         around = self._around(captured, self.span_of(function.name), used)
-        used |= {name for p in around if isinstance(p.type, ArrayType) for dim in p.type.dims for name in names_in(dim)}
+        used |= {
+            name for p in around if isinstance(p.type, ir.ArrayType) for dim in p.type.dims for name in names_in(dim)
+        }
         parameters = (
             Parameter(name.value, self._parameter_type(array, name, used), span=self.span_of(name))
             for name, array in zip(names, arrays, strict=True)
         )
-        values = (Parameter(name, PY_INT, span=self.span_of(function.name)) for name in captured.values)
+        values = (Parameter(name, ir.PY_INT, span=self.span_of(function.name)) for name in captured.values)
         return (*around, *parameters, *values)
 
     def _around(self, captured: ClosureCapture, span: Span, used: set[str]) -> tuple[Parameter, ...]:
         """The captured arrays; extents keep the names that this function does not use itself."""
-        keepable = {dim.id for array in captured.arrays.values() for dim in array.dims if isinstance(dim, Name)} - used
+        keepable = {dim.id for array in captured.arrays.values() for dim in array.dims if isinstance(dim, ir.Name)}
+        keepable -= used
         parameters = []
         for name, array in captured.arrays.items():
             others = unnamed_dims(name, len(array.dims), span, used | keepable)
             pairs = zip(array.dims, others, strict=True)
-            dims = tuple(dim if isinstance(dim, Name) and dim.id in keepable else other for dim, other in pairs)
-            parameters.append(Parameter(name, ArrayType(array.dtype, dims), span=span))
+            dims = tuple(dim if isinstance(dim, ir.Name) and dim.id in keepable else other for dim, other in pairs)
+            parameters.append(Parameter(name, ir.ArrayType(array.dtype, dims), span=span))
         return tuple(parameters)
 
-    def _parameter_type(self, array: ArrayType | None, name: cst.Name, used: set[str]) -> ArrayType | PythonType:
+    def _parameter_type(
+        self, array: ir.ArrayType | None, name: cst.Name, used: set[str]
+    ) -> ir.ArrayType | ir.PythonType:
         """An array with extents of fresh names; for a number a placeholder, which type inference replaces."""
         if array is None:
-            return PY_INT
-        return ArrayType(array.dtype, unnamed_dims(name.value, len(array.dims), self.span_of(name), used))
+            return ir.PY_INT
+        return ir.ArrayType(array.dtype, unnamed_dims(name.value, len(array.dims), self.span_of(name), used))

@@ -11,7 +11,7 @@ from typing import Final
 
 import libcst as cst
 
-from py2cu import builtins
+from py2cu import builtins, ir
 from py2cu.builtins import threads
 from py2cu.frontend.calls import CallReader
 from py2cu.frontend.names.constants import Value, check_64_bits
@@ -20,20 +20,6 @@ from py2cu.frontend.names.syntax import source_text
 from py2cu.frontend.scope import Scope
 from py2cu.frontend.tables import read_lookup
 from py2cu.ir.complex_numbers import is_literal, literal
-from py2cu.ir.expressions import (
-    BoolOp,
-    Call,
-    Compare,
-    Expr,
-    Extent,
-    LaunchIndex,
-    Load,
-    Select,
-    Tuple,
-    TupleItem,
-    Unary,
-)
-from py2cu.ir.types import Binary, Constant, Name
 from py2cu.suggestions import did_you_mean
 
 _WORDS: Final[dict[type[cst.BaseExpression], str]] = {
@@ -65,7 +51,7 @@ class ExpressionReader:
     def calls(self) -> CallReader:
         return CallReader(self.scope, self.read)
 
-    def read(self, node: cst.BaseExpression) -> Expr:
+    def read(self, node: cst.BaseExpression) -> ir.Expr:
         """`node` as IR; types are unknown unless the node itself determines them."""
         span = self.scope.span_of(node)
         match node:  # the most frequent first: LibCST's classes are slow to tell apart
@@ -78,11 +64,11 @@ class ExpressionReader:
             ):
                 return literal(number, span)
             case cst.BinaryOperation(left=left, operator=operator, right=right) if type(operator) in BINARY:
-                return Binary(BINARY[type(operator)], self.read(left), self.read(right), span)
+                return ir.Binary(BINARY[type(operator)], self.read(left), self.read(right), span)
             case cst.Integer():
                 return self._read_integer(node)
             case cst.Float():
-                return Constant(float(node.value), span, text=node.value)
+                return ir.Constant(float(node.value), span, text=node.value)
             case cst.Imaginary():
                 return literal(complex(node.value), span)
             case cst.Attribute():
@@ -90,87 +76,87 @@ class ExpressionReader:
             case cst.UnaryOperation(operator=cst.Minus(), expression=cst.Integer() as inner):
                 return self._read_integer(inner, negative=True, place=node)
             case cst.UnaryOperation(operator=sign, expression=inner):
-                return self._fold_sign(Unary(UNARY[type(sign)], self.read(inner), span))
+                return self._fold_sign(ir.Unary(UNARY[type(sign)], self.read(inner), span))
             case cst.BooleanOperation(left=left, operator=junction, right=right):
                 word = "and" if isinstance(junction, cst.And) else "or"
-                return BoolOp(word, self.read(left), self.read(right), span)
+                return ir.BoolOp(word, self.read(left), self.read(right), span)
             case cst.Comparison():
                 return self._read_comparison(node)
             case cst.IfExp(test=test, body=body, orelse=orelse):
-                return Select(self.read(test), self.read(body), self.read(orelse), span)
+                return ir.Select(self.read(test), self.read(body), self.read(orelse), span)
             case cst.Call():
                 return self.calls.read_call(node)
             case _:
                 return self._refuse(node)
 
-    def read_value(self, node: cst.BaseExpression) -> Expr:
+    def read_value(self, node: cst.BaseExpression) -> ir.Expr:
         """A value that may be returned or assigned to a name: a number, or a tuple of numbers."""
         match node:
             case cst.Tuple(elements=[_, *_] as elements) if not any(map(is_starred, elements)):
-                return Tuple(tuple(self.read(element.value) for element in elements), self.scope.span_of(node))
+                return ir.Tuple(tuple(self.read(element.value) for element in elements), self.scope.span_of(node))
             case _:
                 return self.read(node)
 
-    def _read_integer(self, node: cst.Integer, negative: bool = False, place: cst.CSTNode | None = None) -> Expr:
+    def _read_integer(self, node: cst.Integer, negative: bool = False, place: cst.CSTNode | None = None) -> ir.Expr:
         """`-1` is a constant, not an operation on one."""
         span = self.scope.span_of(place or node)
         value = -int(node.value, 0) if negative else int(node.value, 0)
         text = f"-{node.value}" if negative else node.value
-        return Constant(check_64_bits(value, self.scope.reporter, span), span, text=text)
+        return ir.Constant(check_64_bits(value, self.scope.reporter, span), span, text=text)
 
-    def _fold_sign(self, node: Unary) -> Expr:
+    def _fold_sign(self, node: ir.Unary) -> ir.Expr:
         """Fold the sign of a constant: `-1.0`."""
         match node:
-            case Unary(op="-", operand=Constant(value=value, text=text)) if not isinstance(value, bool):
-                return Constant(-value, node.span, text=f"-{text}" if text else "")
-            case Unary(op="-", operand=Call(args=(Constant(value=real), Constant(value=imag))) as pair) if is_literal(
-                pair
+            case ir.Unary(op="-", operand=ir.Constant(value=value, text=text)) if not isinstance(value, bool):
+                return ir.Constant(-value, node.span, text=f"-{text}" if text else "")
+            case ir.Unary(op="-", operand=ir.Call(args=(ir.Constant(value=real), ir.Constant(value=imag))) as pair) if (
+                is_literal(pair)
             ):
                 return literal(-complex(real, imag), node.span)
             case _:
                 return node
 
-    def _read_name(self, node: cst.Name) -> Expr:
+    def _read_name(self, node: cst.Name) -> ir.Expr:
         span, name = self.scope.span_of(node), node.value
         if name in ("True", "False"):
-            return Constant(name == "True", span)
+            return ir.Constant(name == "True", span)
         if name in self.scope.broken:
-            return Constant(0, span)
+            return ir.Constant(0, span)
         if (launched := self.scope.launch_object(node)) is not None:
             return self._read_launch(node, launched, "x")
         if name in self.scope.arrays:
             self.scope.error(
                 "P303", f"`{name}` is an array; a kernel works on its elements", node, f"index it: `{name}[i]`"
             )
-            return Constant(0, span)
+            return ir.Constant(0, span)
         if name in self.scope.values:
-            return Name(name, span)
+            return ir.Name(name, span)
         return self._read_outer(node, name)
 
-    def _read_outer(self, node: cst.Name | cst.Attribute, text: str) -> Expr:
+    def _read_outer(self, node: cst.Name | cst.Attribute, text: str) -> ir.Expr:
         """A name from around the kernel: a constant of `math` or of the module."""
         span = self.scope.span_of(node)
         qualified = self.scope.environment.qualify(node)
         if qualified in _LANE:
-            return Call(threads.LANE, (), span)
+            return ir.Call(threads.LANE, (), span)
         if qualified in builtins.CONSTANTS:
-            return Constant(builtins.CONSTANTS[qualified], span)
+            return ir.Constant(builtins.CONSTANTS[qualified], span)
         if isinstance(node, cst.Attribute) and qualified is None and self.scope.reports_ambiguous(node):
-            return Constant(0, span)
+            return ir.Constant(0, span)
         if isinstance(node, cst.Attribute) and isinstance(node.value, cst.Call):
             hint = "assign it to a name outside the kernel"
             self.scope.error("P202", f"`{text}` is computed in the kernel", node, hint)
-            return Constant(0, span)
+            return ir.Constant(0, span)
         if (element := self.scope.environment.element(node)) is not None:
             dtype, number = element
-            return Call(f"numpy.{dtype.name}", (Constant(number, span),), span)
+            return ir.Call(f"numpy.{dtype.name}", (ir.Constant(number, span),), span)
         constant: Value | None = self.scope.environment.constant(node)
         if constant is None:
             constant = self.scope.functions.constant(node)
         if isinstance(constant, complex):
             return literal(constant, span)
         if isinstance(constant, bool | int | float):
-            return Constant(check_64_bits(constant, self.scope.reporter, span), span)
+            return ir.Constant(check_64_bits(constant, self.scope.reporter, span), span)
         if self.scope.table(node) is not None:
             self.scope.error("P303", f"`{text}` is a tuple; a kernel works on its numbers", node, f"`{text}[k]`")
         elif qualified is not None or isinstance(node, cst.Attribute) or text in self.scope.environment.live:
@@ -181,23 +167,23 @@ class ExpressionReader:
             )
         else:
             self.scope.unknown_name(node)
-        return Constant(0, span)
+        return ir.Constant(0, span)
 
-    def _read_attribute(self, node: cst.Attribute) -> Expr:
+    def _read_attribute(self, node: cst.Attribute) -> ir.Expr:
         attribute = node.attr.value
         launched = self.scope.launch_object(node.value)
         if launched is not None:
             if attribute in _AXES:
                 return self._read_launch(node, launched, attribute)
             self.scope.error("P202", f"`{launched}` has x, y and z, not `{attribute}`", node, f"write `{launched}.x`")
-            return Constant(0, self.scope.span_of(node))
+            return ir.Constant(0, self.scope.span_of(node))
         if isinstance(node.value, cst.Name) and node.value.value in self.scope.arrays:
             self._refuse_attribute(node)
-            return Constant(0, self.scope.span_of(node))
+            return ir.Constant(0, self.scope.span_of(node))
         if (launch_object := self.scope.launch_object(node)) is not None:
             return self._read_launch(node, launch_object, "x")
         if attribute in ("real", "imag") and self.scope.is_number(node.value):
-            return Call(f"complex.{attribute}", (self.read(node.value),), self.scope.span_of(node))
+            return ir.Call(f"complex.{attribute}", (self.read(node.value),), self.scope.span_of(node))
         return self._read_outer(node, source_text(node))
 
     def _refuse_attribute(self, node: cst.Attribute) -> None:
@@ -206,29 +192,29 @@ class ExpressionReader:
         hint = "`.shape[0]` is its first extent" if attribute == "shape" else hint
         self.scope.error("P202", f"`.{attribute}` of an array is not a number", node, hint)
 
-    def _read_launch(self, node: cst.Name | cst.Attribute, launched: str, axis: str) -> Expr:
-        return LaunchIndex(launched, axis, self.scope.span_of(node))
+    def _read_launch(self, node: cst.Name | cst.Attribute, launched: str, axis: str) -> ir.Expr:
+        return ir.LaunchIndex(launched, axis, self.scope.span_of(node))
 
-    def _read_comparison(self, node: cst.Comparison) -> Expr:
+    def _read_comparison(self, node: cst.Comparison) -> ir.Expr:
         """`a < b <= c` is `a < b and b <= c`: operands have no effects, so reading `b` twice changes nothing."""
         span = self.scope.span_of(node)
         left = self.read(node.left)
-        result: Expr | None = None
+        result: ir.Expr | None = None
         for target in node.comparisons:
             operator = type(target.operator)
             if operator not in COMPARISONS:
                 self.scope.error(
                     "P103", "kernels compare with == != < <= > >=", target, "compare one by one: `a == b or a == c`"
                 )
-                return Constant(False, span)
+                return ir.Constant(False, span)
             right = self.read(target.comparator)
-            link = Compare(COMPARISONS[operator], left, right, span)
-            result = link if result is None else BoolOp("and", result, link, span)
+            link = ir.Compare(COMPARISONS[operator], left, right, span)
+            result = link if result is None else ir.BoolOp("and", result, link, span)
             left = right
         assert result is not None
         return result
 
-    def _read_subscript(self, node: cst.Subscript) -> Expr:
+    def _read_subscript(self, node: cst.Subscript) -> ir.Expr:
         span = self.scope.span_of(node)
         if (lookup := read_lookup(node, self.scope, self.read)) is not None:
             return lookup
@@ -237,7 +223,7 @@ class ExpressionReader:
                 pass
             case cst.Name(value=name) if name in self.scope.arrays:
                 indices = self.read_indices(node, name)
-                return Load(name, indices, span) if indices is not None else Constant(0, span)
+                return ir.Load(name, indices, span) if indices is not None else ir.Constant(0, span)
             case cst.Attribute(value=cst.Name(value=name), attr=cst.Name(value="shape")) if name in self.scope.arrays:
                 return self._read_shape(node, name)
             case cst.Attribute(value=cst.Name(value=name)) as attribute if name in self.scope.arrays:
@@ -245,7 +231,7 @@ class ExpressionReader:
             case cst.Subscript(value=cst.Name(value=name)) if name in self.scope.arrays:
                 self.scope.error("P401", "an array takes all its indices at once", node, f"write `{name}[i, j]`")
             case cst.Name(value=name) if name in self.scope.values:
-                return self._read_item(node, Name(name, self.scope.span_of(node.value)))
+                return self._read_item(node, ir.Name(name, self.scope.span_of(node.value)))
             case cst.Call() as call if self.calls.is_invoke(call):
                 return self._read_item(node, self.read(call))
             case cst.Name() as base if not self.scope.is_local(base) and self.scope.environment.qualify(base) is None:
@@ -258,22 +244,22 @@ class ExpressionReader:
                 self.scope.error(
                     "P401", "only arrays can be indexed", node, 'make it a parameter: `Float32[Tensor, "n"]`'
                 )
-        return Constant(0, span)
+        return ir.Constant(0, span)
 
-    def _read_item(self, node: cst.Subscript, base: Expr) -> Expr:
+    def _read_item(self, node: cst.Subscript, base: ir.Expr) -> ir.Expr:
         """`t[0]`; type inference checks that `t` is a tuple with that item."""
         match [element.slice for element in node.slice]:
             case [cst.Index(value=value, star=None)]:
                 at = self.scope.environment.constant(value)
                 if isinstance(at, int):
-                    return TupleItem(base, at, self.scope.span_of(node))
+                    return ir.TupleItem(base, at, self.scope.span_of(node))
         self.scope.error(
             "P401", "only arrays can be indexed at run time", node,
             'make it a parameter: `Float32[Tensor, "n"]`; of a tuple, take one item: `t[0]`',
         )  # fmt: skip
-        return Constant(0, self.scope.span_of(node))
+        return ir.Constant(0, self.scope.span_of(node))
 
-    def read_indices(self, node: cst.Subscript, name: str) -> tuple[Expr, ...] | None:
+    def read_indices(self, node: cst.Subscript, name: str) -> tuple[ir.Expr, ...] | None:
         """The indices of an element of the array `name`; None, after a diagnostic, if they do not fit."""
         rank = len(self.scope.arrays[name].dims)
         values = [element.slice for element in node.slice]
@@ -293,22 +279,22 @@ class ExpressionReader:
             return None
         return tuple(self.read(value.value) for value in values if isinstance(value, cst.Index))
 
-    def _read_shape(self, node: cst.Subscript, name: str) -> Expr:
+    def _read_shape(self, node: cst.Subscript, name: str) -> ir.Expr:
         span, rank = self.scope.span_of(node), len(self.scope.arrays[name].dims)
         match [element.slice for element in node.slice]:
             case [cst.Index(value=value)]:
                 axis = self.scope.environment.constant(value)
                 if isinstance(axis, int) and -rank <= axis < rank:
-                    return Extent(name, axis % rank, span)
+                    return ir.Extent(name, axis % rank, span)
         takes = f"takes a constant from {-rank} to {rank - 1}" if rank else "is empty: it has no dimensions"
         hint = f"`{name}.shape[0]`" if rank else 'annotate it with one: `Float32[Tensor, "n"]`'
         self.scope.error("P401", f"`.shape` of `{name}` {takes}", node, hint)
-        return Constant(0, span)
+        return ir.Constant(0, span)
 
-    def _refuse(self, node: cst.BaseExpression) -> Expr:
+    def _refuse(self, node: cst.BaseExpression) -> ir.Expr:
         word = _WORDS.get(type(node), "this expression")
         self.scope.error("P103", f"{word} is not supported in a kernel", node, _INSTEAD.get(type(node), _NUMBERS_ONLY))
-        return Constant(0, self.scope.span_of(node))
+        return ir.Constant(0, self.scope.span_of(node))
 
 
 def is_starred(element: cst.BaseElement) -> bool:

@@ -8,12 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from py2cu import ir
 from py2cu.builtins import CONSTANTS
 from py2cu.builtins.formulas import Formula
 from py2cu.builtins.registry import ARGUMENT, RESULT
 from py2cu.frontend.names.operators import OF_AST
-from py2cu.ir.expressions import BoolOp, Call, Compare, Expr, Select, Unary
-from py2cu.ir.types import Binary, Constant
 from py2cu.source import Span
 
 _FUNCTIONS: Final = {
@@ -22,19 +21,19 @@ _FUNCTIONS: Final = {
 }  # fmt: skip
 
 
-def expand_call(formula: Formula, arguments: Mapping[str, Expr], span: Span) -> Expr:
+def expand_call(formula: Formula, arguments: Mapping[str, ir.Expr], span: Span) -> ir.Expr:
     """A call of `formula`."""
     if not formula.in_float32:
         return expand(formula.text, arguments, span)
     operands = tuple(arguments.values())
     wide = {
-        name: value if isinstance(value, Constant) else Call(ARGUMENT, (value, *operands), value.span)
+        name: value if isinstance(value, ir.Constant) else ir.Call(ARGUMENT, (value, *operands), value.span)
         for name, value in arguments.items()
     }
-    return Call(RESULT, (expand(formula.text, wide, span), *operands), span)
+    return ir.Call(RESULT, (expand(formula.text, wide, span), *operands), span)
 
 
-def expand(text: str, arguments: Mapping[str, Expr], span: Span) -> Expr:
+def expand(text: str, arguments: Mapping[str, ir.Expr], span: Span) -> ir.Expr:
     """The formula `text` with its parameters replaced; every node has the position `span`."""
     return _Expansion(arguments, span).read(_parsed(text))
 
@@ -46,44 +45,44 @@ def _parsed(text: str) -> ast.expr:
 
 @dataclass(frozen=True, slots=True)
 class _Expansion:
-    arguments: Mapping[str, Expr]
+    arguments: Mapping[str, ir.Expr]
     span: Span
 
-    def read(self, node: ast.expr) -> Expr:
+    def read(self, node: ast.expr) -> ir.Expr:
         match node:
             case ast.Name(id=name):
                 return self.arguments[name]
             case ast.Constant(value=int() | float() as value):
-                return Constant(value, self.span, text=repr(value))
+                return ir.Constant(value, self.span, text=repr(value))
             case ast.Attribute(value=ast.Name(id="math"), attr=name):
-                return Constant(CONSTANTS[f"math.{name}"], self.span)
+                return ir.Constant(CONSTANTS[f"math.{name}"], self.span)
             case ast.Attribute(value=value, attr="real" | "imag" as part):
-                return Call(f"complex.{part}", (self.read(value),), self.span)
+                return ir.Call(f"complex.{part}", (self.read(value),), self.span)
             case ast.UnaryOp(op=op, operand=operand):
-                return Unary(OF_AST[type(op)], self.read(operand), self.span)
+                return ir.Unary(OF_AST[type(op)], self.read(operand), self.span)
             case ast.BinOp(left=left, op=op, right=right):
-                return Binary(OF_AST[type(op)], self.read(left), self.read(right), self.span)
+                return ir.Binary(OF_AST[type(op)], self.read(left), self.read(right), self.span)
             case ast.Compare(left=ast.Name(id=name), ops=[op], comparators=[ast.Name(id=same)]) if (
                 name == same and self.is_written_out(name)
             ):
-                return Constant(isinstance(op, ast.Eq), self.span)
+                return ir.Constant(isinstance(op, ast.Eq), self.span)
             case ast.Compare(left=left, ops=[op], comparators=[right]):
-                return Compare(OF_AST[type(op)], self.read(left), self.read(right), self.span)
-            case ast.BoolOp(op=op, values=[left, right]) if self.read(right) == Constant(
+                return ir.Compare(OF_AST[type(op)], self.read(left), self.read(right), self.span)
+            case ast.BoolOp(op=op, values=[left, right]) if self.read(right) == ir.Constant(
                 isinstance(op, ast.And), self.span
             ):
                 return self.read(left)
             case ast.BoolOp(op=op, values=[left, right]):
-                return BoolOp(OF_AST[type(op)], self.read(left), self.read(right), self.span)
+                return ir.BoolOp(OF_AST[type(op)], self.read(left), self.read(right), self.span)
             case ast.IfExp(test=test, body=body, orelse=orelse):
-                return Select(self.read(test), self.read(body), self.read(orelse), self.span)
+                return ir.Select(self.read(test), self.read(body), self.read(orelse), self.span)
             case ast.Call(func=func, args=args):
                 name = ast.unparse(func)
-                return Call(_FUNCTIONS.get(name, name), tuple(map(self.read, args)), self.span)
+                return ir.Call(_FUNCTIONS.get(name, name), tuple(map(self.read, args)), self.span)
             case _:
                 raise AssertionError(ast.unparse(node))
 
     def is_written_out(self, parameter: str) -> bool:
         """True if the argument is a literal number, which cannot be NaN."""
         argument = self.arguments[parameter]
-        return isinstance(argument, Constant) and argument.value == argument.value
+        return isinstance(argument, ir.Constant) and argument.value == argument.value

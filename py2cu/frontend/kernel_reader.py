@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from py2cu import ir
 from py2cu.analysis.template_instances import instances
 from py2cu.builtins.threads import LANE
 from py2cu.diagnostics import Reporter
@@ -30,10 +31,6 @@ from py2cu.frontend.scope import ParameterNames, Scope, function_scope
 from py2cu.frontend.source.imports import ImportedSources
 from py2cu.frontend.source.reader import KernelSource, Module
 from py2cu.frontend.statements import StatementReader
-from py2cu.ir.expressions import Atomic, Call, Expr, LaunchIndex
-from py2cu.ir.kernels import ArrayDecl, Kernel, Space
-from py2cu.ir.statements import Alloc
-from py2cu.ir.types import PY_INT, ArrayType, DimExpr, constant_extent
 from py2cu.ir.visit import all_expressions, names_in
 from py2cu.options import DEFAULT_BLOCKS, MAX_THREADS, KernelOptions, Values, is_launchable
 from py2cu.source import Span
@@ -46,7 +43,7 @@ def read_kernel(
     options: KernelOptions | None,
     values: Values,
     defaults: Mapping[str, object] | None = None,
-) -> Kernel:
+) -> ir.Kernel:
     """The kernel as untyped IR; diagnostics go to `reporter`.
 
     `options` are the decorator's arguments, and `defaults` the default values of the decorated function; None reads
@@ -65,7 +62,7 @@ class _KernelReader:
     defaults: Mapping[str, object] | None
     imported: ImportedSources
 
-    def read(self, options: KernelOptions | None) -> Kernel:
+    def read(self, options: KernelOptions | None) -> ir.Kernel:
         function = self.source.function
         parameter_reader = ParameterReader(
             self.module, self.source, self.reporter, self.values, self.defaults, self.imported
@@ -77,7 +74,7 @@ class _KernelReader:
         functions = FunctionReader(self.reporter, environment_in(function, around), around, self.module, self.imported)
         scope = self._scope(parameters, functions)
         reader = StatementReader(scope, ExpressionReader(scope))
-        shared_allocs = tuple(Alloc(b.name, b.span) for b in scope.array_decls.values() if b.is_parameter)
+        shared_allocs = tuple(ir.Alloc(b.name, b.span) for b in scope.array_decls.values() if b.is_parameter)
         block = shared_allocs + reader.read_suite(function.body)
         size = self._size(options, parameters, annotations)
         bodies = (block, *(device_function.body for device_function in functions.functions))
@@ -91,7 +88,7 @@ class _KernelReader:
                 "`threadIdx` from py2cu",
             )  # fmt: skip
         rank = len(parameters.indices) or len(size or ()) or 1
-        return Kernel(
+        return ir.Kernel(
             name=options.name or function.name.value,
             doc=self._docstring(),
             indices=tuple(parameters.indices),
@@ -122,7 +119,7 @@ class _KernelReader:
         """The options of the decorator; the defaults, after a diagnostic, if one of them is wrong."""
         if options is None:
             options = OptionReader(self.reporter, self.source, self.module).read()
-        arrays = {p.name: p.type.dtype for p in parameters.arguments if isinstance(p.type, ArrayType)}
+        arrays = {p.name: p.type.dtype for p in parameters.arguments if isinstance(p.type, ir.ArrayType)}
         problems = [*find_problems(options, arrays, is_index_kernel=bool(parameters.indices))]
         for problem in problems:
             self.reporter.error("P403", problem, self._decorator_span(), "`py2cu explain P403` shows what is right")
@@ -130,7 +127,7 @@ class _KernelReader:
 
     def _size(
         self, options: KernelOptions, parameters: Parameters, annotations: AnnotationReader
-    ) -> tuple[DimExpr, ...] | None:
+    ) -> tuple[ir.DimExpr, ...] | None:
         """The number of threads in x, y and z; None if the kernel does not determine it."""
         if parameters.indices:
             return tuple(index.extent for index in reversed(parameters.indices))
@@ -142,22 +139,22 @@ class _KernelReader:
 
     def _block(
         self, options: KernelOptions, rank: int, parameters: Parameters, annotations: AnnotationReader
-    ) -> tuple[DimExpr, ...]:
+    ) -> tuple[ir.DimExpr, ...]:
         """The threads of a block in x, y and z."""
         block = options.block
         items = block if isinstance(block, tuple) else (DEFAULT_BLOCKS[rank] if block is None else (block,))
         span = self._decorator_span()
-        read = [constant_extent(e) if isinstance(e, int) else annotations.read_extent(e, span) for e in items]
-        extents = tuple(constant_extent(1) if extent is None else extent for extent in read)
+        read = [ir.constant_extent(e) if isinstance(e, int) else annotations.read_extent(e, span) for e in items]
+        extents = tuple(ir.constant_extent(1) if extent is None else extent for extent in read)
         self._check_block(extents, parameters, options.bounds[0] if options.bounds else MAX_THREADS)
-        return extents + (constant_extent(1),) * (rank - len(extents))
+        return extents + (ir.constant_extent(1),) * (rank - len(extents))
 
-    def _check_block(self, block: tuple[DimExpr, ...], parameters: Parameters, most: int) -> None:
+    def _check_block(self, block: tuple[ir.DimExpr, ...], parameters: Parameters, most: int) -> None:
         """Refuse blocks that a GPU cannot launch, or that exceed `most` threads, for some value of template arguments.
 
         A block that depends on other arguments is checked at the call.
         """
-        known = {p.name: p.constexpr for p in parameters.arguments if p.constexpr is not None and p.type == PY_INT}
+        known = {p.name: p.constexpr for p in parameters.arguments if p.constexpr is not None and p.type == ir.PY_INT}
         if not known.keys() >= {name for extent in block for name in names_in(extent)}:
             return
         for choice, shape in instances(block, known):
@@ -182,11 +179,11 @@ class _KernelReader:
         return inspect.cleandoc(text) if text else None
 
     def _scope(self, parameters: Parameters, functions: FunctionReader) -> Scope:
-        arrays = {p.name: p.type for p in parameters.arguments if isinstance(p.type, ArrayType)}
-        scalars = {p.name for p in parameters.arguments if not isinstance(p.type, ArrayType)}
+        arrays = {p.name: p.type for p in parameters.arguments if isinstance(p.type, ir.ArrayType)}
+        scalars = {p.name for p in parameters.arguments if not isinstance(p.type, ir.ArrayType)}
         launch_values = {name for type_ in arrays.values() for dim in type_.dims for name in names_in(dim)}
         launch_values |= {name for index in parameters.indices for name in names_in(index.extent)}
-        launch_values |= {p.name for p in parameters.arguments if p.type == PY_INT}
+        launch_values |= {p.name for p in parameters.arguments if p.type == ir.PY_INT}
         extents = ExtentReader(
             self.reporter, functions.environment, self.module.span, arrays,
             {p.name: p.constexpr for p in parameters.arguments if p.constexpr is not None},
@@ -227,19 +224,21 @@ class _KernelReader:
                     "name it: `Float32[…]`",
                 )
             span = self.module.span(node.name)
-            shared = ArrayDecl(name, type_, Space.SHARED, like=like, span=span, is_parameter=True)
-            declarations.check_size(type_.dims, dtype, Space.SHARED, node.name)
+            shared = ir.ArrayDecl(name, type_, ir.Space.SHARED, like=like, span=span, is_parameter=True)
+            declarations.check_size(type_.dims, dtype, ir.Space.SHARED, node.name)
             declarations.declared[name] = declarations.placed(shared, node)
 
 
 def _inits(options: KernelOptions, parameters: Parameters) -> Iterator[tuple[str, int | float]]:
     """The values that outputs are initialised with; a large integer for a float array becomes a float."""
-    floats = {p.name for p in parameters.arguments if isinstance(p.type, ArrayType) and p.type.dtype.kind >= Kind.FLOAT}
+    floats = {
+        p.name for p in parameters.arguments if isinstance(p.type, ir.ArrayType) and p.type.dtype.kind >= Kind.FLOAT
+    }
     for name, value in options.init.items():
         is_plain = isinstance(value, int) and (name not in floats or abs(value) < 2**53)
         yield name, value if is_plain else float(value)
 
 
-def _differs_between_threads(node: Expr) -> bool:
+def _differs_between_threads(node: ir.Expr) -> bool:
     """True for values that differ between threads: launch indices, lanes, and results of atomics."""
-    return isinstance(node, LaunchIndex | Atomic) or (isinstance(node, Call) and node.function == LANE)
+    return isinstance(node, ir.LaunchIndex | ir.Atomic) or (isinstance(node, ir.Call) and node.function == LANE)

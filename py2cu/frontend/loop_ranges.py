@@ -6,11 +6,10 @@ from typing import Final
 
 import libcst as cst
 
+from py2cu import ir
 from py2cu.frontend.expressions import ExpressionReader
-from py2cu.ir.expressions import Expr
-from py2cu.ir.types import Constant
 
-LoopRange = tuple[Expr, Expr, Expr]  # start, stop, step
+LoopRange = tuple[ir.Expr, ir.Expr, ir.Expr]  # start, stop, step
 MAX_UNROLL: Final = 65534  # GCC's limit
 _UNROLL_HINT: Final = "`unroll(range(n), 4)`, or `unroll(range(8))` for all rounds"
 
@@ -53,8 +52,8 @@ def _read_range(node: cst.BaseExpression, expressions: ExpressionReader) -> Loop
         ):
             values = [expressions.read(arg.value) for arg in args]
             span = scope.span_of(node)
-            start, stop = (Constant(0, span), values[0]) if len(values) == 1 else (values[0], values[1])
-            step = values[2] if len(values) == 3 else Constant(1, span)
+            start, stop = (ir.Constant(0, span), values[0]) if len(values) == 1 else (values[0], values[1])
+            step = values[2] if len(values) == 3 else ir.Constant(1, span)
             return start, stop, step
     scope.error("P104", "a kernel's `for` runs over `range(…)`", node, "index the array: `for i in range(n)`")
     return None

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import libcst as cst
 
+from py2cu import ir
 from py2cu.diagnostics import Reporter
 from py2cu.frontend.annotations import AnnotationReader, ConstexprAnnotation, IndexAnnotation
 from py2cu.frontend.names.ambiguity import report_ambiguous_name
@@ -29,7 +30,6 @@ from py2cu.ir.abi.parameters import (
     Parameter,
     is_constexpr_value,
 )
-from py2cu.ir.types import PY_BOOL, ArrayType, ElementType, PythonType, constant_extent
 from py2cu.options import Values
 
 
@@ -81,7 +81,7 @@ class ParameterReader:
             self._add_block_parameter(param, BlockParameter(name), parameters)
             return
         type_ = None if param.annotation is None else annotations.read(param.annotation.annotation, name)
-        is_number = isinstance(type_, PythonType | ElementType | ConstexprAnnotation)
+        is_number = isinstance(type_, ir.PythonType | ir.ElementType | ConstexprAnnotation)
         if param.default is not None and not is_number and (type_ is not None or launched is not None):
             self._error(
                 "P106", f"`{name}` is not a number, and only numbers have defaults", param, "leave the default out"
@@ -106,9 +106,9 @@ class ParameterReader:
             parameters.indices.append(IndexParameter(name, type_.extent, "", span))
         elif isinstance(type_, ConstexprAnnotation):
             parameters.arguments.append(self._template_argument(param, type_.type))
-        elif name == "shared" and isinstance(type_, ArrayType) and parameters.launch and not parameters.arguments:
+        elif name == "shared" and isinstance(type_, ir.ArrayType) and parameters.launch and not parameters.arguments:
             self._add_block_parameter(param, BlockParameter(name, type_), parameters)
-        elif isinstance(type_, ArrayType):
+        elif isinstance(type_, ir.ArrayType):
             parameters.arguments.append(Parameter(name, type_, span=span))
         elif type_ is not None:
             reader = DefaultReader(
@@ -136,31 +136,31 @@ class ParameterReader:
         if type_ is not None and len(type_.dims) != 1:
             message = f"the shared memory `{block_parameter.name}` has one dimension, not {len(type_.dims)}"
             self._error("P408", message, param.name, "slice it: `a, b = shared[:n], shared[n:]`")
-            block_parameter = replace(block_parameter, type=replace(type_, dims=(constant_extent(1),)))
+            block_parameter = replace(block_parameter, type=replace(type_, dims=(ir.constant_extent(1),)))
         parameters.block.append(block_parameter)
 
-    def _template_argument(self, param: cst.Param, type_: PythonType) -> Parameter:
+    def _template_argument(self, param: cst.Param, type_: ir.PythonType) -> Parameter:
         """A template argument with the values of its instances; a bool has both values."""
         name, span = param.name.value, self.module.span(param.name)
         value = None if param.default is None else self._constexpr_default(param.default, type_)
         values = self.values.get(name, () if value is None else (value,))
-        if not values and param.default is None and type_ != PY_BOOL:
+        if not values and param.default is None and type_ != ir.PY_BOOL:
             self.reporter.note(
                 "P311", f"no value of `{name}` is known here: the template has no instances", span,
                 f"give it a default, or ask for some: `--constexpr {name}=16,32`",
             )  # fmt: skip
-        constexpr = Constexpr((False, True) if type_ == PY_BOOL else tuple(dict.fromkeys(values)))
+        constexpr = Constexpr((False, True) if type_ == ir.PY_BOOL else tuple(dict.fromkeys(values)))
         default = None if value is None else Default(value)
         return Parameter(name, type_, span=span, constexpr=constexpr, default=default)
 
-    def _constexpr_default(self, node: cst.BaseExpression, type_: PythonType) -> int | None:
+    def _constexpr_default(self, node: cst.BaseExpression, type_: ir.PythonType) -> int | None:
         value = self.source.environment.constant(node)
-        fits = isinstance(value, bool) if type_ == PY_BOOL else is_constexpr_value(value)
+        fits = isinstance(value, bool) if type_ == ir.PY_BOOL else is_constexpr_value(value)
         if fits and isinstance(value, int):
             return value
         if report_ambiguous_name(node, self.source.environment, self.reporter, self.module.span):
             return None
-        what = "True or False" if type_ == PY_BOOL else f"a whole number from 0 to {CONSTEXPR_MAX}"
+        what = "True or False" if type_ == ir.PY_BOOL else f"a whole number from 0 to {CONSTEXPR_MAX}"
         message = f"the default of a `Constexpr[{type_.kind.name.lower()}]` is {what}"
         hint = "write it out, or the name of a constant of this module: the file is read, not run"
         self._error("P310", message, node, hint)

@@ -13,17 +13,15 @@ from typing import Final
 
 import libcst as cst
 
+from py2cu import ir
 from py2cu.frontend.expressions import ExpressionReader
-from py2cu.ir.expressions import Expr
-from py2cu.ir.statements import Field, Print
-from py2cu.ir.types import Constant
 
 _SPEC: Final = re.compile(
     r"(?P<align>[<>]?)(?P<sign>[-+ ]?)(?P<layout>0?\d{0,3}(?:\.\d{1,2})?)(?P<letter>[dxXofeEgG]?)"
 )
 
 
-def read_print(call: cst.Call, expressions: ExpressionReader) -> Print:
+def read_print(call: cst.Call, expressions: ExpressionReader) -> ir.Print:
     """Read `call`, a call of `print`."""
     reader = _PrintReader(expressions)
     options = {arg.keyword.value: arg for arg in call.args if arg.keyword is not None}
@@ -46,7 +44,7 @@ def read_print(call: cst.Call, expressions: ExpressionReader) -> Print:
     if len(reader.values) > 32:
         expressions.scope.error("P105", "CUDA prints at most 32 values at a time", call, "print them in several lines")
     span = expressions.scope.span_of(call)
-    return Print(tuple(reader.texts), tuple(reader.values), tuple(reader.fields), span)
+    return ir.Print(tuple(reader.texts), tuple(reader.values), tuple(reader.fields), span)
 
 
 @dataclass(slots=True)
@@ -55,8 +53,8 @@ class _PrintReader:
 
     expressions: ExpressionReader
     texts: list[str] = field(default_factory=lambda: [""])
-    values: list[Expr] = field(default_factory=list)
-    fields: list[Field] = field(default_factory=list)
+    values: list[ir.Expr] = field(default_factory=list)
+    fields: list[ir.Field] = field(default_factory=list)
 
     def option(self, arg: cst.Arg | None, default: str) -> str:
         """The string of `sep=` or `end=`; `default` for None."""
@@ -115,7 +113,7 @@ class _PrintReader:
     def value(self, node: cst.BaseExpression, spec: str, place: cst.CSTNode) -> None:
         """Add a value with its format; Python itself formats a constant now."""
         value = self.expressions.read(node)
-        if isinstance(value, Constant):
+        if isinstance(value, ir.Constant):
             try:
                 self.texts[-1] += format(value.value, spec)
             except ValueError as error:
@@ -130,7 +128,7 @@ class _PrintReader:
             return
         flags = match["align"].replace("<", "-").replace(">", "") + match["sign"].replace("-", "")
         self.values.append(value)
-        self.fields.append(Field(flags + match["layout"], match["letter"], self.expressions.scope.span_of(place)))
+        self.fields.append(ir.Field(flags + match["layout"], match["letter"], self.expressions.scope.span_of(place)))
         self.texts.append("")
 
 

@@ -13,7 +13,7 @@ from typing import Protocol
 
 import libcst as cst
 
-from py2cu import builtins
+from py2cu import builtins, ir
 from py2cu.diagnostics import Reporter
 from py2cu.frontend.arguments import Argument
 from py2cu.frontend.array_declarations import ArrayDeclarationReader
@@ -23,11 +23,7 @@ from py2cu.frontend.names.environment import Environment
 from py2cu.frontend.names.syntax import assigned_names
 from py2cu.frontend.source.imports import DeviceFunction
 from py2cu.ir.abi.parameters import NegativeIndex
-from py2cu.ir.elisions import Elided, Elision
-from py2cu.ir.expressions import Expr
-from py2cu.ir.kernels import ArrayDecl
 from py2cu.ir.names import numbered
-from py2cu.ir.types import ArrayType
 from py2cu.ir.visit import names_in
 from py2cu.source import Span
 from py2cu.suggestions import did_you_mean
@@ -55,7 +51,7 @@ class DeviceFunctions(Protocol):
         """The argument of each parameter of `function`; None, after a diagnostic, if the call does not fit."""
 
     def key(
-        self, call: cst.Call, function: DeviceFunction, arrays: Sequence[ArrayType | None], captured: ClosureCapture
+        self, call: cst.Call, function: DeviceFunction, arrays: Sequence[ir.ArrayType | None], captured: ClosureCapture
     ) -> str | None:
         """The key of `function` for these array arguments; None, after a diagnostic, if calls nest too deep."""
 
@@ -69,7 +65,7 @@ class ClosureCapture:
     shares.
     """
 
-    arrays: dict[str, ArrayType]
+    arrays: dict[str, ir.ArrayType]
     values: tuple[str, ...]
     launch: dict[str, str]
     barriers: frozenset[str]
@@ -105,8 +101,8 @@ class Scope:
     environment: Environment
     span_of: Callable[[cst.CSTNode], Span]
     launch: dict[str, str]
-    arrays: dict[str, ArrayType]
-    array_decls: dict[str, ArrayDecl]  # that the function declares; tables join them where they are read
+    arrays: dict[str, ir.ArrayType]
+    array_decls: dict[str, ir.ArrayDecl]  # that the function declares; tables join them where they are read
     values: frozenset[str]
     indices: frozenset[str]
     dims: frozenset[str]
@@ -116,8 +112,8 @@ class Scope:
     negative_indices: list[NegativeIndex] = field(
         default_factory=list, kw_only=True
     )  # constant indices of tables that do
-    elided: list[Elided] = field(default_factory=list, kw_only=True)  # statements that have no code
-    starts: dict[str, Expr] = field(default_factory=dict, kw_only=True)  # of views: where they begin
+    elided: list[ir.Elided] = field(default_factory=list, kw_only=True)  # statements that have no code
+    starts: dict[str, ir.Expr] = field(default_factory=dict, kw_only=True)  # of views: where they begin
     barriers: frozenset[str] = field(default=frozenset(), kw_only=True)  # parameters that are the block's barrier
     grids: set[str] = field(default_factory=set, kw_only=True)  # names of Numba's group of all threads
     broken: frozenset[str]  # parameters whose annotation was refused: errors in their uses are not reported
@@ -191,9 +187,9 @@ class Scope:
         """Report the first ambiguous name in `node`; False if there is none."""
         return report_ambiguous_name(node, self.environment, self.reporter, self.span_of)
 
-    def elide(self, statement: cst.CSTNode, why: Elision) -> None:
+    def elide(self, statement: cst.CSTNode, why: ir.Elision) -> None:
         """Note a statement that has no code in the kernel."""
-        self.elided.append(Elided(self.span_of(statement), why))
+        self.elided.append(ir.Elided(self.span_of(statement), why))
 
     def error(self, code: str, message: str, node: cst.CSTNode, hint: str) -> None:
         self.reporter.error(code, message, self.span_of(node), hint)

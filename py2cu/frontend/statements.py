@@ -8,6 +8,7 @@ from typing import Final
 
 import libcst as cst
 
+from py2cu import ir
 from py2cu.frontend.annotations import AnnotationReader
 from py2cu.frontend.assignments import Unpacker
 from py2cu.frontend.comments import comment_beside, comment_of, comments_above, head_comment
@@ -17,28 +18,6 @@ from py2cu.frontend.names.operators import AUGMENTED
 from py2cu.frontend.names.syntax import is_named, nodes_in, source_text
 from py2cu.frontend.printing import read_message, read_print
 from py2cu.frontend.scope import Scope
-from py2cu.ir.elisions import Elision
-from py2cu.ir.expressions import DeviceCall, Expr, Load
-from py2cu.ir.kernels import Annotation
-from py2cu.ir.statements import (
-    Alloc,
-    Assert,
-    Assign,
-    Block,
-    Break,
-    Comment,
-    Continue,
-    Delete,
-    ExprStmt,
-    For,
-    If,
-    Return,
-    Stmt,
-    Store,
-    Trivia,
-    While,
-)
-from py2cu.ir.types import Binary, Constant, ElementType, Name, PythonType
 from py2cu.ir.visit import walk
 from py2cu.source import Span
 
@@ -62,39 +41,39 @@ class StatementReader:
 
     scope: Scope
     expressions: ExpressionReader
-    annotated: list[Annotation] = field(default_factory=list)
+    annotated: list[ir.Annotation] = field(default_factory=list)
     temporaries: set[str] = field(default_factory=set)  # locals that the kernel's source does not have
 
-    def read_suite(self, suite: cst.BaseSuite) -> Block:
+    def read_suite(self, suite: cst.BaseSuite) -> ir.Block:
         """The statements of an indented block, or of the line behind a colon, and the comments that end it."""
         if isinstance(suite, cst.IndentedBlock):
             footer = tuple(comment_of(line) for line in suite.footer if line.comment)
-            return self.read_body(suite.body) + ((Comment(trivia=Trivia(above=footer)),) if footer else ())
+            return self.read_body(suite.body) + ((ir.Comment(trivia=ir.Trivia(above=footer)),) if footer else ())
         assert isinstance(suite, cst.SimpleStatementSuite)
-        return self._read_line(suite.body, Trivia(beside=comment_beside(suite.trailing_whitespace)))
+        return self._read_line(suite.body, ir.Trivia(beside=comment_beside(suite.trailing_whitespace)))
 
-    def read_body(self, body: Iterable[cst.BaseStatement]) -> Block:
+    def read_body(self, body: Iterable[cst.BaseStatement]) -> ir.Block:
         """Statements in order."""
-        done: list[Stmt] = []
+        done: list[ir.Stmt] = []
         for statement in body:
             done += self._read(statement)
         return tuple(done)
 
-    def _read(self, statement: cst.BaseStatement) -> Block:
+    def _read(self, statement: cst.BaseStatement) -> ir.Block:
         match statement:
             case cst.SimpleStatementLine(body=small, leading_lines=lines, trailing_whitespace=trailing):
-                return self._read_line(small, Trivia(comments_above(lines), comment_beside(trailing)))
+                return self._read_line(small, ir.Trivia(comments_above(lines), comment_beside(trailing)))
             case cst.If():
                 return (self._read_if(statement, comments_above(statement.leading_lines)),)
             case cst.For():
                 return self._read_for(statement)
             case cst.While(test=test, body=body, orelse=orelse):
-                trivia = Trivia(comments_above(statement.leading_lines), head_comment(body))
+                trivia = ir.Trivia(comments_above(statement.leading_lines), head_comment(body))
                 head, inner = self.expressions.read(test), self.read_suite(body)
-                return (While(head, inner, self._span(test), trivia, self._read_else(orelse)),)
+                return (ir.While(head, inner, self._span(test), trivia, self._read_else(orelse)),)
             case cst.FunctionDef(name=name) if self.scope.environment.functions.get(name.value) is statement:
                 self._refuse_calls_of_def(statement)
-                return self._elide(statement, Elision.DEFINITION)
+                return self._elide(statement, ir.Elision.DEFINITION)
             case _:
                 return self._refuse(statement)
 
@@ -109,20 +88,20 @@ class StatementReader:
 
     # --- one line ---
 
-    def _read_line(self, small: Sequence[cst.BaseSmallStatement], trivia: Trivia) -> Block:
+    def _read_line(self, small: Sequence[cst.BaseSmallStatement], trivia: ir.Trivia) -> ir.Block:
         """The statements of one line; the first one carries the comments."""
-        done: list[Stmt] = []
+        done: list[ir.Stmt] = []
         for statement in small:
             done += self._read_small(statement)
         if not done and (any(trivia.above) or trivia.beside):
-            return (Comment(trivia=trivia),)
+            return (ir.Comment(trivia=trivia),)
         return (replace(done[0], trivia=trivia), *done[1:]) if done else ()
 
-    def _read_small(self, statement: cst.BaseSmallStatement) -> Block:
+    def _read_small(self, statement: cst.BaseSmallStatement) -> ir.Block:
         span = self._span(statement)
         match statement:
             case cst.Assign(targets=[cst.AssignTarget(target=target)]) if reserved := self._declared_arrays(target):
-                return tuple(Alloc(name, span, start=self.scope.starts.get(name)) for name in reserved)
+                return tuple(ir.Alloc(name, span, start=self.scope.starts.get(name)) for name in reserved)
             case cst.Assign():
                 return self._read_assign(statement)
             case cst.AugAssign():
@@ -132,26 +111,26 @@ class StatementReader:
             case cst.Del(target=target):
                 return self._read_del(target)
             case cst.Pass() | cst.Expr(value=cst.Ellipsis() | cst.SimpleString() | cst.ConcatenatedString()):
-                return self._elide(statement, Elision.EMPTY)
+                return self._elide(statement, ir.Elision.EMPTY)
             case cst.Break():
-                return (Break(span),)
+                return (ir.Break(span),)
             case cst.Continue():
-                return (Continue(span),)
+                return (ir.Continue(span),)
             case cst.Return(value=cst.BaseExpression() as value) if self.scope.returns:
                 return self._read_return(value, span)
             case cst.Return(value=value):
                 if value is not None and not (isinstance(value, cst.Name) and value.value == "None"):
                     self.scope.error("P106", "a kernel returns nothing", statement, "store the value in an array")
-                return (Return(span),)
+                return (ir.Return(span),)
             case cst.Assert(test=test, msg=message):
                 text = read_message(message, self.expressions) if message is not None else None
-                return (Assert(self.expressions.read(test), text, source_text(test), span),)
+                return (ir.Assert(self.expressions.read(test), text, source_text(test), span),)
             case cst.Expr(value=cst.Call() as call) if self.expressions.calls.is_invoke(call):
                 invoke = self.expressions.calls.read_invoke(call)
-                return () if invoke is None else (ExprStmt(invoke, span),)
+                return () if invoke is None else (ir.ExprStmt(invoke, span),)
             case cst.Expr(value=cst.Call() as call) if self.expressions.calls.is_atomic(call):
                 atomic = self.expressions.calls.read_atomic(call)
-                return () if atomic is None else (ExprStmt(atomic, span),)
+                return () if atomic is None else (ir.ExprStmt(atomic, span),)
             case cst.Expr(value=cst.Call() as call) if (sync := self.expressions.calls.read_sync(call)) is not None:
                 return (sync,)
             case cst.Expr(value=cst.Call() as call) if self.expressions.calls.meaning(call.func) == "builtins.print":
@@ -159,7 +138,7 @@ class StatementReader:
             case cst.Expr(value=cst.Call(func=callee, args=args)) if self._is_breakpoint(callee):
                 if args:  # the compiled kernel would leave their effects out
                     self.scope.error("P105", "`breakpoint` takes no arguments in a kernel", args[0], "`breakpoint()`")
-                return self._elide(statement, Elision.BREAKPOINT)
+                return self._elide(statement, ir.Elision.BREAKPOINT)
             case cst.Expr(value=cst.Call() as call):
                 before = len(self.scope.reporter.diagnostics)
                 self.expressions.read(call)
@@ -182,44 +161,44 @@ class StatementReader:
         declared = [name.value for name in names if isinstance(name, cst.Name) and self.scope.declares(name)]
         return tuple(declared) if len(declared) == len(names) else ()
 
-    def _read_return(self, value: cst.BaseExpression, span: Span) -> Block:
+    def _read_return(self, value: cst.BaseExpression, span: Span) -> ir.Block:
         """`return (a, b) if c else (b, a)` is an `if` with two returns."""
         match value:
             case cst.IfExp(test=test, body=body, orelse=orelse) if _has_tuple(body) or _has_tuple(orelse):
                 head = self.expressions.read(test)
                 leave = self._read_return(body, span)
-                return (If(head, leave, span=self._span(test)), *self._read_return(orelse, span))
+                return (ir.If(head, leave, span=self._span(test)), *self._read_return(orelse, span))
             case _:
-                return (Return(span, value=self.expressions.read_value(value)),)
+                return (ir.Return(span, value=self.expressions.read_value(value)),)
 
     def _is_breakpoint(self, callee: cst.BaseExpression) -> bool:
         """True for `breakpoint`, which stops `simulate` and has no code in the compiled kernel."""
         return self.scope.environment.qualify(callee) == "builtins.breakpoint"
 
-    def _read_assign(self, statement: cst.Assign) -> Block:
+    def _read_assign(self, statement: cst.Assign) -> ir.Block:
         """Targets from left to right, once the right side is read whole: `a, b = b, a`, `a = b = 0`."""
         match statement:
             case cst.Assign(targets=[cst.AssignTarget(cst.Name(value=name))], value=group) if (
                 self.expressions.calls.is_grid(group)
             ):
                 self.scope.grids.add(name)
-                return self._elide(statement, Elision.GRID)
+                return self._elide(statement, ir.Elision.GRID)
         unpacker = Unpacker(self.scope, self.expressions, self.temporaries, statement)
         pairs = unpacker.read()
         return (*unpacker.saved, *(stmt for target, value in pairs for stmt in self._assign(target, value, statement)))
 
     def _assign(
-        self, target: cst.BaseExpression, value: Expr, statement: cst.CSTNode, augmented: bool = False
-    ) -> Block:
+        self, target: cst.BaseExpression, value: ir.Expr, statement: cst.CSTNode, augmented: bool = False
+    ) -> ir.Block:
         span = self._span(statement)
         match target:
             case cst.Name(value=name):
-                return (Assign(name, value, span, augmented=augmented),) if self._is_local(target) else ()
+                return (ir.Assign(name, value, span, augmented=augmented),) if self._is_local(target) else ()
             case cst.Subscript(value=cst.Name(value=name)) if name in self.scope.arrays:
                 indices = self.expressions.read_indices(target, name)
                 if indices is None:
                     return ()
-                return (Store(name, indices, value, self._span(target), augmented=augmented),)
+                return (ir.Store(name, indices, value, self._span(target), augmented=augmented),)
             case cst.Subscript(value=base) if self.scope.table(base) is not None:
                 self.scope.error("P203", "a tuple of constants cannot be changed", target, "use an array parameter")
             case cst.Subscript():
@@ -260,42 +239,42 @@ class StatementReader:
             return True
         return False
 
-    def _read_augmented(self, statement: cst.AugAssign) -> Block:
+    def _read_augmented(self, statement: cst.AugAssign) -> ir.Block:
         operator = AUGMENTED.get(type(statement.operator))
         if operator is None:
             self.scope.error("P103", "this operator is not supported", statement, "multiply elements in a loop")
             return ()
         match statement.target:
             case cst.Name(value=name) if name in self.scope.values:
-                left: Expr = Name(name, self._span(statement.target))
+                left: ir.Expr = ir.Name(name, self._span(statement.target))
             case cst.Subscript() as target:
                 loaded = self.expressions.read(target)
-                if isinstance(loaded, Load):
+                if isinstance(loaded, ir.Load):
                     return self._update_element(loaded, operator, statement)
                 self._refuse_target(target)
                 return ()
             case target:
                 return self._assign(target, self.expressions.read(statement.value), statement)
-        value = Binary(operator, left, self.expressions.read(statement.value), self._span(statement))
+        value = ir.Binary(operator, left, self.expressions.read(statement.value), self._span(statement))
         return self._assign(statement.target, value, statement, augmented=True)
 
-    def _update_element(self, element: Load, operator: str, statement: cst.AugAssign) -> Block:
+    def _update_element(self, element: ir.Load, operator: str, statement: cst.AugAssign) -> ir.Block:
         """`x[i, f(i)] += v`: an index that calls something is computed once, and before `v`."""
-        calls = any(isinstance(node, DeviceCall) for index in element.indices for node in walk(index))
-        saved: list[Assign] = []
+        calls = any(isinstance(node, ir.DeviceCall) for index in element.indices for node in walk(index))
+        saved: list[ir.Assign] = []
 
-        def once(index: Expr) -> Expr:
-            if not calls or isinstance(index, Constant | Name):
+        def once(index: ir.Expr) -> ir.Expr:
+            if not calls or isinstance(index, ir.Constant | ir.Name):
                 return index
-            saved.append(Assign(self.scope.fresh("index", self.temporaries), index, index.span))
-            return Name(saved[-1].name, index.span)
+            saved.append(ir.Assign(self.scope.fresh("index", self.temporaries), index, index.span))
+            return ir.Name(saved[-1].name, index.span)
 
         indices = tuple(map(once, element.indices))
         value = self.expressions.read(statement.value)
-        value = Binary(operator, replace(element, indices=indices), value, self._span(statement))
-        return (*saved, Store(element.array, indices, value, self._span(statement.target), augmented=True))
+        value = ir.Binary(operator, replace(element, indices=indices), value, self._span(statement))
+        return (*saved, ir.Store(element.array, indices, value, self._span(statement.target), augmented=True))
 
-    def _read_annotated(self, statement: cst.AnnAssign) -> Block:
+    def _read_annotated(self, statement: cst.AnnAssign) -> ir.Block:
         """`v: float = 0.0`: an assignment, and the declared type of `v`."""
         match statement.target:
             case cst.Name(value=name) if name in self.scope.values:
@@ -305,14 +284,14 @@ class StatementReader:
             case target:
                 self.scope.error("P103", "only names are annotated in a kernel", target, "leave the annotation out")
         if statement.value is None:
-            return self._elide(statement, Elision.ANNOTATION)
+            return self._elide(statement, ir.Elision.ANNOTATION)
         return self._assign(statement.target, self.expressions.read(statement.value), statement)
 
     def _read_annotation(self, name: str, node: cst.BaseExpression) -> None:
         reader = AnnotationReader(self.scope.reporter, self.scope.environment, self.scope.span_of)
         match reader.read(node, name):
-            case ElementType() | PythonType() as type_:
-                self.annotated.append(Annotation(name, type_, self._span(node)))
+            case ir.ElementType() | ir.PythonType() as type_:
+                self.annotated.append(ir.Annotation(name, type_, self._span(node)))
             case None:
                 pass
             case _:
@@ -320,10 +299,10 @@ class StatementReader:
                     "P301", f"the local `{name}` must have a scalar type", node, "`int`, `float`, `bool`, `np.int32`, …"
                 )
 
-    def _read_del(self, target: cst.BaseExpression) -> Block:
+    def _read_del(self, target: cst.BaseExpression) -> ir.Block:
         match target:
             case cst.Name(value=name) if name in self.scope.values and name not in self.scope.indices:
-                return (Delete(name, self._span(target)),)
+                return (ir.Delete(name, self._span(target)),)
             case cst.Tuple(elements=elements):
                 return tuple(stmt for element in elements for stmt in self._read_del(element.value))
             case cst.Name() if self.scope.is_unknown(target):
@@ -336,17 +315,17 @@ class StatementReader:
 
     # --- blocks ---
 
-    def _read_if(self, statement: cst.If, above: tuple[str, ...], chained: bool = False) -> If:
+    def _read_if(self, statement: cst.If, above: tuple[str, ...], chained: bool = False) -> ir.If:
         test, body = self.expressions.read(statement.test), self.read_suite(statement.body)
-        trivia = Trivia(above, head_comment(statement.body))
+        trivia = ir.Trivia(above, head_comment(statement.body))
         match statement.orelse:
             case cst.If() as branch:
-                orelse: Block = (self._read_if(branch, comments_above(branch.leading_lines), chained=True),)
+                orelse: ir.Block = (self._read_if(branch, comments_above(branch.leading_lines), chained=True),)
             case cst.Else() | None as branch:
                 orelse = self._read_else(branch)
-        return If(test, body, orelse, self._span(statement.test), trivia, chained)
+        return ir.If(test, body, orelse, self._span(statement.test), trivia, chained)
 
-    def _read_else(self, branch: cst.Else | None) -> Block:
+    def _read_else(self, branch: cst.Else | None) -> ir.Block:
         """The block behind `else`; the comments of that line go to its first statement."""
         if branch is None:
             return ()
@@ -357,7 +336,7 @@ class StatementReader:
         first = block[0]
         return (replace(first, trivia=replace(first.trivia, above=lead + first.trivia.above)), *block[1:])
 
-    def _read_for(self, statement: cst.For) -> Block:
+    def _read_for(self, statement: cst.For) -> ir.Block:
         if statement.asynchronous is not None:
             return self._refuse(statement)
         bounds, unroll = read_loop_range(statement.iter, self.expressions)
@@ -369,17 +348,17 @@ class StatementReader:
             return ()
         if not self._is_local(statement.target) or bounds is None:
             return ()
-        trivia = Trivia(comments_above(statement.leading_lines), head_comment(statement.body))
+        trivia = ir.Trivia(comments_above(statement.leading_lines), head_comment(statement.body))
         start, stop, step = bounds
         span = self._span(statement.iter)
-        return (For(statement.target.value, start, stop, step, body, span, trivia, orelse=orelse, unroll=unroll),)
+        return (ir.For(statement.target.value, start, stop, step, body, span, trivia, orelse=orelse, unroll=unroll),)
 
-    def _elide(self, statement: cst.CSTNode, why: Elision) -> Block:
+    def _elide(self, statement: cst.CSTNode, why: ir.Elision) -> ir.Block:
         """Note a statement that has no code; `ir/account.py` reports statements that are dropped without a note."""
         self.scope.elide(statement, why)
         return ()
 
-    def _refuse(self, statement: cst.CSTNode) -> Block:
+    def _refuse(self, statement: cst.CSTNode) -> ir.Block:
         word = _WORDS.get(type(statement), "this statement")
         hint = _INSTEAD.get(type(statement), "leave it out, or do it outside the kernel")
         self.scope.error("P103", f"{word} is not supported in a kernel", statement, hint)

@@ -11,21 +11,19 @@ from typing import Final
 
 import libcst as cst
 
+from py2cu import ir
 from py2cu.dtypes import BOOL, F64, I64
 from py2cu.frontend.names.constants import Constants, Real, check_64_bits, numbers
 from py2cu.frontend.scope import Scope
 from py2cu.ir.abi.parameters import NegativeIndex
-from py2cu.ir.expressions import Expr, Load
-from py2cu.ir.kernels import ArrayDecl, Space
-from py2cu.ir.types import PY_INT, ArrayType, Constant
 from py2cu.source import Span
 
 _DTYPES: Final = {bool: BOOL, int: I64, float: F64}
 
-Read = Callable[[cst.BaseExpression], Expr]
+Read = Callable[[cst.BaseExpression], ir.Expr]
 
 
-def read_lookup(node: cst.Subscript, scope: Scope, read: Read) -> Expr | None:
+def read_lookup(node: cst.Subscript, scope: Scope, read: Read) -> ir.Expr | None:
     """`node` if it indexes a tuple of constants; None for any other subscript."""
     name, subscripts = _peeled(node)
     table = scope.table(name)
@@ -37,23 +35,23 @@ def read_lookup(node: cst.Subscript, scope: Scope, read: Read) -> Expr | None:
     item: Constants | Real = table
     for axis, index in enumerate(indices):
         if index is None:
-            return Constant(0, scope.span_of(node))
+            return ir.Constant(0, scope.span_of(node))
         if not isinstance(item, tuple):
             break
-        if not isinstance(index, Constant):
+        if not isinstance(index, ir.Constant):
             return _look_up(node, name.value, table, [i for i in indices if i is not None], scope)
         at = int(index.value)
         if not -len(item) <= at < len(item):
             what = f"index {at} is outside `{name.value}`, whose dimension {axis} has {len(item)} elements"
             scope.error("P404", what, node, f"the constants that fit are {-len(item)} to {len(item) - 1}")
-            return Constant(0, scope.span_of(node))
+            return ir.Constant(0, scope.span_of(node))
         if at < 0:
             scope.negative_indices.append(NegativeIndex(scope.span_of(node).line, 0, at))
         item = item[at]
     else:
         if not isinstance(item, tuple):
             span = scope.span_of(node)
-            return Constant(check_64_bits(item, scope.reporter, span), span)
+            return ir.Constant(check_64_bits(item, scope.reporter, span), span)
     return _refuse_rank(node, name.value, table, scope)
 
 
@@ -75,7 +73,7 @@ def find_row(node: cst.BaseExpression, scope: Scope) -> Constants | None:
     return row if isinstance(row, tuple) else None
 
 
-def _refuse_other(node: cst.Subscript, name: cst.Name, scope: Scope) -> Expr | None:
+def _refuse_other(node: cst.Subscript, name: cst.Name, scope: Scope) -> ir.Expr | None:
     """Refuse a name that the module defines as something else than a tuple of constants; None for other names."""
     if scope.is_local(name) or name.value not in scope.environment.definitions:
         return None
@@ -83,7 +81,7 @@ def _refuse_other(node: cst.Subscript, name: cst.Name, scope: Scope) -> Expr | N
     what = f"a kernel indexes tuples of constants, and `{name.value}` is {'a list' if is_list else 'not one'}"
     hint = "write a tuple: `(1, 2, 3)`" if is_list else "write its numbers out, or pass it as a parameter"
     scope.error("P408", what, node, hint)
-    return Constant(0, scope.span_of(node))
+    return ir.Constant(0, scope.span_of(node))
 
 
 def _peeled(node: cst.BaseExpression) -> tuple[cst.BaseExpression, list[cst.Subscript]]:
@@ -95,7 +93,7 @@ def _peeled(node: cst.BaseExpression) -> tuple[cst.BaseExpression, list[cst.Subs
     return node, subscripts
 
 
-def _read_index(subscript: cst.Subscript, scope: Scope, read: Read) -> Expr | None:
+def _read_index(subscript: cst.Subscript, scope: Scope, read: Read) -> ir.Expr | None:
     match subscript.slice:
         case [cst.SubscriptElement(slice=cst.Index(value=value, star=None))] if not isinstance(value, cst.Tuple):
             return read(value)
@@ -104,28 +102,28 @@ def _read_index(subscript: cst.Subscript, scope: Scope, read: Read) -> Expr | No
             return None
 
 
-def _look_up(node: cst.Subscript, name: str, table: Constants, indices: list[Expr], scope: Scope) -> Expr:
+def _look_up(node: cst.Subscript, name: str, table: Constants, indices: list[ir.Expr], scope: Scope) -> ir.Expr:
     span = scope.span_of(node)
     if (problem := _problem_of(table)) is not None:
         kinds = {type(value) for value in numbers(table)}
         hint = "numbers of one kind in rows of one length, or an array parameter"
         hint = "write the whole numbers as floats: `1.0`" if kinds == {int, float} else hint
         scope.error("P408", f"a kernel cannot index the tuple `{name}` at run time: {problem}", node, hint)
-        return Constant(0, span)
+        return ir.Constant(0, span)
     array = scope.array_decls.setdefault(name, _as_array(name, table, span))
     if len(indices) != len(array.type.dims):
         return _refuse_rank(node, name, table, scope)
     for index in indices:
-        if isinstance(index, Constant) and index.value < 0:
+        if isinstance(index, ir.Constant) and index.value < 0:
             scope.negative_indices.append(NegativeIndex(span.line, 0, int(index.value)))
-    return Load(name, tuple(indices), span)
+    return ir.Load(name, tuple(indices), span)
 
 
-def _refuse_rank(node: cst.Subscript, name: str, table: Constants, scope: Scope) -> Expr:
+def _refuse_rank(node: cst.Subscript, name: str, table: Constants, scope: Scope) -> ir.Expr:
     rank = len(shape_of(table) or (0,))
     brackets = "".join(f"[{letter}]" for letter in "ijklmnop"[:rank])
     scope.error("P401", f"this is not one number of `{name}`", node, f"write `{name}{brackets}`")
-    return Constant(0, scope.span_of(node))
+    return ir.Constant(0, scope.span_of(node))
 
 
 def _problem_of(table: Constants) -> str | None:
@@ -143,12 +141,14 @@ def _problem_of(table: Constants) -> str | None:
     return None
 
 
-def _as_array(name: str, table: Constants, span: Span) -> ArrayDecl:
+def _as_array(name: str, table: Constants, span: Span) -> ir.ArrayDecl:
     """A tuple of constants without problems as an array."""
     values, shape = tuple(numbers(table)), shape_of(table)
     assert shape is not None
-    extents = tuple(Constant(extent, span, PY_INT) for extent in shape)
-    return ArrayDecl(name, ArrayType(_DTYPES[type(values[0])], extents, weak=True), Space.CONSTANT, values, span=span)
+    extents = tuple(ir.Constant(extent, span, ir.PY_INT) for extent in shape)
+    return ir.ArrayDecl(
+        name, ir.ArrayType(_DTYPES[type(values[0])], extents, weak=True), ir.Space.CONSTANT, values, span=span
+    )
 
 
 def shape_of(table: Constants) -> tuple[int, ...] | None:

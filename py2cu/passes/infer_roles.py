@@ -9,24 +9,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from py2cu import ir
 from py2cu.diagnostics import Reporter
 from py2cu.ir.abi.parameters import Parameter, Role
-from py2cu.ir.expressions import ArrayName, Atomic, DeviceCall, Load
-from py2cu.ir.kernels import Kernel
 from py2cu.ir.rewrite import with_fields
-from py2cu.ir.statements import Assert, Print, Store
-from py2cu.ir.types import PY_INT, ArrayType
 from py2cu.ir.visit import all_expressions, names_in, statements
 
 
-def infer_roles(kernel: Kernel, reporter: Reporter) -> Kernel:
+def infer_roles(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     """The kernel with each parameter's `Role`; a kernel that writes nothing is refused."""
     all_stored = _touched(kernel, _stored)
     parameters = {p.name for p in kernel.parameters}
     stored, loaded = all_stored[kernel.key] & parameters, _touched(kernel, _loaded)[kernel.key]
     functions = tuple(_with_roles(function, all_stored[function.key]) for function in kernel.functions)
     kernel = with_fields(kernel, functions=functions)
-    speaks = kernel.arrays and any(isinstance(stmt, Print | Assert) for stmt in statements(kernel.body))
+    speaks = kernel.arrays and any(isinstance(stmt, ir.Print | ir.Assert) for stmt in statements(kernel.body))
     if not (stored or speaks or reporter.failed):
         reporter.error("P407", f"`{kernel.name}` writes no array, so it has no effect", kernel.span, "store its result")
     inits = {name for name, _ in kernel.inits}
@@ -45,13 +42,15 @@ def infer_roles(kernel: Kernel, reporter: Reporter) -> Kernel:
     return with_fields(kernel, parameters=tuple(replace(p, role=role(p)) for p in kernel.parameters))
 
 
-def _with_known_shape(kernel: Kernel, makeable: set[str]) -> set[str]:
+def _with_known_shape(kernel: ir.Kernel, makeable: set[str]) -> set[str]:
     """Those arrays whose every dimension an argument tells; one that is not made itself tells dimensions."""
     while True:
         passed = [p for p in kernel.arrays if p.name not in makeable]
-        known = {name for p in passed if isinstance(p.type, ArrayType) for dim in p.type.dims for name in names_in(dim)}
-        known |= {p.name for p in kernel.parameters if p.type == PY_INT}
-        variables = {p.type.dtype.variable for p in passed if isinstance(p.type, ArrayType)} | {None}
+        known = {
+            name for p in passed if isinstance(p.type, ir.ArrayType) for dim in p.type.dims for name in names_in(dim)
+        }
+        known |= {p.name for p in kernel.parameters if p.type == ir.PY_INT}
+        variables = {p.type.dtype.variable for p in passed if isinstance(p.type, ir.ArrayType)} | {None}
         left = {
             name
             for name in makeable
@@ -64,22 +63,24 @@ def _with_known_shape(kernel: Kernel, makeable: set[str]) -> set[str]:
         makeable = left
 
 
-def _with_roles(function: Kernel, stored: set[str]) -> Kernel:
+def _with_roles(function: ir.Kernel, stored: set[str]) -> ir.Kernel:
     """A device function makes no arrays: it reads what it is given, or writes to it."""
     parameters = (replace(p, role=Role.INOUT if p.name in stored else Role.INPUT) for p in function.parameters)
     return with_fields(function, parameters=tuple(parameters))
 
 
-def _stored(caller: Kernel) -> set[str]:
-    changed_ = {caller.base_array(node.array) for node in all_expressions(caller.body) if isinstance(node, Atomic)}
-    return changed_ | {caller.base_array(stmt.array) for stmt in statements(caller.body) if isinstance(stmt, Store)}
+def _stored(caller: ir.Kernel) -> set[str]:
+    changed_ = {caller.base_array(node.array) for node in all_expressions(caller.body) if isinstance(node, ir.Atomic)}
+    return changed_ | {caller.base_array(stmt.array) for stmt in statements(caller.body) if isinstance(stmt, ir.Store)}
 
 
-def _loaded(caller: Kernel) -> set[str]:
-    return {caller.base_array(node.array) for node in all_expressions(caller.body) if isinstance(node, Load | Atomic)}
+def _loaded(caller: ir.Kernel) -> set[str]:
+    return {
+        caller.base_array(node.array) for node in all_expressions(caller.body) if isinstance(node, ir.Load | ir.Atomic)
+    }
 
 
-def _touched(kernel: Kernel, touched_by: Callable[[Kernel], set[str]]) -> dict[str, set[str]]:
+def _touched(kernel: ir.Kernel, touched_by: Callable[[ir.Kernel], set[str]]) -> dict[str, set[str]]:
     """By key, the arrays that the kernel (its key is empty) and its functions touch, or hand to one that does.
 
     A function comes before its callers, so that one round is enough unless functions call each other in a ring.
@@ -92,9 +93,9 @@ def _touched(kernel: Kernel, touched_by: Callable[[Kernel], set[str]]) -> dict[s
         before = {key: len(names) for key, names in touched.items()}
         for key, caller in callers.items():
             for node in all_expressions(caller.body):
-                if isinstance(node, DeviceCall):
+                if isinstance(node, ir.DeviceCall):
                     pairs = zip(callers[node.function].parameters, node.args, strict=True)
                     inner = touched[node.function]
-                    touched[key] |= {arg.id for p, arg in pairs if isinstance(arg, ArrayName) and p.name in inner}
+                    touched[key] |= {arg.id for p, arg in pairs if isinstance(arg, ir.ArrayName) and p.name in inner}
         if before == {key: len(names) for key, names in touched.items()}:
             return touched

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from py2cu import ir
 from py2cu.diagnostics import Reporter
-from py2cu.ir.kernels import Kernel
 from py2cu.ir.verify import Stage
 
-Run = Callable[[Kernel, Reporter], Kernel]
+Run = Callable[[ir.Kernel, Reporter], ir.Kernel]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Pass(Step):
     run: Run
 
 
-Observer = Callable[[Step, Kernel | None, Kernel, Reporter], None]
+Observer = Callable[[Step, ir.Kernel | None, ir.Kernel, Reporter], None]
 """Called after a step with the kernel before it, None for the front end, and after it, and the reporter of errors."""
 
 OBSERVERS: Final[list[Observer]] = []
@@ -44,7 +44,7 @@ def passes(stage: Stage, *runs: Run) -> tuple[Pass, ...]:
     return tuple(Pass(run.__name__, stage, run) for run in runs)
 
 
-def run_passes(sequence: Iterable[Pass], kernel: Kernel, reporter: Reporter) -> Kernel:
+def run_passes(sequence: Iterable[Pass], kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     """`kernel` after all passes of `sequence`."""
     for each in sequence:
         done = each.run(kernel, reporter)
@@ -53,7 +53,7 @@ def run_passes(sequence: Iterable[Pass], kernel: Kernel, reporter: Reporter) -> 
     return kernel
 
 
-def show(step: Step, before: Kernel | None, after: Kernel, reporter: Reporter) -> None:
+def show(step: Step, before: ir.Kernel | None, after: ir.Kernel, reporter: Reporter) -> None:
     """Call every observer."""
     for observe in OBSERVERS:
         observe(step, before, after, reporter)

@@ -6,17 +6,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from py2cu import ir
 from py2cu.analysis.accesses import find_accesses
 from py2cu.analysis.account import lost, unread
 from py2cu.diagnostics import InternalError, Reporter
-from py2cu.ir.kernels import Kernel
 from py2cu.ir.printer import print_expr
 from py2cu.ir.verify import verify
 from py2cu.passes.manager import Step
 from py2cu.source import Span
 
 
-def verify_step(step: Step, before: Kernel | None, after: Kernel, reporter: Reporter) -> None:
+def verify_step(step: Step, before: ir.Kernel | None, after: ir.Kernel, reporter: Reporter) -> None:
     """Verify what `step` made; a kernel that was refused is not judged.
 
     Raises:
@@ -32,7 +32,7 @@ def verify_step(step: Step, before: Kernel | None, after: Kernel, reporter: Repo
     verify(after, step.stage)
 
 
-def _dropped(before: Kernel | None, after: Kernel, reporter: Reporter) -> Iterator[tuple[str, Span]]:
+def _dropped(before: ir.Kernel | None, after: ir.Kernel, reporter: Reporter) -> Iterator[tuple[str, Span]]:
     if before is not None:
         yield from lost(before, after)
         return
@@ -41,7 +41,7 @@ def _dropped(before: Kernel | None, after: Kernel, reporter: Reporter) -> Iterat
         yield from unread(function, file)
 
 
-def _unguarded(kernel: Kernel) -> Iterator[tuple[str, Span]]:
+def _unguarded(kernel: ir.Kernel) -> Iterator[tuple[str, Span]]:
     """The accesses of `kernel.predicated` that threads past the end reach, with the index that no test bounds."""
     guards_by_end = {(site.line, site.column): site.guards for site in kernel.predicated}
     for access in find_accesses(kernel):

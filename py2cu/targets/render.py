@@ -16,8 +16,8 @@ from typing import Final
 from jinja2 import Environment, FileSystemBytecodeCache, FileSystemLoader, StrictUndefined
 from jinja2.bccache import Bucket
 
+from py2cu import ir
 from py2cu.cache_directory import location
-from py2cu.ir.kernels import Instances
 from py2cu.targets.cpu import target as cpu
 from py2cu.targets.cpu.helpers import HELPERS_OF_CPU
 from py2cu.targets.cuda import target as cuda
@@ -73,13 +73,13 @@ class _CompiledTemplates(FileSystemBytecodeCache):
             super().dump_bytecode(bucket)
 
 
-def render(name: str, source: str, families: tuple[Instances, ...], target: TargetName) -> Artifacts:
+def render(name: str, source: str, families: tuple[ir.Instances, ...], target: TargetName) -> Artifacts:
     """The three files of `target` for these kernels; `name` is their stem, `source` the Python file they came from."""
     make = _render_cuda if target is TargetName.CUDA else _render_cpu
     return make(name, source, families)
 
 
-def _render_cuda(name: str, source: str, families: tuple[Instances, ...]) -> Artifacts:
+def _render_cuda(name: str, source: str, families: tuple[ir.Instances, ...]) -> Artifacts:
     families = separate_overloads(families, cuda.DIALECT)
     groups = tuple(group(family, cuda.view, cuda.DIALECT) for family in families)
     views = tuple(chain.from_iterable(groups))
@@ -94,7 +94,7 @@ def _render_cuda(name: str, source: str, families: tuple[Instances, ...]) -> Art
     )
 
 
-def _render_cpu(name: str, source: str, families: tuple[Instances, ...]) -> Artifacts:
+def _render_cpu(name: str, source: str, families: tuple[ir.Instances, ...]) -> Artifacts:
     families = separate_overloads(families, cpu.DIALECT)
     groups = tuple(group(family, cpu.view, cpu.DIALECT) for family in families)
     views = tuple(chain.from_iterable(groups))
@@ -142,7 +142,7 @@ def _declaration_headers(views: tuple[KernelView, ...]) -> set[str]:
 def _binding_text(
     file: str,
     common: Mapping[str, object],
-    families: tuple[Instances, ...],
+    families: tuple[ir.Instances, ...],
     groups: tuple[tuple[KernelView, ...], ...],
     is_cuda: bool,
 ) -> Text:

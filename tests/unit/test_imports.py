@@ -146,6 +146,13 @@ def test_a_room_imports_only_those_below_it(room: str) -> None:
     assert not wrong
 
 
+def test_rooms_above_name_nodes_as_the_tree_exports_them() -> None:
+    """`ir.Assign`, as the front end writes `cst.Assign`."""
+    nodes = {"ir.elisions", "ir.expressions", "ir.kernels", "ir.statements", "ir.types"}
+    rooms = ("analysis", "frontend", "passes", "targets", "pipeline")
+    assert not [name for name in MODULES if name.startswith(rooms) and IMPORTS[name] & nodes]
+
+
 def test_no_files_import_each_other_in_a_circle() -> None:
     assert circles(IMPORTS) == []
 

@@ -25,6 +25,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from py2cu import ir
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import DType, Kind
 from py2cu.frontend.names.ambiguity import report_ambiguous_name
@@ -33,8 +34,6 @@ from py2cu.frontend.names.environment import Environment
 from py2cu.frontend.names.syntax import source_text
 from py2cu.ir.abi.parameters import Default
 from py2cu.ir.complex_numbers import literal
-from py2cu.ir.expressions import Call, Expr
-from py2cu.ir.types import Constant, ElementType, PythonType
 from py2cu.live import live_name
 from py2cu.source import Span
 
@@ -57,7 +56,7 @@ class DefaultReader:
     live: Mapping[str, object] | None
     constant_elsewhere: Callable[[cst.BaseExpression], object] = lambda _: None
 
-    def read_for_call(self, param: cst.Param, span: Span) -> Expr | None:
+    def read_for_call(self, param: cst.Param, span: Span) -> ir.Expr | None:
         """The value of `param` in a call at `span` that omits it; None, after a diagnostic, if unknown."""
         node, name = param.default, param.name.value
         assert node is not None
@@ -66,24 +65,24 @@ class DefaultReader:
         if (
             isinstance(live, bool | int | float) and type(live).__module__ != "numpy" and live != early.constant(node)
         ):  # the source shows another number, or none
-            return Constant(check_64_bits(live, self.reporter, self.span_of(node)), span)
+            return ir.Constant(check_64_bits(live, self.reporter, self.span_of(node)), span)
         hint = f"pass `{name}` in the call, or bind the name once, with a plain `=` or `import` that always runs"
         if report_ambiguous_name(node, early, self.reporter, self.span_of, hint):
             return None
         if (element := early.element(node)) is not None:
             dtype, number = element
-            return Call(f"numpy.{dtype.name}", (Constant(number, span),), span)
+            return ir.Call(f"numpy.{dtype.name}", (ir.Constant(number, span),), span)
         value = early.constant(node)
         if isinstance(value, complex):
             return literal(value, span)
         if isinstance(value, bool | int | float):
             value = check_64_bits(value, self.reporter, self.span_of(node))
-            return Constant(value, span, text=source_text(node) if _is_literal(node) else "")
+            return ir.Constant(value, span, text=source_text(node) if _is_literal(node) else "")
         what = f"the source does not determine the default of `{name}`"
         self.reporter.error("P105", what, self.span_of(node), f"pass `{name}` in the call")
         return None
 
-    def read_for_kernel(self, param: cst.Param, type_: PythonType | ElementType) -> Default | None:
+    def read_for_kernel(self, param: cst.Param, type_: ir.PythonType | ir.ElementType) -> Default | None:
         """The default, converted to `type_`; None, after a diagnostic, if it is not constant or has another type."""
         node, name = param.default, param.name.value
         assert node is not None
@@ -127,18 +126,18 @@ def _rounded(dtype: DType, number: float) -> bool | int | float:
     return float(struct.unpack(layout, struct.pack(layout, number))[0])
 
 
-def _kind(type_: PythonType | ElementType) -> Kind:
-    return type_.kind if isinstance(type_, PythonType) else type_.dtype.kind
+def _kind(type_: ir.PythonType | ir.ElementType) -> Kind:
+    return type_.kind if isinstance(type_, ir.PythonType) else type_.dtype.kind
 
 
-def _range(type_: PythonType | ElementType) -> str:
+def _range(type_: ir.PythonType | ir.ElementType) -> str:
     """The range of `type_`, for a message."""
-    if isinstance(type_, ElementType):
+    if isinstance(type_, ir.ElementType):
         return f" that fits {type_.dtype}"
     return " of 64 bits" if type_.kind is Kind.INT else ""
 
 
-def _as_type(value: object, type_: PythonType | ElementType) -> bool | int | float | complex | None:
+def _as_type(value: object, type_: ir.PythonType | ir.ElementType) -> bool | int | float | complex | None:
     """`value` converted to `type_`; None if it has another kind or is out of range."""
     kind = _kind(type_)
     try:
@@ -149,10 +148,10 @@ def _as_type(value: object, type_: PythonType | ElementType) -> bool | int | flo
             case Kind.INT:
                 number = operator.index(value)  # type: ignore[arg-type]
                 fits = -(2**63) <= number < 2**63  # as torch's ops take them
-                fits &= not isinstance(type_, ElementType) or type_.dtype.holds(number)
+                fits &= not isinstance(type_, ir.ElementType) or type_.dtype.holds(number)
                 return int(number) if fits else None
             case Kind.FLOAT if isinstance(value, numbers.Real):
-                fits = not isinstance(type_, ElementType) or type_.dtype.holds(float(value))
+                fits = not isinstance(type_, ir.ElementType) or type_.dtype.holds(float(value))
                 return float(value) if fits else None
             case Kind.COMPLEX if isinstance(value, numbers.Complex):
                 return complex(value)

@@ -14,47 +14,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from py2cu import ir
 from py2cu.analysis.effects import is_waiting_call
 from py2cu.diagnostics import Reporter
-from py2cu.ir.expressions import ArrayName, Atomic, BoolOp, Compare, DeviceCall, Expr, Load, Select, Unary
-from py2cu.ir.kernels import Kernel
 from py2cu.ir.names import free_name, names_in_scope
 from py2cu.ir.rewrite import map_blocks, map_children, with_fields
-from py2cu.ir.statements import (
-    Assert,
-    Assign,
-    Block,
-    ExprStmt,
-    For,
-    If,
-    Print,
-    Return,
-    Stmt,
-    Store,
-    Sync,
-    Trivia,
-    While,
-)
-from py2cu.ir.types import Binary, Name
 from py2cu.ir.visit import all_expressions, children, expressions, statements, walk
 from py2cu.source import Span
 
 
-def lift_atomics(kernel: Kernel, reporter: Reporter) -> Kernel:
+def lift_atomics(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     """The kernel with atomic operations as statements, or as all that a name is assigned or a function returns."""
-    if not any(isinstance(node, Atomic) for node in all_expressions(kernel.body)):
+    if not any(isinstance(node, ir.Atomic) for node in all_expressions(kernel.body)):
         return kernel
     return with_fields(kernel, body=_Lifting(reporter, names_in_scope(kernel), _only_read(kernel)).block(kernel.body))
 
 
-def _only_read(kernel: Kernel) -> frozenset[str]:
+def _only_read(kernel: ir.Kernel) -> frozenset[str]:
     """The arrays whose elements nothing changes; a device function may be given one array twice."""
     if kernel.key:
         return frozenset()
     nodes = [*all_expressions(kernel.body)]
-    written = {stmt.array for stmt in statements(kernel.body) if isinstance(stmt, Store)}
-    written |= {node.array for node in nodes if isinstance(node, Atomic)}
-    written |= {node.id for node in nodes if isinstance(node, ArrayName)}
+    written = {stmt.array for stmt in statements(kernel.body) if isinstance(stmt, ir.Store)}
+    written |= {node.array for node in nodes if isinstance(node, ir.Atomic)}
+    written |= {node.id for node in nodes if isinstance(node, ir.ArrayName)}
     return frozenset(array.name for array in kernel.arrays) - written
 
 
@@ -65,13 +48,13 @@ class _Lifting:
     reporter: Reporter
     taken: set[str]
     only_read: frozenset[str]
-    before: list[Stmt] = field(default_factory=list)
-    done: dict[Span, Name] = field(default_factory=dict)  # one operation may have come to stand twice
+    before: list[ir.Stmt] = field(default_factory=list)
+    done: dict[Span, ir.Name] = field(default_factory=dict)  # one operation may have come to stand twice
 
-    def block(self, block: Block) -> Block:
+    def block(self, block: ir.Block) -> ir.Block:
         return tuple(done for stmt in block for done in self.statement(map_blocks(stmt, self.block)))
 
-    def statement(self, stmt: Stmt) -> Block:
+    def statement(self, stmt: ir.Stmt) -> ir.Block:
         """The statement, whose blocks are done, behind its operations."""
         if not any(map(_has_atomic, expressions(stmt))):
             return (stmt,)
@@ -80,59 +63,59 @@ class _Lifting:
         if not self.before:
             return (lifted,)
         first, *rest = (*self.before, replace(lifted, trivia=replace(stmt.trivia, above=())))
-        return (replace(first, trivia=Trivia(above=stmt.trivia.above)), *rest)
+        return (replace(first, trivia=ir.Trivia(above=stmt.trivia.above)), *rest)
 
-    def lifted_statement(self, stmt: Stmt) -> Stmt:
+    def lifted_statement(self, stmt: ir.Stmt) -> ir.Stmt:
         match stmt:
-            case Assign(value=value):
+            case ir.Assign(value=value):
                 return with_fields(stmt, value=self.lift_root(value))
-            case Return(value=value) if value is not None:
+            case ir.Return(value=value) if value is not None:
                 return with_fields(stmt, value=self.lift_root(value))
-            case ExprStmt(call=call):
+            case ir.ExprStmt(call=call):
                 operation = self.with_operands(call)
-                assert isinstance(operation, DeviceCall | Atomic)
+                assert isinstance(operation, ir.DeviceCall | ir.Atomic)
                 return with_fields(stmt, call=operation)
-            case Store(augmented=True):
+            case ir.Store(augmented=True):
                 return self.augmented(stmt)
-            case Store(indices=indices, value=value):
+            case ir.Store(indices=indices, value=value):
                 value, *places = self.operands((value, *indices))
                 return with_fields(stmt, value=value, indices=tuple(places))
-            case If(test=test):
+            case ir.If(test=test):
                 return with_fields(stmt, test=self.lifted(test), chained=False)
-            case For(start=start, stop=stop, step=step):
+            case ir.For(start=start, stop=stop, step=step):
                 start, stop, step = self.operands((start, stop, step))
                 return with_fields(stmt, start=start, stop=stop, step=step)
-            case While(test=test) if self.acts_once(test):
+            case ir.While(test=test) if self.acts_once(test):
                 return stmt
-            case While(test=test):
+            case ir.While(test=test):
                 hint = "move it into the loop: `while True:`, then `if …: break`"
                 self.refuse(test, "must be alone in the test of a loop", hint)
                 return stmt
-            case Sync(args=args):
+            case ir.Sync(args=args):
                 return with_fields(stmt, args=self.operands(args))
-            case Print(values=values):
+            case ir.Print(values=values):
                 return with_fields(stmt, values=self.operands(values))
-            case Assert(test=test):
+            case ir.Assert(test=test):
                 return with_fields(stmt, test=self.lifted(test))
             case _:
                 raise AssertionError(f"an atomic operation in {stmt}")
 
-    def acts_once(self, test: Expr) -> bool:
+    def acts_once(self, test: ir.Expr) -> bool:
         """True for a test that may stand as it is: one operation, always evaluated, beside what nothing changes."""
         match test:
-            case Atomic():
+            case ir.Atomic():
                 return not any(map(_has_atomic, children(test)))
-            case Compare(left=left, right=right) | Binary(left=left, right=right):
+            case ir.Compare(left=left, right=right) | ir.Binary(left=left, right=right):
                 acting, other = (left, right) if _has_atomic(left) else (right, left)
                 return self.acts_once(acting) and not (_has_atomic(other) or any(map(self.may_change, walk(other))))
-            case Unary(operand=operand):
+            case ir.Unary(operand=operand):
                 return self.acts_once(operand)
             case _:
                 return False
 
-    def augmented(self, stmt: Store) -> Stmt:
+    def augmented(self, stmt: ir.Store) -> ir.Stmt:
         """`x[i] += v`: Python looks `x[i]` up, index first, before it evaluates `v`."""
-        assert isinstance(stmt.value, Binary) and isinstance(stmt.value.left, Load), stmt
+        assert isinstance(stmt.value, ir.Binary) and isinstance(stmt.value.left, ir.Load), stmt
         places = tuple(self.snapshot(index) for index in stmt.indices)
         old = with_fields(stmt.value.left, indices=places)
         left, right = self.operands((old, stmt.value.right))
@@ -140,70 +123,70 @@ class _Lifting:
             stmt, indices=places, value=with_fields(stmt.value, left=left, right=right), augmented=left is old
         )
 
-    def lift_root(self, value: Expr) -> Expr:
+    def lift_root(self, value: ir.Expr) -> ir.Expr:
         """A value that may be an operation itself."""
-        return self.with_operands(value) if isinstance(value, Atomic) else self.lifted(value)
+        return self.with_operands(value) if isinstance(value, ir.Atomic) else self.lifted(value)
 
-    def lifted(self, expr: Expr) -> Expr:
+    def lifted(self, expr: ir.Expr) -> ir.Expr:
         """`expr` without operations."""
         match expr:
             case _ if not _has_atomic(expr):
                 return expr
-            case Atomic(span=span) if span in self.done:
+            case ir.Atomic(span=span) if span in self.done:
                 return self.done[span]
-            case Atomic(span=span):
+            case ir.Atomic(span=span):
                 self.done[span] = result = self.saved(self.with_operands(expr), "old")
                 return result
-            case BoolOp(left=left, right=right):
+            case ir.BoolOp(left=left, right=right):
                 left = self.lifted(left)
                 return with_fields(expr, left=left, right=self.unconditional(right))
-            case Select(test=test, then=then, orelse=orelse):
+            case ir.Select(test=test, then=then, orelse=orelse):
                 test = self.lifted(test)
                 return with_fields(expr, test=test, then=self.unconditional(then), orelse=self.unconditional(orelse))
             case _:
                 return self.with_operands(expr)
 
-    def unconditional(self, expr: Expr) -> Expr:
+    def unconditional(self, expr: ir.Expr) -> ir.Expr:
         """An operand that may stay unevaluated: what it has of operations must have happened."""
-        if any(isinstance(node, Atomic) and node.span not in self.done for node in walk(expr)):
+        if any(isinstance(node, ir.Atomic) and node.span not in self.done for node in walk(expr)):
             hint = "write an `if`, with the operation on a line of its own"
             self.refuse(expr, "cannot stand where it may stay unevaluated", hint)
             return expr
         return self.lifted(expr)
 
-    def with_operands(self, expr: Expr) -> Expr:
+    def with_operands(self, expr: ir.Expr) -> ir.Expr:
         operands = iter(self.operands(children(expr)))
         return map_children(expr, lambda _: next(operands))
 
-    def operands(self, operands: Sequence[Expr]) -> tuple[Expr, ...]:
+    def operands(self, operands: Sequence[ir.Expr]) -> tuple[ir.Expr, ...]:
         """Operands in evaluation order, those before an operation settled."""
         last = max((place for place, operand in enumerate(operands) if _has_atomic(operand)), default=-1)
         return tuple(
             self.snapshot(operand) if place < last else self.lifted(operand) for place, operand in enumerate(operands)
         )
 
-    def snapshot(self, expr: Expr) -> Expr:
+    def snapshot(self, expr: ir.Expr) -> ir.Expr:
         """`expr` as it is now, whatever happens next."""
         expr = self.lifted(expr)
         return self.saved(expr, "value") if any(map(self.may_change, walk(expr))) else expr
 
-    def may_change(self, node: Expr) -> bool:
+    def may_change(self, node: ir.Expr) -> bool:
         """True for what is evaluated where it stands, or is something else later."""
-        if isinstance(node, Load):
+        if isinstance(node, ir.Load):
             return node.array not in self.only_read
-        return isinstance(node, DeviceCall) or is_waiting_call(node)
+        return isinstance(node, ir.DeviceCall) or is_waiting_call(node)
 
-    def saved(self, value: Expr, name: str) -> Name:
+    def saved(self, value: ir.Expr, name: str) -> ir.Name:
         """A local that is assigned `value` before the statement."""
         fresh = free_name(name, self.taken)
         self.taken.add(fresh)
-        self.before.append(Assign(fresh, value, value.span))
-        return Name(fresh, value.span)
+        self.before.append(ir.Assign(fresh, value, value.span))
+        return ir.Name(fresh, value.span)
 
-    def refuse(self, expr: Expr, what: str, hint: str) -> None:
-        atomic = next(node for node in walk(expr) if isinstance(node, Atomic) and node.span not in self.done)
+    def refuse(self, expr: ir.Expr, what: str, hint: str) -> None:
+        atomic = next(node for node in walk(expr) if isinstance(node, ir.Atomic) and node.span not in self.done)
         self.reporter.error("P502", f"an atomic operation {what}", atomic.span, hint)
 
 
-def _has_atomic(expr: Expr) -> bool:
-    return any(isinstance(node, Atomic) for node in walk(expr))
+def _has_atomic(expr: ir.Expr) -> bool:
+    return any(isinstance(node, ir.Atomic) for node in walk(expr))

@@ -8,20 +8,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from py2cu import ir
 from py2cu.diagnostics import Reporter
-from py2cu.ir.expressions import Expr, Extent
-from py2cu.ir.kernels import Kernel
 from py2cu.ir.rewrite import rebuild_block, with_fields
 from py2cu.ir.visit import all_expressions
 
 
-def resolve_extents(kernel: Kernel, reporter: Reporter) -> Kernel:
+def resolve_extents(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     """Replace every `Extent` by its dimension's expression, placed where the extent stood."""
-    if not any(isinstance(expr, Extent) for expr in all_expressions(kernel.body)):
+    if not any(isinstance(expr, ir.Extent) for expr in all_expressions(kernel.body)):
         return kernel
 
-    def resolve(expr: Expr) -> Expr:
-        if isinstance(expr, Extent):
+    def resolve(expr: ir.Expr) -> ir.Expr:
+        if isinstance(expr, ir.Extent):
             return replace(kernel.array_type(expr.array).dims[expr.axis], span=expr.span)
         return expr
 

@@ -13,28 +13,26 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
+from py2cu import ir
 from py2cu.analysis.account import elided_in
 from py2cu.diagnostics import Reporter
 from py2cu.ir.abi.parameters import Parameter
-from py2cu.ir.elisions import Elision
-from py2cu.ir.expressions import Extent, as_extent
-from py2cu.ir.kernels import Kernel
 from py2cu.ir.names import underscored_name
 from py2cu.ir.rewrite import with_fields
-from py2cu.ir.statements import Assign, Comment, For, Stmt
 from py2cu.ir.substitution import rename
-from py2cu.ir.types import PY_INT, ArrayType, DimExpr, Name
 from py2cu.ir.visit import statements
 
 
-def uniquify_dimensions(kernel: Kernel, reporter: Reporter) -> Kernel:
+def uniquify_dimensions(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     """The kernel with no dimension called like a local, an array or an element index."""
     kernel = _drop_restatements(kernel)
     dims = kernel.dims
     assigned = {
-        s.name if isinstance(s, Assign) else s.var: s for s in statements(kernel.body) if isinstance(s, Assign | For)
+        s.name if isinstance(s, ir.Assign) else s.var: s
+        for s in statements(kernel.body)
+        if isinstance(s, ir.Assign | ir.For)
     }
-    extents = {p.name for p in kernel.parameters if p.type == PY_INT and p.name in dims}
+    extents = {p.name for p in kernel.parameters if p.type == ir.PY_INT and p.name in dims}
     for name in sorted(extents & set(assigned)):
         message = f"`{name}` is an extent of the call and cannot be assigned to"
         reporter.error("P203", message, assigned[name].span, "use another name")
@@ -50,36 +48,38 @@ def uniquify_dimensions(kernel: Kernel, reporter: Reporter) -> Kernel:
     return _rename_dims(kernel, renamed) if renamed else kernel
 
 
-def _drop_restatements(kernel: Kernel) -> Kernel:
+def _drop_restatements(kernel: ir.Kernel) -> ir.Kernel:
     """`h, w = x.shape`, where the annotation says "h w", gives the dimensions no new name: the line says nothing."""
     count = Counter(
-        s.name if isinstance(s, Assign) else s.var for s in statements(kernel.body) if isinstance(s, Assign | For)
+        s.name if isinstance(s, ir.Assign) else s.var
+        for s in statements(kernel.body)
+        if isinstance(s, ir.Assign | ir.For)
     )
 
-    def restates(stmt: Stmt) -> bool:
+    def restates(stmt: ir.Stmt) -> bool:
         match stmt:
-            case Assign(name=name, value=Extent(array=array, axis=axis)) if count[name] == 1:
+            case ir.Assign(name=name, value=ir.Extent(array=array, axis=axis)) if count[name] == 1:
                 dim = kernel.array_type(array).dims[axis]
-                return isinstance(dim, Name) and dim.id == name and kernel.parameter(name) is None
+                return isinstance(dim, ir.Name) and dim.id == name and kernel.parameter(name) is None
             case _:
                 return False
 
-    body = tuple(Comment(s.span, s.trivia) if restates(s) else s for s in kernel.body)
-    dropped = elided_in(tuple(s for s in kernel.body if restates(s)), Elision.RESTATEMENT)
+    body = tuple(ir.Comment(s.span, s.trivia) if restates(s) else s for s in kernel.body)
+    dropped = elided_in(tuple(s for s in kernel.body if restates(s)), ir.Elision.RESTATEMENT)
     return with_fields(kernel, body=body, elided=kernel.elided + dropped)
 
 
-def _rename_dims(kernel: Kernel, renamed: dict[str, str]) -> Kernel:
-    def change(extent: DimExpr) -> DimExpr:
-        return as_extent(rename(extent, renamed))
+def _rename_dims(kernel: ir.Kernel, renamed: dict[str, str]) -> ir.Kernel:
+    def change(extent: ir.DimExpr) -> ir.DimExpr:
+        return ir.as_extent(rename(extent, renamed))
 
     def change_parameter(parameter: Parameter) -> Parameter:
         type_ = parameter.type
-        if not isinstance(type_, ArrayType):
+        if not isinstance(type_, ir.ArrayType):
             return parameter
         return replace(parameter, type=replace(type_, dims=tuple(map(change, type_.dims))))
 
-    def change_array(type_: ArrayType) -> ArrayType:
+    def change_array(type_: ir.ArrayType) -> ir.ArrayType:
         return replace(type_, dims=tuple(map(change, type_.dims)))
 
     return replace(

@@ -21,16 +21,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeGuard
 
+from py2cu import ir
 from py2cu.analysis.call_graph import functions_with
 from py2cu.analysis.effects import BLOCK_VOTES, GRID_BARRIER
 from py2cu.builtins import ROWS, Rule
 from py2cu.builtins.threads import LANE_HELPER
 from py2cu.diagnostics import Related, Reporter
 from py2cu.ir.abi.parameters import Role
-from py2cu.ir.expressions import ArrayName, Atomic, BoolOp, Call, DeviceCall, Expr, LaunchIndex, Load, Select
-from py2cu.ir.kernels import Kernel, Space
-from py2cu.ir.statements import Assign, Block, Break, Continue, For, If, Return, Stmt, Store, Sync, While
-from py2cu.ir.types import Name
 from py2cu.ir.visit import all_expressions, children, expressions, statements
 from py2cu.source import Span
 
@@ -49,30 +46,30 @@ class SyncScope:
     differ: str  # how messages describe a divergent value
     objects: frozenset[str]
 
-    def has_barrier(self, function: Kernel) -> bool:
+    def has_barrier(self, function: ir.Kernel) -> bool:
         """True for a function with a barrier of this scope."""
         body = function.body
         return any(map(self.is_barrier, statements(body))) or any(map(self.is_vote, all_expressions(body)))
 
-    def is_barrier(self, stmt: Stmt) -> TypeGuard[Sync]:
-        return isinstance(stmt, Sync) and stmt.function == self.barrier
+    def is_barrier(self, stmt: ir.Stmt) -> TypeGuard[ir.Sync]:
+        return isinstance(stmt, ir.Sync) and stmt.function == self.barrier
 
-    def is_vote(self, node: Expr) -> TypeGuard[Call]:
-        return isinstance(node, Call) and node.function in self.votes
+    def is_vote(self, node: ir.Expr) -> TypeGuard[ir.Call]:
+        return isinstance(node, ir.Call) and node.function in self.votes
 
 
 _BLOCK: Final = SyncScope("syncthreads", BLOCK_VOTES, "varies by thread", frozenset(["threadIdx"]))
 _GRID: Final = SyncScope(GRID_BARRIER, frozenset(), "varies by thread or block", frozenset(["threadIdx", "blockIdx"]))
 
 
-def check_barriers(kernel: Kernel, reporter: Reporter) -> Kernel:
+def check_barriers(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     """Report barriers under divergent control flow; the kernel is unchanged."""
     for scope in (_BLOCK, _GRID):
         _check_barriers_of(scope, kernel, reporter)
     return kernel
 
 
-def _check_barriers_of(scope: SyncScope, kernel: Kernel, reporter: Reporter) -> None:
+def _check_barriers_of(scope: SyncScope, kernel: ir.Kernel, reporter: Reporter) -> None:
     waiting = functions_with(kernel, scope.has_barrier)
     if not (waiting or scope.has_barrier(kernel)):
         return
@@ -92,7 +89,7 @@ class DivergenceState:
     """
 
     scope: SyncScope
-    function: Kernel
+    function: ir.Kernel
     names: set[str]
     written: set[str]
     waits: bool
@@ -107,34 +104,34 @@ class DivergenceState:
         """True for a function that writes to its parameters: one thread's call cannot stand for the calls of all."""
         return not self.written.isdisjoint(p.name for p in self.function.arrays)
 
-    def of(self, expr: Expr, functions: Mapping[str, DivergenceState]) -> bool:
+    def of(self, expr: ir.Expr, functions: Mapping[str, DivergenceState]) -> bool:
         """True where the value of `expr` may differ between threads of the scope."""
         match expr:
-            case Atomic():
+            case ir.Atomic():
                 return True
-            case LaunchIndex(object=name) if name in self.scope.objects:
+            case ir.LaunchIndex(object=name) if name in self.scope.objects:
                 return True
-            case Name(id=name) | Load(array=name) | ArrayName(id=name) if name in self.names:
+            case ir.Name(id=name) | ir.Load(array=name) | ir.ArrayName(id=name) if name in self.names:
                 return True
-            case DeviceCall(function=key) if functions[key].result or functions[key].waits:
+            case ir.DeviceCall(function=key) if functions[key].result or functions[key].waits:
                 return functions[key].result
-            case DeviceCall(function=key) if functions[key].acts:
+            case ir.DeviceCall(function=key) if functions[key].acts:
                 return True
-            case Call(function=function) if function in BLOCK_VOTES:
+            case ir.Call(function=function) if function in BLOCK_VOTES:
                 return self.scope is _GRID
-            case Call(function=function) if function in _LANE_CALLS:
+            case ir.Call(function=function) if function in _LANE_CALLS:
                 return True
             case _:
                 return any(self.of(child, functions) for child in children(expr))
 
 
-def find_varying(kernel: Kernel) -> tuple[frozenset[str], Callable[[Expr], bool]]:
+def find_varying(kernel: ir.Kernel) -> tuple[frozenset[str], Callable[[ir.Expr], bool]]:
     """The divergent names within a block, and a test for divergent expressions."""
     varying = _find_varying(_BLOCK, kernel)
     return frozenset(varying[""].names), lambda expr: varying[""].of(expr, varying)
 
 
-def _find_varying(scope: SyncScope, kernel: Kernel) -> dict[str, DivergenceState]:
+def _find_varying(scope: SyncScope, kernel: ir.Kernel) -> dict[str, DivergenceState]:
     """The divergence of a kernel, whose key is empty, and of its functions: iterated to a fixpoint."""
     callers = {"": kernel, **{function.key: function for function in kernel.functions}}
     waiting = functions_with(kernel, scope.has_barrier)
@@ -153,31 +150,31 @@ def _find_varying(scope: SyncScope, kernel: Kernel) -> dict[str, DivergenceState
             return varying
 
 
-def _private_arrays(scope: SyncScope, caller: Kernel) -> set[str]:
+def _private_arrays(scope: SyncScope, caller: ir.Kernel) -> set[str]:
     """The arrays declared in the function of which each thread, or within the grid each block, has its own."""
-    spaces = {Space.LOCAL} if scope is _BLOCK else {Space.LOCAL, Space.SHARED}
+    spaces = {ir.Space.LOCAL} if scope is _BLOCK else {ir.Space.LOCAL, ir.Space.SHARED}
     return {buffer.name for buffer in caller.array_decls if buffer.space in spaces}
 
 
-def _written(caller: Kernel) -> set[str]:
+def _written(caller: ir.Kernel) -> set[str]:
     """The arrays that the function writes directly."""
-    updated = {node.array for node in all_expressions(caller.body) if isinstance(node, Atomic)}
-    stored = {stmt.array for stmt in statements(caller.body) if isinstance(stmt, Store)}
+    updated = {node.array for node in all_expressions(caller.body) if isinstance(node, ir.Atomic)}
+    stored = {stmt.array for stmt in statements(caller.body) if isinstance(stmt, ir.Store)}
     return {caller.base_array(array) for array in updated | stored}
 
 
-def _spread(caller: Kernel, state: DivergenceState, varying: Mapping[str, DivergenceState]) -> None:
+def _spread(caller: ir.Kernel, state: DivergenceState, varying: Mapping[str, DivergenceState]) -> None:
     """Propagate divergence within the function, to its views, and to the functions that it calls."""
     _Threads(state.scope, caller, state, varying, frozenset(), None).block(caller.body, None)
     state.names |= {
         buffer.name for buffer in caller.array_decls if buffer.base in state.names and not buffer.is_dynamic
     }
-    for call in (node for node in all_expressions(caller.body) if isinstance(node, DeviceCall)):
+    for call in (node for node in all_expressions(caller.body) if isinstance(node, ir.DeviceCall)):
         inside = varying[call.function]
         for parameter, arg in zip(inside.function.parameters, call.args, strict=True):
             if state.of(arg, varying):
                 inside.names.add(parameter.name)
-            if isinstance(arg, ArrayName) and parameter.name in inside.written:
+            if isinstance(arg, ir.ArrayName) and parameter.name in inside.written:
                 state.written.add(caller.base_array(arg.id))
 
 
@@ -191,15 +188,15 @@ class DivergencePoint:
     message: str
     place: Related
     hint: str
-    leaves: type[Return] | type[Break] | type[Continue] | None = None  # the exit, where threads left
+    leaves: type[ir.Return] | type[ir.Break] | type[ir.Continue] | None = None  # the exit, where threads left
 
 
 _MOVE: Final = "move the barrier out: the `if` around the accesses, the barrier behind it"
 _GUARD: Final = "guard the accesses instead, `if i < n: out[i] = …`, and let all threads reach the barrier"
 _LEAVES: Final = {
-    Return: ("is not reached by threads that have returned", "these return", _GUARD),
-    Break: ("is not reached by threads that have left the loop", "these leave it", "let all threads run all rounds"),
-    Continue: ("is not reached by threads that skip the rest of the round", "these skip it", _MOVE),
+    ir.Return: ("is not reached by threads that have returned", "these return", _GUARD),
+    ir.Break: ("is not reached by threads that have left the loop", "these leave it", "let all threads run all rounds"),
+    ir.Continue: ("is not reached by threads that skip the rest of the round", "these skip it", _MOVE),
 }
 
 
@@ -208,13 +205,13 @@ class _Threads:
     """Follows control flow through one function; records divergent values in `state`, and reports to `reporter`."""
 
     scope: SyncScope
-    caller: Kernel
+    caller: ir.Kernel
     state: DivergenceState
     functions: Mapping[str, DivergenceState]
     waiting: frozenset[str]
     reporter: Reporter | None
 
-    def block(self, block: Block, divergence: DivergencePoint | None) -> tuple[DivergencePoint, ...]:
+    def block(self, block: ir.Block, divergence: DivergencePoint | None) -> tuple[DivergencePoint, ...]:
         """The exits by which some threads leave `block`; `divergence` is the divergent branch around it, if any."""
         left: tuple[DivergencePoint, ...] = ()
         for stmt in block:
@@ -223,44 +220,44 @@ class _Threads:
             divergence = divergence or next(iter(leaving), None)
         return left
 
-    def statement(self, stmt: Stmt, divergence: DivergencePoint | None) -> tuple[DivergencePoint, ...]:
+    def statement(self, stmt: ir.Stmt, divergence: DivergencePoint | None) -> tuple[DivergencePoint, ...]:
         self.check(stmt, divergence)
         match stmt:
-            case Assign(name=name, value=value):
+            case ir.Assign(name=name, value=value):
                 if divergence or self.state.of(value, self.functions):
                     self.state.names.add(name)
-            case If(test=test, body=body, orelse=orelse):
+            case ir.If(test=test, body=body, orelse=orelse):
                 inner = divergence or self.condition(test)
                 return (*self.block(body, inner), *self.block(orelse, inner))
-            case For(var=var, start=start, stop=stop, step=step):
+            case ir.For(var=var, start=start, stop=stop, step=step):
                 around = next(filter(None, map(self.condition, (start, stop, step))), None)
                 if self.state.of(start, self.functions) or divergence or around:
                     self.state.names.add(var)
                 return self.loop(stmt, divergence or around, divergence)
-            case While(test=test):
+            case ir.While(test=test):
                 return self.loop(stmt, divergence or self.condition(test), divergence)
-            case Return(value=value):
+            case ir.Return(value=value):
                 if value is not None and (divergence or self.state.of(value, self.functions)):
                     self.state.result = True
                 return self.leaving(stmt, divergence)
-            case Break() | Continue():
+            case ir.Break() | ir.Continue():
                 return self.leaving(stmt, divergence)
         return ()
 
     def loop(
-        self, loop: For | While, inside: DivergencePoint | None, outside: DivergencePoint | None
+        self, loop: ir.For | ir.While, inside: DivergencePoint | None, outside: DivergencePoint | None
     ) -> tuple[DivergencePoint, ...]:
         """A loop, with the divergence inside and outside it: threads that leave early are missing in later rounds."""
         silent = _Threads(self.scope, self.caller, self.state, self.functions, self.waiting, None)
-        early = next((each for each in silent.block(loop.body, inside) if each.leaves is not Continue), None)
-        if early and isinstance(loop, For):
+        early = next((each for each in silent.block(loop.body, inside) if each.leaves is not ir.Continue), None)
+        if early and isinstance(loop, ir.For):
             self.state.names.add(loop.var)
         left = self.block(loop.body, inside or early)
         after = self.block(loop.orelse, outside or early)
-        return (*(each for each in left if each.leaves is Return), *after)
+        return (*(each for each in left if each.leaves is ir.Return), *after)
 
     def leaving(
-        self, stmt: Return | Break | Continue, divergence: DivergencePoint | None
+        self, stmt: ir.Return | ir.Break | ir.Continue, divergence: DivergencePoint | None
     ) -> tuple[DivergencePoint, ...]:
         """The exit at `stmt`, if only some threads reach it."""
         if divergence is None:
@@ -268,14 +265,14 @@ class _Threads:
         message, what, hint = _LEAVES[type(stmt)]
         return (DivergencePoint(message, Related(what, stmt.span), hint, type(stmt)),)
 
-    def condition(self, test: Expr) -> DivergencePoint | None:
+    def condition(self, test: ir.Expr) -> DivergencePoint | None:
         """The divergence that a branch on `test` causes, if `test` diverges."""
         if not self.state.of(test, self.functions):
             return None
         differ = self.scope.differ
         return DivergencePoint(f"is under a condition that {differ}", Related(f"this {differ}", test.span), _MOVE)
 
-    def check(self, stmt: Stmt, divergence: DivergencePoint | None) -> None:
+    def check(self, stmt: ir.Stmt, divergence: DivergencePoint | None) -> None:
         """Report a barrier in `stmt` that not all threads reach."""
         if self.reporter is None:
             return
@@ -288,13 +285,13 @@ class _Threads:
         if self.reporter is not None:
             self.reporter.error("P501", f"{what} {divergence.message}", span, divergence.hint, (divergence.place,))
 
-    def check_expression(self, expr: Expr, divergence: DivergencePoint | None) -> None:
+    def check_expression(self, expr: ir.Expr, divergence: DivergencePoint | None) -> None:
         """Report a barrier in an expression, parts of which `and`, `or` and conditionals may skip."""
         match expr:
-            case BoolOp(left=left, right=right):
+            case ir.BoolOp(left=left, right=right):
                 self.check_expression(left, divergence)
                 self.check_expression(right, divergence or self.condition(left))
-            case Select(test=test, then=then, orelse=orelse):
+            case ir.Select(test=test, then=then, orelse=orelse):
                 self.check_expression(test, divergence)
                 for branch in (then, orelse):
                     self.check_expression(branch, divergence or self.condition(test))
@@ -303,5 +300,5 @@ class _Threads:
                     self.check_expression(child, divergence)
         if divergence is not None and self.scope.is_vote(expr):
             self.report(f"`{expr.function.removeprefix('py2cu.')}(…)`", expr.span, divergence)
-        if divergence is not None and isinstance(expr, DeviceCall) and expr.function in self.waiting:
+        if divergence is not None and isinstance(expr, ir.DeviceCall) and expr.function in self.waiting:
             self.report(f"the barrier in `{self.functions[expr.function].function.name}`", expr.span, divergence)

@@ -9,53 +9,29 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import assert_never
 
+from py2cu import ir
 from py2cu.diagnostics import Related, Reporter
-from py2cu.ir.expressions import ArrayName, Atomic, Expr, Load
-from py2cu.ir.kernels import Kernel
 from py2cu.ir.operators import ARITHMETIC, EXACT
-from py2cu.ir.statements import (
-    Alloc,
-    Assert,
-    Assign,
-    Block,
-    Break,
-    Comment,
-    Continue,
-    DeclareLocal,
-    Delete,
-    EachThread,
-    ExprStmt,
-    For,
-    If,
-    Print,
-    Return,
-    Stmt,
-    Store,
-    StructuredBinding,
-    Sync,
-    While,
-)
-from py2cu.ir.types import Binary, Constant, Name
 from py2cu.ir.visit import expressions, statements, walk
 from py2cu.source import Span
 
 Bound = frozenset[str] | None  # the names surely assigned here; None where this place is never reached
 
 
-def check_definite_assignment(kernel: Kernel, reporter: Reporter) -> Kernel:
+def check_definite_assignment(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     """Report reads of locals that are not assigned on every path; the kernel is unchanged."""
     first: dict[str, Span] = {}
     for stmt in statements(kernel.body):
         match stmt:
-            case Assign():
+            case ir.Assign():
                 first.setdefault(stmt.name, stmt.span)
-            case For():
+            case ir.For():
                 first.setdefault(stmt.var, stmt.span)
-            case Alloc():
+            case ir.Alloc():
                 first.setdefault(stmt.array, stmt.span)
     annotated = {annotation.name: annotation.span for annotation in kernel.annotated}
     bound = frozenset([*(p.name for p in kernel.parameters), *(i.name for i in kernel.indices)])
-    deleted = {stmt.name for stmt in statements(kernel.body) if isinstance(stmt, Delete)}
+    deleted = {stmt.name for stmt in statements(kernel.body) if isinstance(stmt, ir.Delete)}
     flow = _Flow(frozenset((first.keys() | annotated.keys()) - bound | deleted), reporter)
     flow.gaps = {name: Related(f"`{name}` is annotated here, not assigned", span) for name, span in annotated.items()}
     flow.gaps |= {name: Related(f"`{name}` is first assigned here", span) for name, span in first.items()}
@@ -80,7 +56,7 @@ class _Flow:
     gaps: dict[str, Related] = field(default_factory=dict)
     loops: list[_Loop] = field(default_factory=list)
 
-    def block(self, block: Block, bound: frozenset[str]) -> Bound:
+    def block(self, block: ir.Block, bound: frozenset[str]) -> Bound:
         """The names bound after `block`. What stands behind a jump is judged by what was bound before the jump."""
         is_reached = True
         for stmt in block:
@@ -89,72 +65,72 @@ class _Flow:
             bound = bound if after is None else after
         return bound if is_reached else None
 
-    def statement(self, stmt: Stmt, bound: frozenset[str]) -> Bound:
+    def statement(self, stmt: ir.Stmt, bound: frozenset[str]) -> Bound:
         """The names bound after `stmt`, given those bound before."""
         for expr in expressions(stmt):
             for node in walk(expr):
                 match node:
-                    case Name(id=name) | ArrayName(id=name) | Load(array=name) | Atomic(array=name):
+                    case ir.Name(id=name) | ir.ArrayName(id=name) | ir.Load(array=name) | ir.Atomic(array=name):
                         self.check_read(name, node.span, bound)
         match stmt:
-            case Assign(name=name) | Alloc(array=name):
+            case ir.Assign(name=name) | ir.Alloc(array=name):
                 return bound | {name}
-            case Store(array=name):
+            case ir.Store(array=name):
                 self.check_read(name, stmt.span, bound)
                 return bound
-            case If(body=body, orelse=orelse):
+            case ir.If(body=body, orelse=orelse):
                 where_true, where_false = self.block(body, bound), self.block(orelse, bound)
                 one = self.join(where_true, where_false, "where this is false", stmt.span)
                 return self.join(where_false, one, "where this is true", stmt.span)
-            case For(var=var, body=body, orelse=orelse):
+            case ir.For(var=var, body=body, orelse=orelse):
                 loop, end = self.loop(body, bound | {var})
                 idle = None if runs(stmt) else bound
                 where = ("where this loop runs no round", stmt.span)
                 finished = self.join(end, idle, *where)
                 return self.leave(loop, end, self.after(orelse, finished), *where)
-            case While(test=test, body=body, orelse=orelse):
+            case ir.While(test=test, body=body, orelse=orelse):
                 loop, end = self.loop(body, bound)
-                endless = isinstance(test, Constant) and bool(test.value)
+                endless = isinstance(test, ir.Constant) and bool(test.value)
                 where = ("where this is false at once", stmt.span)
                 finished = None if endless else self.join(end, bound, *where)
                 return self.leave(loop, end, self.after(orelse, finished), *where)
-            case Break():
+            case ir.Break():
                 self.loops[-1].breaks.append((bound, stmt.span))
                 return None
-            case Continue():
+            case ir.Continue():
                 self.loops[-1].continues.append((bound, stmt.span))
                 return None
-            case Return():
+            case ir.Return():
                 return None
-            case Delete(name=name):
+            case ir.Delete(name=name):
                 self.check_read(name, stmt.span, bound)
                 self.gaps[name] = Related(f"`{name}` is deleted here", stmt.span)
                 return bound - {name}
             case (
-                EachThread()
-                | DeclareLocal()
-                | StructuredBinding()
-                | ExprStmt()
-                | Sync()
-                | Print()
-                | Assert()
-                | Comment()
+                ir.EachThread()
+                | ir.DeclareLocal()
+                | ir.StructuredBinding()
+                | ir.ExprStmt()
+                | ir.Sync()
+                | ir.Print()
+                | ir.Assert()
+                | ir.Comment()
             ):
                 return bound
             case _:
                 assert_never(stmt)
 
-    def after(self, block: Block, bound: Bound) -> Bound:
+    def after(self, block: ir.Block, bound: Bound) -> Bound:
         """The names bound after `block`, which nothing may reach."""
         return None if bound is None else self.block(block, bound)
 
-    def loop(self, body: Block, bound: frozenset[str]) -> tuple[_Loop, Bound]:
+    def loop(self, body: ir.Block, bound: frozenset[str]) -> tuple[_Loop, Bound]:
         """The ways out of a loop's body, and what is bound where a round ends.
 
         What the body deletes is not bound where it begins: an earlier round may have done so.
         """
         for stmt in statements(body):
-            if isinstance(stmt, Delete) and stmt.name in bound:
+            if isinstance(stmt, ir.Delete) and stmt.name in bound:
                 self.gaps[stmt.name] = Related(f"`{stmt.name}` is deleted here, in an earlier round", stmt.span)
                 bound -= {stmt.name}
         self.loops.append(_Loop())
@@ -195,7 +171,7 @@ class _Flow:
             )  # fmt: skip
 
 
-def runs(loop: For) -> bool:
+def runs(loop: ir.For) -> bool:
     """True where the loop's constant bounds make it run at least once."""
     start, stop, step = map(_integer, (loop.start, loop.stop, loop.step))
     if start is None or stop is None or not step:
@@ -203,12 +179,12 @@ def runs(loop: For) -> bool:
     return start < stop if step > 0 else start > stop
 
 
-def _integer(bound: Expr) -> int | None:
+def _integer(bound: ir.Expr) -> int | None:
     """The value of a bound that consists of integer constants."""
     match bound:
-        case Constant(value=value) if isinstance(value, int):
+        case ir.Constant(value=value) if isinstance(value, int):
             return value
-        case Binary(op=op, left=left, right=right) if op in EXACT:
+        case ir.Binary(op=op, left=left, right=right) if op in EXACT:
             a, b = _integer(left), _integer(right)
             return None if a is None or b is None else int(ARITHMETIC[op](a, b))
         case _:

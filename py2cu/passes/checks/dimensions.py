@@ -6,15 +6,15 @@ def f(i: Index["n"], x: Float32[Tensor, "n"], n: int = 8)     # P106
 
 from __future__ import annotations
 
+from py2cu import ir
 from py2cu.analysis.signatures import find_dims
 from py2cu.diagnostics import Reporter
-from py2cu.ir.kernels import Kernel
 from py2cu.ir.visit import names_in
 from py2cu.source import Span
 from py2cu.suggestions import did_you_mean
 
 
-def check_dimensions(kernel: Kernel, reporter: Reporter) -> Kernel:
+def check_dimensions(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     """Report dimensions that are neither an integer parameter nor an extent of an array; the kernel is unchanged."""
     arrays = {dim.name: dim.array for dim in find_dims(kernel)}
     for parameter in kernel.parameters:
@@ -30,7 +30,7 @@ def check_dimensions(kernel: Kernel, reporter: Reporter) -> Kernel:
     return kernel
 
 
-def _place(kernel: Kernel, name: str) -> Span:
+def _place(kernel: ir.Kernel, name: str) -> Span:
     for index in kernel.indices:
         if name in names_in(index.extent):
             return index.extent.span

@@ -10,18 +10,17 @@ from __future__ import annotations
 
 from typing import Final, TypeGuard
 
+from py2cu import ir
 from py2cu.analysis.effects import is_collective
 from py2cu.diagnostics import Reporter
-from py2cu.ir.expressions import Atomic, DeviceCall
-from py2cu.ir.kernels import Kernel
-from py2cu.ir.statements import Alloc, Assign, Block, Break, Comment, Continue, Delete, For, If, Stmt, While
-from py2cu.ir.types import Constant
 from py2cu.ir.visit import all_expressions, assigned_names, blocks, names_in, statements, walk
 
-_COMPUTING: Final = Assign | Continue | Delete | For | If | Comment | Alloc | While  # others see nothing of these
+_COMPUTING: Final = (
+    ir.Assign | ir.Continue | ir.Delete | ir.For | ir.If | ir.Comment | ir.Alloc | ir.While
+)  # others see nothing of these
 
 
-def check_endless_loops(kernel: Kernel, reporter: Reporter) -> Kernel:
+def check_endless_loops(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     """Report `while` loops that would go on for ever; the kernel is unchanged."""
     for stmt in statements(kernel.body):
         if _is_endless(stmt):
@@ -32,23 +31,25 @@ def check_endless_loops(kernel: Kernel, reporter: Reporter) -> Kernel:
     return kernel
 
 
-def _is_endless(stmt: Stmt) -> TypeGuard[While]:
+def _is_endless(stmt: ir.Stmt) -> TypeGuard[ir.While]:
     """True for a loop that only computes, and nothing that its test mentions."""
-    if not isinstance(stmt, While) or (isinstance(stmt.test, Constant) and not stmt.test.value):
+    if not isinstance(stmt, ir.While) or (isinstance(stmt.test, ir.Constant) and not stmt.test.value):
         return False
     asks = [*walk(stmt.test), *all_expressions(stmt.body)]
-    acts = any(isinstance(node, Atomic | DeviceCall) or is_collective(node) for node in asks)
+    acts = any(isinstance(node, ir.Atomic | ir.DeviceCall) or is_collective(node) for node in asks)
     changes = not set(names_in(stmt.test)).isdisjoint(assigned_names(stmt.body))
     return _only_computes(stmt.body) and not acts and not changes
 
 
-def _only_computes(block: Block, *, in_other: bool = False) -> bool:
+def _only_computes(block: ir.Block, *, in_other: bool = False) -> bool:
     """True where others see nothing of what `block` does, and it does not leave the loop around it.
 
     `in_other`: it is in another loop, within.
     """
     return all(
-        (isinstance(stmt, _COMPUTING) or (in_other and isinstance(stmt, Break)))
-        and all(_only_computes(inner, in_other=in_other or isinstance(stmt, For | While)) for inner in blocks(stmt))
+        (isinstance(stmt, _COMPUTING) or (in_other and isinstance(stmt, ir.Break)))
+        and all(
+            _only_computes(inner, in_other=in_other or isinstance(stmt, ir.For | ir.While)) for inner in blocks(stmt)
+        )
         for stmt in block
     )

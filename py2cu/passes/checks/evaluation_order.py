@@ -11,34 +11,32 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from py2cu import ir
 from py2cu.analysis.call_graph import functions_with
 from py2cu.diagnostics import Reporter
 from py2cu.ir.abi.parameters import Role
-from py2cu.ir.expressions import ArrayName, BoolOp, DeviceCall, Expr, Load, Select
-from py2cu.ir.kernels import Kernel
-from py2cu.ir.statements import Assert, ExprStmt, Print, Store
 from py2cu.ir.visit import children, expressions, statements, walk
 from py2cu.source import Span
 
 
-def check_order(kernel: Kernel, reporter: Reporter) -> Kernel:
+def check_order(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     """Report calls with effects that an operand beside them may observe; the kernel is unchanged."""
     acting = acting_functions(kernel)
     for caller in (kernel, *kernel.functions) if acting else ():
         check = _Check(acting, reporter.within(caller.origin))
         for stmt in statements(caller.body):
             match stmt:
-                case Store(indices=indices, value=value):  # C++ too evaluates the right side first
+                case ir.Store(indices=indices, value=value):  # C++ too evaluates the right side first
                     check.beside_each_other(indices)
                     check.expression(value)
-                case ExprStmt(call=call):
+                case ir.ExprStmt(call=call):
                     check.expression(call)
                 case _:
                     check.beside_each_other(expressions(stmt))
     return kernel
 
 
-def check_once(kernel: Kernel, reporter: Reporter) -> Kernel:
+def check_once(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     """Report calls with effects that the C++ text would make twice; the kernel is unchanged.
 
     Calls that a statement surely evaluates stand in statements of their own by now: tests of loops remain, and operands
@@ -50,7 +48,7 @@ def check_once(kernel: Kernel, reporter: Reporter) -> Kernel:
         for stmt in statements(caller.body):
             seen: set[Span] = set()
             for node in (node for expr in expressions(stmt) for node in walk(expr)):
-                if isinstance(node, DeviceCall) and node.function in acting:
+                if isinstance(node, ir.DeviceCall) and node.function in acting:
                     if node.span in seen:
                         message = "this call has effects, and C++ would evaluate it twice here, Python once"
                         inner.error(
@@ -60,15 +58,15 @@ def check_once(kernel: Kernel, reporter: Reporter) -> Kernel:
     return kernel
 
 
-def acting_functions(kernel: Kernel) -> frozenset[str]:
+def acting_functions(kernel: ir.Kernel) -> frozenset[str]:
     """The keys of the device functions that write, print or assert."""
     return functions_with(kernel, _acts)
 
 
-def _acts(function: Kernel) -> bool:
+def _acts(function: ir.Kernel) -> bool:
     """True for a function that writes, prints or asserts."""
     writes = any(p.is_array and p.role is not Role.INPUT for p in function.parameters)
-    return writes or any(isinstance(stmt, Print | Assert) for stmt in statements(function.body))
+    return writes or any(isinstance(stmt, ir.Print | ir.Assert) for stmt in statements(function.body))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,15 +74,15 @@ class _Check:
     acting: frozenset[str]
     reporter: Reporter
 
-    def expression(self, expr: Expr) -> None:
+    def expression(self, expr: ir.Expr) -> None:
         """Look at the operands of `expr`, and theirs."""
-        if isinstance(expr, BoolOp | Select):
+        if isinstance(expr, ir.BoolOp | ir.Select):
             for child in children(expr):
                 self.expression(child)
         else:
             self.beside_each_other(children(expr))
 
-    def beside_each_other(self, operands: Sequence[Expr]) -> None:
+    def beside_each_other(self, operands: Sequence[ir.Expr]) -> None:
         """Operands of one operation, in an order that C++ does not say."""
         for operand in operands:
             self.expression(operand)
@@ -94,9 +92,9 @@ class _Check:
                 hint = "assign its result to a local in a statement before or after this one"
                 self.reporter.error("P409", message, call.span, hint)
 
-    def acts(self, expr: Expr) -> bool:
-        return isinstance(expr, DeviceCall) and expr.function in self.acting
+    def acts(self, expr: ir.Expr) -> bool:
+        return isinstance(expr, ir.DeviceCall) and expr.function in self.acting
 
-    def notices(self, expr: Expr) -> bool:
+    def notices(self, expr: ir.Expr) -> bool:
         """True where another call's effect could change what `expr` is or does: it reads an array, or acts itself."""
-        return any(isinstance(node, Load | ArrayName) or self.acts(node) for node in walk(expr))
+        return any(isinstance(node, ir.Load | ir.ArrayName) or self.acts(node) for node in walk(expr))

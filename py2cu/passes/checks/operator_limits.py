@@ -7,17 +7,16 @@ from __future__ import annotations
 
 from typing import Final
 
+from py2cu import ir
 from py2cu.diagnostics import Reporter
 from py2cu.ir.abi.parameters import Parameter, Role
-from py2cu.ir.kernels import Kernel
-from py2cu.ir.types import ArrayType, is_complex
 
 MAX_ARGUMENTS: Final = 58  # of torch's 60: an explicit launch adds `grid` and `block`
 MAX_WRITTEN: Final = 26  # each has a letter in the schema
 _WORDS: Final = ("NoneType",)  # the one identifier that torch's schema parser does not take for a name
 
 
-def check_operator_limits(kernel: Kernel, reporter: Reporter) -> Kernel:
+def check_operator_limits(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     """Report names that schemas cannot have, and the first parameter past each limit; the kernel is unchanged."""
     count = 0
     for parameter in kernel.parameters:
@@ -31,7 +30,7 @@ def check_operator_limits(kernel: Kernel, reporter: Reporter) -> Kernel:
     for name, span in ((kernel.name, kernel.span), *((p.name, p.span) for p in kernel.parameters)):
         if name in _WORDS:
             reporter.error("P108", f"`{name}` is a word of torch's schemas", span, "use another name")
-    written = [p for p in kernel.parameters if isinstance(p.type, ArrayType) and p.role is not Role.INPUT]
+    written = [p for p in kernel.parameters if isinstance(p.type, ir.ArrayType) and p.role is not Role.INPUT]
     if len(written) > MAX_WRITTEN:
         what = f"the kernel writes {len(written)} arrays, and its operator can return at most {MAX_WRITTEN}"
         hint = "write one array of several rows, or write several kernels"
@@ -41,4 +40,4 @@ def check_operator_limits(kernel: Kernel, reporter: Reporter) -> Kernel:
 
 def _arguments(parameter: Parameter) -> int:
     """How many arguments of the schema `parameter` is: a complex number is two."""
-    return 1 if isinstance(parameter.type, ArrayType) or not is_complex(parameter.type) else 2
+    return 1 if isinstance(parameter.type, ir.ArrayType) or not ir.is_complex(parameter.type) else 2

@@ -11,19 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from py2cu import ir
 from py2cu.analysis.argument_ranges import follow_calls
 from py2cu.analysis.call_graph import reachable_functions
 from py2cu.analysis.ranges import Ranges
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import Kind
-from py2cu.ir.expressions import Expr, unconverted
-from py2cu.ir.kernels import Kernel
 from py2cu.ir.rewrite import with_fields
-from py2cu.ir.types import Binary, Constant, ElementType, PythonType, kind_of
 from py2cu.ir.visit import all_expressions
 
 
-def check_powers(kernel: Kernel, reporter: Reporter) -> Kernel:
+def check_powers(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     """Report powers whose exponent may be negative; the kernel is unchanged."""
     functions = reachable_functions(kernel)
     if not any(True for caller in (kernel, *functions) for _ in _powers(caller)):
@@ -32,7 +30,7 @@ def check_powers(kernel: Kernel, reporter: Reporter) -> Kernel:
     for caller in (kernel, *functions):
         ranges = Ranges(with_fields(caller, functions=functions))
         for power in _powers(caller):
-            exponent = unconverted(power.right)
+            exponent = ir.unconverted(power.right)
             if not ranges.of(exponent).is_natural:
                 reporter.within(caller.origin).error(
                     "P307", "a whole number to a power that may be negative is a float in Python", exponent.span,
@@ -41,10 +39,10 @@ def check_powers(kernel: Kernel, reporter: Reporter) -> Kernel:
     return kernel
 
 
-def _powers(kernel: Kernel) -> Iterator[Binary[Expr]]:
+def _powers(kernel: ir.Kernel) -> Iterator[ir.Binary[ir.Expr]]:
     """The powers of integers whose exponent is not a constant; typing has checked constant exponents."""
     for expr in all_expressions(kernel.body):
         match expr:
-            case Binary(op="**", right=right, type=ElementType() | PythonType() as type_):
-                if kind_of(type_) < Kind.FLOAT and not isinstance(right, Constant):
+            case ir.Binary(op="**", right=right, type=ir.ElementType() | ir.PythonType() as type_):
+                if ir.kind_of(type_) < Kind.FLOAT and not isinstance(right, ir.Constant):
                     yield expr

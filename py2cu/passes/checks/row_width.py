@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import Final
 
+from py2cu import ir
 from py2cu.diagnostics import Reporter
-from py2cu.ir.kernels import Kernel
 
 MAX_BYTES: Final = 16
 
 
-def check_row_widths(kernel: Kernel, reporter: Reporter) -> Kernel:
+def check_row_widths(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     """Report such views; the kernel is unchanged."""
     for buffer in kernel.array_decls:
         if buffer.row_bytes > MAX_BYTES:

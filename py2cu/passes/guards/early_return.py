@@ -17,27 +17,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from py2cu import ir
 from py2cu.analysis.accesses import Access, UpperBound, find_accesses
 from py2cu.analysis.call_graph import callees
 from py2cu.analysis.effects import has_barrier, waiting_functions
 from py2cu.analysis.global_indices import AXES, GlobalIndices, find_global_indices
 from py2cu.diagnostics import Reporter
 from py2cu.ir.abi.parameters import Guard, IndexParameter
-from py2cu.ir.expressions import Atomic, BoolOp, Compare, DeviceCall, Expr, as_extent
-from py2cu.ir.kernels import Kernel
 from py2cu.ir.printer import print_expr
 from py2cu.ir.rewrite import with_fields
-from py2cu.ir.statements import Assert, Assign, Block, If, Print, Return, Stmt, Store
-from py2cu.ir.types import PY_INT, ElementType, Name, constant_extent
 from py2cu.ir.visit import all_expressions, assigned_names, names_in, statements
 from py2cu.options import DEFAULT_BLOCKS
 from py2cu.passes.guards.predicate_accesses import as_limit, data_dependents, find_acting, predicate_accesses
 from py2cu.source import Span
 
-_EFFECTS = {Store: "an array was written", Print: "something was printed", Assert: "something was asserted"}
+_EFFECTS = {ir.Store: "an array was written", ir.Print: "something was printed", ir.Assert: "something was asserted"}
 
 
-def add_guards(kernel: Kernel, reporter: Reporter) -> Kernel:
+def add_guards(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     """The kernel with the guards that it lacks; `guards` lists them, and every one is noted in a block kernel."""
     if kernel.indices:
         return _guard_indices(kernel, reporter)
@@ -63,31 +60,31 @@ def add_guards(kernel: Kernel, reporter: Reporter) -> Kernel:
         reporter.note(
             "P406", f"`{index}` may pass the end: added `{test}`", guard.span, "write it yourself, or leave it"
         )
-    guards = tuple(Guard(print_expr(item.index), as_extent(item.extent), item.axis) for item in missing)
+    guards = tuple(Guard(print_expr(item.index), ir.as_extent(item.extent), item.axis) for item in missing)
     leave = _leave_past([(item.index, item.extent) for item in missing])
     return with_fields(kernel, body=(*kernel.body[: place + 1], leave, *kernel.body[place + 1 :]), guards=guards)
 
 
-def guard_statement(guards: tuple[Guard, ...]) -> If:
+def guard_statement(guards: tuple[Guard, ...]) -> ir.If:
     """`if r >= h or c >= w: return`, of an index kernel's guards."""
-    return _leave_past([(Name(guard.index, type=PY_INT), guard.extent) for guard in guards])
+    return _leave_past([(ir.Name(guard.index, type=ir.PY_INT), guard.extent) for guard in guards])
 
 
-def _leave_past(limits: list[tuple[Expr, Expr]]) -> If:
-    test: Expr | None = None
+def _leave_past(limits: list[tuple[ir.Expr, ir.Expr]]) -> ir.If:
+    test: ir.Expr | None = None
     for index, extent in limits:
-        past = Compare(">=", index, extent)
-        test = past if test is None else BoolOp("or", test, past, type=past.type)
+        past = ir.Compare(">=", index, extent)
+        test = past if test is None else ir.BoolOp("or", test, past, type=past.type)
     assert test is not None
-    return If(test, (Return(),))
+    return ir.If(test, (ir.Return(),))
 
 
-def _guard_indices(kernel: Kernel, reporter: Reporter) -> Kernel:
+def _guard_indices(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     """A guard for every index that the kernel does not compare with its own extent before each access."""
     accesses = find_accesses(kernel)
 
     def is_guarded(index: IndexParameter) -> bool:
-        limit = UpperBound(Name(index.name, type=PY_INT), index.extent)
+        limit = UpperBound(ir.Name(index.name, type=ir.PY_INT), index.extent)
         return bool(accesses) and all(limit in access.limits for access in accesses)
 
     if has_barrier(kernel):
@@ -96,10 +93,10 @@ def _guard_indices(kernel: Kernel, reporter: Reporter) -> Kernel:
     return with_fields(kernel, guards=guards)
 
 
-def _guard_elements(kernel: Kernel, accesses: tuple[Access, ...], reporter: Reporter) -> Kernel:
+def _guard_elements(kernel: ir.Kernel, accesses: tuple[Access, ...], reporter: Reporter) -> ir.Kernel:
     """An index kernel with every access that its indices lead to under their limits."""
     acting = find_acting(kernel)
-    calls = {node.span: node for node in all_expressions(kernel.body) if isinstance(node, DeviceCall)}
+    calls = {node.span: node for node in all_expressions(kernel.body) if isinstance(node, ir.DeviceCall)}
     needed: dict[Span, tuple[UpperBound, ...]] = {}
     guards: list[Guard] = []
     for index in kernel.indices:
@@ -117,14 +114,14 @@ def _guard_elements(kernel: Kernel, accesses: tuple[Access, ...], reporter: Repo
 
 
 def _but_waiting(
-    kernel: Kernel, needed: dict[Span, tuple[UpperBound, ...]], reporter: Reporter
+    kernel: ir.Kernel, needed: dict[Span, tuple[UpperBound, ...]], reporter: Reporter
 ) -> dict[Span, tuple[UpperBound, ...]]:
     """`needed` without calls that cannot be left out, which are refused: of functions in which threads wait, and of
     functions within the kernel, which the simulator has no hold of.
     """
     waiting = waiting_functions(kernel)
     functions = {function.key: function for function in kernel.functions}
-    for call in (node for node in all_expressions(kernel.body) if isinstance(node, DeviceCall)):
+    for call in (node for node in all_expressions(kernel.body) if isinstance(node, ir.DeviceCall)):
         function = functions[call.function]
         if _is_inside(kernel, call, function):
             message = f"`{function.name}` is called with an index that may pass the end"
@@ -139,17 +136,19 @@ def _but_waiting(
     return needed
 
 
-def _is_inside(kernel: Kernel, call: DeviceCall, function: Kernel) -> bool:
+def _is_inside(kernel: ir.Kernel, call: ir.DeviceCall, function: ir.Kernel) -> bool:
     """True where the kernel's text holds that of `function`, which it calls."""
     return function.origin is None and kernel.span.line < function.span.line < call.span.line
 
 
-def _guard_each(kernel: Kernel, accesses: tuple[Access, ...], missing: list[_Missing], reporter: Reporter) -> Kernel:
+def _guard_each(
+    kernel: ir.Kernel, accesses: tuple[Access, ...], missing: list[_Missing], reporter: Reporter
+) -> ir.Kernel:
     """A block kernel with every access that lacks a guard under one of its own."""
     needed: dict[Span, tuple[UpperBound, ...]] = {}
     acting = find_acting(kernel)
     for item in missing:
-        names = data_dependents(kernel.body, item.index.id) if isinstance(item.index, Name) else frozenset()
+        names = data_dependents(kernel.body, item.index.id) if isinstance(item.index, ir.Name) else frozenset()
         counting = (
             access.span for access in accesses
             if access.span in acting and UpperBound(item.index, None) not in access.limits
@@ -160,22 +159,22 @@ def _guard_each(kernel: Kernel, accesses: tuple[Access, ...], missing: list[_Mis
         index, extent = print_expr(item.index), print_expr(item.extent)
         what = f"`{index}` may pass the end: where it does, reads give 0, writes and atomics do nothing"
         reporter.note("P406", what, item.span, f"write `if {index} < {extent}:` yourself, or leave it")
-    guards = tuple(Guard(print_expr(item.index), as_extent(item.extent), item.axis) for item in missing)
+    guards = tuple(Guard(print_expr(item.index), ir.as_extent(item.extent), item.axis) for item in missing)
     return predicate_accesses(with_fields(kernel, guards=guards), _but_waiting(kernel, needed, reporter))
 
 
-def _effects(kernel: Kernel, block: Block) -> Iterator[str]:
+def _effects(kernel: ir.Kernel, block: ir.Block) -> Iterator[str]:
     """What `block` has done to the world, by itself or through the functions that it calls."""
     functions = {function.key: function for function in kernel.functions}
     waiting = [(kernel, block)]
     while waiting:
         caller, block = waiting.pop()
         for stmt in statements(block):
-            if type(stmt) in _EFFECTS and not (isinstance(stmt, Store) and caller.is_kernel_local(stmt.array)):
+            if type(stmt) in _EFFECTS and not (isinstance(stmt, ir.Store) and caller.is_kernel_local(stmt.array)):
                 yield _EFFECTS[type(stmt)]
         for node in all_expressions(block):
-            if isinstance(node, Atomic) and not caller.is_kernel_local(node.array):
-                yield _EFFECTS[Store]
+            if isinstance(node, ir.Atomic) and not caller.is_kernel_local(node.array):
+                yield _EFFECTS[ir.Store]
         called = [functions.pop(key) for key in callees(block) if key in functions]
         waiting += [(function, function.body) for function in called]
 
@@ -185,15 +184,17 @@ def _effects(kernel: Kernel, block: Block) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Missing:
-    index: Expr
-    extent: Expr
+    index: ir.Expr
+    extent: ir.Expr
     axis: str
     span: Span
     spans: list[Span] = field(default_factory=list)  # every access that lacks it
 
 
-def _missing_guards(kernel: Kernel, globals_: GlobalIndices, accesses: tuple[Access, ...]) -> list[_Missing]:
-    missing_by_axis: dict[tuple[str, Expr], _Missing] = {}  # by axis: however it is written, the index is the same one
+def _missing_guards(kernel: ir.Kernel, globals_: GlobalIndices, accesses: tuple[Access, ...]) -> list[_Missing]:
+    missing_by_axis: dict[
+        tuple[str, ir.Expr], _Missing
+    ] = {}  # by axis: however it is written, the index is the same one
     for access in accesses:
         place = access.place
         axis = globals_.axis(place.index)
@@ -204,16 +205,16 @@ def _missing_guards(kernel: Kernel, globals_: GlobalIndices, accesses: tuple[Acc
     return list(missing_by_axis.values())
 
 
-def _size_on(kernel: Kernel, axis: str) -> Expr | None:
+def _size_on(kernel: ir.Kernel, axis: str) -> ir.Expr | None:
     place = AXES.index(axis)
     return kernel.size[place] if kernel.size and place < len(kernel.size) else None
 
 
-def _infer_size(kernel: Kernel, globals_: GlobalIndices, accesses: tuple[Access, ...]) -> Kernel:
+def _infer_size(kernel: ir.Kernel, globals_: GlobalIndices, accesses: tuple[Access, ...]) -> ir.Kernel:
     """Where the kernel says no `size`: the extents that its global indices run over, if they say one for every axis."""
     if kernel.size is not None:
         return kernel
-    extents: dict[str, Expr] = {}
+    extents: dict[str, ir.Expr] = {}
     for place in (access.place for access in accesses):
         if axis := globals_.axis(place.index):
             extents.setdefault(axis, kernel.array_type(place.array).dims[place.dim])
@@ -223,22 +224,22 @@ def _infer_size(kernel: Kernel, globals_: GlobalIndices, accesses: tuple[Access,
     axes = AXES[: max((AXES.index(axis) for axis in (*extents, *globals_.names.values())), default=-1) + 1]
     if not axes or not all(axis in extents for axis in axes):
         return kernel
-    default = tuple(map(constant_extent, DEFAULT_BLOCKS[len(axes)]))
+    default = tuple(map(ir.constant_extent, DEFAULT_BLOCKS[len(axes)]))
     block = kernel.block if len(kernel.block) >= len(axes) else default
     return with_fields(kernel, size=tuple(extents[axis] for axis in axes), block=block)
 
 
-def _is_extent(kernel: Kernel, expr: Expr) -> bool:
-    scalars = {p.name for p in kernel.parameters if p.type == PY_INT}
+def _is_extent(kernel: ir.Kernel, expr: ir.Expr) -> bool:
+    scalars = {p.name for p in kernel.parameters if p.type == ir.PY_INT}
     known = set(kernel.dims) | scalars
     return (
         bool(names_in(expr))
         and set(names_in(expr)) <= known - set(assigned_names(kernel.body))
-        and not isinstance(expr.type, ElementType)
+        and not isinstance(expr.type, ir.ElementType)
     )
 
 
-def _position(body: tuple[Stmt, ...], index: Expr) -> int:
+def _position(body: tuple[ir.Stmt, ...], index: ir.Expr) -> int:
     """Where the last of what `index` is made of is assigned; -1, the start, where nothing is."""
     names = names_in(index)
-    return max((at for at, stmt in enumerate(body) if isinstance(stmt, Assign) and stmt.name in names), default=-1)
+    return max((at for at, stmt in enumerate(body) if isinstance(stmt, ir.Assign) and stmt.name in names), default=-1)

@@ -16,47 +16,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from py2cu import ir
 from py2cu.analysis.accesses import UpperBound
 from py2cu.analysis.call_graph import callees
 from py2cu.analysis.effects import has_collective, is_collective, waiting_functions
 from py2cu.dtypes import Kind
 from py2cu.ir.abi.parameters import Guard, PredicatedSite
 from py2cu.ir.complex_numbers import of_real
-from py2cu.ir.expressions import Atomic, BoolOp, Compare, Convert, DeviceCall, Expr, Load, Select, Tuple
-from py2cu.ir.kernels import Kernel
 from py2cu.ir.names import free_name, names_in_scope
 from py2cu.ir.printer import print_expr
 from py2cu.ir.rewrite import map_blocks, map_children, map_expressions, with_fields
-from py2cu.ir.statements import (
-    Assert,
-    Assign,
-    Block,
-    Break,
-    Comment,
-    Continue,
-    Delete,
-    ExprStmt,
-    For,
-    If,
-    Print,
-    Stmt,
-    Store,
-    While,
-)
-from py2cu.ir.types import (
-    PY_BOOL,
-    PY_INT,
-    Binary,
-    Constant,
-    ElementType,
-    Name,
-    PythonType,
-    ScalarType,
-    TupleType,
-    is_complex,
-    kind_of,
-    part_of,
-)
 from py2cu.ir.visit import all_expressions, assigned_names, blocks, expressions, statements, walk
 from py2cu.source import Span
 
@@ -64,7 +33,7 @@ Needed = Mapping[Span, tuple[UpperBound, ...]]
 """The limits that an access, by its place in the text, lacks."""
 
 
-def predicate_accesses(kernel: Kernel, needed: Needed) -> Kernel:
+def predicate_accesses(kernel: ir.Kernel, needed: Needed) -> ir.Kernel:
     """The kernel with these accesses under these limits."""
     acting = frozenset(find_acting(kernel))
     guarding = _Guarding(needed, _mentions(kernel.body), waiting_functions(kernel), acting, names_in_scope(kernel))
@@ -73,47 +42,47 @@ def predicate_accesses(kernel: Kernel, needed: Needed) -> Kernel:
     return with_fields(kernel, body=body, locals=locals_, predicated=_left_out(kernel, needed))
 
 
-def _left_out(kernel: Kernel, needed: Needed) -> tuple[PredicatedSite, ...]:
+def _left_out(kernel: ir.Kernel, needed: Needed) -> tuple[PredicatedSite, ...]:
     """What the guards hold back, as the simulator is told."""
-    guards: dict[tuple[str, Expr], Guard] = {(guard.index, guard.extent): guard for guard in kernel.guards}
-    calls = {node.span: node for node in all_expressions(kernel.body) if isinstance(node, DeviceCall)}
+    guards: dict[tuple[str, ir.Expr], Guard] = {(guard.index, guard.extent): guard for guard in kernel.guards}
+    calls = {node.span: node for node in all_expressions(kernel.body) if isinstance(node, ir.DeviceCall)}
     sites = []
     for span, limits in needed.items():
         past = tuple(guards[print_expr(limit.index), limit.bound] for limit in limits if limit.bound)
         type_ = calls[span].type if span in calls else None
-        result = type_ if isinstance(type_, ElementType | PythonType | TupleType) else None
+        result = type_ if isinstance(type_, ir.ElementType | ir.PythonType | ir.TupleType) else None
         if past:
             sites.append(PredicatedSite(span.end_line, span.end_column, past, result))
     return tuple(sites)
 
 
-def find_acting(kernel: Kernel) -> dict[Span, Atomic | DeviceCall]:
+def find_acting(kernel: ir.Kernel) -> dict[Span, ir.Atomic | ir.DeviceCall]:
     """What a kernel does in expressions, by its place: atomic operations, and calls of functions that write or print.
 
     Not those in which threads wait for each other: all have to come.
     """
     functions = {function.key: function for function in kernel.functions}
-    nodes = [node for node in all_expressions(kernel.body) if isinstance(node, Atomic | DeviceCall)]
-    return {n.span: n for n in nodes if isinstance(n, Atomic) or _acts(functions[n.function], functions)}
+    nodes = [node for node in all_expressions(kernel.body) if isinstance(node, ir.Atomic | ir.DeviceCall)]
+    return {n.span: n for n in nodes if isinstance(n, ir.Atomic) or _acts(functions[n.function], functions)}
 
 
-def _acts(function: Kernel, functions: Mapping[str, Kernel]) -> bool:
+def _acts(function: ir.Kernel, functions: Mapping[str, ir.Kernel]) -> bool:
     """True where a call does more than compute, by itself or through others."""
     reached = [function]
     for each in reached:
         reached += [functions[key] for key in callees(each.body) if functions[key] not in reached]
     does = any(_is_seen(each, stmt) for each in reached for stmt in statements(each.body))
-    does = does or any(isinstance(node, Atomic) for each in reached for node in all_expressions(each.body))
+    does = does or any(isinstance(node, ir.Atomic) for each in reached for node in all_expressions(each.body))
     return does and not any(has_collective(each.body) for each in reached)
 
 
-def _is_seen(function: Kernel, stmt: Stmt) -> bool:
+def _is_seen(function: ir.Kernel, stmt: ir.Stmt) -> bool:
     """True for what others notice: a write to an array of the function's own is none."""
     match stmt:
-        case Store(array=array):
+        case ir.Store(array=array):
             return not function.is_kernel_local(array)
         case _:
-            return isinstance(stmt, Print | Assert)
+            return isinstance(stmt, ir.Print | ir.Assert)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,12 +96,12 @@ class _Guarding:
     waiting: frozenset[str]
     acting: frozenset[Span]
     taken: set[str]
-    locals: list[tuple[str, ScalarType]] = field(default_factory=list)
+    locals: list[tuple[str, ir.ScalarType]] = field(default_factory=list)
 
-    def block(self, block: Block, known: frozenset[UpperBound]) -> Block:
+    def block(self, block: ir.Block, known: frozenset[UpperBound]) -> ir.Block:
         """`block` guarded, where the limits that are `known` hold already."""
         block = tuple(each for stmt in block for each in self.lifted(stmt, known))
-        done: list[Stmt] = []
+        done: list[ir.Stmt] = []
         at = 0
         while at < len(block):
             end = self.widest_guardable_run(block, at, known)
@@ -145,43 +114,43 @@ class _Guarding:
 
     # --- what threads wait for ---
 
-    def waits(self, expr: Expr) -> bool:
+    def waits(self, expr: ir.Expr) -> bool:
         """True where `expr` takes other threads, past the end or not."""
         return any(
-            node.function in self.waiting if isinstance(node, DeviceCall) else is_collective(node)
+            node.function in self.waiting if isinstance(node, ir.DeviceCall) else is_collective(node)
             for node in walk(expr)
         )
 
-    def acts_beyond(self, value: Expr, span: Span, known: frozenset[UpperBound]) -> bool:
+    def acts_beyond(self, value: ir.Expr, span: Span, known: frozenset[UpperBound]) -> bool:
         """True where a call in `value` has effects under other limits than the statement at `span` has."""
         limits_here = set(self.limits(span, known))
-        calls = (node.span for node in walk(value) if isinstance(node, DeviceCall))
+        calls = (node.span for node in walk(value) if isinstance(node, ir.DeviceCall))
         return any(call in self.acting and set(self.limits(call, known)) != limits_here for call in calls)
 
-    def lifted(self, stmt: Stmt, known: frozenset[UpperBound]) -> Block:
+    def lifted(self, stmt: ir.Stmt, known: frozenset[UpperBound]) -> ir.Block:
         """`stmt`, after locals that take what its guard may not skip: collective calls, effects of other guards."""
-        before: list[Stmt] = []
+        before: list[ir.Stmt] = []
 
-        def lift(value: Expr) -> Expr:
+        def lift(value: ir.Expr) -> ir.Expr:
             if not self.waits(value) and not self.acts_beyond(value, stmt.span, known):
                 return value
-            before.append(Assign(self.fresh(value), value, value.span))
-            return Name(self.locals[-1][0], value.span, value.type)
+            before.append(ir.Assign(self.fresh(value), value, value.span))
+            return ir.Name(self.locals[-1][0], value.span, value.type)
 
         match stmt:
-            case Store(value=value, span=span) if self.limits(span, known):
+            case ir.Store(value=value, span=span) if self.limits(span, known):
                 lifted = lift(value)
                 stmt = with_fields(stmt, value=lifted, augmented=stmt.augmented and lifted is value)
-            case ExprStmt(call=Atomic(values=values, span=span) as call) if self.limits(span, known):
+            case ir.ExprStmt(call=ir.Atomic(values=values, span=span) as call) if self.limits(span, known):
                 stmt = with_fields(stmt, call=with_fields(call, values=tuple(map(lift, values))))
         if not before:
             return (stmt,)
         first = replace(before[0], trivia=replace(stmt.trivia, beside=""))
         return (first, *before[1:], replace(stmt, trivia=replace(stmt.trivia, above=())))
 
-    def fresh(self, value: Expr) -> str:
+    def fresh(self, value: ir.Expr) -> str:
         """A new local for `value`."""
-        assert isinstance(value.type, ElementType | PythonType), value
+        assert isinstance(value.type, ir.ElementType | ir.PythonType), value
         name = free_name("value", self.taken)
         self.taken.add(name)
         self.locals.append((name, value.type))
@@ -189,7 +158,7 @@ class _Guarding:
 
     # --- groups ---
 
-    def widest_guardable_run(self, block: Block, at: int, known: frozenset[UpperBound]) -> int:
+    def widest_guardable_run(self, block: ir.Block, at: int, known: frozenset[UpperBound]) -> int:
         """Where the longest group that begins at `at` ends; `at` itself where none does."""
         if not self.lacks(block[at], known):
             return at
@@ -204,74 +173,78 @@ class _Guarding:
                 best = end
         return best
 
-    def lacks(self, stmt: Stmt, known: frozenset[UpperBound]) -> bool:
+    def lacks(self, stmt: ir.Stmt, known: frozenset[UpperBound]) -> bool:
         """True where something in `stmt` is to be guarded."""
         return any(self.limits(span, known) for span in _spans(stmt))
 
     def effects(
-        self, stmt: Stmt, known: frozenset[UpperBound], in_loop: bool = False
+        self, stmt: ir.Stmt, known: frozenset[UpperBound], in_loop: bool = False
     ) -> Iterator[tuple[UpperBound, ...]]:
         """The limits under which `stmt` does something; none at all, (), for what happens anyway."""
         if any(map(self.waits, expressions(stmt))):
             yield ()
         match stmt:
-            case Store(span=span) | ExprStmt(call=DeviceCall(span=span) | Atomic(span=span)):
+            case ir.Store(span=span) | ir.ExprStmt(call=ir.DeviceCall(span=span) | ir.Atomic(span=span)):
                 yield self.limits(span, known)
-                calls = (node.span for expr in expressions(stmt) for node in walk(expr) if isinstance(node, DeviceCall))
+                calls = (
+                    node.span for expr in expressions(stmt) for node in walk(expr) if isinstance(node, ir.DeviceCall)
+                )
                 yield from (self.limits(call, known) for call in calls if call in self.acting)
-            case Break() | Continue() if in_loop:
+            case ir.Break() | ir.Continue() if in_loop:
                 pass
-            case Assign() | Comment() | Delete() | If() | For() | While():
+            case ir.Assign() | ir.Comment() | ir.Delete() | ir.If() | ir.For() | ir.While():
                 for expr in expressions(stmt):
-                    yield from (self.limits(n.span, known) for n in walk(expr) if isinstance(n, Atomic))
-                    yield from (() for node in walk(expr) if isinstance(node, DeviceCall))
+                    yield from (self.limits(n.span, known) for n in walk(expr) if isinstance(n, ir.Atomic))
+                    yield from (() for node in walk(expr) if isinstance(node, ir.DeviceCall))
                 for inner in (inner for block in blocks(stmt) for inner in block):
-                    yield from self.effects(inner, known, in_loop or isinstance(stmt, For | While))
+                    yield from self.effects(inner, known, in_loop or isinstance(stmt, ir.For | ir.While))
             case _:
                 yield ()
 
-    def is_closed(self, group: Block) -> bool:
+    def is_closed(self, group: ir.Block) -> bool:
         """True where nothing else mentions what the group assigns."""
         counts = _mentions(group)
         return all(counts[name] == self.mentions[name] for name in assigned_names(group))
 
-    def guarded(self, group: Block, known: frozenset[UpperBound]) -> If:
+    def guarded(self, group: ir.Block, known: frozenset[UpperBound]) -> ir.If:
         """A group under the limits of its effects."""
         limits = next(limits_of_effect for stmt in group for limits_of_effect in self.effects(stmt, known))
         first, *rest = self.block(group, known | frozenset(limits))
-        if isinstance(first, If) and not (rest or first.orelse):
-            return with_fields(first, test=BoolOp("and", _test(limits), first.test, type=PY_BOOL))
+        if isinstance(first, ir.If) and not (rest or first.orelse):
+            return with_fields(first, test=ir.BoolOp("and", _test(limits), first.test, type=ir.PY_BOOL))
         comments = replace(first.trivia, beside="")
         first = replace(first, trivia=replace(first.trivia, above=()))
-        return If(_test(limits), (first, *rest), span=group[0].span, trivia=comments)
+        return ir.If(_test(limits), (first, *rest), span=group[0].span, trivia=comments)
 
     # --- what stands alone ---
 
-    def statement(self, stmt: Stmt, known: frozenset[UpperBound]) -> Block:
+    def statement(self, stmt: ir.Stmt, known: frozenset[UpperBound]) -> ir.Block:
         """One statement; where it is not guarded as a whole, what it reads is."""
 
-        def change(expr: Expr) -> Expr:
+        def change(expr: ir.Expr) -> ir.Expr:
             return self.expression(expr, known)
 
         match stmt:
-            case Store(span=span) | ExprStmt(call=DeviceCall(span=span) | Atomic(span=span)) if self.limits(
+            case ir.Store(span=span) | ir.ExprStmt(call=ir.DeviceCall(span=span) | ir.Atomic(span=span)) if self.limits(
                 span, known
             ):
                 return (self.guarded((stmt,), known),)
-            case If(test=test) | While(test=test):
+            case ir.If(test=test) | ir.While(test=test):
                 stmt = with_fields(stmt, test=change(test))
-            case For(start=start, stop=stop, step=step):
+            case ir.For(start=start, stop=stop, step=step):
                 stmt = with_fields(stmt, start=change(start), stop=change(stop), step=change(step))
             case _:
                 return (map_expressions(stmt, change),)
         return (map_blocks(stmt, lambda block: self.block(block, known)),)
 
-    def expression(self, expr: Expr, known: frozenset[UpperBound]) -> Expr:
+    def expression(self, expr: ir.Expr, known: frozenset[UpperBound]) -> ir.Expr:
         """`expr` with zero for what lies past the end."""
         inner = map_children(expr, lambda child: self.expression(child, known))
         match inner:
-            case Load(span=span) | DeviceCall(span=span) | Atomic(span=span) if limits := self.limits(span, known):
-                return Select(_test(limits), inner, _zero(inner.type, span), span, inner.type)
+            case ir.Load(span=span) | ir.DeviceCall(span=span) | ir.Atomic(span=span) if limits := self.limits(
+                span, known
+            ):
+                return ir.Select(_test(limits), inner, _zero(inner.type, span), span, inner.type)
             case _:
                 return merge_selects(inner)
 
@@ -279,86 +252,86 @@ class _Guarding:
         return tuple(limit for limit in self.needed.get(span, ()) if limit not in known)
 
 
-def merge_selects(expr: Expr) -> Expr:
+def merge_selects(expr: ir.Expr) -> ir.Expr:
     """`x[i] * y[i] if i < n else 0`, where each was guarded: zero stays zero."""
     match expr:
-        case Binary(op="+" | "-" | "*", left=Select() as a, right=Select() as b) if (
+        case ir.Binary(op="+" | "-" | "*", left=ir.Select() as a, right=ir.Select() as b) if (
             a.test == b.test and _is_zero(a.orelse) and _is_zero(b.orelse)
         ):
             then = with_fields(expr, left=a.then, right=b.then)
-            return Select(a.test, then, _zero(expr.type, expr.span), expr.span, expr.type)
-        case Convert(value=Select() as a) if _is_zero(a.orelse) and not is_complex(expr.type):
-            return Select(a.test, with_fields(expr, value=a.then), _zero(expr.type, expr.span), expr.span, expr.type)
+            return ir.Select(a.test, then, _zero(expr.type, expr.span), expr.span, expr.type)
+        case ir.Convert(value=ir.Select() as a) if _is_zero(a.orelse) and not ir.is_complex(expr.type):
+            return ir.Select(a.test, with_fields(expr, value=a.then), _zero(expr.type, expr.span), expr.span, expr.type)
         case _:
             return expr
 
 
-def _is_zero(expr: Expr) -> bool:
-    return isinstance(expr, Constant) and expr.value == 0
+def _is_zero(expr: ir.Expr) -> bool:
+    return isinstance(expr, ir.Constant) and expr.value == 0
 
 
-def _zero(type_: object, span: Span) -> Expr:
+def _zero(type_: object, span: Span) -> ir.Expr:
     """Zero of a number's type, or a row of them."""
-    if isinstance(type_, TupleType):
-        return Tuple(tuple(_zero(item, span) for item in type_.items), span, type_)
-    assert isinstance(type_, ElementType | PythonType), type_
-    if is_complex(type_):
-        part: ScalarType = part_of(type_)
-        return of_real(Constant(0.0, span, part), type_)
-    return Constant({Kind.BOOL: False, Kind.FLOAT: 0.0}.get(kind_of(type_), 0), span, type_)
+    if isinstance(type_, ir.TupleType):
+        return ir.Tuple(tuple(_zero(item, span) for item in type_.items), span, type_)
+    assert isinstance(type_, ir.ElementType | ir.PythonType), type_
+    if ir.is_complex(type_):
+        part: ir.ScalarType = ir.part_of(type_)
+        return of_real(ir.Constant(0.0, span, part), type_)
+    return ir.Constant({Kind.BOOL: False, Kind.FLOAT: 0.0}.get(ir.kind_of(type_), 0), span, type_)
 
 
-def _test(limits: tuple[UpperBound, ...]) -> Expr:
+def _test(limits: tuple[UpperBound, ...]) -> ir.Expr:
     """`r < h and c < w`."""
-    test: Expr | None = None
+    test: ir.Expr | None = None
     for limit in limits:
         assert limit.bound is not None, limit
-        inside = Compare("<", limit.index, limit.bound)
-        test = inside if test is None else BoolOp("and", test, inside, type=inside.type)
+        inside = ir.Compare("<", limit.index, limit.bound)
+        test = inside if test is None else ir.BoolOp("and", test, inside, type=inside.type)
     assert test is not None
     return test
 
 
-def _spans(stmt: Stmt) -> Iterator[Span]:
+def _spans(stmt: ir.Stmt) -> Iterator[Span]:
     """The places of what `stmt` and the statements in it may access."""
     for inner in statements((stmt,)):
-        if isinstance(inner, Store):
+        if isinstance(inner, ir.Store):
             yield inner.span
         for expr in expressions(inner):
-            yield from (node.span for node in walk(expr) if isinstance(node, Load | Atomic | DeviceCall))
+            yield from (node.span for node in walk(expr) if isinstance(node, ir.Load | ir.Atomic | ir.DeviceCall))
 
 
-def _mentions(block: Block) -> Counter[str]:
+def _mentions(block: ir.Block) -> Counter[str]:
     """How often each local is assigned or read under `block`; in a loop, its variable is the loop's own."""
     counts: Counter[str] = Counter()
     for stmt in block:
-        counts.update(node.id for expr in expressions(stmt) for node in walk(expr) if isinstance(node, Name))
+        counts.update(node.id for expr in expressions(stmt) for node in walk(expr) if isinstance(node, ir.Name))
         for inner in blocks(stmt):
             counts.update(_mentions(inner))
         match stmt:
-            case Assign(name=name) | Delete(name=name):
+            case ir.Assign(name=name) | ir.Delete(name=name):
                 counts[name] += 1
-            case For(var=var, body=body) if var not in assigned_names(body):
+            case ir.For(var=var, body=body) if var not in assigned_names(body):
                 counts[var] -= _mentions(body)[var]
     return counts
 
 
-def data_dependents(block: Block, name: str) -> frozenset[str]:
+def data_dependents(block: ir.Block, name: str) -> frozenset[str]:
     """The names whose values are made of `name`: itself, and locals."""
     dependents = {name}
     while True:
         before = len(dependents)
         for stmt in statements(block):
             match stmt:
-                case Assign(name=target) | For(var=target):
+                case ir.Assign(name=target) | ir.For(var=target):
                     if any(
-                        isinstance(n, Name) and n.id in dependents for expr in expressions(stmt) for n in walk(expr)
+                        isinstance(n, ir.Name) and n.id in dependents for expr in expressions(stmt) for n in walk(expr)
                     ):
                         dependents.add(target)
         if len(dependents) == before:
             return frozenset(dependents)
 
 
-def as_limit(index: str, extent: Expr) -> UpperBound:
+def as_limit(index: str, extent: ir.Expr) -> UpperBound:
     """The limit of an element index."""
-    return UpperBound(Name(index, type=PY_INT), extent)
+    return UpperBound(ir.Name(index, type=ir.PY_INT), extent)

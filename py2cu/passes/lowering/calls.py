@@ -13,11 +13,10 @@ import math
 from dataclasses import dataclass, replace
 from typing import Final
 
+from py2cu import ir
 from py2cu.analysis.ranges import Ranges
 from py2cu.builtins import ROWS, Rule
 from py2cu.dtypes import I32, Kind
-from py2cu.ir.expressions import Call, Compare, Convert, Expr, Load, unconverted
-from py2cu.ir.types import Constant, ElementType, Name, PythonType, ScalarType, kind_of
 from py2cu.ir.visit import walk
 from py2cu.passes.lowering.conversions import is_generic, to_signed, wrapping
 from py2cu.passes.lowering.required_helpers import RequiredHelpers
@@ -31,49 +30,53 @@ class CallLowering:
     ranges: Ranges
     helpers: RequiredHelpers
 
-    def call(self, expr: Call) -> Expr:
+    def call(self, expr: ir.Call) -> ir.Expr:
         if expr.function == "ceil_div":
             self.helpers.require(expr.function)
             return replace(expr, args=tuple(map(to_signed, expr.args)))
         row = ROWS.get(expr.function)
-        if row is None or not isinstance(expr.type, ElementType | PythonType):
+        if row is None or not isinstance(expr.type, ir.ElementType | ir.PythonType):
             return expr
         if expr.function in EXTREMA:
             return self.extremum(expr, expr.type)
-        if expr.function == "math.isinf" and not any(isinstance(part, Name | Load) for part in walk(expr)):
+        if expr.function == "math.isinf" and not any(isinstance(part, ir.Name | ir.Load) for part in walk(expr)):
             return infinite(expr.args[0], expr.span)
         helper = "round_decimals" if row.rule is Rule.INTEGRAL and len(expr.args) == 2 else row.helper
         if helper:
             self.helpers.require(helper)
             if row.rule is Rule.REDUCE:  # which the targets know as a call that waits
                 return expr
-            return Call(helper, tuple(map(to_signed, expr.args)), expr.span, expr.type)
+            return ir.Call(helper, tuple(map(to_signed, expr.args)), expr.span, expr.type)
         if row.rule is Rule.SCALED:
             return self.scaled(expr)
         if row.rule is Rule.INTEGRAL:
             source = expr.args[0].type
-            return Convert(replace(expr, type=source), expr.type, expr.span, explicit=True)
+            return ir.Convert(replace(expr, type=source), expr.type, expr.span, explicit=True)
         if (
             expr.function == "builtins.abs"
             and self.ranges.of(expr.args[0]).is_natural
-            and kind_of(expr.type) is Kind.INT
+            and ir.kind_of(expr.type) is Kind.INT
             and not is_generic(expr.type)
         ):
             return expr.args[0]
-        if expr.function == "builtins.abs" and isinstance(expr.type, ElementType) and expr.type.dtype.kind is Kind.INT:
+        if (
+            expr.function == "builtins.abs"
+            and isinstance(expr.type, ir.ElementType)
+            and expr.type.dtype.kind is Kind.INT
+        ):
             return self.magnitude(expr, expr.type)
         return expr
 
-    def scaled(self, expr: Call) -> Expr:
+    def scaled(self, expr: ir.Call) -> ir.Expr:
         """`ldexp` takes an int, where Python takes any whole number."""
         value, power = expr.args
         range_ = self.ranges.of(power)
         if I32.low <= range_.low and range_.high <= I32.high:
-            return replace(expr, args=(value, unconverted(power)))
+            return replace(expr, args=(value, ir.unconverted(power)))
         self.helpers.require("ldexp_by_any")
-        return Call("ldexp_by_any", expr.args, expr.span, expr.type)
+        return ir.Call("ldexp_by_any", expr.args, expr.span, expr.type)
 
-    def magnitude(self, expr: Call, type_: ElementType) -> Expr:
+    def magnitude(self, expr: ir.Call, type_: ir.ElementType) -> ir.Expr:
         """The least value of a signed type has no counterpart: its `abs` wraps around to itself."""
         if not is_generic(type_):
             if self.ranges.of(expr.args[0]).low > type_.dtype.low:
@@ -81,17 +84,17 @@ class CallLowering:
             if type_.dtype.bits == 8:
                 return wrapping(expr)
         self.helpers.require("wrapping_abs")
-        return Call("wrapping_abs", expr.args, expr.span, type_)
+        return ir.Call("wrapping_abs", expr.args, expr.span, type_)
 
-    def extremum(self, expr: Call, type_: ScalarType) -> Expr:
+    def extremum(self, expr: ir.Call, type_: ir.ScalarType) -> ir.Expr:
         """`min` and `max` of many, two at a time from the left, as Python compares them."""
         of_floats, of_integers = EXTREMA[expr.function]
-        name = of_floats if kind_of(type_) is Kind.FLOAT or is_generic(type_) else of_integers
+        name = of_floats if ir.kind_of(type_) is Kind.FLOAT or is_generic(type_) else of_integers
         if name == of_floats:
             self.helpers.require(name)
         result = to_signed(expr.args[0])
         for arg in expr.args[1:]:
-            result = Call(name, (result, to_signed(arg)), expr.span, type_)
+            result = ir.Call(name, (result, to_signed(arg)), expr.span, type_)
         return result
 
 
@@ -103,7 +106,9 @@ EXTREMA: Final = {  # the helper for floats, and what whole numbers have
 }
 
 
-def infinite(value: Expr, span: Span) -> Compare:
+def infinite(value: ir.Expr, span: Span) -> ir.Compare:
     """`isinf` of constants, which nvcc (13.0) says of NaN too where it computes them."""
     type_ = value.type
-    return Compare("==", Call("math.fabs", (value,), value.span, type_), Constant(math.inf, value.span, type_), span)
+    return ir.Compare(
+        "==", ir.Call("math.fabs", (value,), value.span, type_), ir.Constant(math.inf, value.span, type_), span
+    )

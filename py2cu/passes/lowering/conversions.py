@@ -11,22 +11,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from py2cu import ir
 from py2cu.analysis.ranges import Ranges
 from py2cu.dtypes import U64, Kind, promote
 from py2cu.ir.complex_numbers import of_real
-from py2cu.ir.expressions import Call, Compare, Convert, Expr, LaunchIndex, Unary
-from py2cu.ir.types import (
-    LONG,
-    Binary,
-    Constant,
-    ElementType,
-    PythonType,
-    ScalarType,
-    Type,
-    is_complex,
-    kind_of,
-    part_of,
-)
 from py2cu.passes.lowering.required_helpers import RequiredHelpers
 
 
@@ -37,89 +25,89 @@ class ConversionLowering:
     ranges: Ranges
     helpers: RequiredHelpers
 
-    def convert(self, expr: Convert) -> Expr:
+    def convert(self, expr: ir.Convert) -> ir.Expr:
         source, target = expr.value.type, expr.type
-        assert isinstance(source, ElementType | PythonType) and isinstance(target, ElementType | PythonType)
-        if isinstance(expr.value, Convert) and source == target:  # but for the width, perhaps
+        assert isinstance(source, ir.ElementType | ir.PythonType) and isinstance(target, ir.ElementType | ir.PythonType)
+        if isinstance(expr.value, ir.Convert) and source == target:  # but for the width, perhaps
             return replace(expr.value, type=target)
-        if isinstance(expr.value, Convert) and expr.value.value.type == target and widens(target, source):
+        if isinstance(expr.value, ir.Convert) and expr.value.value.type == target and widens(target, source):
             return expr.value.value
-        if kind_of(target) is Kind.BOOL and kind_of(source) is not Kind.BOOL:
+        if ir.kind_of(target) is Kind.BOOL and ir.kind_of(source) is not Kind.BOOL:
             return nonzero(expr.value)
-        if isinstance(target, ElementType) and target.dtype.kind is Kind.INT and kind_of(source) is Kind.FLOAT:
+        if isinstance(target, ir.ElementType) and target.dtype.kind is Kind.INT and ir.kind_of(source) is Kind.FLOAT:
             return self.truncate(expr, target)
         return expr
 
-    def truncate(self, expr: Convert, target: ElementType) -> Expr:
+    def truncate(self, expr: ir.Convert, target: ir.ElementType) -> ir.Expr:
         """A float that may lie outside an unsigned or narrow type goes through int64, as torch's CPU does."""
         value, dtype = self.ranges.of(expr.value), target.dtype
         if value.low > dtype.low - 1 and value.high < dtype.high + 1:
             return expr
         if dtype is U64:
             self.helpers.require("to_uint64")
-            return Call("to_uint64", (expr.value,), expr.span, target)
+            return ir.Call("to_uint64", (expr.value,), expr.span, target)
         if dtype.bits < 32 or not dtype.signed:
-            return replace(expr, value=Convert(expr.value, LONG, expr.span, explicit=True))
+            return replace(expr, value=ir.Convert(expr.value, ir.LONG, expr.span, explicit=True))
         return expr
 
 
-def to_signed(expr: Expr) -> Expr:
+def to_signed(expr: ir.Expr) -> ir.Expr:
     """CUDA's launch objects are unsigned: where a negative number may meet one, it is made signed first."""
     match expr:
-        case Binary(op="+" | "*", left=left, right=right) if is_unsigned(left) != is_unsigned(right):
+        case ir.Binary(op="+" | "*", left=left, right=right) if is_unsigned(left) != is_unsigned(right):
             return replace(expr, left=to_signed(left), right=to_signed(right))
-    return Convert(expr, expr.type, expr.span, explicit=True) if is_unsigned(expr) else expr
+    return ir.Convert(expr, expr.type, expr.span, explicit=True) if is_unsigned(expr) else expr
 
 
-def nonzero(value: Expr) -> Compare:
+def nonzero(value: ir.Expr) -> ir.Compare:
     """The truth of a number."""
     type_ = value.type
-    assert isinstance(type_, ElementType | PythonType)
-    zero = Constant(0 if kind_of(type_) < Kind.FLOAT else 0.0, value.span, part_of(type_))
-    return Compare("!=", value, of_real(zero, type_) if is_complex(type_) else zero, value.span)
+    assert isinstance(type_, ir.ElementType | ir.PythonType)
+    zero = ir.Constant(0 if ir.kind_of(type_) < Kind.FLOAT else 0.0, value.span, ir.part_of(type_))
+    return ir.Compare("!=", value, of_real(zero, type_) if ir.is_complex(type_) else zero, value.span)
 
 
-def widens(narrow: ScalarType, wide: ScalarType) -> bool:
+def widens(narrow: ir.ScalarType, wide: ir.ScalarType) -> bool:
     """True where `wide` holds every `narrow`, so that going there and back changes nothing."""
     match narrow, wide:
-        case ElementType(dtype=a), ElementType(dtype=b):
+        case ir.ElementType(dtype=a), ir.ElementType(dtype=b):
             return promote(a, b) is b
-        case ElementType(dtype=a), PythonType(kind=kind):
+        case ir.ElementType(dtype=a), ir.PythonType(kind=kind):
             return a.kind is kind and (kind is Kind.FLOAT or a.bits < 64)
         case _:
             return False
 
 
-def is_generic(type_: Type) -> bool:
+def is_generic(type_: ir.Type) -> bool:
     """True for a type variable: instances are lowered alike, so that one template says them all."""
-    return isinstance(type_, ElementType) and type_.dtype.variable is not None
+    return isinstance(type_, ir.ElementType) and type_.dtype.variable is not None
 
 
-def wrapping(expr: Binary[Expr] | Unary | Call) -> Convert:
+def wrapping(expr: ir.Binary[ir.Expr] | ir.Unary | ir.Call) -> ir.Convert:
     """Narrow arithmetic cut to its own type."""
-    return Convert(expr, expr.type, expr.span, explicit=True)
+    return ir.Convert(expr, expr.type, expr.span, explicit=True)
 
 
-def strip_wrap(expr: Expr) -> Expr:
+def strip_wrap(expr: ir.Expr) -> ir.Expr:
     """`expr` before it was cut: what stores it in its own type cuts it anyway."""
     if (
-        isinstance(expr, Convert)
+        isinstance(expr, ir.Convert)
         and expr.explicit
         and expr.type == expr.value.type
-        and isinstance(expr.value, Binary | Unary)
+        and isinstance(expr.value, ir.Binary | ir.Unary)
     ):
-        return expr.value if isinstance(expr.type, ElementType) else expr
+        return expr.value if isinstance(expr.type, ir.ElementType) else expr
     return expr
 
 
-def is_unsigned(expr: Expr) -> bool:
+def is_unsigned(expr: ir.Expr) -> bool:
     """True where CUDA computes `expr` in unsigned arithmetic."""
     match expr:
-        case LaunchIndex():
+        case ir.LaunchIndex():
             return True
-        case Unary(op="+", operand=operand):
+        case ir.Unary(op="+", operand=operand):
             return is_unsigned(operand)
-        case Binary(op="+" | "*" | "/" | "%" | "&" | "|" | "^", left=left, right=right):
+        case ir.Binary(op="+" | "*" | "/" | "%" | "&" | "|" | "^", left=left, right=right):
             return is_unsigned(left) or is_unsigned(right)
         case _:
             return False

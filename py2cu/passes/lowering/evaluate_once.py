@@ -14,22 +14,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from py2cu import ir
 from py2cu.analysis.account import elided_calls
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import Kind
-from py2cu.ir.elisions import Elided, Elision
-from py2cu.ir.expressions import BoolOp, Compare, Convert, Expr, Select, unconverted
-from py2cu.ir.kernels import Kernel
 from py2cu.ir.names import free_name, names_in_scope
 from py2cu.ir.rewrite import map_all, map_children, rebuild_block, rebuild_statements, with_fields
-from py2cu.ir.statements import Assert, Assign, Block, If, Print, Return, Stmt, Store, Trivia
-from py2cu.ir.types import PY_INT, Binary, Constant, ElementType, Name, PythonType, ScalarType, kind_of
 from py2cu.ir.visit import all_expressions, is_duplicable, walk
 
 
-def evaluate_once(kernel: Kernel, reporter: Reporter) -> Kernel:
+def evaluate_once(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     """The kernel with such operands in locals of their own."""
-    if not any(isinstance(expr, BoolOp) for expr in all_expressions(kernel.body)):
+    if not any(isinstance(expr, ir.BoolOp) for expr in all_expressions(kernel.body)):
         return kernel
     lifting = _Lifting(names_in_scope(kernel))
     body = rebuild_block(rebuild_statements(kernel.body, lifting.statement), lifting.choosing)
@@ -40,57 +36,57 @@ def evaluate_once(kernel: Kernel, reporter: Reporter) -> Kernel:
 @dataclass(slots=True)
 class _Lifting:
     taken: set[str]
-    locals: list[tuple[str, ScalarType]] = field(default_factory=list)
-    elided: list[Elided] = field(default_factory=list)  # calls in operands that a constant leaves out
-    before: list[Stmt] = field(default_factory=list)  # what has to stand before the statement at hand
+    locals: list[tuple[str, ir.ScalarType]] = field(default_factory=list)
+    elided: list[ir.Elided] = field(default_factory=list)  # calls in operands that a constant leaves out
+    before: list[ir.Stmt] = field(default_factory=list)  # what has to stand before the statement at hand
 
-    def statement(self, stmt: Stmt) -> Block:
+    def statement(self, stmt: ir.Stmt) -> ir.Block:
         self.before = []
         match stmt:
-            case Assign(value=value):
+            case ir.Assign(value=value):
                 stmt = with_fields(stmt, value=self.lift(value))
-            case Store(indices=indices, value=value):
+            case ir.Store(indices=indices, value=value):
                 stmt = with_fields(stmt, indices=map_all(indices, self.lift), value=self.lift(value))
-            case If(test=test, chained=False) | Assert(test=test):
+            case ir.If(test=test, chained=False) | ir.Assert(test=test):
                 stmt = with_fields(stmt, test=self.lift_test(test))
-            case Print(values=values):
+            case ir.Print(values=values):
                 stmt = with_fields(stmt, values=map_all(values, self.lift))
-            case Return(value=value) if value is not None:
+            case ir.Return(value=value) if value is not None:
                 stmt = with_fields(stmt, value=self.lift(value))
         if not self.before:
             return (stmt,)
         first, *rest = self.before
-        lead = replace(first, trivia=Trivia(above=stmt.trivia.above))
+        lead = replace(first, trivia=ir.Trivia(above=stmt.trivia.above))
         return (lead, *rest, replace(stmt, trivia=replace(stmt.trivia, above=())))
 
-    def lift(self, expr: Expr) -> Expr:
+    def lift(self, expr: ir.Expr) -> ir.Expr:
         """`expr` with what it evaluates in any case, and needs twice, in locals."""
         match expr:
-            case BoolOp(left=left) if _is_choice(expr):
+            case ir.BoolOp(left=left) if _is_choice(expr):
                 left = self.lift(left)
-                value = unconverted(left)
+                value = ir.unconverted(left)
                 return replace(expr, left=left if is_duplicable(value) else _with_core(left, self.local(value)))
-            case BoolOp():
+            case ir.BoolOp():
                 return self.lift_test(expr)
-            case Select(test=test):
+            case ir.Select(test=test):
                 return replace(expr, test=self.lift_test(test))
             case _:
                 return map_children(expr, self.lift)
 
-    def lift_test(self, expr: Expr) -> Expr:
+    def lift_test(self, expr: ir.Expr) -> ir.Expr:
         """The same where only the truth of `expr` counts: C's `&&` and `||` evaluate their operands once."""
         match expr:
-            case BoolOp(left=Compare() as first, right=Compare() as second) if _is_chain(first, second):
+            case ir.BoolOp(left=ir.Compare() as first, right=ir.Compare() as second) if _is_chain(first, second):
                 return self.chain(expr, first, second)
-            case BoolOp(left=left):
+            case ir.BoolOp(left=left):
                 return replace(expr, left=self.lift_test(left))
             case _:
                 return self.lift(expr)
 
-    def chain(self, expr: BoolOp, first: Compare, second: Compare) -> Expr:
+    def chain(self, expr: ir.BoolOp, first: ir.Compare, second: ir.Compare) -> ir.Expr:
         """`a < b < c`, which is `a < b and b < c` by now."""
         first = replace(first, left=self.lift(first.left), right=self.lift(first.right))
-        middle = unconverted(first.right)
+        middle = ir.unconverted(first.right)
         if is_duplicable(middle) or _is_index_sum(middle):
             return replace(expr, left=first)
         local = self.local(middle)
@@ -100,45 +96,45 @@ class _Lifting:
             right=replace(second, left=_with_core(second.left, local)),
         )
 
-    def choosing(self, expr: Expr) -> Expr:
+    def choosing(self, expr: ir.Expr) -> ir.Expr:
         """`a or b` as `a if a else b`: what is tested is `a` itself, before it met the type of `b`."""
-        if not (isinstance(expr, BoolOp) and _is_choice(expr)):
+        if not (isinstance(expr, ir.BoolOp) and _is_choice(expr)):
             return expr
         then, orelse = (expr.right, expr.left) if expr.op == "and" else (expr.left, expr.right)
-        test = unconverted(expr.left)
-        if isinstance(test, Constant):
-            self.elided += elided_calls(walk(orelse if test.value else then), Elision.UNREACHABLE)
+        test = ir.unconverted(expr.left)
+        if isinstance(test, ir.Constant):
+            self.elided += elided_calls(walk(orelse if test.value else then), ir.Elision.UNREACHABLE)
             return then if test.value else orelse
-        return Select(test, then, orelse, expr.span, expr.type)
+        return ir.Select(test, then, orelse, expr.span, expr.type)
 
-    def local(self, value: Expr) -> Name:
+    def local(self, value: ir.Expr) -> ir.Name:
         """A new local with that value."""
-        assert isinstance(value.type, ElementType | PythonType)
+        assert isinstance(value.type, ir.ElementType | ir.PythonType)
         name = free_name("value", self.taken)
         self.taken.add(name)
         self.locals.append((name, value.type))
-        self.before.append(Assign(name, value, value.span))
-        return Name(name, value.span, value.type)
+        self.before.append(ir.Assign(name, value, value.span))
+        return ir.Name(name, value.span, value.type)
 
 
-def _is_chain(first: Compare, second: Compare) -> bool:
+def _is_chain(first: ir.Compare, second: ir.Compare) -> bool:
     """True for the two halves of `a < b < c`; tests that guards are made of have no place in the source either."""
-    return first.span == second.span and unconverted(first.right) == unconverted(second.left)
+    return first.span == second.span and ir.unconverted(first.right) == ir.unconverted(second.left)
 
 
-def _is_choice(expr: BoolOp) -> bool:
+def _is_choice(expr: ir.BoolOp) -> bool:
     """True where the value of an operand is wanted, not only its truth."""
-    return isinstance(expr.type, ElementType | PythonType) and kind_of(expr.type) is not Kind.BOOL
+    return isinstance(expr.type, ir.ElementType | ir.PythonType) and ir.kind_of(expr.type) is not Kind.BOOL
 
 
-def _is_index_sum(expr: Expr) -> bool:
+def _is_index_sum(expr: ir.Expr) -> bool:
     """True for `r + y - 1` of Python integers, which readers want to see as what it is."""
     match expr:
-        case Binary(op="+" | "-" | "*", left=left, right=right) if expr.type == PY_INT:
+        case ir.Binary(op="+" | "-" | "*", left=left, right=right) if expr.type == ir.PY_INT:
             return _is_index_sum(left) and _is_index_sum(right)
         case _:
             return is_duplicable(expr)
 
 
-def _with_core(operand: Expr, core: Expr) -> Expr:
-    return replace(operand, value=core) if isinstance(operand, Convert) and not operand.explicit else core
+def _with_core(operand: ir.Expr, core: ir.Expr) -> ir.Expr:
+    return replace(operand, value=core) if isinstance(operand, ir.Convert) and not operand.explicit else core

@@ -21,30 +21,27 @@ from __future__ import annotations
 import math
 from functools import cached_property
 
+from py2cu import ir
 from py2cu.analysis.ranges import INT_MAX, Ranges
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import Kind
 from py2cu.ir.abi.parameters import NegativeIndex
-from py2cu.ir.expressions import Atomic, Expr, Load
 from py2cu.ir.intervals import SymbolicBound, times
-from py2cu.ir.kernels import Kernel
 from py2cu.ir.rewrite import rebuild_block, rebuild_statements, with_fields
-from py2cu.ir.statements import Alloc, Block, Comment, Stmt, Store
-from py2cu.ir.types import INT, Binary, Constant, PythonType, Width
 from py2cu.ir.visit import all_expressions, statements
 from py2cu.passes.lowering.integer_widths import typed_extent, widen_operands
 from py2cu.passes.lowering.split_tuples import row_struct
 
 
-def flatten_subscripts(kernel: Kernel, reporter: Reporter) -> Kernel:
+def flatten_subscripts(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     """The kernel with one index an access; `from_end` lists the constant indices that counted from the end."""
     from_end = dict.fromkeys(kernel.negative_indices)
-    extents: dict[str, tuple[Expr, ...]] = {}  # of the arrays met so far
+    extents: dict[str, tuple[ir.Expr, ...]] = {}  # of the arrays met so far
     arithmetic = _IndexArithmetic(kernel)
 
-    def flat(array: str, indices: tuple[Expr, ...], line: int) -> tuple[str, tuple[Expr, ...]]:
+    def flat(array: str, indices: tuple[ir.Expr, ...], line: int) -> tuple[str, tuple[ir.Expr, ...]]:
         for axis, index in enumerate(indices):
-            if isinstance(index, Constant) and index.value < 0:
+            if isinstance(index, ir.Constant) and index.value < 0:
                 from_end[NegativeIndex(line, axis, int(index.value))] = None
         if array not in extents:
             extents[array] = tuple(
@@ -59,14 +56,14 @@ def flatten_subscripts(kernel: Kernel, reporter: Reporter) -> Kernel:
             arithmetic.flat_index(indices, dims),
         )
 
-    def flatten(expr: Expr) -> Expr:
-        if isinstance(expr, Load | Atomic):
+    def flatten(expr: ir.Expr) -> ir.Expr:
+        if isinstance(expr, ir.Load | ir.Atomic):
             array, indices = flat(expr.array, expr.indices, expr.span.line)
             return with_fields(expr, array=array, indices=indices)
         return expr
 
-    def flatten_store(stmt: Stmt) -> Block:
-        if isinstance(stmt, Store):
+    def flatten_store(stmt: ir.Stmt) -> ir.Block:
+        if isinstance(stmt, ir.Store):
             array, indices = flat(stmt.array, stmt.indices, stmt.span.line)
             return (with_fields(stmt, array=array, indices=indices),)
         return (stmt,)
@@ -75,16 +72,16 @@ def flatten_subscripts(kernel: Kernel, reporter: Reporter) -> Kernel:
     return _with_rows(with_fields(kernel, body=body, negative_indices=tuple(from_end)))
 
 
-def _with_rows(kernel: Kernel) -> Kernel:
+def _with_rows(kernel: ir.Kernel) -> ir.Kernel:
     """A flat kernel with the views of which rows are accessed, and the structs that these are."""
     if not kernel.vector_widths:
         return kernel
-    accessed = {node.array for node in all_expressions(kernel.body) if isinstance(node, Load)}
-    accessed |= {stmt.array for stmt in statements(kernel.body) if isinstance(stmt, Store)}
+    accessed = {node.array for node in all_expressions(kernel.body) if isinstance(node, ir.Load)}
+    accessed |= {stmt.array for stmt in statements(kernel.body) if isinstance(stmt, ir.Store)}
 
-    def keep(stmt: Stmt) -> Block:
-        if isinstance(stmt, Alloc) and kernel.vector_width(stmt.array) and stmt.array not in accessed:
-            return (Comment(stmt.span, stmt.trivia),)
+    def keep(stmt: ir.Stmt) -> ir.Block:
+        if isinstance(stmt, ir.Alloc) and kernel.vector_width(stmt.array) and stmt.array not in accessed:
+            return (ir.Comment(stmt.span, stmt.trivia),)
         return (stmt,)
 
     body = rebuild_statements(kernel.body, keep)
@@ -95,7 +92,7 @@ def _with_rows(kernel: Kernel) -> Kernel:
 class _IndexArithmetic:
     """Sums and products of indices and extents, in the type that holds every index of the array."""
 
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: ir.Kernel) -> None:
         self._kernel = kernel
 
     @cached_property
@@ -103,84 +100,86 @@ class _IndexArithmetic:
         """Computed only for kernels that multiply narrow indices or extents by constants."""
         return Ranges(self._kernel)
 
-    def flat_index(self, indices: tuple[Expr, ...], dims: tuple[Expr, ...]) -> Expr:
+    def flat_index(self, indices: tuple[ir.Expr, ...], dims: tuple[ir.Expr, ...]) -> ir.Expr:
         """Horner's scheme over the extents: `(i * h + r) * w + c`; 0 in an array of no dimensions."""
         if not indices:
-            return Constant(0, type=INT)
+            return ir.Constant(0, type=ir.INT)
         most = self._width_of_size(dims)
         flat = self.from_start(indices[0], dims[0])
         for index, dim in zip(indices[1:], dims[1:], strict=True):
             flat = self._widened(add(self._widened(multiply(flat, dim), most), self.from_start(index, dim)), most)
         return flat
 
-    def from_start(self, index: Expr, dim: Expr) -> Expr:
+    def from_start(self, index: ir.Expr, dim: ir.Expr) -> ir.Expr:
         """A negative constant counts from the end."""
-        if isinstance(index, Constant) and index.value < 0:
+        if isinstance(index, ir.Constant) and index.value < 0:
             return add(dim, index)
         return index
 
-    def _width_of_size(self, dims: tuple[Expr, ...]) -> Width:
+    def _width_of_size(self, dims: tuple[ir.Expr, ...]) -> ir.Width:
         """The type that holds every index of an array.
 
         The launcher decides where an extent is known at the launch only; it compares no constants, which functions
         are given as arguments.
         """
-        known = math.prod(dim.value for dim in dims if isinstance(dim, Constant))
+        known = math.prod(dim.value for dim in dims if isinstance(dim, ir.Constant))
         if self._kernel.key:
             known = max(known, self._constant_size(dims))
         if known - 1 > INT_MAX:
-            return Width.LONG
-        return Width.INT if all(isinstance(dim, Constant) for dim in dims) else Width.INDEX
+            return ir.Width.LONG
+        return ir.Width.INT if all(isinstance(dim, ir.Constant) for dim in dims) else ir.Width.INDEX
 
-    def _constant_size(self, dims: tuple[Expr, ...]) -> int:
+    def _constant_size(self, dims: tuple[ir.Expr, ...]) -> int:
         """The most elements that an array has among those given that are constants in all calls."""
         size: SymbolicBound | None = {(): 1}
         for dim in dims:
             size = times(size, self.ranges.of(dim).reach)
         return size.get((), 0) if size is not None else 0
 
-    def _widened(self, expr: Expr, most: Width) -> Expr:
+    def _widened(self, expr: ir.Expr, most: ir.Width) -> ir.Expr:
         """`expr`, in `most` unless its own type holds all its values."""
         match expr:
-            case Binary(type=PythonType(width=width)) if width < most:
-                if width is Width.INT and self.ranges.of(expr).high <= INT_MAX:
+            case ir.Binary(type=ir.PythonType(width=width)) if width < most:
+                if width is ir.Width.INT and self.ranges.of(expr).high <= INT_MAX:
                     return expr
-                return widen_operands(with_fields(expr, type=PythonType(Kind.INT, most)))
+                return widen_operands(with_fields(expr, type=ir.PythonType(Kind.INT, most)))
             case _:
                 return expr
 
 
-def _wider(left: Expr, right: Expr) -> PythonType:
+def _wider(left: ir.Expr, right: ir.Expr) -> ir.PythonType:
     """The width of an operation on two indices."""
-    widths = [side.type.width for side in (left, right) if isinstance(side.type, PythonType)]
-    return PythonType(Kind.INT, max((width for width in widths if width is not Width.ANY), default=Width.INDEX))
+    widths = [side.type.width for side in (left, right) if isinstance(side.type, ir.PythonType)]
+    return ir.PythonType(
+        Kind.INT, max((width for width in widths if width is not ir.Width.ANY), default=ir.Width.INDEX)
+    )
 
 
-def add(left: Expr, right: Expr) -> Expr:
+def add(left: ir.Expr, right: ir.Expr) -> ir.Expr:
     match left, right:
-        case Constant(value=a), Constant(value=b):
-            return Constant(a + b, right.span, INT)
-        case Constant(value=0), _:
+        case ir.Constant(value=a), ir.Constant(value=b):
+            return ir.Constant(a + b, right.span, ir.INT)
+        case ir.Constant(value=0), _:
             return right
-        case _, Constant(value=0):
+        case _, ir.Constant(value=0):
             return left
-        case Binary(op="+", left=inner, right=Constant(value=a)), Constant(value=b):
-            return add(inner, Constant(a + b, right.span, INT))
-        case _, Constant(value=b) if b < 0:
-            return Binary("-", left, Constant(-b, right.span, INT), right.span, _wider(left, right))
+        case ir.Binary(op="+", left=inner, right=ir.Constant(value=a)), ir.Constant(value=b):
+            return add(inner, ir.Constant(a + b, right.span, ir.INT))
+        case _, ir.Constant(value=b) if b < 0:
+            return ir.Binary("-", left, ir.Constant(-b, right.span, ir.INT), right.span, _wider(left, right))
         case _:
-            return Binary("+", left, right, right.span, _wider(left, right))
+            return ir.Binary("+", left, right, right.span, _wider(left, right))
 
 
-def multiply(left: Expr, right: Expr) -> Expr:
+def multiply(left: ir.Expr, right: ir.Expr) -> ir.Expr:
     match left, right:
-        case Constant(value=a), Constant(value=b):
-            return Constant(a * b, left.span, INT)
-        case (Constant(value=0), _) | (_, Constant(value=0)):
-            return Constant(0, left.span, INT)
-        case Constant(value=1), _:
+        case ir.Constant(value=a), ir.Constant(value=b):
+            return ir.Constant(a * b, left.span, ir.INT)
+        case (ir.Constant(value=0), _) | (_, ir.Constant(value=0)):
+            return ir.Constant(0, left.span, ir.INT)
+        case ir.Constant(value=1), _:
             return right
-        case _, Constant(value=1):
+        case _, ir.Constant(value=1):
             return left
         case _:
-            return Binary("*", left, right, left.span, _wider(left, right))
+            return ir.Binary("*", left, right, left.span, _wider(left, right))

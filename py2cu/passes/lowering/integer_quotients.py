@@ -13,61 +13,63 @@ from __future__ import annotations
 
 from typing import Final
 
+from py2cu import ir
 from py2cu.analysis.ranges import INT_MAX, Ranges
 from py2cu.diagnostics import Reporter
-from py2cu.ir.expressions import Call, Convert, Expr, unconverted
-from py2cu.ir.kernels import Kernel
 from py2cu.ir.rewrite import rebuild_block, with_fields
-from py2cu.ir.types import PY_FLOAT, PY_INT, Binary, Constant
 from py2cu.ir.visit import all_expressions
 
 _ROUNDED: Final = ("math.ceil", "math.floor", "math.trunc")
 _MANY: Final = 2**10  # times a number of elements is still far below 2^53
 
 
-def divide_integers(kernel: Kernel, reporter: Reporter) -> Kernel:
+def divide_integers(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     """The kernel without such detours over doubles."""
     if not any(_rounded_quotient(expr) for expr in all_expressions(kernel.body)):
         return kernel
     ranges = Ranges(kernel)
 
-    def divide(expr: Expr) -> Expr:
+    def divide(expr: ir.Expr) -> ir.Expr:
         quotient = _rounded_quotient(expr)
         if quotient is None:
             return expr
-        a, b = unconverted(quotient.left), _divisor(quotient.right)
-        if not (a.type == b.type == PY_INT and ranges.counts_elements(a, _MANY)):
+        a, b = ir.unconverted(quotient.left), _divisor(quotient.right)
+        if not (a.type == b.type == ir.PY_INT and ranges.counts_elements(a, _MANY)):
             return expr
-        floored = Binary("//", a, b, expr.span, PY_INT)
+        floored = ir.Binary("//", a, b, expr.span, ir.PY_INT)
         match expr, b:
-            case Call(function="math.floor"), _:
+            case ir.Call(function="math.floor"), _:
                 return floored
-            case Call(function="math.ceil"), Constant(value=int(by)) if 0 < by <= INT_MAX:
-                up = Binary("+", a, Constant(by - 1, b.span, PY_INT), a.span, PY_INT)
-                return Binary("//", up, b, expr.span, PY_INT)
-            case Call(function="math.ceil"), _:
-                return Call("ceil_div", (a, b), expr.span, PY_INT)
+            case ir.Call(function="math.ceil"), ir.Constant(value=int(by)) if 0 < by <= INT_MAX:
+                up = ir.Binary("+", a, ir.Constant(by - 1, b.span, ir.PY_INT), a.span, ir.PY_INT)
+                return ir.Binary("//", up, b, expr.span, ir.PY_INT)
+            case ir.Call(function="math.ceil"), _:
+                return ir.Call("ceil_div", (a, b), expr.span, ir.PY_INT)
             case _:
                 return floored if ranges.of(a).is_natural and ranges.of(b).is_natural else expr
 
     return with_fields(kernel, body=rebuild_block(kernel.body, divide))
 
 
-def _divisor(expr: Expr) -> Expr:
+def _divisor(expr: ir.Expr) -> ir.Expr:
     """What is divided by, as a whole number where it is one: `i / 4` has met the double by now."""
     match expr:
-        case Constant(value=int(value)) | Constant(value=float(value)) if value == value // 1 and abs(value) < 2**63:
-            return Constant(int(value), expr.span, PY_INT)
+        case ir.Constant(value=int(value)) | ir.Constant(value=float(value)) if (
+            value == value // 1 and abs(value) < 2**63
+        ):
+            return ir.Constant(int(value), expr.span, ir.PY_INT)
         case _:
-            return unconverted(expr)
+            return ir.unconverted(expr)
 
 
-def _rounded_quotient(expr: Expr) -> Binary[Expr] | None:
+def _rounded_quotient(expr: ir.Expr) -> ir.Binary[ir.Expr] | None:
     """The quotient that `expr` rounds; None where it does not."""
     match expr:
-        case Call(function=function, args=(Binary(op="/", type=type_) as quotient,)) if function in _ROUNDED:
-            return quotient if type_ == PY_FLOAT else None
-        case Convert(value=Binary(op="/", type=type_) as quotient, type=target, explicit=True) if target == PY_INT:
-            return quotient if type_ == PY_FLOAT else None
+        case ir.Call(function=function, args=(ir.Binary(op="/", type=type_) as quotient,)) if function in _ROUNDED:
+            return quotient if type_ == ir.PY_FLOAT else None
+        case ir.Convert(value=ir.Binary(op="/", type=type_) as quotient, type=target, explicit=True) if (
+            target == ir.PY_INT
+        ):
+            return quotient if type_ == ir.PY_FLOAT else None
         case _:
             return None

@@ -14,39 +14,22 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from py2cu import ir
 from py2cu.analysis.argument_ranges import follow_calls
 from py2cu.analysis.call_graph import reachable_functions
 from py2cu.analysis.ranges import FAR, INT_MAX, Ranges
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import I32, Kind
 from py2cu.ir.abi.parameters import Constexpr
-from py2cu.ir.expressions import Call, Convert, DeviceCall, Expr, LaunchIndex, Load, TupleItem, Unary
 from py2cu.ir.intervals import Range, SymbolicBound, times
-from py2cu.ir.kernels import IndexBound, Kernel
 from py2cu.ir.rewrite import rebuild, rebuild_block, with_fields
-from py2cu.ir.statements import Assign, Block, For, Stmt
-from py2cu.ir.types import (
-    INDEX,
-    INT,
-    LONG,
-    PY_INT,
-    ArrayType,
-    Binary,
-    Constant,
-    Name,
-    PythonType,
-    ScalarType,
-    TupleType,
-    ValueType,
-    Width,
-)
 from py2cu.ir.visit import children, walk
 from py2cu.passes.lowering.calls import EXTREMA
 
-_INTEGERS = {width: PythonType(Kind.INT, width) for width in Width}
+_INTEGERS = {width: ir.PythonType(Kind.INT, width) for width in ir.Width}
 
 
-def choose_integer_widths(kernel: Kernel, reporter: Reporter) -> Kernel:
+def choose_integer_widths(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     """The kernel with every Python integer's width, and the bounds under which `index_t` may be `int`.
 
     What a device function's parameters can be follows from all its calls.
@@ -72,7 +55,7 @@ def choose_integer_widths(kernel: Kernel, reporter: Reporter) -> Kernel:
 
 
 class _Chooser:
-    def __init__(self, kernel: Kernel, constexprs: Mapping[str, Constexpr]) -> None:
+    def __init__(self, kernel: ir.Kernel, constexprs: Mapping[str, Constexpr]) -> None:
         self.kernel = kernel
         self.constexprs = constexprs
         self.ranges = Ranges(kernel)
@@ -80,15 +63,15 @@ class _Chooser:
         self.is_bounded = True
         self.index_names = {*kernel.dims, *(index.name for index in kernel.indices)} - constexprs.keys()
 
-    def run(self) -> Kernel:
+    def run(self) -> ir.Kernel:
         kernel = self.kernel
         body = rebuild_block(kernel.body, self.expression, self.statement)
         locals_ = tuple(
-            (name, type_ if isinstance(type_, TupleType) else self.of_name(name, type_))
+            (name, type_ if isinstance(type_, ir.TupleType) else self.of_name(name, type_))
             for name, type_ in kernel.locals
         )
         parameters = tuple(
-            p if isinstance(p.type, ArrayType) else replace(p, type=self.of_name(p.name, p.type))
+            p if isinstance(p.type, ir.ArrayType) else replace(p, type=self.of_name(p.name, p.type))
             for p in kernel.parameters
         )
         for index in kernel.indices:
@@ -100,168 +83,174 @@ class _Chooser:
         result = self.of_result(kernel.result) if kernel.result_ranges else kernel.result
         return with_fields(kernel, body=body, locals=locals_, parameters=parameters, result=result)
 
-    def of_result(self, type_: ValueType | None) -> ValueType | None:
+    def of_result(self, type_: ir.ValueType | None) -> ir.ValueType | None:
         match type_:
-            case TupleType(items=items):
-                return TupleType(tuple(map(self.of_range, items, self.kernel.result_ranges)))
+            case ir.TupleType(items=items):
+                return ir.TupleType(tuple(map(self.of_range, items, self.kernel.result_ranges)))
             case None:
                 return None
             case _:
                 return self.of_range(type_, self.kernel.result_ranges[0])
 
-    def of_range(self, type_: ScalarType, range_: Range) -> ScalarType:
-        return _INTEGERS[self.width(range_)] if type_ == PY_INT else type_
+    def of_range(self, type_: ir.ScalarType, range_: Range) -> ir.ScalarType:
+        return _INTEGERS[self.width(range_)] if type_ == ir.PY_INT else type_
 
     def _bound_arrays(self) -> None:
         """A flat index reaches its array's size; a constant one is known."""
         for array in self.kernel.arrays:
-            assert isinstance(array.type, ArrayType)
+            assert isinstance(array.type, ir.ArrayType)
             reach: SymbolicBound | None = {(): 1}
             for dim in array.type.dims:
                 reach = times(reach, self.ranges.of(dim).reach)
             if reach is not None:
                 self.bounds.append(reach)
 
-    def size_bounds(self) -> tuple[IndexBound, ...]:
+    def size_bounds(self) -> tuple[ir.IndexBound, ...]:
         """The bounds of all that the extents of the launch are computed from; of a product of 1, none."""
         return prune([reach for extent in self.kernel.size or () for reach in self._steps(extent)], frozenset())
 
-    def _steps(self, extent: Expr) -> list[SymbolicBound]:
+    def _steps(self, extent: ir.Expr) -> list[SymbolicBound]:
         """How far all reaches that an extent is computed from, and that is no extent of an array."""
         types = (array.type for array in self.kernel.arrays)
-        known = [dim for type_ in types if isinstance(type_, ArrayType) for dim in type_.dims]
-        steps = (node for node in walk(extent) if isinstance(node, Binary) and node not in known)
+        known = [dim for type_ in types if isinstance(type_, ir.ArrayType) for dim in type_.dims]
+        steps = (node for node in walk(extent) if isinstance(node, ir.Binary) and node not in known)
         return [reach for step in steps if (reach := self.ranges.of(step).reach) is not None]
 
-    def width(self, range_: Range) -> Width:
+    def width(self, range_: Range) -> ir.Width:
         """The narrowest type for values of this range; a bound that only the launch can judge is recorded."""
         width = self._width(range_)
-        self.is_bounded &= width is not Width.LONG
+        self.is_bounded &= width is not ir.Width.LONG
         return width
 
-    def _width(self, range_: Range) -> Width:
+    def _width(self, range_: Range) -> ir.Width:
         if range_.reach is None:
-            return Width.LONG
+            return ir.Width.LONG
         if range_.low >= -FAR and range_.high <= FAR:
-            return Width.INT
+            return ir.Width.INT
         names = {name for term in range_.reach for name in term}
         if names <= self.constexprs.keys():
             most = {name: self.constexprs[name].most for name in names}
             if sum(n * math.prod(most[name] for name in term) for term, n in range_.reach.items()) <= INT_MAX:
-                return Width.INT
+                return ir.Width.INT
             # Of values that are not known yet, the launcher judges: they may well fit.
             if all(self.constexprs[name].values for name in names):
-                return Width.LONG
+                return ir.Width.LONG
         if any(abs(factor) > INT_MAX for factor in range_.reach.values()):
-            return Width.LONG
+            return ir.Width.LONG
         self.bounds.append(range_.reach)
-        return Width.INDEX
+        return ir.Width.INDEX
 
-    def of_name(self, name: str, type_: ScalarType) -> ScalarType:
-        if isinstance(type_, PythonType) and type_.kind is Kind.INT:
+    def of_name(self, name: str, type_: ir.ScalarType) -> ir.ScalarType:
+        if isinstance(type_, ir.PythonType) and type_.kind is Kind.INT:
             return _INTEGERS[self.width(self.ranges.names[name])]
         return type_
 
-    def expression(self, expr: Expr) -> Expr:
-        if not (isinstance(expr.type, PythonType) and expr.type.kind is Kind.INT):
+    def expression(self, expr: ir.Expr) -> ir.Expr:
+        if not (isinstance(expr.type, ir.PythonType) and expr.type.kind is Kind.INT):
             return expr
         match expr:
-            case Name(id=name) if name in self.index_names:
+            case ir.Name(id=name) if name in self.index_names:
                 return with_fields(expr, type=extent_type(self.kernel, name))
-            case LaunchIndex():
-                return with_fields(expr, type=INT)
+            case ir.LaunchIndex():
+                return with_fields(expr, type=ir.INT)
         # Never narrower than its operands: what is computed from them is computed in their type.
         operands = (
-            _width(child) for child in children(expr) if not isinstance(expr, Load | Convert | DeviceCall | TupleItem)
+            _width(child)
+            for child in children(expr)
+            if not isinstance(expr, ir.Load | ir.Convert | ir.DeviceCall | ir.TupleItem)
         )
-        width = max(self.width(self.ranges.of(expr)), *operands, Width.INT)
-        if isinstance(expr, Binary) and expr.op in ("<<", ">>") and self.ranges.of(expr.right).high >= I32.bits:
-            width = Width.LONG  # C leaves a shift of an int by so much undefined, whatever it gives
-            if not isinstance(expr.right, Constant):
+        width = max(self.width(self.ranges.of(expr)), *operands, ir.Width.INT)
+        if isinstance(expr, ir.Binary) and expr.op in ("<<", ">>") and self.ranges.of(expr.right).high >= I32.bits:
+            width = ir.Width.LONG  # C leaves a shift of an int by so much undefined, whatever it gives
+            if not isinstance(expr.right, ir.Constant):
                 self.is_bounded = False  # its count may be too large even so
         typed = with_fields(expr, type=_INTEGERS[width])
         return widen_operands(typed)
 
-    def statement(self, stmt: Stmt) -> Block:
-        if isinstance(stmt, Assign) and isinstance(stmt.value.type, PythonType) and stmt.value.type.kind is Kind.INT:
+    def statement(self, stmt: ir.Stmt) -> ir.Block:
+        if (
+            isinstance(stmt, ir.Assign)
+            and isinstance(stmt.value.type, ir.PythonType)
+            and stmt.value.type.kind is Kind.INT
+        ):
             self.width(self.ranges.of(stmt.value))
-        if isinstance(stmt, For) and isinstance(stmt.type, PythonType) and stmt.type.kind is Kind.INT:
+        if isinstance(stmt, ir.For) and isinstance(stmt.type, ir.PythonType) and stmt.type.kind is Kind.INT:
             return (with_fields(stmt, type=self.of_name(stmt.var, stmt.type)),)
         return (stmt,)
 
 
-def extent_type(kernel: Kernel, name: str) -> PythonType:
+def extent_type(kernel: ir.Kernel, name: str) -> ir.PythonType:
     """The type of an extent.
 
     The launcher compares the extents of its arrays with 2³¹, but no constant, which a device function may be given.
     """
     reach = dict(kernel.argument_ranges)[name].reach if name in dict(kernel.argument_ranges) else None
-    return LONG if reach is not None and reach.get((), 0) > INT_MAX else INDEX
+    return ir.LONG if reach is not None and reach.get((), 0) > INT_MAX else ir.INDEX
 
 
-def typed_extent(kernel: Kernel, extent: Expr, ranges: Callable[[], Ranges]) -> Expr:
+def typed_extent(kernel: ir.Kernel, extent: ir.Expr, ranges: Callable[[], Ranges]) -> ir.Expr:
     """`extent` with the types that C++ computes it in.
 
     A template argument is an `int`, and so is arithmetic of template arguments and constants, unless its values need 64
     bits. `ranges` computes the ranges of `kernel`; it is called only for such arithmetic.
     """
 
-    def change(node: Expr) -> Expr:
+    def change(node: ir.Expr) -> ir.Expr:
         match node:
-            case Name(id=name):
-                return with_fields(node, type=INT if name in kernel.constexprs else extent_type(kernel, name))
-            case Binary(left=left, right=right):
-                width = max(_width(left), _width(right), Width.INT)
-                if width is Width.INT and ranges().of(node).high > INT_MAX:
-                    return widen_operands(with_fields(node, type=LONG))
-                return with_fields(node, type=PythonType(Kind.INT, width))
+            case ir.Name(id=name):
+                return with_fields(node, type=ir.INT if name in kernel.constexprs else extent_type(kernel, name))
+            case ir.Binary(left=left, right=right):
+                width = max(_width(left), _width(right), ir.Width.INT)
+                if width is ir.Width.INT and ranges().of(node).high > INT_MAX:
+                    return widen_operands(with_fields(node, type=ir.LONG))
+                return with_fields(node, type=ir.PythonType(Kind.INT, width))
             case _:
                 return node
 
     return rebuild(extent, change)
 
 
-def widen_operands(expr: Expr) -> Expr:
+def widen_operands(expr: ir.Expr) -> ir.Expr:
     """C computes in the operands' type, so one of them must have the result's width."""
     match expr:
-        case Binary(left=left, right=right, type=PythonType(width=width)) if width is not Width.INT:
+        case ir.Binary(left=left, right=right, type=ir.PythonType(width=width)) if width is not ir.Width.INT:
             if max(_least_width(left), _least_width(right)) < width and expr.op != "//":
-                if isinstance(right, LaunchIndex):
-                    return with_fields(expr, right=Convert(right, expr.type, right.span))
-                return with_fields(expr, left=Convert(left, expr.type, left.span))
-        case Unary(operand=operand, type=PythonType(width=width)) if _least_width(operand) < width:
-            return with_fields(expr, operand=Convert(operand, expr.type, operand.span))
-        case Call(function=function, args=args, type=PythonType() as type_) if function in (*EXTREMA, "ceil_div"):
+                if isinstance(right, ir.LaunchIndex):
+                    return with_fields(expr, right=ir.Convert(right, expr.type, right.span))
+                return with_fields(expr, left=ir.Convert(left, expr.type, left.span))
+        case ir.Unary(operand=operand, type=ir.PythonType(width=width)) if _least_width(operand) < width:
+            return with_fields(expr, operand=ir.Convert(operand, expr.type, operand.span))
+        case ir.Call(function=function, args=args, type=ir.PythonType() as type_) if function in (*EXTREMA, "ceil_div"):
             # The function is a template: all arguments have one type, the widest.
             widest = replace(type_, width=max(_width(arg) for arg in args))
-            even = tuple(arg if _width(arg) is widest.width else Convert(arg, widest, arg.span) for arg in args)
+            even = tuple(arg if _width(arg) is widest.width else ir.Convert(arg, widest, arg.span) for arg in args)
             return with_fields(expr, type=widest, args=even)
     return expr
 
 
-def _width(expr: Expr) -> Width:
-    return expr.type.width if isinstance(expr.type, PythonType) and expr.type.kind is Kind.INT else Width.INT
+def _width(expr: ir.Expr) -> ir.Width:
+    return expr.type.width if isinstance(expr.type, ir.PythonType) and expr.type.kind is Kind.INT else ir.Width.INT
 
 
-def _least_width(expr: Expr) -> Width:
+def _least_width(expr: ir.Expr) -> ir.Width:
     """The width in which C computes `expr` at least: a constant takes the width of the other operand."""
-    return Width.INT if isinstance(expr, Constant) else max(_width(expr), Width.INT)
+    return ir.Width.INT if isinstance(expr, ir.Constant) else max(_width(expr), ir.Width.INT)
 
 
-def _nonzero(kernel: Kernel) -> frozenset[str]:
+def _nonzero(kernel: ir.Kernel) -> frozenset[str]:
     """What is at least 1 wherever a kernel runs: the extents it is launched over, and its grid and block."""
-    launched = {dim.id for dim in kernel.size or () if isinstance(dim, Name)}
+    launched = {dim.id for dim in kernel.size or () if isinstance(dim, ir.Name)}
     return frozenset(launched | {f"{thing}.{axis}" for thing in ("gridDim", "blockDim") for axis in "xyz"})
 
 
-def prune(bounds: list[SymbolicBound], nonzero: frozenset[str]) -> tuple[IndexBound, ...]:
+def prune(bounds: list[SymbolicBound], nonzero: frozenset[str]) -> tuple[ir.IndexBound, ...]:
     """The bounds that no other one implies, without their negative terms, in a stable order."""
     positive = [{term: n for term, n in bound.items() if n > 0} for bound in bounds]
     unique = [dict(terms) for terms in dict.fromkeys(tuple(sorted(bound.items())) for bound in positive if any(bound))]
     kept = [
         bound for bound in unique if not any(other is not bound and _implies(other, bound, nonzero) for other in unique)
     ]
-    return tuple(IndexBound(tuple(bound.items())) for bound in kept)
+    return tuple(ir.IndexBound(tuple(bound.items())) for bound in kept)
 
 
 def _implies(stronger: SymbolicBound, weaker: SymbolicBound, nonzero: frozenset[str]) -> bool:

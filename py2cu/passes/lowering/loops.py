@@ -19,20 +19,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from py2cu import ir
 from py2cu.analysis.account import elided_in
 from py2cu.diagnostics import Reporter
 from py2cu.ir.complex_numbers import of_real
-from py2cu.ir.elisions import Elided, Elision
-from py2cu.ir.expressions import ArrayName, Atomic, Convert, Expr, Load, Unary
-from py2cu.ir.kernels import Kernel
 from py2cu.ir.names import names_in_scope, underscored_name
 from py2cu.ir.rewrite import rebuild_statements, with_fields
-from py2cu.ir.statements import Assign, Block, Break, For, If, Stmt, Store, Sync, Trivia, While
-from py2cu.ir.types import PY_BOOL, PY_INT, Constant, Name, ScalarType, is_complex, part_of
 from py2cu.ir.visit import all_expressions, assigned_names, names_in, statements, walk
 
 
-def lower_loops(kernel: Kernel, reporter: Reporter) -> Kernel:
+def lower_loops(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     """The kernel in loops that C's `for` runs as Python's does; bounds that the body changes are taken once."""
     lowering = _Lowering(kernel)
     body = rebuild_statements(kernel.body, lowering.statement)
@@ -44,61 +40,61 @@ def lower_loops(kernel: Kernel, reporter: Reporter) -> Kernel:
 class _Lowering:
     """One kernel's loops, each lowered in two stages: counted, then left."""
 
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: ir.Kernel) -> None:
         self.types = dict(kernel.locals)
         self.taken = names_in_scope(kernel)
         self.shared = _shared_variables(kernel.body)
-        self.elided: list[Elided] = []
+        self.elided: list[ir.Elided] = []
 
-    def statement(self, stmt: Stmt) -> Block:
+    def statement(self, stmt: ir.Stmt) -> ir.Block:
         match stmt:
-            case For():
+            case ir.For():
                 before, loop = self.count(stmt)
                 return self.leave(before, loop)
-            case While():
+            case ir.While():
                 return self.leave((), stmt)
             case _:
                 return (stmt,)
 
-    def count(self, loop: For) -> tuple[Block, For]:
+    def count(self, loop: ir.For) -> tuple[ir.Block, ir.For]:
         """What has to stand before the loop, and the loop, counted as C counts."""
-        before: list[Stmt] = []
+        before: list[ir.Stmt] = []
         stop, step = (self.once(loop, what, before) for what in ("stop", "step"))
         loop = replace(loop, stop=stop, step=step)
         if before:
             before[0] = replace(before[0], trivia=replace(loop.trivia, beside=""))
             loop = replace(loop, trivia=replace(loop.trivia, above=()))
-        if loop.var in self.shared or loop.type != PY_INT:
-            counter = Name(self.fresh(f"{loop.var}_count", PY_INT), loop.span, PY_INT)
-            copy = Assign(loop.var, _as_type(counter, loop.type), loop.span)
-            loop = replace(loop, var=counter.id, type=PY_INT, body=(copy, *loop.body))
+        if loop.var in self.shared or loop.type != ir.PY_INT:
+            counter = ir.Name(self.fresh(f"{loop.var}_count", ir.PY_INT), loop.span, ir.PY_INT)
+            copy = ir.Assign(loop.var, _as_type(counter, loop.type), loop.span)
+            loop = replace(loop, var=counter.id, type=ir.PY_INT, body=(copy, *loop.body))
         return tuple(before), loop
 
-    def once(self, loop: For, what: str, before: list[Stmt]) -> Expr:
+    def once(self, loop: ir.For, what: str, before: list[ir.Stmt]) -> ir.Expr:
         """A bound that the loop would change is taken into a local before it."""
         value = loop.stop if what == "stop" else loop.step
         if loop.var not in names_in(value) and not _changes(value, loop.body):
             return value
-        name = self.fresh(f"{loop.var}_{what}", PY_INT)
-        before.append(Assign(name, value, loop.span))
-        return Name(name, loop.span, PY_INT)
+        name = self.fresh(f"{loop.var}_{what}", ir.PY_INT)
+        before.append(ir.Assign(name, value, loop.span))
+        return ir.Name(name, loop.span, ir.PY_INT)
 
-    def leave(self, before: Block, loop: For | While) -> Block:
+    def leave(self, before: ir.Block, loop: ir.For | ir.While) -> ir.Block:
         """The loop, and behind it what its `else` holds."""
         orelse, bare = loop.orelse, replace(loop, orelse=())
-        if isinstance(loop, While) and isinstance(loop.test, Constant) and loop.test.value:
-            self.elided += elided_in(orelse, Elision.UNREACHABLE)
+        if isinstance(loop, ir.While) and isinstance(loop.test, ir.Constant) and loop.test.value:
+            self.elided += elided_in(orelse, ir.Elision.UNREACHABLE)
             return (bare,)
         if not (orelse and _breaks(loop.body)):
             return (*before, bare, *orelse)
-        name = self.fresh("stopped", PY_BOOL)
+        name = self.fresh("stopped", ir.PY_BOOL)
         first, *rest = (*before, replace(bare, body=_flag_breaks(loop.body, name)))
-        flag = Assign(name, Constant(False, type=PY_BOOL), loop.span, Trivia(above=first.trivia.above))
+        flag = ir.Assign(name, ir.Constant(False, type=ir.PY_BOOL), loop.span, ir.Trivia(above=first.trivia.above))
         first = replace(first, trivia=replace(first.trivia, above=()))
-        otherwise = If(Unary("not", Name(name, type=PY_BOOL), type=PY_BOOL), orelse, span=orelse[0].span)
+        otherwise = ir.If(ir.Unary("not", ir.Name(name, type=ir.PY_BOOL), type=ir.PY_BOOL), orelse, span=orelse[0].span)
         return (flag, first, *rest, otherwise)
 
-    def fresh(self, name: str, type_: ScalarType) -> str:
+    def fresh(self, name: str, type_: ir.ScalarType) -> str:
         """A name for a new local of this type."""
         name = underscored_name(name, self.taken)
         self.taken.add(name)
@@ -106,45 +102,45 @@ class _Lowering:
         return name
 
 
-def _as_type(counter: Name, type_: ScalarType) -> Expr:
+def _as_type(counter: ir.Name, type_: ir.ScalarType) -> ir.Expr:
     """The number of the round as the loop's variable has it, which holds something else elsewhere."""
-    if type_ == PY_INT:
+    if type_ == ir.PY_INT:
         return counter
-    if is_complex(type_):
-        return of_real(Convert(counter, part_of(type_), counter.span), type_)
-    return Convert(counter, type_, counter.span)
+    if ir.is_complex(type_):
+        return of_real(ir.Convert(counter, ir.part_of(type_), counter.span), type_)
+    return ir.Convert(counter, type_, counter.span)
 
 
-def _breaks(body: Block) -> bool:
+def _breaks(body: ir.Block) -> bool:
     """True where a `break` in `body` leaves the loop that `body` belongs to."""
     return any(
-        isinstance(stmt, Break) or (isinstance(stmt, If) and (_breaks(stmt.body) or _breaks(stmt.orelse)))
+        isinstance(stmt, ir.Break) or (isinstance(stmt, ir.If) and (_breaks(stmt.body) or _breaks(stmt.orelse)))
         for stmt in body
     )
 
 
-def _flag_breaks(body: Block, name: str) -> Block:
+def _flag_breaks(body: ir.Block, name: str) -> ir.Block:
     """`body` with the flag set before every `break` that leaves its loop."""
-    done: list[Stmt] = []
+    done: list[ir.Stmt] = []
     for stmt in body:
         match stmt:
-            case Break():
-                flag = Assign(name, Constant(True, type=PY_BOOL), stmt.span, stmt.trivia)
-                done += [flag, replace(stmt, trivia=Trivia())]
-            case If():
+            case ir.Break():
+                flag = ir.Assign(name, ir.Constant(True, type=ir.PY_BOOL), stmt.span, stmt.trivia)
+                done += [flag, replace(stmt, trivia=ir.Trivia())]
+            case ir.If():
                 done.append(replace(stmt, body=_flag_breaks(stmt.body, name), orelse=_flag_breaks(stmt.orelse, name)))
             case _:
                 done.append(stmt)
     return tuple(done)
 
 
-def _shared_variables(body: Block) -> set[str]:
+def _shared_variables(body: ir.Block) -> set[str]:
     """Loop variables that are assigned in some other way, or read outside their loop."""
-    loops: dict[str, list[For]] = {}
+    loops: dict[str, list[ir.For]] = {}
     for stmt in statements(body):
-        if isinstance(stmt, For):
+        if isinstance(stmt, ir.For):
             loops.setdefault(stmt.var, []).append(stmt)
-    assigned = {stmt.name for stmt in statements(body) if isinstance(stmt, Assign)}
+    assigned = {stmt.name for stmt in statements(body) if isinstance(stmt, ir.Assign)}
     shared = set(loops) & assigned
     for var, loops_of_var in loops.items():
         inside = sum(_reads(loop.body, var) for loop in _outermost(loops_of_var))
@@ -154,25 +150,25 @@ def _shared_variables(body: Block) -> set[str]:
     return shared
 
 
-def _outermost(loops: list[For]) -> Iterator[For]:
+def _outermost(loops: list[ir.For]) -> Iterator[ir.For]:
     for loop in loops:
         if not any(loop is not other and any(loop is inner for inner in statements(other.body)) for other in loops):
             yield loop
 
 
-def _rebinds(body: Block, var: str) -> bool:
-    return any(isinstance(stmt, For) and stmt.var == var for stmt in statements(body))
+def _rebinds(body: ir.Block, var: str) -> bool:
+    return any(isinstance(stmt, ir.For) and stmt.var == var for stmt in statements(body))
 
 
-def _reads(body: Block, var: str) -> int:
-    return sum(isinstance(node, Name) and node.id == var for node in all_expressions(body))
+def _reads(body: ir.Block, var: str) -> int:
+    return sum(isinstance(node, ir.Name) and node.id == var for node in all_expressions(body))
 
 
-def _changes(bound: Expr, body: Block) -> bool:
+def _changes(bound: ir.Expr, body: ir.Block) -> bool:
     """True where the body may change what `bound` reads, or lets other threads do so."""
-    assigned = {stmt.name for stmt in statements(body) if isinstance(stmt, Assign)}
-    assigned |= {stmt.var for stmt in statements(body) if isinstance(stmt, For)}
-    stores = any(isinstance(stmt, Store | Sync) for stmt in statements(body))
-    stores = stores or any(isinstance(node, Atomic | ArrayName) for node in all_expressions(body))
-    loads = any(isinstance(node, Load | ArrayName) for node in walk(bound))
-    return bool(assigned & set(names_in(bound)) or (loads and stores)) and not isinstance(bound, Constant)
+    assigned = {stmt.name for stmt in statements(body) if isinstance(stmt, ir.Assign)}
+    assigned |= {stmt.var for stmt in statements(body) if isinstance(stmt, ir.For)}
+    stores = any(isinstance(stmt, ir.Store | ir.Sync) for stmt in statements(body))
+    stores = stores or any(isinstance(node, ir.Atomic | ir.ArrayName) for node in all_expressions(body))
+    loads = any(isinstance(node, ir.Load | ir.ArrayName) for node in walk(bound))
+    return bool(assigned & set(names_in(bound)) or (loads and stores)) and not isinstance(bound, ir.Constant)

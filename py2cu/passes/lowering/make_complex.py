@@ -8,26 +8,24 @@ Earlier passes keep such a number as a `Convert`, since its original type decide
 
 from __future__ import annotations
 
+from py2cu import ir
 from py2cu.diagnostics import Reporter
 from py2cu.ir.complex_numbers import is_complex_constructor, of_real
-from py2cu.ir.expressions import Convert, Expr
-from py2cu.ir.kernels import Kernel
 from py2cu.ir.rewrite import rebuild_block, with_fields
-from py2cu.ir.types import ElementType, PythonType, is_complex, part_of
 from py2cu.passes.typing.join import converted
 
 
-def make_complex(kernel: Kernel, reporter: Reporter) -> Kernel:
+def make_complex(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     """The kernel with no conversion to a complex type but those of values that are complex as they stand."""
     return with_fields(kernel, body=rebuild_block(kernel.body, _make))
 
 
-def _make(expr: Expr) -> Expr:
+def _make(expr: ir.Expr) -> ir.Expr:
     match expr:
-        case Convert(value=value, type=ElementType() | PythonType() as type_) if is_complex(type_):
-            part = part_of(type_)
+        case ir.Convert(value=value, type=ir.ElementType() | ir.PythonType() as type_) if ir.is_complex(type_):
+            part = ir.part_of(type_)
             if is_complex_constructor(value):
                 return with_fields(value, args=tuple(converted(arg, part) for arg in value.args), type=type_)
-            return expr if is_complex(value.type) else of_real(converted(value, part), type_)
+            return expr if ir.is_complex(value.type) else of_real(converted(value, part), type_)
         case _:
             return expr

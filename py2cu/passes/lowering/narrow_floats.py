@@ -13,25 +13,22 @@ from collections import Counter
 from dataclasses import replace
 from typing import Final
 
+from py2cu import ir
 from py2cu.diagnostics import Reporter
 from py2cu.ir.complex_numbers import is_complex_constructor
-from py2cu.ir.expressions import Call, Convert, DeviceCall, Expr, Load
-from py2cu.ir.kernels import Kernel
 from py2cu.ir.rewrite import rebuild_block, with_fields
-from py2cu.ir.statements import Assign, Block, Stmt
-from py2cu.ir.types import PY_COMPLEX, PY_FLOAT, Constant, ElementType, Name, Type
 from py2cu.ir.visit import all_expressions, statements
 from py2cu.passes.lowering.widen_halves import ROUND_TO, convert_generic, may_be_half
 
-_WEAK: Final = (PY_FLOAT, PY_COMPLEX)
+_WEAK: Final = (ir.PY_FLOAT, ir.PY_COMPLEX)
 
 
-def narrow_floats(kernel: Kernel, reporter: Reporter) -> Kernel:
+def narrow_floats(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     """The kernel with such locals as elements; `narrowed` names such parameters and their element type.
 
     A device function takes such parameters as elements, and its callers convert to them.
     """
-    done: dict[str, Kernel] = {}
+    done: dict[str, ir.Kernel] = {}
     for function in kernel.functions:
         narrowed = _narrow(_converting(function, done))
         types = dict(narrowed.narrowed)
@@ -40,30 +37,30 @@ def narrow_floats(kernel: Kernel, reporter: Reporter) -> Kernel:
     return with_fields(_narrow(_converting(kernel, done)), functions=tuple(done.values()))
 
 
-def _converting(caller: Kernel, done: dict[str, Kernel]) -> Kernel:
+def _converting(caller: ir.Kernel, done: dict[str, ir.Kernel]) -> ir.Kernel:
     """`caller` with its Python floats converted where a function takes elements."""
     if not done:
         return caller
 
-    def convert(expr: Expr) -> Expr:
-        if not isinstance(expr, DeviceCall) or expr.function not in done:
+    def convert(expr: ir.Expr) -> ir.Expr:
+        if not isinstance(expr, ir.DeviceCall) or expr.function not in done:
             return expr
         pairs = zip(expr.args, done[expr.function].parameters, strict=True)
-        args = (_rounded(a, p.type) if a.type in _WEAK and isinstance(p.type, ElementType) else a for a, p in pairs)
+        args = (_rounded(a, p.type) if a.type in _WEAK and isinstance(p.type, ir.ElementType) else a for a, p in pairs)
         return replace(expr, args=tuple(args))
 
     return with_fields(caller, body=rebuild_block(caller.body, convert))
 
 
-def _narrow(kernel: Kernel) -> Kernel:
+def _narrow(kernel: ir.Kernel) -> ir.Kernel:
     done = _narrow_names(kernel)
-    calls = any(isinstance(node, Call) and node.function == ROUND_TO for node in all_expressions(done.body))
+    calls = any(isinstance(node, ir.Call) and node.function == ROUND_TO for node in all_expressions(done.body))
     is_launched = any(may_be_half(type_) for _, type_ in done.narrowed)
     return replace(done, helpers=(*done.helpers, ROUND_TO)) if calls or is_launched else done
 
 
-def _narrow_names(kernel: Kernel) -> Kernel:
-    assigned = {stmt.name for stmt in statements(kernel.body) if isinstance(stmt, Assign)}
+def _narrow_names(kernel: ir.Kernel) -> ir.Kernel:
+    assigned = {stmt.name for stmt in statements(kernel.body) if isinstance(stmt, ir.Assign)}
     parameters = [p.name for p in kernel.parameters if p.type in _WEAK and p.name not in assigned]
     locals_ = [name for name, type_ in kernel.locals if type_ in _WEAK]
     only = _only_types(kernel)
@@ -72,14 +69,14 @@ def _narrow_names(kernel: Kernel) -> Kernel:
     if not element_types:
         return kernel
 
-    def narrow(expr: Expr) -> Expr:
+    def narrow(expr: ir.Expr) -> ir.Expr:
         value = _source_of(expr)
         if value is not None and value.type in _WEAK and _read(value) in element_types:
             return replace(value, type=element_types[_read(value)])
         return expr
 
-    def narrow_assignment(stmt: Stmt) -> Block:
-        if isinstance(stmt, Assign) and stmt.name in element_types:
+    def narrow_assignment(stmt: ir.Stmt) -> ir.Block:
+        if isinstance(stmt, ir.Assign) and stmt.name in element_types:
             return (replace(stmt, value=_rounded(stmt.value, element_types[stmt.name])),)
         return (stmt,)
 
@@ -97,40 +94,40 @@ def _narrow_names(kernel: Kernel) -> Kernel:
     )
 
 
-def _rounded(value: Expr, type_: ElementType) -> Expr:
-    if isinstance(value, Constant):
+def _rounded(value: ir.Expr, type_: ir.ElementType) -> ir.Expr:
+    if isinstance(value, ir.Constant):
         return replace(value, type=type_)
     if is_complex_constructor(value):
-        part = ElementType(type_.dtype.part)
+        part = ir.ElementType(type_.dtype.part)
         return replace(value, args=tuple(_rounded(arg, part) for arg in value.args), type=type_)
     return convert_generic(value, type_)
 
 
-def _source_of(expr: Expr) -> Expr | None:
+def _source_of(expr: ir.Expr) -> ir.Expr | None:
     """What `expr` converts to its type; None where it is no conversion."""
     match expr:
-        case Convert(value=value):
+        case ir.Convert(value=value):
             return value
-        case Call(args=(value,)) if expr.function == ROUND_TO:
+        case ir.Call(args=(value,)) if expr.function == ROUND_TO:
             return value
         case _:
             return None
 
 
-def _read(expr: Expr) -> str:
+def _read(expr: ir.Expr) -> str:
     """The local, parameter or table that `expr` reads."""
     match expr:
-        case Name(id=name) | Load(array=name):
+        case ir.Name(id=name) | ir.Load(array=name):
             return name
         case _:
             return ""
 
 
-def _only_types(kernel: Kernel) -> dict[str, ElementType]:
+def _only_types(kernel: ir.Kernel) -> dict[str, ir.ElementType]:
     """Python floats that every use converts to one element type, and that type."""
     nodes = tuple(all_expressions(kernel.body))
     uses = Counter(_read(node) for node in nodes)
-    types: dict[str, list[Type]] = {}
+    types: dict[str, list[ir.Type]] = {}
     for node in nodes:
         value = _source_of(node)
         if value is not None and value.type in _WEAK and _read(value):
@@ -138,5 +135,5 @@ def _only_types(kernel: Kernel) -> dict[str, ElementType]:
     return {
         name: targets[0]
         for name, targets in types.items()
-        if len(targets) == uses[name] and len(set(targets)) == 1 and isinstance(targets[0], ElementType)
+        if len(targets) == uses[name] and len(set(targets)) == 1 and isinstance(targets[0], ir.ElementType)
     }

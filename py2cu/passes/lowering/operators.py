@@ -13,41 +13,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from py2cu import ir
 from py2cu.analysis.account import elided_in
 from py2cu.analysis.ranges import Ranges
 from py2cu.builtins.atomics import ATOMICS, atomic_helper
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import I16, I32, DType, Kind
-from py2cu.ir.elisions import Elided, Elision
-from py2cu.ir.expressions import (
-    Atomic,
-    Call,
-    Compare,
-    Convert,
-    Expr,
-    LaunchIndex,
-    Load,
-    Select,
-    Unary,
-    as_extent,
-    unconverted,
-)
 from py2cu.ir.intervals import Range
-from py2cu.ir.kernels import ArrayDecl, Kernel
 from py2cu.ir.rewrite import rebuild, rebuild_block, with_fields
-from py2cu.ir.statements import Assign, Block, Break, Comment, Continue, For, If, Return, Stmt, Store, Trivia
-from py2cu.ir.types import (
-    PY_BOOL,
-    PY_INT,
-    Binary,
-    Constant,
-    ElementType,
-    Name,
-    PythonType,
-    Type,
-    is_complex,
-    kind_of,
-)
 from py2cu.passes.lowering.calls import CallLowering
 from py2cu.passes.lowering.conversions import ConversionLowering, is_generic, nonzero, strip_wrap, to_signed, wrapping
 from py2cu.passes.lowering.required_helpers import RequiredHelpers
@@ -57,7 +30,7 @@ WRAPPING: Final = {"+": "wrapping_add", "-": "wrapping_sub", "*": "wrapping_mul"
 ELEMENTWISE: Final = {"+": "add_elements", "-": "subtract_elements", "*": "multiply_elements"}
 
 
-def lower_semantics(kernel: Kernel, reporter: Reporter) -> Kernel:
+def lower_semantics(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     """The kernel in C's operators and the helpers that it needs."""
     lowering = _Lowering(Ranges(kernel))
     body = rebuild_block(kernel.body, lowering.expression, lowering.statement)
@@ -66,7 +39,7 @@ def lower_semantics(kernel: Kernel, reporter: Reporter) -> Kernel:
     return with_fields(kernel, body=body, array_decls=buffers, helpers=helpers, elided=elided)
 
 
-def _with_c_extents(buffer: ArrayDecl, ranges: Ranges, reporter: Reporter) -> ArrayDecl:
+def _with_c_extents(buffer: ir.ArrayDecl, ranges: Ranges, reporter: Reporter) -> ir.ArrayDecl:
     """A buffer whose extents the C++ compiler computes, in C's operators; it calls no helper there."""
     if buffer.is_flat:
         return buffer
@@ -75,7 +48,7 @@ def _with_c_extents(buffer: ArrayDecl, ranges: Ranges, reporter: Reporter) -> Ar
     if lowering.helpers.names:
         message = f"the shape of `{buffer.name}` divides a number that may be negative"
         reporter.error("P408", message, buffer.span, "add before you divide: `(TILE + 31) // 32`")
-    return replace(buffer, type=replace(buffer.type, dims=tuple(map(as_extent, dims))))
+    return replace(buffer, type=replace(buffer.type, dims=tuple(map(ir.as_extent, dims))))
 
 
 class _Lowering:
@@ -84,60 +57,60 @@ class _Lowering:
         self.helpers = RequiredHelpers()
         self.calls = CallLowering(ranges, self.helpers)
         self.conversions = ConversionLowering(ranges, self.helpers)
-        self.elided: list[Elided] = []
+        self.elided: list[ir.Elided] = []
 
-    def statement(self, stmt: Stmt) -> Block:
-        if isinstance(stmt, If) and isinstance(stmt.test, Constant):
+    def statement(self, stmt: ir.Stmt) -> ir.Block:
+        if isinstance(stmt, ir.If) and isinstance(stmt.test, ir.Constant):
             branch = fold_constant_if(stmt, bool(stmt.test.value))
             if branch != (stmt,):
-                self.elided += elided_in(stmt.orelse if stmt.test.value else stmt.body, Elision.UNREACHABLE)
+                self.elided += elided_in(stmt.orelse if stmt.test.value else stmt.body, ir.Elision.UNREACHABLE)
             return branch
-        if isinstance(stmt, For):
+        if isinstance(stmt, ir.For):
             return (self.loop(stmt),)
-        if isinstance(stmt, Store | Assign):
+        if isinstance(stmt, ir.Store | ir.Assign):
             return (with_fields(stmt, value=strip_wrap(stmt.value)),)
         return (stmt,)
 
-    def loop(self, stmt: For) -> For:
+    def loop(self, stmt: ir.For) -> ir.For:
         step = self.ranges.of(stmt.step)
         direction = 1 if step.low > 0 else -1 if step.high < 0 else 0
         if direction == 1 and self.ranges.of(stmt.start).is_natural:
             return with_fields(stmt, direction=direction)
         return with_fields(stmt, direction=direction, stop=to_signed(stmt.stop))
 
-    def expression(self, expr: Expr) -> Expr:
+    def expression(self, expr: ir.Expr) -> ir.Expr:
         match expr:
-            case Binary():
+            case ir.Binary():
                 return self.binary(expr)
-            case Unary(op="-", operand=operand):
+            case ir.Unary(op="-", operand=operand):
                 return self.negate(replace(expr, operand=to_signed(operand)))
-            case Unary(op="~"):
+            case ir.Unary(op="~"):
                 return self.invert(replace(expr, operand=to_signed(expr.operand)))
-            case Compare(left=left, right=right):
+            case ir.Compare(left=left, right=right):
                 return self.compare(expr, left, right)
-            case Select(test=test, then=then, orelse=orelse):
-                test = nonzero(test) if is_complex(test.type) else test
+            case ir.Select(test=test, then=then, orelse=orelse):
+                test = nonzero(test) if ir.is_complex(test.type) else test
                 return replace(expr, test=test, then=to_signed(then), orelse=to_signed(orelse))
-            case Call():
+            case ir.Call():
                 return self.calls.call(expr)
-            case Atomic(op=op, array=array):
+            case ir.Atomic(op=op, array=array):
                 if self.ranges.kernel.array_type(array).dtype.c not in ATOMICS[op].functions:
                     self.helpers.require(atomic_helper(op))
                 return expr
-            case Convert():
+            case ir.Convert():
                 return self.conversions.convert(expr)
             case _:
                 return expr
 
-    def binary(self, expr: Binary[Expr]) -> Expr:
+    def binary(self, expr: ir.Binary[ir.Expr]) -> ir.Expr:
         type_ = expr.type
-        assert isinstance(type_, ElementType | PythonType)
-        if kind_of(type_) is Kind.COMPLEX:
+        assert isinstance(type_, ir.ElementType | ir.PythonType)
+        if ir.kind_of(type_) is Kind.COMPLEX:
             return self.complex_binary(expr)
-        if kind_of(type_) is Kind.FLOAT:
+        if ir.kind_of(type_) is Kind.FLOAT:
             return self.float_binary(expr)
-        if isinstance(type_, ElementType) and may_be_int16(type_.dtype) and (operand := negative_of(expr)):
-            return self.negate(Unary("-", operand, expr.span, type_))
+        if isinstance(type_, ir.ElementType) and may_be_int16(type_.dtype) and (operand := negative_of(expr)):
+            return self.negate(ir.Unary("-", operand, expr.span, type_))
         a, b = self.ranges.of(expr.left), self.ranges.of(expr.right)
         match expr.op:
             case "//" | "%":
@@ -154,16 +127,16 @@ class _Lowering:
                 expr = replace(expr, left=to_signed(expr.left), right=to_signed(expr.right))
             case "+" | "*" | "&" | "|" | "^" if not (a.is_natural and b.is_natural):
                 expr = replace(expr, left=to_signed(expr.left), right=to_signed(expr.right))
-        if isinstance(type_, ElementType) and type_.dtype.kind is Kind.INT and expr.op in WRAPPING:
+        if isinstance(type_, ir.ElementType) and type_.dtype.kind is Kind.INT and expr.op in WRAPPING:
             return self.wrap(expr, type_)
         return expr
 
-    def shift(self, expr: Binary[Expr], a: Range, b: Range) -> Expr:
+    def shift(self, expr: ir.Binary[ir.Expr], a: Range, b: Range) -> ir.Expr:
         """C++ leaves a shift of a negative number undefined, and one beyond the sign bit. Python integers do not reach
         that bit; narrow unsigned elements are shifted as `int`.
         """
-        expr = replace(expr, right=unconverted(expr.right))  # by how much fits any type
-        if not isinstance(expr.type, ElementType):
+        expr = replace(expr, right=ir.unconverted(expr.right))  # by how much fits any type
+        if not isinstance(expr.type, ir.ElementType):
             return expr if a.is_natural else self.helper("wrapping_shift", expr)
         dtype = expr.type.dtype
         if dtype.variable is not None:
@@ -173,7 +146,7 @@ class _Lowering:
         fits = a.is_natural and b.high < dtype.bits and a.high * 2.0**b.high <= dtype.high
         return expr if fits else self.helper("wrapping_shift", expr)
 
-    def wrap(self, expr: Binary[Expr], type_: ElementType) -> Expr:
+    def wrap(self, expr: ir.Binary[ir.Expr], type_: ir.ElementType) -> ir.Expr:
         """Element arithmetic wraps at its dtype, as C's unsigned types do. C computes narrow types in `int`, so a cast
         does; int must not overflow in C++, so where that could happen a helper does.
         """
@@ -188,7 +161,7 @@ class _Lowering:
             return self.helper(WRAPPING[expr.op], expr)
         return wrapping(replace(expr, left=self.chained(expr.left), right=self.chained(expr.right)))
 
-    def chained(self, operand: Expr) -> Expr:
+    def chained(self, operand: ir.Expr) -> ir.Expr:
         """A wrapped operand of a sum need not wrap before it, as long as `int` holds it."""
         inner = strip_wrap(operand)
         if inner is operand:
@@ -196,7 +169,7 @@ class _Lowering:
         range_ = self.ranges.strip_wrap(inner)
         return inner if max(abs(range_.low), abs(range_.high)) < 2**15 else operand
 
-    def may_overflow(self, expr: Binary[Expr], dtype: DType) -> bool:
+    def may_overflow(self, expr: ir.Binary[ir.Expr], dtype: DType) -> bool:
         """True where the result may lie outside `dtype`."""
         a, b = self.ranges.of(expr.left), self.ranges.of(expr.right)
         match expr.op:
@@ -209,7 +182,7 @@ class _Lowering:
                 high = -low
         return low < dtype.low or high > dtype.high
 
-    def float_binary(self, expr: Binary[Expr]) -> Expr:
+    def float_binary(self, expr: ir.Binary[ir.Expr]) -> ir.Expr:
         match expr.op:
             case "+" | "-" | "*" if is_mixed(expr.type):
                 return self.helper(ELEMENTWISE[expr.op], expr)
@@ -219,40 +192,40 @@ class _Lowering:
                 return self.helper("floor_mod", expr)
             case "**" if (
                 not is_generic(expr.type)
-                and isinstance(expr.right, Constant)
+                and isinstance(expr.right, ir.Constant)
                 and expr.right.value == 2
-                and isinstance(expr.left, Name | Load)
+                and isinstance(expr.left, ir.Name | ir.Load)
             ):
-                return Binary("*", expr.left, expr.left, expr.span, expr.type)
+                return ir.Binary("*", expr.left, expr.left, expr.span, expr.type)
             case "**":
-                return Call("math.pow", (expr.left, expr.right), expr.span, expr.type)
+                return ir.Call("math.pow", (expr.left, expr.right), expr.span, expr.type)
             case _:
                 return expr
 
-    def complex_binary(self, expr: Binary[Expr]) -> Expr:
+    def complex_binary(self, expr: ir.Binary[ir.Expr]) -> ir.Expr:
         """C++ repairs infinite products and quotients, which Python and torch leave as their formulas make them."""
         match expr.op:
             case "*":
                 return self.helper("complex_mul", expr)
             case "/":
                 return self.helper("complex_div", expr)
-            case "**" if expr.right == Constant(2, type=PY_INT) and isinstance(expr.left, Name | Load):
+            case "**" if expr.right == ir.Constant(2, type=ir.PY_INT) and isinstance(expr.left, ir.Name | ir.Load):
                 return self.helper("complex_mul", replace(expr, right=expr.left))
             case "**":
                 return self.helper("complex_pow", expr)
             case _:
                 return expr
 
-    def power(self, expr: Binary[Expr]) -> Expr:
+    def power(self, expr: ir.Binary[ir.Expr]) -> ir.Expr:
         """A whole number to a power that is not negative."""
-        is_square = isinstance(expr.right, Constant) and expr.right.value == 2
-        if is_square and isinstance(expr.left, Name | LaunchIndex | Load):
-            return self.binary(Binary("*", expr.left, expr.left, expr.span, expr.type))
+        is_square = isinstance(expr.right, ir.Constant) and expr.right.value == 2
+        if is_square and isinstance(expr.left, ir.Name | ir.LaunchIndex | ir.Load):
+            return self.binary(ir.Binary("*", expr.left, expr.left, expr.span, expr.type))
         return self.helper("int_pow", expr)
 
-    def negate(self, expr: Unary) -> Expr:
+    def negate(self, expr: ir.Unary) -> ir.Expr:
         type_ = expr.type
-        if not isinstance(type_, ElementType) or type_.dtype.kind is not Kind.INT:
+        if not isinstance(type_, ir.ElementType) or type_.dtype.kind is not Kind.INT:
             return expr
         if not is_generic(type_):
             is_kept = type_.dtype.signed and self.ranges.of(expr.operand).low > type_.dtype.low
@@ -260,32 +233,32 @@ class _Lowering:
                 return expr
             if type_.dtype.bits == 8 or not type_.dtype.signed:
                 return wrapping(expr)
-        zero = Constant(0, expr.span, type_)
-        return self.helper("wrapping_sub", Binary("-", zero, expr.operand, expr.span, type_))
+        zero = ir.Constant(0, expr.span, type_)
+        return self.helper("wrapping_sub", ir.Binary("-", zero, expr.operand, expr.span, type_))
 
     @staticmethod
-    def invert(expr: Unary) -> Expr:
+    def invert(expr: ir.Unary) -> ir.Expr:
         """`~` of a bool element is its negation; of an unsigned one it wraps, where C's int turns negative."""
         match expr.type:
-            case ElementType(dtype=dtype) if dtype.kind is Kind.BOOL:
-                return Unary("not", expr.operand, expr.span, PY_BOOL)
-            case ElementType(dtype=dtype) if dtype.variable or (dtype.bits < 32 and not dtype.signed):
+            case ir.ElementType(dtype=dtype) if dtype.kind is Kind.BOOL:
+                return ir.Unary("not", expr.operand, expr.span, ir.PY_BOOL)
+            case ir.ElementType(dtype=dtype) if dtype.variable or (dtype.bits < 32 and not dtype.signed):
                 return wrapping(expr)
             case _:
                 return expr
 
-    def compare(self, expr: Compare, left: Expr, right: Expr) -> Expr:
+    def compare(self, expr: ir.Compare, left: ir.Expr, right: ir.Expr) -> ir.Expr:
         if self.ranges.of(left).is_natural and self.ranges.of(right).is_natural:
             return expr
         return replace(expr, left=to_signed(left), right=to_signed(right))
 
-    def helper(self, name: str, expr: Binary[Expr]) -> Call:
+    def helper(self, name: str, expr: ir.Binary[ir.Expr]) -> ir.Call:
         self.helpers.require(name)
-        return Call(name, (to_signed(expr.left), to_signed(expr.right)), expr.span, expr.type)
+        return ir.Call(name, (to_signed(expr.left), to_signed(expr.right)), expr.span, expr.type)
 
 
-def is_mixed(type_: Type) -> bool:
-    return isinstance(type_, ElementType) and type_.dtype.variable is not None and type_.dtype.variable.is_mixed
+def is_mixed(type_: ir.Type) -> bool:
+    return isinstance(type_, ir.ElementType) and type_.dtype.variable is not None and type_.dtype.variable.is_mixed
 
 
 def is_wide_unsigned(dtype: DType) -> bool:
@@ -293,12 +266,12 @@ def is_wide_unsigned(dtype: DType) -> bool:
     return not dtype.signed and dtype.bits >= 32
 
 
-def fold_constant_if(stmt: If, holds: bool) -> Block:
+def fold_constant_if(stmt: ir.If, holds: bool) -> ir.Block:
     """The branch that an `if` on a constant takes; one that leaves stays under it, or what follows were unreachable."""
     branch = stmt.body if holds else stmt.orelse
-    if any(isinstance(inner, Return | Break | Continue) for inner in branch):
+    if any(isinstance(inner, ir.Return | ir.Break | ir.Continue) for inner in branch):
         return (stmt,)
-    return (Comment(stmt.span, stmt.trivia), *branch) if stmt.trivia != Trivia() else branch
+    return (ir.Comment(stmt.span, stmt.trivia), *branch) if stmt.trivia != ir.Trivia() else branch
 
 
 def may_be_int16(dtype: DType) -> bool:
@@ -306,14 +279,18 @@ def may_be_int16(dtype: DType) -> bool:
     return dtype is I16 or (dtype.variable is not None and dtype.kind is Kind.INT and not dtype.variable.is_mixed)
 
 
-def negative_of(expr: Expr) -> Expr | None:
+def negative_of(expr: ir.Expr) -> ir.Expr | None:
     """What `expr` is the negative of, as compilers see it; None where it is none."""
     match expr:
-        case Unary("-", operand) | Binary("-", Constant(0), operand) | Call("wrapping_sub", (Constant(0), operand)):
+        case (
+            ir.Unary("-", operand)
+            | ir.Binary("-", ir.Constant(0), operand)
+            | ir.Call("wrapping_sub", (ir.Constant(0), operand))
+        ):
             return operand
-        case Binary("*" | "//", operand, Constant(-1)) | Binary("*", Constant(-1), operand):
+        case ir.Binary("*" | "//", operand, ir.Constant(-1)) | ir.Binary("*", ir.Constant(-1), operand):
             return operand
-        case Call("wrapping_mul", (operand, Constant(-1)) | (Constant(-1), operand)):
+        case ir.Call("wrapping_mul", (operand, ir.Constant(-1)) | (ir.Constant(-1), operand)):
             return operand
         case _:
             return None

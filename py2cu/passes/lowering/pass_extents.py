@@ -8,24 +8,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from py2cu import ir
 from py2cu.analysis.call_graph import in_recursive_scc
 from py2cu.analysis.ranges import Ranges
 from py2cu.diagnostics import Reporter
 from py2cu.ir.abi.parameters import Parameter
-from py2cu.ir.expressions import ArrayName, Atomic, DeviceCall, Expr, Load
-from py2cu.ir.kernels import Kernel
 from py2cu.ir.rewrite import rebuild_block, with_fields
-from py2cu.ir.statements import Store
-from py2cu.ir.types import Name
 from py2cu.ir.visit import all_expressions, assigned_names, statements, walk
 from py2cu.passes.lowering.integer_widths import extent_type, typed_extent
 
 
-def pass_extents(kernel: Kernel, reporter: Reporter) -> Kernel:
+def pass_extents(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     """The kernel with functions that take what their bodies use; those that call each other take all they might use."""
     if not kernel.functions:
         return kernel
-    done: dict[str, Kernel] = {}
+    done: dict[str, ir.Kernel] = {}
     ringed = in_recursive_scc(kernel.functions)
     called = _parameters_given_calls(kernel)
     for function in kernel.functions:
@@ -34,24 +31,24 @@ def pass_extents(kernel: Kernel, reporter: Reporter) -> Kernel:
     return replace(_with_arguments(kernel, done, kernel), functions=tuple(done.values()))
 
 
-def _parameters_given_calls(kernel: Kernel) -> dict[str, set[str]]:
+def _parameters_given_calls(kernel: ir.Kernel) -> dict[str, set[str]]:
     """The parameters of each function that are given what calls another: it may do something, used or not."""
     functions = {function.key: function for function in kernel.functions}
     names_by_function: dict[str, set[str]] = {key: set() for key in functions}
     for caller in (kernel, *kernel.functions):
-        for call in (node for node in all_expressions(caller.body) if isinstance(node, DeviceCall)):
+        for call in (node for node in all_expressions(caller.body) if isinstance(node, ir.DeviceCall)):
             arguments = caller.bind(call, functions[call.function])
             names_by_function[call.function] |= {
-                n for n, arg in arguments.items() if any(isinstance(e, DeviceCall) for e in walk(arg))
+                n for n, arg in arguments.items() if any(isinstance(e, ir.DeviceCall) for e in walk(arg))
             }
     return names_by_function
 
 
-def _with_used_parameters(function: Kernel, called: set[str], all_of_them: bool) -> Kernel:
+def _with_used_parameters(function: ir.Kernel, called: set[str], all_of_them: bool) -> ir.Kernel:
     nodes = tuple(all_expressions(function.body))
-    used = {node.id for node in nodes if isinstance(node, Name | ArrayName)}
-    used |= {node.array for node in nodes if isinstance(node, Load | Atomic)}
-    used |= {stmt.array for stmt in statements(function.body) if isinstance(stmt, Store)}
+    used = {node.id for node in nodes if isinstance(node, ir.Name | ir.ArrayName)}
+    used |= {node.array for node in nodes if isinstance(node, ir.Load | ir.Atomic)}
+    used |= {stmt.array for stmt in statements(function.body) if isinstance(stmt, ir.Store)}
     used |= set(assigned_names(function.body))
     kept = tuple(p for p in function.parameters if all_of_them or p.name in used | called)
     extents = tuple(
@@ -60,12 +57,12 @@ def _with_used_parameters(function: Kernel, called: set[str], all_of_them: bool)
     return with_fields(function, parameters=kept + extents)
 
 
-def _with_arguments(caller: Kernel, done: dict[str, Kernel], kernel: Kernel) -> Kernel:
+def _with_arguments(caller: ir.Kernel, done: dict[str, ir.Kernel], kernel: ir.Kernel) -> ir.Kernel:
     """`caller` with calls that say all that the functions take."""
     before = {function.key: function for function in kernel.functions}
 
-    def change(expr: Expr) -> Expr:
-        if not isinstance(expr, DeviceCall):
+    def change(expr: ir.Expr) -> ir.Expr:
+        if not isinstance(expr, ir.DeviceCall):
             return expr
         function = before[expr.function]
         arguments = caller.bind(expr, function)

@@ -12,29 +12,27 @@ import itertools
 from collections import Counter
 from dataclasses import replace
 
+from py2cu import ir
 from py2cu.diagnostics import Reporter
-from py2cu.ir.kernels import Kernel
 from py2cu.ir.rewrite import with_fields
-from py2cu.ir.statements import Assign, Block, DeclareLocal, Stmt, Trivia
-from py2cu.ir.types import TupleType, ValueType
 from py2cu.ir.visit import blocks, expressions, names_in, statements
 
 
-def place_declarations(kernel: Kernel, reporter: Reporter) -> Kernel:
+def place_declarations(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     """The kernel with every local declared once, as deep as C allows."""
-    assigned = {stmt.name for stmt in statements(kernel.body) if isinstance(stmt, Assign) and stmt.declares is None}
+    assigned = {stmt.name for stmt in statements(kernel.body) if isinstance(stmt, ir.Assign) and stmt.declares is None}
     # A name that is never assigned is a loop's own variable: `for (int i = …` declares it.
     locals_ = {name: type_ for name, type_ in kernel.locals if name in assigned.difference(kernel.per_thread)}
     return with_fields(kernel, body=_declare(kernel.body, locals_))
 
 
-def _declare(block: Block, locals_: dict[str, ValueType]) -> Block:
+def _declare(block: ir.Block, locals_: dict[str, ir.ValueType]) -> ir.Block:
     """`block` with each of these locals declared by, before or in the first statement that mentions it."""
     order = {name: place for place, name in enumerate(locals_)}
     mentioned = [_mentions((stmt,)) & order.keys() for stmt in block]
     count = Counter(itertools.chain.from_iterable(mentioned))
     declared: set[str] = set()
-    done: list[Stmt] = []
+    done: list[ir.Stmt] = []
     for stmt, names in zip(block, mentioned, strict=True):
         new = {name: locals_[name] for name in sorted(names - declared, key=order.__getitem__)}
         done += _declare_at(stmt, new, {name for name in new if count[name] == 1})
@@ -42,40 +40,40 @@ def _declare(block: Block, locals_: dict[str, ValueType]) -> Block:
     return tuple(done)
 
 
-def _declare_at(stmt: Stmt, new: dict[str, ValueType], only_here: set[str]) -> Block:
+def _declare_at(stmt: ir.Stmt, new: dict[str, ir.ValueType], only_here: set[str]) -> ir.Block:
     """`stmt` with the declarations of the `new` locals; one that a single nested block needs goes there."""
     if not new:
         return (stmt,)
     mentioned = _direct_mentions(stmt)
     inside = [_mentions(block) for block in blocks(stmt)]
-    leads: list[Stmt] = []
-    deeper: dict[int, dict[str, ValueType]] = {}
+    leads: list[ir.Stmt] = []
+    deeper: dict[int, dict[str, ir.ValueType]] = {}
     for name, type_ in new.items():
         holders = [place for place, names in enumerate(inside) if name in names]
         if name in only_here - mentioned and len(holders) == 1:
             deeper.setdefault(holders[0], {})[name] = type_
-        elif isinstance(stmt, Assign) and stmt.name == name:
+        elif isinstance(stmt, ir.Assign) and stmt.name == name:
             stmt = replace(stmt, declares=type_)
         else:
-            assert not isinstance(type_, TupleType), name
-            leads.append(DeclareLocal(name, type_, stmt.span, Trivia(above=stmt.trivia.above)))
+            assert not isinstance(type_, ir.TupleType), name
+            leads.append(ir.DeclareLocal(name, type_, stmt.span, ir.Trivia(above=stmt.trivia.above)))
             stmt = replace(stmt, trivia=replace(stmt.trivia, above=()))
     for place, names_inside in deeper.items():
         stmt = _in_block(stmt, place, names_inside)
     return (*leads, stmt)
 
 
-def _mentions(block: Block) -> set[str]:
+def _mentions(block: ir.Block) -> set[str]:
     """The names that the statements of `block` assign or read."""
     return {name for stmt in statements(block) for name in _direct_mentions(stmt)}
 
 
-def _direct_mentions(stmt: Stmt) -> set[str]:
+def _direct_mentions(stmt: ir.Stmt) -> set[str]:
     """The names that `stmt` assigns or reads, its blocks left out."""
     read = {name for expr in expressions(stmt) for name in names_in(expr)}
-    return read | {stmt.name} if isinstance(stmt, Assign) else read
+    return read | {stmt.name} if isinstance(stmt, ir.Assign) else read
 
 
-def _in_block(stmt: Stmt, place: int, locals_: dict[str, ValueType]) -> Stmt:
+def _in_block(stmt: ir.Stmt, place: int, locals_: dict[str, ir.ValueType]) -> ir.Stmt:
     field = ("body", "orelse")[place]
     return replace(stmt, **{field: _declare(blocks(stmt)[place], locals_)})  # type: ignore[arg-type]

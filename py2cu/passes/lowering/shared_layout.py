@@ -9,27 +9,24 @@ from __future__ import annotations
 import itertools
 from dataclasses import replace
 
+from py2cu import ir
 from py2cu.diagnostics import Reporter
-from py2cu.ir.expressions import Expr
-from py2cu.ir.kernels import ArrayDecl, Kernel
 from py2cu.ir.rewrite import rebuild_statements, with_fields
-from py2cu.ir.statements import Alloc, Block, Stmt
-from py2cu.ir.types import PY_INT, Binary
 from py2cu.ir.visit import statements
 
 
-def lay_out_shared_memory(kernel: Kernel, reporter: Reporter) -> Kernel:
+def lay_out_shared_memory(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     """The kernel with its dynamic arrays behind each other, all reserved where the first one was."""
     dynamic = sorted((b for b in kernel.array_decls if b.is_dynamic), key=lambda buffer: -buffer.type.dtype.bits)
     if len(dynamic) < 2:
         return kernel
     placed = {b.name: replace(b, base=before.name) for before, b in itertools.pairwise(dynamic)}
     starts = {dynamic[0].name: None} | {b.name: size_of(before) for before, b in itertools.pairwise(dynamic)}
-    allocations = {stmt.array: stmt for stmt in statements(kernel.body) if isinstance(stmt, Alloc)}
+    allocations = {stmt.array: stmt for stmt in statements(kernel.body) if isinstance(stmt, ir.Alloc)}
     waiting = [replace(allocations[name], start=start) for name, start in starts.items()]  # each keeps its comments
 
-    def move(stmt: Stmt) -> Block:
-        if not isinstance(stmt, Alloc) or stmt.array not in starts:
+    def move(stmt: ir.Stmt) -> ir.Block:
+        if not isinstance(stmt, ir.Alloc) or stmt.array not in starts:
             return (stmt,)
         here, waiting[:] = tuple(waiting), []
         return here
@@ -39,9 +36,9 @@ def lay_out_shared_memory(kernel: Kernel, reporter: Reporter) -> Kernel:
     return with_fields(kernel, body=body, array_decls=buffers)
 
 
-def size_of(buffer: ArrayDecl) -> Expr:
+def size_of(buffer: ir.ArrayDecl) -> ir.Expr:
     """How many elements it has."""
     first, *rest = buffer.type.dims
     for extent in rest:
-        first = Binary("*", first, extent, buffer.span, PY_INT)
+        first = ir.Binary("*", first, extent, buffer.span, ir.PY_INT)
     return first

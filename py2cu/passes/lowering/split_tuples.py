@@ -20,15 +20,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
+from py2cu import ir
 from py2cu.analysis.effects import has_collective, waiting_functions
 from py2cu.diagnostics import InternalError, Reporter
-from py2cu.ir.elisions import Elided, Elision
-from py2cu.ir.expressions import Convert, DeviceCall, Expr, Load, Select, Tuple, TupleItem
-from py2cu.ir.kernels import Kernel, Struct
 from py2cu.ir.names import free_name, names_in_scope
 from py2cu.ir.rewrite import rebuild_block, rebuild_statements, with_fields
-from py2cu.ir.statements import BARE, Assign, Block, Comment, Return, Stmt, Store
-from py2cu.ir.types import Name, TupleType, ValueType
 from py2cu.ir.visit import all_expressions, blocks, names_in, statements, walk
 from py2cu.passes.lowering.identifiers import ascii_identifier, spell_identifier
 from py2cu.source import Span
@@ -37,7 +33,7 @@ Fields = tuple[str, ...]
 _ORDINALS: Final = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 
 
-def split_tuples(kernel: Kernel, reporter: Reporter) -> Kernel:
+def split_tuples(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     """The kernel, and its device functions, with tuples in results of functions alone."""
     structs = _find_structs(kernel.functions)
     waiting = waiting_functions(kernel)
@@ -58,18 +54,18 @@ def row_fields(count: int) -> Fields:
 # --- results ----------------------------------------------------------------------------------------------------------
 
 
-def _find_structs(functions: tuple[Kernel, ...]) -> dict[str, Struct]:
+def _find_structs(functions: tuple[ir.Kernel, ...]) -> dict[str, ir.Struct]:
     """The struct of each function that returns a tuple; what another one returned is passed on in its struct."""
     by_key = {function.key: function for function in functions}
-    return {f.key: _struct(_source(f, by_key)) for f in functions if isinstance(f.result, TupleType)}
+    return {f.key: _struct(_source(f, by_key)) for f in functions if isinstance(f.result, ir.TupleType)}
 
 
-def _source(function: Kernel, functions: Mapping[str, Kernel]) -> Kernel:
+def _source(function: ir.Kernel, functions: Mapping[str, ir.Kernel]) -> ir.Kernel:
     """The function that makes what this one returns: itself, unless it returns the results of one other as they are."""
     seen = {function.key}
     while True:
-        values = [stmt.value for stmt in statements(function.body) if isinstance(stmt, Return)]
-        called = {value.function if isinstance(value, DeviceCall) else "" for value in values}
+        values = [stmt.value for stmt in statements(function.body) if isinstance(stmt, ir.Return)]
+        called = {value.function if isinstance(value, ir.DeviceCall) else "" for value in values}
         key = called.pop() if len(called) == 1 else ""
         if not key or key in seen:
             return function
@@ -77,22 +73,22 @@ def _source(function: Kernel, functions: Mapping[str, Kernel]) -> Kernel:
         function = functions[key]
 
 
-def _struct(function: Kernel) -> Struct:
-    assert isinstance(function.result, TupleType)
+def _struct(function: ir.Kernel) -> ir.Struct:
+    assert isinstance(function.result, ir.TupleType)
     count = len(function.result.items)
-    returned = {_names(stmt.value) for stmt in statements(function.body) if isinstance(stmt, Return)}
+    returned = {_names(stmt.value) for stmt in statements(function.body) if isinstance(stmt, ir.Return)}
     names = returned.pop() if len(returned) == 1 else ()
     fields = tuple(f"{name}_" if name in ("T", "U", "V", "W") else name for name in map(spell_identifier, names))
     if len(set(fields)) != count:
         fields = tuple(_ORDINALS[at] if at < len(_ORDINALS) else f"item{at + 1}" for at in range(count))
-    return Struct(f"{ascii_identifier(function.name)}_result", fields, function.key)
+    return ir.Struct(f"{ascii_identifier(function.name)}_result", fields, function.key)
 
 
-def _names(value: Expr | None) -> tuple[str, ...]:
+def _names(value: ir.Expr | None) -> tuple[str, ...]:
     """The names that a return puts together; nothing where it returns anything else."""
-    items = value.items if isinstance(value, Tuple) else ()
-    bare = (item.value if isinstance(item, Convert) else item for item in items)
-    names = tuple(item.id for item in bare if isinstance(item, Name))
+    items = value.items if isinstance(value, ir.Tuple) else ()
+    bare = (item.value if isinstance(item, ir.Convert) else item for item in items)
+    names = tuple(item.id for item in bare if isinstance(item, ir.Name))
     return names if len(names) == len(items) else ()
 
 
@@ -102,152 +98,154 @@ def _names(value: Expr | None) -> tuple[str, ...]:
 class _Splitter:
     """Splits the tuples of one kernel or device function; `waiting` are the functions in which threads wait."""
 
-    def __init__(self, kernel: Kernel, structs: Mapping[str, Struct], waiting: frozenset[str]) -> None:
+    def __init__(self, kernel: ir.Kernel, structs: Mapping[str, ir.Struct], waiting: frozenset[str]) -> None:
         self.kernel = kernel
         self.structs = structs
         self.waiting = waiting
         self.taken = names_in_scope(kernel)
-        self.types: dict[str, ValueType] = {}
+        self.types: dict[str, ir.ValueType] = {}
         self.holders: dict[str, Fields] = {}  # locals that hold a result or a row as it is, and its fields
-        self.parts: dict[str, tuple[Name, ...]] = {}  # the others
+        self.parts: dict[str, tuple[ir.Name, ...]] = {}  # the others
         for name, type_ in kernel.locals:
-            if not isinstance(type_, TupleType):
+            if not isinstance(type_, ir.TupleType):
                 self.types[name] = type_
             elif fields := self.struct_fields(name, type_):
                 self.types[name], self.holders[name] = type_, fields
             else:
                 self.parts[name] = tuple(self.local(f"{name}_{at}", item) for at, item in enumerate(type_.items))
 
-    def struct_fields(self, name: str, type_: TupleType) -> Fields:
+    def struct_fields(self, name: str, type_: ir.TupleType) -> Fields:
         """The fields of what the local `name` holds: assigned in one place, in the block where it is read, and before
         threads wait for each other, since the CPU keeps only numbers for each thread.
         """
         body = self.kernel.body
-        match [stmt for stmt in statements(body) if isinstance(stmt, Assign) and stmt.name == name]:
-            case [Assign(value=DeviceCall() | Load() | Select() as value) as only] if value.type == type_:
+        match [stmt for stmt in statements(body) if isinstance(stmt, ir.Assign) and stmt.name == name]:
+            case [ir.Assign(value=ir.DeviceCall() | ir.Load() | ir.Select() as value) as only] if value.type == type_:
                 block = next(block for block in _all_blocks(body) if any(stmt is only for stmt in block))
                 is_visible = _reads(block, name) == _reads(body, name) and not self.waits(_from_to(block, only, name))
                 return self.fields(value) if is_visible else ()
             case _:
                 return ()
 
-    def waits(self, block: Block) -> bool:
+    def waits(self, block: ir.Block) -> bool:
         """True where threads wait for each other in `block`, or in a function that it calls."""
-        calls = (node for node in all_expressions(block) if isinstance(node, DeviceCall))
+        calls = (node for node in all_expressions(block) if isinstance(node, ir.DeviceCall))
         return has_collective(block) or any(call.function in self.waiting for call in calls)
 
-    def run(self) -> Kernel:
+    def run(self) -> ir.Kernel:
         body = self.without_unread(rebuild_block(self.kernel.body, self.expression, self.statement))
         struct = self.structs.get(self.kernel.key)
-        assigned = {stmt.name for stmt in statements(body) if isinstance(stmt, Assign)}
+        assigned = {stmt.name for stmt in statements(body) if isinstance(stmt, ir.Assign)}
         unread = {part.id for parts in self.parts.values() for part in parts} - assigned
         locals_ = tuple((name, type_) for name, type_ in self.types.items() if name not in unread)
         dropped = tuple(
-            Elided(stmt.span, Elision.UNREAD)
+            ir.Elided(stmt.span, ir.Elision.UNREAD)
             for stmt in statements(self.kernel.body)
-            if isinstance(stmt, Assign) and any(part.id in unread for part in self.parts.get(stmt.name, ()))
+            if isinstance(stmt, ir.Assign) and any(part.id in unread for part in self.parts.get(stmt.name, ()))
         )
         elided = (*self.kernel.elided, *dropped)
         return with_fields(self.kernel, body=body, locals=locals_, struct=struct, elided=elided)
 
-    def without_unread(self, body: Block) -> Block:
+    def without_unread(self, body: ir.Block) -> ir.Block:
         """`body` less what is assigned to items that nothing takes; calls stay, for what they do."""
         if not self.parts:
             return body
         names = {part.id for parts in self.parts.values() for part in parts}
-        unread = names - {node.id for node in all_expressions(body) if isinstance(node, Name)}
+        unread = names - {node.id for node in all_expressions(body) if isinstance(node, ir.Name)}
 
-        def keep(stmt: Stmt) -> Block:
-            if not isinstance(stmt, Assign) or stmt.name not in unread:
+        def keep(stmt: ir.Stmt) -> ir.Block:
+            if not isinstance(stmt, ir.Assign) or stmt.name not in unread:
                 return (stmt,)
-            if any(isinstance(node, DeviceCall) for node in walk(stmt.value)):
+            if any(isinstance(node, ir.DeviceCall) for node in walk(stmt.value)):
                 return (stmt,)
-            return () if stmt.trivia == BARE else (Comment(stmt.span, stmt.trivia),)
+            return () if stmt.trivia == ir.BARE else (ir.Comment(stmt.span, stmt.trivia),)
 
         return rebuild_statements(body, keep)
 
-    def local(self, name: str, type_: ValueType) -> Name:
+    def local(self, name: str, type_: ir.ValueType) -> ir.Name:
         """A new local, called like that if nothing else is."""
         fresh = free_name(name, self.taken)
         self.taken.add(fresh)
         self.types[fresh] = type_
-        return Name(fresh, type=type_)
+        return ir.Name(fresh, type=type_)
 
-    def expression(self, expr: Expr) -> Expr:
+    def expression(self, expr: ir.Expr) -> ir.Expr:
         match expr:
-            case TupleItem(value=Name(id=name), at=at) if name in self.parts:
+            case ir.TupleItem(value=ir.Name(id=name), at=at) if name in self.parts:
                 return replace(self.parts[name][at], span=expr.span)
-            case TupleItem(value=value, at=at) if fields := self.fields(value):
+            case ir.TupleItem(value=value, at=at) if fields := self.fields(value):
                 return replace(expr, field=fields[at])
             case _:
                 return expr
 
-    def fields(self, value: Expr) -> Fields:
+    def fields(self, value: ir.Expr) -> Fields:
         """What C calls the items of `value`, which is in one struct; nothing where it is none."""
         match value:
-            case Name(id=name):
+            case ir.Name(id=name):
                 return self.holders.get(name, ())
-            case DeviceCall(function=function, type=TupleType()):
+            case ir.DeviceCall(function=function, type=ir.TupleType()):
                 return self.structs[function].fields
-            case Load(type=TupleType(items=items)):
+            case ir.Load(type=ir.TupleType(items=items)):
                 return row_fields(len(items))
-            case Select(then=then, type=TupleType()):
+            case ir.Select(then=then, type=ir.TupleType()):
                 return self.fields(then)
             case _:
                 return ()
 
-    def statement(self, stmt: Stmt) -> Block:
-        before: list[Stmt] = []
+    def statement(self, stmt: ir.Stmt) -> ir.Block:
+        before: list[ir.Stmt] = []
         match stmt:
-            case Assign(name=name, value=value) if name in self.parts:
+            case ir.Assign(name=name, value=value) if name in self.parts:
                 done = [*self.assign(self.parts[name], self.items(value, before), before, stmt.span)]
-            case Return(value=DeviceCall(function=function, type=TupleType() as type_)) if self.returns(
+            case ir.Return(value=ir.DeviceCall(function=function, type=ir.TupleType() as type_)) if self.returns(
                 function, type_
             ):
                 return (stmt,)
-            case Store(value=value) if isinstance(value.type, TupleType):
+            case ir.Store(value=value) if isinstance(value.type, ir.TupleType):
                 if self.fields(value) == row_fields(len(value.type.items)):
                     return (stmt,)
                 items = tuple(self.items(value, before))
-                done = [replace(stmt, value=Tuple(items, value.span, value.type), trivia=BARE)]
-            case Return(value=value) if value is not None and isinstance(value.type, TupleType):
+                done = [replace(stmt, value=ir.Tuple(items, value.span, value.type), trivia=ir.BARE)]
+            case ir.Return(value=value) if value is not None and isinstance(value.type, ir.TupleType):
                 items = tuple(self.items(value, before))
-                done = [replace(stmt, value=Tuple(items, value.span, value.type), trivia=BARE)]
+                done = [replace(stmt, value=ir.Tuple(items, value.span, value.type), trivia=ir.BARE)]
             case _:
                 return (stmt,)
-        first, *rest = (*before, *done) or (Comment(stmt.span),)
+        first, *rest = (*before, *done) or (ir.Comment(stmt.span),)
         return (replace(first, trivia=stmt.trivia), *rest)
 
-    def returns(self, function: str, type_: TupleType) -> bool:
+    def returns(self, function: str, type_: ir.TupleType) -> bool:
         """True where what `function` returns is what this one returns, to the struct."""
         return self.structs[function] == self.structs[self.kernel.key] and type_ == self.kernel.result
 
-    def items(self, value: Expr, before: list[Stmt]) -> list[Expr]:
+    def items(self, value: ir.Expr, before: list[ir.Stmt]) -> list[ir.Expr]:
         """The items of a tuple; a call is made in a statement of its own."""
         match value:
-            case Tuple(items=items):
+            case ir.Tuple(items=items):
                 return [*items]
-            case Name(id=name) if name in self.parts:
+            case ir.Name(id=name) if name in self.parts:
                 return [*self.parts[name]]
-            case Convert(value=inner, type=TupleType(items=types)):
+            case ir.Convert(value=inner, type=ir.TupleType(items=types)):
                 pairs = zip(self.items(inner, before), types, strict=True)
-                return [item if item.type == type_ else Convert(item, type_, value.span) for item, type_ in pairs]
+                return [item if item.type == type_ else ir.Convert(item, type_, value.span) for item, type_ in pairs]
             case (
-                DeviceCall(type=TupleType() as type_)
-                | Load(type=TupleType() as type_)
-                | Select(type=TupleType() as type_)
+                ir.DeviceCall(type=ir.TupleType() as type_)
+                | ir.Load(type=ir.TupleType() as type_)
+                | ir.Select(type=ir.TupleType() as type_)
             ):
                 holder = self.local("result", type_)
                 self.holders[holder.id] = self.fields(value)
-                before.append(Assign(holder.id, value, value.span))
+                before.append(ir.Assign(holder.id, value, value.span))
                 return self.items(holder, before)
-            case Name(id=name, type=TupleType(items=types)):
+            case ir.Name(id=name, type=ir.TupleType(items=types)):
                 fields = self.holders[name]
-                return [TupleItem(value, at, value.span, type_, field=fields[at]) for at, type_ in enumerate(types)]
+                return [ir.TupleItem(value, at, value.span, type_, field=fields[at]) for at, type_ in enumerate(types)]
             case _:
                 raise InternalError("this is no tuple", value.span)
 
-    def assign(self, parts: tuple[Name, ...], items: list[Expr], before: list[Stmt], span: Span) -> Iterator[Stmt]:
+    def assign(
+        self, parts: tuple[ir.Name, ...], items: list[ir.Expr], before: list[ir.Stmt], span: Span
+    ) -> Iterator[ir.Stmt]:
         """Each part its item; what an earlier part overwrites is taken before."""
         assigned: set[str] = set()
         for part, item in zip(parts, items, strict=True):
@@ -255,24 +253,24 @@ class _Splitter:
                 continue
             if assigned & set(names_in(item)):
                 saved = self.local(f"new_{part.id}", self.types[part.id])
-                before.append(Assign(saved.id, item, span))
+                before.append(ir.Assign(saved.id, item, span))
                 item = saved
             assigned.add(part.id)
-            yield Assign(part.id, item, span)
+            yield ir.Assign(part.id, item, span)
 
 
-def _all_blocks(body: Block) -> Iterator[Block]:
+def _all_blocks(body: ir.Block) -> Iterator[ir.Block]:
     yield body
     for stmt in statements(body):
         yield from blocks(stmt)
 
 
-def _from_to(block: Block, first: Stmt, name: str) -> Block:
+def _from_to(block: ir.Block, first: ir.Stmt, name: str) -> ir.Block:
     """`block` from `first`, exclusive, to the last statement that reads `name`."""
     start = next(place for place, stmt in enumerate(block) if stmt is first) + 1
     last = max((place for place, stmt in enumerate(block) if _reads((stmt,), name)), default=start)
     return block[start : last + 1]
 
 
-def _reads(block: Block, name: str) -> int:
-    return sum(isinstance(node, Name) and node.id == name for node in all_expressions(block))
+def _reads(block: ir.Block, name: str) -> int:
+    return sum(isinstance(node, ir.Name) and node.id == name for node in all_expressions(block))

@@ -11,20 +11,17 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
+from py2cu import ir
 from py2cu.diagnostics import Reporter
-from py2cu.ir.expressions import TupleItem
-from py2cu.ir.kernels import Kernel
 from py2cu.ir.rewrite import map_blocks, with_fields
-from py2cu.ir.statements import BARE, Assign, Block, DeclareLocal, Stmt, StructuredBinding
-from py2cu.ir.types import Name, PythonType, TupleType, Type, ValueType
 from py2cu.ir.visit import all_expressions, statements
 
 
-def make_structured_bindings(kernel: Kernel, reporter: Reporter) -> Kernel:
+def make_structured_bindings(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     """The kernel with such statements in one; items that nothing reads, as in `_, hi = …`, get no local elsewhere."""
-    reads = Counter(node.id for node in all_expressions(kernel.body) if isinstance(node, Name))
-    assigned = [stmt for stmt in statements(kernel.body) if isinstance(stmt, Assign)]
-    computed = {stmt.name for stmt in assigned if not isinstance(stmt.value, TupleItem)}
+    reads = Counter(node.id for node in all_expressions(kernel.body) if isinstance(node, ir.Name))
+    assigned = [stmt for stmt in statements(kernel.body) if isinstance(stmt, ir.Assign)]
+    computed = {stmt.name for stmt in assigned if not isinstance(stmt.value, ir.TupleItem)}
     unread = frozenset(stmt.name for stmt in assigned if not reads[stmt.name]) - computed
     writes = Counter(stmt.name for stmt in assigned)
     return with_fields(kernel, body=_Binding(reads, writes, unread).block(kernel.body))
@@ -36,49 +33,49 @@ class _Binding:
     writes: Counter[str]
     unread: frozenset[str]
 
-    def block(self, block: Block) -> Block:
-        done: list[Stmt] = []
+    def block(self, block: ir.Block) -> ir.Block:
+        done: list[ir.Stmt] = []
         waiting = [*block]
         while waiting:
             stmt = waiting.pop(0)
             bound = self.bound(stmt, waiting)
             if bound is not None:
                 del waiting[: len(bound.names)]
-            elif isinstance(stmt, Assign | DeclareLocal) and stmt.name in self.unread:
+            elif isinstance(stmt, ir.Assign | ir.DeclareLocal) and stmt.name in self.unread:
                 continue
             done.append(bound or map_blocks(stmt, self.block))
         return tuple(done)
 
-    def bound(self, stmt: Stmt, following: list[Stmt]) -> StructuredBinding | None:
+    def bound(self, stmt: ir.Stmt, following: list[ir.Stmt]) -> ir.StructuredBinding | None:
         """A call and what follows it as one statement, where every item is declared there, and as what it is."""
         match stmt:
-            case Assign(name=holder, value=value, declares=TupleType(items=types)):
+            case ir.Assign(name=holder, value=value, declares=ir.TupleType(items=types)):
                 taken = following[: len(types)]
                 names = {at: name for at in range(len(types)) for name in _taken(taken, holder, at)}
                 if len(names) < len(types) or self.reads[holder] > len(types):
                     return None
                 is_const = all(self.writes[name] == 1 for name in names.values())
-                return StructuredBinding(tuple(names.values()), value, is_const, stmt.span, stmt.trivia)
+                return ir.StructuredBinding(tuple(names.values()), value, is_const, stmt.span, stmt.trivia)
             case _:
                 return None
 
 
-def _taken(following: list[Stmt], holder: str, at: int) -> list[str]:
+def _taken(following: list[ir.Stmt], holder: str, at: int) -> list[str]:
     """The local that is declared as that item of `holder`."""
     return [
         stmt.name
         for stmt in following
-        if isinstance(stmt, Assign)
-        and isinstance(stmt.value, TupleItem)
-        and isinstance(stmt.value.value, Name)
+        if isinstance(stmt, ir.Assign)
+        and isinstance(stmt.value, ir.TupleItem)
+        and isinstance(stmt.value.value, ir.Name)
         and (stmt.value.value.id, stmt.value.at) == (holder, at)
         and _is_same(stmt.declares, stmt.value.type)
-        and stmt.trivia == BARE
+        and stmt.trivia == ir.BARE
     ]
 
 
-def _is_same(declared: ValueType | None, type_: Type) -> bool:
+def _is_same(declared: ir.ValueType | None, type_: ir.Type) -> bool:
     """True for one type, width and all."""
-    if isinstance(declared, PythonType) and isinstance(type_, PythonType):
+    if isinstance(declared, ir.PythonType) and isinstance(type_, ir.PythonType):
         return declared == type_ and declared.width is type_.width
     return declared == type_

@@ -16,23 +16,21 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from py2cu import ir
 from py2cu.analysis.effects import WARP_CALLS
 from py2cu.analysis.promotion import as_float
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import F32, F64, Kind
-from py2cu.ir.expressions import Call, Convert, Expr, Unary
-from py2cu.ir.kernels import Kernel
 from py2cu.ir.rewrite import rebuild_block, with_fields
-from py2cu.ir.types import PY_BOOL, Binary, Constant, ElementType, Type
 from py2cu.ir.visit import all_expressions
 
-_SINGLE = ElementType(F32)
+_SINGLE = ir.ElementType(F32)
 _COMPARING = ("builtins.min", "builtins.max")  # these only choose
 TO_COMPUTE_TYPE: Final = "to_compute_type"
 ROUND_TO: Final = "round_to"
 
 
-def widen_halves(kernel: Kernel, reporter: Reporter) -> Kernel:
+def widen_halves(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     """The kernel with halves only where `+ - * /`, signs, comparisons, loads and stores meet them.
 
     `narrow_floats`, which spares some calls of `round_to`, asks for that helper.
@@ -40,82 +38,82 @@ def widen_halves(kernel: Kernel, reporter: Reporter) -> Kernel:
     if not any(_is_rounded(expr.type) for expr in all_expressions(kernel.body)):
         return kernel
     body = rebuild_block(kernel.body, _widen)
-    uses_helper = any(isinstance(node, Call) and node.function == TO_COMPUTE_TYPE for node in all_expressions(body))
+    uses_helper = any(isinstance(node, ir.Call) and node.function == TO_COMPUTE_TYPE for node in all_expressions(body))
     return with_fields(kernel, body=body, helpers=(*kernel.helpers, *((TO_COMPUTE_TYPE,) if uses_helper else ())))
 
 
-def _widen(expr: Expr) -> Expr:
+def _widen(expr: ir.Expr) -> ir.Expr:
     match expr:
-        case Binary(op="//" | "%" | "**", left=left, right=right, type=type_) if _is_rounded(type_):
+        case ir.Binary(op="//" | "%" | "**", left=left, right=right, type=type_) if _is_rounded(type_):
             wide = replace(expr, left=_wide(left), right=_wide(right), type=_wide_type(type_))
-            return Convert(wide, type_, wide.span)
-        case Call(args=args, type=type_) if _takes_halves(expr):
+            return ir.Convert(wide, type_, wide.span)
+        case ir.Call(args=args, type=type_) if _takes_halves(expr):
             call = replace(expr, args=tuple(_wide(arg) if _is_rounded(arg.type) else arg for arg in args))
-            return Convert(replace(call, type=_wide_type(type_)), type_, call.span) if _is_rounded(type_) else call
-        case Unary(op="+", operand=operand, type=type_) if _is_rounded(type_):
+            return ir.Convert(replace(call, type=_wide_type(type_)), type_, call.span) if _is_rounded(type_) else call
+        case ir.Unary(op="+", operand=operand, type=type_) if _is_rounded(type_):
             return operand  # C++ would make a float of some halves
-        case Convert(value=value, type=type_) if _is_half(type_) and may_be_half(value.type):
-            return replace(expr, value=Convert(value, _SINGLE, value.span))
-        case Convert(value=value, type=type_) if may_be_half(type_) and not _is_half(value.type):
+        case ir.Convert(value=value, type=type_) if _is_half(type_) and may_be_half(value.type):
+            return replace(expr, value=ir.Convert(value, _SINGLE, value.span))
+        case ir.Convert(value=value, type=type_) if may_be_half(type_) and not _is_half(value.type):
             return convert_generic(value, type_)
-        case Convert(value=value, type=type_) if _is_half(type_) or _is_half(value.type):
+        case ir.Convert(value=value, type=type_) if _is_half(type_) or _is_half(value.type):
             return expr if _SINGLE in (value.type, type_) else replace(expr, value=_wide(value))
         case _:
             return expr
 
 
-def convert_generic(value: Expr, type_: Type) -> Expr:
+def convert_generic(value: ir.Expr, type_: ir.Type) -> ir.Expr:
     """`value` as what a type variable stands for: by way of float32 where that is a half and loses digits otherwise."""
     loses = may_be_half(type_) and not _fits_float32(value.type)
-    return Call(ROUND_TO, (value,), value.span, type_) if loses else Convert(value, type_, value.span)
+    return ir.Call(ROUND_TO, (value,), value.span, type_) if loses else ir.Convert(value, type_, value.span)
 
 
-def _fits_float32(type_: Type) -> bool:
+def _fits_float32(type_: ir.Type) -> bool:
     """True where every value is a float32, whatever a type variable stands for."""
     match type_:
-        case ElementType(dtype=dtype) if dtype.variable is not None:
+        case ir.ElementType(dtype=dtype) if dtype.variable is not None:
             return False
-        case ElementType(dtype=dtype):
+        case ir.ElementType(dtype=dtype):
             return dtype.bits <= 16 or (dtype.kind is Kind.FLOAT and dtype.bits == 32)
         case _:
-            return type_ == PY_BOOL
+            return type_ == ir.PY_BOOL
 
 
-def _takes_halves(call: Call) -> bool:
+def _takes_halves(call: ir.Call) -> bool:
     return call.function not in (*_COMPARING, *WARP_CALLS) and any(_is_rounded(arg.type) for arg in call.args)
 
 
-def _is_half(type_: Type) -> bool:
+def _is_half(type_: ir.Type) -> bool:
     """A half that is no instance of a type variable."""
-    return isinstance(type_, ElementType) and type_.dtype.is_half and type_.dtype.variable is None
+    return isinstance(type_, ir.ElementType) and type_.dtype.is_half and type_.dtype.variable is None
 
 
-def _is_rounded(type_: Type) -> bool:
+def _is_rounded(type_: ir.Type) -> bool:
     """A half, or what a half may stand for as well."""
-    if not isinstance(type_, ElementType) or type_.dtype.kind is not Kind.FLOAT:
+    if not isinstance(type_, ir.ElementType) or type_.dtype.kind is not Kind.FLOAT:
         return False
     variable = type_.dtype.variable
     return variable.admits_halves if variable else type_.dtype.is_half
 
 
-def may_be_half(type_: Type) -> bool:
+def may_be_half(type_: ir.Type) -> bool:
     """What a half may stand for as well."""
     return _is_rounded(type_) and not _is_half(type_)
 
 
-def _wide_type(type_: Type) -> ElementType:
-    assert isinstance(type_, ElementType)
-    return ElementType(F64) if type_.dtype.plain is F64 else _SINGLE
+def _wide_type(type_: ir.Type) -> ir.ElementType:
+    assert isinstance(type_, ir.ElementType)
+    return ir.ElementType(F64) if type_.dtype.plain is F64 else _SINGLE
 
 
-def _wide(value: Expr) -> Expr:
+def _wide(value: ir.Expr) -> ir.Expr:
     match value:
-        case Convert(value=Call(function="builtins.abs") as magnitude, type=type_) if _is_rounded(type_):
+        case ir.Convert(value=ir.Call(function="builtins.abs") as magnitude, type=type_) if _is_rounded(type_):
             return magnitude  # no rounding happened
-        case Constant(value=number, type=ElementType(dtype=dtype)) if _is_half(value.type):
+        case ir.Constant(value=number, type=ir.ElementType(dtype=dtype)) if _is_half(value.type):
             rounded = as_float(dtype, number)  # which the digits in the source need not say
             return replace(value, value=rounded, type=_SINGLE, text=value.text if rounded.is_integer() else "")
         case _ if may_be_half(value.type):
-            return Call(TO_COMPUTE_TYPE, (value,), value.span, _wide_type(value.type))
+            return ir.Call(TO_COMPUTE_TYPE, (value,), value.span, _wide_type(value.type))
         case _:
-            return value if value.type == _SINGLE else Convert(value, _SINGLE, value.span)
+            return value if value.type == _SINGLE else ir.Convert(value, _SINGLE, value.span)

@@ -9,26 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, assert_never
 
+from py2cu import ir
 from py2cu.analysis.promotion import represents, rounded
 from py2cu.builtins import ROWS, Builtin, Rule
 from py2cu.builtins.threads import FULL_MASK, WARP_SIZE
 from py2cu.dtypes import BOOL, DEFAULT_FLOAT, F32, I32, U32, DType, Kind
 from py2cu.ir.complex_numbers import CONJUGATE, REAL, is_complex_constructor, is_literal, literal, of_real
-from py2cu.ir.expressions import Call, Convert, DeviceCall, Expr, Unary
 from py2cu.ir.rewrite import with_fields
-from py2cu.ir.types import (
-    PY_BOOL,
-    PY_COMPLEX,
-    PY_FLOAT,
-    PY_INT,
-    Constant,
-    ElementType,
-    ScalarType,
-    Type,
-    is_complex,
-    kind_of,
-    part_of,
-)
 from py2cu.ir.visit import walk
 from py2cu.passes.typing.complex_rules import PARTS
 from py2cu.passes.typing.join import TypeJoiner, known, scalar
@@ -42,19 +29,19 @@ _CHOICES: Final = frozenset(["builtins.max", "builtins.min"])
 class CallTyper(TypeJoiner):
     """Types calls whose arguments are typed."""
 
-    def call(self, expr: Call, args: Sequence[Expr]) -> Expr:
+    def call(self, expr: ir.Call, args: Sequence[ir.Expr]) -> ir.Expr:
         """A call with these arguments, each of a type of its own still."""
         row = ROWS[expr.function]
         if not all(map(known, args)) or not (args or row.rule is Rule.VOTE):
             return expr
         if row.rule is not Rule.CAST and self.is_refused(expr, args):
-            return Constant(0, expr.span, PY_INT)
+            return ir.Constant(0, expr.span, ir.PY_INT)
         match row.rule:
             case Rule.ANALYTIC:
-                library = "cmath" if is_complex(args[0].type) else "math"
+                library = "cmath" if ir.is_complex(args[0].type) else "math"
                 return self.call(with_fields(expr, function=f"{library}.{row.key.rpartition('.')[2]}"), args)
             case Rule.COMPLEX:
-                value = self.join(args[0], replace(literal(0, expr.span), type=PY_COMPLEX))[0]
+                value = self.join(args[0], replace(literal(0, expr.span), type=ir.PY_COMPLEX))[0]
                 return with_fields(expr, args=(value,), type=value.type)
             case Rule.PART:
                 return self.part(expr, args[0])
@@ -64,7 +51,7 @@ class CallTyper(TypeJoiner):
                 return self.to_integer(expr, row, args)
             case Rule.WHOLE:
                 integers = tuple(self.integer(arg, f"an argument of `{expr.function}`") for arg in args)
-                return with_fields(expr, args=integers, type=PY_INT)
+                return with_fields(expr, args=integers, type=ir.PY_INT)
             case Rule.SAME:
                 return self.same(expr, args)
             case Rule.SHUFFLE | Rule.MATCH | Rule.REDUCE | Rule.VOTE:
@@ -80,7 +67,7 @@ class CallTyper(TypeJoiner):
             case _:
                 assert_never(row.rule)
 
-    def of_floats(self, expr: Call, row: Builtin, args: Sequence[Expr]) -> Expr:
+    def of_floats(self, expr: ir.Call, row: Builtin, args: Sequence[ir.Expr]) -> ir.Expr:
         """A function of floats, which have one type; a power to scale by is none of them."""
         floats, rest = (args[:1], args[1:]) if row.rule is Rule.SCALED else (args, ())
         type_ = self.float_type(floats)
@@ -89,45 +76,47 @@ class CallTyper(TypeJoiner):
             self.error("P307", f"`nextafter` steps in float32 or float64, not in {type_}", expr.span, hint)
         powers = (self.integer(power, f"the power of `{expr.function}`") for power in rest)
         converted_args = (*(self.convert(arg, type_) for arg in floats), *powers)
-        return with_fields(expr, args=converted_args, type=PY_BOOL if row.rule is Rule.PREDICATE else type_)
+        return with_fields(expr, args=converted_args, type=ir.PY_BOOL if row.rule is Rule.PREDICATE else type_)
 
-    def in_float32(self, args: Sequence[Expr]) -> Expr:
+    def in_float32(self, args: Sequence[ir.Expr]) -> ir.Expr:
         """The first as the float that a formula computes in: where those meet that it is given, halves as float32."""
         value, *others = args
-        if not isinstance(value.type, ElementType) or any(is_complex(arg.type) for arg in others):
+        if not isinstance(value.type, ir.ElementType) or any(ir.is_complex(arg.type) for arg in others):
             return value
         type_ = self.float_type(others)
         met = self.cast_element(value, type_)
-        return self.cast_element(met, ElementType(F32)) if _is_half(type_) else met
+        return self.cast_element(met, ir.ElementType(F32)) if _is_half(type_) else met
 
-    def rounded_once(self, args: Sequence[Expr]) -> Expr:
+    def rounded_once(self, args: Sequence[ir.Expr]) -> ir.Expr:
         """What a formula made, the first, as the float in which those meet that it was given."""
         result, *others = args
-        if any(is_complex(arg.type) for arg in args) or not any(isinstance(arg.type, ElementType) for arg in others):
+        if any(ir.is_complex(arg.type) for arg in args) or not any(
+            isinstance(arg.type, ir.ElementType) for arg in others
+        ):
             return result
         return self.cast_element(result, self.float_type(others))
 
-    def cast_element(self, value: Expr, type_: ScalarType) -> Expr:
+    def cast_element(self, value: ir.Expr, type_: ir.ScalarType) -> ir.Expr:
         """`value` as if the user had cast it to the element `type_`."""
-        assert isinstance(type_, ElementType)
+        assert isinstance(type_, ir.ElementType)
         return value if value.type == type_ else self.cast(value, type_.dtype, value.span)
 
-    def to_integer(self, expr: Call, row: Builtin, args: Sequence[Expr]) -> Expr:
+    def to_integer(self, expr: ir.Call, row: Builtin, args: Sequence[ir.Expr]) -> ir.Expr:
         """`math.floor` and its like make a Python integer, NumPy's and torch's keep the type."""
-        is_float = kind_of(scalar(args[0])) is Kind.FLOAT
+        is_float = ir.kind_of(scalar(args[0])) is Kind.FLOAT
         if row.helper:
-            return with_fields(expr, args=(self.convert(args[0], self.float_type(args)),), type=PY_INT)
+            return with_fields(expr, args=(self.convert(args[0], self.float_type(args)),), type=ir.PY_INT)
         if len(args) == 2:
             return self.rounded(expr, args[0], args[1])
         if row.rule is Rule.ROUNDED:
             return with_fields(expr, args=tuple(args), type=args[0].type) if is_float else args[0]
-        return with_fields(expr, args=tuple(args), type=PY_INT) if is_float else self.convert(args[0], PY_INT)
+        return with_fields(expr, args=tuple(args), type=ir.PY_INT) if is_float else self.convert(args[0], ir.PY_INT)
 
-    def same(self, expr: Call, args: Sequence[Expr]) -> Expr:
+    def same(self, expr: ir.Call, args: Sequence[ir.Expr]) -> ir.Expr:
         """A function of numbers in their common type."""
-        if is_complex(args[0].type):
+        if ir.is_complex(args[0].type):
             type_ = scalar(args[0])
-            return with_fields(expr, args=(args[0],), type=type_ if expr.function == CONJUGATE else part_of(type_))
+            return with_fields(expr, args=(args[0],), type=type_ if expr.function == CONJUGATE else ir.part_of(type_))
         if expr.function == CONJUGATE:
             return self.promote_bool(args[0])
         counted = [self.promote_bool(arg) for arg in args]
@@ -137,25 +126,29 @@ class CallTyper(TypeJoiner):
             self.check_choice(expr, counted, scalar(met[0]))
         return with_fields(expr, args=tuple(met), type=met[0].type)
 
-    def check_choice(self, expr: Call, args: Sequence[Expr], type_: ScalarType) -> None:
+    def check_choice(self, expr: ir.Call, args: Sequence[ir.Expr], type_: ir.ScalarType) -> None:
         """Refuse a choice among elements in a float type that does not hold each: Python gives the one as it is."""
-        if not isinstance(type_, ElementType) or type_ not in [arg.type for arg in args] or kind_of(type_) < Kind.FLOAT:
+        if (
+            not isinstance(type_, ir.ElementType)
+            or type_ not in [arg.type for arg in args]
+            or ir.kind_of(type_) < Kind.FLOAT
+        ):
             return
         for arg in args:
-            if not isinstance(arg.type, ElementType) or holds(type_.dtype, arg.type.dtype):
+            if not isinstance(arg.type, ir.ElementType) or holds(type_.dtype, arg.type.dtype):
                 continue
-            if not (isinstance(arg, Constant) and represents(type_.dtype, arg.value)):
+            if not (isinstance(arg, ir.Constant) and represents(type_.dtype, arg.value)):
                 name = expr.function.removeprefix("builtins.")
                 message = f"`{name}` returns one argument unchanged, and {type_} does not hold every {arg.type}"
                 hint = f"round it: `np.{type_}(…)`, or convert the others: `np.{arg.type}(…)`"
                 self.error("P306", message, arg.span, hint, self.origins(*args))
                 return
 
-    def of_lanes(self, expr: Call, row: Builtin, args: Sequence[Expr]) -> Expr:
+    def of_lanes(self, expr: ir.Call, row: Builtin, args: Sequence[ir.Expr]) -> ir.Expr:
         """What the lanes of a warp, or the threads of a block, tell each other."""
         if row.rule is Rule.VOTE:
-            operands = tuple(self.convert(arg, PY_BOOL) for arg in args[-1:])
-            type_ = PY_BOOL if row.result == "bool" else PY_INT
+            operands = tuple(self.convert(arg, ir.PY_BOOL) for arg in args[-1:])
+            type_ = ir.PY_BOOL if row.result == "bool" else ir.PY_INT
             return with_fields(expr, args=(*map(self.mask, args[:-1]), *operands), type=type_)
         mask, value, *lanes = args
         if row.rule is Rule.REDUCE:
@@ -167,71 +160,71 @@ class CallTyper(TypeJoiner):
         if _is_half(value.type):
             hint = "widen it first: `np.float32(…)`"
             self.error("P307", f"CUDA matches no {value.type}", value.span, hint)
-        return with_fields(expr, args=(self.mask(mask), value), type=PY_INT)
+        return with_fields(expr, args=(self.mask(mask), value), type=ir.PY_INT)
 
-    def mask(self, value: Expr) -> Expr:
+    def mask(self, value: ir.Expr) -> ir.Expr:
         """The lanes that take part, a bit for each: of a constant the 32 that CUDA reads, since -1 is all of them."""
         typed = self.integer(value, "a mask of lanes")
         match typed:
-            case Constant(value=int(bits)):
+            case ir.Constant(value=int(bits)):
                 pass
-            case Unary(op="~", operand=Constant(value=int(others))):
+            case ir.Unary(op="~", operand=ir.Constant(value=int(others))):
                 bits = ~others
             case _:
                 return typed
         if -(2**31) <= bits < 2**32:
-            return Constant(bits & FULL_MASK, typed.span, PY_INT)
+            return ir.Constant(bits & FULL_MASK, typed.span, ir.PY_INT)
         self.error(
             "P305", f"{bits} does not fit a mask of {WARP_SIZE} lanes", typed.span, "`0xFFFFFFFF` is all of them"
         )
         return typed
 
-    def reduction(self, expr: Call, mask: Expr, value: Expr) -> Expr:
+    def reduction(self, expr: ir.Call, mask: ir.Expr, value: ir.Expr) -> ir.Expr:
         """A reduction over a warp, which CUDA has for 32 bits alone."""
-        if value.type not in (ElementType(I32), ElementType(U32)):
+        if value.type not in (ir.ElementType(I32), ir.ElementType(U32)):
             what = f"`{expr.function.rpartition('.')[2]}` is for int32 and uint32, not for {value.type}"
             hint = "`np.int32(…)` of a number that fits; other types with `shfl_xor_sync`, in five steps"
             self.error("P307", what, value.span, hint, self.origins(value))
         return with_fields(expr, args=(mask, value), type=value.type)
 
-    def part(self, expr: Call, value: Expr) -> Expr:
+    def part(self, expr: ir.Call, value: ir.Expr) -> ir.Expr:
         """`.real` or `.imag`; a real number is its own real part."""
         if is_complex_constructor(value):
             wanted, other = value.args if expr.function == REAL else value.args[::-1]
             self._check_idle(other)
             return wanted
-        if is_complex(value.type):
-            return with_fields(expr, args=(value,), type=part_of(scalar(value)))
+        if ir.is_complex(value.type):
+            return with_fields(expr, args=(value,), type=ir.part_of(scalar(value)))
         value = self.promote_bool(value)
         if expr.function == REAL:
             return value
         self._check_idle(value)
-        return self.convert(Constant(0, expr.span, PY_INT), scalar(value))
+        return self.convert(ir.Constant(0, expr.span, ir.PY_INT), scalar(value))
 
-    def _check_idle(self, expr: Expr) -> None:
+    def _check_idle(self, expr: ir.Expr) -> None:
         """Refuse a call in what the text leaves out, as it may do something."""
-        call = next((node for node in walk(expr) if isinstance(node, DeviceCall)), None)
+        call = next((node for node in walk(expr) if isinstance(node, ir.DeviceCall)), None)
         if call is not None:
             hint = "assign what it returns on a line of its own before"
             self.error("P409", "this part does not need the call, which Python makes even so", call.span, hint)
 
-    def complex(self, expr: Call, args: Sequence[Expr]) -> Expr:
+    def complex(self, expr: ir.Call, args: Sequence[ir.Expr]) -> ir.Expr:
         """Python's `complex`, which makes a Python number."""
         if len(args) == 1:
-            return self.convert(args[0], PY_COMPLEX)
+            return self.convert(args[0], ir.PY_COMPLEX)
         for arg in args:
-            if is_complex(arg.type):
+            if ir.is_complex(arg.type):
                 self.error("P307", "a part is a real number", arg.span, "add them: `a + 1j * b`", self.origins(arg))
                 return expr
-        return with_fields(expr, args=tuple(self.convert(arg, PY_FLOAT) for arg in args), type=PY_COMPLEX)
+        return with_fields(expr, args=tuple(self.convert(arg, ir.PY_FLOAT) for arg in args), type=ir.PY_COMPLEX)
 
-    def rounded(self, expr: Call, value: Expr, digits: Expr) -> Expr:
+    def rounded(self, expr: ir.Call, value: ir.Expr, digits: ir.Expr) -> ir.Expr:
         """`round(x, 2)`: the digits as the power of ten that `round_decimals` takes."""
-        if kind_of(scalar(value)) is not Kind.FLOAT:
+        if ir.kind_of(scalar(value)) is not Kind.FLOAT:
             self.error("P307", "`round` of a whole number takes no digits", expr.span, "leave them out")
             return value
-        most = 10 if value.type == ElementType(F32) else 22  # what the float holds as a power of ten
-        if not isinstance(digits, Constant) or not isinstance(digits.value, int) or not 0 <= digits.value <= most:
+        most = 10 if value.type == ir.ElementType(F32) else 22  # what the float holds as a power of ten
+        if not isinstance(digits, ir.Constant) or not isinstance(digits.value, int) or not 0 <= digits.value <= most:
             self.error(
                 "P307",
                 f"`round` takes a constant number of digits, 0 to {most}",
@@ -239,48 +232,50 @@ class CallTyper(TypeJoiner):
                 "write one of these out; to tens: `round(x / 10) * 10`",
             )
             return value
-        power = Constant(10.0**digits.value, digits.span, value.type)
+        power = ir.Constant(10.0**digits.value, digits.span, value.type)
         return with_fields(expr, args=(value, power), type=value.type)
 
-    def float_type(self, args: Sequence[Expr]) -> ScalarType:
+    def float_type(self, args: Sequence[ir.Expr]) -> ir.ScalarType:
         self.check_paths("call", *args)
         type_ = self.common(args)
-        if kind_of(type_) is Kind.FLOAT:
+        if ir.kind_of(type_) is Kind.FLOAT:
             return type_
-        return ElementType(DEFAULT_FLOAT) if isinstance(type_, ElementType) else PY_FLOAT
+        return ir.ElementType(DEFAULT_FLOAT) if isinstance(type_, ir.ElementType) else ir.PY_FLOAT
 
-    def cast(self, value: Expr, result: DType | str | None, span: Span) -> Expr:
+    def cast(self, value: ir.Expr, result: DType | str | None, span: Span) -> ir.Expr:
         if isinstance(result, DType):
-            target: ScalarType = ElementType(result)
+            target: ir.ScalarType = ir.ElementType(result)
         else:
-            target = {"int": PY_INT, "float": PY_FLOAT, "bool": PY_BOOL}[str(result)]
-        if is_complex(target):
-            if isinstance(value, Constant):
-                value = of_real(self.convert(value, PY_FLOAT), PY_COMPLEX)
+            target = {"int": ir.PY_INT, "float": ir.PY_FLOAT, "bool": ir.PY_BOOL}[str(result)]
+        if ir.is_complex(target):
+            if isinstance(value, ir.Constant):
+                value = of_real(self.convert(value, ir.PY_FLOAT), ir.PY_COMPLEX)
             converted_value = self.convert(value, target)
             if is_literal(converted_value):
                 return with_fields(converted_value, args=tuple(map(_rounded_part, converted_value.args)))
             return (
-                with_fields(converted_value, explicit=True) if isinstance(converted_value, Convert) else converted_value
+                with_fields(converted_value, explicit=True)
+                if isinstance(converted_value, ir.Convert)
+                else converted_value
             )
-        if is_complex(value.type) and target != PY_BOOL and target != ElementType(BOOL):
+        if ir.is_complex(value.type) and target != ir.PY_BOOL and target != ir.ElementType(BOOL):
             self.error("P307", f"{value.type} cannot be converted to {target}", span, PARTS, self.origins(value))
-            return Constant(0, span, PY_INT)
-        if isinstance(value, Constant):
+            return ir.Constant(0, span, ir.PY_INT)
+        if isinstance(value, ir.Constant):
             converted_value = (
-                self.stored(value, target) if isinstance(target, ElementType) else self.convert(value, target)
+                self.stored(value, target) if isinstance(target, ir.ElementType) else self.convert(value, target)
             )
-            assert isinstance(converted_value, Constant)
-            element = target if isinstance(target, ElementType) else None
+            assert isinstance(converted_value, ir.Constant)
+            element = target if isinstance(target, ir.ElementType) else None
             return with_fields(converted_value, value=rounded(target, converted_value.value), span=span, cast=element)
-        return Convert(self.retype_branches(value, target), target, span, explicit=True)
+        return ir.Convert(self.retype_branches(value, target), target, span, explicit=True)
 
 
-def _is_half(type_: Type) -> bool:
-    return isinstance(type_, ElementType) and type_.dtype.is_half
+def _is_half(type_: ir.Type) -> bool:
+    return isinstance(type_, ir.ElementType) and type_.dtype.is_half
 
 
-def _rounded_part(part: Expr) -> Expr:
+def _rounded_part(part: ir.Expr) -> ir.Expr:
     """A constant as a cast to its type leaves it."""
-    assert isinstance(part, Constant)
+    assert isinstance(part, ir.Constant)
     return with_fields(part, value=rounded(scalar(part), part.value))

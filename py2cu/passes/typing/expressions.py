@@ -13,46 +13,13 @@ import math
 from dataclasses import dataclass
 from typing import assert_never
 
+from py2cu import ir
 from py2cu.analysis.constant_values import constant_value
 from py2cu.analysis.promotion import constant_type
 from py2cu.builtins.atomics import ATOMICS
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import BOOL, DEFAULT_FLOAT, Kind
-from py2cu.ir.expressions import (
-    ArrayName,
-    Atomic,
-    BoolOp,
-    Call,
-    Compare,
-    Convert,
-    DeviceCall,
-    Expr,
-    Extent,
-    LaunchIndex,
-    Load,
-    Select,
-    Tuple,
-    TupleItem,
-    Unary,
-    unconverted,
-)
 from py2cu.ir.rewrite import with_fields
-from py2cu.ir.types import (
-    PY_BOOL,
-    PY_FLOAT,
-    PY_INT,
-    UNKNOWN,
-    Binary,
-    Constant,
-    ElementType,
-    Name,
-    PythonType,
-    ScalarType,
-    TupleType,
-    ValueType,
-    is_complex,
-    kind_of,
-)
 from py2cu.passes.typing.calls import CallTyper
 from py2cu.passes.typing.join import constant_number, known, scalar
 from py2cu.passes.typing.path_sensitive_types import from_call, reaching_types
@@ -65,91 +32,91 @@ SHIFTS = frozenset(("<<", ">>"))
 class ExpressionTyper(CallTyper):
     """Types expressions."""
 
-    def expr(self, expr: Expr) -> Expr:
+    def expr(self, expr: ir.Expr) -> ir.Expr:
         """`expr` typed, where a number is wanted."""
         typed = self.type_value(expr)
-        if isinstance(typed.type, TupleType):
+        if isinstance(typed.type, ir.TupleType):
             self.error(
                 "P312", f"{typed.type} is not a number", expr.span, "take one of its items: `t[0]`, or unpack it"
             )
-            return Constant(0, expr.span, PY_INT)
+            return ir.Constant(0, expr.span, ir.PY_INT)
         return typed
 
-    def type_value(self, expr: Expr) -> Expr:
+    def type_value(self, expr: ir.Expr) -> ir.Expr:
         """`expr` typed, operands converted to the type in which they meet; it may be a tuple."""
         match expr:
-            case Constant(value=value):
+            case ir.Constant(value=value):
                 return with_fields(expr, type=constant_type(value))
-            case Name(id=name):
+            case ir.Name(id=name):
                 return with_fields(expr, type=self.types[name]) if name in self.types else expr
-            case LaunchIndex() | Extent():
+            case ir.LaunchIndex() | ir.Extent():
                 return expr
-            case Load(array=array, indices=indices):
-                type_: ValueType = self.kernel.array_type(array).element
+            case ir.Load(array=array, indices=indices):
+                type_: ir.ValueType = self.kernel.array_type(array).element
                 if len(indices) == 1 and (row := self.row_type(array)) is not None:
                     type_ = row
                 return with_fields(expr, indices=self.indices(array, indices), type=type_)
-            case Atomic():
+            case ir.Atomic():
                 return self.atomic(expr)
-            case Unary():
+            case ir.Unary():
                 return self.unary(expr)
-            case Binary():
+            case ir.Binary():
                 return self.binary(expr)
-            case Compare(left=left, right=right):
+            case ir.Compare(left=left, right=right):
                 a, b = self.expr(left), self.expr(right)
                 if self.is_refused(expr, [a, b]):
-                    return Constant(False, expr.span, PY_BOOL)
+                    return ir.Constant(False, expr.span, ir.PY_BOOL)
                 self.check_paths("compare", a, b)
                 a, b = self.join(a, b)
                 return with_fields(expr, left=a, right=b)
-            case BoolOp(left=left, right=right):
+            case ir.BoolOp(left=left, right=right):
                 a, b = self.expr(left), self.expr(right)
-                if known(a) and known(b) and kind_of(scalar(a)) is kind_of(scalar(b)) is Kind.BOOL:
+                if known(a) and known(b) and ir.kind_of(scalar(a)) is ir.kind_of(scalar(b)) is Kind.BOOL:
                     return with_fields(expr, left=a, right=b, type=self.common([a, b]))
                 self.check_paths("truth", a)
                 a, b = self.join(a, b)
                 return with_fields(expr, left=a, right=b, type=(a if known(a) else b).type)
-            case Select(test=test, then=then, orelse=orelse):
+            case ir.Select(test=test, then=then, orelse=orelse):
                 a, b = self.join(self.expr(then), self.expr(orelse))
                 # A recursive call is not known before another branch tells.
                 return with_fields(expr, test=self.test(test), then=a, orelse=b, type=(a if known(a) else b).type)
-            case Call(args=args):
+            case ir.Call(args=args):
                 return self.call(expr, [self.expr(arg) for arg in args])
-            case DeviceCall():
+            case ir.DeviceCall():
                 called = self.invoke(expr)
-                if called.type is UNKNOWN and called is not expr:
+                if called.type is ir.UNKNOWN and called is not expr:
                     self.error("P105", "this function returns nothing", expr.span, "return a value from it")
                 return called
-            case ArrayName(id=name):
+            case ir.ArrayName(id=name):
                 return with_fields(expr, type=self.kernel.array_type(name))
-            case Convert():
+            case ir.Convert():
                 return expr
-            case Tuple(items=items):
+            case ir.Tuple(items=items):
                 typed = tuple(map(self.expr, items))
-                rebuilt = TupleType(tuple(map(scalar, typed))) if all(map(known, typed)) else UNKNOWN
+                rebuilt = ir.TupleType(tuple(map(scalar, typed))) if all(map(known, typed)) else ir.UNKNOWN
                 return with_fields(expr, items=typed, type=rebuilt)
-            case TupleItem():
+            case ir.TupleItem():
                 return self.item(expr)
             case _:
                 assert_never(expr)
 
-    def row_type(self, array: str) -> TupleType | None:
+    def row_type(self, array: str) -> ir.TupleType | None:
         """The type of a row of `array`, where it is a view in rows."""
         row = self.kernel.vector_width(array)
-        return TupleType((self.kernel.array_type(array).element,) * row) if row else None
+        return ir.TupleType((self.kernel.array_type(array).element,) * row) if row else None
 
-    def atomic(self, expr: Atomic) -> Expr:
+    def atomic(self, expr: ir.Atomic) -> ir.Expr:
         """An atomic operation, with values of the element's type."""
         dtype = self.kernel.array_type(expr.array).dtype
-        element = ElementType(dtype)
+        element = ir.ElementType(dtype)
         if not ATOMICS[expr.op].takes(dtype):
             what = f"`atomic.{expr.op}` is not supported for elements of {dtype}"
-            origins = self.origins(Load(expr.array, ()))
+            origins = self.origins(ir.Load(expr.array, ()))
             self.error("P307", what, expr.span, "`py2cu explain P502` lists what is supported", origins)
         values = tuple(self.stored(self.expr(value), element) for value in expr.values)
         return with_fields(expr, indices=self.indices(expr.array, expr.indices), values=values, type=element)
 
-    def item(self, expr: TupleItem) -> Expr:
+    def item(self, expr: ir.TupleItem) -> ir.Expr:
         """One item of a tuple, which has as many as it is unpacked into; a negative index counts from the end."""
         value = self.type_value(expr.value)
         if known(value) and expr.count:
@@ -157,7 +124,7 @@ class ExpressionTyper(CallTyper):
         elif known(value):
             hint = 'make it a parameter: `Float32[Tensor, "n"]`'
             self.error("P401", "only array parameters are indexed", expr.span, hint)
-        if not isinstance(value.type, TupleType):
+        if not isinstance(value.type, ir.TupleType):
             return expr
         items = value.type.items
         if expr.count not in (0, len(items)):
@@ -171,68 +138,68 @@ class ExpressionTyper(CallTyper):
         at = expr.at % len(items)
         return with_fields(expr, value=value, at=at, type=items[at])
 
-    def indices(self, array: str, indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    def indices(self, array: str, indices: tuple[ir.Expr, ...]) -> tuple[ir.Expr, ...]:
         """The indices of an access; a constant that counts from the end is one, however it was written."""
         typed = [self.integer(self.expr(index), "an index") for index in indices]
         values = [constant_value(index, Reporter(self.reporter.file)) for index in typed]
         for axis, (at, extent) in enumerate(zip(values, self.kernel.array_type(array).dims, strict=False)):
-            if at is not None and isinstance(extent, Constant) and not -extent.value <= at < extent.value:
+            if at is not None and isinstance(extent, ir.Constant) and not -extent.value <= at < extent.value:
                 size = extent.value
                 plural = "element" if size == 1 else "elements"
                 message = f"index {at} is outside `{array}`, whose dimension {axis} has {size} {plural}"
                 self.error("P404", message, typed[axis].span, f"the constants that fit are {-size} to {size - 1}")
         return tuple(
-            index if at is None or at >= 0 else Constant(at, index.span, PY_INT)
+            index if at is None or at >= 0 else ir.Constant(at, index.span, ir.PY_INT)
             for index, at in zip(typed, values, strict=True)
         )
 
-    def invoke(self, expr: DeviceCall) -> DeviceCall:
+    def invoke(self, expr: ir.DeviceCall) -> ir.DeviceCall:
         args = tuple(self.expr(arg) for arg in expr.args)
-        if not all(known(arg) or isinstance(arg, ArrayName) for arg in args):
+        if not all(known(arg) or isinstance(arg, ir.ArrayName) for arg in args):
             return expr
         for arg in args:
             self.check_paths("call", arg)
         key, result = self.called(expr.function, [arg.type for arg in args])
         if result is None:
-            return DeviceCall(key, args, expr.span)
+            return ir.DeviceCall(key, args, expr.span)
         handed = {name: reaching_types(arg, self.paths) for name, arg in zip(result.parameters, args, strict=True)}
-        return DeviceCall(key, args, expr.span, result.type, from_call(result.paths, handed))
+        return ir.DeviceCall(key, args, expr.span, result.type, from_call(result.paths, handed))
 
-    def test(self, expr: Expr) -> Expr:
+    def test(self, expr: ir.Expr) -> ir.Expr:
         """`expr` where only its truth counts: operands of `and` and `or` need not meet."""
         match expr:
-            case BoolOp(left=left, right=right):
-                return with_fields(expr, left=self.test(left), right=self.test(right), type=PY_BOOL)
+            case ir.BoolOp(left=left, right=right):
+                return with_fields(expr, left=self.test(left), right=self.test(right), type=ir.PY_BOOL)
             case _:
                 typed = self.expr(expr)
                 self.check_paths("truth", typed)
-                return Convert(typed, PY_BOOL, typed.span, explicit=True) if is_complex(typed.type) else typed
+                return ir.Convert(typed, ir.PY_BOOL, typed.span, explicit=True) if ir.is_complex(typed.type) else typed
 
-    def unary(self, expr: Unary) -> Expr:
+    def unary(self, expr: ir.Unary) -> ir.Expr:
         operand = self.test(expr.operand) if expr.op == "not" else self.expr(expr.operand)
         if not known(operand):
             return expr
         if expr.op == "not":
-            return with_fields(expr, operand=operand, type=PY_BOOL)
+            return with_fields(expr, operand=operand, type=ir.PY_BOOL)
         operand = self.promote_bool(operand)
         if self.is_refused(expr, [operand]):
             return operand
-        if expr.op == "~" and kind_of(scalar(operand)) is Kind.FLOAT:
+        if expr.op == "~" and ir.kind_of(scalar(operand)) is Kind.FLOAT:
             message = f"`~` works on whole numbers, not on {operand.type}"
             self.error("P307", message, expr.span, "truncate it first: `int(…)`", self.origins(operand))
-        if expr.op == "-" and operand.type == ElementType(BOOL):
+        if expr.op == "-" and operand.type == ir.ElementType(BOOL):
             hint = "`not` is its opposite; cast it to compute with it: `int(…)`"
             self.error("P307", "a bool element has no sign", expr.span, hint, self.origins(operand))
         self.check_paths(expr.op, operand)
         return with_fields(expr, operand=operand, type=operand.type)
 
-    def binary(self, expr: Binary[Expr]) -> Expr:
+    def binary(self, expr: ir.Binary[ir.Expr]) -> ir.Expr:
         left, right = self.expr(expr.left), self.expr(expr.right)
         if not (known(left) and known(right)):
             return expr
         if self.is_refused(expr, [left, right]):
-            return Constant(0, expr.span, PY_INT)
-        kinds = {kind_of(scalar(left)), kind_of(scalar(right))}
+            return ir.Constant(0, expr.span, ir.PY_INT)
+        kinds = {ir.kind_of(scalar(left)), ir.kind_of(scalar(right))}
         if expr.op == "**" and Kind.COMPLEX in kinds:
             return with_fields(expr, left=left, right=right, type=left.type)
         logical = expr.op in ["&", "|", "^"]
@@ -241,9 +208,9 @@ class ExpressionTyper(CallTyper):
         if expr.op not in ARITHMETIC and Kind.FLOAT in kinds:
             message = f"`{expr.op}` works on whole numbers, not on {_float_of(left, right)}"
             self.error("P307", message, expr.span, "truncate it first: `int(…)`", self.origins(left, right))
-            return with_fields(expr, left=left, right=right, type=PY_INT)
+            return with_fields(expr, left=left, right=right, type=ir.PY_INT)
         if expr.op == "**" and not self.exponent_is_kept(expr, left, right):
-            return with_fields(expr, left=left, right=right, type=PY_INT)
+            return with_fields(expr, left=left, right=right, type=ir.PY_INT)
         if expr.op == "**" and _is_complex_in_python(left, right):
             message = "a negative number to a fractional power is complex in Python"
             self.error(
@@ -252,22 +219,26 @@ class ExpressionTyper(CallTyper):
         self.check_paths(expr.op, left, right)
         left, right = self.join(left, right)
         type_ = scalar(left)
-        if type_ == ElementType(BOOL) and not logical:
+        if type_ == ir.ElementType(BOOL) and not logical:
             message = f"`{expr.op}` of two bool elements is not kept"
             self.error("P307", message, expr.span, "cast one: `int(…)`", self.origins(left, right))
-        integers = kind_of(type_) < Kind.FLOAT
-        if expr.op in ("//", "%", "/") and (integers or type_ == PY_FLOAT) and constant_number(unconverted(right)) == 0:
+        integers = ir.kind_of(type_) < Kind.FLOAT
+        if (
+            expr.op in ("//", "%", "/")
+            and (integers or type_ == ir.PY_FLOAT)
+            and constant_number(ir.unconverted(right)) == 0
+        ):
             self.error("P308", "division by zero", expr.span, "divide by something else")
         if expr.op == "/" and integers:
-            type_ = ElementType(DEFAULT_FLOAT) if isinstance(type_, ElementType) else PY_FLOAT
+            type_ = ir.ElementType(DEFAULT_FLOAT) if isinstance(type_, ir.ElementType) else ir.PY_FLOAT
             left, right = self.convert_exactly(left, type_), self.convert_exactly(right, type_)
         self.check_shift(expr, left, right, type_)
         return with_fields(expr, left=left, right=right, type=type_)
 
-    def check_shift(self, expr: Binary[Expr], left: Expr, right: Expr, type_: ScalarType) -> None:
+    def check_shift(self, expr: ir.Binary[ir.Expr], left: ir.Expr, right: ir.Expr, type_: ir.ScalarType) -> None:
         """Refuse what a constant alone shows to be undefined in C++."""
-        bits = type_.dtype.bits if isinstance(type_, ElementType) else 64
-        number = constant_number(unconverted(right)) if expr.op in SHIFTS else None
+        bits = type_.dtype.bits if isinstance(type_, ir.ElementType) else 64
+        number = constant_number(ir.unconverted(right)) if expr.op in SHIFTS else None
         if number is not None and not 0 <= number < bits:
             self.error(
                 "P307",
@@ -277,11 +248,11 @@ class ExpressionTyper(CallTyper):
                 self.origins(left),
             )
 
-    def exponent_is_kept(self, expr: Binary[Expr], left: Expr, right: Expr) -> bool:
+    def exponent_is_kept(self, expr: ir.Binary[ir.Expr], left: ir.Expr, right: ir.Expr) -> bool:
         """Python's `int ** int` is a float for a negative exponent; `check_powers` judges those that are computed."""
-        if Kind.FLOAT in (kind_of(scalar(left)), kind_of(scalar(right))):
+        if Kind.FLOAT in (ir.kind_of(scalar(left)), ir.kind_of(scalar(right))):
             return True
-        if not isinstance(right, Constant) or right.value >= 0:
+        if not isinstance(right, ir.Constant) or right.value >= 0:
             return True
         self.error(
             "P307", "a whole number to a negative power is a float in Python", expr.span,
@@ -289,36 +260,36 @@ class ExpressionTyper(CallTyper):
         )  # fmt: skip
         return False
 
-    def convert_value(self, value: Expr, type_: ValueType) -> Expr:
+    def convert_value(self, value: ir.Expr, type_: ir.ValueType) -> ir.Expr:
         """`value`, a number or a tuple, as `type_`."""
         match type_:
-            case ElementType() | PythonType():
+            case ir.ElementType() | ir.PythonType():
                 return self.convert_exactly(value, type_)
-            case TupleType(items=types) if isinstance(value, Tuple) and len(value.items) == len(types):
+            case ir.TupleType(items=types) if isinstance(value, ir.Tuple) and len(value.items) == len(types):
                 return with_fields(value, items=tuple(map(self.convert_exactly, value.items, types)), type=type_)
-            case TupleType():
-                return value if value.type in (type_, UNKNOWN) else Convert(value, type_, value.span)
+            case ir.TupleType():
+                return value if value.type in (type_, ir.UNKNOWN) else ir.Convert(value, type_, value.span)
 
 
-def _is_complex_in_python(base: Expr, exponent: Expr) -> bool:
+def _is_complex_in_python(base: ir.Expr, exponent: ir.Expr) -> bool:
     """True for constants of which Python makes a complex number: `(-8) ** (1 / 3)`."""
-    if not (isinstance(base.type, PythonType) and isinstance(exponent.type, PythonType)):
+    if not (isinstance(base.type, ir.PythonType) and isinstance(exponent.type, ir.PythonType)):
         return False
     number, power = constant_number(base), _quotient(exponent)
     return number is not None and power is not None and -math.inf < number < 0 and not power.is_integer()
 
 
-def _quotient(expr: Expr) -> float | None:
+def _quotient(expr: ir.Expr) -> float | None:
     """The finite number that a constant, or one divided by another, is."""
     match expr:
-        case Constant(value=value) if math.isfinite(value):
+        case ir.Constant(value=value) if math.isfinite(value):
             return float(value)
-        case Binary(op="/", left=left, right=right):
-            a, b = constant_number(unconverted(left)), constant_number(unconverted(right))
+        case ir.Binary(op="/", left=left, right=right):
+            a, b = constant_number(ir.unconverted(left)), constant_number(ir.unconverted(right))
             return a / b if a is not None and b else None
         case _:
             return None
 
 
-def _float_of(left: Expr, right: Expr) -> ScalarType:
-    return scalar(left) if kind_of(scalar(left)) is Kind.FLOAT else scalar(right)
+def _float_of(left: ir.Expr, right: ir.Expr) -> ir.ScalarType:
+    return scalar(left) if ir.kind_of(scalar(left)) is Kind.FLOAT else scalar(right)

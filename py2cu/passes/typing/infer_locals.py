@@ -13,25 +13,11 @@ from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from py2cu import ir
 from py2cu.analysis.promotion import join, represents
 from py2cu.diagnostics import Related, Reporter
 from py2cu.dtypes import Kind
 from py2cu.ir.complex_numbers import is_literal
-from py2cu.ir.expressions import Expr, Tuple, TupleItem
-from py2cu.ir.kernels import Kernel
-from py2cu.ir.statements import Assign, For, Return
-from py2cu.ir.types import (
-    PY_INT,
-    Constant,
-    ElementType,
-    Name,
-    ParameterPath,
-    PythonType,
-    ReachingTypes,
-    ScalarType,
-    TupleType,
-    ValueType,
-)
 from py2cu.ir.visit import statements
 from py2cu.passes.typing.expressions import ExpressionTyper
 from py2cu.passes.typing.join import Called
@@ -43,17 +29,17 @@ Refusal = tuple[str, str, Span, str, Sequence[Related]]
 """Code, message, place, hint, and what else to show."""
 
 
-def declared_types(kernel: Kernel) -> dict[str, ValueType]:
+def declared_types(kernel: ir.Kernel) -> dict[str, ir.ValueType]:
     """Scalars that a call gives: parameters, dimensions, element indices."""
-    types: dict[str, ValueType] = dict.fromkeys(kernel.dims, PY_INT)
-    types |= {index.name: PY_INT for index in kernel.indices}
-    types |= {p.name: p.type for p in kernel.parameters if isinstance(p.type, ElementType | PythonType)}
+    types: dict[str, ir.ValueType] = dict.fromkeys(kernel.dims, ir.PY_INT)
+    types |= {index.name: ir.PY_INT for index in kernel.indices}
+    types |= {p.name: p.type for p in kernel.parameters if isinstance(p.type, ir.ElementType | ir.PythonType)}
     return types
 
 
-def find_places(kernel: Kernel) -> dict[str, Span]:
+def find_places(kernel: ir.Kernel) -> dict[str, Span]:
     """Where each name of the kernel is first bound."""
-    assigned = {s.name: s.span for s in reversed(tuple(statements(kernel.body))) if isinstance(s, Assign)}
+    assigned = {s.name: s.span for s in reversed(tuple(statements(kernel.body))) if isinstance(s, ir.Assign)}
     assigned |= {buffer.name: buffer.span for buffer in kernel.array_decls}
     return assigned | {p.name: p.span for p in kernel.parameters} | {i.name: i.span for i in kernel.indices}
 
@@ -62,45 +48,48 @@ def find_places(kernel: Kernel) -> dict[str, Span]:
 class _Local:
     """What is known of a local so far: its joined type and the Python constants that it was given."""
 
-    type: ScalarType
+    type: ir.ScalarType
     span: Span
-    constants: list[Constant] = field(default_factory=list)
-    paths: ReachingTypes = frozenset()
+    constants: list[ir.Constant] = field(default_factory=list)
+    paths: ir.ReachingTypes = frozenset()
     computed: bool = False  # some Python number that is no constant was assigned
-    clash: ScalarType | None = None  # a type that does not meet the others
+    clash: ir.ScalarType | None = None  # a type that does not meet the others
     origins: list[Related] = field(default_factory=list)  # each assignment's type
 
 
 def infer_locals(
-    kernel: Kernel, declared: Mapping[str, ValueType], trial: Called, reporter: Reporter
-) -> tuple[dict[str, ValueType], dict[str, ReachingTypes]]:
+    kernel: ir.Kernel, declared: Mapping[str, ir.ValueType], trial: Called, reporter: Reporter
+) -> tuple[dict[str, ir.ValueType], dict[str, ir.ReachingTypes]]:
     """Each local's type, and what it may be on the paths that lead to it.
 
     Join each local over its assignments; repeated, since a loop's first line may read what its last assigns.
     """
     fixed = set(declared) - {p.name for p in kernel.parameters}  # dimensions and indices
-    handed: dict[str, ReachingTypes] = {}
+    handed: dict[str, ir.ReachingTypes] = {}
     for parameter in kernel.parameters if kernel.key else ():
-        if isinstance(parameter.type, ElementType | PythonType):
-            handed[parameter.name] = frozenset([ParameterPath(parameter.name, parameter.type)])
+        if isinstance(parameter.type, ir.ElementType | ir.PythonType):
+            handed[parameter.name] = frozenset([ir.ParameterPath(parameter.name, parameter.type)])
     inferred = _Locals(handed, {})
     places = find_places(kernel)
     for round_ in itertools.count():
         before, paths = inferred.types, inferred.paths
         # Anew every round: a Python number that an earlier round saw may have become an element since.
-        known: dict[str, ValueType] = {**declared, **before}  # and, where nothing is known, what this round says first
+        known: dict[str, ir.ValueType] = {
+            **declared,
+            **before,
+        }  # and, where nothing is known, what this round says first
         is_late = round_ >= 8 + len(before)  # no type is handed on that often
         inferred = inferred.kept(known) if is_late else _Locals(handed | paths, known)
         typer = ExpressionTyper(kernel, known, trial, Reporter(reporter.file), places, inferred.before)
         for stmt in statements(kernel.body):
             match stmt:
-                case Assign(name=name, value=value) if name not in fixed:
+                case ir.Assign(name=name, value=value) if name not in fixed:
                     if name in declared:
-                        inferred.add(name, Name(name, stmt.span, declared[name]), stmt.span, is_parameter=True)
+                        inferred.add(name, ir.Name(name, stmt.span, declared[name]), stmt.span, is_parameter=True)
                     inferred.add(name, typer.type_value(value), stmt.span)
-                case For(var=var) if var not in fixed:
-                    inferred.add(var, Name(var, stmt.span, PY_INT), stmt.span)
-                case Return(value=value) if value is not None:
+                case ir.For(var=var) if var not in fixed:
+                    inferred.add(var, ir.Name(var, stmt.span, ir.PY_INT), stmt.span)
+                case ir.Return(value=value) if value is not None:
                     inferred.add(RETURN, typer.type_value(value), stmt.span)
         if before == inferred.types and paths == inferred.paths:
             break
@@ -122,52 +111,54 @@ def infer_locals(
 class _Locals:
     """What is known so far: of every number, a tuple's items called `t[0]`, `t[1]`, and how many items a local has."""
 
-    before: dict[str, ReachingTypes]
-    known: dict[str, ValueType]
+    before: dict[str, ir.ReachingTypes]
+    known: dict[str, ir.ValueType]
     numbers: dict[str, _Local] = field(default_factory=dict)
-    so_far: dict[str, ReachingTypes] = field(default_factory=dict)  # of this round, where the one before says nothing
+    so_far: dict[str, ir.ReachingTypes] = field(
+        default_factory=dict
+    )  # of this round, where the one before says nothing
     lengths: dict[str, dict[int, Span]] = field(default_factory=dict)  # and where it has them; 0 of a number
 
-    def add(self, name: str, value: Expr, span: Span, is_parameter: bool = False) -> None:
+    def add(self, name: str, value: ir.Expr, span: Span, is_parameter: bool = False) -> None:
         """Join what `name` is with one assignment; a value that this round does not know yet says nothing."""
         match value.type:
-            case ElementType() | PythonType():
+            case ir.ElementType() | ir.PythonType():
                 self.known.setdefault(name, value.type)
                 self.lengths.setdefault(name, {}).setdefault(0, span)
                 self.join(name, value, value.type, span, is_parameter)
-            case TupleType(items=types):
+            case ir.TupleType(items=types):
                 self.known.setdefault(name, value.type)
                 self.lengths.setdefault(name, {}).setdefault(len(types), span)
                 items = (
                     value.items
-                    if isinstance(value, Tuple)
-                    else [TupleItem(value, at, value.span) for at in range(len(types))]
+                    if isinstance(value, ir.Tuple)
+                    else [ir.TupleItem(value, at, value.span) for at in range(len(types))]
                 )
                 for at, (item, type_) in enumerate(zip(items, types, strict=True)):
                     self.join(_item(name, at), item, type_, span)
 
     @property
-    def types(self) -> dict[str, ValueType]:
+    def types(self) -> dict[str, ir.ValueType]:
         """By name; a local of several lengths has the first."""
         return {name: self._type(name, next(iter(lengths))) for name, lengths in self.lengths.items()}
 
-    def _type(self, name: str, length: int) -> ValueType:
+    def _type(self, name: str, length: int) -> ir.ValueType:
         if length == 0:
             return self.numbers[name].type
-        return TupleType(tuple(self.numbers[_item(name, at)].type for at in range(length)))
+        return ir.TupleType(tuple(self.numbers[_item(name, at)].type for at in range(length)))
 
     @property
-    def paths(self) -> dict[str, ReachingTypes]:
+    def paths(self) -> dict[str, ir.ReachingTypes]:
         """By name, what it may be where that is more than its type."""
         return {name: local.paths for name, local in self.numbers.items() if local.paths != {local.type}}
 
-    def join(self, name: str, value: Expr, type_: ScalarType, span: Span, is_parameter: bool = False) -> None:
+    def join(self, name: str, value: ir.Expr, type_: ir.ScalarType, span: Span, is_parameter: bool = False) -> None:
         local = self.numbers.setdefault(name, _Local(type_, span))
         local.paths |= reaching_types(value, ChainMap(self.before, self.so_far))
         self.so_far[name] = local.paths
         _join_into(local, name, value, type_, span, is_parameter)
 
-    def kept(self, known: dict[str, ValueType]) -> _Locals:
+    def kept(self, known: dict[str, ir.ValueType]) -> _Locals:
         """What a round starts from that may only add: the types of a loop that swaps locals could go round for ever."""
         numbers = {name: _Local(local.type, local.span, paths=local.paths) for name, local in self.numbers.items()}
         return _Locals(self.paths, known, numbers, lengths=self.lengths)
@@ -190,15 +181,15 @@ def _counted(length: int) -> str:
     return f"a tuple of {length}" if length else "one number"
 
 
-def _join_into(local: _Local, name: str, value: Expr, type_: ScalarType, span: Span, is_parameter: bool) -> None:
+def _join_into(local: _Local, name: str, value: ir.Expr, type_: ir.ScalarType, span: Span, is_parameter: bool) -> None:
     local.origins.append(Related(f"`{name}` is {type_} here", span))
-    if isinstance(type_, PythonType):
-        if isinstance(value, Constant):
+    if isinstance(type_, ir.PythonType):
+        if isinstance(value, ir.Constant):
             if value not in local.constants:
                 local.constants.append(value)
         elif is_literal(value):
-            local.constants += [part for part in value.args if isinstance(part, Constant)]
-        elif is_parameter or not (isinstance(value, Name) and value.id == name):
+            local.constants += [part for part in value.args if isinstance(part, ir.Constant)]
+        elif is_parameter or not (isinstance(value, ir.Name) and value.id == name):
             local.computed = True
     met = join(local.type, type_)
     if met is None:
@@ -214,11 +205,11 @@ def _refusal(name: str, local: _Local) -> Refusal | None:
     if local.clash is not None:
         message = f"{what} {local.type} on one path and {local.clash} on another, which have no common type"
         return "P309", message, local.span, f"cast one of them: `np.{local.type}(…)`", ()
-    if not isinstance(local.type, ElementType):
+    if not isinstance(local.type, ir.ElementType):
         return None
     dtype = local.type.dtype
     types = [path for path in known_types(local.paths) if path != local.type]
-    elements = [path for path in types if isinstance(path, ElementType)]
+    elements = [path for path in types if isinstance(path, ir.ElementType)]
     rounded = [path for path in elements if not holds(dtype, path.dtype)]
     bad = [c for c in local.constants if not represents(dtype, c.value)]
     if bad:
@@ -237,7 +228,7 @@ def _refusal(name: str, local: _Local) -> Refusal | None:
     if is_result and elements:
         message = f"{what} {elements[0]} on one path and {dtype} on another"
         return "P306", message, local.span, f"cast on each: `np.{dtype}(…)`", others
-    if local.computed or (is_result and any(isinstance(path, PythonType) for path in types)):
+    if local.computed or (is_result and any(isinstance(path, ir.PythonType) for path in types)):
         message = f"{what} a Python number on one path and {dtype} on another"
         return "P306", message, local.span, f"cast where it is a Python number: `np.{dtype}(…)`", others
     return None

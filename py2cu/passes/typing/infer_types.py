@@ -13,13 +13,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from py2cu import ir
 from py2cu.analysis.constant_values import check_constants
 from py2cu.diagnostics import Reporter
 from py2cu.ir.abi.parameters import Parameter
-from py2cu.ir.kernels import ArrayDecl, Kernel
 from py2cu.ir.rewrite import with_fields
-from py2cu.ir.statements import Block, Break, Comment, If, Return, While
-from py2cu.ir.types import ArrayType, Constant, ElementType, PythonType, ScalarType, TupleType, Type, ValueType, kind_of
 from py2cu.ir.visit import statements
 from py2cu.passes.typing.infer_locals import RETURN, declared_types, find_places, infer_locals
 from py2cu.passes.typing.join import Called, Result
@@ -28,7 +26,7 @@ from py2cu.passes.typing.statements import StatementTyper
 _ROUNDS = 16  # more than any result needs to settle: each round that changes one raises it
 
 
-def infer_types(kernel: Kernel, reporter: Reporter) -> Kernel:
+def infer_types(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     """The kernel with every expression typed; `locals` lists its local variables with their types.
 
     `functions` become its device functions' instances, one for every set of argument types.
@@ -38,7 +36,7 @@ def infer_types(kernel: Kernel, reporter: Reporter) -> Kernel:
     return with_fields(typed, functions=tuple(instances.found.values()))
 
 
-def _infer(kernel: Kernel, trial: Called, called: Called, reporter: Reporter) -> tuple[Kernel, Result | None]:
+def _infer(kernel: ir.Kernel, trial: Called, called: Called, reporter: Reporter) -> tuple[ir.Kernel, Result | None]:
     """A kernel or an instance of a device function, typed; `trial` answers while its locals are being found."""
     kernel = with_fields(kernel, array_decls=tuple(_with_dtype(buffer, kernel) for buffer in kernel.array_decls))
     types = declared_types(kernel)
@@ -54,34 +52,34 @@ def _infer(kernel: Kernel, trial: Called, called: Called, reporter: Reporter) ->
     return typed, None if result is None else Result(result, paths.get(RETURN, frozenset()), names)
 
 
-def _with_dtype(buffer: ArrayDecl, kernel: Kernel) -> ArrayDecl:
+def _with_dtype(buffer: ir.ArrayDecl, kernel: ir.Kernel) -> ir.ArrayDecl:
     """A buffer made `like` an array takes the dtype that this instance gives it."""
     if not buffer.like:
         return buffer
     return replace(buffer, type=replace(buffer.type, dtype=kernel.array_type(buffer.like).dtype))
 
 
-def _check_annotations(kernel: Kernel, types: Mapping[str, ValueType], reporter: Reporter) -> None:
+def _check_annotations(kernel: ir.Kernel, types: Mapping[str, ir.ValueType], reporter: Reporter) -> None:
     """Refuse an annotation that says another type than the values do: Python's annotations convert nothing."""
     for annotation in kernel.annotated:
         inferred, declared = types.get(annotation.name, annotation.type), annotation.type
         if not _says(declared, inferred):
-            cast = f"np.{declared}" if isinstance(declared, ElementType) else declared.kind.name.lower()
+            cast = f"np.{declared}" if isinstance(declared, ir.ElementType) else declared.kind.name.lower()
             message = f"`{annotation.name}` is annotated as {declared}, but its assigned values make it {inferred}"
             reporter.error("P306", message, annotation.span, f"annotations convert nothing, casts do: `{cast}(…)`")
 
 
-def _says(declared: ScalarType, inferred: ValueType) -> bool:
+def _says(declared: ir.ScalarType, inferred: ir.ValueType) -> bool:
     """True where a local of the type `inferred` may be annotated as `declared`.
 
     `float` states the kind of number, of elements and of Python, and includes integers, as in Python's typing.
     """
-    if isinstance(declared, PythonType) and not isinstance(inferred, TupleType):
-        return kind_of(inferred) <= declared.kind
+    if isinstance(declared, ir.PythonType) and not isinstance(inferred, ir.TupleType):
+        return ir.kind_of(inferred) <= declared.kind
     return inferred == declared
 
 
-def _with_joined_parameters(kernel: Kernel, locals_: dict[str, ValueType], reporter: Reporter) -> Kernel:
+def _with_joined_parameters(kernel: ir.Kernel, locals_: dict[str, ir.ValueType], reporter: Reporter) -> ir.Kernel:
     """Parameters that are assigned to were joined with what they get; they are no locals.
 
     A device function takes the joined type, a kernel's caller has been told another.
@@ -89,7 +87,7 @@ def _with_joined_parameters(kernel: Kernel, locals_: dict[str, ValueType], repor
     parameters = []
     for parameter in kernel.parameters:
         joined = locals_.pop(parameter.name, parameter.type)
-        if isinstance(joined, TupleType):
+        if isinstance(joined, ir.TupleType):
             joined = parameter.type  # `infer_locals` refused it
         if joined != parameter.type and not kernel.key:
             message = f"the parameter `{parameter.name}` is {parameter.type} and becomes {joined}"
@@ -105,15 +103,15 @@ class Instances:
     typed functions, each once. Both take the key of a function and its arguments' types.
     """
 
-    def __init__(self, functions: Sequence[Kernel], reporter: Reporter) -> None:
+    def __init__(self, functions: Sequence[ir.Kernel], reporter: Reporter) -> None:
         self.templates = {function.key: function for function in functions}
         self.reporter = reporter
-        self.found: dict[str, Kernel] = {}
+        self.found: dict[str, ir.Kernel] = {}
         self._begun: set[str] = set()
         self._results: dict[str, Result | None] = {}
         self._tried: set[str] | None = None  # in this round of trials; None between them
 
-    def result(self, key: str, types: Sequence[Type]) -> tuple[str, Result | None]:
+    def result(self, key: str, types: Sequence[ir.Type]) -> tuple[str, Result | None]:
         """The instance's key and its result; None for a function that calls itself before it is known."""
         name = _instance(key, types)
         if self._tried is not None:
@@ -122,7 +120,7 @@ class Instances:
             self._settle(name, key, types)
         return name, self._results.get(name)
 
-    def _settle(self, name: str, key: str, types: Sequence[Type]) -> None:
+    def _settle(self, name: str, key: str, types: Sequence[ir.Type]) -> None:
         """Try the function and all that it calls, again while results change: they may call each other."""
         known = set(self._results)
         for _ in range(_ROUNDS):
@@ -132,7 +130,7 @@ class Instances:
                 break
         self._tried = None
 
-    def _try(self, name: str, key: str, types: Sequence[Type]) -> None:
+    def _try(self, name: str, key: str, types: Sequence[ir.Type]) -> None:
         assert self._tried is not None
         if name in self._tried:
             return
@@ -140,7 +138,7 @@ class Instances:
         function = _instantiate(self.templates[key], types, name)
         _, self._results[name] = _infer(function, self.result, self.result, Reporter(self.reporter.file))
 
-    def call(self, key: str, types: Sequence[Type]) -> tuple[str, Result | None]:
+    def call(self, key: str, types: Sequence[ir.Type]) -> tuple[str, Result | None]:
         """The instance's key and its result; the instance is in `found` once its own calls are."""
         name, result = self.result(key, types)
         if name not in self._begun:
@@ -154,32 +152,32 @@ class Instances:
         return name, result
 
 
-def _instance(key: str, types: Sequence[Type]) -> str:
+def _instance(key: str, types: Sequence[ir.Type]) -> str:
     return f"{key}: {', '.join(str(type_) for type_ in types)}"
 
 
-def _instantiate(template: Kernel, types: Sequence[Type], key: str) -> Kernel:
+def _instantiate(template: ir.Kernel, types: Sequence[ir.Type], key: str) -> ir.Kernel:
     return with_fields(template, parameters=tuple(map(_as_parameter, template.parameters, types)), key=key)
 
 
-def _as_parameter(parameter: Parameter, type_: Type) -> Parameter:
+def _as_parameter(parameter: Parameter, type_: ir.Type) -> Parameter:
     """A device function's parameter for an argument of `type_`; arrays keep the function's own extents."""
-    if isinstance(parameter.type, ArrayType) and isinstance(type_, ArrayType):
+    if isinstance(parameter.type, ir.ArrayType) and isinstance(type_, ir.ArrayType):
         return replace(parameter, type=replace(parameter.type, dtype=type_.dtype))
-    assert isinstance(type_, ElementType | PythonType), type_
+    assert isinstance(type_, ir.ElementType | ir.PythonType), type_
     return replace(parameter, type=type_)
 
 
-def falls_through(block: Block) -> bool:
+def falls_through(block: ir.Block) -> bool:
     """True where the end of `block` can be reached, loops taken to end."""
     match block[-1] if block else None:
-        case Return():
+        case ir.Return():
             return False
-        case If(body=body, orelse=orelse):
+        case ir.If(body=body, orelse=orelse):
             return falls_through(body) or falls_through(orelse)
-        case While(test=Constant(value=True), body=body):
-            return any(isinstance(stmt, Break) for stmt in statements(body))
-        case Comment():
+        case ir.While(test=ir.Constant(value=True), body=body):
+            return any(isinstance(stmt, ir.Break) for stmt in statements(body))
+        case ir.Comment():
             return falls_through(block[:-1])
         case _:
             return True

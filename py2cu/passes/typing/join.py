@@ -12,32 +12,13 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from py2cu import ir
 from py2cu.analysis.constant_values import constant_value
 from py2cu.analysis.promotion import as_float, constant_as, join, represents
 from py2cu.diagnostics import Related, Reporter
 from py2cu.dtypes import F64, DType, Kind
 from py2cu.ir.complex_numbers import is_literal
-from py2cu.ir.expressions import BoolOp, Call, Compare, Convert, Expr, Load, Select, Unary, unconverted
-from py2cu.ir.kernels import Kernel
 from py2cu.ir.rewrite import with_fields
-from py2cu.ir.types import (
-    PY_BOOL,
-    PY_COMPLEX,
-    PY_FLOAT,
-    PY_INT,
-    Binary,
-    Constant,
-    ElementType,
-    Name,
-    PythonType,
-    ReachingTypes,
-    ScalarType,
-    Type,
-    ValueType,
-    is_complex,
-    kind_of,
-    part_of,
-)
 from py2cu.passes.typing.complex_rules import PARTS, refusal
 from py2cu.passes.typing.path_sensitive_types import Number, ambiguous_operand, is_lossy, paths_of
 from py2cu.source import Span
@@ -47,12 +28,12 @@ from py2cu.source import Span
 class Result:
     """The type of what a device function returns, what that may be on the paths that lead there, and its parameters."""
 
-    type: ValueType
-    paths: ReachingTypes
+    type: ir.ValueType
+    paths: ir.ReachingTypes
     parameters: tuple[str, ...]
 
 
-Called = Callable[[str, Sequence[Type]], tuple[str, Result | None]]
+Called = Callable[[str, Sequence[ir.Type]], tuple[str, Result | None]]
 """The key of a device function's instance for arguments of these types, and its result."""
 
 
@@ -60,39 +41,39 @@ Called = Callable[[str, Sequence[Type]], tuple[str, Result | None]]
 class TypeJoiner:
     """Leads the typed expressions of one kernel to a common type; `called` answers for its device functions."""
 
-    kernel: Kernel
-    types: Mapping[str, ValueType]
+    kernel: ir.Kernel
+    types: Mapping[str, ir.ValueType]
     called: Called
     reporter: Reporter
     places: dict[str, Span] = field(default_factory=dict)  # where the names that messages explain are bound
-    paths: Mapping[str, ReachingTypes] = field(
+    paths: Mapping[str, ir.ReachingTypes] = field(
         default_factory=dict
     )  # what locals may be, where that is more than their type
 
-    def join(self, left: Expr, right: Expr) -> tuple[Expr, Expr]:
+    def join(self, left: ir.Expr, right: ir.Expr) -> tuple[ir.Expr, ir.Expr]:
         if not (known(left) and known(right)):
             return left, right
         left, right = self.meet_all([left, right])
         return left, right
 
-    def meet_all(self, values: list[Expr]) -> list[Expr]:
+    def meet_all(self, values: list[ir.Expr]) -> list[ir.Expr]:
         """All values in their common type; a Python constant that an integer element type cannot hold is refused."""
         type_ = self.common(values)
-        if isinstance(type_, ElementType) and not is_complex(type_):
+        if isinstance(type_, ir.ElementType) and not ir.is_complex(type_):
             for value in values:
                 if (number := constant_number(value)) is not None:
                     self.check_representable(number, value.span, type_.dtype, self.origins(*values))
         return [self.convert_exactly(value, type_) for value in values]
 
-    def common(self, values: Sequence[Expr]) -> ScalarType:
+    def common(self, values: Sequence[ir.Expr]) -> ir.ScalarType:
         """The type in which all of `values` meet: elements first, whose type Python numbers then take."""
-        first, *rest = sorted(values, key=lambda value: isinstance(value.type, PythonType))
+        first, *rest = sorted(values, key=lambda value: isinstance(value.type, ir.PythonType))
         type_ = scalar(first)
         for value in rest:
             met = join(type_, scalar(value))
             if met is None:
                 message = f"{type_} and {value.type} have no common type in torch"
-                casts = [f"`np.{t}(…)`" for t in (value.type, type_) if isinstance(t, ElementType)]
+                casts = [f"`np.{t}(…)`" for t in (value.type, type_) if isinstance(t, ir.ElementType)]
                 widen = "widen it first: `np.float32(…)`"
                 self.error(
                     "P309", message, value.span, f"cast one of them: {' or '.join(casts)}" if casts[1:] else widen
@@ -111,61 +92,65 @@ class TypeJoiner:
                 f"{dtype} holds {dtype.low} to {dtype.high}; cast the element first: {cast}", origins,
             )  # fmt: skip
 
-    def convert_exactly(self, value: Expr, type_: ScalarType) -> Expr:
+    def convert_exactly(self, value: ir.Expr, type_: ir.ScalarType) -> ir.Expr:
         """`value` as `type_`; refuses to make a float of a whole constant that none holds: Python keeps it whole."""
-        if isinstance(value, Constant) and type_ in (PY_FLOAT, PY_COMPLEX) and not represents(F64, value.value):
+        if (
+            isinstance(value, ir.Constant)
+            and type_ in (ir.PY_FLOAT, ir.PY_COMPLEX)
+            and not represents(F64, value.value)
+        ):
             self.error(
                 "P305", f"{value.value} is converted to a float here, which does not represent it", value.span,
                 f"beyond 2**53 floats do not represent every integer: write the intended one, `{float(value.value)}`",
             )  # fmt: skip
         return self.convert(value, type_)
 
-    def convert(self, value: Expr, type_: ScalarType) -> Expr:
+    def convert(self, value: ir.Expr, type_: ir.ScalarType) -> ir.Expr:
         """`value` as `type_`."""
         return converted(self.retype_branches(value, type_), type_) if known(value) else value
 
-    def retype_branches(self, value: Expr, type_: ScalarType) -> Expr:
+    def retype_branches(self, value: ir.Expr, type_: ir.ScalarType) -> ir.Expr:
         """Convert the branches of `value` to `type_` where their joined type would round one; report rounded locals."""
         narrow = value.type
-        if isinstance(value, Constant) or not isinstance(narrow, ElementType) or narrow == type_:
+        if isinstance(value, ir.Constant) or not isinstance(narrow, ir.ElementType) or narrow == type_:
             return value
         if not any(is_lossy(path, narrow, type_) for path in paths_of(value, self.paths)):
             return value
         match value:
-            case Select(then=a, orelse=b):
-                a, b = (self.convert(unconverted(branch), type_) for branch in (a, b))
+            case ir.Select(then=a, orelse=b):
+                a, b = (self.convert(ir.unconverted(branch), type_) for branch in (a, b))
                 return with_fields(value, then=a, orelse=b, type=type_)
-            case BoolOp(left=a, right=b):
-                a, b = (self.convert(unconverted(branch), type_) for branch in (a, b))
+            case ir.BoolOp(left=a, right=b):
+                a, b = (self.convert(ir.unconverted(branch), type_) for branch in (a, b))
                 return with_fields(value, left=a, right=b, type=type_)
-            case Convert(value=inner):
+            case ir.Convert(value=inner):
                 return self.convert(inner, type_)
             case _:
-                what = "rounded to" if kind_of(narrow) >= Kind.FLOAT else "made"
+                what = "rounded to" if ir.kind_of(narrow) >= Kind.FLOAT else "made"
                 message = f"this is {what} {narrow} on one path, but used as {type_}; Python would not convert it"
                 casts = [
-                    f"`np.{t}(…)`" if isinstance(t, ElementType) else f"`{t.kind.name.lower()}(…)`"
+                    f"`np.{t}(…)`" if isinstance(t, ir.ElementType) else f"`{t.kind.name.lower()}(…)`"
                     for t in (narrow, type_)
                 ]
                 self.error("P306", message, value.span, f"cast it where it is assigned: {' or '.join(casts)}")
                 return value
 
-    def check_paths(self, op: str, *operands: Expr) -> None:
+    def check_paths(self, op: str, *operands: ir.Expr) -> None:
         """Refuse an operation on a value that is of another type on some path, where the result depends on which."""
         for at, operand in enumerate(operands):
             path = ambiguous_operand(op, operand, operands[:at] + operands[at + 1 :], self.paths)
             if path is None:
                 continue
-            what = f"`{operand.id}`" if isinstance(operand, Name) else "this"
-            other = path if isinstance(path, ElementType | PythonType) else f"the Python number {path}"
+            what = f"`{operand.id}`" if isinstance(operand, ir.Name) else "this"
+            other = path if isinstance(path, ir.ElementType | ir.PythonType) else f"the Python number {path}"
             message = f"{what} is {other} on one path and {operand.type} here, and the result depends on which"
             self.error(
                 "P306", message, operand.span, f"cast it to the type that you mean, for example: `np.{operand.type}(…)`"
             )
             return
 
-    def stored(self, value: Expr, element: ElementType) -> Expr:
-        if is_complex(value.type) and not is_complex(element):
+    def stored(self, value: ir.Expr, element: ir.ElementType) -> ir.Expr:
+        if ir.is_complex(value.type) and not ir.is_complex(element):
             message = f"{value.type} cannot be converted to {element}: Python raises, torch drops the imaginary part"
             self.error("P307", message, value.span, PARTS, self.origins(value))
             return value
@@ -176,24 +161,26 @@ class TypeJoiner:
                 return value
         return self.convert(value, element)
 
-    def integer(self, value: Expr, what: str) -> Expr:
+    def integer(self, value: ir.Expr, what: str) -> ir.Expr:
         """`value` as a Python integer; bounds and indices that are elements become one."""
-        if isinstance(value.type, ElementType | PythonType) and kind_of(value.type) >= Kind.FLOAT:
+        if isinstance(value.type, ir.ElementType | ir.PythonType) and ir.kind_of(value.type) >= Kind.FLOAT:
             self.error(
                 "P307",
                 f"{what} is a whole number, not {value.type}",
                 value.span,
-                PARTS if is_complex(value.type) else "`int(…)` truncates",
+                PARTS if ir.is_complex(value.type) else "`int(…)` truncates",
                 self.origins(value),
             )
-            return Constant(0, value.span, PY_INT)
-        return self.convert(value, PY_INT)
+            return ir.Constant(0, value.span, ir.PY_INT)
+        return self.convert(value, ir.PY_INT)
 
-    def promote_bool(self, operand: Expr) -> Expr:
+    def promote_bool(self, operand: ir.Expr) -> ir.Expr:
         """Arithmetic counts a Python bool, such as a comparison's result, as a Python integer."""
-        return self.convert(operand, PY_INT) if operand.type == PY_BOOL else operand
+        return self.convert(operand, ir.PY_INT) if operand.type == ir.PY_BOOL else operand
 
-    def is_refused(self, expr: Binary[Expr] | Compare | Unary | Call, operands: Sequence[Expr]) -> bool:
+    def is_refused(
+        self, expr: ir.Binary[ir.Expr] | ir.Compare | ir.Unary | ir.Call, operands: Sequence[ir.Expr]
+    ) -> bool:
         """True, and reported, where `expr` has no meaning for complex numbers and an operand is one."""
         type_ = refusal(expr, operands)
         if type_ is not None:
@@ -201,16 +188,16 @@ class TypeJoiner:
             self.error("P307", message, expr.span, hint, self.origins(*operands))
         return type_ is not None
 
-    def origins(self, *values: Expr) -> list[Related]:
+    def origins(self, *values: ir.Expr) -> list[Related]:
         """Where each operand's type came from: a parameter's annotation, or a local's first assignment."""
         related = []
         for value in values:
-            match unconverted(value):
-                case Name(id=name) if name in self.places:
+            match ir.unconverted(value):
+                case ir.Name(id=name) if name in self.places:
                     related.append(Related(f"`{name}` is {self.types[name]}", self.places[name]))
-                case Load(array=name):
+                case ir.Load(array=name):
                     related.append(Related(f"`{name}` holds {self.kernel.array_type(name).dtype}", self.places[name]))
-                case Constant():
+                case ir.Constant():
                     pass
                 case other:
                     related.append(Related(f"this is {other.type}", other.span))
@@ -220,29 +207,29 @@ class TypeJoiner:
         self.reporter.error(code, message, span, hint, related)
 
 
-def converted(value: Expr, type_: ScalarType) -> Expr:
+def converted(value: ir.Expr, type_: ir.ScalarType) -> ir.Expr:
     """`value` as `type_`; constants change in place."""
     if value.type == type_:
         return value
-    if is_complex(type_) and is_literal(value):
-        return replace(value, args=tuple(converted(part, part_of(type_)) for part in value.args), type=type_)
-    if isinstance(value, Constant) and not is_complex(type_):
+    if ir.is_complex(type_) and is_literal(value):
+        return replace(value, args=tuple(converted(part, ir.part_of(type_)) for part in value.args), type=type_)
+    if isinstance(value, ir.Constant) and not ir.is_complex(type_):
         number = constant_as(value.value, type_)
-        is_cast = isinstance(value.type, ElementType) and value.type.dtype.kind is Kind.FLOAT
+        is_cast = isinstance(value.type, ir.ElementType) and value.type.dtype.kind is Kind.FLOAT
         is_same_number = number == value.value and not is_cast  # else the digits in the source say another number
-        return Constant(number, value.span, type_, value.text if is_same_number else "", value.cast)
-    return Convert(value, type_, value.span)
+        return ir.Constant(number, value.span, type_, value.text if is_same_number else "", value.cast)
+    return ir.Convert(value, type_, value.span)
 
 
-def constant_number(value: Expr) -> Number | None:
+def constant_number(value: ir.Expr) -> Number | None:
     """The number that a typed `value` is for certain: a constant, or what whole ones make."""
-    return value.value if isinstance(value, Constant) else constant_value(value)
+    return value.value if isinstance(value, ir.Constant) else constant_value(value)
 
 
-def known(expr: Expr) -> bool:
-    return isinstance(expr.type, ElementType | PythonType)
+def known(expr: ir.Expr) -> bool:
+    return isinstance(expr.type, ir.ElementType | ir.PythonType)
 
 
-def scalar(expr: Expr) -> ScalarType:
-    assert isinstance(expr.type, ElementType | PythonType), expr
+def scalar(expr: ir.Expr) -> ir.ScalarType:
+    assert isinstance(expr.type, ir.ElementType | ir.PythonType), expr
     return expr.type

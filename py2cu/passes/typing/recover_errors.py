@@ -12,15 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from py2cu import ir
 from py2cu.diagnostics import Reporter
-from py2cu.ir.expressions import Expr
-from py2cu.ir.kernels import Kernel
-from py2cu.ir.statements import Assign, Block, For, Stmt
 from py2cu.ir.visit import expressions, names_in, statements, walk
 from py2cu.passes.typing.infer_types import infer_types
 
 
-def recover_type_errors(kernel: Kernel, reporter: Reporter) -> Kernel:
+def recover_type_errors(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     """The kernel as it is, and in `reporter` the type errors that stand; none where its parameters are in doubt.
 
     Of a generic kernel nothing is said, for an error may be one instance's alone.
@@ -37,7 +35,7 @@ def recover_type_errors(kernel: Kernel, reporter: Reporter) -> Kernel:
     return kernel
 
 
-def _in_doubt(body: Block, refused: set[int]) -> set[int]:
+def _in_doubt(body: ir.Block, refused: set[int]) -> set[int]:
     """The lines of the statements that hang on what was refused."""
     lines, names = set(refused), set[str]()
     while True:
@@ -46,17 +44,19 @@ def _in_doubt(body: Block, refused: set[int]) -> set[int]:
             read = {name for expr in expressions(stmt) for name in names_in(expr)}
             if not lines.isdisjoint(_lines(stmt)) or not names.isdisjoint(read):
                 lines |= set(_lines(stmt))
-                names |= {stmt.name} if isinstance(stmt, Assign) else {stmt.var} if isinstance(stmt, For) else set()
+                names |= (
+                    {stmt.name} if isinstance(stmt, ir.Assign) else {stmt.var} if isinstance(stmt, ir.For) else set()
+                )
         if len(lines) + len(names) == before:
             return lines
 
 
-def _lines(stmt: Stmt) -> Iterator[int]:
+def _lines(stmt: ir.Stmt) -> Iterator[int]:
     """The lines of a statement's own expressions."""
     for expr in expressions(stmt):
         for node in walk(expr):
             yield from _spanned(node)
 
 
-def _spanned(node: Expr) -> range:
+def _spanned(node: ir.Expr) -> range:
     return range(node.span.line, node.span.end_line + 1)

@@ -8,25 +8,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
+from py2cu import ir
 from py2cu.dtypes import BF16, F16, F32, I64, Kind
-from py2cu.ir.expressions import Atomic, Expr, Tuple
 from py2cu.ir.rewrite import with_fields
-from py2cu.ir.statements import (
-    Alloc,
-    Assert,
-    Assign,
-    ExprStmt,
-    Field,
-    For,
-    If,
-    Print,
-    Return,
-    Stmt,
-    Store,
-    Sync,
-    While,
-)
-from py2cu.ir.types import PY_FLOAT, PY_INT, UNKNOWN, ElementType, ScalarType, TupleType, is_complex, kind_of
 from py2cu.ir.visit import blocks
 from py2cu.passes.typing.expressions import ExpressionTyper
 from py2cu.passes.typing.infer_locals import RETURN
@@ -37,28 +21,28 @@ from py2cu.passes.typing.join import constant_number, known, scalar
 class StatementTyper(ExpressionTyper):
     """Types statements as well; the types of their locals are known by now."""
 
-    def block(self, block: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    def block(self, block: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
         return tuple(self.statement(stmt) for stmt in block)
 
-    def statement(self, stmt: Stmt) -> Stmt:
+    def statement(self, stmt: ir.Stmt) -> ir.Stmt:
         match stmt:
-            case Assign(name=name, value=value):
+            case ir.Assign(name=name, value=value):
                 typed = self.type_value(value)
                 # A local without a type is only assigned from names that were refused.
                 return (
                     with_fields(stmt, value=self.convert_value(typed, self.types[name])) if name in self.types else stmt
                 )
-            case Store(array=array, indices=(row,)) if (type_ := self.row_type(array)) is not None:
+            case ir.Store(array=array, indices=(row,)) if (type_ := self.row_type(array)) is not None:
                 return with_fields(stmt, indices=self.indices(array, (row,)), value=self.stored_row(stmt, type_))
-            case Store(array=array, indices=indices, value=value):
-                element = ElementType(self.kernel.array_type(array).dtype)
+            case ir.Store(array=array, indices=indices, value=value):
+                element = ir.ElementType(self.kernel.array_type(array).dtype)
                 stored = self.stored(self.expr(value), element)
                 return with_fields(stmt, indices=self.indices(array, indices), value=stored)
-            case If(test=test):
+            case ir.If(test=test):
                 return with_fields(
                     stmt, test=self.test(test), body=self.block(stmt.body), orelse=self.block(stmt.orelse)
                 )
-            case For(start=start, stop=stop, step=step, body=body, var=var):
+            case ir.For(start=start, stop=stop, step=step, body=body, var=var):
                 bounds = [self.integer(self.expr(bound), "a bound of `range`") for bound in (start, stop, step)]
                 start, stop, step = bounds
                 if constant_number(step) == 0:
@@ -69,56 +53,56 @@ class StatementTyper(ExpressionTyper):
                     self.error("P305", "this counts beyond 64 bits", stop.span, hint)
                 loop = with_fields(stmt, start=start, stop=stop, step=step, type=self.counter(var))
                 return with_fields(loop, body=self.block(body), orelse=self.block(stmt.orelse))
-            case While(test=test, body=body):
+            case ir.While(test=test, body=body):
                 return with_fields(stmt, test=self.test(test), body=self.block(body), orelse=self.block(stmt.orelse))
-            case Return(value=value) if value is not None:
+            case ir.Return(value=value) if value is not None:
                 returned = self.type_value(value)
-                return with_fields(stmt, value=self.convert_value(returned, self.types.get(RETURN, PY_INT)))
-            case ExprStmt(call=call):
-                return with_fields(stmt, call=self.atomic(call) if isinstance(call, Atomic) else self.invoke(call))
-            case Sync(args=args):
+                return with_fields(stmt, value=self.convert_value(returned, self.types.get(RETURN, ir.PY_INT)))
+            case ir.ExprStmt(call=call):
+                return with_fields(stmt, call=self.atomic(call) if isinstance(call, ir.Atomic) else self.invoke(call))
+            case ir.Sync(args=args):
                 return with_fields(stmt, args=tuple(self.mask(self.expr(arg)) for arg in args))
-            case Alloc(start=start) if start is not None:
+            case ir.Alloc(start=start) if start is not None:
                 return with_fields(stmt, start=self.integer(self.expr(start), "a bound of a slice"))
-            case Print(values=values, fields=fields):
+            case ir.Print(values=values, fields=fields):
                 printed = [self.printed(self.expr(value), field) for value, field in zip(values, fields, strict=True)]
                 return with_fields(stmt, values=tuple(v for v, _ in printed), fields=tuple(f for _, f in printed))
-            case Assert(test=test):
+            case ir.Assert(test=test):
                 return with_fields(stmt, test=self.test(test))
             case _:
                 assert not blocks(stmt)
                 return stmt
 
-    def stored_row(self, stmt: Store, row: TupleType) -> Expr:
+    def stored_row(self, stmt: ir.Store, row: ir.TupleType) -> ir.Expr:
         """What is stored at once: as many numbers as a row has, each stored into an element, or another row like it."""
         before = len(self.reporter.diagnostics)
         value, count = self.type_value(stmt.value), len(row.items)
-        element = ElementType(self.kernel.array_type(stmt.array).dtype)
-        if isinstance(value, Tuple) and len(value.items) == count:
+        element = ir.ElementType(self.kernel.array_type(stmt.array).dtype)
+        if isinstance(value, ir.Tuple) and len(value.items) == count:
             return with_fields(value, items=tuple(self.stored(item, element) for item in value.items), type=row)
-        if value.type not in (row, UNKNOWN) and len(self.reporter.diagnostics) == before:
+        if value.type not in (row, ir.UNKNOWN) and len(self.reporter.diagnostics) == before:
             message = f"a row of `{stmt.array}` is {count} elements of {element}, and this is {value.type}"
             hint = f"`{stmt.array}[i] = {', '.join('abcdefghijklmnop'[:count])}`, each of them a number"
             self.error("P410", message, stmt.value.span, hint)
         return value
 
-    def counter(self, var: str) -> ScalarType:
+    def counter(self, var: str) -> ir.ScalarType:
         """The type of a loop's variable; one that is a tuple elsewhere was refused."""
-        type_ = self.types.get(var, PY_INT)
-        return PY_INT if isinstance(type_, TupleType) else type_
+        type_ = self.types.get(var, ir.PY_INT)
+        return ir.PY_INT if isinstance(type_, ir.TupleType) else type_
 
-    def printed(self, value: Expr, field: Field) -> tuple[Expr, Field]:
+    def printed(self, value: ir.Expr, field: ir.Field) -> tuple[ir.Expr, ir.Field]:
         """A value as its format prints it, and the format with the letter that the type makes of it."""
         if not known(value):
             return value, field
         self.check_paths("print", value)
         type_, letter = scalar(value), field.letter
-        if is_complex(type_):
+        if ir.is_complex(type_):
             self.error("P307", f"`print` takes real numbers, not {type_}", field.span, "print `.real` and `.imag`")
             return value, field
-        if kind_of(type_) is Kind.BOOL and not (letter or field.layout):
+        if ir.kind_of(type_) is Kind.BOOL and not (letter or field.layout):
             return value, replace(field, letter="s")
-        if kind_of(type_) is Kind.FLOAT:
+        if ir.kind_of(type_) is Kind.FLOAT:
             if letter in ("d", "x", "X", "o"):
                 self.error("P307", f"`{letter}` prints whole numbers, not {type_}", field.span, "`int(…)` truncates")
             elif not letter and "." in field.layout:
@@ -128,26 +112,26 @@ class StatementTyper(ExpressionTyper):
                 self.error("P307", message, field.span, "a width without `0` fills up with blanks: `{v:8.3f}`")
             return self.convert(value, _printed_float(type_)), replace(field, letter=letter or "g")
         if letter in ("f", "e", "E", "g", "G"):
-            return self.convert(value, PY_FLOAT), field
+            return self.convert(value, ir.PY_FLOAT), field
         if "." in field.layout:
             self.error(
                 "P307", f"a precision is for floats, not for {type_}", field.span, "leave it out, or print `float(…)`"
             )
-        if letter in ("x", "X", "o") and not (isinstance(type_, ElementType) and not type_.dtype.signed):
+        if letter in ("x", "X", "o") and not (isinstance(type_, ir.ElementType) and not type_.dtype.signed):
             hint = "cast it to an unsigned type: `np.uint8(…)`"
             self.error("P307", f"`{letter}` prints another text in C if the number is negative", field.span, hint)
         elif not {"+", " "}.isdisjoint(field.layout) and _is_unsigned(type_):
             self.error("P307", "C writes no sign before an unsigned number", field.span, "leave it out")
-        return (self.convert(value, PY_INT) if kind_of(type_) is Kind.BOOL else value), replace(
+        return (self.convert(value, ir.PY_INT) if ir.kind_of(type_) is Kind.BOOL else value), replace(
             field, letter=letter or "d"
         )
 
 
-def _printed_float(type_: ScalarType) -> ScalarType:
+def _printed_float(type_: ir.ScalarType) -> ir.ScalarType:
     """What `printf` takes for a float: no half, and of a type variable the widest that it may be."""
-    if isinstance(type_, ElementType) and type_.dtype.variable is not None:
-        return PY_FLOAT
-    return ElementType(F32) if type_ in (ElementType(F16), ElementType(BF16)) else type_
+    if isinstance(type_, ir.ElementType) and type_.dtype.variable is not None:
+        return ir.PY_FLOAT
+    return ir.ElementType(F32) if type_ in (ir.ElementType(F16), ir.ElementType(BF16)) else type_
 
 
 def _counts_too_far(start: complex | None, stop: complex | None, step: complex | None) -> bool:
@@ -157,10 +141,10 @@ def _counts_too_far(start: complex | None, stop: complex | None, step: complex |
     return any(not I64.low <= last + step <= I64.high for last in range(start, stop, step)[-1:])
 
 
-def _is_unsigned(type_: ScalarType) -> bool:
-    return isinstance(type_, ElementType) and kind_of(type_) is Kind.INT and not type_.dtype.signed
+def _is_unsigned(type_: ir.ScalarType) -> bool:
+    return isinstance(type_, ir.ElementType) and ir.kind_of(type_) is Kind.INT and not type_.dtype.signed
 
 
-def _fills_with_zeros(field: Field) -> bool:
+def _fills_with_zeros(field: ir.Field) -> bool:
     """True for `05.1f`, and not for `0.1f`, which has no width to fill."""
     return re.match(r"[-+ ]*0\d*[1-9]", field.layout) is not None

@@ -12,51 +12,49 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from py2cu.ir.expressions import Compare, Expr, Select
+from py2cu import ir
 from py2cu.ir.rewrite import map_blocks, rebuild_block
-from py2cu.ir.statements import Block, For, Stmt, While
 from py2cu.ir.substitution import renamed
-from py2cu.ir.types import PY_BOOL, Constant, Name
 from py2cu.ir.visit import blocks, statements
 from py2cu.targets.cpu.inline_collectives import CannotSplit
 
 
-def statements_of_loop(body: Block) -> Iterator[Stmt]:
+def statements_of_loop(body: ir.Block) -> Iterator[ir.Stmt]:
     """The statements of a loop's body, except those of inner loops."""
     for stmt in body:
         yield stmt
-        if not isinstance(stmt, For | While):
+        if not isinstance(stmt, ir.For | ir.While):
             for inner in blocks(stmt):
                 yield from statements_of_loop(inner)
 
 
-def replace_exits(body: Block, ways: Mapping[type[Stmt], Block]) -> Block:
+def replace_exits(body: ir.Block, ways: Mapping[type[ir.Stmt], ir.Block]) -> ir.Block:
     """The body with the statements `ways` gives in place of each `break` and `continue` of this loop."""
-    done: list[Stmt] = []
+    done: list[ir.Stmt] = []
     for stmt in body:
         if type(stmt) in ways:
             done += ways[type(stmt)]
-        elif isinstance(stmt, For | While):
+        elif isinstance(stmt, ir.For | ir.While):
             done.append(stmt)
         else:
             done.append(map_blocks(stmt, lambda inner: replace_exits(inner, ways)))
     return tuple(done)
 
 
-def has_next_round(var: Name, stop: Expr, step: Expr, direction: int) -> Expr:
+def has_next_round(var: ir.Name, stop: ir.Expr, step: ir.Expr, direction: int) -> ir.Expr:
     """The test for another round of a loop that counts with `var`."""
-    up, down = Compare("<", var, stop), Compare(">", var, stop)
+    up, down = ir.Compare("<", var, stop), ir.Compare(">", var, stop)
     if direction:
         return up if direction > 0 else down
-    return Select(Compare(">", step, Constant(0, type=step.type)), up, down, type=PY_BOOL)
+    return ir.Select(ir.Compare(">", step, ir.Constant(0, type=step.type)), up, down, type=ir.PY_BOOL)
 
 
-def with_variable(body: Block, old: str, new: Name) -> Block:
+def with_variable(body: ir.Block, old: str, new: ir.Name) -> ir.Block:
     """The body with `new` in place of the loop's variable.
 
     Raises:
         CannotSplit: an inner loop has the same variable.
     """
-    if any(isinstance(stmt, For) and stmt.var == old for stmt in statements(body)):
+    if any(isinstance(stmt, ir.For) and stmt.var == old for stmt in statements(body)):
         raise CannotSplit
     return rebuild_block(body, lambda expr: renamed(expr, {old: new.id}))

@@ -14,13 +14,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from py2cu import ir
 from py2cu.builtins import Builtin, Rule
 from py2cu.builtins.threads import LANE_HELPER, WARP_SIZE
-from py2cu.ir.expressions import ArrayName, Atomic, Call, DeviceCall, Expr, LaunchIndex, Load
-from py2cu.ir.kernels import Kernel, Space
 from py2cu.ir.names import underscored_name
-from py2cu.ir.statements import Alloc, Block, EachThread, Stmt, Store, ThreadOrder
-from py2cu.ir.types import Name
 from py2cu.ir.visit import all_expressions, assigned_names, statements
 from py2cu.targets.cxx.calls import is_together
 from py2cu.targets.cxx.cxx_text import PRECEDENCE, PRIMARY, CxxText
@@ -31,16 +28,16 @@ from py2cu.targets.cxx.statements import Emitter
 MEMORY: Final = "shared_memory"  # what the launcher's kernel calls a block's dynamic memory
 FIRST: Final = "0"
 _LOOPS: Final = {
-    ThreadOrder.ANY: "for_each_thread",
-    ThreadOrder.IN_ORDER: "for_each_thread_in_order",
-    ThreadOrder.WAITING: "run_threads_as_fibers",
+    ir.ThreadOrder.ANY: "for_each_thread",
+    ir.ThreadOrder.IN_ORDER: "for_each_thread_in_order",
+    ir.ThreadOrder.WAITING: "run_threads_as_fibers",
 }
 
 
 class BlockEmitter(Emitter):
     """Spells the body of a kernel that `split_at_barriers` has cut."""
 
-    def __init__(self, kernel: Kernel, dialect: Dialect, callees: Mapping[str, Callee]) -> None:
+    def __init__(self, kernel: ir.Kernel, dialect: Dialect, callees: Mapping[str, Callee]) -> None:
         super().__init__(kernel, dialect, callees)
         taken = {kernel.c_name(name) for name in (*self.locals, *kernel.dims, *(p.name for p in kernel.parameters))}
         taken |= {callee.function.symbol for callee in callees.values()}
@@ -71,22 +68,22 @@ class BlockEmitter(Emitter):
         self.thread = FIRST
         return text
 
-    def spell_statement(self, stmt: Stmt, depth: int) -> Iterator[Line]:
+    def spell_statement(self, stmt: ir.Stmt, depth: int) -> Iterator[Line]:
         match stmt:
-            case EachThread(body=body):
+            case ir.EachThread(body=body):
                 yield from self.each_thread(stmt, body, depth)
             case _:
                 yield from super().spell_statement(stmt, depth)
 
-    def call(self, expr: Call) -> CxxText:
+    def call(self, expr: ir.Call) -> CxxText:
         if expr.function == LANE_HELPER:
             return CxxText(f"{self.number} % {WARP_SIZE}", PRECEDENCE["%"], "int64_t")
         return super().call(expr)
 
-    def collective(self, expr: Call, row: Builtin) -> CxxText:
+    def collective(self, expr: ir.Call, row: Builtin) -> CxxText:
         """`shfl_down_sync(operands, thread, blockDim, 16)`: each thread reads the operands of other threads."""
         mask, operands, *rest = expr.args
-        assert isinstance(operands, Name), operands
+        assert isinstance(operands, ir.Name), operands
         others = [self.expr(each).text for each in rest] if row.rule is Rule.SHUFFLE else [self.mask(mask)]
         name = row.key.rpartition(".")[2]
         args = [super().name(operands.id), self.number, "blockDim", *others]
@@ -94,7 +91,7 @@ class BlockEmitter(Emitter):
         c_type = self.c_type(operands.type) if tells_values else "bool" if row.result == "bool" else "uint32_t"
         return CxxText(f"{name}({', '.join(args)})", PRIMARY, c_type)
 
-    def each_thread(self, stmt: EachThread, body: Block, depth: int) -> Iterator[Line]:
+    def each_thread(self, stmt: ir.EachThread, body: ir.Block, depth: int) -> Iterator[Line]:
         """The loop over the threads: what they run takes their places where it needs them."""
         self.thread = self.number
         inner = [*self.block(body, depth + 1)]
@@ -106,38 +103,38 @@ class BlockEmitter(Emitter):
         yield from inner
         yield Line(f"{pad}}});")
 
-    def sees_place(self, body: Block) -> bool:
+    def sees_place(self, body: ir.Block) -> bool:
         """True where threads ask for their place in the block, by themselves or in a function that they call."""
         return any(
-            (isinstance(node, LaunchIndex) and node.object == "threadIdx")
-            or (isinstance(node, DeviceCall) and "threadIdx" in self.callees[node.function].launch)
+            (isinstance(node, ir.LaunchIndex) and node.object == "threadIdx")
+            or (isinstance(node, ir.DeviceCall) and "threadIdx" in self.callees[node.function].launch)
             for node in all_expressions(body)
         )
 
-    def sees_number(self, body: Block) -> bool:
+    def sees_number(self, body: ir.Block) -> bool:
         """True where threads need their number: for their values, for their lanes, or for what others say."""
         names = {*assigned_names(body)}
         for stmt in statements(body):
             match stmt:
-                case Store(array=array):
+                case ir.Store(array=array):
                     names.add(array)
-                case Alloc(array=array):
+                case ir.Alloc(array=array):
                     names |= {array, self.kernel.base_array(array)}
         for node in all_expressions(body):
             match node:
-                case Call(function=function) if function == LANE_HELPER or is_together(function):
+                case ir.Call(function=function) if function == LANE_HELPER or is_together(function):
                     return True
-                case Name(id=name) | ArrayName(id=name) | Load(array=name) | Atomic(array=name):
+                case ir.Name(id=name) | ir.ArrayName(id=name) | ir.Load(array=name) | ir.Atomic(array=name):
                     names.add(name)
         return not names.isdisjoint(self.kernel.per_thread)
 
-    def reservation(self, name: str, start: Expr | None) -> Iterator[str]:
+    def reservation(self, name: str, start: ir.Expr | None) -> Iterator[str]:
         buffer = self.kernel.array_decl(name)
         assert buffer is not None, name
         element = self.type_text(buffer.type.element)
         if start is None and buffer.is_dynamic:
             yield f"{element}* {self.name(name)} = reinterpret_cast<{element}*>({MEMORY})"
-        elif start is None and buffer.space is Space.SHARED:
+        elif start is None and buffer.space is ir.Space.SHARED:
             yield self.buffer(name)
         else:
             yield from super().reservation(name, start)

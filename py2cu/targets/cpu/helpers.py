@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from py2cu import ir
 from py2cu.builtins.atomics import atomic_helper
 from py2cu.builtins.threads import WARP_SIZE
-from py2cu.ir.expressions import Atomic, Call
-from py2cu.ir.kernels import Kernel
 from py2cu.ir.visit import all_expressions
 from py2cu.targets.cxx.calls import is_together
 from py2cu.targets.cxx.helpers.catalogue import TargetHelpers, atomic
@@ -190,15 +189,15 @@ HEADERS: Final[Mapping[str, tuple[str, ...]]] = {
 HELPERS_OF_CPU: Final = TargetHelpers("static inline", HELPERS, HEADERS)
 
 
-def helpers_of_threads(kernel: Kernel) -> tuple[str, ...]:
+def helpers_of_threads(kernel: ir.Kernel) -> tuple[str, ...]:
     """The helpers of this file that a kernel and its device functions need."""
     helpers: dict[str, None] = {}
     for each in (kernel, *kernel.functions):
         for node in all_expressions(each.body):
             match node:
-                case Atomic(op=op):
+                case ir.Atomic(op=op):
                     helpers |= {"atomic_update": None, atomic_helper(op): None}
-                case Call(function=function) if (
+                case ir.Call(function=function) if (
                     is_together(function) and (name := function.rpartition(".")[2]) in HELPERS
                 ):
                     helpers |= {"WarpLanes": None, name: None}

@@ -15,17 +15,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+from py2cu import ir
 from py2cu.analysis.account import elided_in
 from py2cu.analysis.call_graph import functions_with, in_recursive_scc, launch_objects_by_function
 from py2cu.analysis.effects import ACTIVE_MASK, contains_yield, has_collective, is_block_cooperative, is_collective
 from py2cu.builtins.threads import LANE_HELPER
-from py2cu.ir.elisions import Elided, Elision
-from py2cu.ir.expressions import ArrayName, Atomic, BoolOp, Call, DeviceCall, Expr, Load, Select, Unary
-from py2cu.ir.kernels import ArrayDecl, Kernel, Space
 from py2cu.ir.names import free_name, names_in_scope
 from py2cu.ir.rewrite import map_children, map_expressions, rebuild_block, with_fields
-from py2cu.ir.statements import Alloc, Assign, Block, Break, Comment, ExprStmt, For, If, Return, Stmt, Store, While
-from py2cu.ir.types import PY_BOOL, ArrayType, Constant, ElementType, Name, PythonType, TupleType, ValueType
 from py2cu.ir.visit import all_expressions, children, statements, walk
 
 
@@ -33,12 +29,12 @@ class CannotSplit(Exception):
     """The CPU target cannot run this kernel."""
 
 
-def is_cut(block: Block) -> bool:
+def is_cut(block: ir.Block) -> bool:
     """True where `block` contains a barrier or a collective call."""
     return has_collective(block) or any(map(is_collective, all_expressions(block)))
 
 
-def runs_in_blocks(kernel: Kernel) -> bool:
+def runs_in_blocks(kernel: ir.Kernel) -> bool:
     """True for a kernel that the CPU runs block by block: its threads cooperate, or read their lane."""
     if kernel.indices and launch_objects_by_function(kernel)[""]:
         return True
@@ -46,13 +42,13 @@ def runs_in_blocks(kernel: Kernel) -> bool:
     return is_block_cooperative(kernel) or any(map(reads_lane, bodies)) or any(map(contains_yield, bodies))
 
 
-def reads_lane(block: Block) -> bool:
+def reads_lane(block: ir.Block) -> bool:
     """True where a thread reads its lane or the mask of active lanes."""
     asking = (LANE_HELPER, ACTIVE_MASK)
-    return any(isinstance(node, Call) and node.function in asking for node in all_expressions(block))
+    return any(isinstance(node, ir.Call) and node.function in asking for node in all_expressions(block))
 
 
-def lift_waiting_calls(kernel: Kernel) -> Kernel:
+def lift_waiting_calls(kernel: ir.Kernel) -> ir.Kernel:
     """The kernel with collective calls as statements, and cooperative functions inlined.
 
     Raises:
@@ -79,9 +75,9 @@ def lift_waiting_calls(kernel: Kernel) -> Kernel:
     )
 
 
-def _needs_block(function: Kernel) -> bool:
+def _needs_block(function: ir.Kernel) -> bool:
     """True for a function with shared arrays, barriers or collective calls."""
-    shares = any(buffer.space is Space.SHARED for buffer in function.array_decls)
+    shares = any(buffer.space is ir.Space.SHARED for buffer in function.array_decls)
     return shares or has_collective(function.body) or reads_lane(function.body)
 
 
@@ -90,38 +86,38 @@ class _Lifting:
     """Lifts calls out of blocks, and collects the locals and arrays that this adds."""
 
     taken: set[str]
-    functions: dict[str, Kernel] = field(default_factory=dict)
-    locals: dict[str, ValueType] = field(default_factory=dict)
-    buffers: dict[str, ArrayDecl] = field(default_factory=dict)
+    functions: dict[str, ir.Kernel] = field(default_factory=dict)
+    locals: dict[str, ir.ValueType] = field(default_factory=dict)
+    buffers: dict[str, ir.ArrayDecl] = field(default_factory=dict)
     shared: dict[tuple[str, str], str] = field(default_factory=dict)  # one for all calls of a function
-    reserved: list[Stmt] = field(default_factory=list)
-    elided: list[Elided] = field(default_factory=list)  # calls, and the returns of what they call
+    reserved: list[ir.Stmt] = field(default_factory=list)
+    elided: list[ir.Elided] = field(default_factory=list)  # calls, and the returns of what they call
 
-    def block(self, block: Block) -> Block:
+    def block(self, block: ir.Block) -> ir.Block:
         return tuple(done for stmt in block for done in self.statement(stmt))
 
-    def statement(self, stmt: Stmt) -> Iterator[Stmt]:
+    def statement(self, stmt: ir.Stmt) -> Iterator[ir.Stmt]:
         """The statement, preceded by the collective calls of its expressions."""
-        before: list[Stmt] = []
+        before: list[ir.Stmt] = []
         match stmt:
-            case While(test=test, body=body) if self.has_calls(test):
-                leave = If(Unary("not", test, test.span, PY_BOOL), (Break(test.span),), span=test.span)
+            case ir.While(test=test, body=body) if self.has_calls(test):
+                leave = ir.If(ir.Unary("not", test, test.span, ir.PY_BOOL), (ir.Break(test.span),), span=test.span)
                 body = self.block((leave, *body))
-                yield with_fields(stmt, test=Constant(True, test.span, PY_BOOL), body=body)
+                yield with_fields(stmt, test=ir.Constant(True, test.span, ir.PY_BOOL), body=body)
                 return
-            case If(test=test, body=body, orelse=orelse):
+            case ir.If(test=test, body=body, orelse=orelse):
                 test = self.lifted(test, before)
                 stmt = with_fields(stmt, test=test, body=self.block(body), orelse=self.block(orelse), chained=False)
-            case For(start=start, stop=stop, step=step, body=body):
+            case ir.For(start=start, stop=stop, step=step, body=body):
                 if any(map(self.has_calls, (stop, step))):
                     raise CannotSplit
                 stmt = with_fields(stmt, start=self.lifted(start, before), body=self.block(body))
-            case While(body=body):
+            case ir.While(body=body):
                 stmt = with_fields(stmt, body=self.block(body))
-            case Assign(value=value) if is_collective(value):
+            case ir.Assign(value=value) if is_collective(value):
                 inner = map_children(value, lambda child: self.lifted(child, before))
                 stmt = with_fields(stmt, value=inner)
-            case ExprStmt(call=DeviceCall() as call) if call.function in self.functions:
+            case ir.ExprStmt(call=ir.DeviceCall() as call) if call.function in self.functions:
                 self.inline_call(self.with_arguments(call, before), before)
                 yield from _beneath(stmt, before)
                 return
@@ -129,101 +125,101 @@ class _Lifting:
                 stmt = map_expressions(stmt, lambda expr: self.lifted(expr, before))
         yield from _beneath(stmt, [*before, stmt])
 
-    def has_calls(self, expr: Expr) -> bool:
+    def has_calls(self, expr: ir.Expr) -> bool:
         return any(is_collective(node) or self.is_ours(node) for node in walk(expr))
 
-    def is_ours(self, expr: Expr) -> bool:
-        return isinstance(expr, DeviceCall) and expr.function in self.functions
+    def is_ours(self, expr: ir.Expr) -> bool:
+        return isinstance(expr, ir.DeviceCall) and expr.function in self.functions
 
-    def lifted(self, expr: Expr, before: list[Stmt]) -> Expr:
+    def lifted(self, expr: ir.Expr, before: list[ir.Stmt]) -> ir.Expr:
         """`expr` with its collective calls moved to `before`."""
-        if isinstance(expr, BoolOp | Select) and any(map(self.has_calls, children(expr)[1:])):
+        if isinstance(expr, ir.BoolOp | ir.Select) and any(map(self.has_calls, children(expr)[1:])):
             return self.chosen(expr, before)
         inner = map_children(expr, lambda child: self.lifted(child, before))
-        if isinstance(inner, DeviceCall) and inner.function in self.functions:
+        if isinstance(inner, ir.DeviceCall) and inner.function in self.functions:
             result = self.inline_call(inner, before)
             if result is None:
                 raise CannotSplit
             return result
-        if isinstance(inner, Call) and is_collective(inner):
-            assert isinstance(inner.type, ElementType | PythonType), inner
+        if isinstance(inner, ir.Call) and is_collective(inner):
+            assert isinstance(inner.type, ir.ElementType | ir.PythonType), inner
             answer = self.local("answer", inner.type)
-            before.append(Assign(answer.id, inner, inner.span))
+            before.append(ir.Assign(answer.id, inner, inner.span))
             return answer
         return inner
 
-    def chosen(self, expr: BoolOp | Select, before: list[Stmt]) -> Name:
+    def chosen(self, expr: ir.BoolOp | ir.Select, before: list[ir.Stmt]) -> ir.Name:
         """A value with operands that may stay unevaluated: an `if` statement computes it."""
-        assert isinstance(expr.type, ElementType | PythonType), expr
+        assert isinstance(expr.type, ir.ElementType | ir.PythonType), expr
         value = self.local("chosen", expr.type)
         match expr:
-            case BoolOp(op=op, left=left, right=right):
-                before.append(Assign(value.id, self.lifted(left, before), expr.span))
-                test: Expr = value if op == "and" else Unary("not", value, expr.span, PY_BOOL)
-                before.append(If(test, self.assigned(value, right), span=expr.span))
-            case Select(test=test, then=then, orelse=orelse):
+            case ir.BoolOp(op=op, left=left, right=right):
+                before.append(ir.Assign(value.id, self.lifted(left, before), expr.span))
+                test: ir.Expr = value if op == "and" else ir.Unary("not", value, expr.span, ir.PY_BOOL)
+                before.append(ir.If(test, self.assigned(value, right), span=expr.span))
+            case ir.Select(test=test, then=then, orelse=orelse):
                 test = self.lifted(test, before)
-                before.append(If(test, self.assigned(value, then), self.assigned(value, orelse), expr.span))
+                before.append(ir.If(test, self.assigned(value, then), self.assigned(value, orelse), expr.span))
         return value
 
-    def assigned(self, name: Name, value: Expr) -> Block:
-        before: list[Stmt] = []
+    def assigned(self, name: ir.Name, value: ir.Expr) -> ir.Block:
+        before: list[ir.Stmt] = []
         last = self.lifted(value, before)
-        return (*before, Assign(name.id, last, value.span))
+        return (*before, ir.Assign(name.id, last, value.span))
 
-    def with_arguments(self, call: DeviceCall, before: list[Stmt]) -> DeviceCall:
+    def with_arguments(self, call: ir.DeviceCall, before: list[ir.Stmt]) -> ir.DeviceCall:
         return replace(call, args=tuple(self.lifted(arg, before) for arg in call.args))
 
     # --- functions ---
 
-    def inline_call(self, call: DeviceCall, before: list[Stmt]) -> Name | None:
+    def inline_call(self, call: ir.DeviceCall, before: list[ir.Stmt]) -> ir.Name | None:
         """Inline a function into `before`, and return its result."""
         function = self.functions[call.function]
-        self.elided.append(Elided(call.span, Elision.INLINED))
+        self.elided.append(ir.Elided(call.span, ir.Elision.INLINED))
         names = self.names_for(function)
         for parameter, arg in zip(function.parameters, call.args, strict=True):
-            if isinstance(parameter.type, ArrayType):
-                assert isinstance(arg, ArrayName), arg
+            if isinstance(parameter.type, ir.ArrayType):
+                assert isinstance(arg, ir.ArrayName), arg
                 names[parameter.name] = arg.id
             else:
                 copy = self.local(parameter.name, parameter.type)
                 names[parameter.name] = copy.id
-                before.append(Assign(copy.id, arg, call.span))
+                before.append(ir.Assign(copy.id, arg, call.span))
         body, result = function.body, None
-        if body and isinstance(body[-1], Return):
+        if body and isinstance(body[-1], ir.Return):
             last, body = body[-1], body[:-1]
-            self.elided += elided_in((last,), Elision.INLINED)
+            self.elided += elided_in((last,), ir.Elision.INLINED)
             if last.value is not None:
-                if function.result is None or isinstance(function.result, TupleType):
+                if function.result is None or isinstance(function.result, ir.TupleType):
                     raise CannotSplit
                 result = self.local(function.name, function.result)
-                body = (*body, Assign("", last.value, last.span, last.trivia))
+                body = (*body, ir.Assign("", last.value, last.span, last.trivia))
                 names[""] = result.id
-        if any(isinstance(stmt, Return) for stmt in statements(body)):
+        if any(isinstance(stmt, ir.Return) for stmt in statements(body)):
             raise CannotSplit
-        reserved = {stmt.array for stmt in self.reserved if isinstance(stmt, Alloc)}
-        before += (s for s in _renamed(body, names) if not (isinstance(s, Alloc) and s.array in reserved))
+        reserved = {stmt.array for stmt in self.reserved if isinstance(stmt, ir.Alloc)}
+        before += (s for s in _renamed(body, names) if not (isinstance(s, ir.Alloc) and s.array in reserved))
         return result
 
-    def names_for(self, function: Kernel) -> dict[str, str]:
+    def names_for(self, function: ir.Kernel) -> dict[str, str]:
         """The names in the kernel of a function's locals and arrays."""
         names = {name: self.local(name, type_).id for name, type_ in function.locals}
-        names |= {stmt.var: self.free(stmt.var) for stmt in statements(function.body) if isinstance(stmt, For)}
+        names |= {stmt.var: self.free(stmt.var) for stmt in statements(function.body) if isinstance(stmt, ir.For)}
         for buffer in function.array_decls:
-            is_one = buffer.space is not Space.LOCAL and not buffer.base
+            is_one = buffer.space is not ir.Space.LOCAL and not buffer.base
             if is_one and (function.key, buffer.name) in self.shared:
                 names[buffer.name] = self.shared[function.key, buffer.name]
                 continue
             names[buffer.name] = self.shared[function.key, buffer.name] = name = self.free(buffer.name)
             self.buffers[name] = replace(buffer, name=name, base=names.get(buffer.base, buffer.base))
-            if is_one and buffer.space is Space.SHARED:
-                self.reserved.append(Alloc(name, buffer.span))
+            if is_one and buffer.space is ir.Space.SHARED:
+                self.reserved.append(ir.Alloc(name, buffer.span))
         return names
 
-    def local(self, name: str, type_: ValueType) -> Name:
+    def local(self, name: str, type_: ir.ValueType) -> ir.Name:
         name = self.free(name)
         self.locals[name] = type_
-        return Name(name, type=type_)
+        return ir.Name(name, type=type_)
 
     def free(self, name: str) -> str:
         """A free name like `name`."""
@@ -232,36 +228,36 @@ class _Lifting:
         return fresh
 
 
-def _beneath(stmt: Stmt, done: list[Stmt]) -> Iterator[Stmt]:
+def _beneath(stmt: ir.Stmt, done: list[ir.Stmt]) -> Iterator[ir.Stmt]:
     """`done` in the place of `stmt`, with the comments around it."""
     if len(done) == 1 and done[0] is stmt:
         yield stmt
         return
-    first, *rest = done or [Comment(stmt.span)]
+    first, *rest = done or [ir.Comment(stmt.span)]
     yield replace(first, trivia=replace(stmt.trivia, beside=""))
     for each in rest:
         yield replace(each, trivia=replace(each.trivia, above=())) if each is stmt else each
 
 
-def _renamed(block: Block, names: dict[str, str]) -> Block:
+def _renamed(block: ir.Block, names: dict[str, str]) -> ir.Block:
     """`block` with its locals and arrays renamed."""
 
-    def change(expr: Expr) -> Expr:
+    def change(expr: ir.Expr) -> ir.Expr:
         match expr:
-            case Name(id=name) | ArrayName(id=name) if name in names:
+            case ir.Name(id=name) | ir.ArrayName(id=name) if name in names:
                 return replace(expr, id=names[name])
-            case Load(array=name) | Atomic(array=name) if name in names:
+            case ir.Load(array=name) | ir.Atomic(array=name) if name in names:
                 return replace(expr, array=names[name])
             case _:
                 return expr
 
-    def change_stmt(stmt: Stmt) -> Block:
+    def change_stmt(stmt: ir.Stmt) -> ir.Block:
         match stmt:
-            case Assign(name=name) if name in names:
+            case ir.Assign(name=name) if name in names:
                 return (replace(stmt, name=names[name]),)
-            case For(var=var) if var in names:
+            case ir.For(var=var) if var in names:
                 return (replace(stmt, var=names[var]),)
-            case Store(array=array) | Alloc(array=array) if array in names:
+            case ir.Store(array=array) | ir.Alloc(array=array) if array in names:
                 return (replace(stmt, array=names[array]),)
             case _:
                 return (stmt,)

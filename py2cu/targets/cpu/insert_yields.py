@@ -12,51 +12,48 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
+from py2cu import ir
 from py2cu.analysis.call_graph import functions_with
 from py2cu.analysis.effects import YIELD
 from py2cu.diagnostics import Reporter
-from py2cu.ir.expressions import Atomic, DeviceCall, Expr, Load
-from py2cu.ir.kernels import Kernel
 from py2cu.ir.rewrite import map_blocks, with_fields
-from py2cu.ir.statements import Assign, Block, Break, For, If, Return, Stmt, Sync, While
-from py2cu.ir.types import Name
 from py2cu.ir.visit import all_expressions, blocks, expressions, statements, walk
 from py2cu.targets.cpu.inline_collectives import is_cut
 
 
-def insert_yields(kernel: Kernel, reporter: Reporter) -> Kernel:
+def insert_yields(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     """The kernel and its device functions, with a yield in every spin loop."""
     asking = functions_with(kernel, _updates)
     functions = tuple(_with_calls(function, asking) for function in kernel.functions)
     return with_fields(_with_calls(kernel, asking), functions=functions)
 
 
-def _updates(function: Kernel) -> bool:
-    return any(isinstance(node, Atomic) for node in all_expressions(function.body))
+def _updates(function: ir.Kernel) -> bool:
+    return any(isinstance(node, ir.Atomic) for node in all_expressions(function.body))
 
 
-def _with_calls(caller: Kernel, asking: Collection[str]) -> Kernel:
-    if not any(isinstance(stmt, For | While) for stmt in statements(caller.body)):
+def _with_calls(caller: ir.Kernel, asking: Collection[str]) -> ir.Kernel:
+    if not any(isinstance(stmt, ir.For | ir.While) for stmt in statements(caller.body)):
         return caller
     return with_fields(caller, body=_block(caller.body, asking))
 
 
-def _block(block: Block, asking: Collection[str]) -> Block:
+def _block(block: ir.Block, asking: Collection[str]) -> ir.Block:
     return tuple(_statement(stmt, asking) for stmt in block)
 
 
-def _statement(stmt: Stmt, asking: Collection[str]) -> Stmt:
+def _statement(stmt: ir.Stmt, asking: Collection[str]) -> ir.Stmt:
     stmt = map_blocks(stmt, lambda block: _block(block, asking))
-    if isinstance(stmt, For | While) and _waits(stmt, asking):
-        return with_fields(stmt, body=(Sync(YIELD, span=stmt.span), *stmt.body))
+    if isinstance(stmt, ir.For | ir.While) and _waits(stmt, asking):
+        return with_fields(stmt, body=(ir.Sync(YIELD, span=stmt.span), *stmt.body))
     return stmt
 
 
-def _waits(loop: For | While, asking: Collection[str]) -> bool:
+def _waits(loop: ir.For | ir.While, asking: Collection[str]) -> bool:
     """True for a spin loop: it ends once it reads what another thread has written."""
     if is_cut((loop,)) and not _Outcomes(asking, has_fence=False).are_in(loop):
         return False
-    has_fence = any(isinstance(stmt, Sync) and stmt.function != YIELD for stmt in statements(loop.body))
+    has_fence = any(isinstance(stmt, ir.Sync) and stmt.function != YIELD for stmt in statements(loop.body))
     return _Outcomes(asking, has_fence).end(loop)
 
 
@@ -68,48 +65,48 @@ class _Outcomes:
     has_fence: bool
     names: set[str] = field(default_factory=set)
 
-    def are_in(self, loop: For | While) -> bool:
+    def are_in(self, loop: ir.For | ir.While) -> bool:
         """True where there is any in `loop`."""
         return any(map(self.of, (*expressions(loop), *all_expressions(loop.body))))
 
-    def end(self, loop: For | While) -> bool:
+    def end(self, loop: ir.For | ir.While) -> bool:
         """True where they end `loop`."""
         before = -1
         while before < len(self.names):
             before = len(self.names)
             leaves = self.block(loop.body, hangs=False, in_loop=True)
-        return leaves or (isinstance(loop, While) and self.of(loop.test))
+        return leaves or (isinstance(loop, ir.While) and self.of(loop.test))
 
-    def of(self, expr: Expr) -> bool:
+    def of(self, expr: ir.Expr) -> bool:
         return any(map(self.tells, walk(expr)))
 
-    def tells(self, node: Expr) -> bool:
+    def tells(self, node: ir.Expr) -> bool:
         match node:
-            case Atomic():
+            case ir.Atomic():
                 return True
-            case Load():
+            case ir.Load():
                 return self.has_fence
-            case DeviceCall(function=function):
+            case ir.DeviceCall(function=function):
                 return function in self.asking
-            case Name(id=name):
+            case ir.Name(id=name):
                 return name in self.names
             case _:
                 return False
 
-    def block(self, block: Block, *, hangs: bool, in_loop: bool) -> bool:
+    def block(self, block: ir.Block, *, hangs: bool, in_loop: bool) -> bool:
         """Whether outcomes decide that the loop is left here, where they decide (`hangs`) whether this runs at all;
         enters the names that they decide about. `in_loop`: a `break` here is that of the loop.
         """
         leaves = False
         for stmt in block:
             match stmt:
-                case Assign(name=name, value=value) if hangs or self.of(value):
+                case ir.Assign(name=name, value=value) if hangs or self.of(value):
                     self.names.add(name)
-                case Break() if in_loop:
+                case ir.Break() if in_loop:
                     leaves |= hangs
-                case Return():
+                case ir.Return():
                     leaves |= hangs
-            inside = hangs or (isinstance(stmt, If | While) and self.of(stmt.test))
+            inside = hangs or (isinstance(stmt, ir.If | ir.While) and self.of(stmt.test))
             for inner in blocks(stmt):
-                leaves |= self.block(inner, hangs=inside, in_loop=in_loop and not isinstance(stmt, For | While))
+                leaves |= self.block(inner, hangs=inside, in_loop=in_loop and not isinstance(stmt, ir.For | ir.While))
         return leaves

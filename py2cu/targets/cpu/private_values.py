@@ -8,48 +8,47 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from py2cu import ir
 from py2cu.analysis.call_graph import functions_with
-from py2cu.ir.expressions import DeviceCall, Expr
-from py2cu.ir.kernels import Kernel, Space
 from py2cu.ir.names import free_name, names_in_scope
 from py2cu.ir.rewrite import rebuild_block, with_fields
-from py2cu.ir.statements import Alloc, Assign, Block, Print, Stmt
 from py2cu.ir.substitution import renamed
-from py2cu.ir.types import ArrayType, Name, ScalarType
 from py2cu.ir.visit import statements, walk
 from py2cu.passes.checks.barriers import find_varying
 
 
-def find_private(kernel: Kernel) -> tuple[frozenset[str], Callable[[Expr], bool]]:
+def find_private(kernel: ir.Kernel) -> tuple[frozenset[str], Callable[[ir.Expr], bool]]:
     """Names and expressions that every thread must evaluate: divergent ones, and calls that print."""
     names, varies = find_varying(kernel)
-    printing = functions_with(kernel, lambda function: any(isinstance(s, Print) for s in statements(function.body)))
+    printing = functions_with(kernel, lambda function: any(isinstance(s, ir.Print) for s in statements(function.body)))
 
-    def prints(expr: Expr) -> bool:
-        return any(isinstance(node, DeviceCall) and node.function in printing for node in walk(expr))
+    def prints(expr: ir.Expr) -> bool:
+        return any(isinstance(node, ir.DeviceCall) and node.function in printing for node in walk(expr))
 
-    from_printing = {stmt.name for stmt in statements(kernel.body) if isinstance(stmt, Assign) and prints(stmt.value)}
+    from_printing = {
+        stmt.name for stmt in statements(kernel.body) if isinstance(stmt, ir.Assign) and prints(stmt.value)
+    }
     return names | from_printing, lambda expr: varies(expr) or prints(expr)
 
 
-def with_private_parameters(kernel: Kernel) -> Kernel:
+def with_private_parameters(kernel: ir.Kernel) -> ir.Kernel:
     """Replaces every parameter that the kernel assigns to by a local: the threads of a block share the parameter."""
-    assigned = {stmt.name for stmt in statements(kernel.body) if isinstance(stmt, Assign)}
+    assigned = {stmt.name for stmt in statements(kernel.body) if isinstance(stmt, ir.Assign)}
     taken = names_in_scope(kernel)
     local_names: dict[str, str] = {}
-    types: dict[str, ScalarType] = {}
-    lead: list[Stmt] = []
+    types: dict[str, ir.ScalarType] = {}
+    lead: list[ir.Stmt] = []
     for p in kernel.parameters:
-        if p.name in assigned and not isinstance(p.type, ArrayType):
+        if p.name in assigned and not isinstance(p.type, ir.ArrayType):
             local_names[p.name] = name = free_name(f"own_{p.name}", taken)
             taken.add(name)
             types[name] = p.type
-            lead.append(Assign(name, Name(p.name, p.span, p.type), p.span))
+            lead.append(ir.Assign(name, ir.Name(p.name, p.span, p.type), p.span))
 
-    def change_stmt(stmt: Stmt) -> Block:
+    def change_stmt(stmt: ir.Stmt) -> ir.Block:
         return (
             replace(stmt, name=local_names[stmt.name])
-            if isinstance(stmt, Assign) and stmt.name in local_names
+            if isinstance(stmt, ir.Assign) and stmt.name in local_names
             else stmt,
         )
 
@@ -57,12 +56,12 @@ def with_private_parameters(kernel: Kernel) -> Kernel:
     return with_fields(kernel, body=body, locals=(*kernel.locals, *types.items())) if local_names else kernel
 
 
-def find_private_views(kernel: Kernel, varies: Callable[[Expr], bool]) -> frozenset[str]:
+def find_private_views(kernel: ir.Kernel, varies: Callable[[ir.Expr], bool]) -> frozenset[str]:
     """The views whose start diverges, and the views of arrays that each thread has for itself."""
-    private_arrays = {buffer.name for buffer in kernel.array_decls if buffer.space is Space.LOCAL}
+    private_arrays = {buffer.name for buffer in kernel.array_decls if buffer.space is ir.Space.LOCAL}
     views: set[str] = set()
     for stmt in statements(kernel.body):
-        if isinstance(stmt, Alloc) and stmt.start is not None:
+        if isinstance(stmt, ir.Alloc) and stmt.start is not None:
             buffer = kernel.array_decl(stmt.array)
             assert buffer is not None, stmt.array
             if varies(stmt.start) or buffer.base in private_arrays | views:

@@ -8,58 +8,43 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
+from py2cu import ir
 from py2cu.builtins import ROWS
 from py2cu.dtypes import Kind
-from py2cu.ir.expressions import ArrayName, Atomic, Call, DeviceCall, Expr, Load, Unary
 from py2cu.ir.rewrite import map_blocks
-from py2cu.ir.statements import (
-    BARE,
-    Alloc,
-    Assign,
-    Block,
-    Comment,
-    EachThread,
-    For,
-    If,
-    Return,
-    Stmt,
-    Store,
-    While,
-)
-from py2cu.ir.types import Name, PythonType, ValueType
 from py2cu.ir.visit import blocks, expressions, names_in, statements, walk
 
 
-def assigned_by(stmt: Stmt) -> str | None:
+def assigned_by(stmt: ir.Stmt) -> str | None:
     """The local or array that `stmt` defines."""
     match stmt:
-        case Assign(name=name) | Alloc(array=name):
+        case ir.Assign(name=name) | ir.Alloc(array=name):
             return name
         case _:
             return None
 
 
-def changed_by(stmt: Stmt) -> Iterator[str]:
+def changed_by(stmt: ir.Stmt) -> Iterator[str]:
     """The locals and arrays that `stmt` itself may change, without its nested blocks."""
     match stmt:
-        case Assign(name=name) | Alloc(array=name) | Store(array=name):
+        case ir.Assign(name=name) | ir.Alloc(array=name) | ir.Store(array=name):
             yield name
     for expr in expressions(stmt):
         for node in walk(expr):
             match node:
-                case ArrayName(id=name) | Atomic(array=name):
+                case ir.ArrayName(id=name) | ir.Atomic(array=name):
                     yield name
 
 
-def mentioned_by(stmt: Stmt) -> Iterator[str]:
+def mentioned_by(stmt: ir.Stmt) -> Iterator[str]:
     """The locals and arrays that `stmt` itself assigns or reads, without its nested blocks."""
     for expr in expressions(stmt):
         for node in walk(expr):
             match node:
-                case Name(id=name) | ArrayName(id=name) | Load(array=name) | Atomic(array=name):
+                case ir.Name(id=name) | ir.ArrayName(id=name) | ir.Load(array=name) | ir.Atomic(array=name):
                     yield name
     match stmt:
-        case Assign(name=name) | Alloc(array=name) | Store(array=name):
+        case ir.Assign(name=name) | ir.Alloc(array=name) | ir.Store(array=name):
             yield name
 
 
@@ -73,12 +58,12 @@ Place = tuple[int, ...]
 class _Definition:
     """An assignment or a view that every thread executes, and its place."""
 
-    stmt: Assign | Alloc
+    stmt: ir.Assign | ir.Alloc
     place: Place
 
     @property
-    def value(self) -> Expr | None:
-        return self.stmt.value if isinstance(self.stmt, Assign) else self.stmt.start
+    def value(self) -> ir.Expr | None:
+        return self.stmt.value if isinstance(self.stmt, ir.Assign) else self.stmt.start
 
 
 @dataclass(slots=True)
@@ -101,40 +86,40 @@ class Uses:
     def assigned_openly(self) -> set[str]:
         return self.definitions.keys() - self.hidden
 
-    def block(self, block: Block, loops: Place) -> None:
+    def block(self, block: ir.Block, loops: Place) -> None:
         for stmt in block:
             self.count += 1
             inner = (*loops, self.count)
-            if isinstance(stmt, EachThread):
+            if isinstance(stmt, ir.EachThread):
                 self.region(stmt.body, inner)
                 continue
             self.mention(stmt, (*loops, 0))
-            if isinstance(stmt, For):
+            if isinstance(stmt, ir.For):
                 self.counters[stmt.var] = inner
             for nested in blocks(stmt):
-                self.block(nested, inner if isinstance(stmt, For | While) else loops)
+                self.block(nested, inner if isinstance(stmt, ir.For | ir.While) else loops)
 
-    def region(self, piece: Block, place: Place) -> None:
+    def region(self, piece: ir.Block, place: Place) -> None:
         for stmt in piece:
             self.mention(stmt, place)
             for inner in (inner for nested in blocks(stmt) for inner in statements(nested)):
                 self.mention(inner, place)
                 self.hidden |= {assigned_by(inner) or ""}
 
-    def mention(self, stmt: Stmt, place: Place) -> None:
+    def mention(self, stmt: ir.Stmt, place: Place) -> None:
         for name in mentioned_by(stmt):
             self.places.setdefault(name, set()).add(place)
-        if isinstance(stmt, Alloc) and stmt.array in self.bases:
+        if isinstance(stmt, ir.Alloc) and stmt.array in self.bases:
             self.places.setdefault(self.bases[stmt.array], set()).add(place)
-        if isinstance(stmt, Assign | Alloc):
+        if isinstance(stmt, ir.Assign | ir.Alloc):
             self.definitions.setdefault(assigned_by(stmt) or "", []).append(_Definition(stmt, place))
 
-    def find_computed(self, wanted: set[str], assignable: set[str]) -> dict[str, Assign | Alloc]:
+    def find_computed(self, wanted: set[str], assignable: set[str]) -> dict[str, ir.Assign | ir.Alloc]:
         """The names of `wanted` that each region can recompute, in the order of their definitions.
 
         `assignable` is all that may change.
         """
-        computed: dict[str, Assign | Alloc] = {}
+        computed: dict[str, ir.Assign | ir.Alloc] = {}
         for name, (first, *more) in self.definitions.items():
             if name not in wanted or more or name in self.hidden or not (first.place[-1] and _is_cheap(first.value)):
                 continue
@@ -161,18 +146,19 @@ class Uses:
         return place[: len(around)] == around and all(each[: len(loops)] == loops for each in within)
 
 
-def _is_cheap(value: Expr | None) -> bool:
+def _is_cheap(value: ir.Expr | None) -> bool:
     """True for integers and bools that are cheap to recompute."""
     if value is None:
         return False
-    is_integer = isinstance(value.type, PythonType) and value.type.kind in (Kind.INT, Kind.BOOL)
+    is_integer = isinstance(value.type, ir.PythonType) and value.type.kind in (Kind.INT, Kind.BOOL)
     return is_integer and not any(
-        isinstance(node, Load | DeviceCall | ArrayName) or (isinstance(node, Call) and node.function in ROWS)
+        isinstance(node, ir.Load | ir.DeviceCall | ir.ArrayName)
+        or (isinstance(node, ir.Call) and node.function in ROWS)
         for node in walk(value)
     )
 
 
-def _names_in(value: Expr | None) -> tuple[str, ...]:
+def _names_in(value: ir.Expr | None) -> tuple[str, ...]:
     return () if value is None else names_in(value)
 
 
@@ -180,47 +166,50 @@ def _names_in(value: Expr | None) -> tuple[str, ...]:
 
 
 def place_computed(
-    body: Block, computed: Mapping[str, Assign | Alloc], types: Mapping[str, ValueType], kept: frozenset[str]
-) -> Block:
+    body: ir.Block,
+    computed: Mapping[str, ir.Assign | ir.Alloc],
+    types: Mapping[str, ir.ValueType],
+    kept: frozenset[str],
+) -> ir.Block:
     """The body with what is computed at the start of each piece that needs it; own arrays that are kept are declared
     elsewhere.
     """
     placed: set[str] = set()
 
-    def needed(piece: Block) -> Block:
+    def needed(piece: ir.Block) -> ir.Block:
         names = {name for stmt in statements(piece) for name in mentioned_by(stmt)}
         for name, stmt in reversed(list(computed.items())):
             if name in names:
                 names |= set(mentioned_by(stmt))
         return tuple(definition(name, stmt) for name, stmt in computed.items() if name in names)
 
-    def definition(name: str, stmt: Assign | Alloc) -> Stmt:
-        trivia = BARE if name in placed else stmt.trivia
+    def definition(name: str, stmt: ir.Assign | ir.Alloc) -> ir.Stmt:
+        trivia = ir.BARE if name in placed else stmt.trivia
         placed.add(name)
         stmt = replace(stmt, trivia=trivia)
-        return replace(stmt, declares=types[name]) if isinstance(stmt, Assign) else stmt
+        return replace(stmt, declares=types[name]) if isinstance(stmt, ir.Assign) else stmt
 
-    def change(stmt: Stmt) -> Block:
-        if not isinstance(stmt, EachThread):
-            return () if isinstance(stmt, Alloc) and stmt.array in kept else (map_blocks(stmt, change_all),)
+    def change(stmt: ir.Stmt) -> ir.Block:
+        if not isinstance(stmt, ir.EachThread):
+            return () if isinstance(stmt, ir.Alloc) and stmt.array in kept else (map_blocks(stmt, change_all),)
         rest = tuple(
             stmt
             for stmt in stmt.body
-            if assigned_by(stmt) not in computed and not (isinstance(stmt, Alloc) and stmt.array in kept)
+            if assigned_by(stmt) not in computed and not (isinstance(stmt, ir.Alloc) and stmt.array in kept)
         )
-        if all(isinstance(stmt, Comment) for stmt in rest):
+        if all(isinstance(stmt, ir.Comment) for stmt in rest):
             return rest
         leaves = sum(1 for _ in takewhile(is_mask, rest))
         return (replace(stmt, body=(*rest[:leaves], *needed(rest), *rest[leaves:])),)
 
-    def is_mask(stmt: Stmt) -> bool:
+    def is_mask(stmt: ir.Stmt) -> bool:
         match stmt:
-            case If(test=Unary(op="not", operand=Name(id=name)), body=(Return(),), orelse=()):
+            case ir.If(test=ir.Unary(op="not", operand=ir.Name(id=name)), body=(ir.Return(),), orelse=()):
                 return name not in computed
             case _:
                 return False
 
-    def change_all(block: Block) -> Block:
+    def change_all(block: ir.Block) -> ir.Block:
         return tuple(done for stmt in block for done in change(stmt))
 
     return change_all(body)

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from py2cu import ir
 from py2cu.analysis.account import elided_in
 from py2cu.analysis.call_graph import callees, functions_with
 from py2cu.analysis.effects import (
@@ -31,41 +32,8 @@ from py2cu.analysis.effects import (
     is_grid_barrier,
 )
 from py2cu.diagnostics import Reporter
-from py2cu.ir.elisions import Elided, Elision
-from py2cu.ir.expressions import Atomic, Call, Expr, Unary
-from py2cu.ir.kernels import Kernel, Space
 from py2cu.ir.names import free_name, names_in_scope
 from py2cu.ir.rewrite import map_blocks, rebuild_statements, with_fields
-from py2cu.ir.statements import (
-    BARE,
-    Alloc,
-    Assert,
-    Assign,
-    Block,
-    Break,
-    Comment,
-    Continue,
-    EachThread,
-    For,
-    If,
-    Return,
-    Stmt,
-    Sync,
-    ThreadOrder,
-    While,
-)
-from py2cu.ir.types import (
-    PY_BOOL,
-    PY_INT,
-    ArrayType,
-    Binary,
-    Constant,
-    Name,
-    ScalarType,
-    TupleType,
-    UnknownType,
-    ValueType,
-)
 from py2cu.ir.visit import all_expressions, blocks, expressions, names_in, statements
 from py2cu.passes.lowering.index_arithmetic import without_indices
 from py2cu.targets.cpu.divergent_loops import has_next_round, replace_exits, statements_of_loop, with_variable
@@ -74,7 +42,7 @@ from py2cu.targets.cpu.private_values import find_private, find_private_views, w
 from py2cu.targets.cpu.region_liveness import Uses, assigned_by, changed_by, mentioned_by, place_computed
 
 
-def split_at_barriers(kernel: Kernel, reporter: Reporter) -> Kernel:
+def split_at_barriers(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     """The kernel split into regions, without its barriers; `per_thread` lists the locals that each thread keeps.
 
     Raises:
@@ -85,7 +53,9 @@ def split_at_barriers(kernel: Kernel, reporter: Reporter) -> Kernel:
     views = find_private_views(kernel, varies)
     bases = {buffer.name: buffer.base for buffer in kernel.array_decls if buffer.base}
     waiting = functions_with(kernel, lambda function: contains_yield(function.body))
-    asserting = functions_with(kernel, lambda function: any(isinstance(s, Assert) for s in statements(function.body)))
+    asserting = functions_with(
+        kernel, lambda function: any(isinstance(s, ir.Assert) for s in statements(function.body))
+    )
     scalars: frozenset[str] = frozenset()
     while True:  # where a local of the block changes, pieces are cut, which may part the mentions of others
         cutting = BarrierSplitter(kernel, varies, scalars, views, waiting, asserting)
@@ -98,12 +68,12 @@ def split_at_barriers(kernel: Kernel, reporter: Reporter) -> Kernel:
         if uniform == scalars:
             break
         scalars = uniform
-    types: dict[str, ValueType] = dict(kernel.locals) | cutting.locals
+    types: dict[str, ir.ValueType] = dict(kernel.locals) | cutting.locals
     wanted = (uses.shared_between_regions | cutting.locals.keys()) - cutting.scalars
     computed = uses.find_computed(wanted - cutting.locals.keys(), {*types, *views})
     candidates = [
         *(name for name in types if name in uses.definitions),
-        *(buffer.name for buffer in kernel.array_decls if buffer.space is Space.LOCAL),
+        *(buffer.name for buffer in kernel.array_decls if buffer.space is ir.Space.LOCAL),
     ]
     kept = tuple(name for name in candidates if name in wanted - computed.keys())
     if not views.isdisjoint(wanted - computed.keys()):
@@ -120,50 +90,50 @@ def split_at_barriers(kernel: Kernel, reporter: Reporter) -> Kernel:
 class BarrierSplitter:
     """Splits one kernel body; `scalars` are the locals at block scope, `locals` those that splitting adds."""
 
-    kernel: Kernel
-    varies: Callable[[Expr], bool]
+    kernel: ir.Kernel
+    varies: Callable[[ir.Expr], bool]
     scalars: frozenset[str]
     views: frozenset[str]
     waiting: frozenset[str]  # functions in which a thread may wait for any other
     asserting: frozenset[str]  # functions in which an `assert` may fail
-    locals: dict[str, ValueType] = field(default_factory=dict)
-    stays: Name | None = None  # whether a thread has not returned yet, where later pieces have to know
+    locals: dict[str, ir.ValueType] = field(default_factory=dict)
+    stays: ir.Name | None = None  # whether a thread has not returned yet, where later pieces have to know
     returning: int = 0  # pieces in which threads return
     ends_returning: bool = False  # whether the last one is such
-    elided: list[Elided] = field(default_factory=list)  # barriers, which the cuts are
+    elided: list[ir.Elided] = field(default_factory=list)  # barriers, which the cuts are
 
-    def split_body(self) -> Block:
+    def split_body(self) -> ir.Block:
         """The body as regions and statements at block scope."""
         *most, last = self.block(self.kernel.body, (), in_loop=False)
-        if self.returning == (isinstance(last, EachThread) and self.ends_returning):
+        if self.returning == (isinstance(last, ir.EachThread) and self.ends_returning):
             return (*most, last)
         self.stays = self.local("stays")
-        everyone = Assign(self.stays.id, Constant(True, type=PY_BOOL))
+        everyone = ir.Assign(self.stays.id, ir.Constant(True, type=ir.PY_BOOL))
         body = rebuild_statements(self.kernel.body, self.returned)
-        return (EachThread((everyone,)), *self.block(body, (self.stays,), in_loop=False))
+        return (ir.EachThread((everyone,)), *self.block(body, (self.stays,), in_loop=False))
 
-    def block(self, block: Block, masks: tuple[Name, ...], *, in_loop: bool) -> Iterator[Stmt]:
+    def block(self, block: ir.Block, masks: tuple[ir.Name, ...], *, in_loop: bool) -> Iterator[ir.Stmt]:
         """The statements of a block at block scope, for the threads whose `masks` are all true.
         At the grid's barrier the block waits, and in a loop that waits for other blocks it lets them go on.
 
         `in_loop`: it is in a loop of the block's.
         """
-        piece: list[Stmt] = []
+        piece: list[ir.Stmt] = []
         for stmt in block:
-            if isinstance(stmt, Sync) and (is_barrier(stmt) or stmt.function == "syncwarp"):
+            if isinstance(stmt, ir.Sync) and (is_barrier(stmt) or stmt.function == "syncwarp"):
                 yield from self.region(piece, masks)
-                self.elided += elided_in((stmt,), Elision.CUT)
+                self.elided += elided_in((stmt,), ir.Elision.CUT)
                 if is_grid_barrier(stmt):
                     yield stmt
-                elif stmt.trivia != BARE:
-                    yield Comment(stmt.span, stmt.trivia)
-            elif isinstance(stmt, Sync) and stmt.function == YIELD:  # of a loop around barriers
+                elif stmt.trivia != ir.BARE:
+                    yield ir.Comment(stmt.span, stmt.trivia)
+            elif isinstance(stmt, ir.Sync) and stmt.function == YIELD:  # of a loop around barriers
                 yield stmt
-            elif isinstance(stmt, Assign) and is_collective(stmt.value):
+            elif isinstance(stmt, ir.Assign) and is_collective(stmt.value):
                 yield from self.exchange(stmt, piece, masks)
             elif self.is_block_wide(stmt, masks, in_loop):
                 yield from self.region(piece, masks)
-                yield map_blocks(stmt, partial(self.nested, masks, in_loop or isinstance(stmt, For | While)))
+                yield map_blocks(stmt, partial(self.nested, masks, in_loop or isinstance(stmt, ir.For | ir.While)))
             elif self.is_shared(stmt):
                 if self.conflicts(stmt, piece):
                     yield from self.region(piece, masks)
@@ -174,96 +144,96 @@ class BarrierSplitter:
                 piece.append(stmt)
         yield from self.region(piece, masks)
 
-    def nested(self, masks: tuple[Name, ...], in_loop: bool, block: Block) -> Block:
+    def nested(self, masks: tuple[ir.Name, ...], in_loop: bool, block: ir.Block) -> ir.Block:
         return tuple(self.block(block, masks, in_loop=in_loop))
 
-    def is_block_wide(self, stmt: Stmt, masks: tuple[Name, ...], in_loop: bool) -> bool:
+    def is_block_wide(self, stmt: ir.Stmt, masks: tuple[ir.Name, ...], in_loop: bool) -> bool:
         """True for uniform loops and conditions around barriers, and for the exits of such loops."""
         match stmt:
-            case Break() | Continue():
+            case ir.Break() | ir.Continue():
                 return in_loop
-            case Return():
+            case ir.Return():
                 return is_cut(self.kernel.body) and not masks
-            case If(test=test, body=body, orelse=orelse):
+            case ir.If(test=test, body=body, orelse=orelse):
                 leaves = any(self.is_block_wide(inner, masks, in_loop) for inner in (*body, *orelse))
                 return (leaves or is_cut((stmt,))) and not self.differs(test)
-            case For() | While():
+            case ir.For() | ir.While():
                 agreed = not any(map(self.differs, expressions(stmt)))
                 return agreed and is_cut((stmt,)) and not self.has_divergent_exit(stmt.body)
             case _:
                 return False
 
-    def differs(self, expr: Expr) -> bool:
+    def differs(self, expr: ir.Expr) -> bool:
         """True where the value of `expr` may differ between threads."""
         kept = self.locals.keys() - self.scalars
         return self.varies(expr) or not kept.isdisjoint(names_in(expr))
 
-    def has_divergent_exit(self, body: Block) -> bool:
+    def has_divergent_exit(self, body: ir.Block) -> bool:
         """True for a loop body with a `break` or `continue` under a divergent condition."""
         for stmt in body:
             match stmt:
-                case If(test=test):
-                    leaves = any(isinstance(inner, Break | Continue) for inner in statements_of_loop((stmt,)))
+                case ir.If(test=test):
+                    leaves = any(isinstance(inner, ir.Break | ir.Continue) for inner in statements_of_loop((stmt,)))
                     if leaves and (self.differs(test) or any(map(self.has_divergent_exit, blocks(stmt)))):
                         return True
         return False
 
-    def is_shared(self, stmt: Stmt) -> bool:
+    def is_shared(self, stmt: ir.Stmt) -> bool:
         """True for statements at block scope: the allocation of a shared array, an assignment to a uniform local."""
         match stmt:
-            case Assign(name=name):
+            case ir.Assign(name=name):
                 return name in self.scalars
-            case Alloc(array=name):
+            case ir.Alloc(array=name):
                 buffer = self.kernel.array_decl(name)
-                return buffer is not None and buffer.space is not Space.LOCAL and name not in self.views
+                return buffer is not None and buffer.space is not ir.Space.LOCAL and name not in self.views
             case _:
                 return False
 
-    def conflicts(self, stmt: Stmt, piece: list[Stmt]) -> bool:
+    def conflicts(self, stmt: ir.Stmt, piece: list[ir.Stmt]) -> bool:
         """True where moving `stmt` before `piece` would change a value that either reads."""
         others = [*statements(tuple(piece))]
         used = {self.kernel.base_array(name) for name in mentioned_by(stmt)}
         changing = {self.kernel.base_array(name) for other in others for name in changed_by(other)}
         return bool(used & changing) or any(assigned_by(stmt) in set(mentioned_by(other)) for other in others)
 
-    def region(self, piece: list[Stmt], masks: tuple[Name, ...]) -> Iterator[Stmt]:
+    def region(self, piece: list[ir.Stmt], masks: tuple[ir.Name, ...]) -> Iterator[ir.Stmt]:
         """Empty `piece` into a loop over the threads."""
         done, piece[:] = tuple(piece), []
-        if all(isinstance(stmt, Comment) for stmt in done):
+        if all(isinstance(stmt, ir.Comment) for stmt in done):
             yield from done
             return
         self.ends_returning = _returns(done)
         self.returning += self.ends_returning
-        yield EachThread((*map(_leave_unless, masks), *done), self.turns(done), done[0].span)
+        yield ir.EachThread((*map(_leave_unless, masks), *done), self.turns(done), done[0].span)
 
-    def turns(self, block: Block, *, counts: bool = False) -> ThreadOrder:
+    def turns(self, block: ir.Block, *, counts: bool = False) -> ir.ThreadOrder:
         """The order in which threads run `block`: any, sequential (which `counts` asks for), or as fibers."""
         if contains_yield(block) or not self.waiting.isdisjoint(callees(block)):
-            return ThreadOrder.WAITING
-        counts = counts or any(isinstance(node, Atomic) for node in all_expressions(block)) or self.asserts(block)
-        return ThreadOrder.IN_ORDER if counts else ThreadOrder.ANY
+            return ir.ThreadOrder.WAITING
+        counts = counts or any(isinstance(node, ir.Atomic) for node in all_expressions(block)) or self.asserts(block)
+        return ir.ThreadOrder.IN_ORDER if counts else ir.ThreadOrder.ANY
 
-    def asserts(self, block: Block) -> bool:
+    def asserts(self, block: ir.Block) -> bool:
         """True where a thread may fail an `assert`: later threads of its block do not run then."""
-        asserts_itself = any(isinstance(stmt, Assert) for stmt in statements(block))
+        asserts_itself = any(isinstance(stmt, ir.Assert) for stmt in statements(block))
         return asserts_itself or not self.asserting.isdisjoint(callees(block))
 
-    def returned(self, stmt: Stmt) -> Block:
+    def returned(self, stmt: ir.Stmt) -> ir.Block:
         """Clears the thread's mask before it returns."""
         assert self.stays is not None
-        if not isinstance(stmt, Return):
+        if not isinstance(stmt, ir.Return):
             return (stmt,)
         return (
-            Assign(self.stays.id, Constant(False, type=PY_BOOL), stmt.span, stmt.trivia),
-            replace(stmt, trivia=BARE),
+            ir.Assign(self.stays.id, ir.Constant(False, type=ir.PY_BOOL), stmt.span, stmt.trivia),
+            replace(stmt, trivia=ir.BARE),
         )
 
     # --- collective operations ---
 
-    def exchange(self, stmt: Assign, piece: list[Stmt], masks: tuple[Name, ...]) -> Iterator[Stmt]:
+    def exchange(self, stmt: ir.Assign, piece: list[ir.Stmt], masks: tuple[ir.Name, ...]) -> Iterator[ir.Stmt]:
         """A vote or a shuffle: each thread stores its operand, and reads the others' in the next region."""
         call = stmt.value
-        assert isinstance(call, Call)
+        assert isinstance(call, ir.Call)
         if call.function in BLOCK_VOTES:
             yield from self.region(piece, masks)
             yield from self.vote(stmt, call, masks)
@@ -271,110 +241,123 @@ class BarrierSplitter:
         if call.function == ACTIVE_MASK:
             yield from self.region(piece, masks)
             active = self.local("active")
-            yield EachThread((Assign(active.id, Constant(False, type=PY_BOOL)),), span=stmt.span)
-            piece.append(Assign(active.id, Constant(True, type=PY_BOOL), stmt.span, stmt.trivia))
-            call = with_fields(call, args=(Constant(0xFFFFFFFF, call.span, PY_INT), active))
+            yield ir.EachThread((ir.Assign(active.id, ir.Constant(False, type=ir.PY_BOOL)),), span=stmt.span)
+            piece.append(ir.Assign(active.id, ir.Constant(True, type=ir.PY_BOOL), stmt.span, stmt.trivia))
+            call = with_fields(call, args=(ir.Constant(0xFFFFFFFF, call.span, ir.PY_INT), active))
         else:
             value = call.args[1]
-            assert not isinstance(value.type, ArrayType | UnknownType)
+            assert not isinstance(value.type, ir.ArrayType | ir.UnknownType)
             operands = self.local("operands", value.type)
-            piece.append(Assign(operands.id, value, stmt.span, stmt.trivia))
+            piece.append(ir.Assign(operands.id, value, stmt.span, stmt.trivia))
             call = with_fields(call, args=(call.args[0], operands, *call.args[2:]))
         yield from self.region(piece, masks)
-        piece.append(replace(stmt, value=call, trivia=BARE))
+        piece.append(replace(stmt, value=call, trivia=ir.BARE))
 
-    def vote(self, stmt: Assign, call: Call, masks: tuple[Name, ...]) -> Iterator[Stmt]:
+    def vote(self, stmt: ir.Assign, call: ir.Call, masks: tuple[ir.Name, ...]) -> Iterator[ir.Stmt]:
         """A vote of the block: a sequential loop over its threads."""
-        answer = Name(stmt.name, stmt.span, call.type)
+        answer = ir.Name(stmt.name, stmt.span, call.type)
         self.scalars |= {stmt.name}
         (test,) = call.args
         start: int
-        condition: Expr = test
-        result: Expr = Constant(True, stmt.span, call.type)
+        condition: ir.Expr = test
+        result: ir.Expr = ir.Constant(True, stmt.span, call.type)
         match call.function.rpartition("_")[2]:
             case "count":
-                start, result = 0, Binary("+", answer, Constant(1, type=call.type), stmt.span, call.type)
+                start, result = 0, ir.Binary("+", answer, ir.Constant(1, type=call.type), stmt.span, call.type)
             case "and":
-                start, condition, result = True, Unary("not", test, test.span, PY_BOOL), Constant(False, type=call.type)
+                start, condition, result = (
+                    True,
+                    ir.Unary("not", test, test.span, ir.PY_BOOL),
+                    ir.Constant(False, type=call.type),
+                )
             case _:
                 start = False
-        answered = Assign(stmt.name, result, stmt.span, augmented=isinstance(result, Binary))
-        yield Assign(stmt.name, Constant(start, stmt.span, call.type), stmt.span, stmt.trivia)
-        body = (*map(_leave_unless, masks), If(condition, (answered,), span=stmt.span))
-        yield EachThread(body, self.turns(body, counts=True), stmt.span)
+        answered = ir.Assign(stmt.name, result, stmt.span, augmented=isinstance(result, ir.Binary))
+        yield ir.Assign(stmt.name, ir.Constant(start, stmt.span, call.type), stmt.span, stmt.trivia)
+        body = (*map(_leave_unless, masks), ir.If(condition, (answered,), span=stmt.span))
+        yield ir.EachThread(body, self.turns(body, counts=True), stmt.span)
 
     # --- divergent control flow ---
 
-    def shared_between_regions(self, stmt: Stmt, piece: list[Stmt], masks: tuple[Name, ...]) -> Iterator[Stmt]:
+    def shared_between_regions(
+        self, stmt: ir.Stmt, piece: list[ir.Stmt], masks: tuple[ir.Name, ...]
+    ) -> Iterator[ir.Stmt]:
         """A divergent condition or loop around barriers."""
         if masks and self.awaits_block(stmt):
             raise CannotSplit  # the threads of the other branch run only after the loop
         match stmt:
-            case If(test=test, body=body, orelse=orelse, span=span):
+            case ir.If(test=test, body=body, orelse=orelse, span=span):
                 mask = self.local("takes_part")
-                piece.append(Assign(mask.id, test, span, stmt.trivia))
+                piece.append(ir.Assign(mask.id, test, span, stmt.trivia))
                 yield from self.region(piece, masks)
                 yield from self.block(body, (*masks, mask), in_loop=False)
                 if orelse:
-                    piece.append(Assign(mask.id, Unary("not", mask, span, PY_BOOL), span))
+                    piece.append(ir.Assign(mask.id, ir.Unary("not", mask, span, ir.PY_BOOL), span))
                     yield from self.region(piece, masks)
                     yield from self.block(orelse, (*masks, mask), in_loop=False)
-            case While(test=test, body=body, span=span):
+            case ir.While(test=test, body=body, span=span):
                 yield from self.region(piece, masks)
                 yield from self.loop(stmt, test, body, None, masks)
-            case For(var=var, start=start, stop=stop, step=step, span=span):
+            case ir.For(var=var, start=start, stop=stop, step=step, span=span):
                 counter = self.local(var, stmt.type)
-                piece.append(Assign(counter.id, start, span, stmt.trivia))
+                piece.append(ir.Assign(counter.id, start, span, stmt.trivia))
                 yield from self.region(piece, masks)
                 body = with_variable(stmt.body, var, counter)
-                advance = Assign(counter.id, Binary("+", counter, step, span, stmt.type), span, augmented=True)
+                advance = ir.Assign(counter.id, ir.Binary("+", counter, step, span, stmt.type), span, augmented=True)
                 yield from self.loop(stmt, has_next_round(counter, stop, step, stmt.direction), body, advance, masks)
             case _:
                 raise CannotSplit
 
-    def awaits_block(self, stmt: Stmt) -> bool:
+    def awaits_block(self, stmt: ir.Stmt) -> bool:
         """True for a loop that spins on shared memory of its block."""
-        buffers = (self.kernel.array_decl(node.array) for node in all_expressions((stmt,)) if isinstance(node, Atomic))
-        shares = any(buffer is not None and buffer.space is Space.SHARED for buffer in buffers)
-        return shares and isinstance(stmt, For | While) and contains_yield(stmt.body)
+        buffers = (
+            self.kernel.array_decl(node.array) for node in all_expressions((stmt,)) if isinstance(node, ir.Atomic)
+        )
+        shares = any(buffer is not None and buffer.space is ir.Space.SHARED for buffer in buffers)
+        return shares and isinstance(stmt, ir.For | ir.While) and contains_yield(stmt.body)
 
     def loop(
-        self, stmt: For | While, test: Expr, body: Block, advance: Assign | None, masks: tuple[Name, ...]
-    ) -> Iterator[Stmt]:
+        self,
+        stmt: ir.For | ir.While,
+        test: ir.Expr,
+        body: ir.Block,
+        advance: ir.Assign | None,
+        masks: tuple[ir.Name, ...],
+    ) -> Iterator[ir.Stmt]:
         """A loop that threads leave in different rounds: the block runs rounds until the last thread has left."""
         stays, someone = self.local("goes_on"), self.local("someone")
         self.scalars |= {someone.id}
-        yes, no = Constant(True, type=PY_BOOL), Constant(False, type=PY_BOOL)
+        yes, no = ir.Constant(True, type=ir.PY_BOOL), ir.Constant(False, type=ir.PY_BOOL)
         inside = (*masks, stays)
-        left = (inner for inner in statements_of_loop(body) if isinstance(inner, Break | Continue))
-        self.elided += (Elided(inner.span, Elision.MASKED) for inner in left)
-        leaving: dict[type[Stmt], Block] = {Break: (Assign(stays.id, no), Return())}
+        left = (inner for inner in statements_of_loop(body) if isinstance(inner, ir.Break | ir.Continue))
+        self.elided += (ir.Elided(inner.span, ir.Elision.MASKED) for inner in left)
+        leaving: dict[type[ir.Stmt], ir.Block] = {ir.Break: (ir.Assign(stays.id, no), ir.Return())}
         around = inside
-        if any(isinstance(inner, Continue) for inner in statements_of_loop(body)):
+        if any(isinstance(inner, ir.Continue) for inner in statements_of_loop(body)):
             this_round = self.local("in_round")
             around = (*inside, this_round)
-            leaving[Continue] = (Assign(this_round.id, no), Return())
-        first: list[Stmt] = [Assign(this_round.id, yes)] if around != inside else []
-        rounds: list[Stmt] = [Assign(someone.id, no)]
-        asks = (Assign(stays.id, test, test.span), If(stays, (Assign(someone.id, yes),)))
+            leaving[ir.Continue] = (ir.Assign(this_round.id, no), ir.Return())
+        first: list[ir.Stmt] = [ir.Assign(this_round.id, yes)] if around != inside else []
+        rounds: list[ir.Stmt] = [ir.Assign(someone.id, no)]
+        asks = (ir.Assign(stays.id, test, test.span), ir.If(stays, (ir.Assign(someone.id, yes),)))
         turns = self.turns(asks, counts=True)
-        rounds.append(EachThread((*map(_leave_unless, inside), *first, *asks), turns, stmt.span))
-        rounds.append(If(Unary("not", someone, type=PY_BOOL), (Break(),)))
+        rounds.append(ir.EachThread((*map(_leave_unless, inside), *first, *asks), turns, stmt.span))
+        rounds.append(ir.If(ir.Unary("not", someone, type=ir.PY_BOOL), (ir.Break(),)))
         rounds += self.block(replace_exits(body, leaving), around, in_loop=False)
         rounds += self.region([advance], inside) if advance else ()
-        yield EachThread((*map(_leave_unless, masks), Assign(stays.id, yes)), span=stmt.span)
-        yield While(yes, tuple(rounds), stmt.span, replace(stmt.trivia, above=()))
+        yield ir.EachThread((*map(_leave_unless, masks), ir.Assign(stays.id, yes)), span=stmt.span)
+        yield ir.While(yes, tuple(rounds), stmt.span, replace(stmt.trivia, above=()))
 
-    def local(self, name: str, type_: ScalarType | TupleType = PY_BOOL) -> Name:
+    def local(self, name: str, type_: ir.ScalarType | ir.TupleType = ir.PY_BOOL) -> ir.Name:
         """A new local for the split body."""
         name = free_name(name, names_in_scope(self.kernel) | self.locals.keys())
         self.locals[name] = type_
-        return Name(name, type=type_)
+        return ir.Name(name, type=type_)
 
 
-def _leave_unless(mask: Name) -> If:
-    return If(Unary("not", mask, type=PY_BOOL), (Return(),))
+def _leave_unless(mask: ir.Name) -> ir.If:
+    return ir.If(ir.Unary("not", mask, type=ir.PY_BOOL), (ir.Return(),))
 
 
-def _returns(block: Block) -> bool:
-    return any(isinstance(stmt, Return) for stmt in statements(block))
+def _returns(block: ir.Block) -> bool:
+    return any(isinstance(stmt, ir.Return) for stmt in statements(block))

@@ -9,16 +9,13 @@ from __future__ import annotations
 from functools import partial, reduce
 from typing import Final
 
+from py2cu import ir
 from py2cu.analysis.call_graph import asserts, launch_objects_by_function
 from py2cu.analysis.effects import contains_yield, is_grid_barrier, syncs_grid
 from py2cu.builtins.threads import LANE_HELPER
 from py2cu.dtypes import C64, C128
 from py2cu.ir.abi.parameters import IndexParameter
-from py2cu.ir.expressions import Expr
-from py2cu.ir.kernels import Kernel
 from py2cu.ir.names import underscored_name
-from py2cu.ir.statements import EachThread, ThreadOrder
-from py2cu.ir.types import ArrayType, Binary, Constant, Name, Width
 from py2cu.ir.visit import statements
 from py2cu.targets.cpu.emit_blocks import BlockEmitter
 from py2cu.targets.cpu.helpers import HELPERS, helpers_of_threads
@@ -40,7 +37,7 @@ from py2cu.targets.cxx.views import (
 )
 
 DIALECT: Final = Dialect(
-    widths=dict.fromkeys(Width, "int64_t"),
+    widths=dict.fromkeys(ir.Width, "int64_t"),
     launch_type="int64_t",
     functions={
         name: f"std::{name}" for name in ("abs", "min", "max", "isnan", "isinf", "isfinite", "signbit", "printf")
@@ -63,10 +60,12 @@ DIALECT: Final = Dialect(
 )
 
 
-def view(kernel: Kernel) -> KernelView:
+def view(kernel: ir.Kernel) -> KernelView:
     """`kernel` for the CPU templates."""
     functions, callees = spell_functions(kernel, DIALECT)
-    runs_whole_blocks = any(isinstance(stmt, EachThread) or is_grid_barrier(stmt) for stmt in statements(kernel.body))
+    runs_whole_blocks = any(
+        isinstance(stmt, ir.EachThread) or is_grid_barrier(stmt) for stmt in statements(kernel.body)
+    )
     speller = BlockEmitter(kernel, DIALECT, callees) if runs_whole_blocks else Emitter(kernel, DIALECT, callees)
     body = tuple(speller.body())
     tables, table_headers = tables_of(kernel, DIALECT)
@@ -102,21 +101,23 @@ def view(kernel: Kernel) -> KernelView:
         ),
         launch_headers=headers_of_types(argument.base for argument in launched),
         waits_anywhere=contains_yield(kernel.body)
-        or any(isinstance(stmt, EachThread) and stmt.turns is ThreadOrder.WAITING for stmt in statements(kernel.body)),
+        or any(
+            isinstance(stmt, ir.EachThread) and stmt.turns is ir.ThreadOrder.WAITING for stmt in statements(kernel.body)
+        ),
     )
 
 
-def _sizes(kernel: Kernel) -> tuple[str, ...]:
+def _sizes(kernel: ir.Kernel) -> tuple[str, ...]:
     """How large a launch is: the sizes of its arrays and the number of its threads, without those that are no greater
     than another one.
     """
-    shapes = [array.type.dims for array in kernel.arrays if isinstance(array.type, ArrayType)]
+    shapes = [array.type.dims for array in kernel.arrays if isinstance(array.type, ir.ArrayType)]
     threads: tuple[str, ...] = ("blocks * block.x * block.y * block.z",)
     if kernel.indices:
         shapes.insert(0, kernel.size or ())
         threads = ()
-    products = [reduce(partial(Binary, "*"), shape) for shape in dict.fromkeys(shapes) if shape]
-    sizes: list[tuple[Expr, Factors | None]] = []
+    products = [reduce(partial(ir.Binary, "*"), shape) for shape in dict.fromkeys(shapes) if shape]
+    sizes: list[tuple[ir.Expr, Factors | None]] = []
     for product in products:
         bound = factors(product)
         if bound is None or not any(other is not None and bound.is_below(other) for _, other in sizes):
@@ -127,13 +128,13 @@ def _sizes(kernel: Kernel) -> tuple[str, ...]:
     return (*threads, *dict.fromkeys(extent_text(product, kernel) for product, _ in sizes))
 
 
-def _helpers(kernel: Kernel) -> tuple[str, ...]:
+def _helpers(kernel: ir.Kernel) -> tuple[str, ...]:
     """What the text calls; what threads do together is spelled in the CPU's own way."""
     common = (name for name in helpers_of(kernel) if name not in HELPERS and name != LANE_HELPER)
     return (*common, *helpers_of_threads(kernel))
 
 
-def _loop(kernel: Kernel, speller: Emitter, index: IndexParameter) -> IndexLoop:
+def _loop(kernel: ir.Kernel, speller: Emitter, index: IndexParameter) -> IndexLoop:
     name = speller.name(index.name)
     taken = {argument.name for argument in launch_arguments(kernel, speller.dialect)}
     taken |= {kernel.c_name(constexpr) for constexpr in kernel.constexprs}
@@ -141,16 +142,16 @@ def _loop(kernel: Kernel, speller: Emitter, index: IndexParameter) -> IndexLoop:
     return IndexLoop(name, extent_text(index.extent, kernel), end, index.axis, _is_product(index.extent))
 
 
-def _is_product(extent: Expr) -> bool:
+def _is_product(extent: ir.Expr) -> bool:
     """True for names and numbers that are multiplied from left to right, which read well behind a `<`."""
     match extent:
-        case Binary(op="*", left=left, right=Constant() | Name()):
+        case ir.Binary(op="*", left=left, right=ir.Constant() | ir.Name()):
             return _is_product(left)
         case _:
-            return isinstance(extent, Constant | Name)
+            return isinstance(extent, ir.Constant | ir.Name)
 
 
-def _used_launch_objects(kernel: Kernel, runs_whole_blocks: bool) -> tuple[str, ...]:
+def _used_launch_objects(kernel: ir.Kernel, runs_whole_blocks: bool) -> tuple[str, ...]:
     """What the kernel is told of the launch; one that runs whole blocks goes through their threads by itself."""
     used = launch_objects_by_function(kernel)[""]
     if runs_whole_blocks:

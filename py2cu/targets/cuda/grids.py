@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from py2cu import ir
 from py2cu.dtypes import DType
-from py2cu.ir.expressions import Expr
-from py2cu.ir.kernels import Kernel
-from py2cu.ir.types import ArrayType, Binary, Constant, Name
 from py2cu.ir.visit import names_in, walk
 from py2cu.targets.cxx.factors import Factors, addends, product
 from py2cu.targets.cxx.views import extent_text
@@ -20,7 +18,7 @@ _MEMORY: Final = 2**39  # bytes: more than a GPU has
 _DIM3: Final = 2**32
 
 
-def grid_texts(kernel: Kernel) -> tuple[tuple[str, ...], bool]:
+def grid_texts(kernel: ir.Kernel) -> tuple[tuple[str, ...], bool]:
     """The number of blocks in x, y, z, and whether `covering_blocks` checks that a `dim3` holds one of them."""
     texts, checks = [], False
     for axis, extent, block in zip("xyz", kernel.size or (), kernel.block, strict=False):
@@ -33,16 +31,16 @@ def grid_texts(kernel: Kernel) -> tuple[tuple[str, ...], bool]:
     return tuple(texts), checks
 
 
-def empty_tests(kernel: Kernel) -> tuple[str, ...]:
+def empty_tests(kernel: ir.Kernel) -> tuple[str, ...]:
     """The conditions under which a launch has no threads, x last: `n == 0`, or `n - m <= 0` for a difference."""
     tests = []
     for extent in reversed(kernel.size or ()):
-        is_difference = any(isinstance(node, Binary) and node.op == "-" for node in walk(extent))
+        is_difference = any(isinstance(node, ir.Binary) and node.op == "-" for node in walk(extent))
         tests.append(f"{extent_text(extent, kernel)} {'<=' if is_difference else '=='} 0")
     return tuple(tests)
 
 
-def _fits_dim3(kernel: Kernel, extent: Expr, block: Expr) -> bool:
+def _fits_dim3(kernel: ir.Kernel, extent: ir.Expr, block: ir.Expr) -> bool:
     """True where so many blocks would need arrays that are larger than any memory."""
     sums = addends(extent)
     if sums is None:
@@ -54,20 +52,20 @@ def _fits_dim3(kernel: Kernel, extent: Expr, block: Expr) -> bool:
     )
 
 
-def _least_block(kernel: Kernel, block: Expr) -> int:
+def _least_block(kernel: ir.Kernel, block: ir.Expr) -> int:
     """How many threads a block has at least on an axis."""
     match block:
-        case Constant(value=int(value)):
+        case ir.Constant(value=int(value)):
             return value
-        case Name(id=name) if name in kernel.constexprs:
+        case ir.Name(id=name) if name in kernel.constexprs:
             return max(1, min(kernel.constexprs[name].values, default=1))
         case _:
             return 1
 
 
-def _bytes_each(kernel: Kernel, threads: Factors) -> int:
+def _bytes_each(kernel: ir.Kernel, threads: Factors) -> int:
     """How many bytes the arrays of a launch that has threads have for each product of the names in `own`."""
-    types = [array.type for array in kernel.arrays if isinstance(array.type, ArrayType)]
+    types = [array.type for array in kernel.arrays if isinstance(array.type, ir.ArrayType)]
     sizes = [(size, type_.dtype) for type_ in types if (size := product(type_.dims)) and threads.names <= size.names]
     launched = {name for extent in kernel.size or () for name in names_in(extent)}  # none is 0 where there are threads
     if all(set(size.names - threads.names) - launched for size, _ in sizes):

@@ -12,13 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain
 
+from py2cu import ir
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import Kind
-from py2cu.ir.expressions import Call, Compare, Convert, Expr, Select
-from py2cu.ir.kernels import Kernel
 from py2cu.ir.rewrite import rebuild_block, with_fields
-from py2cu.ir.statements import Block, If
-from py2cu.ir.types import Constant, ElementType, PythonType, kind_of
 from py2cu.ir.visit import all_expressions, assigned_names, names_in, statements
 from py2cu.passes.lowering.operators import negative_of
 
@@ -27,7 +24,7 @@ _EXTREMA = ("builtins.min", "builtins.max", "python_min", "python_max", "nan_min
 _REPLACED = ("wrapping_sub", "wrapping_mul")
 
 
-def hide_negation(kernel: Kernel, reporter: Reporter) -> Kernel:
+def hide_negation(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     """The kernel and its functions, which compilers put into each other, with such negations."""
     bodies = [kernel.body, *(function.body for function in kernel.functions)]
     if not any(map(_seeks_extreme, bodies)) or not any(_negations(body) for body in bodies):
@@ -35,55 +32,55 @@ def hide_negation(kernel: Kernel, reporter: Reporter) -> Kernel:
     return with_fields(_with_hidden_negations(kernel), functions=tuple(map(_with_hidden_negations, kernel.functions)))
 
 
-def _seeks_extreme(body: Block) -> bool:
+def _seeks_extreme(body: ir.Block) -> bool:
     for expr in all_expressions(body):
         match expr:
-            case Call(function=function, type=type_) if function in _EXTREMA and _is_integer(type_):
+            case ir.Call(function=function, type=type_) if function in _EXTREMA and _is_integer(type_):
                 return True
-            case Select(test=Compare() as test, then=then, orelse=orelse):
+            case ir.Select(test=ir.Compare() as test, then=then, orelse=orelse):
                 if then in _compared(test) or orelse in _compared(test):
                     return True
     return any(
-        isinstance(stmt, If)
-        and isinstance(stmt.test, Compare)
+        isinstance(stmt, ir.If)
+        and isinstance(stmt.test, ir.Compare)
         and not set(assigned_names((*stmt.body, *stmt.orelse))).isdisjoint(names_in(stmt.test))
         and any(_compared(stmt.test))
         for stmt in statements(body)
     )
 
 
-def _compared(test: Compare) -> Iterator[Expr]:
+def _compared(test: ir.Compare) -> Iterator[ir.Expr]:
     """The whole numbers of which the greater is told."""
     return (side for side in (test.left, test.right) if test.op[0] in "<>" and _is_integer(side.type))
 
 
-def _negations(body: Block) -> list[Expr]:
+def _negations(body: ir.Block) -> list[ir.Expr]:
     return [expr for expr in all_expressions(body) if _operand(expr) is not None]
 
 
-def _operand(expr: Expr) -> Expr | None:
+def _operand(expr: ir.Expr) -> ir.Expr | None:
     """The number of which `expr` is the negative; None where it is none, or no whole number that the kernel has."""
     operand = negative_of(expr) if _is_integer(expr.type) else None
-    return None if isinstance(operand, Constant) else operand
+    return None if isinstance(operand, ir.Constant) else operand
 
 
 def _is_integer(type_: object) -> bool:
-    return isinstance(type_, ElementType | PythonType) and kind_of(type_) is Kind.INT
+    return isinstance(type_, ir.ElementType | ir.PythonType) and ir.kind_of(type_) is Kind.INT
 
 
-def _with_hidden_negations(kernel: Kernel) -> Kernel:
-    hidden: list[Expr] = []
+def _with_hidden_negations(kernel: ir.Kernel) -> ir.Kernel:
+    hidden: list[ir.Expr] = []
 
-    def part(expr: Expr) -> Expr:
-        if isinstance(expr, Convert) and expr.value in hidden and expr.type == expr.value.type:
+    def part(expr: ir.Expr) -> ir.Expr:
+        if isinstance(expr, ir.Convert) and expr.value in hidden and expr.type == expr.value.type:
             return expr.value  # which is cut already
         operand = _operand(expr)
         if operand is None:
             return expr
-        hidden.append(Call(HELPER, (operand,), expr.span, expr.type))
+        hidden.append(ir.Call(HELPER, (operand,), expr.span, expr.type))
         return hidden[-1]
 
     body = rebuild_block(kernel.body, part)
-    left = {expr.function for expr in all_expressions(body) if isinstance(expr, Call)}
+    left = {expr.function for expr in all_expressions(body) if isinstance(expr, ir.Call)}
     kept = (helper for helper in kernel.helpers if helper in left or helper not in _REPLACED)
     return with_fields(kernel, body=body, helpers=tuple(dict.fromkeys(chain(kept, (HELPER,) if hidden else ()))))

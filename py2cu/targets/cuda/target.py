@@ -6,10 +6,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from py2cu import ir
 from py2cu.analysis.effects import syncs_grid
 from py2cu.dtypes import C64, C128
-from py2cu.ir.kernels import Kernel
-from py2cu.ir.types import Width
 from py2cu.passes.lowering.index_arithmetic import add_index_arithmetic
 from py2cu.targets.cuda.grids import empty_tests, grid_texts
 from py2cu.targets.cxx.bounds import bound_headers, bound_text, overflows
@@ -28,14 +27,14 @@ from py2cu.targets.cxx.views import (
 )
 
 DIALECT: Final = Dialect(
-    widths={Width.INT: "int", Width.INDEX: "index_t", Width.LONG: "int64_t", Width.ANY: "int64_t"},
+    widths={ir.Width.INT: "int", ir.Width.INDEX: "index_t", ir.Width.LONG: "int64_t", ir.Width.ANY: "int64_t"},
     launch_type="unsigned",
     headers={"printf": "cstdio", "assert": "cassert", "grid_barrier": "cooperative_groups.h"},
     types={C64.c: "complex<float>", C128.c: "complex<double>"},  # behind `using cuda::std::complex`
 )
 
 
-def view(kernel: Kernel) -> KernelView:
+def view(kernel: ir.Kernel) -> KernelView:
     """`kernel` for the CUDA templates."""
     kernel = add_index_arithmetic(kernel)
     functions, callees = spell_functions(kernel, DIALECT)
@@ -43,7 +42,7 @@ def view(kernel: Kernel) -> KernelView:
     taken = kernel_arguments(kernel, DIALECT)
     body = tuple(speller.block(kernel.body))
     types = speller.types.union(argument.base for argument in taken)
-    is_template = DIALECT.widths[Width.INDEX] in types
+    is_template = DIALECT.widths[ir.Width.INDEX] in types
     fits, fit_headers = _fits(kernel) if is_template else ("", frozenset())
     tables, table_headers = tables_of(kernel, DIALECT)
     launched = launch_arguments(kernel, DIALECT)
@@ -84,7 +83,7 @@ def view(kernel: Kernel) -> KernelView:
     )
 
 
-def _fits(kernel: Kernel) -> tuple[str, frozenset[str]]:
+def _fits(kernel: ir.Kernel) -> tuple[str, frozenset[str]]:
     """The launcher's condition for 32-bit indices, `std::max({h * k, k * w}) <= INT32_MAX`, and what it needs."""
     texts = [bound_text(bound, kernel) for bound in kernel.bounds]
     totals = [text for text, is_total in texts if is_total]

@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Iterable, Set
 from typing import Final
 
-from py2cu.ir.kernels import IndexBound, Kernel
+from py2cu import ir
 from py2cu.targets.cxx.includes import MATH
 
 _MAGNITUDE: Final = "std::fabs"  # of a number that may be negative, as a double
 _MOST_THREADS: Final = "1e18"  # far below 2^63, so that a double which is below stands for a number that is
 
 
-def overflows(kernel: Kernel) -> tuple[str, ...]:
+def overflows(kernel: ir.Kernel) -> tuple[str, ...]:
     """The conditions under which a grid for all elements is out of reach: `1.0 * n * n > 1e18`.
 
     Products that some array has as many elements as need none.
@@ -22,7 +22,7 @@ def overflows(kernel: Kernel) -> tuple[str, ...]:
     return tuple(f"{text} > {_MOST_THREADS}" for text, is_total in texts if not is_total)
 
 
-def bound_text(bound: IndexBound, kernel: Kernel) -> tuple[str, bool]:
+def bound_text(bound: ir.IndexBound, kernel: ir.Kernel) -> tuple[str, bool]:
     """A bound in C++, and whether int64_t holds it.
 
     Products that no array's size stands for, and numbers of the call, which may be any, are taken as doubles, which do
@@ -51,7 +51,7 @@ def bound_text(bound: IndexBound, kernel: Kernel) -> tuple[str, bool]:
     return " + ".join(terms), is_total
 
 
-def _symbol(name: str, kernel: Kernel, naturals: Set[str]) -> str:
+def _symbol(name: str, kernel: ir.Kernel, naturals: Set[str]) -> str:
     match name.partition("."):
         case ("gridDim", _, axis):
             return f"grid.{axis}"
@@ -60,7 +60,7 @@ def _symbol(name: str, kernel: Kernel, naturals: Set[str]) -> str:
     return kernel.c_name(name) if name in naturals else f"{_MAGNITUDE}({kernel.c_name(name)})"
 
 
-def _naturals(kernel: Kernel) -> Set[str]:
+def _naturals(kernel: ir.Kernel) -> Set[str]:
     return kernel.naturals | kernel.constexprs.keys()
 
 
@@ -69,7 +69,7 @@ def _may_be_negative(name: str, naturals: Set[str]) -> bool:
     return "." not in name and name not in naturals
 
 
-def bound_headers(bounds: Iterable[IndexBound], kernel: Kernel) -> frozenset[str]:
+def bound_headers(bounds: Iterable[ir.IndexBound], kernel: ir.Kernel) -> frozenset[str]:
     """The headers that the texts of `bounds` need."""
     naturals = _naturals(kernel)
     names = {name for bound in bounds for factors, _ in bound.terms for name in factors}

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from typing import Final
 
+from py2cu import ir
 from py2cu.builtins import ROWS, Builtin, Rule
 from py2cu.builtins.atomics import atomic_function, atomic_helper
 from py2cu.ir.complex_numbers import is_complex_constructor
-from py2cu.ir.expressions import ArrayName, Atomic, Call, DeviceCall, Expr
-from py2cu.ir.types import PY_INT, UNKNOWN, Constant, ElementType, Type
 from py2cu.passes.lowering.widen_halves import ROUND_TO
 from py2cu.targets.cxx.c_types import FLOATS, arithmetic_type
 from py2cu.targets.cxx.cxx_text import PRIMARY, CxxText
@@ -22,7 +21,7 @@ from py2cu.targets.cxx.literals import generic_literal
 class CallEmitter(ExpressionEmitter):
     """Emits the expressions of one kernel, calls included."""
 
-    def call(self, expr: Call) -> CxxText:
+    def call(self, expr: ir.Call) -> CxxText:
         """A builtin by its row's spelling, or a helper by its own name; templates want arguments of one type."""
         if is_complex_constructor(expr):
             return self.made(expr)
@@ -56,7 +55,7 @@ class CallEmitter(ExpressionEmitter):
                 self.expr(arg).text if as_it_is or (place and row.rule is Rule.SCALED) else self.argument(arg, argument)
                 for place, arg in enumerate(expr.args)
             ]
-            if expr.function == "builtins.abs" and expr.type == PY_INT:
+            if expr.function == "builtins.abs" and expr.type == ir.PY_INT:
                 c_type = self.expr(expr.args[0]).c_type
             c_type = c_type if c_type == "bool" else arithmetic_type(c_type)  # C's `abs` of a narrow number is an int
         return CxxText(f"{self.function(name)}({', '.join(args)})", PRIMARY, c_type)
@@ -66,7 +65,7 @@ class CallEmitter(ExpressionEmitter):
         self.count_header(name)
         return self.dialect.functions.get(name, name)
 
-    def collective(self, expr: Call, row: Builtin) -> CxxText:
+    def collective(self, expr: ir.Call, row: Builtin) -> CxxText:
         """`__shfl_down_sync(0xFFFFFFFF, v, 16)`; masks are unsigned, votes are ints."""
         if row.rule is Rule.REDUCE:
             return self.reduction(expr, row)
@@ -79,34 +78,34 @@ class CallEmitter(ExpressionEmitter):
         c_type = c_type if value is None else arithmetic_type(self.expr(value).c_type)
         return CxxText(f"__{row.key.rpartition('.')[2]}({', '.join(args)})", PRIMARY, c_type)
 
-    def reduction(self, expr: Call, row: Builtin) -> CxxText:
+    def reduction(self, expr: ir.Call, row: Builtin) -> CxxText:
         """`reduce_add_sync(0xFFFFFFFF, v)`: a helper, and so a template of the value's type."""
         mask, value = expr.args
         text = f"{row.helper}({self.mask(mask)}, {self.as_type(value, expr.type)})"
         return CxxText(text, PRIMARY, self.c_type(expr.type))
 
-    def mask(self, mask: Expr) -> str:
+    def mask(self, mask: ir.Expr) -> str:
         """A constant mask in the digits that show its lanes."""
-        return f"0x{mask.value:X}" if isinstance(mask, Constant) else self.expr(mask).text
+        return f"0x{mask.value:X}" if isinstance(mask, ir.Constant) else self.expr(mask).text
 
-    def made(self, expr: Call) -> CxxText:
+    def made(self, expr: ir.Call) -> CxxText:
         """A complex number of two real ones."""
         return CxxText(f"{self.type_text(expr.type)}({self.parts(expr)})", PRIMARY, self.c_type(expr.type))
 
-    def parts(self, expr: Call) -> str:
+    def parts(self, expr: ir.Call) -> str:
         """The arguments of a complex number's constructor, which takes an imaginary part of zero for granted."""
         real, imag = expr.args
-        is_real = isinstance(imag, Constant) and imag.value == 0 and math.copysign(1, imag.value) > 0
+        is_real = isinstance(imag, ir.Constant) and imag.value == 0 and math.copysign(1, imag.value) > 0
         return ", ".join(self.part(part, expr.type) for part in ((real,) if is_real else (real, imag)))
 
-    def part(self, part: Expr, type_: Type) -> str:
+    def part(self, part: ir.Expr, type_: ir.Type) -> str:
         """A constant is spelled alike in every instance of a type variable."""
-        if isinstance(part, Constant) and isinstance(type_, ElementType) and type_.dtype.variable is not None:
+        if isinstance(part, ir.Constant) and isinstance(type_, ir.ElementType) and type_.dtype.variable is not None:
             self.count_number(part)
             return generic_literal(part, type_.dtype.part)
         return self.assigned(part, self.c_type(part.type)).text
 
-    def atomic(self, expr: Atomic) -> CxxText:
+    def atomic(self, expr: ir.Atomic) -> CxxText:
         """`atomicAdd(&x[i], v)`; helpers are templates, and want values of the element's type."""
         dtype = self.kernel.array_type(expr.array).dtype
         values = (self.as_type(value, expr.type) for value in expr.values)
@@ -114,23 +113,23 @@ class CallEmitter(ExpressionEmitter):
         name = atomic_helper(expr.op) if self.dialect.atomics_are_helpers else atomic_function(expr.op, dtype)
         return CxxText(f"{name}({', '.join((place, *values))})", PRIMARY, dtype.c)
 
-    def invoke(self, expr: DeviceCall) -> CxxText:
+    def invoke(self, expr: ir.DeviceCall) -> CxxText:
         """A call of a device function; numbers come as the types of its parameters, which tell overloads apart."""
         callee = self.callees[expr.function]
         args = [
-            self.expr(arg).text if isinstance(arg, ArrayName) else self.as_type(arg, parameter.type)
+            self.expr(arg).text if isinstance(arg, ir.ArrayName) else self.as_type(arg, parameter.type)
             for parameter, arg in zip(callee.function.parameters, expr.args, strict=True)
         ]
         args += map(self.launch_object, callee.launch)
         self.types.update(callee.template)
         name = f"{callee.function.symbol}{callee.template_arguments}"
-        return CxxText(f"{name}({', '.join(args)})", PRIMARY, "" if expr.type is UNKNOWN else self.c_type(expr.type))
+        return CxxText(f"{name}({', '.join(args)})", PRIMARY, "" if expr.type is ir.UNKNOWN else self.c_type(expr.type))
 
     def launch_object(self, name: str) -> str:
         """What a device function is given for the launch object of this name."""
         return name
 
-    def argument(self, arg: Expr, c_type: str) -> str:
+    def argument(self, arg: ir.Expr, c_type: str) -> str:
         """An argument of a C function, which converts it; `sqrt` and its like are overloaded, and want a double."""
         if c_type != "double":
             return self.assigned(arg, c_type).text

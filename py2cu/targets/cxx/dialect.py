@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from py2cu import ir
 from py2cu.dtypes import DType
-from py2cu.ir.kernels import Kernel
-from py2cu.ir.types import Width
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
     """What differs between the C++ of two targets."""
 
-    widths: Mapping[Width, str]
+    widths: Mapping[ir.Width, str]
     launch_type: str  # of blockIdx.x and its like
     functions: Mapping[str, str] = field(default_factory=dict)
     types: Mapping[str, str] = field(default_factory=dict)  # where a C type has another name
@@ -40,7 +39,7 @@ class Dialect:
 class Callee:
     """A device function as its callers see it."""
 
-    function: Kernel
+    function: ir.Kernel
     template: tuple[str, ...] = ()  # its type parameters, which every call names: "T", "index_t"
     launch: tuple[str, ...] = ()  # the launch objects that it is given
     struct: str = ""  # the type of a tuple that it returns

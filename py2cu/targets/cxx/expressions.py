@@ -11,26 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final, assert_never
 
+from py2cu import ir
 from py2cu.dtypes import C128, Kind
-from py2cu.ir.expressions import (
-    ArrayName,
-    Atomic,
-    BoolOp,
-    Call,
-    Compare,
-    Convert,
-    DeviceCall,
-    Expr,
-    Extent,
-    LaunchIndex,
-    Load,
-    Select,
-    Tuple,
-    TupleItem,
-    Unary,
-)
-from py2cu.ir.kernels import ArrayDecl, Kernel, Space
-from py2cu.ir.types import PY_INT, Binary, Constant, ElementType, Name, PythonType, TupleType, Type, Width, is_complex
 from py2cu.passes.lowering.split_tuples import row_struct
 from py2cu.targets.cxx.c_types import (
     C_RANK,
@@ -64,7 +46,7 @@ class ExpressionEmitter(ABC):
     Comments are emitted elsewhere, so a word in a comment adds neither a type nor a header.
     """
 
-    def __init__(self, kernel: Kernel, dialect: Dialect, callees: Mapping[str, Callee]) -> None:
+    def __init__(self, kernel: ir.Kernel, dialect: Dialect, callees: Mapping[str, Callee]) -> None:
         self.kernel = kernel
         self.dialect = dialect
         self.callees = callees  # by key
@@ -76,27 +58,27 @@ class ExpressionEmitter(ABC):
     def name(self, name: str) -> str:
         return self.names.get(name, name)
 
-    def c_type(self, type_: Type) -> str:
+    def c_type(self, type_: ir.Type) -> str:
         """The C type that carries values of `type_`."""
         match type_:
-            case ElementType(dtype=dtype):
+            case ir.ElementType(dtype=dtype):
                 return dtype.c
-            case PythonType(kind=Kind.INT, width=width):
+            case ir.PythonType(kind=Kind.INT, width=width):
                 return self.dialect.widths[width]
-            case PythonType(kind=kind):
+            case ir.PythonType(kind=kind):
                 return {Kind.BOOL: "bool", Kind.FLOAT: "double", Kind.COMPLEX: C128.c}[kind]
-            case TupleType():
+            case ir.TupleType():
                 return ""  # nothing is computed with it
             case _:
                 raise AssertionError(f"no C type for {type_}")
 
-    def type_name(self, type_: Type) -> str:
+    def type_name(self, type_: ir.Type) -> str:
         """The C type of `type_` as the target writes it."""
-        if isinstance(type_, ElementType):
+        if isinstance(type_, ir.ElementType):
             return self.dialect.spell(type_.dtype)
-        return self.dialect.spell(C128) if is_complex(type_) else self.c_type(type_)
+        return self.dialect.spell(C128) if ir.is_complex(type_) else self.c_type(type_)
 
-    def type_text(self, type_: Type) -> str:
+    def type_text(self, type_: ir.Type) -> str:
         """The same where the text names the type."""
         return self.named(self.type_name(type_))
 
@@ -117,106 +99,106 @@ class ExpressionEmitter(ABC):
 
     # --- statements ---
 
-    def assigned(self, value: Expr, c_type: str) -> CxxText:
+    def assigned(self, value: ir.Expr, c_type: str) -> CxxText:
         """`value` where C converts it to `c_type` by assigning it; only conversions that lose something are written."""
-        if isinstance(value, Constant) and is_integer_literal(value) and c_type not in HALVES:
+        if isinstance(value, ir.Constant) and is_integer_literal(value) and c_type not in HALVES:
             return self.operand(value, c_type)
-        if isinstance(value, Convert) and not (value.explicit or crosses_type_variable(value)):
+        if isinstance(value, ir.Convert) and not (value.explicit or crosses_type_variable(value)):
             inner = self.expr(value.value)
             return inner if keeps_value(inner.c_type, c_type) else self.chosen(self.cast(inner, value.type))
         return self.expr(value)
 
-    def expr(self, expr: Expr) -> CxxText:
+    def expr(self, expr: ir.Expr) -> CxxText:
         match expr:
-            case Constant():
+            case ir.Constant():
                 return self.constant(expr)
-            case Name(id=name, type=type_):
+            case ir.Name(id=name, type=type_):
                 return CxxText(self.name(name), PRIMARY, self.c_type(type_))
-            case LaunchIndex(object=launched, axis=axis):
+            case ir.LaunchIndex(object=launched, axis=axis):
                 return CxxText(f"{launched}.{axis}", PRIMARY, self.dialect.launch_type)
-            case Load(array=array, indices=indices, type=type_):
+            case ir.Load(array=array, indices=indices, type=type_):
                 return CxxText(self.element(array, indices), PRIMARY, self.c_type(type_))
-            case Atomic():
+            case ir.Atomic():
                 return self.atomic(expr)
-            case Unary():
+            case ir.Unary():
                 return self.unary(expr)
-            case Binary(op="<<" | ">>" as op, left=left, right=right, type=type_):
+            case ir.Binary(op="<<" | ">>" as op, left=left, right=right, type=type_):
                 shifted, by = self.shifted(left, right, self.c_type(type_))
                 return replace(self.binary(op, shifted, by), c_type=arithmetic_type(shifted.c_type))
-            case Binary(op=op, left=left, right=right, type=type_):
+            case ir.Binary(op=op, left=left, right=right, type=type_):
                 return self.binary(op, *self.operands(left, right, self.c_type(type_)))
-            case Compare(op=op, left=left, right=right):
+            case ir.Compare(op=op, left=left, right=right):
                 wanted = self.meeting_type(left, right)
                 a, b = self.operands(left, right, wanted)
                 inner = PRECEDENCE["<"] + 1  # readers do not know how `<` and `==` bind among each other
                 return CxxText(f"{a.within(inner)} {op} {b.within(inner)}", PRECEDENCE[op], "bool")
-            case BoolOp(op=op, left=left, right=right):
+            case ir.BoolOp(op=op, left=left, right=right):
                 return self.junction(op, self.expr(left), self.expr(right))
-            case Select(test=test, then=then, type=TupleType()):  # past the end, where threads wait
+            case ir.Select(test=test, then=then, type=ir.TupleType()):  # past the end, where threads wait
                 text = f"{self.expr(test).within(TERNARY + 1)} ? {self.expr(then).text} : {self.struct_text(then)}{{}}"
                 return CxxText(text, TERNARY, "")
-            case Select(test=test, then=then, orelse=orelse, type=type_):
+            case ir.Select(test=test, then=then, orelse=orelse, type=type_):
                 a, b = self.operands(then, orelse, self.c_type(type_))
                 text = f"{self.expr(test).within(TERNARY + 1)} ? {a.within(TERNARY + 1)} : {b.within(TERNARY + 1)}"
                 of_one = same_type(a.c_type, b.c_type)  # C promotes operands of two types only
                 return CxxText(text, TERNARY, a.c_type if of_one else common_type(a.c_type, b.c_type))
-            case Call():
+            case ir.Call():
                 return self.call(expr)
-            case Convert(value=value, type=type_) if crosses_type_variable(expr):
+            case ir.Convert(value=value, type=type_) if crosses_type_variable(expr):
                 text = f"static_cast<{self.type_text(type_)}>({self.expr(value).text})"
                 return CxxText(text, PRIMARY, self.c_type(type_))
-            case Convert(value=value, type=type_):
+            case ir.Convert(value=value, type=type_):
                 return self.chosen(self.cast(self.expr(value), type_))
-            case DeviceCall():
+            case ir.DeviceCall():
                 return self.invoke(expr)
-            case ArrayName(id=name):
+            case ir.ArrayName(id=name):
                 rank = len(self.kernel.array_type(name).dims) if self.kernel.keeps_subscripts(name) else 1
                 return CxxText(self.name(name) if rank == 1 else f"&{self.name(name)}{'[0]' * rank}", PRIMARY, "")
-            case TupleItem(value=value, field=field_, type=type_):
+            case ir.TupleItem(value=value, field=field_, type=type_):
                 return CxxText(f"{self.expr(value).text}.{field_}", PRIMARY, self.c_type(type_))
-            case Extent() | Tuple():
+            case ir.Extent() | ir.Tuple():
                 raise AssertionError(f"{expr} reached the targets")
             case _:
                 assert_never(expr)
 
     @abstractmethod
-    def call(self, expr: Call) -> CxxText:
+    def call(self, expr: ir.Call) -> CxxText:
         """A call of a builtin or of a helper."""
 
     @abstractmethod
-    def atomic(self, expr: Atomic) -> CxxText:
+    def atomic(self, expr: ir.Atomic) -> CxxText:
         """An atomic operation."""
 
     @abstractmethod
-    def invoke(self, expr: DeviceCall) -> CxxText:
+    def invoke(self, expr: ir.DeviceCall) -> CxxText:
         """A call of a device function."""
 
     def buffer(self, name: str) -> str:
         """The declaration of an array of the kernel's own: `float acc[4][4]`, `int WEIGHTS[3] = {1, 2, 1}`."""
         buffer = self.kernel.array_decl(name)
         assert buffer is not None, name
-        type_: Type = buffer.type.element
-        if type_ == PY_INT:
+        type_: ir.Type = buffer.type.element
+        if type_ == ir.PY_INT:
             fits = all(-(2**31) <= value < 2**31 for value in buffer.values)
-            type_ = replace(PY_INT, width=Width.INT if fits else Width.LONG)
+            type_ = replace(ir.PY_INT, width=ir.Width.INT if fits else ir.Width.LONG)
         extents = self.extents(buffer)
         text = f"{self.type_text(type_)} {self.name(name)}{extents}"
-        if buffer.space is not Space.CONSTANT:
+        if buffer.space is not ir.Space.CONSTANT:
             return text
-        values = [self.constant(Constant(value, buffer.span, type_)).text for value in buffer.values]
-        shape = [int(extent.value) for extent in buffer.type.dims if isinstance(extent, Constant)]
+        values = [self.constant(ir.Constant(value, buffer.span, type_)).text for value in buffer.values]
+        shape = [int(extent.value) for extent in buffer.type.dims if isinstance(extent, ir.Constant)]
         return f"{text} = {array_literal(values, shape)}"
 
-    def extents(self, buffer: ArrayDecl) -> str:
+    def extents(self, buffer: ir.ArrayDecl) -> str:
         """`[4][4]`."""
         return "".join(f"[{self.expr(extent).text}]" for extent in buffer.type.dims)
 
-    def struct_text(self, value: Expr) -> str:
+    def struct_text(self, value: ir.Expr) -> str:
         """The type of a tuple that is in one struct: a row, or what a function returns."""
         match value:
-            case Load(array=array):
+            case ir.Load(array=array):
                 return self.row_text(array)
-            case DeviceCall(function=function):
+            case ir.DeviceCall(function=function):
                 callee = self.callees[function]
                 self.types.update(callee.template)
                 return callee.struct
@@ -227,20 +209,20 @@ class ExpressionEmitter(ABC):
         """The type of a row of `array`: `Vector4<float>`."""
         return f"{row_struct(self.kernel.vector_width(array))}<{self.type_text(self.kernel.array_type(array).element)}>"
 
-    def element(self, array: str, indices: tuple[Expr, ...]) -> str:
+    def element(self, array: str, indices: tuple[ir.Expr, ...]) -> str:
         """`acc[r][c]`."""
         return self.name(array) + "".join(f"[{self.index(index)}]" for index in indices)
 
-    def index(self, index: Expr) -> str:
+    def index(self, index: ir.Expr) -> str:
         """A subscript: any whole number serves."""
-        while isinstance(index, Convert) and not index.explicit:
+        while isinstance(index, ir.Convert) and not index.explicit:
             index = index.value
         return self.expr(index).text
 
-    def constant(self, expr: Constant) -> CxxText:
+    def constant(self, expr: ir.Constant) -> CxxText:
         c_type = self.c_type(expr.type)
         self.count_number(expr)
-        if isinstance(expr.type, ElementType) and expr.type.dtype.variable is not None:
+        if isinstance(expr.type, ir.ElementType) and expr.type.dtype.variable is not None:
             return CxxText(f"{self.type_text(expr.type)}({generic_literal(expr, expr.type.dtype)})", PRIMARY, c_type)
         if c_type == "bool":
             return CxxText("true" if expr.value else "false", PRIMARY, "bool")
@@ -251,9 +233,9 @@ class ExpressionEmitter(ABC):
             return float_literal(expr, c_type)
         return integer_literal(expr, c_type)
 
-    def unary(self, expr: Unary) -> CxxText:
+    def unary(self, expr: ir.Unary) -> CxxText:
         inner = self.expr(expr.operand)
-        if isinstance(expr.operand, Constant) and self.c_type(expr.type) in ("uint32_t", "uint64_t"):
+        if isinstance(expr.operand, ir.Constant) and self.c_type(expr.type) in ("uint32_t", "uint64_t"):
             inner = CxxText(functional_cast(inner.text, self.type_text(expr.type)), PRIMARY, self.c_type(expr.type))
         if expr.op == "not":
             return CxxText(f"!{inner.within(UNARY)}", UNARY, "bool")
@@ -279,12 +261,12 @@ class ExpressionEmitter(ABC):
 
         return CxxText(f"{side(left)} {_JUNCTION[op]} {side(right)}", rank, "bool")
 
-    def meeting_type(self, left: Expr, right: Expr) -> str:
+    def meeting_type(self, left: ir.Expr, right: ir.Expr) -> str:
         """The C type in which a comparison's operands meet."""
         a, b = self.c_type(left.type), self.c_type(right.type)
         return a if a == b else common_type(a, b)
 
-    def operands(self, left: Expr, right: Expr, wanted: str) -> tuple[CxxText, CxxText]:
+    def operands(self, left: ir.Expr, right: ir.Expr, wanted: str) -> tuple[CxxText, CxxText]:
         """Both operands so that C computes in `wanted`; conversions that it makes by itself are left out."""
         (bare_left, full_left), (bare_right, full_right) = self.spellings(left, wanted), self.spellings(right, wanted)
         target = arithmetic_type(wanted)
@@ -297,36 +279,36 @@ class ExpressionEmitter(ABC):
             full_left = self.converted(full_left, target)
         return full_left, self.chosen(full_right)
 
-    def shifted(self, left: Expr, right: Expr, wanted: str) -> tuple[CxxText, CxxText]:
+    def shifted(self, left: ir.Expr, right: ir.Expr, wanted: str) -> tuple[CxxText, CxxText]:
         """The operands of a shift, whose type in C is that of its left one alone."""
         plain, by = self.operand(left, wanted), self.operand(right, wanted)
         if arithmetic_type(plain.c_type) == arithmetic_type(wanted):
             return plain, by
-        full = plain if isinstance(left, Constant) else self.expr(left)
+        full = plain if isinstance(left, ir.Constant) else self.expr(left)
         if C_RANK[arithmetic_type(full.c_type)] < C_RANK[wanted]:
             full = self.converted(full, wanted)
         return full, by
 
-    def operand(self, expr: Expr, wanted: str) -> CxxText:
+    def operand(self, expr: ir.Expr, wanted: str) -> CxxText:
         """`expr` without an implicit conversion, if C would not compute in something wider than `wanted` for it."""
         return self.chosen(self.spellings(expr, wanted)[0])
 
-    def spellings(self, expr: Expr, wanted: str) -> tuple[CxxText, CxxText]:
+    def spellings(self, expr: ir.Expr, wanted: str) -> tuple[CxxText, CxxText]:
         """`operand`, and `expr` in full; what is inside is spelled once, or nested expressions would take for ever."""
         if wanted in HALVES | COMPLEXES:
             pass
-        elif isinstance(expr, Constant) and is_integer_literal(expr):
+        elif isinstance(expr, ir.Constant) and is_integer_literal(expr):
             precedence = PRIMARY if expr.value >= 0 else UNARY
             bare = CxxText(str(int(expr.value)), precedence, "int", begins_with_sign=expr.value < 0)
             return bare, self.expr(expr)
-        elif isinstance(expr, Convert) and not (expr.explicit or crosses_type_variable(expr)):
+        elif isinstance(expr, ir.Convert) and not (expr.explicit or crosses_type_variable(expr)):
             inner = self.expr(expr.value)
             full = self.cast(inner, expr.type)
             return inner if converts(inner.c_type, arithmetic_type(wanted)) else full, full
         full = self.expr(expr)
         return full, full
 
-    def cast(self, value: CxxText, type_: Type) -> CxxText:
+    def cast(self, value: CxxText, type_: ir.Type) -> CxxText:
         """`value` as a `type_`; who puts it into the text says that it is `chosen`."""
         c_type = self.c_type(type_)
         if value.c_type == c_type or (
@@ -335,7 +317,7 @@ class ExpressionEmitter(ABC):
             return value
         # Of a template argument, `T(int64_t(both))` looks like a function's type to gcc
         is_plain = value.c_type not in FLOATS | COMPLEXES and value.text not in self.kernel.constexprs
-        if isinstance(type_, PythonType) and is_plain:
+        if isinstance(type_, ir.PythonType) and is_plain:
             return CxxText(functional_cast(value.text, c_type), PRIMARY, c_type, casts_to=c_type)
         named = self.type_name(type_)
         return CxxText(f"static_cast<{named}>({value.text})", PRIMARY, c_type, casts_to=named)
@@ -345,12 +327,12 @@ class ExpressionEmitter(ABC):
         if header := self.dialect.headers.get(needed_for):
             self.headers.add(header)
 
-    def count_number(self, number: Constant) -> None:
+    def count_number(self, number: ir.Constant) -> None:
         """Counts the header of INFINITY and NAN."""
         if not math.isfinite(number.value):
             self.headers.add(MATH)
 
-    def braced(self, items: Sequence[Expr], types: Sequence[Type]) -> str:
+    def braced(self, items: Sequence[ir.Expr], types: Sequence[ir.Type]) -> str:
         """`{a, b}`: braces let C convert nothing that may lose; a Python integer in a wider one does not."""
         texts = []
         for item, type_ in zip(items, types, strict=True):
@@ -359,18 +341,18 @@ class ExpressionEmitter(ABC):
             texts.append(spelled.text if widens else self.as_type(item, type_))
         return f"{{{', '.join(texts)}}}"
 
-    def as_type(self, arg: Expr, type_: Type) -> str:
+    def as_type(self, arg: ir.Expr, type_: ir.Type) -> str:
         spelled = self.expr(arg)
         if same_type(spelled.c_type, self.c_type(type_)):
             return spelled.text
-        if isinstance(arg, Constant) and self.c_type(type_) == "uint32_t":
+        if isinstance(arg, ir.Constant) and self.c_type(type_) == "uint32_t":
             return f"{spelled.text}u"
         return functional_cast(spelled.text, self.type_text(type_))
 
 
-def crosses_type_variable(convert: Convert) -> bool:
+def crosses_type_variable(convert: ir.Convert) -> bool:
     """True where a conversion leads to or from a type variable: it is written, since instances differ in it."""
     source, target = convert.value.type, convert.type
     if source == target and not convert.explicit:
         return False
-    return any(isinstance(type_, ElementType) and type_.dtype.variable is not None for type_ in (source, target))
+    return any(isinstance(type_, ir.ElementType) and type_.dtype.variable is not None for type_ in (source, target))

@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from py2cu.ir.expressions import Expr
-from py2cu.ir.types import Binary, Constant, Name
+from py2cu import ir
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,20 +25,20 @@ class Factors:
         return self.constant <= other.constant and self.names <= other.names
 
 
-def factors(extent: Expr) -> Factors | None:
+def factors(extent: ir.Expr) -> Factors | None:
     """The factors of an extent; None for anything but a product."""
     match extent:
-        case Constant(value=int(value)):
+        case ir.Constant(value=int(value)):
             return Factors(Fraction(value))
-        case Name(id=name):
+        case ir.Name(id=name):
             return Factors(Fraction(1), Counter([name]))
-        case Binary(op="*", left=left, right=right):
+        case ir.Binary(op="*", left=left, right=right):
             return product((left, right))
         case _:
             return None
 
 
-def product(extents: Iterable[Expr]) -> Factors | None:
+def product(extents: Iterable[ir.Expr]) -> Factors | None:
     """The factors of a product of extents; None where one is no product itself."""
     total: Factors | None = Factors(Fraction(1))
     for factor in map(factors, extents):
@@ -47,15 +46,15 @@ def product(extents: Iterable[Expr]) -> Factors | None:
     return total
 
 
-def addends(extent: Expr) -> tuple[Factors, ...] | None:
+def addends(extent: ir.Expr) -> tuple[Factors, ...] | None:
     """Products whose sum an extent does not exceed, if no name in it is negative; None where there are none."""
     match extent:
-        case Binary(op="+", left=left, right=right):
+        case ir.Binary(op="+", left=left, right=right):
             one, other = addends(left), addends(right)
             return None if one is None or other is None else one + other
-        case Binary(op="-", left=left, right=Constant(value=int(value))) if value >= 0:
+        case ir.Binary(op="-", left=left, right=ir.Constant(value=int(value))) if value >= 0:
             return addends(left)
-        case Binary(op="//", left=left, right=Constant(value=int(value))) if value > 0:
+        case ir.Binary(op="//", left=left, right=ir.Constant(value=int(value))) if value > 0:
             divided = addends(left)
             return None if divided is None else tuple(each.times(Factors(Fraction(1, value))) for each in divided)
         case _:

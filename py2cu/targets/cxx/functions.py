@@ -6,9 +6,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Final
 
+from py2cu import ir
 from py2cu.analysis.call_graph import in_recursive_scc, launch_objects_by_function
-from py2cu.ir.kernels import Kernel
-from py2cu.ir.types import TupleType
 from py2cu.targets.cxx.dialect import Callee, Dialect
 from py2cu.targets.cxx.includes import headers_of_types
 from py2cu.targets.cxx.lines import Line, doc_lines
@@ -67,7 +66,7 @@ def in_order(launched: Collection[str]) -> tuple[str, ...]:
     return tuple(name for name in ("blockIdx", "threadIdx", "blockDim", "gridDim") if name in launched)
 
 
-def spell_functions(kernel: Kernel, dialect: Dialect) -> tuple[tuple[FunctionView, ...], dict[str, Callee]]:
+def spell_functions(kernel: ir.Kernel, dialect: Dialect) -> tuple[tuple[FunctionView, ...], dict[str, Callee]]:
     """The device functions of `kernel`, and what their callers need to know of them."""
     launched = launch_objects_by_function(kernel) if dialect.launch_struct else {}
     callees = {
@@ -86,7 +85,9 @@ def spell_functions(kernel: Kernel, dialect: Dialect) -> tuple[tuple[FunctionVie
             return tuple(views), callees
 
 
-def _spell_function(function: Kernel, dialect: Dialect, callees: dict[str, Callee], *, is_ringed: bool) -> FunctionView:
+def _spell_function(
+    function: ir.Kernel, dialect: Dialect, callees: dict[str, Callee], *, is_ringed: bool
+) -> FunctionView:
     """It is a template over the types that its signature and its body name, and over those of what it calls."""
     speller = Emitter(function, dialect, callees)
     struct = _struct_view(function, speller)
@@ -104,8 +105,8 @@ def _spell_function(function: Kernel, dialect: Dialect, callees: dict[str, Calle
     )
 
 
-def _struct_view(function: Kernel, speller: Emitter) -> StructView | None:
-    if function.struct is None or not isinstance(function.result, TupleType):
+def _struct_view(function: ir.Kernel, speller: Emitter) -> StructView | None:
+    if function.struct is None or not isinstance(function.result, ir.TupleType):
         return None
     types = tuple(map(speller.type_text, function.result.items))
     fields = tuple(f"{type_} {name}" for type_, name in zip(types, function.struct.fields, strict=True))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from py2cu.ir.statements import Trivia
+from py2cu import ir
 from py2cu.records import record
 
 
@@ -21,7 +21,7 @@ class Line:
         return f"{self.code}{self.comment}"
 
 
-def comment_lines(trivia: Trivia, pad: str) -> Iterator[Line]:
+def comment_lines(trivia: ir.Trivia, pad: str) -> Iterator[Line]:
     blank = False
     for text in trivia.above:
         if text:

@@ -7,10 +7,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from py2cu import ir
 from py2cu.analysis.promotion import as_float, rounded_directly
 from py2cu.dtypes import F32, F64, DType, Kind
-from py2cu.ir.expressions import Expr
-from py2cu.ir.types import PY_BOOL, Constant, ElementType
 from py2cu.targets.cxx.c_types import arithmetic_type, is_unsigned
 from py2cu.targets.cxx.cxx_text import PRIMARY, UNARY, CxxText
 
@@ -24,7 +23,7 @@ def array_literal(values: Sequence[str], extents: Sequence[int]) -> str:
     return f"{{{', '.join(rows)}}}"
 
 
-def generic_literal(expr: Constant, dtype: DType) -> str:
+def generic_literal(expr: ir.Constant, dtype: DType) -> str:
     """The number from which `T(…)` makes the one that `expr` is in `dtype`."""
     if dtype.kind is not Kind.FLOAT:
         return str(expr.value).lower()
@@ -36,9 +35,9 @@ def generic_literal(expr: Constant, dtype: DType) -> str:
     return float_literal(replace(expr, value=value, text=""), "double").text
 
 
-def is_one(expr: Expr) -> bool:
+def is_one(expr: ir.Expr) -> bool:
     """True for a number that is spelled `1`: a constant of that value, unless its digits are `0x1` or `1.0`."""
-    if not isinstance(expr, Constant) or expr.value != 1 or expr.type == PY_BOOL:
+    if not isinstance(expr, ir.Constant) or expr.value != 1 or expr.type == ir.PY_BOOL:
         return False
     return is_integer_literal(expr) if isinstance(expr.value, float) else not _is_hexadecimal(expr.text)
 
@@ -48,8 +47,8 @@ def init_text(value: bool | int | float) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int):
-        return integer_literal(Constant(value), "uint64_t").text
-    return float_literal(Constant(value), "double").text
+        return integer_literal(ir.Constant(value), "uint64_t").text
+    return float_literal(ir.Constant(value), "double").text
 
 
 def is_double(value: bool | int | float) -> bool:
@@ -57,7 +56,7 @@ def is_double(value: bool | int | float) -> bool:
     return isinstance(value, float) or int(float(value)) == value
 
 
-def integer_literal(expr: Constant, c_type: str) -> CxxText:
+def integer_literal(expr: ir.Constant, c_type: str) -> CxxText:
     """`0xffu`, `1L`, in the least type that C reads the digits as; hexadecimal digits stay."""
     value = int(expr.value)
     text = expr.text if _is_hexadecimal(expr.text) else str(value)
@@ -77,7 +76,7 @@ def _is_hexadecimal(digits: str) -> bool:
     return re.fullmatch(r"0[xX][0-9a-fA-F]+", digits) is not None
 
 
-def float_literal(expr: Constant, c_type: str) -> CxxText:
+def float_literal(expr: ir.Constant, c_type: str) -> CxxText:
     """`0.5870f` as the user wrote it, where C reads those digits as the same number."""
     value = float(expr.value)
     sign = "-" if math.copysign(1, value) < 0 else ""
@@ -92,9 +91,9 @@ def float_literal(expr: Constant, c_type: str) -> CxxText:
     return CxxText(text + ("f" if c_type == "float" else ""), precedence, c_type, begins_with_sign=bool(sign))
 
 
-def _reads_as(text: str, expr: Constant) -> bool:
+def _reads_as(text: str, expr: ir.Constant) -> bool:
     """Whether the digits of `text`, read as a number of the type of `expr`, are its value."""
-    dtype = expr.type.dtype if isinstance(expr.type, ElementType) else F64
+    dtype = expr.type.dtype if isinstance(expr.type, ir.ElementType) else F64
     number = float(text)
     read = as_float(dtype, number)
     beyond = 2 * number - read  # the other neighbour, where the digits lie between two: nvcc rounds those up
@@ -103,9 +102,9 @@ def _reads_as(text: str, expr: Constant) -> bool:
     return read == as_float(dtype, expr.value) and not is_between and not vanishes
 
 
-def is_integer_literal(expr: Constant) -> bool:
+def is_integer_literal(expr: ir.Constant) -> bool:
     """A float that the user wrote as `2`: C turns it into one where it meets a float."""
-    if isinstance(expr.type, ElementType) and expr.type.dtype.variable is not None:
+    if isinstance(expr.type, ir.ElementType) and expr.type.dtype.variable is not None:
         return False
     return isinstance(expr.value, float) and re.fullmatch(r"-?\d+", expr.text) is not None and abs(expr.value) < 2**24
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from py2cu import ir
 from py2cu.analysis.call_graph import callees
 from py2cu.builtins import ROWS
 from py2cu.diagnostics import Reporter
-from py2cu.ir.expressions import Call
 from py2cu.ir.header_names import is_declared
-from py2cu.ir.kernels import Kernel, Space
 from py2cu.ir.names import free_name
 from py2cu.ir.rewrite import with_fields
 from py2cu.ir.visit import all_expressions
@@ -51,7 +50,7 @@ _OF_FUNCTIONS: Final = frozenset(f"{_TYPES} {_FUNCTIONS} {_TOGETHER} main".split
 )
 
 
-def rename(kernel: Kernel, reporter: Reporter) -> Kernel:
+def rename(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     """The kernel and its device functions, each with its `symbol`, and with `renamed` mapping every name that needs
     another spelling, and only those.
 
@@ -62,7 +61,7 @@ def rename(kernel: Kernel, reporter: Reporter) -> Kernel:
     return with_fields(_rename(kernel, symbols), functions=functions)
 
 
-def _rename(kernel: Kernel, symbols: Mapping[str, str]) -> Kernel:
+def _rename(kernel: ir.Kernel, symbols: Mapping[str, str]) -> ir.Kernel:
     """The same for one of them; `symbols` are those of the functions that it may call, which get underscores where a
     file has more of that name: a local that would hide one gets a number.
     """
@@ -72,7 +71,7 @@ def _rename(kernel: Kernel, symbols: Mapping[str, str]) -> Kernel:
     taken = set(names)
     called = _called_functions(kernel) | {variable.symbol for variable in kernel.variables}
     functions = {_stem(symbols[key]) for key in callees(kernel.body)}
-    called |= {f"{buffer.name}_bytes" for buffer in kernel.array_decls if buffer.space is Space.SHARED}
+    called |= {f"{buffer.name}_bytes" for buffer in kernel.array_decls if buffer.space is ir.Space.SHARED}
     renamed: dict[str, str] = {}
     for name in dict.fromkeys(names):
         spelled = f"{name}_" if name in called else spell_identifier(name)
@@ -86,7 +85,7 @@ def _rename(kernel: Kernel, symbols: Mapping[str, str]) -> Kernel:
     return with_fields(kernel, renamed=tuple(renamed.items()), symbol=_symbol(kernel))
 
 
-def _symbol(kernel: Kernel) -> str:
+def _symbol(kernel: ir.Kernel) -> str:
     if not kernel.key:
         return ascii_identifier(kernel.name)
     if kernel.name in RUNTIME_NAMES.split():
@@ -104,7 +103,7 @@ def _stem(name: str) -> str:
     return name.rstrip("_") or "_"
 
 
-def _called_functions(kernel: Kernel) -> set[str]:
+def _called_functions(kernel: ir.Kernel) -> set[str]:
     """The C functions that the body calls: a local of that name would hide one."""
-    calls = [node.function for node in all_expressions(kernel.body) if isinstance(node, Call)]
+    calls = [node.function for node in all_expressions(kernel.body) if isinstance(node, ir.Call)]
     return {c for key in calls if key in ROWS for c in ROWS[key].spelling.values()} | set(calls)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from py2cu.ir.kernels import Instances, Kernel
+from py2cu import ir
 from py2cu.ir.rewrite import with_fields
 from py2cu.targets.cxx.dialect import Dialect
 from py2cu.targets.cxx.functions import FunctionView, spell_functions
@@ -25,7 +25,7 @@ _SYNONYMS: Final = {"int32_t": "int", "uint32_t": "unsigned"}
 _PLACES: Final = ("first", "second", "third", "fourth", "fifth")  # what type parameters are called to be compared
 
 
-def separate_overloads(families: tuple[Instances, ...], dialect: Dialect) -> tuple[Instances, ...]:
+def separate_overloads(families: tuple[ir.Instances, ...], dialect: Dialect) -> tuple[ir.Instances, ...]:
     """`families` with such names, again where a new name makes two callers differ."""
     while True:
         taken: Taken = {}
@@ -35,7 +35,7 @@ def separate_overloads(families: tuple[Instances, ...], dialect: Dialect) -> tup
             return families
 
 
-def _renamed(kernel: Kernel, dialect: Dialect, taken: Taken) -> Kernel:
+def _renamed(kernel: ir.Kernel, dialect: Dialect, taken: Taken) -> ir.Kernel:
     views, _ = spell_functions(kernel, dialect)
     functions = tuple(
         with_fields(function, symbol=_symbol(function.symbol, view, taken))

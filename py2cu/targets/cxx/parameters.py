@@ -10,13 +10,10 @@ import math
 from collections.abc import Iterable
 from dataclasses import replace
 
+from py2cu import ir
 from py2cu.analysis.effects import synchronises
 from py2cu.dtypes import C128, Kind
 from py2cu.ir.abi.parameters import Parameter, Role
-from py2cu.ir.expressions import ArrayName, Atomic, Load
-from py2cu.ir.kernels import Kernel
-from py2cu.ir.statements import Store
-from py2cu.ir.types import ArrayType, ElementType, Name, PythonType, Type, Width, is_complex
 from py2cu.ir.visit import all_expressions, assigned_names, statements
 from py2cu.records import record
 from py2cu.targets.cxx.c_types import qualified
@@ -84,28 +81,30 @@ def _fill(items: tuple[str, ...], width: int) -> list[str]:
     return lines
 
 
-def used_names(kernel: Kernel) -> set[str]:
+def used_names(kernel: ir.Kernel) -> set[str]:
     """The names that the body reads, extents of the guards included, and those that it assigns to."""
-    read = {node.id for node in all_expressions(kernel.body) if isinstance(node, Name | ArrayName)}
+    read = {node.id for node in all_expressions(kernel.body) if isinstance(node, ir.Name | ir.ArrayName)}
     return read.union(assigned_names(kernel.body))
 
 
-def used_arrays(kernel: Kernel) -> set[str]:
+def used_arrays(kernel: ir.Kernel) -> set[str]:
     """The arrays that the body reads or writes, by itself or through a view."""
-    loaded = {kernel.base_array(node.array) for node in all_expressions(kernel.body) if isinstance(node, Load | Atomic)}
-    return loaded | {kernel.base_array(stmt.array) for stmt in statements(kernel.body) if isinstance(stmt, Store)}
+    loaded = {
+        kernel.base_array(node.array) for node in all_expressions(kernel.body) if isinstance(node, ir.Load | ir.Atomic)
+    }
+    return loaded | {kernel.base_array(stmt.array) for stmt in statements(kernel.body) if isinstance(stmt, ir.Store)}
 
 
-def arguments(kernel: Kernel) -> tuple[tuple[str, Type, Parameter | None], ...]:
+def arguments(kernel: ir.Kernel) -> tuple[tuple[str, ir.Type, Parameter | None], ...]:
     """Name and type of everything a launcher takes: the user's parameters in order, then the dimensions among none of
     them. Template arguments are none of these.
     """
     declared = tuple((p.name, p.type, p) for p in kernel.parameters if p.constexpr is None)
-    rest = tuple((name, PythonType(Kind.INT), None) for name in kernel.dims if kernel.parameter(name) is None)
+    rest = tuple((name, ir.PythonType(Kind.INT), None) for name in kernel.dims if kernel.parameter(name) is None)
     return (*declared, *rest)
 
 
-def kernel_arguments(kernel: Kernel, dialect: Dialect) -> tuple[Argument, ...]:
+def kernel_arguments(kernel: ir.Kernel, dialect: Dialect) -> tuple[Argument, ...]:
     """What the device function takes: those arrays, scalars and extents that its body uses."""
     used = used_names(kernel) | used_arrays(kernel)
     return tuple(
@@ -115,7 +114,9 @@ def kernel_arguments(kernel: Kernel, dialect: Dialect) -> tuple[Argument, ...]:
     )
 
 
-def kernel_argument(kernel: Kernel, dialect: Dialect, name: str, type_: Type, parameter: Parameter | None) -> Argument:
+def kernel_argument(
+    kernel: ir.Kernel, dialect: Dialect, name: str, type_: ir.Type, parameter: Parameter | None
+) -> Argument:
     """A parameter of the function for the device.
 
     A kernel's pointers are `__restrict__`: the binding refuses arguments that overlap what is written.
@@ -124,21 +125,21 @@ def kernel_argument(kernel: Kernel, dialect: Dialect, name: str, type_: Type, pa
     """
     argument = launch_argument(kernel, dialect, name, type_, parameter)
     match type_:
-        case ArrayType() if not kernel.key and (is_input(parameter) or not shows_others(kernel, name)):
+        case ir.ArrayType() if not kernel.key and (is_input(parameter) or not shows_others(kernel, name)):
             return replace(argument, is_restrict=True)
-        case PythonType(kind=Kind.FLOAT | Kind.COMPLEX) if (narrowed := dict(kernel.narrowed).get(name)) is not None:
+        case ir.PythonType(kind=Kind.FLOAT | Kind.COMPLEX) if (narrowed := dict(kernel.narrowed).get(name)) is not None:
             return replace(argument, base=dialect.spell(narrowed.dtype))
-        case PythonType(kind=Kind.INT, width=width):
-            return replace(argument, base=dialect.widths[width if parameter is not None else Width.INDEX])
+        case ir.PythonType(kind=Kind.INT, width=width):
+            return replace(argument, base=dialect.widths[width if parameter is not None else ir.Width.INDEX])
         case _:
             return argument
 
 
-def shows_others(kernel: Kernel, array: str) -> bool:
+def shows_others(kernel: ir.Kernel, array: str) -> bool:
     """True where a thread may read in `array`, which is written, what others have written since it last did."""
     nodes = [*all_expressions(kernel.body)]
-    read = {kernel.base_array(node.array) for node in nodes if isinstance(node, Load)}
-    passed = {kernel.base_array(node.id) for node in nodes if isinstance(node, ArrayName)}  # to functions
+    read = {kernel.base_array(node.array) for node in nodes if isinstance(node, ir.Load)}
+    passed = {kernel.base_array(node.id) for node in nodes if isinstance(node, ir.ArrayName)}  # to functions
     return array in read | passed and synchronises(kernel)
 
 
@@ -147,7 +148,7 @@ def is_input(parameter: Parameter | None) -> bool:
     return parameter is not None and parameter.role is Role.INPUT
 
 
-def launch_arguments(kernel: Kernel, dialect: Dialect) -> tuple[Argument, ...]:
+def launch_arguments(kernel: ir.Kernel, dialect: Dialect) -> tuple[Argument, ...]:
     """Raw pointers, scalars and extents, as any C++ program would pass them."""
     return tuple(
         replace(
@@ -186,18 +187,20 @@ def _number_text(value: bool | int | float) -> str:
     return "NAN" if math.isnan(value) else "INFINITY" if value > 0 else "-INFINITY"
 
 
-def launch_argument(kernel: Kernel, dialect: Dialect, name: str, type_: Type, parameter: Parameter | None) -> Argument:
+def launch_argument(
+    kernel: ir.Kernel, dialect: Dialect, name: str, type_: ir.Type, parameter: Parameter | None
+) -> Argument:
     """A parameter of the launcher, without its default."""
     spelled = kernel.c_name(name)
     match type_:
-        case ArrayType(dtype=dtype):
+        case ir.ArrayType(dtype=dtype):
             return Argument(spelled, dialect.spell(dtype), is_const=is_input(parameter), is_pointer=True)
-        case ElementType(dtype=dtype):
-            return Argument(spelled, dialect.spell(dtype), is_complex=is_complex(type_))
-        case PythonType(kind=kind):
+        case ir.ElementType(dtype=dtype):
+            return Argument(spelled, dialect.spell(dtype), is_complex=ir.is_complex(type_))
+        case ir.PythonType(kind=kind):
             base = {
                 Kind.BOOL: "bool", Kind.INT: "int64_t", Kind.FLOAT: "double", Kind.COMPLEX: dialect.spell(C128),
             }[kind]  # fmt: skip
-            return Argument(spelled, base, is_complex=is_complex(type_))
+            return Argument(spelled, base, is_complex=ir.is_complex(type_))
         case _:
             raise AssertionError(type_)

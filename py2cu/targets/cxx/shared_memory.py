@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from py2cu.ir.kernels import ArrayDecl, Kernel, Space
-from py2cu.ir.types import Binary
+from py2cu import ir
 from py2cu.passes.lowering.shared_layout import size_of
 from py2cu.targets.cxx.dialect import Dialect
 from py2cu.targets.cxx.views import extent_text
@@ -14,24 +13,24 @@ BYTES: Final = "shared_bytes"  # what launchers call the number
 _UNASKED: Final = "48 * 1024"
 
 
-def bytes_text(kernel: Kernel, dialect: Dialect) -> str:
+def bytes_text(kernel: ir.Kernel, dialect: Dialect) -> str:
     """The bytes of a block's dynamic arrays in the launcher's C++; empty where there are none."""
     sizes = [_bytes(kernel, buffer, dialect) for buffer in kernel.array_decls if buffer.is_dynamic]
     return " + ".join(sizes)
 
 
-def _bytes(kernel: Kernel, buffer: ArrayDecl, dialect: Dialect) -> str:
+def _bytes(kernel: ir.Kernel, buffer: ir.ArrayDecl, dialect: Dialect) -> str:
     size = size_of(buffer)
     text = extent_text(size, kernel)
-    count = f"({text})" if isinstance(size, Binary) and size.op in "+-" else text
+    count = f"({text})" if isinstance(size, ir.Binary) and size.op in "+-" else text
     return f"{count} * sizeof({dialect.spell(buffer.type.dtype)})"
 
 
-def asks(kernel: Kernel) -> str:
+def asks(kernel: ir.Kernel) -> str:
     """The condition under which a kernel has to ask for its shared memory; empty where that may always be so."""
     static = [b for each in (kernel, *kernel.functions) for b in each.array_decls if _is_static(b)]
     return "" if static else f"{BYTES} > {_UNASKED}"
 
 
-def _is_static(buffer: ArrayDecl) -> bool:
-    return buffer.space is Space.SHARED and not buffer.is_flat
+def _is_static(buffer: ir.ArrayDecl) -> bool:
+    return buffer.space is ir.Space.SHARED and not buffer.is_flat

@@ -7,35 +7,10 @@ from collections.abc import Collection, Iterator
 from pathlib import PurePath
 from typing import Final, assert_never
 
+from py2cu import ir
 from py2cu.analysis.effects import YIELD, is_grid_barrier
 from py2cu.ir.abi.parameters import Role
 from py2cu.ir.complex_numbers import is_complex_constructor
-from py2cu.ir.expressions import BoolOp, Compare, Convert, DeviceCall, Expr, Load, Select, Tuple, Unary, unconverted
-from py2cu.ir.kernels import Space
-from py2cu.ir.statements import (
-    Alloc,
-    Assert,
-    Assign,
-    Block,
-    Break,
-    Comment,
-    Continue,
-    DeclareLocal,
-    Delete,
-    EachThread,
-    ExprStmt,
-    For,
-    If,
-    Print,
-    Return,
-    Stmt,
-    Store,
-    StructuredBinding,
-    Sync,
-    Trivia,
-    While,
-)
-from py2cu.ir.types import PY_BOOL, Binary, Constant, ElementType, Name, TupleType, Type, is_complex
 from py2cu.ir.visit import children, walk
 from py2cu.targets.cxx.c_types import HALVES, arithmetic_type, common_type
 from py2cu.targets.cxx.calls import CallEmitter
@@ -54,7 +29,7 @@ class Emitter(CallEmitter):
         """The kernel's body."""
         yield from self.block(self.kernel.body)
 
-    def block(self, block: Block, depth: int = 1) -> Iterator[Line]:
+    def block(self, block: ir.Block, depth: int = 1) -> Iterator[Line]:
         """The statements of a block, indented; blank lines between them survive, those at its start do not."""
         first = True
         for stmt in block:
@@ -64,10 +39,10 @@ class Emitter(CallEmitter):
                 first = False
                 yield line
 
-    def statement(self, stmt: Stmt, depth: int) -> Iterator[Line]:
+    def statement(self, stmt: ir.Stmt, depth: int) -> Iterator[Line]:
         pad = _INDENT * depth
         yield from comment_lines(stmt.trivia, pad)
-        if isinstance(stmt, For) and stmt.unroll is not None:
+        if isinstance(stmt, ir.For) and stmt.unroll is not None:
             yield from self.unrolling(stmt.unroll, Line(pad, stmt.span.line))
         comment = f"// {comment_text(stmt.trivia.beside)}" if stmt.trivia.beside else ""
         is_first = True
@@ -81,66 +56,66 @@ class Emitter(CallEmitter):
         if comment and is_first:
             yield Line(pad, comment=comment)
 
-    def spell_statement(self, stmt: Stmt, depth: int) -> Iterator[Line]:
+    def spell_statement(self, stmt: ir.Stmt, depth: int) -> Iterator[Line]:
         pad = _INDENT * depth
         match stmt:
-            case Assign():
+            case ir.Assign():
                 yield Line(f"{pad}{self.assignment(stmt)}")
-            case DeclareLocal(name=name, type=type_):
+            case ir.DeclareLocal(name=name, type=type_):
                 yield Line(f"{pad}{self.type_text(type_)} {self.name(name)};")
-            case StructuredBinding(names=names, value=value, is_const=is_const):
+            case ir.StructuredBinding(names=names, value=value, is_const=is_const):
                 declared = f"{'const ' if is_const else ''}auto [{', '.join(map(self.name, names))}]"
                 yield Line(f"{pad}{declared} = {self.expr(value).text};")
-            case Store(array=array, indices=indices, value=Tuple(items=items)):
+            case ir.Store(array=array, indices=indices, value=ir.Tuple(items=items)):
                 element = self.kernel.array_type(array).element
                 braced = self.braced(items, (element,) * len(items))
                 yield Line(f"{pad}{self.element(array, indices)} = {braced};")
-            case Store(array=array, indices=indices, value=value) if isinstance(value.type, TupleType):
+            case ir.Store(array=array, indices=indices, value=value) if isinstance(value.type, ir.TupleType):
                 yield Line(f"{pad}{self.element(array, indices)} = {self.expr(value).text};")
-            case Store(array=array, indices=indices, value=value, augmented=augmented):
+            case ir.Store(array=array, indices=indices, value=value, augmented=augmented):
                 c_type = self.kernel.array_type(array).dtype.c
-                load = Load(array, indices)
+                load = ir.Load(array, indices)
                 yield Line(f"{pad}{self.assign(self.element(array, indices), load, value, c_type, augmented)}")
-            case Alloc(array=array, start=start):
+            case ir.Alloc(array=array, start=start):
                 for declared in self.reservation(array, start):
                     yield Line(f"{pad}{declared};")
-            case Sync() if is_grid_barrier(stmt):
+            case ir.Sync() if is_grid_barrier(stmt):
                 self.count_header("grid_barrier")
                 yield Line(f"{pad}{self.dialect.grid_barrier};")
-            case Sync(function=function) if function == YIELD:
+            case ir.Sync(function=function) if function == YIELD:
                 yield Line(f"{pad}FiberScheduler::{YIELD}();")
-            case Sync() if self.dialect.fence:
+            case ir.Sync() if self.dialect.fence:
                 self.count_header("fence")
                 yield Line(f"{pad}{self.dialect.fence};")
-            case Sync(function=function, args=args):
+            case ir.Sync(function=function, args=args):
                 yield Line(f"{pad}__{function}({', '.join(map(self.mask, args))});")
-            case If():
+            case ir.If():
                 yield from self.conditional(stmt, depth)
-            case For():
+            case ir.For():
                 yield from self.controlled(f"{pad}{self.loop_head(stmt)}", stmt.body, depth)
-            case While(test=test, body=body):
+            case ir.While(test=test, body=body):
                 yield from self.controlled(f"{pad}while ({self.expr(test).text})", body, depth)
-            case Return(value=Tuple(items=items)) if isinstance(self.kernel.result, TupleType):
+            case ir.Return(value=ir.Tuple(items=items)) if isinstance(self.kernel.result, ir.TupleType):
                 yield Line(f"{pad}return {self.braced(items, self.kernel.result.items)};")
-            case Return(value=value) if value is not None:
+            case ir.Return(value=value) if value is not None:
                 assert self.kernel.result is not None
                 yield Line(f"{pad}return {self.assigned(value, self.c_type(self.kernel.result)).text};")
-            case ExprStmt(call=call):
+            case ir.ExprStmt(call=call):
                 yield Line(f"{pad}{self.expr(call).text};")
-            case Break() | Continue() | Return():
+            case ir.Break() | ir.Continue() | ir.Return():
                 yield Line(f"{pad}{type(stmt).__name__.lower()};")
-            case Print():
+            case ir.Print():
                 yield Line(f"{pad}{self.printing(stmt)};")
-            case Assert():
+            case ir.Assert():
                 yield Line(f"{pad}{self.assertion(stmt)};")
-            case EachThread():
+            case ir.EachThread():
                 raise AssertionError(f"{stmt} is the CPU's")
-            case Delete() | Comment():
+            case ir.Delete() | ir.Comment():
                 return
             case _:
                 assert_never(stmt)
 
-    def assertion(self, stmt: Assert) -> str:
+    def assertion(self, stmt: ir.Assert) -> str:
         """C's `assert`, a macro, or a call of `assert_that` with the line and the message."""
         tested = self.expr(stmt.test)
         if self.dialect.throws:
@@ -149,11 +124,11 @@ class Emitter(CallEmitter):
             said = (stmt.message or " ".join(stmt.text.split())).replace("\0", "\\0")  # which would end it
             return f"assert_that({tested.text}, {string_literal(line).text}, {string_literal(said).text})"
         said = self.junction("and", tested, string_literal(stmt.message)).text if stmt.message else tested.text
-        calls = [node for node in walk(stmt.test) if isinstance(node, DeviceCall)]
+        calls = [node for node in walk(stmt.test) if isinstance(node, ir.DeviceCall)]
         has_bare_comma = any(len(self.callees[call.function].template) > 1 for call in calls)  # of which macros know
         return f"{self.function('assert')}{f'(({said}))' if has_bare_comma else f'({said})'}"
 
-    def reservation(self, name: str, start: Expr | None) -> Iterator[str]:
+    def reservation(self, name: str, start: ir.Expr | None) -> Iterator[str]:
         """The declarations of an array of the kernel's own, or of a pointer into another one."""
         buffer = self.kernel.array_decl(name)
         assert buffer is not None, name
@@ -165,7 +140,7 @@ class Emitter(CallEmitter):
             yield f"{const}auto* {self.name(name)} = {shown}"
         elif start is not None:
             place = self.name(buffer.base)
-            if start != Constant(0, type=start.type):
+            if start != ir.Constant(0, type=start.type):
                 place = f"{place} + {self.expr(start).within(PRECEDENCE['+'] + 1)}"
             if buffer.is_dynamic and self.kernel.array_type(buffer.base).dtype != buffer.type.dtype:
                 place = f"reinterpret_cast<{element}*>({place})"
@@ -179,13 +154,13 @@ class Emitter(CallEmitter):
             extents = self.extents(buffer)
             yield f"__shared__ __align__(16) unsigned char {self.name(name)}_bytes[sizeof({element}{extents})]"
             yield f"auto& {self.name(name)} = reinterpret_cast<{element}(&){extents}>({self.name(name)}_bytes)"
-        elif buffer.space is Space.SHARED:
+        elif buffer.space is ir.Space.SHARED:
             yield f"__shared__ {self.buffer(name)}"
         else:
             yield self.buffer(name)
 
-    def assignment(self, stmt: Assign) -> str:
-        if isinstance(stmt.declares, TupleType):
+    def assignment(self, stmt: ir.Assign) -> str:
+        if isinstance(stmt.declares, ir.TupleType):
             return f"const auto {self.name(stmt.name)} = {self.expr(stmt.value).text};"
         if stmt.declares is not None:
             c_type = self.c_type(stmt.declares)
@@ -194,31 +169,31 @@ class Emitter(CallEmitter):
             return f"{self.type_text(stmt.declares)} {self.name(stmt.name)} = {self.assigned(stmt.value, c_type).text};"
         target = self.locals.get(stmt.name) or self.parameter_type(stmt.name)
         c_type = self.c_type(target)
-        return self.assign(self.name(stmt.name), Name(stmt.name), stmt.value, c_type, stmt.augmented)
+        return self.assign(self.name(stmt.name), ir.Name(stmt.name), stmt.value, c_type, stmt.augmented)
 
-    def parameter_type(self, name: str) -> Type:
+    def parameter_type(self, name: str) -> ir.Type:
         declared = self.kernel.parameter(name)
         assert declared is not None, name
         return declared.type
 
-    def assign(self, target: str, place: Expr, value: Expr, c_type: str, augmented: bool) -> str:
+    def assign(self, target: str, place: ir.Expr, value: ir.Expr, c_type: str, augmented: bool) -> str:
         """`target = value;`, or `target op= operand;` where that is what the user wrote and C means the same."""
-        inner = unconverted(value)
-        if augmented and isinstance(inner, Binary):
-            left = inner.left.value if isinstance(inner.left, Convert) else inner.left
+        inner = ir.unconverted(value)
+        if augmented and isinstance(inner, ir.Binary):
+            left = inner.left.value if isinstance(inner.left, ir.Convert) else inner.left
             if _same_place(left, place):
                 right = self.operand(inner.right, self.c_type(inner.type))
                 computed = common_type(c_type, right.c_type)
                 # Halves are classes, whose `op=` first makes one of its operand.
                 is_kept = c_type not in HALVES or computed == c_type
                 if is_kept and computed == arithmetic_type(self.c_type(inner.type)):
-                    is_counted = not isinstance(inner.type, ElementType) and is_one(unconverted(inner.right))
+                    is_counted = not isinstance(inner.type, ir.ElementType) and is_one(ir.unconverted(inner.right))
                     if is_counted and inner.op in "+-":
                         return f"{inner.op * 2}{target};"
                     return f"{target} {inner.op}= {right.text};"
         return f"{target} = {self.assigned(value, c_type).text};"
 
-    def printing(self, stmt: Print) -> str:
+    def printing(self, stmt: ir.Print) -> str:
         """`printf("i = %d, x = %g", i, x)`; C's types say which length a number has."""
         text, values = stmt.texts[0].replace("%", "%%"), []
         for value, field, after in zip(stmt.values, stmt.fields, stmt.texts[1:], strict=True):
@@ -237,13 +212,13 @@ class Emitter(CallEmitter):
             values.append(spelled.text)
         return f"{self.function('printf')}({', '.join([string_literal(text).text, *values])})"
 
-    def conditional(self, stmt: If, depth: int) -> Iterator[Line]:
+    def conditional(self, stmt: ir.If, depth: int) -> Iterator[Line]:
         """An `if` with its `elif` chain and `else`: braces around all branches or none."""
         pad = _INDENT * depth
         braces = any(self.needs_braces(body) for body in _branches(stmt)) or _has_comments(stmt)
         # Where a branch leaves, compilers would warn that what follows is never reached.
         may_discard = not any(
-            isinstance(last, Return | Break | Continue) for body in _branches(stmt) for last in body[-1:]
+            isinstance(last, ir.Return | ir.Break | ir.Continue) for body in _branches(stmt) for last in body[-1:]
         )
         lines = [*self.controlled(f"{pad}{self.if_head(stmt, may_discard)}", stmt.body, depth, braces, not stmt.orelse)]
         rest = stmt.orelse
@@ -255,7 +230,7 @@ class Emitter(CallEmitter):
             body = rest
             comments: tuple[str, ...] = ()
             match rest:
-                case (If(chained=True) as branch,):
+                case (ir.If(chained=True) as branch,):
                     head += f" {self.if_head(branch, may_discard)}"
                     body, rest = branch.body, branch.orelse
                     comments = tuple(text for text in (*branch.trivia.above, branch.trivia.beside) if text)
@@ -264,7 +239,7 @@ class Emitter(CallEmitter):
             lines += self.controlled(head, body, depth, braces, inline=False, preface=comments)
         yield from lines
 
-    def if_head(self, stmt: If, may_discard: bool) -> str:
+    def if_head(self, stmt: ir.If, may_discard: bool) -> str:
         """`if constexpr` where template arguments alone decide, and branches may be discarded."""
         is_known = may_discard and is_constant_expression(stmt.test, self.kernel.constexprs)
         return f"if {'constexpr ' if is_known else ''}({self.expr(stmt.test).text})"
@@ -272,7 +247,7 @@ class Emitter(CallEmitter):
     def controlled(
         self,
         head: str,
-        body: Block,
+        body: ir.Block,
         depth: int,
         braces: bool | None = None,
         inline: bool = True,
@@ -281,40 +256,40 @@ class Emitter(CallEmitter):
         """A head and the block that it controls: braces unless the block is one short statement."""
         if braces is None:
             braces = self.needs_braces(body)
-        inner = [*comment_lines(Trivia(above=preface), _INDENT * (depth + 1)), *self.block(body, depth + 1)]
+        inner = [*comment_lines(ir.Trivia(above=preface), _INDENT * (depth + 1)), *self.block(body, depth + 1)]
         if braces:
             yield Line(f"{head} {{")
             yield from (line for place, line in enumerate(inner) if place or line.text)
             yield Line(f"{_INDENT * depth}}}")
-        elif inline and len(inner) == 1 and isinstance(body[0], Return | Break | Continue):
+        elif inline and len(inner) == 1 and isinstance(body[0], ir.Return | ir.Break | ir.Continue):
             yield Line(f"{head} {inner[0].code.strip()}", inner[0].origin, inner[0].comment)
         else:
             yield Line(head)
             yield from inner
 
-    def needs_braces(self, body: Block) -> bool:
+    def needs_braces(self, body: ir.Block) -> bool:
         if len(body) != 1 or any(body[0].trivia.above):
             return True
-        return isinstance(body[0], If | For | While | Delete | Comment | DeclareLocal | StructuredBinding) or (
-            isinstance(body[0], Assign) and body[0].declares is not None
-        )
+        return isinstance(
+            body[0], ir.If | ir.For | ir.While | ir.Delete | ir.Comment | ir.DeclareLocal | ir.StructuredBinding
+        ) or (isinstance(body[0], ir.Assign) and body[0].declares is not None)
 
     def unrolling(self, by: int, line: Line) -> Iterator[Line]:
         """`#pragma unroll 4`, which stands above a loop."""
         if by or self.dialect.unrolls_wholly:
             yield Line(f"{line.code}{self.dialect.unroll}{f' {by}' if by else ''}", line.origin)
 
-    def loop_head(self, loop: For) -> str:
+    def loop_head(self, loop: ir.For) -> str:
         """`for (int k = 0; k < n; ++k)`."""
         var, c_type = self.name(loop.var), self.named(self.c_type(loop.type))
         start = self.assigned(loop.start, c_type).text
         stop, step = self.expr(loop.stop).within(11), loop.step
         match step:
-            case Constant(value=1):
+            case ir.Constant(value=1):
                 test, advance = f"{var} < {stop}", f"++{var}"
-            case Constant(value=-1):
+            case ir.Constant(value=-1):
                 test, advance = f"{var} > {stop}", f"--{var}"
-            case Constant(value=value):
+            case ir.Constant(value=value):
                 test = f"{var} < {stop}" if value > 0 else f"{var} > {stop}"
                 advance = f"{var} += {value}" if value > 0 else f"{var} -= {-value}"
             case _:
@@ -325,31 +300,31 @@ class Emitter(CallEmitter):
         return f"for ({c_type} {var} = {start}; {test}; {advance})"
 
 
-def is_constant_expression(test: Expr, constexprs: Collection[str]) -> bool:
+def is_constant_expression(test: ir.Expr, constexprs: Collection[str]) -> bool:
     """Whether `test` is a bool made of template arguments, and a C++ constant whatever they are."""
-    has_names = any(isinstance(node, Name) for node in walk(test))
-    return test.type == PY_BOOL and has_names and _is_constant(test, constexprs)
+    has_names = any(isinstance(node, ir.Name) for node in walk(test))
+    return test.type == ir.PY_BOOL and has_names and _is_constant(test, constexprs)
 
 
-def _is_constant(expr: Expr, constexprs: Collection[str]) -> bool:
-    if is_complex(expr.type) or (isinstance(expr.type, ElementType) and not expr.type.dtype.is_native):
+def _is_constant(expr: ir.Expr, constexprs: Collection[str]) -> bool:
+    if ir.is_complex(expr.type) or (isinstance(expr.type, ir.ElementType) and not expr.type.dtype.is_native):
         return False
     match expr:
-        case Constant(value=value):
+        case ir.Constant(value=value):
             return math.isfinite(value)
-        case Name(id=name):
+        case ir.Name(id=name):
             return name in constexprs
-        case Binary(op="+" | "-" | "*", left=left, right=right):
+        case ir.Binary(op="+" | "-" | "*", left=left, right=right):
             return _is_constant(left, constexprs) and _is_constant(right, constexprs)
-        case Binary(op="/" | "%", left=left, right=Constant(value=divisor)):
+        case ir.Binary(op="/" | "%", left=left, right=ir.Constant(value=divisor)):
             return _is_constant(left, constexprs) and divisor != 0
-        case Compare() | BoolOp() | Unary() | Convert() | Select():
+        case ir.Compare() | ir.BoolOp() | ir.Unary() | ir.Convert() | ir.Select():
             return all(_is_constant(child, constexprs) for child in children(expr))
         case _:
             return False
 
 
-def _branches(stmt: If) -> Iterator[Block]:
+def _branches(stmt: ir.If) -> Iterator[ir.Block]:
     """The blocks of an `if` and its `elif` chain, which all get braces if one of them does."""
     chain = _chain(stmt)
     yield from (branch.body for branch in chain)
@@ -357,27 +332,27 @@ def _branches(stmt: If) -> Iterator[Block]:
         yield chain[-1].orelse
 
 
-def _has_comments(stmt: If) -> bool:
+def _has_comments(stmt: ir.If) -> bool:
     _, *chained = _chain(stmt)
     return any(any(branch.trivia.above) or bool(branch.trivia.beside) for branch in chained)
 
 
-def _chain(stmt: If) -> list[If]:
+def _chain(stmt: ir.If) -> list[ir.If]:
     """An `if` and each `elif` behind it."""
     chain = [stmt]
     while True:
         match chain[-1].orelse:
-            case (If(chained=True) as branch,):
+            case (ir.If(chained=True) as branch,):
                 chain.append(branch)
             case _:
                 return chain
 
 
-def _same_place(left: Expr, place: Expr) -> bool:
+def _same_place(left: ir.Expr, place: ir.Expr) -> bool:
     match left, place:
-        case Name(id=a), Name(id=b):
+        case ir.Name(id=a), ir.Name(id=b):
             return a == b
-        case Load(array=a, indices=i), Load(array=b, indices=j):
+        case ir.Load(array=a, indices=i), ir.Load(array=b, indices=j):
             return a == b and i == j
         case _:
             return False

@@ -12,15 +12,14 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import chain, count
 
+from py2cu import ir
 from py2cu.dtypes import DType, TypeVariable
 from py2cu.ir.header_names import is_declared
-from py2cu.ir.kernels import ArrayDecl, Instances, Kernel, Space
 from py2cu.ir.names import names_in_scope, underscored_name
 from py2cu.ir.rewrite import with_fields
-from py2cu.ir.types import ElementType, PythonType, ScalarType, TupleType
 
 
-def uniquify_symbols(families: tuple[Instances, ...]) -> tuple[Instances, ...]:
+def uniquify_symbols(families: tuple[ir.Instances, ...]) -> tuple[ir.Instances, ...]:
     """`families`, with names that tell kernels, functions, tables and structs apart."""
     kernels = [kernel for family in families for kernel in family]
     helpers = {name for kernel in kernels for each in (kernel, *kernel.functions) for name in each.helpers}
@@ -28,13 +27,13 @@ def uniquify_symbols(families: tuple[Instances, ...]) -> tuple[Instances, ...]:
     return _with_unique_structs(_with_unique_tables(named, helpers))
 
 
-def _with_unique_names(families: tuple[Instances, ...], helpers: set[str]) -> tuple[Instances, ...]:
+def _with_unique_names(families: tuple[ir.Instances, ...], helpers: set[str]) -> tuple[ir.Instances, ...]:
     """Kernels of one file get C++ names of their own, also where two Python names come out alike; functions that are
     called like a helper which the file needs get another one.
     """
     functions = {function.symbol for family in families for kernel in family for function in kernel.functions}
 
-    def with_free_symbol(function: Kernel) -> Kernel:
+    def with_free_symbol(function: ir.Kernel) -> ir.Kernel:
         symbol = function.symbol
         while symbol in helpers or (symbol != function.symbol and symbol in functions):
             symbol += "_"
@@ -54,17 +53,17 @@ def _with_unique_names(families: tuple[Instances, ...], helpers: set[str]) -> tu
     return tuple(done)
 
 
-def _with_unique_tables(families: tuple[Instances, ...], helpers: set[str]) -> tuple[Instances, ...]:
+def _with_unique_tables(families: tuple[ir.Instances, ...], helpers: set[str]) -> tuple[ir.Instances, ...]:
     """Tables that have the same name, but differ, get names of their own, as do shared arrays that the launch sizes; so
     do those that are called like a function, or like what would hide them.
     """
     functions = {function.symbol for family in families for kernel in family for function in kernel.functions}
-    taken: dict[str, ArrayDecl | str] = dict.fromkeys(helpers | functions, "")
+    taken: dict[str, ir.ArrayDecl | str] = dict.fromkeys(helpers | functions, "")
 
-    def with_free_names(kernel: Kernel) -> Kernel:
+    def with_free_names(kernel: ir.Kernel) -> ir.Kernel:
         renamed = dict(kernel.renamed)
         for table in kernel.array_decls:
-            if table.space is Space.CONSTANT or table.is_extern:
+            if table.space is ir.Space.CONSTANT or table.is_extern:
                 symbol, content = kernel.c_name(table.name), table.type.dtype.c if table.is_dynamic else table
                 others = {kernel.c_name(name) for name in names_in_scope(kernel) - {table.name}}
                 while symbol in others or is_declared(symbol) or taken.setdefault(symbol, content) != content:
@@ -76,15 +75,15 @@ def _with_unique_tables(families: tuple[Instances, ...], helpers: set[str]) -> t
     return tuple(tuple(map(with_free_names, family)) for family in families)
 
 
-def _with_unique_structs(families: tuple[Instances, ...]) -> tuple[Instances, ...]:
+def _with_unique_structs(families: tuple[ir.Instances, ...]) -> tuple[ir.Instances, ...]:
     """What functions return in structs of one name, but of other fields or types, gets a name of its own."""
     functions = [function for family in families for kernel in family for function in kernel.functions]
     taken: dict[str, object] = {function.symbol: None for function in functions}
 
-    def with_free_name(function: Kernel) -> Kernel:
+    def with_free_name(function: ir.Kernel) -> ir.Kernel:
         if function.struct is None:
             return function
-        assert isinstance(function.result, TupleType), function.result
+        assert isinstance(function.result, ir.TupleType), function.result
         name, content = (
             function.struct.name,
             (function.struct.fields, tuple(map(_in_every_instance, function.result.items))),
@@ -99,12 +98,12 @@ def _with_unique_structs(families: tuple[Instances, ...]) -> tuple[Instances, ..
     )
 
 
-def _in_every_instance(type_: ScalarType) -> object:
+def _in_every_instance(type_: ir.ScalarType) -> object:
     """What decides the C++ type of a field: a type variable stands for all that it admits."""
     match type_:
-        case ElementType(dtype=DType(variable=TypeVariable(symbol=symbol))):
+        case ir.ElementType(dtype=DType(variable=TypeVariable(symbol=symbol))):
             return symbol
-        case ElementType():
+        case ir.ElementType():
             return type_
-        case PythonType(width=width):
+        case ir.PythonType(width=width):
             return type_, width

@@ -8,10 +8,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from itertools import product
 
+from py2cu import ir
 from py2cu.dtypes import DType
-from py2cu.ir.expressions import Expr, LaunchIndex, Unary
-from py2cu.ir.kernels import Instances, Kernel, Space
-from py2cu.ir.types import PY_BOOL, ArrayType, Binary, Constant, Name, Width
 from py2cu.passes.lowering.widen_halves import ROUND_TO
 from py2cu.targets.cxx.dialect import Dialect
 from py2cu.targets.cxx.functions import FunctionView
@@ -211,7 +209,7 @@ def launcher_name(name: str, values: Iterable[str]) -> str:
     return f"{name}_launch" + (f"<{listed_values}>" if listed_values else "")
 
 
-def group(family: Instances, view: Callable[[Kernel], KernelView], dialect: Dialect) -> tuple[KernelView, ...]:
+def group(family: ir.Instances, view: Callable[[ir.Kernel], KernelView], dialect: Dialect) -> tuple[KernelView, ...]:
     """The views of one kernel: a single one, unless its instances differ in more than the type that `T` stands for.
 
     Instances of one text are one template; each further text is a template of its own, called after its first dtype.
@@ -219,7 +217,7 @@ def group(family: Instances, view: Callable[[Kernel], KernelView], dialect: Dial
     if not family[0].variables and not family[0].constexprs:
         return (view(family[0]),)
     plain = replace(dialect, names_variables=False)
-    texts: dict[KernelView, list[Kernel]] = {}
+    texts: dict[KernelView, list[ir.Kernel]] = {}
     for kernel in family:
         texts.setdefault(view(kernel), []).append(kernel)
     done = []
@@ -234,35 +232,35 @@ def group(family: Instances, view: Callable[[Kernel], KernelView], dialect: Dial
     return tuple(done)
 
 
-def constexpr_heads(kernel: Kernel, dialect: Dialect) -> tuple[Argument, ...]:
+def constexpr_heads(kernel: ir.Kernel, dialect: Dialect) -> tuple[Argument, ...]:
     """`int tile`: Python's whole numbers are of the type that carries small ones."""
     return tuple(
-        Argument(kernel.c_name(p.name), "bool" if p.type == PY_BOOL else dialect.widths[Width.INT])
+        Argument(kernel.c_name(p.name), "bool" if p.type == ir.PY_BOOL else dialect.widths[ir.Width.INT])
         for p in kernel.parameters
         if p.constexpr is not None
     )
 
 
-def dtypes_of(kernel: Kernel) -> tuple[DType, ...]:
+def dtypes_of(kernel: ir.Kernel) -> tuple[DType, ...]:
     """What stands for the type variables of an instance."""
     dtype_by_variable = {
-        p.type.dtype.variable: p.type.dtype.plain for p in kernel.arrays if isinstance(p.type, ArrayType)
+        p.type.dtype.variable: p.type.dtype.plain for p in kernel.arrays if isinstance(p.type, ir.ArrayType)
     }
     return tuple(dtype_by_variable[variable] for variable in kernel.variables)
 
 
-def _dtype_names(kernel: Kernel) -> tuple[str, ...]:
+def _dtype_names(kernel: ir.Kernel) -> tuple[str, ...]:
     return tuple(dtype.name for dtype in dtypes_of(kernel))
 
 
-def instances_of(kernel: Kernel, dialect: Dialect) -> tuple[Instance, ...]:
+def instances_of(kernel: ir.Kernel, dialect: Dialect) -> tuple[Instance, ...]:
     """The instances for the dtypes of `kernel`: one for every choice of its template arguments."""
     types = tuple(dialect.spell(dtype) for dtype in dtypes_of(kernel))
     arguments = launch_arguments(kernel, dialect)
     return tuple(Instance((*map(constant_text, values), *types), arguments) for values in choices_of(kernel))
 
 
-def choices_of(kernel: Kernel) -> tuple[tuple[int, ...], ...]:
+def choices_of(kernel: ir.Kernel) -> tuple[tuple[int, ...], ...]:
     """Every choice of values for the template arguments; the empty one where there are none."""
     return tuple(product(*(constexpr.values for constexpr in kernel.constexprs.values())))
 
@@ -272,38 +270,38 @@ def constant_text(value: int) -> str:
     return str(value).lower()
 
 
-def tables_of(kernel: Kernel, dialect: Dialect) -> tuple[tuple[str, ...], frozenset[str]]:
+def tables_of(kernel: ir.Kernel, dialect: Dialect) -> tuple[tuple[str, ...], frozenset[str]]:
     """The declarations of the tables that a kernel and its device functions read, and the headers that they need."""
     spellers = [Emitter(each, dialect, {}) for each in (kernel, *kernel.functions)]
     tables = tuple(
         speller.buffer(buffer.name)
         for speller in spellers
         for buffer in speller.kernel.array_decls
-        if buffer.space is Space.CONSTANT
+        if buffer.space is ir.Space.CONSTANT
     )
     return tables, frozenset().union(*(headers_of_types(speller.types) | speller.headers for speller in spellers))
 
 
-def helpers_of(kernel: Kernel) -> tuple[str, ...]:
+def helpers_of(kernel: ir.Kernel) -> tuple[str, ...]:
     """The helpers that a kernel and its device functions need."""
     return tuple(dict.fromkeys(name for each in (kernel, *kernel.functions) for name in each.helpers))
 
 
-def extent_text(expr: Expr, kernel: Kernel, outer: int = 0) -> str:
+def extent_text(expr: ir.Expr, kernel: ir.Kernel, outer: int = 0) -> str:
     """An extent in the host's C++; dimensions are not negative, so `//` and `%` are C's.
 
     `outer` is how tightly what is around it binds.
     """
     match expr:
-        case Constant(value=value):
+        case ir.Constant(value=value):
             return str(value)
-        case Name(id=name):
+        case ir.Name(id=name):
             return kernel.c_name(name)
-        case LaunchIndex(object=launched, axis=axis):
+        case ir.LaunchIndex(object=launched, axis=axis):
             return f"{'block' if launched == 'blockDim' else 'grid'}.{axis}"
-        case Unary(op="-", operand=operand):
+        case ir.Unary(op="-", operand=operand):
             return f"-{extent_text(operand, kernel, 3)}"
-        case Binary(op=op, left=left, right=right):
+        case ir.Binary(op=op, left=left, right=right):
             rank = 1 if op in "+-" else 2
             sign = "/" if op == "//" else op
             text = f"{extent_text(left, kernel, rank)} {sign} {extent_text(right, kernel, rank + 1)}"

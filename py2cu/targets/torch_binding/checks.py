@@ -10,15 +10,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
 
+from py2cu import ir
 from py2cu.analysis.signatures import arrays_of_row_pointers
 from py2cu.dtypes import U64, DType, TypeVariable
 from py2cu.ir.abi.parameters import Constexpr, Parameter, Role
 from py2cu.ir.abi.signature import Dim, Signature, divisors
-from py2cu.ir.expressions import Expr
-from py2cu.ir.kernels import Instances, Kernel
 from py2cu.ir.printer import print_expr
 from py2cu.ir.rewrite import rebuild
-from py2cu.ir.types import ArrayType, Binary, Constant, Name
 from py2cu.ir.visit import walk
 from py2cu.targets.cxx.literals import init_text, is_double
 from py2cu.targets.cxx.views import dtypes_of, extent_text, listed
@@ -76,31 +74,31 @@ class ConstexprView:
     built: str  # the instantiated values, for the message
 
 
-def op_text(extent: Expr, kernel: Kernel, dims: dict[str, Dim]) -> str:
+def op_text(extent: ir.Expr, kernel: ir.Kernel, dims: dict[str, Dim]) -> str:
     """An extent in terms of the op's names: members of the extents struct, and arguments."""
 
-    def known(expr: Expr) -> Expr:
-        return Name(scalar_text(kernel, dims, expr.id)) if isinstance(expr, Name) else expr
+    def known(expr: ir.Expr) -> ir.Expr:
+        return ir.Name(scalar_text(kernel, dims, expr.id)) if isinstance(expr, ir.Name) else expr
 
     return extent_text(rebuild(extent, known), kernel)
 
 
-def zero_divisors(kernel: Kernel) -> Iterator[tuple[str, str]]:
+def zero_divisors(kernel: ir.Kernel) -> Iterator[tuple[str, str]]:
     """The divisors in the extents of a call, each with the test for zero: in C++, dividing by zero ends the process."""
-    extents = [dim for p in kernel.arrays if isinstance(p.type, ArrayType) for dim in p.type.dims]
+    extents = [dim for p in kernel.arrays if isinstance(p.type, ir.ArrayType) for dim in p.type.dims]
     for divisor in chain.from_iterable(map(divisors, (*extents, *(kernel.size or ()), *kernel.block))):
         text = dim_text(divisor, kernel)
-        yield f"{text} == 0" if isinstance(divisor, Name) else f"({text}) == 0", print_expr(divisor)
+        yield f"{text} == 0" if isinstance(divisor, ir.Name) else f"({text}) == 0", print_expr(divisor)
 
 
-def shared_extents(kernel: Kernel, dims: dict[str, Dim]) -> Iterator[tuple[str, str, str]]:
+def shared_extents(kernel: ir.Kernel, dims: dict[str, Dim]) -> Iterator[tuple[str, str, str]]:
     """Extents of shared arrays that a call may make negative or huge, on which C++ would end the process."""
     naturals = _naturals(kernel, dims)
     names = dims.keys() | {parameter.name for parameter in kernel.parameters}
 
-    def is_known(part: Expr) -> bool:
+    def is_known(part: ir.Expr) -> bool:
         """False for the launch's own extents, which a call may leave to their defaults."""
-        return isinstance(part, Constant | Binary) or (isinstance(part, Name) and part.id in names)
+        return isinstance(part, ir.Constant | ir.Binary) or (isinstance(part, ir.Name) and part.id in names)
 
     for buffer in kernel.array_decls:
         for extent in buffer.type.dims if buffer.is_dynamic else ():
@@ -114,7 +112,7 @@ def constexpr_view(value: str, name: str, constexpr: Constexpr) -> ConstexprView
     return ConstexprView(value, name, misfit, built)
 
 
-def scalar_text(kernel: Kernel, dims: dict[str, Dim], name: str) -> str:
+def scalar_text(kernel: ir.Kernel, dims: dict[str, Dim], name: str) -> str:
     """A scalar by the op's name for it: a member of the extents struct where the scalar is an extent."""
     return f"at.{kernel.c_name(name)}" if name in dims else kernel.c_name(name)
 
@@ -124,10 +122,10 @@ def misfit_test(name: str, dtype: DType) -> str:
     return f"{name} < 0" if dtype is U64 else f"{name} != static_cast<{dtype.c}>({name})"
 
 
-def _dtype_texts(family: Instances, parameter: Parameter, dtype_sources: dict[TypeVariable, str]) -> tuple[str, str]:
+def _dtype_texts(family: ir.Instances, parameter: Parameter, dtype_sources: dict[TypeVariable, str]) -> tuple[str, str]:
     """The dtypes of a passed and of an allocated array; the first array of a type variable decides."""
     kernel, name = family[0], family[0].c_name(parameter.name)
-    assert isinstance(parameter.type, ArrayType)
+    assert isinstance(parameter.type, ir.ArrayType)
     variable = parameter.type.dtype.variable
     if variable is None:
         plain = f"ScalarType::{parameter.type.dtype.torch}"
@@ -141,10 +139,10 @@ def _dtype_texts(family: Instances, parameter: Parameter, dtype_sources: dict[Ty
 
 
 def array_view(
-    family: Instances, parameter: Parameter, dims: dict[str, Dim], dtype_sources: dict[TypeVariable, str]
+    family: ir.Instances, parameter: Parameter, dims: dict[str, Dim], dtype_sources: dict[TypeVariable, str]
 ) -> ArrayView:
     kernel, type_ = family[0], parameter.type
-    assert isinstance(type_, ArrayType)
+    assert isinstance(type_, ir.ArrayType)
     dtype, allocated_dtype = _dtype_texts(family, parameter, dtype_sources)
     defining = {(dim.array, dim.axis) for dim in dims.values() if dim.divisor == 1}
     naturals = _naturals(kernel, dims)
@@ -167,36 +165,36 @@ def array_view(
     )
 
 
-def _naturals(kernel: Kernel, dims: dict[str, Dim]) -> set[str]:
+def _naturals(kernel: ir.Kernel, dims: dict[str, Dim]) -> set[str]:
     """The names that no call makes negative: fewer than `kernel.naturals`, since the extents of an output are unchecked
     until it is allocated.
     """
     return {name for name, dim in dims.items() if dim.array is not None} | {*kernel.constexprs}
 
 
-def _is_natural(extent: Expr, naturals: set[str]) -> bool:
+def _is_natural(extent: ir.Expr, naturals: set[str]) -> bool:
     """True for an extent that no call makes negative."""
     match extent:
-        case Constant():
+        case ir.Constant():
             return True
-        case Name(id=name):
+        case ir.Name(id=name):
             return name in naturals
-        case Binary(op="+" | "*" | "//" | "%", left=left, right=right):
+        case ir.Binary(op="+" | "*" | "//" | "%", left=left, right=right):
             return _is_natural(left, naturals) and _is_natural(right, naturals)
         case _:
             return False
 
 
-def dim_text(dim: Expr, kernel: Kernel) -> str:
+def dim_text(dim: ir.Expr, kernel: ir.Kernel) -> str:
     """An extent over the members of the extents struct."""
 
-    def member(expr: Expr) -> Expr:
-        return Name(f"at.{kernel.c_name(expr.id)}") if isinstance(expr, Name) else expr
+    def member(expr: ir.Expr) -> ir.Expr:
+        return ir.Name(f"at.{kernel.c_name(expr.id)}") if isinstance(expr, ir.Name) else expr
 
     return extent_text(rebuild(dim, member), kernel)
 
 
-def dim_view(kernel: Kernel, signature: Signature, dim: Dim) -> DimView:
+def dim_view(kernel: ir.Kernel, signature: Signature, dim: Dim) -> DimView:
     scalar = kernel.parameter(dim.name)
     name = kernel.c_name(dim.name)
     if dim.array is None:

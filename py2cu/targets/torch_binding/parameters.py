@@ -4,35 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from py2cu import ir
 from py2cu.dtypes import DType, Kind
 from py2cu.ir.abi.parameters import Parameter
 from py2cu.ir.abi.signature import Signature
-from py2cu.ir.kernels import Kernel
-from py2cu.ir.types import ArrayType, ElementType, PythonType, is_complex
 from py2cu.targets.cxx.literals import init_text
 from py2cu.targets.torch_binding.schemas import default_parts, is_unspoken
 
 _CPP_SCALARS = {Kind.BOOL: "bool", Kind.INT: "int64_t", Kind.FLOAT: "double", Kind.COMPLEX: "double"}
 
 
-def cpp_names(kernel: Kernel, parameter: Parameter) -> tuple[str, ...]:
+def cpp_names(kernel: ir.Kernel, parameter: Parameter) -> tuple[str, ...]:
     """The op's names for an argument: a complex number arrives as two parts, since torch's stable ABI has none."""
     name = kernel.c_name(parameter.name)
-    return (f"{name}_real", f"{name}_imag") if is_complex(parameter.type) else (name,)
+    return (f"{name}_real", f"{name}_imag") if ir.is_complex(parameter.type) else (name,)
 
 
-def cpp_parameters(kernel: Kernel, signature: Signature, parameters: tuple[Parameter, ...]) -> tuple[str, ...]:
+def cpp_parameters(kernel: ir.Kernel, signature: Signature, parameters: tuple[Parameter, ...]) -> tuple[str, ...]:
     return tuple(text for parameter in parameters for text in _cpp_parameter(kernel, signature, parameter))
 
 
-def _cpp_parameter(kernel: Kernel, signature: Signature, parameter: Parameter) -> tuple[str, ...]:
+def _cpp_parameter(kernel: ir.Kernel, signature: Signature, parameter: Parameter) -> tuple[str, ...]:
     names = cpp_names(kernel, parameter)
     match parameter.type:
-        case ArrayType():
+        case ir.ArrayType():
             return (f"const Tensor& {names[0]}",)
-        case PythonType(kind=Kind.INT) if signature.is_derived(parameter):
+        case ir.PythonType(kind=Kind.INT) if signature.is_derived(parameter):
             return (f"std::optional<int64_t> {names[0]}",)
-        case ElementType(dtype=DType(kind=kind)) | PythonType(kind=kind):
+        case ir.ElementType(dtype=DType(kind=kind)) | ir.PythonType(kind=kind):
             scalar = _CPP_SCALARS[kind]
             optional = f"std::optional<{scalar}>"
             pairs = zip(names, _defaults(parameter), strict=True)
@@ -43,10 +42,10 @@ def _defaults(parameter: Parameter) -> tuple[float | None, ...]:
     """The default of each of the op's arguments for a scalar."""
     if parameter.default is not None:
         return default_parts(parameter)
-    return (None, None) if is_complex(parameter.type) else (None,)
+    return (None, None) if ir.is_complex(parameter.type) else (None,)
 
 
-def cpp_values(kernel: Kernel, parameter: Parameter) -> tuple[str, ...]:
+def cpp_values(kernel: ir.Kernel, parameter: Parameter) -> tuple[str, ...]:
     """The values of a scalar: arguments of the op, or the default where the argument is None."""
     return tuple(
         f"{name}.value_or({init_text(default)})" if default is not None and is_unspoken(default) else name
@@ -56,5 +55,5 @@ def cpp_values(kernel: Kernel, parameter: Parameter) -> tuple[str, ...]:
 
 def spoken_defaults(parameter: Parameter) -> Iterator[float]:
     """The defaults that the C++ text holds, since the op's schema cannot express them."""
-    is_scalar = not isinstance(parameter.type, ArrayType)
+    is_scalar = not isinstance(parameter.type, ir.ArrayType)
     return (default for default in _defaults(parameter) if is_scalar and default is not None and is_unspoken(default))

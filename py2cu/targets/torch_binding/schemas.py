@@ -6,16 +6,15 @@ import math
 import sys
 from itertools import chain
 
+from py2cu import ir
 from py2cu.dtypes import DType, Kind
 from py2cu.ir.abi.parameters import Parameter, Role
 from py2cu.ir.abi.signature import Signature
-from py2cu.ir.kernels import Kernel
-from py2cu.ir.types import ArrayType, ElementType, PythonType, is_complex
 
 _SCHEMA_SCALARS = {Kind.BOOL: "bool", Kind.INT: "int", Kind.FLOAT: "float", Kind.COMPLEX: "float"}
 
 
-def operators(kernel: Kernel, signature: Signature) -> tuple[tuple[str, str], ...]:
+def operators(kernel: ir.Kernel, signature: Signature) -> tuple[tuple[str, str], ...]:
     """The op's overloads: one that allocates, one that fills what it is given, one with an explicit grid."""
     name, outputs = kernel.symbol, len(signature.outputs)
     everything = signature.parameters
@@ -31,7 +30,7 @@ def operators(kernel: Kernel, signature: Signature) -> tuple[tuple[str, str], ..
 
 
 def _schema(
-    kernel: Kernel,
+    kernel: ir.Kernel,
     name: str,
     parameters: tuple[Parameter, ...],
     signature: Signature,
@@ -50,16 +49,16 @@ def _schema(
     for parameter, is_default in zip(parameters, has_default, strict=True):
         spelled = parameter.name if parameter.name.isascii() else kernel.c_name(parameter.name)
         match parameter.type:
-            case ArrayType():
+            case ir.ArrayType():
                 alias = f"({next(letters)}!)" if parameter.role is not Role.INPUT else ""
                 items.append([f"Tensor{alias} {spelled}"])
                 continue
-            case ElementType(dtype=DType(kind=kind)) | PythonType(kind=kind):
+            case ir.ElementType(dtype=DType(kind=kind)) | ir.PythonType(kind=kind):
                 scalar = _SCHEMA_SCALARS[kind]
         if signature.is_derived(parameter):
             items.append([f"{scalar}? {spelled}" + ("=None" if is_default else "")])
             continue
-        names = (f"{spelled}_real", f"{spelled}_imag") if is_complex(parameter.type) else (spelled,)
+        names = (f"{spelled}_real", f"{spelled}_imag") if ir.is_complex(parameter.type) else (spelled,)
         values = default_parts(parameter) if is_default else (None,) * len(names)
         items.append([_scalar(scalar, *each) for each in zip(names, values, strict=True)])
     place = _first_by_keyword((*has_default, *(False for _ in more)))

@@ -12,14 +12,12 @@ from dataclasses import dataclass, replace
 from functools import partial, reduce
 from itertools import chain
 
+from py2cu import ir
 from py2cu.analysis.effects import syncs_grid
 from py2cu.analysis.signatures import signature_of
 from py2cu.dtypes import C128, Kind, TypeVariable
 from py2cu.ir.abi.parameters import Parameter, Role
 from py2cu.ir.abi.signature import Dim, Signature
-from py2cu.ir.expressions import Expr
-from py2cu.ir.kernels import Instances, Kernel
-from py2cu.ir.types import PY_INT, ArrayType, Binary, Constant, ElementType, is_complex
 from py2cu.options import MAX_THREADS
 from py2cu.targets.cxx.c_types import qualified
 from py2cu.targets.cxx.dialect import Dialect
@@ -127,7 +125,7 @@ def _overlaps(written: tuple[ArrayView, ...], others: tuple[ArrayView, ...]) -> 
                 yield array, other
 
 
-def view(family: Instances, groups: tuple[KernelView, ...], dialect: Dialect) -> BindingView:
+def view(family: ir.Instances, groups: tuple[KernelView, ...], dialect: Dialect) -> BindingView:
     """A kernel's binding to the launchers of `groups`."""
     kernel = family[0]
     signature = signature_of(family)
@@ -145,14 +143,14 @@ def view(family: Instances, groups: tuple[KernelView, ...], dialect: Dialect) ->
         ranges=tuple(
             RangeView(kernel.c_name(p.name), p.name, p.type.dtype.c, misfit_test(kernel.c_name(p.name), p.type.dtype))
             for p in signature.parameters
-            if isinstance(p.type, ElementType) and p.type.dtype.kind is Kind.INT
+            if isinstance(p.type, ir.ElementType) and p.type.dtype.kind is Kind.INT
         ),
         divisors=tuple(dict.fromkeys(zero_divisors(kernel))),
         shared=tuple(shared_extents(kernel, dims)),
         constexprs=tuple(
             constexpr_view(scalar_text(kernel, dims, p.name), p.name, p.constexpr)
             for p in signature.parameters
-            if p.constexpr is not None and p.type == PY_INT
+            if p.constexpr is not None and p.type == ir.PY_INT
         ),
         strided=tuple(array.name for array in passed if kernel.strided and not array.is_written),
         input_parameters=cpp_parameters(kernel, signature, signature.inputs),
@@ -176,19 +174,19 @@ def view(family: Instances, groups: tuple[KernelView, ...], dialect: Dialect) ->
     )
 
 
-def _fills(family: Instances) -> Iterator[float]:
+def _fills(family: ir.Instances) -> Iterator[float]:
     """The initial values of allocated arrays."""
     allocated = {parameter.name for parameter in signature_of(family).outputs}
     return (value for name, value in family[0].inits if name in allocated)
 
 
-def _blocks(kernel: Kernel, dims: dict[str, Dim]) -> str:
+def _blocks(kernel: ir.Kernel, dims: dict[str, Dim]) -> str:
     """The number of blocks of a launch without a grid: the fewest that have enough threads."""
-    quotients: list[Expr] = [
-        Binary("//", Binary("-", Binary("+", extent, block), Constant(1)), block)
+    quotients: list[ir.Expr] = [
+        ir.Binary("//", ir.Binary("-", ir.Binary("+", extent, block), ir.Constant(1)), block)
         for extent, block in zip(kernel.size or (), kernel.block, strict=False)
     ]
-    return op_text(reduce(partial(Binary, "*"), quotients), kernel, dims)
+    return op_text(reduce(partial(ir.Binary, "*"), quotients), kernel, dims)
 
 
 def _dtype_source(signature: Signature, variable: TypeVariable) -> str:
@@ -197,11 +195,11 @@ def _dtype_source(signature: Signature, variable: TypeVariable) -> str:
 
 
 def _variable(parameter: Parameter) -> TypeVariable | None:
-    return parameter.type.dtype.variable if isinstance(parameter.type, ArrayType) else None
+    return parameter.type.dtype.variable if isinstance(parameter.type, ir.ArrayType) else None
 
 
 def _launches(
-    kernel: Kernel,
+    kernel: ir.Kernel,
     groups: tuple[KernelView, ...],
     dialect: Dialect,
     dims: dict[str, Dim],
@@ -238,10 +236,10 @@ def _value_test(name: str, value: int) -> str:
 
 
 def _launch_value(
-    kernel: Kernel, dialect: Dialect, dims: dict[str, Dim], name: str, parameter: Parameter | None
+    kernel: ir.Kernel, dialect: Dialect, dims: dict[str, Dim], name: str, parameter: Parameter | None
 ) -> str:
     c_name = kernel.c_name(name)
-    if parameter is not None and isinstance(parameter.type, ArrayType):
+    if parameter is not None and isinstance(parameter.type, ir.ArrayType):
         access, const = ("const", "const ") if parameter.role is Role.INPUT else ("mutable", "")
         dtype = parameter.type.dtype
         if dtype.is_half or dtype.kind is Kind.COMPLEX:  # torch has classes of its own
@@ -249,13 +247,13 @@ def _launch_value(
         return f"{c_name}.{access}_data_ptr<{dtype.c}>()"
     if name in dims:
         return f"at.{c_name}"
-    if parameter is not None and is_complex(parameter.type):
-        type_ = dialect.spell(parameter.type.dtype if isinstance(parameter.type, ElementType) else C128)
+    if parameter is not None and ir.is_complex(parameter.type):
+        type_ = dialect.spell(parameter.type.dtype if isinstance(parameter.type, ir.ElementType) else C128)
         return f"{qualified(type_)}({', '.join(cpp_values(kernel, parameter))})"
     if parameter is None:
         return c_name
     (value,) = cpp_values(kernel, parameter)
-    if isinstance(parameter.type, ElementType):
+    if isinstance(parameter.type, ir.ElementType):
         dtype = parameter.type.dtype
         value = f"static_cast<float>({value})" if dtype.is_half else value
         return f"static_cast<{dialect.spell(dtype)}>({value})"
