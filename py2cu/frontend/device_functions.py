@@ -15,21 +15,21 @@ import libcst as cst
 
 from py2cu import ir
 from py2cu.diagnostics import Origin, Related, Reporter
-from py2cu.frontend.annotations import unnamed_dims
-from py2cu.frontend.arguments import Argument, bind_arguments
-from py2cu.frontend.array_declarations import ArrayDeclarationReader
-from py2cu.frontend.array_extents import ExtentReader
-from py2cu.frontend.expressions import ExpressionReader
+from py2cu.frontend.bodies.expressions import ExpressionReader
+from py2cu.frontend.bodies.scope import ClosureCapture, ParameterNames, function_scope
+from py2cu.frontend.bodies.statements import StatementReader
+from py2cu.frontend.declarations.annotations import unnamed_dims
+from py2cu.frontend.declarations.arguments import Argument, bind_arguments
+from py2cu.frontend.declarations.array_declarations import ArrayDeclarationReader
+from py2cu.frontend.declarations.array_extents import ExtentReader
 from py2cu.frontend.names.closures import environment_in
 from py2cu.frontend.names.constants import Constants, Real
 from py2cu.frontend.names.defaults import DefaultReader
 from py2cu.frontend.names.environment import Environment
 from py2cu.frontend.names.redefinitions import redefined
 from py2cu.frontend.names.syntax import all_parameters, assigned_names
-from py2cu.frontend.scope import ClosureCapture, ParameterNames, function_scope
 from py2cu.frontend.source.imports import DeviceFunction, ImportedSources
 from py2cu.frontend.source.reader import Module
-from py2cu.frontend.statements import StatementReader
 from py2cu.ir.abi.parameters import Parameter
 from py2cu.ir.visit import names_in
 from py2cu.live import defaults_of, visible_objects

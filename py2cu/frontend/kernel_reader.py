@@ -18,19 +18,19 @@ from py2cu.analysis.template_instances import instances
 from py2cu.builtins.threads import LANE
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import Kind
-from py2cu.frontend.annotations import AnnotationReader
-from py2cu.frontend.array_declarations import ArrayDeclarationReader
-from py2cu.frontend.array_extents import ExtentReader
+from py2cu.frontend.bodies.expressions import ExpressionReader
+from py2cu.frontend.bodies.scope import ParameterNames, Scope, function_scope
+from py2cu.frontend.bodies.statements import StatementReader
+from py2cu.frontend.declarations.annotations import AnnotationReader
+from py2cu.frontend.declarations.array_declarations import ArrayDeclarationReader
+from py2cu.frontend.declarations.array_extents import ExtentReader
 from py2cu.frontend.decorator import OptionReader, find_problems
 from py2cu.frontend.device_functions import FunctionReader
-from py2cu.frontend.expressions import ExpressionReader
 from py2cu.frontend.names.closures import environment_in
 from py2cu.frontend.names.syntax import all_parameters
 from py2cu.frontend.parameters import ParameterReader, Parameters
-from py2cu.frontend.scope import ParameterNames, Scope, function_scope
 from py2cu.frontend.source.imports import ImportedSources
 from py2cu.frontend.source.reader import KernelSource, Module
-from py2cu.frontend.statements import StatementReader
 from py2cu.ir.visit import all_expressions, names_in
 from py2cu.options import DEFAULT_BLOCKS, MAX_THREADS, KernelOptions, Values, is_launchable
 from py2cu.source import Span

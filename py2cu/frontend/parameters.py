@@ -14,11 +14,11 @@ import libcst as cst
 
 from py2cu import ir
 from py2cu.diagnostics import Reporter
-from py2cu.frontend.annotations import AnnotationReader, ConstexprAnnotation, IndexAnnotation
+from py2cu.frontend.bodies.scope import launch_object
+from py2cu.frontend.declarations.annotations import AnnotationReader, ConstexprAnnotation, IndexAnnotation
 from py2cu.frontend.names.ambiguity import report_ambiguous_name
 from py2cu.frontend.names.defaults import DefaultReader
 from py2cu.frontend.names.syntax import all_parameters, is_named, nodes_in
-from py2cu.frontend.scope import launch_object
 from py2cu.frontend.source.imports import ImportedSources
 from py2cu.frontend.source.reader import KernelSource, Module
 from py2cu.ir.abi.parameters import (

@@ -10,8 +10,8 @@ import pytest
 
 from py2cu.analysis.account import lost
 from py2cu.diagnostics import InternalError, Reporter
-from py2cu.frontend.scope import Scope
-from py2cu.frontend.statements import StatementReader
+from py2cu.frontend.bodies.scope import Scope
+from py2cu.frontend.bodies.statements import StatementReader
 from py2cu.ir.elisions import Elision
 from py2cu.ir.expressions import BoolOp, Call, Convert, DeviceCall, Expr, Extent, Load
 from py2cu.ir.kernels import Kernel

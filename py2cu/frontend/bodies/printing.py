@@ -14,7 +14,7 @@ from typing import Final
 import libcst as cst
 
 from py2cu import ir
-from py2cu.frontend.expressions import ExpressionReader
+from py2cu.frontend.bodies.expressions import ExpressionReader
 
 _SPEC: Final = re.compile(
     r"(?P<align>[<>]?)(?P<sign>[-+ ]?)(?P<layout>0?\d{0,3}(?:\.\d{1,2})?)(?P<letter>[dxXofeEgG]?)"

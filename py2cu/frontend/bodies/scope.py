@@ -15,8 +15,8 @@ import libcst as cst
 
 from py2cu import builtins, ir
 from py2cu.diagnostics import Reporter
-from py2cu.frontend.arguments import Argument
-from py2cu.frontend.array_declarations import ArrayDeclarationReader
+from py2cu.frontend.declarations.arguments import Argument
+from py2cu.frontend.declarations.array_declarations import ArrayDeclarationReader
 from py2cu.frontend.names.ambiguity import report_ambiguous_name
 from py2cu.frontend.names.constants import Constants, Real
 from py2cu.frontend.names.environment import Environment

@@ -13,7 +13,7 @@ import libcst as cst
 
 from py2cu import ir
 from py2cu.dtypes import F32
-from py2cu.frontend.array_extents import ExtentReader
+from py2cu.frontend.declarations.array_extents import ExtentReader
 
 ROWS: Final = (2, 4, 8, 16)  # how many elements a row of a view may have
 _LISTED_ROWS: Final = "2, 4, 8 or 16"

@@ -9,15 +9,15 @@ from typing import Final
 import libcst as cst
 
 from py2cu import ir
-from py2cu.frontend.annotations import AnnotationReader
-from py2cu.frontend.assignments import Unpacker
-from py2cu.frontend.comments import comment_beside, comment_of, comments_above, head_comment
-from py2cu.frontend.expressions import ExpressionReader
-from py2cu.frontend.loop_ranges import read_loop_range
+from py2cu.frontend.bodies.assignments import Unpacker
+from py2cu.frontend.bodies.comments import comment_beside, comment_of, comments_above, head_comment
+from py2cu.frontend.bodies.expressions import ExpressionReader
+from py2cu.frontend.bodies.loop_ranges import read_loop_range
+from py2cu.frontend.bodies.printing import read_message, read_print
+from py2cu.frontend.bodies.scope import Scope
+from py2cu.frontend.declarations.annotations import AnnotationReader
 from py2cu.frontend.names.operators import AUGMENTED
 from py2cu.frontend.names.syntax import is_named, nodes_in, source_text
-from py2cu.frontend.printing import read_message, read_print
-from py2cu.frontend.scope import Scope
 from py2cu.ir.visit import walk
 from py2cu.source import Span
 

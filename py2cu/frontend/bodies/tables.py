@@ -13,8 +13,8 @@ import libcst as cst
 
 from py2cu import ir
 from py2cu.dtypes import BOOL, F64, I64
+from py2cu.frontend.bodies.scope import Scope
 from py2cu.frontend.names.constants import Constants, Real, check_64_bits, numbers
-from py2cu.frontend.scope import Scope
 from py2cu.ir.abi.parameters import NegativeIndex
 from py2cu.source import Span
 

@@ -13,12 +13,12 @@ import libcst as cst
 
 from py2cu import builtins, ir
 from py2cu.builtins import threads
-from py2cu.frontend.calls import CallReader
+from py2cu.frontend.bodies.calls import CallReader
+from py2cu.frontend.bodies.scope import Scope
+from py2cu.frontend.bodies.tables import read_lookup
 from py2cu.frontend.names.constants import Value, check_64_bits
 from py2cu.frontend.names.operators import BINARY, COMPARISONS, UNARY
 from py2cu.frontend.names.syntax import source_text
-from py2cu.frontend.scope import Scope
-from py2cu.frontend.tables import read_lookup
 from py2cu.ir.complex_numbers import is_literal, literal
 from py2cu.suggestions import did_you_mean
 

@@ -15,8 +15,8 @@ import libcst as cst
 
 from py2cu import ir
 from py2cu.dtypes import BOOL, F32, F64, I64, DType, find_dtype
-from py2cu.frontend.array_extents import ExtentReader
-from py2cu.frontend.array_views import ViewReader
+from py2cu.frontend.declarations.array_extents import ExtentReader
+from py2cu.frontend.declarations.array_views import ViewReader
 from py2cu.frontend.names.ambiguity import report_ambiguous_name
 from py2cu.frontend.names.syntax import Statement
 

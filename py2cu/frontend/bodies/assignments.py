@@ -18,12 +18,12 @@ import libcst as cst
 
 from py2cu import ir
 from py2cu.builtins import find_pair_formula
-from py2cu.frontend.expressions import ExpressionReader, is_starred
-from py2cu.frontend.formulas import expand
+from py2cu.frontend.bodies.expressions import ExpressionReader, is_starred
+from py2cu.frontend.bodies.formulas import expand
+from py2cu.frontend.bodies.scope import Scope
+from py2cu.frontend.bodies.tables import find_row
 from py2cu.frontend.names.constants import Constants, Real
 from py2cu.frontend.names.syntax import nodes_in, source_text
-from py2cu.frontend.scope import Scope
-from py2cu.frontend.tables import find_row
 from py2cu.ir.visit import is_duplicable, names_in, walk
 from py2cu.source import Span
 

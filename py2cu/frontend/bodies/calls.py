@@ -15,14 +15,14 @@ from py2cu import builtins, ir
 from py2cu.analysis.effects import GRID_BARRIER
 from py2cu.builtins import Builtin
 from py2cu.builtins.atomics import ATOMICS
-from py2cu.frontend.array_declarations import EXAMPLES, MAKERS
-from py2cu.frontend.formulas import expand_call
+from py2cu.frontend.bodies.formulas import expand_call
+from py2cu.frontend.bodies.scope import ClosureCapture, Scope
+from py2cu.frontend.bodies.tables import Read, find_row
+from py2cu.frontend.declarations.array_declarations import EXAMPLES, MAKERS
 from py2cu.frontend.names.closures import free_variables, reached_functions
 from py2cu.frontend.names.constants import as_float
 from py2cu.frontend.names.syntax import source_text
-from py2cu.frontend.scope import ClosureCapture, Scope
 from py2cu.frontend.source.imports import DeviceFunction
-from py2cu.frontend.tables import Read, find_row
 from py2cu.suggestions import nearest
 
 SYNCS: Final = {

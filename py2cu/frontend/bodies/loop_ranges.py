@@ -7,7 +7,7 @@ from typing import Final
 import libcst as cst
 
 from py2cu import ir
-from py2cu.frontend.expressions import ExpressionReader
+from py2cu.frontend.bodies.expressions import ExpressionReader
 
 LoopRange = tuple[ir.Expr, ir.Expr, ir.Expr]  # start, stop, step
 MAX_UNROLL: Final = 65534  # GCC's limit
