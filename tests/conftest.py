@@ -25,6 +25,7 @@ from py2cu.passes.verified import verify_step
 pytest_plugins = [] if entry_points(group="pytest11", name="py2cu") else ["py2cu.testing"]
 
 NEED_TORCH = [
+    "test_first_attempts.py",
     "unit/call/test_launch_bounds.py",
     "unit/call/test_template_arguments.py",
     "unit/check/test_compare.py",

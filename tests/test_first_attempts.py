@@ -1,0 +1,91 @@
+"""Kernels as PyTorch users write them who have read nothing but the README, each with a reference in plain PyTorch.
+
+The files of `tests/first_attempts` were written before any of them was translated, and stay as they were written. Each
+has a `KERNEL`, a `reference` and `cases` of keyword arguments; of a kernel that works in place, `IN_PLACE` names the
+arguments that it changes. `REFUSED` lists those that py2cu refuses today, and why.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+import pytest
+import torch
+
+from py2cu.diagnostics import TranslationError
+
+FILES: Final = sorted((Path(__file__).parent / "first_attempts").glob("*.py"))
+REFUSED: Final = {
+    "bilinear_resize": "row views",
+    "biquad_cascade": "lists",
+    "black_scholes": "lambdas",
+    "box_iou": "unpacking of rows",
+    "causal_attention": "optional numbers",
+    "conv2d": "four indices",
+    "csr_matvec": "`sum` of a generator",
+    "embedding": "optional arrays",
+    "game_of_life": "`sum` of a generator",
+    "gated_activation": '`"..."`',
+    "gumbel_sample": "`enumerate` of rows",
+    "insertion_sort": "row views",
+    "inverse3x3": "unpacking of rows",
+    "jacobi": "`in`",
+    "kalman_track": "unpacking of rows",
+    "kmeans_assign": "`sum` of a generator",
+    "layer_norm": "optional arrays",
+    "levenshtein": "lists",
+    "mandelbrot": "no tensor is passed that names a device",
+    "max_pool2d": "four indices",
+    "median3x3": "comprehensions",
+    "monte_carlo_asian": "a loop over the tuple that a function returns",
+    "nbody": "unpacking of rows",
+    "nms_mask": "row views",
+    "pad_to_nhwc": "four indices",
+    "perlin_noise": "unpacking of rows",
+    "quantise_int8": "row views",
+    "ray_spheres": "tuples as arguments",
+    "rgb_to_hsv": "unpacking of a generator",
+    "selective_scan": "lists",
+    "sobel": "loops over tuples",
+    "softmax": "row views",
+    "thomas": "row views",
+    "topk_rows": "lists",
+}
+RIGHT: Final = [path for path in FILES if path.stem not in REFUSED]
+
+
+def load(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def results(module: ModuleType, case: dict[str, Any]) -> Any:
+    """What the kernel returns, or of one that works in place, what it changes."""
+    arguments = {name: each.clone() if isinstance(each, torch.Tensor) else each for name, each in case.items()}
+    returned = module.KERNEL(**arguments)
+    changed = getattr(module, "IN_PLACE", None)
+    return returned if changed is None else tuple(arguments[name] for name in changed)
+
+
+@pytest.mark.builds
+@pytest.mark.parametrize("path", RIGHT, ids=lambda path: path.stem)
+def test_a_first_attempt_is_right(path: Path) -> None:
+    module = load(path)
+    for case in module.cases():
+        expected, got = module.reference(**case), results(module, case)
+        pairs = [(expected, got)] if isinstance(expected, torch.Tensor) else zip(expected, got, strict=True)
+        for one, other in pairs:
+            torch.testing.assert_close(other, one, **getattr(module, "TOLERANCE", {}))
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_refused_attempt_says_why(name: str) -> None:
+    module = load(next(path for path in FILES if path.stem == name))
+    with pytest.raises((TranslationError, TypeError)):
+        results(module, next(module.cases()))
