@@ -20,7 +20,7 @@ class Kind(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """What a code stands for, in a few words."""
+    """The title of a code, and whether it is an error or a note."""
 
     title: str
     kind: Kind = Kind.ERROR
@@ -33,9 +33,9 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What a code means: `wrong` is a file that gets it, `right` the same file corrected; a test translates both.
+    """What a code means: `wrong` is a file that causes it, `right` the corrected file; a test translates both.
 
-    Both are empty for a code that no file shows.
+    Both are empty for a code that no example can show.
     """
 
     meaning: str
@@ -62,22 +62,22 @@ CODES: Final[dict[str, Code]] = {
     "P100": Code("the file cannot be read"),
     "P101": Code("not valid Python"),
     "P102": Code("nested too deeply"),
-    "P103": Code("syntax that has no meaning in a kernel"),
+    "P103": Code("syntax that kernels do not support"),
     "P104": Code("a loop that is not over `range`"),
     "P105": Code("a call that kernels cannot make"),
-    "P106": Code("a kernel's parameters or its return"),
+    "P106": Code("invalid parameters or return of a kernel"),
     "P107": Code("no kernel of this name, or several"),
-    "P108": Code("not possible as an operator of torch"),
+    "P108": Code("a kernel that cannot be a torch operator"),
     # Names.
     "P201": Code("unknown name"),
-    "P202": Code("a name that is no number"),
-    "P203": Code("assignment to a parameter that is no number"),
+    "P202": Code("a name that is not a number"),
+    "P203": Code("assignment to a parameter that is not a number"),
     "P204": Code("a local that may be unassigned"),
     "P205": Code("a name whose value depends on running the file"),
     # Types.
-    "P301": Code("an annotation that names no type"),
+    "P301": Code("an annotation that is not a type"),
     "P302": Code("an element type that is not supported yet"),
-    "P303": Code("an array in the place of a number"),
+    "P303": Code("an array where a number is expected"),
     "P304": Code("a dimension that no call determines"),
     "P305": Code("a constant that does not fit"),
     "P306": Code("a local of two types"),
@@ -86,18 +86,18 @@ CODES: Final[dict[str, Code]] = {
     "P309": Code("no common type"),
     "P310": Code("not a template argument"),
     "P311": Code("a template without instances", Kind.NOTE),
-    "P312": Code("a tuple in the place of a number, or of another length"),
+    "P312": Code("a tuple where a number is expected, or of the wrong length"),
     # Memory and guards.
     "P401": Code("an array indexed the wrong way"),
     "P402": Code("a kernel that does not depend on its thread"),
-    "P403": Code("an option of the decorator"),
+    "P403": Code("an invalid option of the decorator"),
     "P404": Code("an index outside the array"),
     "P405": Code("a guard that would come too late"),
     "P406": Code("a guard was added", Kind.NOTE),
     "P407": Code("a kernel without effect"),
-    "P408": Code("a local or shared array"),
+    "P408": Code("an invalid local or shared array"),
     "P409": Code("an order of evaluation that C++ does not specify"),
-    "P410": Code("a view in rows"),
+    "P410": Code("an invalid view in rows"),
     # Barriers, atomics and waiting loops.
     "P501": Code("a barrier that not all threads reach"),
     "P502": Code("an atomic operation that may not happen"),

@@ -1,7 +1,7 @@
 """Element types: one row per dtype, and torch's promotion between them.
 
 In: names as users write them (jaxtyping, torch, NumPy, numba). Out: `DType` rows.
-Nothing here imports torch; `tests/unit/simulator/test_elements.py` holds the promotion against torch's own.
+Nothing here imports torch; `tests/unit/simulator/test_elements.py` compares the promotion with torch's.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 
 
 class Kind(enum.IntEnum):
-    """Categories in torch's order: a value of a higher one decides the result."""
+    """Categories in torch's order: the operand of the higher category decides the dtype of a result."""
 
     BOOL = 0
     INT = 1
@@ -23,7 +23,7 @@ class Kind(enum.IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class TypeVariable:
-    """What stands for a dtype in a generic kernel: the template parameter, the annotation, and what it admits."""
+    """The type variable of a generic kernel: its template parameter, its annotation, and the dtypes that it admits."""
 
     symbol: str  # C++: "T"
     annotation: str  # "Float"
@@ -31,7 +31,7 @@ class TypeVariable:
 
     @property
     def is_mixed(self) -> bool:
-        """Whole numbers and floats."""
+        """Whether it admits both integers and floats."""
         return len({row.kind for row in self.admits}) > 1
 
     @property
@@ -41,7 +41,7 @@ class TypeVariable:
 
 @dataclass(frozen=True, slots=True)
 class DType:
-    """One element type: how each of its worlds spells it, and what it can hold."""
+    """One element type: its names in torch, C++ and jaxtyping, and its range."""
 
     name: str  # torch and NumPy: "float32"
     c: str  # C++: "float"
@@ -51,19 +51,19 @@ class DType:
     bits: int
     signed: bool = True
     precision: int = 0  # of a float, or of a complex number's parts: bits of the significand, the leading one included
-    variable: TypeVariable | None = None  # in a generic kernel: what this instance stands for
+    variable: TypeVariable | None = None  # in a generic kernel: the type variable that has this value in the instance
 
     def __str__(self) -> str:
         return self.name
 
     @property
     def plain(self) -> DType:
-        """The dtype alone, whatever it stands for."""
+        """The dtype without its type variable."""
         return BY_NAME[self.name]
 
     @property
     def low(self) -> float:
-        """Least finite value, of a complex number's parts."""
+        """Least finite value; for a complex dtype, of the parts."""
         match self.kind:
             case Kind.BOOL:
                 return 0
@@ -74,7 +74,7 @@ class DType:
 
     @property
     def high(self) -> float:
-        """Greatest finite value, of a complex number's parts."""
+        """Greatest finite value; for a complex dtype, of the parts."""
         match self.kind:
             case Kind.BOOL:
                 return 1
@@ -87,7 +87,7 @@ class DType:
                 return self.part.high
 
     def holds(self, value: float) -> bool:
-        """True where `value` lies in range, and is whole for a type of whole numbers."""
+        """Whether `value` is in range and, for an integer dtype, is an integer."""
         if self.kind >= Kind.FLOAT:
             return abs(value) <= self.high or value != value or abs(value) == math.inf
         return self.low <= value <= self.high and value == int(value)
@@ -99,22 +99,22 @@ class DType:
 
     @property
     def part(self) -> DType:
-        """What the real and the imaginary part of a number are: of a real number, the number itself."""
+        """The dtype of the real and imaginary parts; a real dtype is its own."""
         return {C64: F32, C128: F64}.get(self.plain, self)
 
     @property
     def is_half(self) -> bool:
-        """A 16-bit float: C has no arithmetic of its own for it, only a class."""
+        """Whether it is a 16-bit float, for which C++ has a class and no built-in arithmetic."""
         return self.kind is Kind.FLOAT and self.bits == 16
 
     @property
     def is_native(self) -> bool:
-        """A type of C itself, and no type parameter."""
+        """Whether C++ has the type built in, and it is no type variable."""
         return self.variable is None and not self.is_half
 
     @property
     def is_bare(self) -> bool:
-        """An unsigned type that torch lets meet no other."""
+        """Whether it is an unsigned type that torch promotes with no other type."""
         return self.kind is Kind.INT and not self.signed and self.bits > 8
 
 
@@ -146,9 +146,9 @@ GENERIC: Final = {
     "Integer": (*_SIGNED, *_UNSIGNED), "Num": (*_FLOATS, *_SIGNED, *_UNSIGNED, *_COMPLEX),
     "Real": (*_FLOATS, *_SIGNED, *_UNSIGNED), "Shaped": (*_FLOATS, *_SIGNED, *_UNSIGNED, *_COMPLEX, BOOL),
 }  # fmt: skip
-"""jaxtyping's annotations of more than one dtype; the one that comes first stands for the others in messages."""
+"""jaxtyping's annotations of several dtypes; messages show the first dtype of each."""
 
-DEFAULT_FLOAT: Final = F32  # torch.get_default_dtype(): what an int element and a Python float make
+DEFAULT_FLOAT: Final = F32  # torch.get_default_dtype(): the result of an integer element and a Python float
 
 BY_NAME: Final = {row.name: row for row in DTYPES}
 BY_JAXTYPING: Final = {row.jaxtyping: row for row in DTYPES}
@@ -167,7 +167,7 @@ def find_dtype(name: str) -> DType | None:
 
 
 def promote(a: DType, b: DType) -> DType | None:
-    """`torch.promote_types`: the dtype in which `a` and `b` elements meet; None where there is none."""
+    """`torch.promote_types`: the common dtype of `a` and `b`; None if there is none."""
     if a.plain is b.plain:
         return a if a.variable else b
     if a.is_bare or b.is_bare:
@@ -185,14 +185,14 @@ def promote(a: DType, b: DType) -> DType | None:
 
 
 def _wider_signed(unsigned: DType) -> DType:
-    """The first signed integer that holds every value of `unsigned`: uint8 and int8 meet in int16."""
+    """The smallest signed dtype that holds every value of `unsigned`: int16 for uint8."""
     return next(row for row in (I16, I32, I64) if row.bits > unsigned.bits)
 
 
 def promote_weak(element: DType, kind: Kind) -> DType | None:
-    """The dtype in which an element and a Python number of `kind` meet: the number is weak.
+    """The common dtype of an element and a Python number of `kind`, which is weak.
 
-    None for a float16 and a complex number: torch's complex32 is no dtype here.
+    None for float16 and a complex number, since complex32 is not supported.
     """
     if element.kind >= kind:
         return element

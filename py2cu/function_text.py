@@ -72,9 +72,9 @@ def remember_cell(function: FunctionType) -> None:
 def is_text_of(source: SourceFile, function: FunctionType) -> bool:
     """Whether `function` was compiled from `source`, at the same line.
 
-    Import hooks, such as pytest's for assertions and jaxtyping's, add code to that of the text. For functions that such
-    a hook loaded, and for those without a file, only parameters, names and constants are compared. True also for a text
-    that does not compile: the translator refuses it with a place.
+    Import hooks, such as pytest's for assertions and jaxtyping's, insert code that is not in the text. For functions
+    that such a hook loaded, and for those without a file, only parameters, names and constants are compared. True also
+    for a text that does not compile: the translator refuses it with a place.
     """
     code = function.__code__
     try:

@@ -61,7 +61,7 @@ class Kernel:
         self._translator: Translator | None = None
         self._translation: Translation | None = None
         self._call: KernelCall | None = None
-        self._unchanged: Callable[[], bool] = _never  # whether the translation is of the code that Python runs now
+        self._unchanged: Callable[[], bool] = _never  # whether the translation is up to date
         functools.update_wrapper(self, function)
 
     # --- running ---
@@ -84,10 +84,10 @@ class Kernel:
         """Prepare an explicit launch: `k[grid, block](*args)` takes every parameter in order, and returns None.
 
         Args:
-            launch: the grid and the block, each an integer or a tuple of one to three.
+            launch: the grid and the block, each an integer or a tuple of one to three integers.
 
         Raises:
-            TypeError: `launch` is no such pair.
+            TypeError: `launch` is not such a pair.
         """
         return functools.partial(self._launch, *launch_shape(launch, self.__name__))
 
@@ -113,7 +113,7 @@ class Kernel:
         Args:
             unordered: arrays whose elements, or rows, may come in any order: `"out"` or `("out", "rest")`. Arrays in
                 one string, `"keys, values"`, are permuted together.
-            race: `"same value"` accepts races that write the value that is there.
+            race: `"same value"` accepts races that store the value that is already there.
 
         Raises:
             ValueError: `unordered` names no array that the kernel writes, or `race` is something else.

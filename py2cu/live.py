@@ -1,7 +1,7 @@
 """Inspect a live function: the objects that its names refer to now, and the functions that it calls.
 
-In: a function object. Out: the names and values that reading the file would give, also for functions of other modules
-and notebook cells. Nothing is called.
+In: a function object. Out: its names with their values, also for functions of other modules and notebook cells. Nothing
+is called.
 """
 
 from __future__ import annotations

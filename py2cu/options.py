@@ -62,7 +62,7 @@ def launch_shape(launch: tuple[Extent, Extent], name: str) -> tuple[list[int], l
     """The grid and the block of `name[grid, block]`, one extent for each axis; NumPy's integers become Python's.
 
     Raises:
-        TypeError: `launch` is no pair of integers or tuples of integers.
+        TypeError: `launch` is not a pair of integers or tuples of integers.
     """
     try:
         grid, block = launch
@@ -70,7 +70,8 @@ def launch_shape(launch: tuple[Extent, Extent], name: str) -> tuple[list[int], l
             return [grid], [block]
         return _extents(grid), _extents(block)
     except (TypeError, ValueError):
-        raise TypeError(f"launch it as {name}[grid, block](...), each a whole number or a tuple") from None
+        what = "grid and block are whole numbers or tuples of whole numbers"
+        raise TypeError(f"launch it as {name}[grid, block](...); {what}") from None
 
 
 def _extents(value: Extent) -> list[int]:

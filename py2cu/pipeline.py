@@ -1,8 +1,8 @@
-"""The whole compiler on one screen: source → kernels → passes → texts.
+"""The stages of the compiler in order: source → kernels → passes → texts.
 
-    read_module → read_kernel → PASSES → render, once a target → Translation
+    read_module → read_kernel → passes → render for each target → Translation
 
-Each stage reports what it finds wrong and goes on; the errors of a file are raised together. Nothing here needs torch.
+Stages report errors and go on; all errors of a file are raised together. Nothing here needs torch.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ from py2cu.translation import TargetName, Translation
 
 
 def everywhere(run: Run) -> Run:
-    """The pass for a kernel and each of its device functions."""
+    """The pass `run`, applied to a kernel and to each of its device functions."""
 
     @functools.wraps(run)
     def run_all(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
@@ -83,8 +83,8 @@ def everywhere(run: Run) -> Run:
 
 
 READ: Final = Step("read_kernel", Stage.UNTYPED)
-# Passes that report errors. NAMES runs even where a part of the kernel could not be read, TYPES where all of it could,
-# EFFECTS where nothing was wrong: one run shows every error that does not depend on rejected code.
+# Passes that report errors. NAMES always runs. TYPES follows if the kernel was read without errors, else RECOVERY.
+# EFFECTS runs if there is no error by then. So one run shows every error that does not depend on rejected code.
 NAMES: Final = passes(
     Stage.UNTYPED,
     everywhere(lift_atomics),
@@ -93,7 +93,7 @@ NAMES: Final = passes(
     everywhere(check_definite_assignment),
 )
 TYPES: Final = passes(Stage.TYPED, infer_types)
-REST: Final = passes(Stage.UNTYPED, recover_type_errors)
+RECOVERY: Final = passes(Stage.UNTYPED, recover_type_errors)
 EFFECTS: Final = passes(
     Stage.TYPED,
     check_row_widths,
@@ -126,14 +126,14 @@ LOWERINGS: Final = (
     ),
     *passes(Stage.LOWERED, everywhere(lower_semantics), narrow_floats, hide_negation),
 )
-# For the CPU, which runs the threads of a block one after the other: yields, and the cut at barriers.
-WAITING: Final = passes(Stage.LOWERED, insert_yields)
+# For the CPU, which runs the threads of a block one after the other: yields in spin loops, and fission at barriers.
+YIELDS: Final = passes(Stage.LOWERED, insert_yields)
 SPLITTING: Final = passes(Stage.LOWERED, split_at_barriers)
 # The last form before emission. `uniquify_symbols` sees all kernels of a file at once.
 FINISHES: Final = passes(Stage.FINISHED, everywhere(place_declarations), everywhere(make_structured_bindings), rename)
-APART: Final = Step("uniquify_symbols", Stage.FINISHED)
+UNIQUIFY: Final = Step("uniquify_symbols", Stage.FINISHED)
 STEPS: Final = (
-    READ, *NAMES, *TYPES, *REST, *EFFECTS, *NOTES, *LOWERINGS, *WAITING, *SPLITTING, *FINISHES, APART
+    READ, *NAMES, *TYPES, *RECOVERY, *EFFECTS, *NOTES, *LOWERINGS, *YIELDS, *SPLITTING, *FINISHES, UNIQUIFY
 )  # fmt: skip
 
 
@@ -158,9 +158,9 @@ def translate_file(
     notes: bool = False,
     values: Values = NO_VALUES,
 ) -> Translation:
-    """Translate every kernel of a file, or the one called `only`; `notes` adds notes on performance.
+    """Translate every kernel of a file, or the one called `only`; with `notes`, report notes on performance.
 
-    `values` are the values of `Constexpr[int]` parameters to make instances for, by name.
+    `values` gives, for `Constexpr[int]` parameters, the values to instantiate.
 
     Raises:
         TranslationError: with all the errors of the file.
@@ -184,18 +184,18 @@ def translate_function(
 ) -> Translation:
     """Translate the function `name` at `line`, with the options, globals and defaults of the live function.
 
-    `values` are the values of `Constexpr[int]` parameters to make instances for, by name.
+    `values` gives, for `Constexpr[int]` parameters, the values to instantiate.
 
     Raises:
         TranslationError: with all the errors of the function.
     """
     reporter = Reporter(file)
-    is_decorated = file.line(line).lstrip().startswith("@")  # and so read in any case
+    is_decorated = file.line(line).lstrip().startswith("@")  # `read_module` reads these anyway
     module = read_module(file, reporter, live, None if is_decorated else name)
     source = module.function_at(line, name) if module else None
     if source is None and not reporter.failed:
-        what = "a lambda is no kernel" if name == "<lambda>" else f"no function `{name}` begins here"
-        reporter.error("P107", what, Span(line, 0, line, 1), "make a kernel of a function that a `def` makes")
+        what = "a lambda cannot be a kernel" if name == "<lambda>" else f"no function `{name}` begins here"
+        reporter.error("P107", what, Span(line, 0, line, 1), "write the kernel as a function, with `def`")
     sources = [(source, options)] if source else []
     return _translate(options.name or name, module, sources, TargetName, reporter, values, defaults=defaults)
 
@@ -242,7 +242,7 @@ def _for_cpu(
     families: tuple[ir.Instances, ...], finished: tuple[ir.Instances, ...], reporter: Reporter
 ) -> tuple[ir.Instances, ...] | None:
     """The kernels as the CPU target emits them; None where it cannot run a kernel whose threads cooperate."""
-    families = tuple(tuple(run_passes(WAITING, kernel, reporter) for kernel in family) for family in families)
+    families = tuple(tuple(run_passes(YIELDS, kernel, reporter) for kernel in family) for family in families)
     if not any(map(runs_in_blocks, chain.from_iterable(families))):
         return finished
     try:
@@ -259,12 +259,12 @@ def _for_cpu(
 
 def _finish(families: tuple[ir.Instances, ...], reporter: Reporter) -> tuple[ir.Instances, ...]:
     """Lowered kernels with declarations and with symbols that are unique in the file."""
-    done = tuple(tuple(run_passes(FINISHES, kernel, reporter) for kernel in family) for family in families)
-    apart = uniquify_symbols(done)
-    for before, after in zip(chain.from_iterable(done), chain.from_iterable(apart), strict=True):
-        show(APART, before, after, reporter)
-        verify(after, APART.stage)
-    return apart
+    declared = tuple(tuple(run_passes(FINISHES, kernel, reporter) for kernel in family) for family in families)
+    uniquified = uniquify_symbols(declared)
+    for before, after in zip(chain.from_iterable(declared), chain.from_iterable(uniquified), strict=True):
+        show(UNIQUIFY, before, after, reporter)
+        verify(after, UNIQUIFY.stage)
+    return uniquified
 
 
 def compile_kernel(
@@ -278,7 +278,7 @@ def compile_kernel(
 ) -> ir.Instances:
     """Read and lower one function; its errors go to `reporter`.
 
-    A generic kernel has an instance for every dtype that its annotation admits and its body makes sense for.
+    A generic kernel has an instance for every dtype that its annotation admits and for which its body has no error.
     """
     first = Reporter(reporter.file)
     kernel = read_kernel(module, source, first, options, values, defaults)
@@ -300,7 +300,7 @@ def _instances(kernel: ir.Kernel) -> Iterable[ir.Kernel]:
 def _lower(kernel: ir.Kernel, local: Reporter, notes: bool) -> tuple[ir.Kernel, Reporter]:
     """Run the passes on `kernel`; the reporter that comes back holds what they reported."""
     show(READ, None, kernel, local)
-    kernel = run_passes(chain(NAMES, REST if local.failed else TYPES), kernel, local)
+    kernel = run_passes(chain(NAMES, RECOVERY if local.failed else TYPES), kernel, local)
     if not local.failed:
         kernel = run_passes(EFFECTS, kernel, local)
     if not local.failed:
@@ -310,8 +310,8 @@ def _lower(kernel: ir.Kernel, local: Reporter, notes: bool) -> tuple[ir.Kernel, 
 
 def _chosen(module: Module, only: str | None, reporter: Reporter) -> tuple[KernelSource, ...]:
     chosen = tuple(s for s in module.kernels if only is None or s.function.name.value == only)
-    is_told = report_dynamic_kernels(module, only, reporter)
-    if not chosen and not is_told:
+    has_dynamic_error = report_dynamic_kernels(module, only, reporter)
+    if not chosen and not has_dynamic_error:
         message = f"there is no kernel called `{only}`" if only else "there is no kernel in this file"
         hint = "decorate a function with `@kernel` from py2cu"
         if only and module.kernels:

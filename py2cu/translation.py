@@ -1,6 +1,6 @@
-"""What a translation is: the texts, where their lines came from, and what a call looks like.
+"""The result of a translation: emitted texts, the Python line behind each of their lines, and signatures of kernels.
 
-Plain frozen data; it pickles into the cache, so that a cached kernel runs without a translator.
+Plain frozen data, which the cache pickles: a cached kernel runs without the translator.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class TargetName(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """One emitted file; `origin[i]` is the Python line behind line i + 1, 0 where the template wrote it."""
+    """One emitted file; `origin[i]` is the Python line behind line i + 1, or 0 for a line without one."""
 
     name: str
     text: str
@@ -44,7 +44,7 @@ class Artifacts:
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """One Python file (or one kernel of it), translated for the targets asked for."""
+    """A Python file, or one kernel of it, translated for one or more targets."""
 
     name: str
     python_file: str
@@ -60,13 +60,13 @@ class Translation:
         """The texts for `target`.
 
         Raises:
-            EnvironmentLacks: there are none, since threads of these kernels wait for each other where the CPU's cannot.
+            EnvironmentLacks: a kernel has no CPU version, because its threads cooperate in a way that only CUDA allows.
         """
         if target not in self.texts:
-            what = f"{self.name} has kernels whose threads wait where a CPU's cannot, so that they run on CUDA alone"
+            what = f"{self.name} has no CPU version: its threads wait for each other in a way that only CUDA supports"
             raise EnvironmentLacks(what, "use a CUDA device, or `simulate`")
         return self.texts[target]
 
     def with_texts(self, artifacts: Artifacts) -> Translation:
-        """The same with other texts for their target."""
+        """A copy in which `artifacts` replace the texts of their target."""
         return replace(self, texts={**self.texts, artifacts.target: artifacts})

@@ -1,8 +1,7 @@
-"""The names that kernels use: element indices, template arguments, the launch, arrays, device functions, and what
-threads do together.
+"""The names that kernels import from py2cu: launch objects, arrays, barriers, atomics and warp functions.
 
-In Python they stand for little: an index kernel is called with a number, and the simulator puts each thread's
-coordinates in the place of the launch objects, and its own barriers, atomics and warps in the place of the functions.
+The translator reads these names from the source. In Python, launch objects, barriers, atomics and warp functions are
+placeholders, which the simulator replaces; outside the simulator they raise `RuntimeError`.
 """
 
 from __future__ import annotations
@@ -18,39 +17,39 @@ FULL_MASK: Final = 0xFFFFFFFF
 
 
 def device(function: F) -> F:
-    """Marks a function that kernels call, for its readers: a plain function that a kernel calls is one as well."""
+    """Mark a device function. The mark is optional: every plain function that a kernel calls is a device function."""
     return function
 
 
 def local(shape: int | tuple[int, ...], dtype: object) -> Any:
-    """An array of each thread's own.
+    """A per-thread array.
 
         acc = local((4, 4), np.float32)
 
     Args:
         shape: constant extents, in C's order.
-        dtype: of torch, NumPy or numba, its name, or `x.dtype` of an array.
+        dtype: a dtype of torch, NumPy or numba, its name, or `x.dtype` of an array.
 
     Returns:
-        In a simulated kernel, an array whose elements are to be written before they are read; in plain Python, a
-        tensor with anything in it.
+        In a simulated kernel, an array that reports reads of unwritten elements; in plain Python, an uninitialised
+        tensor.
     """
     return _tensor(shape, dtype)
 
 
 def shared(shape: int | tuple[int, ...], dtype: object) -> Any:
-    """An array that the threads of a block share.
+    """An array in the shared memory of a block.
 
         tile = shared((16, 16), np.float32)
 
     Args:
-        shape: extents in C's order: constants for an array that the compiler lays out, names of dimensions and integer
-            parameters for one that the launch sizes. Of the latter, one-dimensional ones are sliced into views.
-        dtype: of torch, NumPy or numba, its name, or `x.dtype` of an array.
+        shape: extents in C's order. Constant extents make a static array. Expressions of dimensions and integer
+            parameters make a dynamic array, which the launch sizes; if it has one dimension, slices of it are views.
+        dtype: a dtype of torch, NumPy or numba, its name, or `x.dtype` of an array.
 
     Returns:
-        In a simulated kernel, the same array for every thread of a block, whose elements are to be written before they
-        are read; in plain Python, a tensor with anything in it.
+        In a simulated kernel, one array for all threads of a block, which reports reads of unwritten elements; in plain
+        Python, an uninitialised tensor.
     """
     return _tensor(shape, dtype)
 
@@ -63,19 +62,22 @@ def _tensor(shape: int | tuple[int, ...], dtype: object) -> Any:
 
 
 def unroll(counts: range, by: int | None = None) -> range:
-    """`counts` itself; in C++ the loop over it is to be unrolled: all of it, or `by` rounds at a time.
+    """Ask the C++ compiler to unroll the loop over `counts`: completely, or `by` iterations at a time.
 
         for k in unroll(range(n), 4): ...
 
     Args:
         counts: a `range`.
         by: a constant.
+
+    Returns:
+        `counts` itself.
     """
     return counts
 
 
 class Index:
-    """`i: Index["n"]` annotates an element index of extent n; `Index["h * w"]` one over a product of dimensions."""
+    """The annotation of an element index: `i: Index["n"]` runs over `n` elements, `Index["h * w"]` over `h * w`."""
 
     def __class_getitem__(cls, extent: str | int) -> type[Index]:
         if not isinstance(extent, str | int):
@@ -89,16 +91,16 @@ if TYPE_CHECKING:
 else:
 
     class Constexpr:
-        """`tile: Constexpr[int]` is a template argument of the CUDA: a number that the compiler knows.
+        """The annotation of a template argument: `tile: Constexpr[int]` is constant when the CUDA code is compiled.
 
-        `Constexpr[bool]` is one too; to Python and its tools they are an int and a bool.
+        To Python and type checkers, `Constexpr[int]` is `int` and `Constexpr[bool]` is `bool`.
         """
 
         def __class_getitem__(cls, kind: type) -> object:
             return Annotated[kind, cls]
 
 
-def _outside(name: str) -> RuntimeError:
+def _outside_kernel(name: str) -> RuntimeError:
     return RuntimeError(
         f"{name} has a value in a running kernel only: call `k(...)`, or `k.simulate(...)` to step through it"
     )
@@ -106,7 +108,7 @@ def _outside(name: str) -> RuntimeError:
 
 @dataclass(frozen=True)
 class LaunchNumber:
-    """`laneid` or `warpSize`: a whole number of a thread's."""
+    """`laneid` or `warpSize`: an integer."""
 
     name: str
 
@@ -115,24 +117,24 @@ class LaunchNumber:
         return self.name
 
     def __index__(self) -> int:
-        raise _outside(self.name)
+        raise _outside_kernel(self.name)
 
 
 @dataclass(frozen=True)
 class LaunchObject(LaunchNumber):
-    """`blockIdx`, `threadIdx`, `blockDim` or `gridDim`: x, y and z of a thread's place; used bare, its x."""
+    """`blockIdx`, `threadIdx`, `blockDim` or `gridDim`: integers `x`, `y` and `z`; the bare object means its `x`."""
 
     @property
     def x(self) -> int:
-        raise _outside(self.name)
+        raise _outside_kernel(self.name)
 
     @property
     def y(self) -> int:
-        raise _outside(self.name)
+        raise _outside_kernel(self.name)
 
     @property
     def z(self) -> int:
-        raise _outside(self.name)
+        raise _outside_kernel(self.name)
 
 
 blockIdx = LaunchObject("blockIdx")
@@ -152,48 +154,48 @@ else:
 
 
 def syncthreads() -> None:
-    """Wait until every thread of the block is here; what they wrote before is seen by all after."""
-    raise _outside("syncthreads")
+    """Wait for all threads of the block; afterwards each sees the earlier writes of the others."""
+    raise _outside_kernel("syncthreads")
 
 
 def syncthreads_count(predicate: object) -> int:
-    """`syncthreads`, and for how many threads the predicate holds."""
-    raise _outside("syncthreads_count")
+    """As `syncthreads`; returns the number of threads for which the predicate holds."""
+    raise _outside_kernel("syncthreads_count")
 
 
 def syncthreads_and(predicate: object) -> bool:
-    """`syncthreads`, and whether the predicate holds for every thread."""
-    raise _outside("syncthreads_and")
+    """As `syncthreads`; returns whether the predicate holds for every thread."""
+    raise _outside_kernel("syncthreads_and")
 
 
 def syncthreads_or(predicate: object) -> bool:
-    """`syncthreads`, and whether the predicate holds for some thread."""
-    raise _outside("syncthreads_or")
+    """As `syncthreads`; returns whether the predicate holds for at least one thread."""
+    raise _outside_kernel("syncthreads_or")
 
 
 def syncgrid() -> None:
-    """Wait until every thread of the grid is here; what they wrote to global arrays before is seen by all after."""
-    raise _outside("syncgrid")
+    """Wait for all threads of the grid; afterwards each sees the earlier writes of the others to global arrays."""
+    raise _outside_kernel("syncgrid")
 
 
 def syncwarp(mask: int = FULL_MASK) -> None:
-    """Wait until the lanes of the mask are here; what they wrote before is seen by them after."""
-    raise _outside("syncwarp")
+    """Wait for the lanes of the mask; afterwards each sees the earlier writes of the others."""
+    raise _outside_kernel("syncwarp")
 
 
 def threadfence() -> None:
-    """What this thread wrote before is seen by the device before what it writes after."""
-    raise _outside("threadfence")
+    """Order this thread's writes: every thread of the device sees the earlier ones before the later ones."""
+    raise _outside_kernel("threadfence")
 
 
 def threadfence_block() -> None:
-    """What this thread wrote before is seen by its block before what it writes after."""
-    raise _outside("threadfence_block")
+    """Order this thread's writes: every thread of the block sees the earlier ones before the later ones."""
+    raise _outside_kernel("threadfence_block")
 
 
 def threadfence_system() -> None:
-    """What this thread wrote before is seen by the device and the host before what it writes after."""
-    raise _outside("threadfence_system")
+    """Order this thread's writes: the device and the host see the earlier ones before the later ones."""
+    raise _outside_kernel("threadfence_system")
 
 
 # --- atomics ------------------------------------------------------------------------------------------------------
@@ -202,56 +204,56 @@ Place = int | tuple[int, ...]
 
 
 class Atomics:
-    """Operations on one element of a global or shared array that no other thread can come between.
+    """Atomic operations on one element of a global or shared array.
 
-    Each takes the array, an index (a tuple where there are several dimensions) and a value, and returns the old value.
+    Each takes the array, an index (a tuple for several dimensions) and a value, and returns the old element.
     """
 
     __name__ = "atomic"
 
     def add(self, array: Any, index: Place, value: Any) -> Any:
         """`array[index] += value`."""
-        raise _outside("atomic.add")
+        raise _outside_kernel("atomic.add")
 
     def sub(self, array: Any, index: Place, value: Any) -> Any:
         """`array[index] -= value`."""
-        raise _outside("atomic.sub")
+        raise _outside_kernel("atomic.sub")
 
     def min(self, array: Any, index: Place, value: Any) -> Any:
-        """The lesser of the element and the value."""
-        raise _outside("atomic.min")
+        """Store the smaller of the element and the value."""
+        raise _outside_kernel("atomic.min")
 
     def max(self, array: Any, index: Place, value: Any) -> Any:
-        """The greater of the element and the value."""
-        raise _outside("atomic.max")
+        """Store the larger of the element and the value."""
+        raise _outside_kernel("atomic.max")
 
     def exch(self, array: Any, index: Place, value: Any) -> Any:
         """`array[index] = value`."""
-        raise _outside("atomic.exch")
+        raise _outside_kernel("atomic.exch")
 
     def cas(self, array: Any, index: Place, compare: Any, value: Any) -> Any:
-        """`array[index] = value`, where the element equals `compare`."""
-        raise _outside("atomic.cas")
+        """`array[index] = value` if the element equals `compare`."""
+        raise _outside_kernel("atomic.cas")
 
     def inc(self, array: Any, index: Place, limit: Any) -> Any:
-        """One more, and 0 after `limit`; of unsigned elements."""
-        raise _outside("atomic.inc")
+        """Increment an unsigned element; from `limit` on, reset it to 0."""
+        raise _outside_kernel("atomic.inc")
 
     def dec(self, array: Any, index: Place, limit: Any) -> Any:
-        """One less, and `limit` after 0 and from above `limit`; of unsigned elements."""
-        raise _outside("atomic.dec")
+        """Decrement an unsigned element; set 0 and anything above `limit` to `limit`."""
+        raise _outside_kernel("atomic.dec")
 
     def and_(self, array: Any, index: Place, value: Any) -> Any:
         """`array[index] &= value`."""
-        raise _outside("atomic.and_")
+        raise _outside_kernel("atomic.and_")
 
     def or_(self, array: Any, index: Place, value: Any) -> Any:
         """`array[index] |= value`."""
-        raise _outside("atomic.or_")
+        raise _outside_kernel("atomic.or_")
 
     def xor(self, array: Any, index: Place, value: Any) -> Any:
         """`array[index] ^= value`."""
-        raise _outside("atomic.xor")
+        raise _outside_kernel("atomic.xor")
 
 
 atomic = Atomics()
@@ -262,74 +264,74 @@ atomic = Atomics()
 
 def shfl_sync(mask: int, value: Any, lane: int, width: int = WARP_SIZE) -> Any:
     """The `value` of lane `lane`; the lanes of the mask call it together."""
-    raise _outside("shfl_sync")
+    raise _outside_kernel("shfl_sync")
 
 
 def shfl_up_sync(mask: int, value: Any, delta: int, width: int = WARP_SIZE) -> Any:
-    """The `value` of the lane `delta` below; the lowest lanes keep their own."""
-    raise _outside("shfl_up_sync")
+    """The `value` of the lane `delta` below; the lowest lanes get their own `value`."""
+    raise _outside_kernel("shfl_up_sync")
 
 
 def shfl_down_sync(mask: int, value: Any, delta: int, width: int = WARP_SIZE) -> Any:
-    """The `value` of the lane `delta` above; the highest lanes keep their own."""
-    raise _outside("shfl_down_sync")
+    """The `value` of the lane `delta` above; the highest lanes get their own `value`."""
+    raise _outside_kernel("shfl_down_sync")
 
 
 def shfl_xor_sync(mask: int, value: Any, lanes: int, width: int = WARP_SIZE) -> Any:
-    """The `value` of the lane whose number is this one's `^ lanes`."""
-    raise _outside("shfl_xor_sync")
+    """The `value` of lane `laneid ^ lanes`."""
+    raise _outside_kernel("shfl_xor_sync")
 
 
 def ballot_sync(mask: int, predicate: object) -> int:
-    """A bit for each lane of the mask: whether the predicate holds there."""
-    raise _outside("ballot_sync")
+    """A mask of the lanes for which the predicate holds."""
+    raise _outside_kernel("ballot_sync")
 
 
 def any_sync(mask: int, predicate: object) -> bool:
-    """Whether the predicate holds for some lane of the mask."""
-    raise _outside("any_sync")
+    """Whether the predicate holds for at least one lane of the mask."""
+    raise _outside_kernel("any_sync")
 
 
 def all_sync(mask: int, predicate: object) -> bool:
     """Whether the predicate holds for every lane of the mask."""
-    raise _outside("all_sync")
+    raise _outside_kernel("all_sync")
 
 
 def match_any_sync(mask: int, value: Any) -> int:
-    """A bit for each lane of the mask whose value equals this lane's."""
-    raise _outside("match_any_sync")
+    """A mask of the lanes whose value equals this lane's."""
+    raise _outside_kernel("match_any_sync")
 
 
 def reduce_add_sync(mask: int, value: Any) -> Any:
-    """The sum of the lanes' values, int32 or uint32; it wraps."""
-    raise _outside("reduce_add_sync")
+    """The sum of the lanes' values, int32 or uint32, wrapped to 32 bits."""
+    raise _outside_kernel("reduce_add_sync")
 
 
 def reduce_min_sync(mask: int, value: Any) -> Any:
-    """The least of the lanes' values, int32 or uint32."""
-    raise _outside("reduce_min_sync")
+    """The minimum of the lanes' values, int32 or uint32."""
+    raise _outside_kernel("reduce_min_sync")
 
 
 def reduce_max_sync(mask: int, value: Any) -> Any:
-    """The greatest of the lanes' values, int32 or uint32."""
-    raise _outside("reduce_max_sync")
+    """The maximum of the lanes' values, int32 or uint32."""
+    raise _outside_kernel("reduce_max_sync")
 
 
 def reduce_and_sync(mask: int, value: Any) -> Any:
-    """The bits that all values of the lanes have, int32 or uint32."""
-    raise _outside("reduce_and_sync")
+    """The bitwise and of the lanes' values, int32 or uint32."""
+    raise _outside_kernel("reduce_and_sync")
 
 
 def reduce_or_sync(mask: int, value: Any) -> Any:
-    """The bits that some value of the lanes has, int32 or uint32."""
-    raise _outside("reduce_or_sync")
+    """The bitwise or of the lanes' values, int32 or uint32."""
+    raise _outside_kernel("reduce_or_sync")
 
 
 def reduce_xor_sync(mask: int, value: Any) -> Any:
-    """The bits that an odd number of the lanes' values have, int32 or uint32."""
-    raise _outside("reduce_xor_sync")
+    """The bitwise exclusive or of the lanes' values, int32 or uint32."""
+    raise _outside_kernel("reduce_xor_sync")
 
 
 def activemask() -> int:
-    """A bit for each lane that runs with this one."""
-    raise _outside("activemask")
+    """A mask of the lanes of the warp that are active at this call."""
+    raise _outside_kernel("activemask")

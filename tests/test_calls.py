@@ -98,7 +98,7 @@ def test_a_launch_has_at_least_one_thread_and_three_extents_at_most(run, launch)
 
 def test_a_function_without_a_name_is_no_kernel():
     nameless = kernel(lambda x: x)
-    with pytest.raises(TranslationError, match="a lambda is no kernel"):
+    with pytest.raises(TranslationError, match="a lambda cannot be a kernel"):
         nameless(torch.zeros(4))
 
 
