@@ -168,8 +168,8 @@ def test_threads_that_wait_for_each_other_are_stepped_through_one_at_a_time():
         ((1.5, 0), TypeError, "the block of `break_at` is a whole number"),
         ((0, (0, 0, 0, 0)), TypeError, "one to three of them"),
         ((0, ()), TypeError, "one to three of them"),
-        ((2, 0), ValueError, "names block (2, 0, 0), and there are 2 × 1 × 1 blocks in this launch"),
-        ((0, (0, 1)), ValueError, "names thread (0, 1, 0), and there are 4 × 1 × 1 threads in this launch"),
+        ((2, 0), ValueError, "names block (2, 0, 0), but this launch has 2 × 1 × 1 blocks"),
+        ((0, (0, 1)), ValueError, "names thread (0, 1, 0), but this launch has 4 × 1 × 1 threads"),
         ((-1, 0), ValueError, "names block (-1, 0, 0)"),
     ],
 )

@@ -1,8 +1,8 @@
-"""Run a kernel's own Python, thread by thread: the reference of `check`, and what a debugger steps through.
+"""Run a kernel's own Python, thread by thread: the reference of `check`, through which a debugger can step.
 
-`simulate` runs one launch and returns a `SimulationReport` with its `Finding`s. The rooms inside, each importing only
-the ones before it: `findings`, `launch`, `state`, `values` (typed numbers), `memory` (arrays, atomics, races),
-`schedule` (the order of threads), then the files beside `run.py`.
+`simulate` runs one launch and returns a `SimulationReport` with its `Finding`s. Its layers, each of which imports only
+earlier ones: `findings`, `launch`, `state`, `values` (typed numbers), `memory` (arrays, atomics, races), `schedule`
+(the order of threads), then the files beside `run.py`.
 """
 
 from py2cu.simulator.deadline import TooLong

@@ -1,8 +1,8 @@
 """Convert a call's arguments for the simulated kernel, and its results back.
 
 In: a `Signature` and the arguments by name: tensors and numbers. Out: `make_views`, an array of elements for every
-tensor; `bind_arguments`, what each parameter is while CPython runs the kernel; `write_back`, the stored elements in the
-tensor. Errors: a missing argument, an integer that its parameter's dtype does not hold.
+tensor; `bind_arguments`, the value of each parameter in the simulated kernel; `write_back`, which copies the stored
+elements to the tensor. Errors: a missing argument, an integer that its parameter's dtype does not hold.
 """
 
 from __future__ import annotations

@@ -14,14 +14,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-_SHORTEST: Final = 0.001  # seconds between two looks at the clock
+_SHORTEST: Final = 0.001  # seconds between two readings of the clock
 
 
 class TooLong(Exception):
     """Raised without arguments, as an asynchronous exception must be."""
 
     def __str__(self) -> str:
-        return "the loop does not end within the time that a check gives it"
+        return "the loop does not end within the time limit of a check"
 
 
 @contextmanager
@@ -36,8 +36,8 @@ def deadline(seconds: float | None) -> Iterator[None]:
     try:
         yield
     finally:
-        # If it comes only now, it comes inside these calls. Withdrawing it (None for the exception) would leave CPython
-        # 3.11 with a pending signal for good, over which a debugger's next line never ends.
+        # A late `TooLong` is raised inside these calls. Cancelling it, with None for the exception, would leave a
+        # pending signal in CPython 3.11 for good, and a debugger would never reach its next line.
         try:
             is_done.set()
             timer.join()

@@ -43,7 +43,7 @@ class TooManyOperations(Exception):
     """A launch accesses race-checked arrays more often than its limit allows."""
 
     def __init__(self, limit: float) -> None:
-        super().__init__(f"the launch takes more than the {limit:,} array accesses that a check has for it")
+        super().__init__(f"the launch exceeds the limit of {limit:,} array accesses that a check may simulate")
 
 
 class SimulationError(Py2cuError):

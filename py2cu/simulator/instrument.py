@@ -58,7 +58,7 @@ class InstrumentedKernel:
 
     def __init__(self, function: FunctionType, *, stops: bool = True, predicated: bool = False) -> None:
         self._launch: dict[str, Any] = {}
-        # By launch object: the setters of the namespaces that have it.
+        # For each launch object, a setter for each namespace that contains it.
         self._slots: dict[str, list[Callable[[int], None]]] = {name: [] for name in LAUNCH_OBJECTS}
         self._modules: dict[str, ModuleSubstitute] = {}
         self._stops, self._predicated = stops, predicated
@@ -68,7 +68,7 @@ class InstrumentedKernel:
         self.codes: set[CodeType] = set()  # of the kernel and the functions that it calls
         self.call = self._rebuild(function)
         self.code = self.call.__code__
-        self.reads_launch = any(self._slots.values())  # else only parameters say the launch
+        self.reads_launch = any(self._slots.values())  # else launch objects are parameters only
 
     def set_launch_objects(self, objects: Mapping[str, int]) -> None:
         """Set launch objects in every namespace that has them."""

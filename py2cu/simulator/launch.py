@@ -1,4 +1,4 @@
-"""The shape of a launch: how many blocks of how many threads, and where threads stop.
+"""The shape of a launch: the grid, the block, and the limits beyond which threads return early.
 
 In: a `Signature` and the values of its dimensions, or an explicit grid and block. Out: `Launch`, in CUDA's axis order.
 """
@@ -46,7 +46,7 @@ def plan_launch(
     grid: int | tuple[int, ...] | None = None,
     block: int | tuple[int, ...] | None = None,
 ) -> Launch:
-    """Plan the grid and block of a call: the explicit ones, else as many blocks as cover the size; none for size 0.
+    """Plan the grid and block of a call: the explicit ones, else as many blocks as cover the size (0 for size 0).
 
     Raises:
         ValueError: the size of the grid is unknown, the block is larger than the kernel's launch bounds or than any
@@ -102,8 +102,8 @@ def _place(what: str, index: object, extents: Triple) -> Triple:
         raise TypeError(f"the {what} of `break_at` is a whole number or one to three of them, not {index!r}")
     x, y, z = (*parts, 0, 0)[:3]
     if not all(0 <= at < extent for at, extent in zip((x, y, z), extents, strict=True)):
-        there = " × ".join(map(str, extents))
-        raise ValueError(f"`break_at` names {what} {(x, y, z)}, and there are {there} {what}s in this launch")
+        shape = " × ".join(map(str, extents))
+        raise ValueError(f"`break_at` names {what} {(x, y, z)}, but this launch has {shape} {what}s")
     return x, y, z
 
 
@@ -114,7 +114,7 @@ def places(extents: Triple) -> Iterator[Triple]:
 
 
 def find_limits(signature: Signature, dims: dict[str, int]) -> Triple | None:
-    """The end of each axis, where threads return early: the extents of an index kernel, or the translator's guards."""
+    """The limit of each axis, from which on threads return early: an index's extent or a guard's; None without any."""
     stops = [(index.axis, index.extent) for index in signature.indices]
     stops += [(guard.axis, guard.extent) for guard in signature.guards]
     if not stops:

@@ -44,9 +44,9 @@ class SimulationWarning(UserWarning):
 class SimulationReport:
     """The result of a simulated launch: its shape, the last write to each element (by flat index), and findings.
 
-    `tainted`: the arrays of which compiled threads may write other elements, because a branch depended on a value that
-    the compiled kernel does not guarantee. `has_atomics`: atomics ran, so results may depend on the order of threads.
-    `operations`: the accesses to arrays, if the launch was sanitized.
+    `tainted`: the arrays in which the compiled kernel may write other elements, because a branch depended on a value
+    that it does not guarantee. `has_atomics`: atomics ran, so results may depend on the order of threads.
+    `operations`: the number of accesses to arrays, if the launch was sanitized.
     """
 
     kernel: str
@@ -82,11 +82,10 @@ def simulate(
 ) -> SimulationReport:
     """Run `function` for every thread of a launch; outputs are among `arguments` and filled in place.
 
-    After `seconds` of processor time, the running thread counts as one that raised. A sanitized launch ends after
-    `operations` accesses to arrays. `stops`: `breakpoint()` stops. `contracts`: the errors of the writes allow for
-    multiply-adds that are rounded once. `sanitize`: races are reported. `seed` permutes the order of blocks, and of
-    threads between barriers and between their atomics; without a seed, `backwards` reverses it. `break_at`: the one
-    block and thread in which breakpoints stop.
+    After `seconds` of processor time, or `operations` accesses to arrays if sanitized, the launch ends with an error.
+    `stops`: `breakpoint()` stops. `contracts`: the error bounds of the writes allow for contracted multiply-adds.
+    `sanitize`: report races. `seed` permutes the order of blocks, and of threads between barriers and between their
+    atomics; without a seed, `backwards` reverses it. `break_at`: the one block and thread in which breakpoints stop.
 
     One simulation runs at a time: a second OS thread waits. A simulation that begins at a breakpoint runs at once.
 
@@ -154,7 +153,7 @@ class _Simulation:
         finally:
             for name, view in views.items():
                 write_back(view, self.arguments[name])
-        tainted = execution.tainted_arrays
+        tainted = execution.tainted_threads
         writes = {name: _with_tainted(view.writes, tainted) for name, view in views.items()}
         return SimulationReport(
             signature.name, self.launch, threads, writes, THREAD.findings, frozenset(writes if tainted else ()),

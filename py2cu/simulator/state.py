@@ -1,8 +1,8 @@
 """The state of the running thread, and the findings of its launch.
 
-In: the place of the thread and what the translator knows of the kernel's lines; `tainted` and `report` from elements
-and arrays. Out: `THREAD`, with `Finding`s: each message once a line, with the first thread that caused it. One
-simulation runs at a time: `exclusive` makes simulations in other OS threads wait.
+In: the place of the thread; constant negative indices and array names by line, from the translator; `tainted` and
+`report` from elements and arrays. Out: `THREAD`, with its `Finding`s: each message once for each line, with the first
+thread that caused it. One simulation runs at a time: `exclusive` makes simulations in other OS threads wait.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class ThreadState(LaunchState):
     def report(
         self, about: str, detail: str, *, is_open: bool = False, is_bug: bool = False, keeps_value: bool = False
     ) -> None:
-        """Keep a finding. `about` is the same for every thread; `detail` belongs to the first thread."""
+        """Record a finding, once for each `about` and line. `detail` is that of the first thread."""
         self.report_at(kernel_place(), about, detail, is_open=is_open, is_bug=is_bug, keeps_value=keeps_value)
 
     def report_at(
@@ -130,7 +130,7 @@ class ThreadState(LaunchState):
         is_bug: bool = False,
         keeps_value: bool = False,
     ) -> None:
-        """Keep a finding about a thread that waits at the file and line `where`."""
+        """Record a finding at the file and line `where`."""
         file, line = where
         file = file if self.kernel_file and file != self.kernel_file else ""
         finding = Finding(f"{about}: {detail}", line, self.place, is_open or is_bug, file, is_bug, keeps_value)

@@ -1,6 +1,6 @@
-"""Typed substitutes for what a kernel's globals hold: functions of elements, and element classes for dtypes.
+"""Typed substitutes for the globals of a kernel: functions of elements, and element classes for dtypes.
 
-In: an object of the globals, or the name of a module. Out: `typed_substitute`, the object that replaces it while
+In: the value of a global, or the name of a module. Out: `typed_substitute`, the object that replaces it while
 CPython runs the kernel; `members`, the substitutes for the attributes of a module.
 """
 
@@ -31,8 +31,8 @@ def typed_substitute(value: Any) -> object | None:
     if top == "numba":
         return cast_named(str(value))
     if type(value).__module__ == "numpy" and (cls := cast_named(type(value).__name__)) is not None:
-        made: Element = cls.convert(value.item())
-        return made
+        element: Element = cls.convert(value.item())
+        return element
     name = getattr(value, "__name__", "")
     if isinstance(value, type):
         return cast_named(name) if top == "numpy" else None

@@ -1,7 +1,7 @@
 """The arrays of a simulated kernel: `x[r, c]` loads an element, `out[i] = v` stores one and records the writing thread.
 
-In: a shape, a dtype and the values of a tensor or of none. Out: `ArrayView`, with the elements and, for each written
-element, a `Write`: the last thread to write it, its line, and the error bound of the stored value.
+In: a shape, a dtype and initial values. Out: `ArrayView`, with the elements and, for each written element, a `Write`:
+the last thread to write it, its line, and the error bound of the stored value.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class ArrayView:
         self._sums: dict[int, Sum] = {}
         self._uncertain: set[int] = set()  # positions of integers that may differ in the compiled kernel
         self._extents = tuple(map(int, shape))
-        self._length = self._extents[0] if len(self._extents) == 1 else 0  # below it, an index is the position
+        self._length = self._extents[0] if len(self._extents) == 1 else 0  # an index from 0 to it is the flat position
         self._dtype = dtype
         self._is_integral = dtype.kind in (Kind.BOOL, Kind.INT)
         self._cls: Any = element_class(dtype)
@@ -117,10 +117,10 @@ class ArrayView:
         return bool(error < math.inf and truncate(value - error) == truncate(value + error) == truncate(value))
 
     def update(self, position: int, change: Callable[[Any], Any], frame: FrameType, _operation: object = None) -> Any:
-        """Replace an element by what `change` makes of it, in one step, and return the old element.
+        """Replace an element by `change(element)` atomically, and return the old element.
 
-        Changes with equal `_operation` commute: it is the name of an arithmetic operation, the new element of an
-        exchange, or None for a change that changes nothing.
+        Updates with equal `_operation` commute. It is the name of an arithmetic operation, the new element of an
+        exchange, or None for an update without effect.
         """
         THREAD.count_atomic()
         old = self._values[position]
@@ -154,7 +154,7 @@ class ArrayView:
         return f"{self.name}[{', '.join(map(str, unravel(position, self._extents)))}]"
 
     def convert(self, value: Any) -> Any:
-        """Convert `value` to an element of this array; contract, section 5."""
+        """Convert `value` to an element of this array, by the rules of a store in a kernel."""
         if self._dtype.kind is Kind.COMPLEX:
             return self._cls.convert(value)
         if not isinstance(value, float):
@@ -210,7 +210,7 @@ class ArrayView:
 
 
 def _size(value: Any) -> tuple[float, float]:
-    """Magnitude and error of a float element; zero for certain infinities and NaN, which a sum keeps in any order."""
+    """Magnitude and error of a float element. Both are 0 for a certain infinity or NaN: a sum keeps it in any order."""
     if math.isfinite(value):
         return abs(float(value)), value.error
     return 0.0, 0.0 if value.error < math.inf else math.inf

@@ -26,7 +26,7 @@ VectorClock = dict[int | tuple[int, int], tuple[int, int]]
 class Access(NamedTuple):
     """One access to one element."""
 
-    by: ThreadClock
+    by: ThreadClock  # of the thread
     epoch: int
     clock: int
     code: CodeType
@@ -70,7 +70,7 @@ class BlockClock:
             member.has_unfenced_writes = False
 
     def grid_barrier(self, members: Iterable[ThreadClock]) -> None:
-        """End an epoch at the grid's barrier, where the members of all other blocks are, too."""
+        """End an epoch at the grid's barrier, which the threads of all other blocks have reached, too."""
         self.barrier(members)
         self.grid_epoch = self.epoch
 
@@ -143,10 +143,11 @@ def is_ordered(access: Access, now: ThreadClock) -> bool:
     block = by.block
     if access.epoch < block.grid_epoch or (block is now.block and access.epoch < block.epoch):
         return True
-    return _knows(now.known, access, by) or _knows(now.block.known, access, by)
+    return _covers(now.known, access, by) or _covers(now.block.known, access, by)
 
 
-def _knows(known: VectorClock, access: Access, by: ThreadClock) -> bool:
+def _covers(known: VectorClock, access: Access, by: ThreadClock) -> bool:
+    """Whether `known` orders `access`, by the thread `by`, before its owner."""
     if not known:
         return False
     block, at = by.block.number, (access.epoch, access.clock)

@@ -35,7 +35,7 @@ def parse_shape(shape: Any) -> tuple[int, ...]:
     return extents
 
 
-# As NumPy reads Python's types; a kernel sees the typed substitutes of `int` and `float`.
+# As NumPy interprets Python's types; in a kernel, `int` and `float` are typed substitutes.
 _PYTHON_TYPES: Final[dict[object, DType]] = {
     bool: BOOL, int: I64, float: F64, BUILTINS["int"]: I64, BUILTINS["float"]: F64,
 }  # fmt: skip
@@ -57,7 +57,7 @@ def parse_dtype(dtype: Any) -> DType:
 
 
 class Table(tuple[Any, ...]):
-    """A tuple of constants, whose integers are the kernel's; a negative index that is no constant is a finding."""
+    """A tuple of constants with checked integers; a negative index that is not a constant is a finding."""
 
     __slots__ = ()
 
@@ -69,7 +69,7 @@ class Table(tuple[Any, ...]):
 
 
 def as_table(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """`values` as a table, where it is one of numbers or of such tuples."""
+    """`values` as a `Table`, if it contains only numbers and such tuples; else `values` itself."""
     if len(values) > 2**14:
         return values  # data of the module: no kernel has a table so large
     items = [as_table(v) if isinstance(v, tuple) else CheckedInt(v) if v.__class__ is int else v for v in values]

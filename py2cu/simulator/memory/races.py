@@ -1,14 +1,14 @@
 """Detect data races: two unordered accesses to one element by different threads, at least one of them a write.
 
 In: every access to an array of a launch, reported by `RaceCheckedArray`. Out: a finding at the later of two accesses.
-For each element the detector keeps the last write, and two reads and two atomic updates by different threads, so that
-an access costs the same however many there were. Two suffice: a writer differs from at least one of their threads. Two
-writes of the same value are no race: CUDA promises that the value arrives. A write that stores the value that is
-already there, bit by bit, races with a read as a finding of its own kind: the reader sees that value in any order.
+For each element the detector keeps the last write, and two reads and two atomic updates by different threads. Two
+suffice, since a writer differs from at least one of the two threads; so the cost of an access is constant. Two writes
+of the same value are no race: CUDA promises that the element has this value. A race of a read with a write that changes
+no bit of the element is a finding of its own kind, since the reader sees the same value in any order.
 
 Atomic updates of an element are ordered. A thread that uses an atomic's result acquires all earlier updates of that
-element, as where the last block resets a ticket. An element whose updates do not commute, such as exchanges of
-different values, depends on the order of threads.
+element: the last block to increment a counter may reset it with a plain write. An element whose updates do not commute,
+such as exchanges of different values, depends on the order of threads.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ class RaceCheckedArray(ArrayView):
 
     __slots__ = (
         "_atomics",
-        "_changed",
+        "_before_write",
+        "_changed_atomically",
         "_changers",
-        "_changes",
-        "_earlier",
+        "_last_operations",
         "_order_dependent",
         "_published",
         "_readers",
@@ -66,13 +66,13 @@ class RaceCheckedArray(ArrayView):
     def __init__(self, name: str, shape: Iterable[int], dtype: DType, values: Iterable[float | bool]) -> None:
         super().__init__(name, shape, dtype, values)
         self._writers: dict[int, Access] = {}
-        self._changers: dict[int, Access] = {}  # the last writes that changed a value, if later writes kept it
+        self._changers: dict[int, Access] = {}  # the last write that changed the value, if later writes kept it
         self._readers: dict[int, Pair] = {}
         self._atomics: dict[int, Pair] = {}
-        self._earlier: dict[int, tuple[Access | None, ...]] = {}  # reads and updates before the last writes
-        self._changes: dict[int, tuple[Access, ...]] = {}  # the last two updates with different operations
+        self._before_write: dict[int, tuple[Access | None, ...]] = {}  # reads and updates before the last writes
+        self._last_operations: dict[int, tuple[Access, ...]] = {}  # the last two updates with different operations
         self._order_dependent: set[int] = set()  # threads change it in ways that do not commute
-        self._changed: set[int] = set()
+        self._changed_atomically: set[int] = set()  # an atomic has changed the element
         self._published: dict[int | tuple[int, int], VectorClock] = {}  # by position, and by position and block
 
     def __getitem__(self, index: Any) -> Any:
@@ -88,7 +88,7 @@ class RaceCheckedArray(ArrayView):
             self._report_race(position, changer if changer is not None and is_changed else last, access)
         if position in self._atomics:
             self._check_against(position, self._atomics[position], access)
-        _enter(self._readers, position, access)
+        _remember(self._readers, position, access)
         return value
 
     def store(self, position: int, value: Any, frame: FrameType, /) -> None:
@@ -103,10 +103,10 @@ class RaceCheckedArray(ArrayView):
         if last is not None and not is_ordered(last, access.by):
             if not _is_same_value(last.value, access.value):
                 self._report_race(position, last, access)
-            earlier = earlier or self._earlier.get(position, ())
+            earlier = earlier or self._before_write.get(position, ())
         self._check_against(position, earlier, access)
         self._writers[position] = access
-        self._earlier[position] = earlier
+        self._before_write[position] = earlier
 
     def _since_change(self, position: int, last: Access | None, now: Access) -> tuple[Access | None, ...]:
         """The reads and updates that the write `now` may race with.
@@ -129,7 +129,7 @@ class RaceCheckedArray(ArrayView):
         if _is_result_used(frame.f_code, frame.f_lasti):
             self._atomics[position] = access, None
         else:
-            _enter(self._atomics, position, access)
+            _remember(self._atomics, position, access)
         if operation is not None:
             self._mark_order_dependent(position, _access(frame, operation, ATOMIC))
         in_block = position, access.by.block.number
@@ -141,16 +141,16 @@ class RaceCheckedArray(ArrayView):
 
         A compare-and-swap that fails leaves the element unchanged.
         """
-        operation, earlier = access.value, self._changes.get(position, ())
+        operation, earlier = access.value, self._last_operations.get(position, ())
         others = [other for other in earlier if not _is_same_value(other.value, operation)]
-        self._changes[position] = access, *others[:1]
+        self._last_operations[position] = access, *others[:1]
         if all(is_ordered(other, access.by) for other in earlier):
             self._order_dependent.discard(position)
         elif not all(is_ordered(other, access.by) for other in others):
             self._order_dependent.add(position)
         if isinstance(operation, str) or self._values[position] is operation:
-            self._changed.add(position)
-        if position in self._order_dependent and position in self._changed:
+            self._changed_atomically.add(position)
+        if position in self._order_dependent and position in self._changed_atomically:
             self.writes[position] = self.writes[position]._replace(error=math.inf)
 
     def _check_against(self, position: int, earlier: tuple[Access | None, ...], access: Access) -> None:
@@ -162,15 +162,15 @@ class RaceCheckedArray(ArrayView):
     def _report_race(self, position: int, before: Access, now: Access) -> None:
         same_block = before.by.block is now.by.block
         block, thread = before.by.place
-        who = f"thread {thread}" if same_block else f"block {block}, thread {thread}"
-        missing = "no barrier orders them" if same_block else "nothing orders blocks"
+        other = f"thread {thread}" if same_block else f"block {block}, thread {thread}"
+        missing = "no barrier orders them" if same_block else "no synchronization orders the blocks"
         kinds = {before.kind, now.kind}
         keeps_value = kinds == {READ, KEPT}
-        missing = "a plain access and an atomic one" if ATOMIC in kinds and len(kinds) > 1 else missing
+        missing = "only one of the accesses is atomic" if ATOMIC in kinds and len(kinds) > 1 else missing
         verbs = [WRITE if access.kind is KEPT else access.kind for access in (now, before)]
         detail = (
             f"{self.spell(position)} is {verbs[0]} here ({now.value}), and {verbs[1]} in line {before.line} "
-            f"({before.value}) by {who}; {missing}"
+            f"({before.value}) by {other}; {missing}"
         )
         about = f"a race on `{self.name}`"
         if keeps_value:
@@ -193,7 +193,7 @@ def _access(frame: FrameType, value: object, kind: str) -> Access:
     return Access(me, me.block.epoch, me.clock, frame.f_code, frame.f_lasti, value, kind)
 
 
-def _enter(table: dict[int, Pair], position: int, access: Access) -> None:
+def _remember(table: dict[int, Pair], position: int, access: Access) -> None:
     """Keep `access` beside an access of another thread."""
     first, second = table.get(position, (None, None))
     if first is None or is_ordered(first, access.by):
@@ -205,8 +205,8 @@ def _enter(table: dict[int, Pair], position: int, access: Access) -> None:
 @functools.cache
 def _is_result_used(code: CodeType, call: int) -> bool:
     """False if the result of the call at this offset is discarded."""
-    behind = next(instruction for instruction in dis.get_instructions(code) if instruction.offset > call)
-    return behind.opname != "POP_TOP"
+    following = next(instruction for instruction in dis.get_instructions(code) if instruction.offset > call)
+    return following.opname != "POP_TOP"
 
 
 def _keeps(old: Any, new: Any) -> bool:

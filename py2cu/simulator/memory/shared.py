@@ -23,7 +23,7 @@ from py2cu.simulator.memory.writes import OutOfRange, Write
 from py2cu.simulator.state import THREAD
 
 Extents = tuple[int, ...]
-Cell = list[Any]  # of one element
+Cell = list[Any]  # a mutable cell: a list with one item
 # A `Write` for each kind of store: reports do not show who wrote shared memory.
 EXACT_WRITE: Final = Write(NOWHERE, 0, 0.0)
 TAINTED_WRITE: Final = Write(NOWHERE, 0, math.inf)
@@ -54,8 +54,8 @@ class SharedArray(FastReads, UnwrittenArray):
 
     def __init__(self, name: str, shape: Iterable[int], dtype: DType, values: Iterable[float | bool]) -> None:
         super().__init__(name, shape, dtype, values)
-        self._in_order: list[Cell] = [[None] for _ in self._values]
-        self._cells: dict[Any, Cell] = {}
+        self._in_order: list[Cell] = [[None] for _ in self._values]  # by flat position
+        self._cells: dict[Any, Cell] = {}  # the same cells, by index
         self._windows: dict[tuple[int, int], SharedView] = {}
 
     def _look_up(self, index: Any, frame: FrameType) -> Any:
@@ -81,7 +81,7 @@ class SharedArray(FastReads, UnwrittenArray):
             error, real = getattr(value, "error", 0.0), value
             value = self.convert(value)
             is_exact = not self._is_integral or not error or self._is_exact_integer(real, error)
-        # A float without an error bound carries its unbounded error itself.
+        # A float element with an infinite error need not taint its readers: it carries the error with it.
         is_certain = is_exact and (error < math.inf or not self._is_integral) and not THREAD.tainted
         self._values[position] = value
         self._in_order[position][0] = value if is_certain else None
@@ -106,7 +106,7 @@ class SharedArray(FastReads, UnwrittenArray):
 
 
 class RaceCheckedShared(RaceCheckedArray, SharedArray):
-    """A shared array that is checked for races: no read is fast, because every read counts."""
+    """A race-checked shared array. It has no fast reads, since the detector has to see every read."""
 
     __slots__ = ()
     is_shared = True

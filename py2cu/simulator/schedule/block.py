@@ -33,7 +33,7 @@ from py2cu.simulator.values.checked_int import CheckedInt
 ExchangeKey = tuple[int, str, int]  # a warp, the function in which its lanes wait, their mask
 SPIN_BUDGET: Final = 100  # atomics and fences of a thread, after which it yields: it may be waiting for others
 _GRID_BARRIER: Final = "syncgrid"
-_ANYWHERE: Final = -1  # the mask of `activemask`
+_ACTIVE_LANES: Final = -1  # stands for a mask: whichever lanes reach the same `activemask`
 _VOTES: Final[dict[str, Callable[[list[bool]], object]]] = {
     "syncthreads_count": lambda holds: CheckedInt(sum(holds)), "syncthreads_and": all, "syncthreads_or": any,
 }  # fmt: skip
@@ -69,11 +69,11 @@ class Block:
         self.memory = SharedMemory(race_checked=execution.race_checked)
         self._execution = execution
         self._records_returns = record_returns
-        own_parameters = _block_parameters(execution, self.memory)
-        bound = execution.bound | own_parameters
+        block_parameters = _block_parameters(execution, self.memory)
+        bound = execution.bound | block_parameters
         out_of_range = {name: as_predicated(value) for name, value in bound.items()}
         self._arguments = execution.split_arguments(bound), execution.split_arguments(out_of_range)
-        self._barriers: dict[tuple[CodeType, int], Wait] = {}  # shared by all threads, because they bring no value
+        self._barriers: dict[tuple[CodeType, int], Wait] = {}  # shared by all threads, since no value is exchanged
         self._pending_exchanges: dict[ExchangeKey, dict[int, Fiber]] = {}
         self._resumable: list[Fiber] = []  # released by an exchange or a barrier
         self._spinning: list[Fiber] = []  # yielded while spinning; others run first
@@ -111,7 +111,7 @@ class Block:
                 self.state = BlockState.RUNNABLE
                 return self.state
             self._ready = self._ready or self._release_waiters()
-        self._execution.tainted_arrays.update(fiber.place for fiber in self._fibers if fiber.tainted)
+        self._execution.tainted_threads.update(fiber.place for fiber in self._fibers if fiber.tainted)
         return self.state
 
     def stop(self) -> None:
@@ -156,13 +156,13 @@ class Block:
         """Make the running thread wait in a warp function for the lanes of `mask`."""
         me = SCHEDULER.fiber
         frame = kernel_frame()
-        if mask != _ANYWHERE and not mask >> me.lane & 1:
+        if mask != _ACTIVE_LANES and not mask >> me.lane & 1:
             about = f"the mask of `{function}` lacks the lane that calls it"
             where = frame.f_code.co_filename, frame.f_lineno
             THREAD.report_at(where, about, f"lane {me.lane}, mask {mask:#x}", is_bug=True)
             mask = 1 << me.lane
         # `activemask` counts the lanes at one line.
-        key = me.warp, function, mask if mask != _ANYWHERE else -frame.f_lineno
+        key = me.warp, function, mask if mask != _ACTIVE_LANES else -frame.f_lineno
         lanes = self._pending_exchanges.setdefault(key, {})
         lanes[me.lane] = me
         me.waiting = Wait(function, mask, value, (frame.f_code, frame.f_lasti))
@@ -174,7 +174,7 @@ class Block:
 
     def wait_for_active_lanes(self) -> Any:
         """Make the running thread wait in `activemask` for the lanes that reach the same line."""
-        return self.wait_for_lanes("activemask", _ANYWHERE)
+        return self.wait_for_lanes("activemask", _ACTIVE_LANES)
 
     def yield_(self) -> None:
         """Suspend the running thread until the others have run: it may be spinning on their progress."""
@@ -217,8 +217,8 @@ class Block:
         first = lanes[min(lanes)]
         named = (fiber for fiber in self._fibers if fiber.warp == warp and mask >> fiber.lane & 1)
         other = next(fiber for fiber in named if fiber.lane not in lanes)
-        about = f"the mask of `{function}` names lanes that do not come"
-        detail = f"mask {mask:#x}, thread {first.thread} is here, {self._whereabouts(other)}"
+        about = f"the mask of `{function}` names lanes that do not call it"
+        detail = f"mask {mask:#x}, thread {first.thread} waits here, {self._whereabouts(other)}"
         THREAD.place = first.place
         THREAD.report_at(first.waiting.where, about, detail, is_bug=True)
 
@@ -243,7 +243,7 @@ class Block:
     def _report_divergent_barrier(self, first: Fiber) -> None:
         """Report the first thread, if any, that does not wait where `first` does."""
         at = first.waiting
-        other = next((r for r in self._fibers if not (r.is_waiting and r.waiting.is_at(at))), None)
+        other = next((fiber for fiber in self._fibers if not (fiber.is_waiting and fiber.waiting.is_at(at))), None)
         if other is not None:
             about = f"`{at.function}` is not reached by all threads of its block"
             THREAD.place = first.place
@@ -251,7 +251,7 @@ class Block:
             THREAD.report_at(at.where, about, detail, is_bug=True)
 
     def pass_grid_barrier(self) -> None:
-        """End the grid's barrier, where all blocks are."""
+        """Release this block from the grid's barrier, which all blocks have reached."""
         self.clock.grid_barrier(self._fibers)
         self._ready = self._waiting()
         self.state = BlockState.RUNNABLE
@@ -275,13 +275,18 @@ class Block:
         frame = next(frames_of(first.greenlet))
         where = frame.f_code.co_filename, frame.f_lineno
         THREAD.place = first.place
-        left = "no thread changes what it waits for"
-        THREAD.report_at(where, "threads wait for ever", f"thread {first.thread} spins here, and {left}", is_bug=True)
+        detail = f"thread {first.thread} spins here on a value that no thread changes any more"
+        THREAD.report_at(where, "livelock", detail, is_bug=True)
 
     def _waiting(self) -> list[Fiber]:
         return [fiber for fiber in self._fibers if fiber.is_waiting]
 
     def _whereabouts(self, fiber: Fiber) -> str:
+        """Where a thread waits or has returned, as text.
+
+        Raises:
+            Restart: it has returned, and the launch does not record where.
+        """
         if fiber.is_waiting:
             return f"thread {fiber.thread} waits in `{fiber.waiting.function}` in line {fiber.waiting.where[1]}"
         if not self._records_returns:
@@ -293,10 +298,10 @@ def _vote(here: list[Fiber]) -> None:
     """Give the threads that wait in `syncthreads_count` and the like their result."""
     holds = [bool(fiber.waiting.value) for fiber in here]
     results = {function: count(holds) for function, count in _VOTES.items()}
-    in_doubt = any(fiber.tainted for fiber in here if fiber.waiting.function in results)
+    is_tainted = any(fiber.tainted for fiber in here if fiber.waiting.function in results)
     for fiber in here:
         fiber.waiting.result = results.get(fiber.waiting.function)
-        fiber.tainted |= in_doubt
+        fiber.tainted |= is_tainted
 
 
 class BlockBarrier:
@@ -310,7 +315,7 @@ class BlockBarrier:
 
 
 def _block_parameters(execution: Execution, memory: SharedMemory) -> dict[str, object]:
-    """The parameters that each block has for itself."""
+    """The arguments that differ between blocks: dynamic shared memory and the barrier."""
     signature: Signature = execution.signature
     parameters: dict[str, object] = {}
     if signature.shared is not None:

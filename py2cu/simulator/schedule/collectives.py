@@ -87,7 +87,7 @@ def _all_sync(mask: Any, predicate: Any) -> Any:
     return SCHEDULER.block.wait_for_lanes("all_sync", _bits(mask), predicate)
 
 
-def _of_values(name: str) -> Callable[[Any, Any], Any]:
+def _value_exchange(name: str) -> Callable[[Any, Any], Any]:
     """The warp function `name` of one value per lane."""
 
     def exchange(mask: Any, value: Any) -> Any:
@@ -107,15 +107,15 @@ def _bits(mask: Any) -> int:
 
 def _shared(shape: Any, dtype: Any) -> Any:
     memory = SCHEDULER.block.memory
-    return _as_seen(memory.array_for_call_site(sys._getframe(1), parse_shape(shape), parse_dtype(dtype)))
+    return _predicated(memory.array_for_call_site(sys._getframe(1), parse_shape(shape), parse_dtype(dtype)))
 
 
 def _local(shape: Any, dtype: Any) -> Any:
-    return _as_seen(make_local(shape, dtype))
+    return _predicated(make_local(shape, dtype))
 
 
-def _as_seen(array: object) -> object:
-    """An array that the running thread makes, predicated if the thread is out of range."""
+def _predicated(array: object) -> object:
+    """`array`, predicated if the running thread is out of range."""
     return as_predicated(array) if PREDICATION.active else array
 
 
@@ -126,7 +126,7 @@ WAITING: Final[dict[str, object]] = {
     "shfl_sync": _shfl_sync, "shfl_up_sync": _shfl_up_sync,
     "shfl_down_sync": _shfl_down_sync, "shfl_xor_sync": _shfl_xor_sync, "ballot_sync": _ballot_sync,
     "any_sync": _any_sync, "all_sync": _all_sync, "activemask": _activemask,
-    **{name: _of_values(name) for name in ("match_any_sync", *REDUCTIONS)},
+    **{name: _value_exchange(name) for name in ("match_any_sync", *REDUCTIONS)},
 }  # fmt: skip
 FENCES: Final[dict[str, object]] = {
     "threadfence": _fence, "threadfence_system": _fence, "threadfence_block": _fence_block,
@@ -149,8 +149,8 @@ def substitute_for(value: object) -> object | None:
     name = _BY_OBJECT.get(id(value))
     if name is not None:
         return PY2CU_SUBSTITUTES[name]
-    numbas = (getattr(value, "__module__", None) or "").startswith("numba.cuda.")
-    return NUMBA_SUBSTITUTES.get(getattr(value, "__name__", "")) if numbas else None
+    is_numba = (getattr(value, "__module__", None) or "").startswith("numba.cuda.")
+    return NUMBA_SUBSTITUTES.get(getattr(value, "__name__", "")) if is_numba else None
 
 
 def works_together(function: FunctionType) -> bool:
@@ -160,6 +160,6 @@ def works_together(function: FunctionType) -> bool:
 
 def _mentions(function: FunctionType) -> bool:
     names = {*function.__code__.co_names, *function.__code__.co_freevars}
-    parts = {*WAITING, *FENCES, "shared", "this_grid"}
+    cooperative_names = {*WAITING, *FENCES, "shared", "this_grid"}
     live = (value for name, value in visible_objects(function).items() if name in names)
-    return bool(names & parts) or any(_BY_OBJECT.get(id(value)) in parts for value in live)
+    return bool(names & cooperative_names) or any(_BY_OBJECT.get(id(value)) in cooperative_names for value in live)

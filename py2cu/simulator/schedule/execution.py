@@ -25,8 +25,8 @@ from py2cu.simulator.values.coordinates import coordinate
 
 T = TypeVar("T")
 SPIN_BUDGET: Final = 100_000  # atomics of a thread, about half a second, after which it may be waiting for others
-_EAGER_YIELDS: Final = 1000  # threads of a permuted order that yield at their first atomic
-Arguments = tuple[list[object], dict[str, object]]  # by place, by name
+_EAGER_YIELDS: Final = 1000  # how many threads of a permuted order may yield at their first atomic
+Arguments = tuple[list[object], dict[str, object]]  # positional, named
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class Execution:
     ) -> None:
         self.kernel, self.signature, self.launch, self.dims, self.bound = kernel, signature, launch, dims, bound
         self.race_checked = race_checked
-        self.tainted_arrays: set[Place] = set()
+        self.tainted_threads: set[Place] = set()
         self._random = None if seed is None else Random(seed)
         self._eager_yields = 0 if seed is None else _EAGER_YIELDS  # remaining
         self._backwards = backwards
@@ -119,7 +119,7 @@ class Execution:
         self.slots = _slots(launch.block, is_plain=THREAD.integer is int)
         leading = len(self._axes) + len(signature.launch)
         code = kernel.code
-        self._places = code.co_varnames[leading : code.co_argcount]
+        self._positional = code.co_varnames[leading : code.co_argcount]
         sizes = {"blockDim": coordinate(launch.block), "gridDim": coordinate(launch.grid)}
         kernel.set_launch_objects(sizes)
         self._objects: dict[str, int] = dict(sizes)
@@ -181,8 +181,8 @@ class Execution:
 
     def split_arguments(self, bound: dict[str, object]) -> Arguments:
         """Split `bound` into positional and named arguments of the function."""
-        named = {name: value for name, value in bound.items() if name not in self._places}
-        return [bound[name] for name in self._places], named
+        named = {name: value for name, value in bound.items() if name not in self._positional}
+        return [bound[name] for name in self._positional], named
 
     def call(self, index: Triple, slot: ThreadSlot, arguments: Arguments) -> None:
         """Run the kernel's Python in the thread that `enter` set.
@@ -229,7 +229,7 @@ def run_threads(execution: Execution) -> int:
                 RACES.current = ThreadClock(block_clock, slot.number, slot.thread)
             execution.call(index, slot, arguments)
             if THREAD.tainted:
-                execution.tainted_arrays.add(place)
+                execution.tainted_threads.add(place)
             ran += 1
     return ran
 

@@ -1,9 +1,9 @@
 """Detect livelock: the scheduler state repeats while threads spin.
 
-In: the blocks of a launch, each time that all their threads have had a turn. Out: whether nothing will change any more.
-The state is the position of every thread, its locals, and the elements of arrays. The state to compare with is recorded
-at ever longer intervals, so that threads that spin in rounds of several turns are found, too. A thread that counts, in
-a local or in a `for`, never repeats its state; there, no change of any element in very many turns is enough.
+In: the blocks of a launch, after each turn of all their threads. Out: whether the launch is livelocked. The state is
+the position of every thread, its locals, and the elements of arrays. Checkpoints of the state are recorded at ever
+longer intervals (Brent's algorithm), which detects cycles of any number of turns. A thread that counts, in a local or
+in a `for`, never repeats its state; such a launch is livelocked if no element changes in very many turns.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from py2cu.simulator.memory.arrays import ArrayView
 from py2cu.simulator.memory.shared import SharedMemory
 from py2cu.simulator.state import is_users
 
-_SHORT: Final = 8  # turns within which most threads get what they wait for
-_LONG: Final = 5_000  # turns within which threads with a back-off loop get it
+_MIN_TURNS: Final = 8  # before the first comparison: most waits end within these
+_MAX_UNCHANGED: Final = 5_000  # turns without a change of any element; enough for threads with a back-off loop
 
 
 class _Block(Protocol):
@@ -39,31 +39,31 @@ class LivelockDetector:
     def __init__(self, arguments: Iterable[object]) -> None:
         self._arrays = [argument for argument in arguments if isinstance(argument, ArrayView)]
         self._turns = self._unchanged = 0
-        self._places: list[list[object]] = []
+        self._thread_states: list[list[object]] = []
         self._elements: list[list[object]] = []
 
     def is_livelocked(self, blocks: Iterable[_Block]) -> bool:
         """Whether arrays and `blocks` repeat an earlier state, or no array has changed for very many turns."""
         self._turns += 1
-        if self._turns < _SHORT:
+        if self._turns < _MIN_TURNS:
             return False
         arrays = [*self._arrays, *(array for block in blocks for array in block.memory.arrays)]
-        is_kept = self._turns.bit_count() == 1
-        is_same = len(arrays) == len(self._elements) and all(map(_is_as, arrays, self._elements))
-        self._unchanged = self._unchanged + 1 if is_same else 0
-        if self._unchanged > _LONG:
+        is_checkpoint = self._turns.bit_count() == 1
+        is_unchanged = len(arrays) == len(self._elements) and all(map(_has_elements, arrays, self._elements))
+        self._unchanged = self._unchanged + 1 if is_unchanged else 0
+        if self._unchanged > _MAX_UNCHANGED:
             return True
-        if not is_kept and not is_same:
+        if not is_checkpoint and not is_unchanged:
             return False
         common = set(map(id, arrays))
         threads = [thread for block in blocks for thread in block.threads]
-        if is_kept:
-            self._places = [list(_places(thread, common)) for thread in threads]
+        if is_checkpoint:
+            self._thread_states = [list(_thread_state(thread, common)) for thread in threads]
             self._elements = [list(array.elements) for array in arrays]
             return False
-        return len(threads) == len(self._places) and not any(
-            list(_places(thread, common)) != before or _counts(thread)
-            for thread, before in zip(threads, self._places, strict=True)
+        return len(threads) == len(self._thread_states) and not any(
+            list(_thread_state(thread, common)) != before or _counts(thread)
+            for thread, before in zip(threads, self._thread_states, strict=True)
         )
 
 
@@ -76,8 +76,8 @@ def frames_of(thread: greenlet) -> Iterator[FrameType]:
         frame = frame.f_back
 
 
-def _places(thread: greenlet, common: set[int]) -> Iterator[object]:
-    """The positions of a thread in the user's code, with its locals; for arrays that are not `common`, the elements."""
+def _thread_state(thread: greenlet, common: set[int]) -> Iterator[object]:
+    """The position and the locals of each frame of a thread; `common` arrays, by id, are compared elsewhere."""
     for frame in frames_of(thread):
         yield frame.f_lasti, {name: _as_text(value, common) for name, value in frame.f_locals.items()}
 
@@ -99,6 +99,7 @@ def _as_text(value: object, common: set[int]) -> str:
     return repr(value.elements if isinstance(value, ArrayView) and id(value) not in common else value)
 
 
-def _is_as(array: ArrayView, before: list[object]) -> bool:
+def _has_elements(array: ArrayView, before: list[object]) -> bool:
+    """Whether the elements of `array` are those in `before`."""
     now = array.elements
     return len(now) == len(before) and all(a is b or repr(a) == repr(b) for a, b in zip(now, before, strict=True))

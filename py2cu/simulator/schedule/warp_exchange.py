@@ -24,15 +24,15 @@ def exchange(function: str, lanes: Lanes) -> None:
     if function in _SOURCES:
         _shuffle(function, lanes)
         return
-    brought = {lane: fiber.waiting.value for lane, fiber in lanes.items()}
+    values = {lane: fiber.waiting.value for lane, fiber in lanes.items()}
     if function == "syncwarp":
         synchronize(lanes.values())
     elif function == "match_any_sync":
         for fiber in lanes.values():
             mine = fiber.waiting.value
-            fiber.waiting.result = _bits(lane for lane, value in brought.items() if value == mine)
+            fiber.waiting.result = _bits(lane for lane, value in values.items() if value == mine)
     else:
-        result = _VOTES[function](brought) if function in _VOTES else reduce(REDUCTIONS[function], brought.values())
+        result = _VOTES[function](values) if function in _VOTES else reduce(REDUCTIONS[function], values.values())
         for fiber in lanes.values():
             fiber.waiting.result = result
     if any(fiber.tainted for fiber in lanes.values()):
@@ -46,9 +46,9 @@ def _bits(lanes: Any) -> CheckedInt:
 
 _VOTES: Final[dict[str, Callable[[Mapping[int, Any]], object]]] = {
     "activemask": _bits,
-    "ballot_sync": lambda brought: _bits(lane for lane, value in brought.items() if value),
-    "any_sync": lambda brought: any(map(bool, brought.values())),
-    "all_sync": lambda brought: all(map(bool, brought.values())),
+    "ballot_sync": lambda values: _bits(lane for lane, value in values.items() if value),
+    "any_sync": lambda values: any(map(bool, values.values())),
+    "all_sync": lambda values: all(map(bool, values.values())),
 }
 
 
@@ -62,15 +62,15 @@ def _shuffle(function: str, lanes: Lanes) -> None:
     for lane, fiber in lanes.items():
         value, argument, width = fiber.waiting.value
         source = _SOURCES[function](lane, int(argument), int(width))
-        giver = lanes.get(source)
-        if giver is None:
+        source_fiber = lanes.get(source)
+        if source_fiber is None:
             THREAD.place = fiber.place
             about = f"`{function}` reads a lane that takes no part"
             THREAD.report_at(fiber.waiting.where, about, f"lane {lane} reads lane {source}", is_bug=True)
             fiber.waiting.result, fiber.tainted = value, True
         else:
-            fiber.waiting.result = giver.waiting.value[0]
-            fiber.tainted |= giver.tainted
+            fiber.waiting.result = source_fiber.waiting.value[0]
+            fiber.tainted |= source_fiber.tainted
 
 
 def _from_lane(lane: int, argument: int, width: int) -> int:

@@ -134,7 +134,7 @@ def _unary(name: str) -> Callable[[Any], CheckedInt]:
 _SPECIAL: Final = {"lshift": _shift, "rshift": _shift, "pow": _power, "truediv": _divide}
 
 
-def _equip() -> None:
+def _install_operators() -> None:
     for name, symbol in SYMBOLS.items():
         checked = _SPECIAL.get(name, _binary)
         setattr(CheckedInt, f"__{name}__", checked(getattr(int, f"__{name}__"), symbol, swapped=False))
@@ -143,12 +143,12 @@ def _equip() -> None:
         setattr(CheckedInt, f"__{name}__", _unary(name))
 
 
-_equip()
+_install_operators()
 
 
 def checked_range(*bounds: SupportsIndex) -> Iterable[int]:
-    """`range`, reported if C++ would count beyond 64 bits: one step further than the last number."""
+    """`range`, reported if C++ would count beyond 64 bits: its counter ends one step after the last number."""
     numbers = range(*map(operator.index, bounds))
     if not LONG_LOW <= numbers.stop + numbers.step <= LONG_HIGH and numbers and abs(numbers.step) > 1:
-        check_64_bits(numbers[-1] + numbers.step, f"what follows the last of {numbers}")
+        check_64_bits(numbers[-1] + numbers.step, f"the number after the last of {numbers}")
     return numbers if THREAD.integer is int else map(THREAD.integer, numbers)

@@ -28,7 +28,7 @@ class ComplexElement:
     __slots__ = ("imag", "real")
     dtype: ClassVar[DType]
     part: ClassVar[type[FloatElement]]
-    partners: ClassVar[PromotionTable]
+    promotions: ClassVar[PromotionTable]
     real: FloatElement
     imag: FloatElement
     from_operand: ClassVar[Method]  # converts an operand; a Python number out of range is refused
@@ -92,7 +92,7 @@ class ComplexElement:
     def __pow__(self, exponent: Any) -> Any:
         """Power by repeated squaring; kernels have only constant exponents."""
         if not isinstance(exponent, int) or exponent < 1:
-            raise TypeError(f"{self!r} ** {exponent!r}: kernels take whole exponents from 1 on")
+            raise TypeError(f"{self!r} ** {exponent!r}: a kernel takes only positive integers as exponents")
         base: Any = self
         while exponent % 2 == 0:
             base, exponent = base * base, exponent // 2
@@ -105,7 +105,7 @@ class ComplexElement:
 
 def define_complex(dtype: DType, name: str, part: type[FloatElement]) -> type[ComplexElement]:
     """The class of complex numbers of `dtype`, whose parts are of the class `part`."""
-    members = {"__slots__": (), "dtype": dtype, "part": part, "partners": PromotionTable()}
+    members = {"__slots__": (), "dtype": dtype, "part": part, "promotions": PromotionTable()}
     cls: Any = type(name, (ComplexElement,), members)
     from_parts, zero = cls.from_parts, part.from_stored(0.0)
 
@@ -123,18 +123,16 @@ def define_complex(dtype: DType, name: str, part: type[FloatElement]) -> type[Co
     from_operand = converting(part.from_operand)
     cls.from_stored, cls.convert = staticmethod(from_stored), staticmethod(converting(part.convert))
     cls.from_operand = staticmethod(lambda value: value if value.__class__ is cls else from_operand(value))
-    _equip(cls)
+    _install_operators(cls)
     return cls  # type: ignore[no-any-return]
 
 
-def _equip(cls: Any) -> None:
+def _install_operators(cls: Any) -> None:
     """Give `cls` its operators."""
     from_parts = cls.from_parts
     install_operator(cls, "add", lambda a, b: from_parts(a.real + b.real, a.imag + b.imag))
     install_operator(cls, "sub", lambda a, b: from_parts(a.real - b.real, a.imag - b.imag))
-    install_operator(
-        cls, "mul", lambda a, b: from_parts(a.real * b.real - a.imag * b.imag, a.real * b.imag + a.imag * b.real)
-    )
+    install_operator(cls, "mul", _multiply)
     install_operator(cls, "truediv", _divide)
     install_operator(cls, "eq", lambda a, b: a.real == b.real and a.imag == b.imag)
     install_operator(cls, "ne", lambda a, b: a.real != b.real or a.imag != b.imag)
@@ -145,7 +143,7 @@ def _multiply(a: Any, b: Any) -> Any:
 
 
 def _divide(a: Any, b: Any) -> Any:
-    """Smith's method. Choosing the larger part taints nothing: where both are close, both choices agree."""
+    """Smith's method. The comparison of the parts taints no thread: if they are nearly equal, both branches agree."""
     width, height = abs(float(b.real)), abs(float(b.imag))
     if width == height == 0:
         if b.part.is_python:
@@ -171,7 +169,7 @@ def complex_function(name: str) -> Callable[[ComplexElement], ComplexElement]:
     """
     function: Callable[[complex], complex] = getattr(cmath, name)
 
-    def total(value: complex) -> complex:
+    def c_function(value: complex) -> complex:
         """The function, with C's result, from torch, where `cmath` raises."""
         try:
             return function(value)
@@ -183,7 +181,7 @@ def complex_function(name: str) -> Callable[[ComplexElement], ComplexElement]:
 
     def call(argument: ComplexElement) -> ComplexElement:
         cls, part = argument.__class__, argument.part
-        compute = function if part.is_python else total
+        compute = function if part.is_python else c_function
         value, high = complex(argument), argument.dtype.high
         result = compute(value)
         sizes = abs(result.real), abs(result.imag)
@@ -191,7 +189,7 @@ def complex_function(name: str) -> Callable[[ComplexElement], ComplexElement]:
         has_one_nan = math.isnan(result.real) != math.isnan(result.imag)
         is_open = has_one_nan or (cmath.isfinite(value) and not max(sizes) < high / 4)
         rounding_error = math.inf if is_open else _ULPS * argument.dtype.epsilon * (size + 1.0)
-        error = rounding_error + _propagated_error(total, argument, result)
+        error = rounding_error + _propagated_error(c_function, argument, result)
         return cls.from_parts(*(part.with_error(part.narrow(p), error) for p in (result.real, result.imag)))
 
     call.__name__ = name

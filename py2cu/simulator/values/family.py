@@ -58,8 +58,8 @@ def element_class(dtype: DType) -> type[Element]:
 def common_class(a: object, b: object) -> Any:
     """The class in which two operands compute; None if there is none, or neither operand is an element."""
     if isinstance(a, Element):
-        return a.partners[b.__class__]
-    return b.partners[a.__class__] if isinstance(b, Element) else None
+        return a.promotions[b.__class__]
+    return b.promotions[a.__class__] if isinstance(b, Element) else None
 
 
 def _true_divide(a: IntElement, b: IntElement) -> Any:
@@ -75,17 +75,17 @@ def _fill_promotion_tables() -> None:
     for a, cls in _CLASSES.items():
         for b, other in _CLASSES.items():
             promoted = promote(a, b)
-            cls.partners[other] = None if promoted is None else _CLASSES[promoted]
+            cls.promotions[other] = None if promoted is None else _CLASSES[promoted]
         for weak, kind in _WEAK.items():
             promoted = promote_weak(a, kind)
-            cls.partners[weak] = None if promoted is None else _CLASSES[promoted]
-        PyFloat.partners[cls] = cls.partners[PyFloat]
-        PyComplex.partners[cls] = cls.partners[PyComplex]
+            cls.promotions[weak] = None if promoted is None else _CLASSES[promoted]
+        PyFloat.promotions[cls] = cls.promotions[PyFloat]
+        PyComplex.promotions[cls] = cls.promotions[PyComplex]
         if issubclass(cls, IntElement):
             install_operator(cls, "truediv", _true_divide)
     for weak, kind in _WEAK.items():
-        PyFloat.partners[weak] = PyComplex if kind is Kind.COMPLEX else PyFloat
-        PyComplex.partners[weak] = PyComplex
+        PyFloat.promotions[weak] = PyComplex if kind is Kind.COMPLEX else PyFloat
+        PyComplex.promotions[weak] = PyComplex
 
 
 _fill_promotion_tables()

@@ -1,8 +1,8 @@
 """Float elements: rounded at their dtype, with IEEE's special values, and with an error bound.
 
 In: a float dtype. Out: `define_float`, a subclass of `float` for it. `error` bounds how far a faithful translation may
-differ: by multiply-add contraction where the launch allows it, by a few ulps of a math function, and by everything that
-follows from them. An exact operation on exact operands adds nothing.
+differ: by multiply-add contraction if the launch allows it, by a few ulps of a math function, and by the propagation of
+such errors. An exact operation on exact operands adds no error.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from py2cu.simulator.values.operators import (
 from py2cu.simulator.values.rounding import ROUNDING, as_float, cell, from_integer
 
 INFINITE: Final = (INF, -INF)
-_LITERALS: Final = 256  # of each class that are cached
+_LITERALS: Final = 256  # converted literals that each class caches
 
 # --- the class ----------------------------------------------------------------------------------------------------
 
@@ -44,7 +44,7 @@ class FloatElement(float):
     dtype: ClassVar[DType]
     is_python: ClassVar[bool]  # Python's own float
     narrow: ClassVar[Callable[[float], float]]  # rounds at the dtype
-    partners: ClassVar[PromotionTable]
+    promotions: ClassVar[PromotionTable]
     error: float
     value: float
     from_operand: ClassVar[Method]  # converts an operand; a Python number out of range is refused
@@ -145,7 +145,7 @@ def define_float(dtype: DType, name: str, *, is_python: bool = False) -> type[Fl
     narrow, unit = ROUNDING[dtype.name], dtype.epsilon
     as_double = as_float if narrow is float else from_integer
     cls: Any = type(
-        name, (FloatElement,), {"__slots__": (), "dtype": dtype, "is_python": is_python, "partners": PromotionTable()}
+        name, (FloatElement,), {"__slots__": (), "dtype": dtype, "is_python": is_python, "promotions": PromotionTable()}
     )
     new = float.__new__
 
@@ -172,7 +172,7 @@ def define_float(dtype: DType, name: str, *, is_python: bool = False) -> type[Fl
             return from_stored(narrow(as_double(value.value)))
         return from_stored(narrow(float(value) if isinstance(value, float) else as_double(value)))
 
-    known: dict[Number, Any] = {}
+    literals: dict[Number, Any] = {}
 
     def from_operand(value: Any) -> Any:
         kind = value.__class__
@@ -181,11 +181,11 @@ def define_float(dtype: DType, name: str, *, is_python: bool = False) -> type[Fl
         if kind is float and not value:
             return from_stored(value)  # 0.0 and -0.0 are one key
         is_literal = kind is int or kind is float
-        if is_literal and value in known:
-            return known[value]
+        if is_literal and value in literals:
+            return literals[value]
         element = in_range(value)
-        if is_literal and len(known) < _LITERALS:
-            known[value] = element
+        if is_literal and len(literals) < _LITERALS:
+            literals[value] = element
         return element
 
     def in_range(value: Number | IntElement) -> Any:
@@ -198,18 +198,18 @@ def define_float(dtype: DType, name: str, *, is_python: bool = False) -> type[Fl
     cls.with_error, cls.from_stored, cls.convert, cls.from_operand = (
         staticmethod(method) for method in (with_error, from_stored, convert, from_operand)
     )
-    _equip(cls)
+    _install_operators(cls)
     return cls  # type: ignore[no-any-return]
 
 
 # --- operators ----------------------------------------------------------------------------------------------------
 
 
-def _equip(cls: type[FloatElement]) -> None:
+def _install_operators(cls: type[FloatElement]) -> None:
     """Give `cls` its operators."""
     for name, compute in _arithmetic(cls).items():
         install_operator(cls, name, compute, handles_any_operand=True)
-    for name, compute in _steps(cls).items():
+    for name, compute in _rare_operators(cls).items():
         install_operator(cls, name, compute)
     for name in COMPARISONS:
         install_operator(cls, name, _tainting_comparison(cls, name), handles_any_operand=True)
@@ -230,12 +230,12 @@ def _arithmetic(cls: type[FloatElement]) -> dict[str, Method]:
 def _additive(cls: type[FloatElement], name: str, sign: float) -> Method:
     """The sum of `a` and `sign` times `b`."""
     unit, new, rounded = cls.dtype.epsilon, float.__new__, cell(cls.dtype)
-    partners, from_operand, leave = cls.partners, cls.from_operand, promote_and_apply(cls, name)
+    promotions, from_operand, apply_promoted = cls.promotions, cls.from_operand, promote_and_apply(cls, name)
 
     def operate(a: Any, b: Any) -> Any:
         if b.__class__ is not cls:
-            if partners[b.__class__] is not cls:
-                return leave(a, b)
+            if promotions[b.__class__] is not cls:
+                return apply_promoted(a, b)
             b = from_operand(b)
         rounded[0] = a.value + sign * b.value
         value = rounded[0]
@@ -254,13 +254,13 @@ def _additive(cls: type[FloatElement], name: str, sign: float) -> Method:
 
 def _multiplication(cls: type[FloatElement]) -> Method:
     unit, new, rounded = cls.dtype.epsilon, float.__new__, cell(cls.dtype)
-    partners, from_operand, leave = cls.partners, cls.from_operand, promote_and_apply(cls, "mul")
+    promotions, from_operand, apply_promoted = cls.promotions, cls.from_operand, promote_and_apply(cls, "mul")
     is_double = cls.narrow is float
 
     def multiply(a: Any, b: Any) -> Any:
         if b.__class__ is not cls:
-            if partners[b.__class__] is not cls:
-                return leave(a, b)
+            if promotions[b.__class__] is not cls:
+                return apply_promoted(a, b)
             b = from_operand(b)
         product = a.value * b.value  # of narrow floats: exact
         rounded[0] = product
@@ -283,12 +283,12 @@ def _multiplication(cls: type[FloatElement]) -> Method:
 
 def _division(cls: type[FloatElement]) -> Method:
     unit, new, rounded = cls.dtype.epsilon, float.__new__, cell(cls.dtype)
-    partners, from_operand, leave = cls.partners, cls.from_operand, promote_and_apply(cls, "truediv")
+    promotions, from_operand, apply_promoted = cls.promotions, cls.from_operand, promote_and_apply(cls, "truediv")
 
     def divide(a: Any, b: Any) -> Any:
         if b.__class__ is not cls:
-            if partners[b.__class__] is not cls:
-                return leave(a, b)
+            if promotions[b.__class__] is not cls:
+                return apply_promoted(a, b)
             b = from_operand(b)
         rounded[0] = a.value / b.value if b.value else _divide_by_zero(cls, a, "/", b)
         value = rounded[0]
@@ -314,8 +314,8 @@ def _divide_by_zero(cls: type[FloatElement], a: float, symbol: str, b: float) ->
     return math.nan if a == 0 or math.isnan(a) else math.copysign(INF, a) * math.copysign(1.0, b)
 
 
-def _steps(cls: type[FloatElement]) -> dict[str, Method]:
-    """`//`, `%` and `**`: rarer, so their error is computed by moving the operands."""
+def _rare_operators(cls: type[FloatElement]) -> dict[str, Method]:
+    """`//`, `%` and `**`. They are rare, so a slow way is good enough: evaluate them again with shifted operands."""
     narrow, unit = cls.narrow, cls.dtype.epsilon
 
     def floor_divide(a: float, b: float) -> float:
@@ -365,13 +365,13 @@ def power_ieee(a: float, b: float) -> float:
 
 def _tainting_comparison(cls: type[FloatElement], name: str) -> Method:
     """The comparison `name`; it taints the thread if the operands' errors could change the result."""
-    compare, leave = getattr(operator, name), promote_and_apply(cls, name)
-    partners, from_operand, is_python = cls.partners, cls.from_operand, cls.is_python
+    compare, apply_promoted = getattr(operator, name), promote_and_apply(cls, name)
+    promotions, from_operand, is_python = cls.promotions, cls.from_operand, cls.is_python
 
     def operate(a: Any, b: Any) -> Any:
         if b.__class__ is not cls:
-            if partners[b.__class__] is not cls:
-                return leave(a, b)
+            if promotions[b.__class__] is not cls:
+                return apply_promoted(a, b)
             converted = from_operand(b)
             if is_python and isinstance(b, int):
                 report_inexact_comparison(compare, a.value, b, converted.value)

@@ -1,7 +1,7 @@
 """`math.modf`, `math.frexp` and `math.ldexp`, typed: the parts of a float, each with its error bound.
 
-In: a number. Out: an element or a Python float, of the type that functions of one number give; `exponent` gives a
-Python integer. Each part jumps where the other one changes.
+In: a number. Out: an element or a Python float, of the type that functions of one number return; `exponent` returns a
+Python integer. Each part is discontinuous where the other one changes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from py2cu.simulator.values.family import PyFloat, element_class
 from py2cu.simulator.values.float_elements import FloatElement, integral
 from py2cu.simulator.values.integer_elements import IntElement
 
-_JUMP: Final = 2.0  # the error of a fraction or a mantissa that jumps
+_JUMP: Final = 2.0  # the error of a fraction or a mantissa at a discontinuity
 
 
 def float_of(argument: Any) -> Any:
@@ -32,7 +32,7 @@ def fraction(argument: Any) -> Any:
     value = float_of(argument)
     part, whole_part = math.modf(value)
     is_sure = not value.error or all(math.modf(end)[1] == whole_part for end in _ends(value))
-    return value.with_error(part, value.error if is_sure else _of_a_jump(value))
+    return value.with_error(part, value.error if is_sure else _jump_error(value))
 
 
 def whole(argument: Any) -> Any:
@@ -47,7 +47,7 @@ def mantissa(argument: Any) -> Any:
     value = float_of(argument)
     part, power = math.frexp(value)
     is_sure = not value.error or all(math.frexp(end)[1] == power for end in _ends(value))
-    return value.with_error(part, _ldexp_ieee(value.error, -power) if is_sure else _of_a_jump(value))
+    return value.with_error(part, _ldexp_ieee(value.error, -power) if is_sure else _jump_error(value))
 
 
 def exponent(argument: Any) -> CheckedInt:
@@ -62,8 +62,8 @@ def load_exponent(argument: Any, power: Any) -> Any:
     return value.with_error(value.narrow(compute(float(value), by)), _ldexp_ieee(value.error, by))
 
 
-def _of_a_jump(value: Any) -> float:
-    """The error of a part that jumps; unbounded if the number's is."""
+def _jump_error(value: Any) -> float:
+    """The error of a part at a discontinuity; infinite if the error of the number is."""
     return _JUMP if value.error < math.inf else math.inf
 
 

@@ -1,8 +1,7 @@
 """Choose the class of a launch's Python integers: CPython's `int`, which is several times faster than `CheckedInt`.
 
-In: the bounds that `choose_integer_widths` found for all of a kernel's integers, and a launch. Out: the class. The
-values are exact either way. Where the bounds hold, the compiled kernel counts in 32 bits, so no integer comes near 64
-bits and none has to be reported.
+In: a launch, and the bounds of all integers of its kernel, from `choose_integer_widths`. Out: the class. Both classes
+are exact. If all bounds fit in 32 bits, no integer can leave 64 bits, so there is nothing to report.
 """
 
 from __future__ import annotations
@@ -21,12 +20,12 @@ SMALL: Final = (1 << 31) - 1
 def choose_int_class(signature: Signature, dims: Mapping[str, int], launch: Launch) -> type[int]:
     """`int` if all integers of the kernel stay within 32 bits by their bounds; else `CheckedInt`."""
     values = {name: abs(value) for name, value in dims.items()}
-    for thing, shape in (("gridDim", launch.grid), ("blockDim", launch.block)):
-        values |= {f"{thing}.{axis}": extent for axis, extent in zip(AXES, shape, strict=True)}
+    for launch_object, shape in (("gridDim", launch.grid), ("blockDim", launch.block)):
+        values |= {f"{launch_object}.{axis}": extent for axis, extent in zip(AXES, shape, strict=True)}
     if signature.bounds is None:
         return CheckedInt
     terms = [(term, n) for bound in signature.bounds for term, n in bound]
     if any(name not in values for term, _ in terms for name in term):
         return CheckedInt
-    reached = (sum(n * math.prod(values[name] for name in term) for term, n in bound) for bound in signature.bounds)
-    return int if max(reached, default=0) <= SMALL else CheckedInt
+    bounds = (sum(n * math.prod(values[name] for name in term) for term, n in bound) for bound in signature.bounds)
+    return int if max(bounds, default=0) <= SMALL else CheckedInt

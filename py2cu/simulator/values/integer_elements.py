@@ -37,7 +37,7 @@ class IntElement:
 
     __slots__ = ("value",)
     dtype: ClassVar[DType]
-    partners: ClassVar[PromotionTable]
+    promotions: ClassVar[PromotionTable]
     value: int
     error: ClassVar[float] = 0.0  # an integer that depends on a rounding error taints its thread
     from_operand: ClassVar[Method]  # converts an operand; a Python integer out of range is refused
@@ -123,18 +123,18 @@ def wrapper(dtype: DType) -> Callable[[int], int]:
 def truncation(dtype: DType) -> Callable[[float], tuple[int, bool]]:
     """The function that truncates a float to an integer of `dtype`; its second result: whether C++ specifies the first.
 
-    Truncation is toward zero. An unsigned dtype goes through int64 and wraps, as in torch on the CPU; uint64 has its
-    upper half, too. C++ does not specify any other value that does not fit.
+    Truncation is toward zero. For an unsigned dtype, the float is converted to int64 and wraps, as in torch on the CPU;
+    for uint64, values from 2**63 on are converted directly. For any other value that does not fit, C++ specifies none.
     """
     if dtype is BOOL:
         return lambda value: (int(value != 0), True)
     wrap, low, high = wrapper(dtype), int(dtype.low), int(dtype.high)
-    limit, left_open = 1 << max(dtype.bits, LONG_BITS - 1), (wrapper(dtype)(LONG_LOW), False)
+    limit, unspecified = 1 << max(dtype.bits, LONG_BITS - 1), (wrapper(dtype)(LONG_LOW), False)
     trunc, wraps = float.__trunc__, not dtype.signed
 
     def truncate(value: float) -> tuple[int, bool]:
         if not LONG_LOW <= float(value) < limit:  # NaN too
-            return left_open
+            return unspecified
         truncated = trunc(value)
         return (truncated, True) if low <= truncated <= high else (wrap(truncated), wraps)
 
@@ -143,7 +143,7 @@ def truncation(dtype: DType) -> Callable[[float], tuple[int, bool]]:
 
 def define_int(dtype: DType, name: str) -> type[IntElement]:
     """Define the class of integers of `dtype`."""
-    cls: Any = type(name, (IntElement,), {"__slots__": (), "dtype": dtype, "partners": PromotionTable()})
+    cls: Any = type(name, (IntElement,), {"__slots__": (), "dtype": dtype, "promotions": PromotionTable()})
     wrap, low, high = wrapper(dtype), int(dtype.low), int(dtype.high)
     truncate = truncation(dtype)
     new = object.__new__
@@ -180,7 +180,7 @@ def define_int(dtype: DType, name: str) -> type[IntElement]:
         staticmethod(method) for method in (with_error, convert, from_operand, truncate)
     )
     cls.from_stored = staticmethod(with_error if dtype is BOOL else from_stored)  # an array of bools holds Python's
-    _equip(cls)
+    _install_operators(cls)
     return cls  # type: ignore[no-any-return]
 
 
@@ -189,13 +189,13 @@ def define_int(dtype: DType, name: str) -> type[IntElement]:
 _BITWISE: Final[dict[str, Method]] = {"and": operator.and_, "or": operator.or_, "xor": operator.xor}
 
 
-def _equip(cls: type[IntElement]) -> None:
+def _install_operators(cls: type[IntElement]) -> None:
     """Give `cls` its operators. `/` comes with `family.py`, because it makes floats."""
     for name, compute in _operators(cls.dtype).items():
         install_operator(cls, name, _wrapping(cls.with_error, compute))
     for name, compute in _BITWISE.items():
         # `&`, `|`, `^` of a bool element and a Python bool stay bool; arithmetic counts the Python bool as an integer.
-        promotions = PromotionExceptions({bool: cls}, cls.partners) if cls.dtype is BOOL else None
+        promotions = PromotionExceptions({bool: cls}, cls.promotions) if cls.dtype is BOOL else None
         install_operator(cls, name, _wrapping(cls.with_error, compute), promotions=promotions)
     for name in COMPARISONS:
         install_operator(cls, name, _comparing(getattr(operator, name)))

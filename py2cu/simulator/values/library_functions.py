@@ -23,13 +23,13 @@ from py2cu.simulator.values.family import Element, element_class
 from py2cu.simulator.values.float_elements import FloatElement
 from py2cu.simulator.values.math_functions import (
     ANALYTIC,
+    BINARY,
     BUILTINS,
     CMATH,
     COMPLEX,
     MATH,
-    ONE,
     PREDICATES,
-    TWO,
+    UNARY,
     Function,
     common_element_class,
     float_class,
@@ -69,14 +69,14 @@ def _is_negative(value: Any) -> bool:
     return math.copysign(1.0, float(value)) < 0
 
 
-def _propagates(name: str) -> Function:
-    """Torch's `minimum` or `maximum`: as Python's, but NaN where either is."""
+def _propagating_nan(name: str) -> Function:
+    """Torch's `minimum` or `maximum`: as Python's `min` or `max`, but NaN if either operand is NaN."""
     select = BUILTINS[name]
 
     def call(a: Any, b: Any) -> Any:
         chosen = select(a, b)
-        spoiled = next((value for value in (a, b) if isinstance(value, float) and math.isnan(value)), None)
-        return chosen if spoiled is None else chosen.__class__(spoiled)
+        nan = next((value for value in (a, b) if isinstance(value, float) and math.isnan(value)), None)
+        return chosen if nan is None else chosen.__class__(nan)
 
     return call
 
@@ -92,7 +92,7 @@ def _sign(of_nan: float) -> Function:
     return call
 
 
-PROPAGATING: Final = {"minimum": _propagates("min"), "maximum": _propagates("max")}
+PROPAGATING: Final = {"minimum": _propagating_nan("min"), "maximum": _propagating_nan("max")}
 
 
 @cache
@@ -103,19 +103,19 @@ def _function_of(formula: Formula) -> Function:
 
 
 def _in_float32(function: Function) -> Function:
-    """`function`, computed in float32 where its arguments meet in a half; the result has the type where they meet."""
+    """`function`, computed in float32 if the common dtype of its arguments is a half; the result has that dtype."""
 
-    def call(*places: Any, **named: Any) -> Any:
-        common = common_element_class((*places, *named.values()))
+    def call(*args: Any, **named: Any) -> Any:
+        common = common_element_class((*args, *named.values()))
         if common is None or issubclass(common, ComplexElement):
-            return function(*places, **named)
+            return function(*args, **named)
         narrow = float_class(common)
         wide = element_class(F32) if narrow.dtype.is_half else narrow
 
         def widened(value: Any) -> Any:
             return wide.from_operand(narrow.from_operand(value)) if isinstance(value, Element) else value
 
-        result = function(*map(widened, places), **{name: widened(value) for name, value in named.items()})
+        result = function(*map(widened, args), **{name: widened(value) for name, value in named.items()})
         return narrow.convert(result)
 
     return call
@@ -133,15 +133,15 @@ def _compile_formula(parameters: tuple[str, ...], text: str) -> Function:
 
 
 def _formula(qualified: str, otherwise: Function | None = None) -> Function:
-    """The function of this qualified name, chosen by its arguments; `otherwise` where no formula takes them."""
+    """The function of this qualified name: the formula that takes the arguments of a call, or `otherwise`."""
 
-    def call(*places: Any, **named: Any) -> Any:
-        row = find_formula(qualified, len(places), frozenset(named))
+    def call(*args: Any, **named: Any) -> Any:
+        row = find_formula(qualified, len(args), frozenset(named))
         if row is not None:
-            return _function_of(row)(*places, **named)
+            return _function_of(row)(*args, **named)
         if otherwise is None:
-            raise TypeError(f"{qualified} takes other arguments")
-        return otherwise(*places, **named)
+            raise TypeError(f"a kernel cannot call {qualified} with these arguments")
+        return otherwise(*args, **named)
 
     return call
 
@@ -153,7 +153,7 @@ def _formulas(*modules: str) -> dict[str, Function]:
     return {name: _formula(f"{module}.{name}", plain.get(name)) for module, _, name in split if module in modules}
 
 
-def _splits(module: str) -> dict[str, Function]:
+def _pair_functions(module: str) -> dict[str, Function]:
     """The functions of `module` that return two numbers."""
     split = [(row, *name.rpartition(".")) for row in SPLITS for name in row.names]
     return {
@@ -163,7 +163,7 @@ def _splits(module: str) -> dict[str, Function]:
     }
 
 
-_MATH: Final[dict[str, Function]] = {**MATH, **_formulas("math"), **_splits("math")}
+_MATH: Final[dict[str, Function]] = {**MATH, **_formulas("math"), **_pair_functions("math")}
 _CMATH: Final[dict[str, Function]] = {**CMATH, **_formulas("cmath")}
 
 
@@ -174,7 +174,7 @@ def _analytic(name: str) -> Function:
 
 
 _COMMON: Final[dict[str, Function]] = {
-    **{name: function for name, function in _MATH.items() if name in (*ONE, *TWO, *PREDICATES, "nextafter")},
+    **{name: function for name, function in _MATH.items() if name in (*UNARY, *BINARY, *PREDICATES, "nextafter")},
     **{synonym: _MATH[name] for synonym, name in SYNONYMS.items()},
     **{name: _analytic(name) for name in ANALYTIC},
     **{synonym: _analytic(name) for synonym, name in SYNONYMS.items() if name in ANALYTIC},
@@ -193,6 +193,6 @@ LIBRARY: Final[dict[str, dict[str, Function]]] = {
     },
     "numpy": {
         **_COMMON, "sign": _sign(math.nan), "ldexp": float_parts.load_exponent,
-        **_formulas("numpy"), **_splits("numpy"),
+        **_formulas("numpy"), **_pair_functions("numpy"),
     },
 }  # fmt: skip

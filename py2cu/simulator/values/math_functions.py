@@ -26,13 +26,13 @@ from py2cu.simulator.values.integer_elements import IntElement
 
 Function = Callable[..., Any]
 
-EXACT: Final = ("sqrt", "fabs", "copysign", "fmod", "remainder")  # correctly rounded everywhere
-LOOSE: Final = ("pow", "gamma", "lgamma")  # CUDA documents up to 11 ulps
+EXACT: Final = ("sqrt", "fabs", "copysign", "fmod", "remainder")  # correctly rounded by every library
+IMPRECISE: Final = ("pow", "gamma", "lgamma")  # CUDA documents up to 11 ulps
 USUAL_ULPS: Final = 4
-LOOSE_ULPS: Final = 16
-WHOLES: Final = ("gcd", "lcm", "isqrt", "factorial")
+IMPRECISE_ULPS: Final = 16
+INTEGER_FUNCTIONS: Final = ("gcd", "lcm", "isqrt", "factorial")
 PREDICATES: Final = ("isnan", "isinf", "isfinite")
-ONE: Final = (
+UNARY: Final = (
     "sqrt", "cbrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos",
     "atan",
     "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "gamma", "lgamma", "fabs",
@@ -42,14 +42,14 @@ ANALYTIC: Final = (
     "sqrt", "exp", "log", "log10", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh",
     "acosh", "atanh",
 )  # fmt: skip
-TWO: Final = ("atan2", "hypot", "pow", "fmod", "remainder", "copysign")
-THREE: Final = ("fma",)  # from Python 3.13 on
+BINARY: Final = ("atan2", "hypot", "pow", "fmod", "remainder", "copysign")
+TERNARY: Final = ("fma",)  # from Python 3.13 on
 
 # --- functions of math --------------------------------------------------------------------------------------------
 
 
 def _beyond_python(name: str, arguments: tuple[float, ...]) -> float:
-    """C's answer where `math` raises: poles and domains, from torch; `gamma`, which torch lacks, by its rule."""
+    """C's result at poles and outside domains, where `math` raises; from torch, except for functions that it lacks."""
     if name == "gamma":
         x = arguments[0]
         return math.copysign(math.inf, x) if x == 0 or x > 0 else math.nan
@@ -64,24 +64,24 @@ def _beyond_python(name: str, arguments: tuple[float, ...]) -> float:
 
 
 @cache
-def _total(name: str) -> Callable[..., float]:
-    """`math.name`, with C's result where Python raises."""
+def _c_function(name: str) -> Callable[..., float]:
+    """`math.name` as in C: total, with NaN or an infinity where Python raises."""
     function: Callable[..., float] = getattr(math, name)
     if name == "pow":
         return power_ieee
 
-    def total(*arguments: float) -> float:
+    def c_function(*arguments: float) -> float:
         try:
             return function(*arguments)
         except (ValueError, OverflowError):
             return _beyond_python(name, arguments)
 
-    return total
+    return c_function
 
 
 def _rounding_error_of(name: str) -> Callable[[Any, float], float]:
     """The error of `math.name` of exact arguments, as a function of the result's class and value."""
-    ulps = 0 if name in EXACT else LOOSE_ULPS if name in LOOSE else USUAL_ULPS
+    ulps = 0 if name in EXACT else IMPRECISE_ULPS if name in IMPRECISE else USUAL_ULPS
     near_zero = 1.0 if name == "lgamma" else 0.0
 
     def rounding_error(cls: Any, value: float) -> float:
@@ -95,14 +95,14 @@ def _rounding_error_of(name: str) -> Callable[[Any, float], float]:
     return rounding_error
 
 
-def _of_one(name: str) -> Function:
-    """`math.name`: of an element computed as C does, and rounded at its type; of a Python number as Python does."""
-    function, total, rounding_error = getattr(math, name), _total(name), _rounding_error_of(name)
+def _unary_math(name: str) -> Function:
+    """`math.name` of one number: of an element as in C, rounded at its dtype; of a Python number as in Python."""
+    function, c_function, rounding_error = getattr(math, name), _c_function(name), _rounding_error_of(name)
 
     def call(argument: Any) -> Any:
         argument = float_of(argument)
         cls: Any = argument.__class__
-        compute = function if cls.is_python else total
+        compute = function if cls.is_python else c_function
         value = cls.narrow(compute(float(argument)))
         error = rounding_error(cls, value)
         return cls.with_error(value, propagate_error(compute, (argument,), value, error) if argument.error else error)
@@ -124,11 +124,11 @@ def float_class(common: type[Element]) -> Any:
 
 def _typed_math(name: str) -> Function:
     """`math.name` of several numbers, in their common class."""
-    function, total, rounding_error = getattr(math, name), _total(name), _rounding_error_of(name)
+    function, c_function, rounding_error = getattr(math, name), _c_function(name), _rounding_error_of(name)
 
     def call(*arguments: Any) -> Any:
         cls = _result_class(arguments)
-        compute = function if cls.is_python else total
+        compute = function if cls.is_python else c_function
         operands = tuple(map(cls.from_operand, arguments))
         value = cls.narrow(compute(*map(float, operands)))
         return cls.with_error(value, propagate_error(compute, operands, value, rounding_error(cls, value)))
@@ -168,21 +168,21 @@ def _typed_step(name: str) -> Function:
     return lambda value: CheckedInt(integral(value, step) if isinstance(value, float) else value)
 
 
-def _typed_whole(name: str) -> Function:
+def _typed_integer(name: str) -> Function:
     """A function of integers only."""
     function: Callable[..., int] = getattr(math, name)
     return lambda *numbers: check_64_bits(function(*numbers), f"math.{name} of", *numbers)
 
 
 MATH: Final[dict[str, Function]] = {
-    **{name: _of_one(name) for name in ONE if hasattr(math, name)},
-    **{name: _typed_math(name) for name in (*TWO, *THREE) if hasattr(math, name)},
+    **{name: _unary_math(name) for name in UNARY if hasattr(math, name)},
+    **{name: _typed_math(name) for name in (*BINARY, *TERNARY) if hasattr(math, name)},
     "copysign": _copy_sign,
     "nextafter": _next_after,
     "ldexp": float_parts.load_exponent,
     **{name: _typed_predicate(name) for name in PREDICATES},
     **{name: _typed_step(name) for name in ("floor", "ceil", "trunc")},
-    **{name: _typed_whole(name) for name in WHOLES},
+    **{name: _typed_integer(name) for name in INTEGER_FUNCTIONS},
 }
 
 
@@ -194,7 +194,7 @@ def _typed_cmath(name: str) -> Function:
     compute = complex_function(name)
 
     def call(argument: Any) -> Any:
-        cls = PyComplex.partners[argument.__class__]
+        cls = PyComplex.promotions[argument.__class__]
         if cls is None:
             raise TypeError(f"{argument!r} and a complex number have no common type")
         return compute(cls.from_operand(argument))
@@ -209,7 +209,7 @@ CMATH: Final[dict[str, Function]] = {name: _typed_cmath(name) for name in ANALYT
 # --- functions of Python ------------------------------------------------------------------------------------------
 
 
-def _selects(name: str) -> Function:
+def _extremum(name: str) -> Function:
     """`min` or `max` in the common element type. A tie taints nothing: both operands are within the error."""
     plain: Function = getattr(builtins, name)
     beats: Callable[[float, float], bool] = float.__lt__ if name == "min" else float.__gt__
@@ -249,7 +249,7 @@ def python_complex(real: Any = 0.0, imag: Any = 0.0) -> ComplexElement:
     """`complex(x, y)`: a Python number with the errors of its elements."""
     if isinstance(real, COMPLEX):
         if imag:
-            raise TypeError("a kernel makes complex numbers of real parts")
+            raise TypeError("`complex(x, y)` takes real numbers in a kernel")
         return PyComplex.convert(real)  # type: ignore[no-any-return]
     return PyComplex.from_parts(PyFloat.convert(real), PyFloat.convert(imag))
 
@@ -273,6 +273,6 @@ def _integer_from(function: Function) -> Function:
 
 
 BUILTINS: Final[dict[str, Function]] = {
-    "min": _selects("min"), "max": _selects("max"), "float": _python_float, "complex": python_complex,
+    "min": _extremum("min"), "max": _extremum("max"), "float": _python_float, "complex": python_complex,
     "int": _integer_from(int), "range": checked_range, "len": _integer_from(len), "round": _integer_from(round),
 }  # fmt: skip

@@ -1,8 +1,8 @@
 """Operators of simulated numbers: the class in which two operands compute, and how a class gets an operator.
 
 In: a class of elements and a function of two of its values. Out: `install_operator`, which installs both methods of the
-operator. The class's `PromotionTable`, filled by `family.py`, decides the class for operands of two classes. Operators
-that kernels spend their time in promote for themselves: they are one function, which calls `promote_and_apply`.
+operator. The class's `PromotionTable`, filled by `family.py`, gives the common class of two operands. The most frequent
+operators check the operand's class themselves, to save a call, and call `promote_and_apply` for other classes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class ElementRangeError(ValueError):
 
 
 class PromotionTable(dict[type, Any]):
-    """For one class of elements: the class of an operand -> the class in which both compute; None where they cannot."""
+    """The promotions of one class: maps the class of the other operand to their common class, or None without one."""
 
     def __missing__(self, other: type) -> Any:
         """A subclass of Python's numbers (a bare `threadIdx`) counts as its base."""
@@ -28,7 +28,7 @@ class PromotionTable(dict[type, Any]):
 
 
 class PromotionExceptions(PromotionTable):
-    """The promotions of one operator: some of its own, all others those of its class."""
+    """The promotions of one operator: `exceptions`, and for all other operands the `general` ones of its class."""
 
     def __init__(self, exceptions: Mapping[type, Any], general: PromotionTable) -> None:
         super().__init__(exceptions)
@@ -49,8 +49,8 @@ def _apply_in(common: Any, name: str, a: object, b: object) -> Any:
 
 def promote_and_apply(cls: Any, name: str) -> Method:
     """The operator `name` of a value of `cls` and an operand that promotes to another class."""
-    partners = cls.partners
-    return lambda a, b: _apply_in(partners[b.__class__], name, a, b)
+    promotions = cls.promotions
+    return lambda a, b: _apply_in(promotions[b.__class__], name, a, b)
 
 
 def install_operator(
@@ -67,16 +67,16 @@ def install_operator(
     table of the class for this operator.
     """
     _COMPUTE[cls, name] = compute
-    from_operand, partners = cls.from_operand, cls.partners if promotions is None else promotions
+    from_operand, table = cls.from_operand, cls.promotions if promotions is None else promotions
 
     def forward(a: Any, b: Any) -> Any:
         if b.__class__ is cls:
             return compute(a, b)
-        common = partners[b.__class__]
+        common = table[b.__class__]
         return compute(a, from_operand(b)) if common is cls else _apply_in(common, name, a, b)
 
     def reflected(b: Any, a: Any) -> Any:
-        common = partners[a.__class__]
+        common = table[a.__class__]
         return compute(from_operand(a), b) if common is cls else _apply_in(common, name, a, b)
 
     setattr(cls, f"__{name}__", compute if handles_any_operand else forward)

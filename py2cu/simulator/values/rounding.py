@@ -1,7 +1,7 @@
 """Rounding to a narrower float, to nearest even.
 
-In: a dtype's name or the dtype. Out: `ROUNDING`, a function of floats for each dtype; `cell`, a buffer that rounds what
-is stored in it; `from_integer`, integers as doubles that round further like the integers themselves.
+In: a dtype's name or the dtype. Out: `ROUNDING`, a function of floats for each dtype; `cell`, a buffer that rounds
+stored values; `from_integer`, which converts integers without double rounding.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _BITS: Final = struct.Struct("I")
 
 
 def round_single(value: float) -> float:
-    """`value` as the nearest float32; too large is infinite."""
+    """`value` as the nearest float32; infinite if it is too large."""
     _single[0] = value
     return _single[0]
 
 
 def round_half(value: float) -> float:
-    """`value` as a float16, by way of float32 as torch goes."""
+    """`value` as a float16, rounded to float32 first, as in torch."""
     single = round_single(value)
     try:
         return _HALF.unpack(_HALF.pack(single))[0]  # type: ignore[no-any-return]
@@ -38,7 +38,7 @@ def round_half(value: float) -> float:
 
 
 def round_brain(value: float) -> float:
-    """`value` as a bfloat16, by way of float32: its upper half, to nearest even."""
+    """`value` as a bfloat16, rounded to float32 first: the upper half of its bits, to nearest even."""
     if math.isnan(value):
         return value
     (bits,) = _BITS.unpack(_WORD.pack(round_single(value)))

@@ -430,7 +430,7 @@ def test_a_kernel_that_never_ends_is_given_up_by_its_accesses(monkeypatch):
     report = check_kernel(FakeKernel(endless, sig, lambda x, out: None), device="cpu")
     assert time.process_time() - start < 10
     assert report.ok and not report.checked
-    assert re.search(r"line \d+: the launch takes more than the [\d,.]+ array accesses", str(report))
+    assert re.search(r"line \d+: the launch exceeds the limit of [\d,.]+ array accesses", str(report))
 
 
 def test_a_kernel_that_never_ends_is_given_up_by_its_time(monkeypatch):

@@ -181,7 +181,7 @@ def test_a_python_integer_that_leaves_64_bits():
             out[i] = at % 100
 
     far = (1 << 63) - 6
-    beyond = f"a Python integer leaves 64 bits: what follows the last of {range(far, far + 5, 4)} is {far + 8}"
+    beyond = f"a Python integer leaves 64 bits: the number after the last of {range(far, far + 5, 4)} is {far + 8}"
     assert only_finding(count, beyond, k=far, x=(0, 0)).is_open
     big = 1 << 62
     assert only_finding(literals_alone, f"a Python integer leaves 64 bits: {big} * 2 is {2 * big}", x=(0, 0))
