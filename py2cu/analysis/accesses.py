@@ -4,7 +4,7 @@
         if j < len(out):
             out[j] = v
 
-    put(y, i, x[i])            x by i; y by i, where i < the extent of y
+    put(y, i, x[i])            accesses x[i], and y[i] where i < the extent of y
 
 The analysis behind `add_guards`. Each function is summarised once, in terms of its parameters; a call translates the
 summary into the caller's terms. A summary keeps only indices that can be a thread's global index; other indices are
@@ -24,7 +24,7 @@ from py2cu.source import Span
 
 @dataclass(frozen=True, slots=True)
 class UpperBound:
-    """The fact `index < bound`; `bound` is None where `index` was compared with something that is no extent."""
+    """The fact `index < bound`; `bound` is None where `index` was compared with a value that is not an extent."""
 
     index: ir.Expr
     bound: ir.Expr | None
@@ -35,7 +35,7 @@ Facts = frozenset[UpperBound]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """One index of an access. Without an index: an effect on no array, or an access that a caller cannot express."""
+    """One index of an access. `index` is None for an effect without one, or if a caller cannot express it."""
 
     array: str = ""
     dim: int = 0
@@ -73,27 +73,28 @@ def _summarise(functions: Mapping[str, ir.Kernel]) -> dict[str, Summary]:
 
 
 def _summary(function: ir.Kernel, finder: _Finder) -> Summary:
-    fixed = ({p.name for p in function.parameters} | set(function.dims)) - set(assigned_names(function.body))
+    """The summary of one function, in terms of parameters and dimensions that it never assigns."""
+    unassigned = ({p.name for p in function.parameters} | set(function.dims)) - set(assigned_names(function.body))
     facts_by_place: dict[Place, Facts] = {}
     for access in finder.block(function.body, frozenset()):
         index = access.place.index
-        place = access.place if index is not None and _can_be_global(index, fixed) else Place()
-        limits = frozenset(limit for limit in access.limits if _is_expressible(limit, fixed))
+        place = access.place if index is not None and _can_be_global(index, unassigned) else Place()
+        limits = frozenset(limit for limit in access.limits if _is_expressible(limit, unassigned))
         facts_by_place[place] = facts_by_place.get(place, limits) & limits
     return facts_by_place
 
 
-def _is_expressible(limit: UpperBound, fixed: set[str]) -> bool:
+def _is_expressible(limit: UpperBound, unassigned: set[str]) -> bool:
     match limit.bound:
         case ir.Name(id=name):
-            return name in fixed and _can_be_global(limit.index, fixed)
+            return name in unassigned and _can_be_global(limit.index, unassigned)
         case ir.Constant() | None:
-            return _can_be_global(limit.index, fixed)
+            return _can_be_global(limit.index, unassigned)
         case _:
             return False
 
 
-def _can_be_global(index: ir.Expr, fixed: set[str]) -> bool:
+def _can_be_global(index: ir.Expr, unassigned: set[str]) -> bool:
     """True for `i` and `b * d + t` of parameters: a call may pass a thread's global index in them."""
     match index:
         case ir.Name():
@@ -104,7 +105,7 @@ def _can_be_global(index: ir.Expr, fixed: set[str]) -> bool:
             pass
         case _:
             return False
-    return set(names_in(index)) <= fixed
+    return set(names_in(index)) <= unassigned
 
 
 class _Finder:
@@ -117,7 +118,7 @@ class _Finder:
         self.facts_by_local = _facts_by_local(caller.body)
 
     def block(self, block: ir.Block, limits: Facts) -> Iterator[Access]:
-        """Every access of `block`, in order. A test adds facts to its branches; if a branch leaves, to what follows."""
+        """Every access of `block`, in order. A test adds facts to its branches, and after a branch that jumps away."""
         for stmt in block:
             for expr in expressions(stmt):
                 yield from self.expression(expr, limits)
@@ -125,7 +126,7 @@ class _Finder:
                 case ir.Store(array=array, indices=indices, span=span):
                     yield from self.element(array, indices, limits, span)
                 case ir.Print(span=span) | ir.Assert(span=span):
-                    yield Access(Place(), limits, span)  # threads past the end have no effect
+                    yield Access(Place(), limits, span)  # an effect that threads past the end must not have
                 case ir.If(test=test, body=body, orelse=orelse):
                     yield from self.block(body, limits | self.known_where(test, True))
                     yield from self.block(orelse, limits | self.known_where(test, False))
@@ -156,7 +157,7 @@ class _Finder:
                 for child in children(expr):
                     yield from self.expression(child, limits)
                 if isinstance(expr, ir.Atomic) and self.caller.is_kernel_local(expr.array):
-                    yield Access(Place(), limits, expr.span)  # it counts who comes here
+                    yield Access(Place(), limits, expr.span)  # its result depends on the threads that execute it
                 if isinstance(expr, ir.Load | ir.Atomic):
                     yield from self.element(expr.array, expr.indices, limits, expr.span)
                 if isinstance(expr, ir.DeviceCall):
@@ -185,7 +186,7 @@ class _Finder:
                 yield Access(Place(array.id, place.dim, translate(place.index)), inner, call.span)
 
     def element(self, array: str, indices: tuple[ir.Expr, ...], limits: Facts, span: Span) -> Iterator[Access]:
-        """An access of an argument's element; accesses of the kernel's own arrays need no guard."""
+        """The accesses of an element, one per index; arrays that the kernel declares need no guard."""
         if self.caller.is_kernel_local(array):
             return
         for dim, index in enumerate(indices):
@@ -198,7 +199,7 @@ class _Finder:
 
 
 def _facts_by_local(body: ir.Block) -> dict[str, Facts]:
-    """The indices whose comparison decides the value of a local: `valid = i < n`, and locals computed from `valid`."""
+    """The comparisons that the value of each local depends on: `valid = i < n`, and locals computed from `valid`."""
     facts: dict[str, Facts] = {}
     while True:
         before = dict(facts)
@@ -222,6 +223,7 @@ def _add_facts(block: ir.Block, known: Facts, facts: dict[str, Facts]) -> None:
 
 
 def _compared_in(expr: ir.Expr, facts: Mapping[str, Facts]) -> Facts:
+    """The indices that `expr` compares, itself or through locals."""
     compared = set().union(*(facts.get(name, ()) for name in names_in(expr)))
     for node in walk(expr):
         if isinstance(node, ir.Compare) and node.op in ("<", "<=", ">", ">="):
@@ -239,7 +241,7 @@ def _terms_of(expr: ir.Expr, op: str) -> list[ir.Expr]:
 
 
 def _sides(test: ir.Compare) -> tuple[tuple[ir.Expr, ir.Expr], tuple[ir.Expr, ir.Expr]]:
-    """Both sides of a comparison, each with its opposite."""
+    """Both sides of a comparison, each with the other side."""
     return (test.left, test.right), (test.right, test.left)
 
 
@@ -275,7 +277,7 @@ def _up_to(small: ir.Expr, large: ir.Expr) -> Facts:
 
 
 def _below(small: ir.Expr, bound: ir.Expr | None) -> Facts:
-    """The facts of `small < bound`. They hold for `i` where `i + 1 < n`; other names in `small` were only compared."""
+    """The facts of `small < bound`: `i + 1 < n` also bounds `i`; other names in `small` count as compared."""
     compared = (small, *(node for node in walk(small) if isinstance(node, ir.Name)))
     return frozenset(UpperBound(index, None) for index in compared) | {
         UpperBound(index, bound) for index in _no_more_than(small)

@@ -1,8 +1,8 @@
-"""Accounts for the statements of a kernel: none of the Python is dropped by the front end, none later by a pass.
+"""Checks that no statement of a kernel gets lost, neither in the front end nor in a pass.
 
-`unread`: statements and targets of the source for which the IR has neither code nor an `Elided`. The source is read
-anew, by Python's own parser, so that what the front end overlooks is seen here.
-`lost`: statements, atomic operations and calls that a pass had and has left out without an `Elided`.
+`unread`: statements and targets of the source for which the IR has neither code nor an `Elided`. It parses the source
+again with Python's own parser, so that it also finds what the front end overlooks.
+`lost`: statements, atomic operations and calls that a pass removed without an `Elided`.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from py2cu.source import NOWHERE, SourceFile, Span
 
 
 def elided_in(block: ir.Block, why: ir.Elision) -> tuple[ir.Elided, ...]:
-    """A note for every statement of `block`, and for the calls and atomic operations in them."""
+    """An `Elided` for every statement of `block`, and for every call and atomic operation in it."""
     expressions = elided_calls(all_expressions(block), why)
     return (*(ir.Elided(stmt.span, why) for stmt in statements(block)), *expressions)
 
 
 def elided_calls(nodes: Iterable[ir.Expr], why: ir.Elision) -> tuple[ir.Elided, ...]:
-    """A note for every call and atomic operation among `nodes`."""
+    """An `Elided` for every call and atomic operation among `nodes`."""
     return tuple(ir.Elided(node.span, why) for node in nodes if isinstance(node, ir.Atomic | ir.DeviceCall))
 
 
@@ -33,19 +33,19 @@ def elided_calls(nodes: Iterable[ir.Expr], why: ir.Elision) -> tuple[ir.Elided, 
 
 
 def lost(before: ir.Kernel, after: ir.Kernel) -> Iterator[tuple[str, Span]]:
-    """The effects of `before` that `after` neither has nor notes as elided: kind and place of each."""
-    left: dict[str, set[Span]] = {}
+    """Kind and span of each effect of `before` that `after` neither contains nor lists as elided."""
+    spans_by_kind: dict[str, set[Span]] = {}
     for kind, span in _effects((after, *after.functions)):
-        left.setdefault(kind, set()).add(span)
+        spans_by_kind.setdefault(kind, set()).add(span)
     elided = {note.span for function in (after, *after.functions) for note in function.elided}
     for kind, span in _effects((before, *reachable_functions(before))):
-        kept = left.get(kind, ())
-        if span not in kept and span not in elided and not any(_holds(span, inner) for inner in kept):
+        remaining = spans_by_kind.get(kind, ())
+        if span not in remaining and span not in elided and not any(_holds(span, inner) for inner in remaining):
             yield kind, span
 
 
 def _effects(functions: Iterable[ir.Kernel]) -> Iterator[tuple[str, Span]]:
-    """The effects of functions, by kind and place; nodes that a pass inserted have no place."""
+    """Kind and span of each effect; statements without a span, which a pass inserted, are skipped."""
     for function in functions:
         for stmt in statements(function.body):
             kind = _kind(stmt)
@@ -57,7 +57,7 @@ def _effects(functions: Iterable[ir.Kernel]) -> Iterator[tuple[str, Span]]:
 
 
 def _kind(stmt: ir.Stmt) -> str:
-    """The kind of a statement's effect; "" where it only holds others, or where a pass may replace it."""
+    """The kind of a statement's effect; "" for a statement that only contains others or that a pass may replace."""
     match stmt:
         case ir.Assign() | ir.StructuredBinding():
             return "assignment"
@@ -71,47 +71,47 @@ def _kind(stmt: ir.Stmt) -> str:
 
 
 def unread(function: ir.Kernel, file: SourceFile) -> Iterator[tuple[str, Span]]:
-    """Statements and targets in the source of `function`, in `file`, that the IR does not have."""
-    places = _Places(file)
-    definition = places.definition(function.span)
+    """Kind and span of each statement and target in the source of `function`, in `file`, that its IR lacks."""
+    locator = _Locator(file)
+    definition = locator.definition(function.span)
     if definition is None:
         return
     present = [stmt for stmt in statements(function.body) if not isinstance(stmt, ir.Comment)]
     elided = {note.span for note in function.elided}
-    waiting: list[ast.stmt] = [*definition.body]
-    while waiting:
-        node = waiting.pop(0)
-        span = places.span(node)
+    worklist: list[ast.stmt] = [*definition.body]
+    while worklist:
+        node = worklist.pop(0)
+        span = locator.span(node)
         if span in elided:
             continue
-        waiting[:0] = [inner for inner in ast.iter_child_nodes(node) if isinstance(inner, ast.stmt)]
-        head = places.head(node)
-        here = [stmt for stmt in present if _holds(head, stmt.span)]
-        if not here:
+        worklist[:0] = [inner for inner in ast.iter_child_nodes(node) if isinstance(inner, ast.stmt)]
+        head = locator.head(node)
+        translated = [stmt for stmt in present if _holds(head, stmt.span)]
+        if not translated:
             yield "statement", span
         for target in _targets(node):
-            if not any(_gives(stmt, target, places.span(target)) for stmt in here):
-                yield "target", places.span(target)
+            if not any(_assigns(stmt, target, locator.span(target)) for stmt in translated):
+                yield "target", locator.span(target)
 
 
 def _targets(node: ast.stmt) -> Iterator[ast.expr]:
     """The names, elements and attributes that a statement assigns or deletes."""
     match node:
         case ast.Assign(targets=targets) | ast.Delete(targets=targets):
-            waiting = [*targets]
+            worklist = [*targets]
         case ast.AugAssign(target=target) | ast.AnnAssign(target=target) | ast.For(target=target):
-            waiting = [target]
+            worklist = [target]
         case _:
-            waiting = []
-    while waiting:
-        target = waiting.pop(0)
+            worklist = []
+    while worklist:
+        target = worklist.pop(0)
         if isinstance(target, ast.Tuple | ast.List):
-            waiting[:0] = target.elts
+            worklist[:0] = target.elts
         else:
             yield target
 
 
-def _gives(stmt: ir.Stmt, target: ast.expr, span: Span) -> bool:
+def _assigns(stmt: ir.Stmt, target: ast.expr, span: Span) -> bool:
     """True where `stmt` is the IR's assignment to `target`."""
     match target, stmt:
         case ast.Name(id=id_), ir.Assign(name=name) | ir.For(var=name) | ir.Delete(name=name) | ir.Alloc(array=name):
@@ -122,14 +122,14 @@ def _gives(stmt: ir.Stmt, target: ast.expr, span: Span) -> bool:
             return False
 
 
-class _Places:
-    """Spans of the nodes of Python's own parser, which counts columns in bytes."""
+class _Locator:
+    """Finds the spans of nodes of Python's own parser, which counts columns in bytes."""
 
     def __init__(self, file: SourceFile) -> None:
         self.file = file
 
     def definition(self, name: Span) -> ast.FunctionDef | None:
-        """The function whose name stands at `name`; None for a lambda, which is one expression."""
+        """The definition of the function whose name has the span `name`; None for a lambda."""
         text = unicodedata.normalize("NFKC", self.file.line(name.line)[name.column : name.end_column])
         functions = (node for node in ast.walk(_parsed(self.file.text)) if isinstance(node, ast.FunctionDef))
         return next((node for node in functions if node.lineno == name.line and node.name == text), None)

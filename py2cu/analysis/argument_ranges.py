@@ -1,4 +1,4 @@
-"""Infers the ranges of what device functions receive and return, from all their calls.
+"""Infers the ranges of the parameters and results of device functions from all their calls.
 
     def half(v): return v // 2        half(i) and half(4), with i in 0 … n - 1:  v is natural, and so is the result
 
@@ -29,23 +29,23 @@ def follow_calls(kernel: ir.Kernel) -> tuple[ir.Kernel, ...]:
     if not kernel.functions:
         return ()
     functions = {
-        function.key: with_fields(function, argument_ranges=_unknown(function)) for function in kernel.functions
+        function.key: with_fields(function, argument_ranges=_initial_ranges(function)) for function in kernel.functions
     }
     callers = (kernel, *reversed(kernel.functions))
-    ringed = in_recursive_scc(kernel.functions)
+    recursive = in_recursive_scc(kernel.functions)
     for _ in range(_ROUNDS):
         before = dict(functions)
         ranges_by_function: dict[str, dict[str, Range]] = {key: {} for key in functions}
         for caller in callers:
-            if caller.key and caller.key not in ringed:
+            if caller.key and caller.key not in recursive:
                 functions[caller.key] = with_fields(
                     caller, argument_ranges=tuple(ranges_by_function[caller.key].items())
                 )
             _follow_calls_of(functions.get(caller.key, caller), functions, ranges_by_function)
-        for key in ringed:
+        for key in recursive:
             functions[key] = with_fields(functions[key], argument_ranges=tuple(ranges_by_function[key].items()))
         for key, function in functions.items():
-            functions[key] = with_fields(function, result_ranges=_returned(function, tuple(functions.values())))
+            functions[key] = with_fields(function, result_ranges=_result_ranges(function, tuple(functions.values())))
         if functions == before:
             break
     return tuple(functions.values())
@@ -57,19 +57,20 @@ def _follow_calls_of(
     """Join the ranges of the arguments of every call in `caller` into `ranges_by_function`."""
     ranges = Ranges(with_fields(caller, functions=tuple(functions.values())))
     for call in (node for node in all_expressions(caller.body) if isinstance(node, ir.DeviceCall)):
-        known, arguments = ranges_by_function[call.function], caller.bind(call, functions[call.function])
+        joined, arguments = ranges_by_function[call.function], caller.bind(call, functions[call.function])
         for name, arg in arguments.items():
             if not isinstance(arg, ir.ArrayName):
-                known[name] = known[name].union(ranges.of(arg)) if name in known else ranges.of(arg)
+                joined[name] = joined[name].union(ranges.of(arg)) if name in joined else ranges.of(arg)
 
 
-def _unknown(function: ir.Kernel) -> tuple[tuple[str, Range], ...]:
+def _initial_ranges(function: ir.Kernel) -> tuple[tuple[str, Range], ...]:
+    """The ranges of parameters and dimensions that follow from their types alone."""
     scalars = ((p.name, range_of_type(p.type)) for p in function.parameters if not p.is_array)
     return (*scalars, *((name, Range(low=0)) for name in function.dims))
 
 
-def _returned(function: ir.Kernel, functions: tuple[ir.Kernel, ...]) -> tuple[Range, ...]:
-    """The ranges of the result, item by item of a tuple."""
+def _result_ranges(function: ir.Kernel, functions: tuple[ir.Kernel, ...]) -> tuple[Range, ...]:
+    """The range of the result, or of each item of a tuple."""
     ranges = Ranges(with_fields(function, functions=functions))
     values = [s.value for s in statements(function.body) if isinstance(s, ir.Return) and s.value is not None]
     results = [ranges.results_of(value) for value in values]

@@ -27,7 +27,7 @@ def reachable_functions(kernel: ir.Kernel) -> tuple[ir.Kernel, ...]:
 
 
 def launch_objects_by_function(kernel: ir.Kernel) -> dict[str, frozenset[str]]:
-    """The launch objects that the kernel and each device function read, by key, those of their callees included."""
+    """By key, the launch objects that the kernel and each device function read, directly or through callees."""
     callers = (kernel, *kernel.functions)
     seen = {each.key: _launch_objects(each.body) for each in callers}
     while True:
@@ -42,7 +42,7 @@ def _launch_objects(block: ir.Block) -> frozenset[str]:
 
 
 def functions_with(kernel: ir.Kernel, predicate: Callable[[ir.Kernel], bool]) -> frozenset[str]:
-    """The keys of the device functions for which `predicate` holds, or for one of whose callees it does."""
+    """The keys of the device functions that satisfy `predicate`, or call one that does, directly or not."""
     keys = {function.key for function in kernel.functions if predicate(function)}
     while keys:
         more = {f.key for f in kernel.functions if not keys.isdisjoint(callees(f.body))}
@@ -58,7 +58,7 @@ def asserts(kernel: ir.Kernel) -> bool:
 
 
 def in_recursive_scc(functions: Iterable[ir.Kernel], *, itself: bool = True) -> set[str]:
-    """The keys of functions in a strongly connected component of the call graph: no order has each before its callers.
+    """The keys of recursive functions: those on a cycle of the call graph.
 
     `itself`: a function that only calls itself counts, too.
     """

@@ -1,10 +1,10 @@
-"""Refuses Python integers that leave 64 bits by constants alone.
+"""Refuses constant integer expressions whose value does not fit 64 bits.
 
     x[i] * 2 ** 63               P305 at `2 ** 63`
     (1 << 40) * (1 << 40)        P305 at the product
     round(1e20)                  P305
 
-Other integers may leave 64 bits only at run time; the simulator reports those.
+Other integers can overflow only at run time; the simulator reports those.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from py2cu.ir.visit import children, expressions, statements
 _LOW: Final = -(1 << 63)
 _HIGH: Final = (1 << 63) - 1
 _BITS: Final = 64
-_HINT: Final = "Python integers are exact to 64 bits: use a float, or less"
+_HINT: Final = "Python integers are exact to 64 bits: use a smaller number or a float"
 
 
 def _power(base: int, exponent: int) -> int:
-    """`base ** exponent`, or some number as far beyond 64 bits."""
+    """`base ** exponent`; beyond 64 bits, a smaller power that exceeds them as well."""
     return int(base ** min(exponent, _BITS + exponent % 2))
 
 
@@ -40,7 +40,7 @@ _CALLS: Final[dict[str, Callable[..., int]]] = {
 _STEPS: Final[dict[str, Callable[[float], int]]] = {
     "builtins.round": round, "math.floor": math.floor, "math.ceil": math.ceil, "math.trunc": math.trunc,
 }  # fmt: skip
-_UNKNOWN: Final = (ArithmeticError, TypeError, ValueError)  # a division by zero and its like, which others refuse
+_UNKNOWN: Final = (ArithmeticError, TypeError, ValueError)  # division by zero and the like: other checks refuse it
 
 
 def check_constants(body: ir.Block, reporter: Reporter) -> None:
@@ -51,12 +51,12 @@ def check_constants(body: ir.Block, reporter: Reporter) -> None:
 
 
 def constant_value(expr: ir.Expr, reporter: Reporter | None = None) -> int | None:
-    """The whole number that `expr` is whatever the arguments are; None where they matter, or it has more bits."""
-    is_whole = isinstance(expr.type, ir.PythonType) and expr.type in (ir.PY_INT, ir.PY_BOOL)
-    if not is_whole and reporter is None:
-        return None  # nothing in it is to be refused
+    """The value of a constant integer expression; None if it depends on arguments, or exceeds 64 bits (reported)."""
+    is_integer = isinstance(expr.type, ir.PythonType) and expr.type in (ir.PY_INT, ir.PY_BOOL)
+    if not is_integer and reporter is None:
+        return None  # nobody needs the value, and nothing is reported
     parts = [constant_value(child, reporter) for child in children(expr)]
-    if not is_whole:
+    if not is_integer:
         return None
     numbers = [part for part in parts if part is not None]
     value = None

@@ -59,18 +59,18 @@ def contains_yield(block: ir.Block) -> bool:
 
 def has_collective(block: ir.Block) -> bool:
     """True where `block` has a barrier or a collective call, of the block or of a warp."""
-    return next(_meetings(block), None) is not None
+    return next(_collectives(block), None) is not None
 
 
 @cached_by_block
-def _meetings(block: ir.Block) -> Iterator[ir.Stmt | ir.Expr]:
+def _collectives(block: ir.Block) -> Iterator[ir.Stmt | ir.Expr]:
     syncs = (stmt for stmt in statements(block) if isinstance(stmt, ir.Sync))
     yield from (stmt for stmt in syncs if stmt.function in BARRIERS or stmt.function == "syncwarp")
     yield from filter(is_waiting_call, all_expressions(block))
 
 
 def waiting_functions(kernel: ir.Kernel) -> frozenset[str]:
-    """The keys of the device functions with a barrier or collective call, those of their callees included."""
+    """The keys of the device functions with a barrier or collective call, directly or through callees."""
     return functions_with(kernel, lambda function: has_collective(function.body))
 
 

@@ -24,36 +24,36 @@ AXES = "xyz"
 class GlobalIndices:
     """A thread's index in the grid: `blockIdx.a * blockDim.a + threadIdx.a`, in any order of terms and factors.
 
-    A part may stand in a local that is assigned once, and the block's extent as `block` says it.
+    A term may be a local that is assigned once; the block's extent may be the constant that `block` states.
     """
 
-    values: dict[str, ir.Expr]  # of locals that are assigned once, at the top level, or added to right there
+    values: dict[str, ir.Expr]  # of locals assigned once at the top level, or incremented right after
     block: tuple[ir.Expr, ...]
 
     @property
     def names(self) -> dict[str, str]:
-        """The locals that are one, with their axis."""
+        """The locals that hold a global index, with its axis."""
         return {name: axis for name, value in self.values.items() if (axis := self.axis(value))}
 
     def axis(self, expr: ir.Expr | None) -> str | None:
-        """The axis of one."""
-        match expr and self.part(expr):
+        """The axis whose global index `expr` is; None for any other expression."""
+        match expr and self.resolve(expr):
             case ir.Binary(op="+", left=left, right=right):
                 return self._axis(left, right) or self._axis(right, left)
             case _:
                 return None
 
-    def part(self, expr: ir.Expr) -> ir.Expr:
-        """What a local stands for."""
+    def resolve(self, expr: ir.Expr) -> ir.Expr:
+        """The value of `expr`; locals are replaced by what they are assigned."""
         while isinstance(expr, ir.Name) and expr.id in self.values:
             expr = self.values[expr.id]
         return expr
 
     def _axis(self, thread: ir.Expr, start: ir.Expr) -> str | None:
-        match self.part(thread), self.part(start):
+        match self.resolve(thread), self.resolve(start):
             case ir.LaunchIndex(object="threadIdx", axis=axis), ir.Binary(op="*", left=left, right=right):
                 extents = (ir.LaunchIndex("blockDim", axis), *self.block[AXES.index(axis) :][:1])
-                factors = self.part(left), self.part(right)
+                factors = self.resolve(left), self.resolve(right)
                 for place, extent in (factors, reversed(factors)):
                     if place == ir.LaunchIndex("blockIdx", axis) and extent in extents:
                         return axis
@@ -61,8 +61,9 @@ class GlobalIndices:
 
 
 def find_global_indices(kernel: ir.Kernel) -> GlobalIndices:
-    """Those of a block kernel, computed here or by a function. A parameter that is assigned has two values."""
-    returned = {function.key: _returned(function.body) for function in kernel.functions}
+    """The global indices that a block kernel computes itself or through a device function."""
+    returned = {function.key: _returned_expression(function.body) for function in kernel.functions}
+    # A parameter counts as an assignment: one that the kernel assigns has two values.
     assigned = Counter([*assigned_names(kernel.body), *(p.name for p in kernel.parameters)])
     values: dict[str, ir.Expr] = {}
     for before, stmt in pairwise((None, *kernel.body)):
@@ -76,8 +77,8 @@ def find_global_indices(kernel: ir.Kernel) -> GlobalIndices:
     return GlobalIndices(values, kernel.block)
 
 
-def _returned(body: ir.Block) -> ir.Expr | None:
-    """What a function returns that does nothing else."""
+def _returned_expression(body: ir.Block) -> ir.Expr | None:
+    """The returned expression of a function that consists of one `return`; else None."""
     match [stmt for stmt in body if not isinstance(stmt, ir.Comment)]:
         case [ir.Return(value=value)]:
             return value

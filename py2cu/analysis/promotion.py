@@ -13,8 +13,8 @@ def join(a: ir.ScalarType, b: ir.ScalarType) -> ir.ScalarType | None:
     """The common type of two numbers: torch's promotion, Python numbers weak; None where there is none."""
     match a, b:
         case ir.ElementType(dtype=left), ir.ElementType(dtype=right):
-            met = promote(left, right)
-            return None if met is None else ir.ElementType(met)
+            common = promote(left, right)
+            return None if common is None else ir.ElementType(common)
         case (ir.ElementType(dtype=dtype), ir.PythonType(kind=kind)) | (
             ir.PythonType(kind=kind),
             ir.ElementType(dtype=dtype),
@@ -48,7 +48,7 @@ def as_float(dtype: DType, value: bool | int | float) -> float:
 
 
 def rounded_directly(dtype: DType, value: bool | int | float) -> float:
-    """`value` rounded once, as C++ makes a half of a double."""
+    """`value` rounded to a half type in one step, as C++ converts a double."""
     if dtype.is_half and math.isfinite(value):
         exponent = math.frexp(value)[1]
         smallest = {F16: -24, BF16: -133}[dtype.plain]  # of the last bit of a subnormal
@@ -69,7 +69,7 @@ def _as_half(dtype: DType, single: float) -> float:
 
 
 def rounded(type_: ir.ScalarType, value: bool | int | float) -> bool | int | float:
-    """`value`, of the kind of `type_`, as a cast to `type_` leaves it."""
+    """`value` after a cast to `type_`, which has the same kind."""
     match type_:
         case ir.ElementType(dtype=dtype) if dtype.kind is Kind.FLOAT:
             return as_float(dtype, value)
@@ -83,7 +83,7 @@ def constant_type(value: bool | int | float) -> ir.PythonType:
 
 
 def constant_as(value: bool | int | float, type_: ir.ScalarType) -> bool | int | float:
-    """A literal as a value of `type_`'s kind."""
+    """A literal converted to the kind of `type_`: bool, int or float."""
     match ir.kind_of(type_):
         case Kind.BOOL:
             return bool(value)

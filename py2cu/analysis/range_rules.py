@@ -1,7 +1,7 @@
 """Transfer functions of the range analysis: the range of a result from the ranges of its operands.
 
 In: an operator, a conversion or a call, and the ranges of its operands. Out: the range of the exact result. `ranges.py`
-cuts it to the expression's type and follows locals through the kernel.
+limits it to the expression's type and tracks locals through the kernel.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ TRUTH: Final = Range(0, 1, {(): 1})
 
 
 def range_of_type(type_: ir.Type) -> Range:
-    """All that a value of this type can be."""
+    """The range of all values of this type."""
     match type_:
         case ir.ElementType(dtype=dtype) if dtype.kind < Kind.FLOAT:
             return Range(dtype.low, dtype.high, {(): int(max(-dtype.low, dtype.high))} if dtype.bits < 64 else None)
@@ -30,14 +30,14 @@ def range_of_type(type_: ir.Type) -> Range:
 
 
 def range_of_binary(expr: ir.Binary[ir.Expr], a: Range, b: Range) -> Range:
-    """The range of arithmetic whose operands have the ranges `a` and `b`, before the result is cut to its type."""
+    """The range of arithmetic whose operands have the ranges `a` and `b`, before the result is limited to its type."""
     is_real = is_float(expr.type)
     match expr.op:
         case "+":
             return range_of_sum(a, b)
         case "-":
-            apart = larger(a.reach, b.reach) if a.is_natural and b.is_natural else plus(a.reach, b.reach)
-            return Range(a.low - b.high, a.high - b.low, apart)
+            difference = larger(a.reach, b.reach) if a.is_natural and b.is_natural else plus(a.reach, b.reach)
+            return Range(a.low - b.high, a.high - b.low, difference)
         case "*":
             corners = [product_of_bounds(x, y) for x in (a.low, a.high) for y in (b.low, b.high)]
             return Range(min(corners), max(corners), times(a.reach, b.reach))
@@ -52,7 +52,7 @@ def range_of_binary(expr: ir.Binary[ir.Expr], a: Range, b: Range) -> Range:
             known = a if a.is_natural else b
             return Range(0, known.high, known.reach)
         case "&" | "|" | "^":
-            # A bit that only one has adds no more than it stood for there
+            # Bits set in one operand only add at most that operand: the sum bounds the result.
             is_natural = a.is_natural and b.is_natural
             high = a.high + b.high if is_natural else math.inf
             return Range(0 if is_natural else -math.inf, high, plus(a.reach, b.reach))
@@ -63,7 +63,7 @@ def range_of_binary(expr: ir.Binary[ir.Expr], a: Range, b: Range) -> Range:
             return Range(0, a.high, a.reach)
         case "/" if a.is_natural and b.low > 0:
             return Range(0, a.high / b.low, a.reach if b.low >= 1 else None)
-        case "/" if _is_whole(expr.right):  # which is no closer to zero than 1
+        case "/" if _is_integer(expr.right):  # a nonzero integer is at least 1 in magnitude
             return Range(reach=a.reach)
         case _:
             return range_of_type(expr.type)
@@ -131,11 +131,11 @@ def range_of_constant(value: bool | int | float, type_: ir.Type) -> Range:
 
 
 def rounded(exact: Range, type_: ir.Type) -> Range:
-    """The bounds `exact` after rounding to floats of this type, widened by one step; zero stays zero, doubles stay."""
+    """`exact` after rounding to floats of this type: bounds move out by one step, except zero and Python floats."""
     if type_ == ir.PY_FLOAT:
         return exact
     dtype = type_.dtype if isinstance(type_, ir.ElementType) else F32
-    step = F32 if dtype in (F32, F64) else BF16  # the widest of what may stand for a type variable
+    step = F32 if dtype in (F32, F64) else BF16  # the coarsest step that a type variable admits
     below, above = (step.epsilon * (abs(bound) + 1) if bound else 0.0 for bound in (exact.low, exact.high))
     low, high = exact.low - below, exact.high + above
     return Range(max(low, 0) if exact.low >= 0 else low, min(high, 0) if exact.high <= 0 else high)
@@ -152,12 +152,12 @@ def product_of_bounds(a: float, b: float) -> float:
 
 
 def is_float(type_: ir.Type) -> bool:
-    """True for real floats, elements and Python's."""
+    """True for real floating-point types, of elements and of Python."""
     return isinstance(type_, ir.ElementType | ir.PythonType) and ir.kind_of(type_) is Kind.FLOAT
 
 
 def _largest_reach(args: list[Range]) -> SymbolicBound | None:
-    """A symbolic bound of the largest of `args`."""
+    """A symbolic bound of the maximum of `args`."""
     reach = args[0].reach
     for arg in args[1:]:
         reach = larger(reach, arg.reach)
@@ -165,7 +165,7 @@ def _largest_reach(args: list[Range]) -> SymbolicBound | None:
 
 
 def _may_be_nan(expr: ir.Expr) -> bool:
-    """True for what `min` and `max` may pass over: they take NaN where it comes first alone."""
+    """True if `expr` may be NaN: Python's `min` and `max` return NaN only if it is the first argument."""
     match expr:
         case ir.Constant(value=value):
             return math.isnan(value)
@@ -177,14 +177,14 @@ def _may_be_nan(expr: ir.Expr) -> bool:
             return not isinstance(expr.type, ir.ElementType | ir.PythonType) or ir.kind_of(expr.type) > Kind.INT
 
 
-def _is_whole(expr: ir.Expr) -> bool:
-    """True for a whole number that true division has made a float."""
+def _is_integer(expr: ir.Expr) -> bool:
+    """True for a Python integer, before its conversion to a float by true division."""
     inner = expr.value if isinstance(expr, ir.Convert) else expr
     return isinstance(inner.type, ir.PythonType) and inner.type.kind is Kind.INT
 
 
 def _power(base: float, exponent: float) -> float:
-    """The greatest power of a natural base; beyond 64 bits it is as good as infinite."""
+    """The power of a natural base; infinity if it exceeds 64 bits."""
     if base <= 1:
         return 1
     return base**exponent if 0 <= exponent * math.log2(base) <= 64 else math.inf

@@ -1,6 +1,6 @@
 """Range analysis: an interval for every expression, and for integers a symbolic bound in terms of the launch.
 
-In: a typed kernel. Out: `Ranges`, which `choose_integer_widths` and `lower_semantics` ask. The analysis is
+In: a typed kernel. Out: `Ranges`, which `choose_integer_widths` and `lower_semantics` query. The analysis is
 flow-insensitive: a local has the union of the ranges of all its assignments, found by iterating to a fixpoint. `reach`
 bounds the magnitude by a polynomial in dimensions, integer and template arguments, and grid sizes; None: unbounded.
 """
@@ -32,10 +32,10 @@ from py2cu.ir.intervals import Range, SymbolicBound, constant, larger, natural, 
 from py2cu.ir.visit import assigned_names, blocks, statements
 
 INT_MAX: Final = 2**31 - 1
-FAR: Final = 2**30  # what an `int` holds with much to spare
+FAR: Final = 2**30  # well within the range of `int`
 _NOTHING: Final = Range(0, 0, {})
-_ENDLESS: Final = 2**100  # as good as infinite
-_ROUNDS: Final = 4  # after this many, what still grows has no bound
+_ENDLESS: Final = 2**100  # bounds beyond it count as infinite
+_ROUNDS: Final = 4  # of the fixpoint iteration; a range that still grows then is unbounded
 
 
 class Ranges:
@@ -43,7 +43,7 @@ class Ranges:
 
     def __init__(self, kernel: ir.Kernel) -> None:
         self.kernel = kernel
-        self._kept: dict[int, tuple[ir.Expr, Range]] | None = None
+        self._cache: dict[int, tuple[ir.Expr, Range]] | None = None
         self.names: dict[str, Range] = {
             name: natural({(name,): 1}) if name in kernel.naturals else Range(reach={(name,): 1})
             for name in kernel.dims
@@ -65,38 +65,38 @@ class Ranges:
                 self.names[parameter.name] = Range(reach={(parameter.name,): 1})
             elif parameter.name not in self.names and not isinstance(parameter.type, ir.ArrayType):
                 self.names[parameter.name] = range_of_type(parameter.type)
-        self._starts = dict(self.names)  # without what loops add to counters
-        self._added: dict[str, Range] = {}
+        self._base_ranges = dict(self.names)  # without the increments of counters in loops
+        self._increments: dict[str, Range] = {}
         self._iterate()
-        self._kept = {}  # from here on no name gets another range: passes ask for every node of a long sum
+        self._cache = {}  # the ranges of names are final now, and passes query every node of long sums
 
     def _iterate(self) -> None:
         places = tuple(_with_loops(self.kernel.body, ()))
-        growing: set[str] = set()  # counters of loops that run as often as they count
+        growing: set[str] = set()  # counters that bound the loops which increment them
         for round_ in itertools.count():
             before = dict(self.names)
             added: dict[str, Range] = {}
-            # Back and forth, as a chain of locals may go either way.
+            # Alternate the direction: a chain of assignments may run forwards or backwards.
             for stmt, loops in places if round_ < _ROUNDS or round_ % 2 else reversed(places):
                 match stmt:
                     case ir.Assign(name=name) if (
-                        name not in growing and (step := self._counted(stmt, loops)) is not None
+                        name not in growing and (step := self._total_increment(stmt, loops)) is not None
                     ):
                         added[name] = range_of_sum(added.get(name, _NOTHING), step)
                     case ir.Assign(name=name):
-                        self._widen(name, self._assigned(stmt, loops), round_)
+                        self._widen(name, self._assigned_range(stmt, loops), round_)
                     case ir.For(var=var):
                         self._widen(var, self.of_loop(stmt), round_)
             if round_ >= _ROUNDS:
-                growing |= {name for name, more in added.items() if more != self._added.get(name)}
-            self._added = {name: more for name, more in added.items() if name not in growing}
-            for name, more in self._added.items():
-                self.names[name] = range_of_sum(self._starts.get(name, _NOTHING), more)
+                growing |= {name for name, increment in added.items() if increment != self._increments.get(name)}
+            self._increments = {name: increment for name, increment in added.items() if name not in growing}
+            for name, increment in self._increments.items():
+                self.names[name] = range_of_sum(self._base_ranges.get(name, _NOTHING), increment)
             if before == self.names and growing.isdisjoint(added):
                 break
 
-    def _counted(self, stmt: ir.Assign, loops: tuple[ir.For | ir.While, ...]) -> Range | None:
-        """What `name += 1` adds in all rounds of the loops around it, where extents of arrays bound their product."""
+    def _total_increment(self, stmt: ir.Assign, loops: tuple[ir.For | ir.While, ...]) -> Range | None:
+        """The sum of all increments `name += 1` in the loops around it; None unless extents of arrays bound it."""
         match stmt.value:
             case ir.Binary(op="+" | "-" as op, left=ir.Name(id=name), right=ir.Constant(value=int(step))) if (
                 name == stmt.name
@@ -111,10 +111,10 @@ class Ranges:
             case _:
                 return None
 
-    def _assigned(self, stmt: ir.Assign, loops: tuple[ir.For | ir.While, ...]) -> Range:
-        """The values that `stmt` gives its name: in `while step < 256: step *= 2` no more than 510.
+    def _assigned_range(self, stmt: ir.Assign, loops: tuple[ir.For | ir.While, ...]) -> Range:
+        """The range of the assigned value: at most 510 in `while step < 256: step *= 2`.
 
-        Where nothing else in a loop assigns to the name, it still has the value that the loop's test let in.
+        If nothing else in the loop assigns the name, its old value satisfies the test of the loop.
         """
         values, known = self.of(stmt.value), self.names.get(stmt.name)
         match loops:
@@ -125,23 +125,23 @@ class Ranges:
                 and any(each is stmt for each in statements(body))
                 and [*assigned_names(body)].count(stmt.name) == 1
             ):
-                self.names[stmt.name] = self._let_in(test, stmt.name, known)
+                self.names[stmt.name] = self._narrow_by_test(test, stmt.name, known)
                 values = self.of(stmt.value)
                 self.names[stmt.name] = known
         return values
 
-    def _let_in(self, test: ir.Expr, name: str, known: Range) -> Range:
-        """The values of `name`, a whole number, for which `test` may hold."""
+    def _narrow_by_test(self, test: ir.Expr, name: str, known: Range) -> Range:
+        """The range of the integer `name` where `test` may hold; `known` is its range before the test."""
         match test:
             case ir.BoolOp(op="and", left=left, right=right):
-                return self._let_in(right, name, self._let_in(left, name, known))
+                return self._narrow_by_test(right, name, self._narrow_by_test(left, name, known))
             case ir.Compare(op=op, left=ir.Name(id=tested), right=bound) if tested == name and bound.type == ir.PY_INT:
-                return _compared(known, op, self.of(bound))
+                return _narrow(known, op, self.of(bound))
             case _:
                 return known
 
     def _rounds(self, loop: ir.For | ir.While, each: Range) -> Range | None:
-        """How often `loop` runs, times `each`; None where nothing bounds it."""
+        """The number of iterations of `loop` times `each`; None if it is unbounded."""
         if isinstance(loop, ir.While):
             return None
         start, stop, step = self.of(loop.start), self.of(loop.stop), self.of(loop.step)
@@ -152,16 +152,16 @@ class Ranges:
         return None if reach is None else Range(0, product_of_bounds(max(0, stop.high - start.low), each.high), reach)
 
     def _is_bounded(self, reach: SymbolicBound) -> bool:
-        """True where every product of dimensions is within the size of an array, which the launcher looks at anyway."""
+        """True if every term is a product of extents of one array, whose size the launcher checks anyway."""
         return all(any(Counter(term) <= size for size in self.kernel.sizes) for term in reach if term)
 
     def counts_elements(self, expr: ir.Expr, times: int) -> bool:
-        """True for what is at most so many times the elements of an array."""
+        """True if `expr` is at most `times` the number of elements of an array."""
         reach = self.of(expr).reach
         return reach is not None and self._is_bounded(reach) and sum(map(abs, reach.values())) <= times
 
     def upper(self, expr: ir.Expr) -> SymbolicBound | None:
-        """What `expr` does not exceed where it is positive."""
+        """A symbolic upper bound of `expr` where it is positive."""
         match expr:
             case ir.Call(function="builtins.min", args=args):
                 bounds = [bound for bound in map(self.upper, args) if bound is not None]
@@ -172,17 +172,17 @@ class Ranges:
                 return self.of(expr).reach
 
     def _widen(self, name: str, values: Range, round_: int) -> None:
-        old = self._starts.get(name, values)
+        old = self._base_ranges.get(name, values)
         new = old.union(values)
         if round_ >= _ROUNDS - 1 and new != old:
             low = old.low if new.low >= old.low else -math.inf
             high = old.high if new.high <= old.high else math.inf
             new = Range(low, high, old.reach if new.reach == old.reach else None)
-        self._starts[name] = new
-        self.names[name] = range_of_sum(new, self._added[name]) if name in self._added else new
+        self._base_ranges[name] = new
+        self.names[name] = range_of_sum(new, self._increments[name]) if name in self._increments else new
 
     def of_loop(self, loop: ir.For) -> Range:
-        """The values of a loop's variable, and in C the one that ends the loop."""
+        """The range of a loop's variable, including the final value that C's counter reaches."""
         start, stop, step = self.of(loop.start), self.of(loop.stop), self.of(loop.step)
         is_upward = start.is_natural and step.low > 0
         reach = self.upper(loop.stop) if is_upward else larger(start.reach, stop.reach)
@@ -191,26 +191,26 @@ class Ranges:
         if step.low > 0:
             high = max(start.low, stop.high - 1)
             of_block = isinstance(loop.step, ir.LaunchIndex) and loop.step.object == "blockDim"
-            ends = max(start.high, high + (1024 if of_block else step.high))  # in C, with or without a round
+            ends = max(start.high, high + (1024 if of_block else step.high))  # the final value in C
             if ends > FAR:
                 high = ends
-                if not _is_known(reach) or not _is_known(start.reach):
+                if not _is_launch_checked(reach) or not _is_launch_checked(start.reach):
                     reach = larger(reach, start.reach)
             return Range(start.low, high, reach)
         low, high = min(start.low, stop.low + 1), max(start.high, stop.high)
-        is_far = low + step.low < -FAR or high + max(step.high, 0) > FAR  # in C
+        is_far = low + step.low < -FAR or high + max(step.high, 0) > FAR  # the final value in C
         return Range(low, math.inf if is_far else high, reach)
 
     def of(self, expr: ir.Expr) -> Range:
-        """The values of `expr`."""
-        if self._kept is None or not isinstance(expr, ir.Binary | ir.Call):
-            return self._of_type(expr)
-        known = self._kept.get(id(expr))
+        """The range of `expr`."""
+        if self._cache is None or not isinstance(expr, ir.Binary | ir.Call):
+            return self._limited_to_type(expr)
+        known = self._cache.get(id(expr))
         if known is None:
-            known = self._kept[id(expr)] = expr, self._of_type(expr)
+            known = self._cache[id(expr)] = expr, self._limited_to_type(expr)
         return known[1]
 
-    def _of_type(self, expr: ir.Expr) -> Range:
+    def _limited_to_type(self, expr: ir.Expr) -> Range:
         values = self._of(expr)
         limit = range_of_type(expr.type)
         if values.low < limit.low or values.high > limit.high:
@@ -219,8 +219,8 @@ class Ranges:
         high = values.high if values.high < _ENDLESS else math.inf
         return values if (low, high) == (values.low, values.high) else Range(low, high, values.reach)
 
-    def strip_wrap(self, expr: ir.Expr) -> Range:
-        """The values of `expr` were it not cut to its type."""
+    def before_wrap(self, expr: ir.Expr) -> Range:
+        """The range of `expr` before it wraps to its type."""
         return self._of(expr)
 
     def _of(self, expr: ir.Expr) -> Range:
@@ -268,7 +268,7 @@ class Ranges:
                 assert_never(expr)
 
     def results_of(self, value: ir.Expr) -> tuple[Range, ...]:
-        """The values of `value`, item by item where it is a tuple."""
+        """The range of `value`, or of each item of a tuple."""
         match value:
             case ir.Tuple(items=items):
                 return tuple(map(self.of, items))
@@ -300,8 +300,8 @@ def _with_loops(
             yield from _with_loops(inner, loops if is_else else around)
 
 
-def _compared(known: Range, op: str, bound: Range) -> Range:
-    """The whole numbers that may stand in the relation `op` to a `bound`."""
+def _narrow(known: Range, op: str, bound: Range) -> Range:
+    """The integers of `known` that may be in the relation `op` to a value of `bound`."""
     match op:
         case "<" | "<=":
             reach = bound.reach if known.is_natural and bound.reach is not None else known.reach
@@ -312,6 +312,6 @@ def _compared(known: Range, op: str, bound: Range) -> Range:
             return known
 
 
-def _is_known(reach: SymbolicBound | None) -> bool:
-    """True for one that the launcher judges, and for none that is constant."""
+def _is_launch_checked(reach: SymbolicBound | None) -> bool:
+    """True for a bound that the launcher checks: symbolic, with factors that fit `int`."""
     return reach is not None and any(reach) and all(abs(factor) <= INT_MAX for factor in reach.values())

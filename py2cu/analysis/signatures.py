@@ -55,8 +55,8 @@ def _signature(kernel: ir.Kernel) -> Signature:
 def find_dims(kernel: ir.Kernel) -> tuple[Dim, ...]:
     """Every dimension of `kernel` with the argument that determines it, in order of first appearance.
 
-    An extent that is the bare name of an array which the caller gives comes first; then a multiple of it (`3*n`); then
-    a scalar argument. Dimensions that only an allocated output has are absent.
+    A bare extent `n` of an array argument comes first; then a multiple such as `3*n`; then an integer argument.
+    Dimensions that only allocated outputs have are absent.
     """
     provided = [p for p in kernel.parameters if p.role is not Role.OUTPUT and isinstance(p.type, ir.ArrayType)]
     dims_by_name: dict[str, Dim] = {}

@@ -1,6 +1,6 @@
-"""What extents are in each instance of a template: blocks and arrays are judged by it.
+"""Evaluates extents for every instance of a template, so that checks can judge blocks and arrays.
 
-In: extents of numbers and template arguments. Out: their values, for every choice of the arguments in them.
+In: extents made of numbers and template arguments. Out: their values for every combination of the arguments.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from py2cu.ir.visit import names_in
 def instances(
     extents: tuple[ir.Expr, ...], constexprs: Mapping[str, Constexpr]
 ) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Every choice, as messages say it, ` with k = 4`, and the extents with it: 0 for what is divided by 0."""
+    """Each combination, as text for messages (" with `k` = 4"), and its extents; 0 for an extent that divides by 0."""
     names = tuple(dict.fromkeys(name for extent in extents for name in names_in(extent)))
     for values in itertools.product(*(constexprs[name].values for name in names)):
         chosen = dict(zip(names, values, strict=True))

@@ -20,7 +20,7 @@ Run = Callable[[ir.Kernel, Reporter], ir.Kernel]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What makes or changes kernels, under the name that `--dump-ir` takes; it leaves each at `stage`."""
+    """A step of the pipeline: `--dump-ir` selects it by `name`, and it leaves each kernel at `stage`."""
 
     name: str
     stage: Stage
@@ -40,16 +40,16 @@ OBSERVERS: Final[list[Observer]] = []
 
 
 def passes(stage: Stage, *runs: Run) -> tuple[Pass, ...]:
-    """Passes that leave kernels at `stage`, each called after its function."""
+    """Passes named after their functions; each leaves kernels at `stage`."""
     return tuple(Pass(run.__name__, stage, run) for run in runs)
 
 
 def run_passes(sequence: Iterable[Pass], kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     """`kernel` after all passes of `sequence`."""
     for each in sequence:
-        done = each.run(kernel, reporter)
-        show(each, kernel, done, reporter)
-        kernel = done
+        result = each.run(kernel, reporter)
+        show(each, kernel, result, reporter)
+        kernel = result
     return kernel
 
 

@@ -1,5 +1,5 @@
-"""Verifies the kernel after every pass: by the rules of its stage, that no statement was dropped unaccounted, and that
-`add_guards` left no access of a thread past the end.
+"""Verifies the kernel after every pass: the rules of its stage, that no statement was dropped without an
+`Elided`, and after `add_guards` that no thread past the end accesses an array.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from py2cu.source import Span
 
 
 def verify_step(step: Step, before: ir.Kernel | None, after: ir.Kernel, reporter: Reporter) -> None:
-    """Verify what `step` made; a kernel that was refused is not judged.
+    """Verify the kernel that `step` produced; a refused kernel is skipped.
 
     Raises:
-        InternalError: it breaks a rule of its stage, or lacks a statement.
+        InternalError: the kernel breaks a rule of its stage, or a statement is missing.
     """
     if reporter.failed:
         return

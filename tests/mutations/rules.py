@@ -75,7 +75,7 @@ MUTATIONS: Final = (
     ),
     *_rule(
         "promotion is torch's",
-        ("met = promote(left, right)", "met = left", "cpu:promotion"),
+        ("common = promote(left, right)", "common = left", "cpu:promotion"),
         (
             "return signed if signed.bits > unsigned.bits else _wider_signed(unsigned)",
             "return signed",
@@ -703,7 +703,7 @@ MUTATIONS: Final = (
         ('kernel.name.removesuffix("f") in _OF_FUNCTIONS', "False", "kept:names_of_c_headers"),
         ("if has_bare_comma else", "if False else", "kept:assert_of_templates"),
         (
-            "touched[key] |= {arg.id for p, arg in pairs if isinstance(arg, ir.ArrayName) and p.name in inner}",
+            "accessed[key] |= {arg.id for p, arg in pairs if isinstance(arg, ir.ArrayName) and p.name in inner}",
             "pass",
             "cpu:device_functions.recursive",
         ),
@@ -913,8 +913,12 @@ MUTATIONS: Final = (
         "where threads wait, each access is guarded on its own",
         ("if kernel.guards and not has_barrier(kernel):", "if kernel.guards:", "kept:guards_of_barriers"),
         ("return _guard_elements(kernel, accesses, reporter)", "pass", "kept:guards_of_barriers"),
-        ("return _guard_each(kernel, accesses, missing, reporter)", "pass", "kept:guards_of_barriers"),
-        ("reached = acting.get(access.span) or access.place.index", "reached = access.place.index", "kept:atomics"),
+        ("return _predicate_each(kernel, accesses, missing, reporter)", "pass", "kept:guards_of_barriers"),
+        (
+            "dependent = effects.get(access.span) or access.place.index",
+            "dependent = access.place.index",
+            "kept:atomics",
+        ),
         ("return all(counts[name] == self.mentions[name] for", "return all(True for", "kept:guards_of_barriers"),
         ("if any(map(self.waits, expressions(stmt))):", "if False:", "kept:warps"),
         (
@@ -1294,7 +1298,7 @@ MUTATIONS: Final = (
         "a view shows what it is a view of",
         ("return self.base_array(base) if base else name", "return name", "tests/test_cpu_blocks.py"),
         (
-            "return changed_ | {caller.base_array(stmt.array) for",
+            "return updated | {caller.base_array(stmt.array) for",
             "return changed_ | {stmt.array for",
             "tests/unit/simulator/test_rows.py",
         ),
@@ -1456,7 +1460,7 @@ MUTATIONS: Final = (
             "tests/test_kernel_cases.py::test_translation_is_as_kept[loop_else]",
         ),
         ('yield "statement", span', "pass", "tests/unit/ir/test_verify.py"),
-        ('yield "target", places.span(target)', "pass", "tests/unit/ir/test_verify.py"),
+        ('yield "target", locator.span(target)', "pass", "tests/unit/ir/test_verify.py"),
         ("            yield kind, span", "            yield from ()", "tests/unit/ir/test_verify.py"),
     ),
     *_rule(

@@ -24,14 +24,14 @@ from py2cu.source import Span
 
 
 def lift_atomics(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
-    """The kernel with atomic operations as statements, or as all that a name is assigned or a function returns."""
+    """The kernel with each atomic operation as a statement, or as the whole value of an assignment or `return`."""
     if not any(isinstance(node, ir.Atomic) for node in all_expressions(kernel.body)):
         return kernel
     return with_fields(kernel, body=_Lifting(reporter, names_in_scope(kernel), _only_read(kernel)).block(kernel.body))
 
 
 def _only_read(kernel: ir.Kernel) -> frozenset[str]:
-    """The arrays whose elements nothing changes; a device function may be given one array twice."""
+    """The arrays that nothing writes; none in a device function, whose parameters may alias."""
     if kernel.key:
         return frozenset()
     nodes = [*all_expressions(kernel.body)]
@@ -43,19 +43,21 @@ def _only_read(kernel: ir.Kernel) -> frozenset[str]:
 
 @dataclass(slots=True)
 class _Lifting:
-    """Lifts what is in one kernel; of the statement at hand it knows what stands before it already."""
+    """Lifts the atomic operations of one kernel; `before` holds the statements to insert before the current one."""
 
     reporter: Reporter
     taken: set[str]
     only_read: frozenset[str]
     before: list[ir.Stmt] = field(default_factory=list)
-    done: dict[Span, ir.Name] = field(default_factory=dict)  # one operation may have come to stand twice
+    done: dict[Span, ir.Name] = field(
+        default_factory=dict
+    )  # by span, since an expression may contain an operation twice
 
     def block(self, block: ir.Block) -> ir.Block:
         return tuple(done for stmt in block for done in self.statement(map_blocks(stmt, self.block)))
 
     def statement(self, stmt: ir.Stmt) -> ir.Block:
-        """The statement, whose blocks are done, behind its operations."""
+        """The statement after its lifted operations; its blocks are lifted already."""
         if not any(map(_has_atomic, expressions(stmt))):
             return (stmt,)
         self.before, self.done = [], {}
@@ -101,7 +103,7 @@ class _Lifting:
                 raise AssertionError(f"an atomic operation in {stmt}")
 
     def acts_once(self, test: ir.Expr) -> bool:
-        """True for a test that may stand as it is: one operation, always evaluated, beside what nothing changes."""
+        """True for a test that may stay: one operation, always evaluated, with operands that cannot change."""
         match test:
             case ir.Atomic():
                 return not any(map(_has_atomic, children(test)))
@@ -124,11 +126,11 @@ class _Lifting:
         )
 
     def lift_root(self, value: ir.Expr) -> ir.Expr:
-        """A value that may be an operation itself."""
+        """`value` with its operations lifted, unless `value` itself is one."""
         return self.with_operands(value) if isinstance(value, ir.Atomic) else self.lifted(value)
 
     def lifted(self, expr: ir.Expr) -> ir.Expr:
-        """`expr` without operations."""
+        """`expr` with locals in place of its atomic operations."""
         match expr:
             case _ if not _has_atomic(expr):
                 return expr
@@ -147,7 +149,7 @@ class _Lifting:
                 return self.with_operands(expr)
 
     def unconditional(self, expr: ir.Expr) -> ir.Expr:
-        """An operand that may stay unevaluated: what it has of operations must have happened."""
+        """An operand that may stay unevaluated; an operation in it is refused unless it is lifted already."""
         if any(isinstance(node, ir.Atomic) and node.span not in self.done for node in walk(expr)):
             hint = "write an `if`, with the operation on a line of its own"
             self.refuse(expr, "cannot stand where it may stay unevaluated", hint)
@@ -159,19 +161,19 @@ class _Lifting:
         return map_children(expr, lambda _: next(operands))
 
     def operands(self, operands: Sequence[ir.Expr]) -> tuple[ir.Expr, ...]:
-        """Operands in evaluation order, those before an operation settled."""
+        """The operands, lifted; those that Python evaluates before an operation are saved in locals."""
         last = max((place for place, operand in enumerate(operands) if _has_atomic(operand)), default=-1)
         return tuple(
             self.snapshot(operand) if place < last else self.lifted(operand) for place, operand in enumerate(operands)
         )
 
     def snapshot(self, expr: ir.Expr) -> ir.Expr:
-        """`expr` as it is now, whatever happens next."""
+        """The value of `expr` at this point; saved in a local if it may change later."""
         expr = self.lifted(expr)
         return self.saved(expr, "value") if any(map(self.may_change, walk(expr))) else expr
 
     def may_change(self, node: ir.Expr) -> bool:
-        """True for what is evaluated where it stands, or is something else later."""
+        """True for a node whose value may differ if it is evaluated later."""
         if isinstance(node, ir.Load):
             return node.array not in self.only_read
         return isinstance(node, ir.DeviceCall) or is_waiting_call(node)

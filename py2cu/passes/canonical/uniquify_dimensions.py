@@ -34,7 +34,7 @@ def uniquify_dimensions(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     }
     extents = {p.name for p in kernel.parameters if p.type == ir.PY_INT and p.name in dims}
     for name in sorted(extents & set(assigned)):
-        message = f"`{name}` is an extent of the call and cannot be assigned to"
+        message = f"`{name}` is a dimension and cannot be assigned to"
         reporter.error("P203", message, assigned[name].span, "use another name")
     for name in sorted(kernel.constexprs.keys() & set(assigned) - extents):
         message = f"`{name}` is a template argument and cannot be assigned to"
@@ -49,7 +49,7 @@ def uniquify_dimensions(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
 
 
 def _drop_restatements(kernel: ir.Kernel) -> ir.Kernel:
-    """`h, w = x.shape`, where the annotation says "h w", gives the dimensions no new name: the line says nothing."""
+    """Drop `h, w = x.shape` where the annotation "h w" already names these dimensions."""
     count = Counter(
         s.name if isinstance(s, ir.Assign) else s.var
         for s in statements(kernel.body)

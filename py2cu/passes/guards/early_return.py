@@ -28,14 +28,14 @@ from py2cu.ir.printer import print_expr
 from py2cu.ir.rewrite import with_fields
 from py2cu.ir.visit import all_expressions, assigned_names, names_in, statements
 from py2cu.options import DEFAULT_BLOCKS
-from py2cu.passes.guards.predicate_accesses import as_limit, data_dependents, find_acting, predicate_accesses
+from py2cu.passes.guards.predicate_accesses import as_limit, data_dependents, find_effects, predicate_accesses
 from py2cu.source import Span
 
 _EFFECTS = {ir.Store: "an array was written", ir.Print: "something was printed", ir.Assert: "something was asserted"}
 
 
 def add_guards(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
-    """The kernel with the guards that it lacks; `guards` lists them, and every one is noted in a block kernel."""
+    """The kernel with its missing guards, which `guards` lists; each is reported as a note in a block kernel."""
     if kernel.indices:
         return _guard_indices(kernel, reporter)
     globals_ = find_global_indices(kernel)
@@ -45,14 +45,16 @@ def add_guards(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     if not missing:
         return kernel
     if has_barrier(kernel):
-        return _guard_each(kernel, accesses, missing, reporter)
+        return _predicate_each(kernel, accesses, missing, reporter)
     place = max(_position(kernel.body, guard.index) for guard in missing)
     first = missing[0]
-    done = next(_effects(kernel, kernel.body[: place + 1]), None)
-    if done:
+    effect = next(_effects(kernel, kernel.body[: place + 1]), None)
+    if effect:
         test = f"if {print_expr(first.index)} >= {print_expr(first.extent)}: return"
         hint = f"compute the index first, then write `{test}`"
-        reporter.error("P405", f"a guard belongs here, after {done}", first.span, hint)
+        reporter.error(
+            "P405", f"this index needs an early return, but {effect} before the index is computed", first.span, hint
+        )
         return kernel
     for guard in missing:
         index, extent = print_expr(guard.index), print_expr(guard.extent)
@@ -61,16 +63,16 @@ def add_guards(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
             "P406", f"`{index}` may pass the end: added `{test}`", guard.span, "write it yourself, or leave it"
         )
     guards = tuple(Guard(print_expr(item.index), ir.as_extent(item.extent), item.axis) for item in missing)
-    leave = _leave_past([(item.index, item.extent) for item in missing])
-    return with_fields(kernel, body=(*kernel.body[: place + 1], leave, *kernel.body[place + 1 :]), guards=guards)
+    early_return = _return_if_past([(item.index, item.extent) for item in missing])
+    return with_fields(kernel, body=(*kernel.body[: place + 1], early_return, *kernel.body[place + 1 :]), guards=guards)
 
 
 def guard_statement(guards: tuple[Guard, ...]) -> ir.If:
     """`if r >= h or c >= w: return`, of an index kernel's guards."""
-    return _leave_past([(ir.Name(guard.index, type=ir.PY_INT), guard.extent) for guard in guards])
+    return _return_if_past([(ir.Name(guard.index, type=ir.PY_INT), guard.extent) for guard in guards])
 
 
-def _leave_past(limits: list[tuple[ir.Expr, ir.Expr]]) -> ir.If:
+def _return_if_past(limits: list[tuple[ir.Expr, ir.Expr]]) -> ir.If:
     test: ir.Expr | None = None
     for index, extent in limits:
         past = ir.Compare(">=", index, extent)
@@ -94,8 +96,8 @@ def _guard_indices(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
 
 
 def _guard_elements(kernel: ir.Kernel, accesses: tuple[Access, ...], reporter: Reporter) -> ir.Kernel:
-    """An index kernel with every access that its indices lead to under their limits."""
-    acting = find_acting(kernel)
+    """An index kernel with barriers, with a predicate on every access that its indices lead to."""
+    effects = find_effects(kernel)
     calls = {node.span: node for node in all_expressions(kernel.body) if isinstance(node, ir.DeviceCall)}
     needed: dict[Span, tuple[UpperBound, ...]] = {}
     guards: list[Guard] = []
@@ -103,32 +105,35 @@ def _guard_elements(kernel: ir.Kernel, accesses: tuple[Access, ...], reporter: R
         limit = as_limit(index.name, index.extent)
         names = data_dependents(kernel.body, index.name)
         for access in accesses:
-            reached = acting.get(access.span) or access.place.index or calls.get(access.span)
-            if reached is None or limit in access.limits or names.isdisjoint(names_in(reached)):
+            dependent = effects.get(access.span) or access.place.index or calls.get(access.span)
+            if dependent is None or limit in access.limits or names.isdisjoint(names_in(dependent)):
                 continue
             if limit not in needed.get(access.span, ()):
                 needed[access.span] = (*needed.get(access.span, ()), limit)
         if any(limit in limits for limits in needed.values()):
             guards.append(Guard(index.name, index.extent, index.axis))
-    return predicate_accesses(with_fields(kernel, guards=tuple(guards)), _but_waiting(kernel, needed, reporter))
+    return predicate_accesses(
+        with_fields(kernel, guards=tuple(guards)), _without_unskippable_calls(kernel, needed, reporter)
+    )
 
 
-def _but_waiting(
+def _without_unskippable_calls(
     kernel: ir.Kernel, needed: dict[Span, tuple[UpperBound, ...]], reporter: Reporter
 ) -> dict[Span, tuple[UpperBound, ...]]:
-    """`needed` without calls that cannot be left out, which are refused: of functions in which threads wait, and of
-    functions within the kernel, which the simulator has no hold of.
+    """`needed` without calls that no guard can skip; these are refused.
+
+    They are calls of functions with barriers, and of functions nested in the kernel, which the simulator cannot skip.
     """
     waiting = waiting_functions(kernel)
     functions = {function.key: function for function in kernel.functions}
     for call in (node for node in all_expressions(kernel.body) if isinstance(node, ir.DeviceCall)):
         function = functions[call.function]
-        if _is_inside(kernel, call, function):
+        if _is_nested(kernel, call, function):
             message = f"`{function.name}` is called with an index that may pass the end"
             hint = f"compare the index before the call, or move `{function.name}` out of the kernel"
         elif call.function in waiting:
-            message = f"threads wait in `{function.name}`, so threads past the end call it too"
-            hint = "compare the index inside of it before each access"
+            message = f"`{function.name}` has a barrier or collective, so threads past the end call it too"
+            hint = "compare the index inside the function before each access"
         else:
             continue
         if needed.pop(call.span, ()):
@@ -136,35 +141,35 @@ def _but_waiting(
     return needed
 
 
-def _is_inside(kernel: ir.Kernel, call: ir.DeviceCall, function: ir.Kernel) -> bool:
-    """True where the kernel's text holds that of `function`, which it calls."""
+def _is_nested(kernel: ir.Kernel, call: ir.DeviceCall, function: ir.Kernel) -> bool:
+    """True if `function`, which `call` calls, is defined inside the kernel."""
     return function.origin is None and kernel.span.line < function.span.line < call.span.line
 
 
-def _guard_each(
-    kernel: ir.Kernel, accesses: tuple[Access, ...], missing: list[_Missing], reporter: Reporter
+def _predicate_each(
+    kernel: ir.Kernel, accesses: tuple[Access, ...], missing: list[_MissingGuard], reporter: Reporter
 ) -> ir.Kernel:
-    """A block kernel with every access that lacks a guard under one of its own."""
+    """A block kernel with a predicate on each access that lacks a guard."""
     needed: dict[Span, tuple[UpperBound, ...]] = {}
-    acting = find_acting(kernel)
+    effects = find_effects(kernel)
     for item in missing:
         names = data_dependents(kernel.body, item.index.id) if isinstance(item.index, ir.Name) else frozenset()
-        counting = (
+        dependent_effects = (
             access.span for access in accesses
-            if access.span in acting and UpperBound(item.index, None) not in access.limits
-            and not names.isdisjoint(names_in(acting[access.span]))
+            if access.span in effects and UpperBound(item.index, None) not in access.limits
+            and not names.isdisjoint(names_in(effects[access.span]))
         )  # fmt: skip
-        for span in dict.fromkeys((*item.spans, *counting)):
+        for span in dict.fromkeys((*item.spans, *dependent_effects)):
             needed[span] = (*needed.get(span, ()), UpperBound(item.index, item.extent))
         index, extent = print_expr(item.index), print_expr(item.extent)
         what = f"`{index}` may pass the end: where it does, reads give 0, writes and atomics do nothing"
         reporter.note("P406", what, item.span, f"write `if {index} < {extent}:` yourself, or leave it")
     guards = tuple(Guard(print_expr(item.index), ir.as_extent(item.extent), item.axis) for item in missing)
-    return predicate_accesses(with_fields(kernel, guards=guards), _but_waiting(kernel, needed, reporter))
+    return predicate_accesses(with_fields(kernel, guards=guards), _without_unskippable_calls(kernel, needed, reporter))
 
 
 def _effects(kernel: ir.Kernel, block: ir.Block) -> Iterator[str]:
-    """What `block` has done to the world, by itself or through the functions that it calls."""
+    """The side effects of `block` and its callees, as text for a message."""
     functions = {function.key: function for function in kernel.functions}
     waiting = [(kernel, block)]
     while waiting:
@@ -183,24 +188,26 @@ def _effects(kernel: ir.Kernel, block: ir.Block) -> Iterator[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Missing:
+class _MissingGuard:
+    """A global index that may pass `extent`, with its first access and all of them."""
+
     index: ir.Expr
     extent: ir.Expr
     axis: str
     span: Span
-    spans: list[Span] = field(default_factory=list)  # every access that lacks it
+    spans: list[Span] = field(default_factory=list)  # every access that lacks the guard
 
 
-def _missing_guards(kernel: ir.Kernel, globals_: GlobalIndices, accesses: tuple[Access, ...]) -> list[_Missing]:
+def _missing_guards(kernel: ir.Kernel, globals_: GlobalIndices, accesses: tuple[Access, ...]) -> list[_MissingGuard]:
     missing_by_axis: dict[
-        tuple[str, ir.Expr], _Missing
-    ] = {}  # by axis: however it is written, the index is the same one
+        tuple[str, ir.Expr], _MissingGuard
+    ] = {}  # by axis and extent: an axis has one global index, however it is written
     for access in accesses:
         place = access.place
         axis = globals_.axis(place.index)
         if axis and place.index and UpperBound(place.index, None) not in access.limits:
             extent = _size_on(kernel, axis) or kernel.array_type(place.array).dims[place.dim]
-            missing = missing_by_axis.setdefault((axis, extent), _Missing(place.index, extent, axis, access.span))
+            missing = missing_by_axis.setdefault((axis, extent), _MissingGuard(place.index, extent, axis, access.span))
             missing.spans.append(access.span)
     return list(missing_by_axis.values())
 
@@ -211,7 +218,7 @@ def _size_on(kernel: ir.Kernel, axis: str) -> ir.Expr | None:
 
 
 def _infer_size(kernel: ir.Kernel, globals_: GlobalIndices, accesses: tuple[Access, ...]) -> ir.Kernel:
-    """Where the kernel says no `size`: the extents that its global indices run over, if they say one for every axis."""
+    """Infer a missing `size` from the extents of the global indices, if every axis has one."""
     if kernel.size is not None:
         return kernel
     extents: dict[str, ir.Expr] = {}
@@ -240,6 +247,6 @@ def _is_extent(kernel: ir.Kernel, expr: ir.Expr) -> bool:
 
 
 def _position(body: tuple[ir.Stmt, ...], index: ir.Expr) -> int:
-    """Where the last of what `index` is made of is assigned; -1, the start, where nothing is."""
+    """The position in `body` of the last assignment to a name in `index`; -1 without one."""
     names = names_in(index)
     return max((at for at, stmt in enumerate(body) if isinstance(stmt, ir.Assign) and stmt.name in names), default=-1)

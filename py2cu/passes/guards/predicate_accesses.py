@@ -30,54 +30,58 @@ from py2cu.ir.visit import all_expressions, assigned_names, blocks, expressions,
 from py2cu.source import Span
 
 Needed = Mapping[Span, tuple[UpperBound, ...]]
-"""The limits that an access, by its place in the text, lacks."""
+"""By span of an access, the limits that its predicate must test."""
 
 
 def predicate_accesses(kernel: ir.Kernel, needed: Needed) -> ir.Kernel:
-    """The kernel with these accesses under these limits."""
-    acting = frozenset(find_acting(kernel))
-    guarding = _Guarding(needed, _mentions(kernel.body), waiting_functions(kernel), acting, names_in_scope(kernel))
-    body = guarding.block(kernel.body, frozenset())
-    locals_ = (*kernel.locals, *guarding.locals)
-    return with_fields(kernel, body=body, locals=locals_, predicated=_left_out(kernel, needed))
+    """The kernel with every access of `needed` predicated on its limits."""
+    acting = frozenset(find_effects(kernel))
+    predication = _Predication(
+        needed, _mentions(kernel.body), waiting_functions(kernel), acting, names_in_scope(kernel)
+    )
+    body = predication.block(kernel.body, frozenset())
+    locals_ = (*kernel.locals, *predication.locals)
+    return with_fields(kernel, body=body, locals=locals_, predicated=_predicated_sites(kernel, needed))
 
 
-def _left_out(kernel: ir.Kernel, needed: Needed) -> tuple[PredicatedSite, ...]:
-    """What the guards hold back, as the simulator is told."""
+def _predicated_sites(kernel: ir.Kernel, needed: Needed) -> tuple[PredicatedSite, ...]:
+    """The predicated accesses, which the simulator skips past the end as well."""
     guards: dict[tuple[str, ir.Expr], Guard] = {(guard.index, guard.extent): guard for guard in kernel.guards}
     calls = {node.span: node for node in all_expressions(kernel.body) if isinstance(node, ir.DeviceCall)}
     sites = []
     for span, limits in needed.items():
-        past = tuple(guards[print_expr(limit.index), limit.bound] for limit in limits if limit.bound)
+        guards_of_access = tuple(guards[print_expr(limit.index), limit.bound] for limit in limits if limit.bound)
         type_ = calls[span].type if span in calls else None
         result = type_ if isinstance(type_, ir.ElementType | ir.PythonType | ir.TupleType) else None
-        if past:
-            sites.append(PredicatedSite(span.end_line, span.end_column, past, result))
+        if guards_of_access:
+            sites.append(PredicatedSite(span.end_line, span.end_column, guards_of_access, result))
     return tuple(sites)
 
 
-def find_acting(kernel: ir.Kernel) -> dict[Span, ir.Atomic | ir.DeviceCall]:
-    """What a kernel does in expressions, by its place: atomic operations, and calls of functions that write or print.
+def find_effects(kernel: ir.Kernel) -> dict[Span, ir.Atomic | ir.DeviceCall]:
+    """By span, the expressions with side effects: atomic operations, and calls of functions that write or print.
 
-    Not those in which threads wait for each other: all have to come.
+    Functions with barriers are left out: all threads must call them.
     """
     functions = {function.key: function for function in kernel.functions}
     nodes = [node for node in all_expressions(kernel.body) if isinstance(node, ir.Atomic | ir.DeviceCall)]
-    return {n.span: n for n in nodes if isinstance(n, ir.Atomic) or _acts(functions[n.function], functions)}
+    return {n.span: n for n in nodes if isinstance(n, ir.Atomic) or _has_effects(functions[n.function], functions)}
 
 
-def _acts(function: ir.Kernel, functions: Mapping[str, ir.Kernel]) -> bool:
-    """True where a call does more than compute, by itself or through others."""
+def _has_effects(function: ir.Kernel, functions: Mapping[str, ir.Kernel]) -> bool:
+    """True if a call has side effects, directly or through callees, and no barrier."""
     reached = [function]
     for each in reached:
         reached += [functions[key] for key in callees(each.body) if functions[key] not in reached]
-    does = any(_is_seen(each, stmt) for each in reached for stmt in statements(each.body))
-    does = does or any(isinstance(node, ir.Atomic) for each in reached for node in all_expressions(each.body))
-    return does and not any(has_collective(each.body) for each in reached)
+    has_effect = any(_is_observable(each, stmt) for each in reached for stmt in statements(each.body))
+    has_effect = has_effect or any(
+        isinstance(node, ir.Atomic) for each in reached for node in all_expressions(each.body)
+    )
+    return has_effect and not any(has_collective(each.body) for each in reached)
 
 
-def _is_seen(function: ir.Kernel, stmt: ir.Stmt) -> bool:
-    """True for what others notice: a write to an array of the function's own is none."""
+def _is_observable(function: ir.Kernel, stmt: ir.Stmt) -> bool:
+    """True for a side effect outside the function; writes to arrays that it declares do not count."""
     match stmt:
         case ir.Store(array=array):
             return not function.is_kernel_local(array)
@@ -86,9 +90,11 @@ def _is_seen(function: ir.Kernel, stmt: ir.Stmt) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Guarding:
-    """Guards the accesses of one kernel; `mentions` counts where its locals stand, `waiting` are the functions in which
-    threads wait, `acting` the places of calls with effects, `locals` those that take what no guard may hold.
+class _Predication:
+    """Predicates the accesses of one kernel.
+
+    `mentions` counts the occurrences of each local. `waiting` holds the functions with barriers or collectives,
+    `acting` the spans of expressions with side effects, `locals` the new locals for values that no guard may skip.
     """
 
     needed: Needed
@@ -99,7 +105,7 @@ class _Guarding:
     locals: list[tuple[str, ir.ScalarType]] = field(default_factory=list)
 
     def block(self, block: ir.Block, known: frozenset[UpperBound]) -> ir.Block:
-        """`block` guarded, where the limits that are `known` hold already."""
+        """`block` with its accesses predicated; the limits in `known` hold already."""
         block = tuple(each for stmt in block for each in self.lifted(stmt, known))
         done: list[ir.Stmt] = []
         at = 0
@@ -112,23 +118,23 @@ class _Guarding:
             at = max(end, at + 1)
         return tuple(done)
 
-    # --- what threads wait for ---
+    # --- collectives ---
 
     def waits(self, expr: ir.Expr) -> bool:
-        """True where `expr` takes other threads, past the end or not."""
+        """True if `expr` contains a collective, which threads past the end must execute too."""
         return any(
             node.function in self.waiting if isinstance(node, ir.DeviceCall) else is_collective(node)
             for node in walk(expr)
         )
 
     def acts_beyond(self, value: ir.Expr, span: Span, known: frozenset[UpperBound]) -> bool:
-        """True where a call in `value` has effects under other limits than the statement at `span` has."""
+        """True if a call in `value` has side effects under other limits than the statement at `span`."""
         limits_here = set(self.limits(span, known))
         calls = (node.span for node in walk(value) if isinstance(node, ir.DeviceCall))
         return any(call in self.acting and set(self.limits(call, known)) != limits_here for call in calls)
 
     def lifted(self, stmt: ir.Stmt, known: frozenset[UpperBound]) -> ir.Block:
-        """`stmt`, after locals that take what its guard may not skip: collective calls, effects of other guards."""
+        """`stmt` after assignments of the values that its guard must not skip: collectives, calls with other limits."""
         before: list[ir.Stmt] = []
 
         def lift(value: ir.Expr) -> ir.Expr:
@@ -159,7 +165,7 @@ class _Guarding:
     # --- groups ---
 
     def widest_guardable_run(self, block: ir.Block, at: int, known: frozenset[UpperBound]) -> int:
-        """Where the longest group that begins at `at` ends; `at` itself where none does."""
+        """The end of the longest group from `at` that one guard can hold; `at` if there is none."""
         if not self.lacks(block[at], known):
             return at
         limits: tuple[UpperBound, ...] = ()
@@ -174,13 +180,13 @@ class _Guarding:
         return best
 
     def lacks(self, stmt: ir.Stmt, known: frozenset[UpperBound]) -> bool:
-        """True where something in `stmt` is to be guarded."""
+        """True if an access in `stmt` lacks a guard."""
         return any(self.limits(span, known) for span in _spans(stmt))
 
     def effects(
         self, stmt: ir.Stmt, known: frozenset[UpperBound], in_loop: bool = False
     ) -> Iterator[tuple[UpperBound, ...]]:
-        """The limits under which `stmt` does something; none at all, (), for what happens anyway."""
+        """The limits of each side effect of `stmt`; () for an effect without limits."""
         if any(map(self.waits, expressions(stmt))):
             yield ()
         match stmt:
@@ -202,12 +208,12 @@ class _Guarding:
                 yield ()
 
     def is_closed(self, group: ir.Block) -> bool:
-        """True where nothing else mentions what the group assigns."""
+        """True if the names that the group assigns occur nowhere else."""
         counts = _mentions(group)
         return all(counts[name] == self.mentions[name] for name in assigned_names(group))
 
     def guarded(self, group: ir.Block, known: frozenset[UpperBound]) -> ir.If:
-        """A group under the limits of its effects."""
+        """`group` in an `if` on the limits of its side effects."""
         limits = next(limits_of_effect for stmt in group for limits_of_effect in self.effects(stmt, known))
         first, *rest = self.block(group, known | frozenset(limits))
         if isinstance(first, ir.If) and not (rest or first.orelse):
@@ -216,10 +222,10 @@ class _Guarding:
         first = replace(first, trivia=replace(first.trivia, above=()))
         return ir.If(_test(limits), (first, *rest), span=group[0].span, trivia=comments)
 
-    # --- what stands alone ---
+    # --- single statements ---
 
     def statement(self, stmt: ir.Stmt, known: frozenset[UpperBound]) -> ir.Block:
-        """One statement; where it is not guarded as a whole, what it reads is."""
+        """One statement, guarded as a whole, or with its reads predicated."""
 
         def change(expr: ir.Expr) -> ir.Expr:
             return self.expression(expr, known)
@@ -238,7 +244,7 @@ class _Guarding:
         return (map_blocks(stmt, lambda block: self.block(block, known)),)
 
     def expression(self, expr: ir.Expr, known: frozenset[UpperBound]) -> ir.Expr:
-        """`expr` with zero for what lies past the end."""
+        """`expr` with zero in place of every access past the end."""
         inner = map_children(expr, lambda child: self.expression(child, known))
         match inner:
             case ir.Load(span=span) | ir.DeviceCall(span=span) | ir.Atomic(span=span) if limits := self.limits(
@@ -253,7 +259,7 @@ class _Guarding:
 
 
 def merge_selects(expr: ir.Expr) -> ir.Expr:
-    """`x[i] * y[i] if i < n else 0`, where each was guarded: zero stays zero."""
+    """Merge two selects with the same test: `x[i] * y[i] if i < n else 0`, since the operation keeps zeros zero."""
     match expr:
         case ir.Binary(op="+" | "-" | "*", left=ir.Select() as a, right=ir.Select() as b) if (
             a.test == b.test and _is_zero(a.orelse) and _is_zero(b.orelse)
@@ -271,7 +277,7 @@ def _is_zero(expr: ir.Expr) -> bool:
 
 
 def _zero(type_: object, span: Span) -> ir.Expr:
-    """Zero of a number's type, or a row of them."""
+    """Zero of a scalar type, or a row of zeros."""
     if isinstance(type_, ir.TupleType):
         return ir.Tuple(tuple(_zero(item, span) for item in type_.items), span, type_)
     assert isinstance(type_, ir.ElementType | ir.PythonType), type_
@@ -293,7 +299,7 @@ def _test(limits: tuple[UpperBound, ...]) -> ir.Expr:
 
 
 def _spans(stmt: ir.Stmt) -> Iterator[Span]:
-    """The places of what `stmt` and the statements in it may access."""
+    """The spans of the accesses and calls in `stmt` and its nested statements."""
     for inner in statements((stmt,)):
         if isinstance(inner, ir.Store):
             yield inner.span
@@ -302,7 +308,7 @@ def _spans(stmt: ir.Stmt) -> Iterator[Span]:
 
 
 def _mentions(block: ir.Block) -> Counter[str]:
-    """How often each local is assigned or read under `block`; in a loop, its variable is the loop's own."""
+    """How often each local is assigned or read in `block`; the variable of a loop does not count inside it."""
     counts: Counter[str] = Counter()
     for stmt in block:
         counts.update(node.id for expr in expressions(stmt) for node in walk(expr) if isinstance(node, ir.Name))
@@ -317,7 +323,7 @@ def _mentions(block: ir.Block) -> Counter[str]:
 
 
 def data_dependents(block: ir.Block, name: str) -> frozenset[str]:
-    """The names whose values are made of `name`: itself, and locals."""
+    """`name`, and all locals whose values depend on it."""
     dependents = {name}
     while True:
         before = len(dependents)
@@ -333,5 +339,5 @@ def data_dependents(block: ir.Block, name: str) -> frozenset[str]:
 
 
 def as_limit(index: str, extent: ir.Expr) -> UpperBound:
-    """The limit of an element index."""
+    """The limit `index < extent` of an element index."""
     return UpperBound(ir.Name(index, type=ir.PY_INT), extent)

@@ -166,7 +166,7 @@ class _Lowering:
         inner = strip_wrap(operand)
         if inner is operand:
             return operand
-        range_ = self.ranges.strip_wrap(inner)
+        range_ = self.ranges.before_wrap(inner)
         return inner if max(abs(range_.low), abs(range_.high)) < 2**15 else operand
 
     def may_overflow(self, expr: ir.Binary[ir.Expr], dtype: DType) -> bool:
