@@ -32,11 +32,11 @@ from py2cu.targets.cxx.wrap_lines import wrap_line
 from py2cu.targets.torch_binding import view as binding
 from py2cu.translation import Artifacts, TargetName, Text
 
-_ORIGIN: Final = "\x1f"  # no source line that can be printed holds it
+_ORIGIN: Final = "\x1f"  # separates a line from its number; no printable line contains it
 
 
 def template_folder() -> Path:
-    """Where the templates lie: in the wheel beside this module, in a checkout beside the package."""
+    """The folder of the templates: in an installed package `_templates`, in a checkout beside the package."""
     package = Path(__file__).parents[1]
     packaged = package / "_templates"
     return packaged if packaged.is_dir() else package.with_name("templates")
@@ -63,9 +63,7 @@ def _environment() -> Environment:
 
 
 class _CompiledTemplates(FileSystemBytecodeCache):
-    """Templates as bytecode, kept from run to run where the disk lets them: compiling them takes longer than
-    translating a kernel.
-    """
+    """Caches compiled templates on disk if it is writable: compiling them takes longer than translating a kernel."""
 
     def dump_bytecode(self, bucket: Bucket) -> None:
         with contextlib.suppress(OSError):
@@ -110,7 +108,7 @@ def _render_cpu(name: str, source: str, families: tuple[ir.Instances, ...]) -> A
 
 
 def _shared(views: tuple[KernelView, ...], table: str, helpers: TargetHelpers) -> dict[str, object]:
-    """What the kernels of a file call and look up, each once; `table` goes before a table's declaration."""
+    """The helpers, tables, structs and functions of a file, each once; `table` is the prefix of table declarations."""
     tables = dict.fromkeys(text for view in views for text in view.tables)
     functions: dict[object, FunctionView] = {}
     for function in chain.from_iterable(view.functions for view in views):
@@ -129,13 +127,13 @@ def _helpers(views: tuple[KernelView, ...]) -> Iterable[str]:
 
 
 def _headers(views: tuple[KernelView, ...], helpers: TargetHelpers) -> set[str]:
-    """The headers that what the kernels say needs; templates add those that they need for what they say themselves."""
+    """The headers that the kernels and their helpers need; the templates add the headers for their own text."""
     of_helpers = (helpers.headers(name) for name in _helpers(views))
     return {*chain.from_iterable(of_helpers)}.union(*(view.headers | view.launch_headers for view in views))
 
 
 def _declaration_headers(views: tuple[KernelView, ...]) -> set[str]:
-    """The same for the launchers' declarations."""
+    """The headers that the launchers' declarations need."""
     return {*chain.from_iterable(view.declaration_headers for view in views)}
 
 
@@ -156,7 +154,7 @@ def _binding_text(
         "dim_type": "dim3" if is_cuda else "Dim3",
         "is_generic": any(family[0].variables for family in families),
         "uses_rows": any(array.row for view in views for array in (*view.passed, *view.allocated)),
-        "says_nonfinite": any(view.says_nonfinite for view in views),
+        "uses_nonfinite": any(view.uses_nonfinite for view in views),
         "fills_int64": any(array.is_int64_fill for view in views for array in view.allocated),
         "uses_alignment": any(array.is_aligned for view in views for array in (*view.passed, *view.allocated)),
         "uses_overlap": any(view.passed_overlaps or view.allocated_overlaps for view in views),
@@ -165,9 +163,9 @@ def _binding_text(
 
 
 def _text(file: str, template: str, facts: Mapping[str, object], headers: Iterable[str] = ()) -> Text:
-    """A rendered file and its line map, from lines that end in their origin.
+    """Render a template to the text of `file` and its line map.
 
-    A template adds to `includes`, which begin with `headers`, beside each part of the text that needs one.
+    `includes` starts as `headers`; a template adds the headers that its own text needs.
     """
     rendered = _environment().get_template(template).render({**facts, "includes": {*headers}})
     lines, origins = [], []

@@ -119,8 +119,8 @@ MUTATIONS: Final = (
         ("return blocks <= INT32_MAX ?", "return true ?", "tests/test_launch_grids.py"),
         ("if _fits_dim3(kernel, extent, block):", "if True:", "tests/test_launch_grids.py"),
         (
-            "for text, is_total in texts if not is_total)\n\n\ndef",
-            "for text, is_total in texts if False)\n\n\ndef",
+            "for text, fits_int64 in texts if not fits_int64)\n\n\ndef",
+            "for text, fits_int64 in texts if False)\n\n\ndef",
             "tests/test_launch_grids.py",
         ),
         ("self.bounds += self._steps(index.extent)", "pass", "tests/test_launch_grids.py"),
@@ -307,7 +307,7 @@ MUTATIONS: Final = (
     ),
     *_rule(
         "ptxas forgets no minus",
-        ("if not any(map(_seeks_extreme, bodies)) or", "if True or", "kept:negated"),
+        ("if not any(map(_has_extremum, bodies)) or", "if True or", "kept:negated"),
         ("if function in _EXTREMA and _is_integer(type_):", "if function in _EXTREMA:", "kept:negated"),
         ("if then in _compared(test) or orelse in _compared(test):", "if False:", "kept:negated"),
     ),

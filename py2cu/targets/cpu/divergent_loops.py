@@ -28,16 +28,16 @@ def statements_of_loop(body: ir.Block) -> Iterator[ir.Stmt]:
                 yield from statements_of_loop(inner)
 
 
-def replace_exits(body: ir.Block, ways: Mapping[type[ir.Stmt], ir.Block]) -> ir.Block:
-    """The body with the statements `ways` gives in place of each `break` and `continue` of this loop."""
+def replace_exits(body: ir.Block, replacements: Mapping[type[ir.Stmt], ir.Block]) -> ir.Block:
+    """The body with each `break` and `continue` of this loop replaced by the statements in `replacements`."""
     done: list[ir.Stmt] = []
     for stmt in body:
-        if type(stmt) in ways:
-            done += ways[type(stmt)]
+        if type(stmt) in replacements:
+            done += replacements[type(stmt)]
         elif isinstance(stmt, ir.For | ir.While):
             done.append(stmt)
         else:
-            done.append(map_blocks(stmt, lambda inner: replace_exits(inner, ways)))
+            done.append(map_blocks(stmt, lambda inner: replace_exits(inner, replacements)))
     return tuple(done)
 
 

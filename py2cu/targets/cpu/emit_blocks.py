@@ -25,7 +25,7 @@ from py2cu.targets.cxx.dialect import Callee, Dialect
 from py2cu.targets.cxx.lines import Line
 from py2cu.targets.cxx.statements import Emitter
 
-MEMORY: Final = "shared_memory"  # what the launcher's kernel calls a block's dynamic memory
+MEMORY: Final = "shared_memory"  # the kernel's parameter for a block's dynamic shared memory
 FIRST: Final = "0"
 _LOOPS: Final = {
     ir.ThreadOrder.ANY: "for_each_thread",
@@ -35,31 +35,31 @@ _LOOPS: Final = {
 
 
 class BlockEmitter(Emitter):
-    """Spells the body of a kernel that `split_at_barriers` has cut."""
+    """Emits the body of a kernel that `split_at_barriers` has split into regions."""
 
     def __init__(self, kernel: ir.Kernel, dialect: Dialect, callees: Mapping[str, Callee]) -> None:
         super().__init__(kernel, dialect, callees)
         taken = {kernel.c_name(name) for name in (*self.locals, *kernel.dims, *(p.name for p in kernel.parameters))}
         taken |= {callee.function.symbol for callee in callees.values()}
         self.number = underscored_name("thread", taken)
-        self.thread = FIRST  # whose values are meant
+        self.thread = FIRST  # the thread whose element of a per-thread array `name` spells
 
     def name(self, name: str) -> str:
         spelled = super().name(name)
         return f"{spelled}[{self.thread}]" if name in self.kernel.per_thread else spelled
 
     def launch_object(self, name: str) -> str:
-        """Outside a loop over the threads all agree about what a function returns: it is asked for the first."""
+        """Outside a loop over the threads a call passes the first thread's index: its result is the same for all."""
         return "Dim3{0, 0, 0}" if name == "threadIdx" and self.thread == FIRST else name
 
     def body(self) -> Iterator[Line]:
-        """The kernel's body, behind the declarations of what is kept for each thread."""
+        """The declarations of the per-thread arrays, then the kernel's body."""
         for name in self.kernel.per_thread:
-            yield Line(f"    {self.kept(name)};")
+            yield Line(f"    {self.per_thread_array(name)};")
         yield from self.block(self.kernel.body)
 
-    def kept(self, name: str) -> str:
-        """`float o[MAX_THREADS]`."""
+    def per_thread_array(self, name: str) -> str:
+        """The declaration of a value that each thread keeps: `float o[MAX_THREADS]`."""
         self.thread = "MAX_THREADS"
         if self.kernel.array_decl(name) is not None:
             text = self.buffer(name)
@@ -87,32 +87,32 @@ class BlockEmitter(Emitter):
         others = [self.expr(each).text for each in rest] if row.rule is Rule.SHUFFLE else [self.mask(mask)]
         name = row.key.rpartition(".")[2]
         args = [super().name(operands.id), self.number, "blockDim", *others]
-        tells_values = row.rule in (Rule.SHUFFLE, Rule.REDUCE)
-        c_type = self.c_type(operands.type) if tells_values else "bool" if row.result == "bool" else "uint32_t"
+        returns_value = row.rule in (Rule.SHUFFLE, Rule.REDUCE)
+        c_type = self.c_type(operands.type) if returns_value else "bool" if row.result == "bool" else "uint32_t"
         return CxxText(f"{name}({', '.join(args)})", PRIMARY, c_type)
 
     def each_thread(self, stmt: ir.EachThread, body: ir.Block, depth: int) -> Iterator[Line]:
-        """The loop over the threads: what they run takes their places where it needs them."""
+        """The loop over the threads; its lambda names only the parameters that the body uses."""
         self.thread = self.number
         inner = [*self.block(body, depth + 1)]
         self.thread = FIRST
-        place = "Dim3 threadIdx" if self.sees_place(body) else "Dim3"
-        number = f"int64_t {self.number}" if self.sees_number(body) else "int64_t"
+        place = "Dim3 threadIdx" if self.reads_thread_index(body) else "Dim3"
+        number = f"int64_t {self.number}" if self.reads_thread_number(body) else "int64_t"
         pad = "    " * depth
         yield Line(f"{pad}{_LOOPS[stmt.turns]}(blockDim, [&]({place}, {number}) {{")
         yield from inner
         yield Line(f"{pad}}});")
 
-    def sees_place(self, body: ir.Block) -> bool:
-        """True where threads ask for their place in the block, by themselves or in a function that they call."""
+    def reads_thread_index(self, body: ir.Block) -> bool:
+        """True if the body, or a device function that it calls, reads `threadIdx`."""
         return any(
             (isinstance(node, ir.LaunchIndex) and node.object == "threadIdx")
             or (isinstance(node, ir.DeviceCall) and "threadIdx" in self.callees[node.function].launch)
             for node in all_expressions(body)
         )
 
-    def sees_number(self, body: ir.Block) -> bool:
-        """True where threads need their number: for their values, for their lanes, or for what others say."""
+    def reads_thread_number(self, body: ir.Block) -> bool:
+        """True if the body needs the thread's number: for per-thread arrays, lanes or collectives."""
         names = {*assigned_names(body)}
         for stmt in statements(body):
             match stmt:

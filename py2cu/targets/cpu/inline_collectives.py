@@ -44,22 +44,22 @@ def runs_in_blocks(kernel: ir.Kernel) -> bool:
 
 def reads_lane(block: ir.Block) -> bool:
     """True where a thread reads its lane or the mask of active lanes."""
-    asking = (LANE_HELPER, ACTIVE_MASK)
-    return any(isinstance(node, ir.Call) and node.function in asking for node in all_expressions(block))
+    lane_functions = (LANE_HELPER, ACTIVE_MASK)
+    return any(isinstance(node, ir.Call) and node.function in lane_functions for node in all_expressions(block))
 
 
 def lift_waiting_calls(kernel: ir.Kernel) -> ir.Kernel:
     """The kernel with collective calls as statements, and cooperative functions inlined.
 
     Raises:
-        CannotSplit: of such a function, one that returns early, returns a tuple or calls itself.
+        CannotSplit: a cooperative function returns early, returns a tuple or calls itself.
     """
-    needing = functions_with(kernel, _needs_block)
-    if needing & in_recursive_scc(kernel.functions):
+    cooperative = functions_with(kernel, _needs_block)
+    if cooperative & in_recursive_scc(kernel.functions):
         raise CannotSplit
     lifting = _Lifting(names_in_scope(kernel))
     for function in kernel.functions:
-        if function.key in needing:
+        if function.key in cooperative:
             body, new_locals = lifting.block(function.body), tuple(lifting.locals.items())
             lifting.locals.clear()
             lifting.functions[function.key] = with_fields(function, body=body, locals=function.locals + new_locals)
@@ -70,7 +70,7 @@ def lift_waiting_calls(kernel: ir.Kernel) -> ir.Kernel:
         locals=(*kernel.locals, *lifting.locals.items()),
         array_decls=(*kernel.array_decls, *lifting.buffers.values()),
         helpers=tuple(dict.fromkeys([*kernel.helpers, *(h for f in lifting.functions.values() for h in f.helpers)])),
-        functions=tuple(function for function in kernel.functions if function.key not in needing),
+        functions=tuple(function for function in kernel.functions if function.key not in cooperative),
         elided=kernel.elided + tuple(lifting.elided),
     )
 
@@ -89,9 +89,9 @@ class _Lifting:
     functions: dict[str, ir.Kernel] = field(default_factory=dict)
     locals: dict[str, ir.ValueType] = field(default_factory=dict)
     buffers: dict[str, ir.ArrayDecl] = field(default_factory=dict)
-    shared: dict[tuple[str, str], str] = field(default_factory=dict)  # one for all calls of a function
+    shared: dict[tuple[str, str], str] = field(default_factory=dict)  # by function and array: all calls share one array
     reserved: list[ir.Stmt] = field(default_factory=list)
-    elided: list[ir.Elided] = field(default_factory=list)  # calls, and the returns of what they call
+    elided: list[ir.Elided] = field(default_factory=list)  # inlined calls, and the returns of inlined functions
 
     def block(self, block: ir.Block) -> ir.Block:
         return tuple(done for stmt in block for done in self.statement(stmt))
@@ -119,22 +119,22 @@ class _Lifting:
                 stmt = with_fields(stmt, value=inner)
             case ir.ExprStmt(call=ir.DeviceCall() as call) if call.function in self.functions:
                 self.inline_call(self.with_arguments(call, before), before)
-                yield from _beneath(stmt, before)
+                yield from _with_comments_of(stmt, before)
                 return
             case _:
                 stmt = map_expressions(stmt, lambda expr: self.lifted(expr, before))
-        yield from _beneath(stmt, [*before, stmt])
+        yield from _with_comments_of(stmt, [*before, stmt])
 
     def has_calls(self, expr: ir.Expr) -> bool:
-        return any(is_collective(node) or self.is_ours(node) for node in walk(expr))
+        return any(is_collective(node) or self.is_inlined(node) for node in walk(expr))
 
-    def is_ours(self, expr: ir.Expr) -> bool:
+    def is_inlined(self, expr: ir.Expr) -> bool:
         return isinstance(expr, ir.DeviceCall) and expr.function in self.functions
 
     def lifted(self, expr: ir.Expr, before: list[ir.Stmt]) -> ir.Expr:
         """`expr` with its collective calls moved to `before`."""
         if isinstance(expr, ir.BoolOp | ir.Select) and any(map(self.has_calls, children(expr)[1:])):
-            return self.chosen(expr, before)
+            return self.branched(expr, before)
         inner = map_children(expr, lambda child: self.lifted(child, before))
         if isinstance(inner, ir.DeviceCall) and inner.function in self.functions:
             result = self.inline_call(inner, before)
@@ -148,8 +148,8 @@ class _Lifting:
             return answer
         return inner
 
-    def chosen(self, expr: ir.BoolOp | ir.Select, before: list[ir.Stmt]) -> ir.Name:
-        """A value with operands that may stay unevaluated: an `if` statement computes it."""
+    def branched(self, expr: ir.BoolOp | ir.Select, before: list[ir.Stmt]) -> ir.Name:
+        """A short-circuit or conditional expression: an `if` statement in `before` computes it."""
         assert isinstance(expr.type, ir.ElementType | ir.PythonType), expr
         value = self.local("chosen", expr.type)
         match expr:
@@ -202,17 +202,17 @@ class _Lifting:
         return result
 
     def names_for(self, function: ir.Kernel) -> dict[str, str]:
-        """The names in the kernel of a function's locals and arrays."""
+        """New names in the kernel for the locals and arrays of an inlined function."""
         names = {name: self.local(name, type_).id for name, type_ in function.locals}
         names |= {stmt.var: self.free(stmt.var) for stmt in statements(function.body) if isinstance(stmt, ir.For)}
         for buffer in function.array_decls:
-            is_one = buffer.space is not ir.Space.LOCAL and not buffer.base
-            if is_one and (function.key, buffer.name) in self.shared:
+            is_shared_by_calls = buffer.space is not ir.Space.LOCAL and not buffer.base
+            if is_shared_by_calls and (function.key, buffer.name) in self.shared:
                 names[buffer.name] = self.shared[function.key, buffer.name]
                 continue
             names[buffer.name] = self.shared[function.key, buffer.name] = name = self.free(buffer.name)
             self.buffers[name] = replace(buffer, name=name, base=names.get(buffer.base, buffer.base))
-            if is_one and buffer.space is ir.Space.SHARED:
+            if is_shared_by_calls and buffer.space is ir.Space.SHARED:
                 self.reserved.append(ir.Alloc(name, buffer.span))
         return names
 
@@ -222,14 +222,14 @@ class _Lifting:
         return ir.Name(name, type=type_)
 
     def free(self, name: str) -> str:
-        """A free name like `name`."""
+        """A name derived from `name` that nothing in the kernel has yet."""
         fresh = free_name(name, self.taken)
         self.taken.add(fresh)
         return fresh
 
 
-def _beneath(stmt: ir.Stmt, done: list[ir.Stmt]) -> Iterator[ir.Stmt]:
-    """`done` in the place of `stmt`, with the comments around it."""
+def _with_comments_of(stmt: ir.Stmt, done: list[ir.Stmt]) -> Iterator[ir.Stmt]:
+    """The statements `done`, which replace `stmt`, with the comments of `stmt`."""
     if len(done) == 1 and done[0] is stmt:
         yield stmt
         return

@@ -1,4 +1,5 @@
-"""Finds what each thread of a block needs for itself: divergent names, assigned parameters, views of its own elements.
+"""Finds the values of which each thread of a block needs a copy: divergent names, assigned parameters, thread-local
+views.
 
 `split_at_barriers` keeps these values for each thread; the block holds all other values once.
 """

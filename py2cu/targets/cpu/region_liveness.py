@@ -73,8 +73,8 @@ class Uses:
     bases: Mapping[str, str]  # of views
     places: dict[str, set[Place]] = field(default_factory=dict)
     definitions: dict[str, list[_Definition]] = field(default_factory=dict)
-    hidden: set[str] = field(default_factory=set)  # assigned in loops and conditions of a piece
-    counters: dict[str, Place] = field(default_factory=dict)  # the loop of the block that counts with it
+    hidden: set[str] = field(default_factory=set)  # assigned in nested blocks of a region
+    counters: dict[str, Place] = field(default_factory=dict)  # loop variables of block scope: the place of the loop
     count: int = 0
 
     @property
@@ -84,6 +84,7 @@ class Uses:
 
     @property
     def assigned_openly(self) -> set[str]:
+        """The names that are assigned only at the top level of regions or at block scope."""
         return self.definitions.keys() - self.hidden
 
     def block(self, block: ir.Block, loops: Place) -> None:
@@ -99,8 +100,8 @@ class Uses:
             for nested in blocks(stmt):
                 self.block(nested, inner if isinstance(stmt, ir.For | ir.While) else loops)
 
-    def region(self, piece: ir.Block, place: Place) -> None:
-        for stmt in piece:
+    def region(self, region_body: ir.Block, place: Place) -> None:
+        for stmt in region_body:
             self.mention(stmt, place)
             for inner in (inner for nested in blocks(stmt) for inner in statements(nested)):
                 self.mention(inner, place)
@@ -117,7 +118,7 @@ class Uses:
     def find_computed(self, wanted: set[str], assignable: set[str]) -> dict[str, ir.Assign | ir.Alloc]:
         """The names of `wanted` that each region can recompute, in the order of their definitions.
 
-        `assignable` is all that may change.
+        `assignable` are the names that may change.
         """
         computed: dict[str, ir.Assign | ir.Alloc] = {}
         for name, (first, *more) in self.definitions.items():
@@ -162,7 +163,7 @@ def _names_in(value: ir.Expr | None) -> tuple[str, ...]:
     return () if value is None else names_in(value)
 
 
-# --- what each piece begins with --------------------------------------------------------------------------------------
+# --- the start of each region -----------------------------------------------------------------------------------------
 
 
 def place_computed(
@@ -171,13 +172,14 @@ def place_computed(
     types: Mapping[str, ir.ValueType],
     kept: frozenset[str],
 ) -> ir.Block:
-    """The body with what is computed at the start of each piece that needs it; own arrays that are kept are declared
-    elsewhere.
+    """The body with the names in `computed` defined at the start of each region that mentions them.
+
+    Thread-local arrays in `kept` are declared elsewhere, as per-thread arrays.
     """
     placed: set[str] = set()
 
-    def needed(piece: ir.Block) -> ir.Block:
-        names = {name for stmt in statements(piece) for name in mentioned_by(stmt)}
+    def needed(region_body: ir.Block) -> ir.Block:
+        names = {name for stmt in statements(region_body) for name in mentioned_by(stmt)}
         for name, stmt in reversed(list(computed.items())):
             if name in names:
                 names |= set(mentioned_by(stmt))
@@ -199,8 +201,8 @@ def place_computed(
         )
         if all(isinstance(stmt, ir.Comment) for stmt in rest):
             return rest
-        leaves = sum(1 for _ in takewhile(is_mask, rest))
-        return (replace(stmt, body=(*rest[:leaves], *needed(rest), *rest[leaves:])),)
+        mask_count = sum(1 for _ in takewhile(is_mask, rest))
+        return (replace(stmt, body=(*rest[:mask_count], *needed(rest), *rest[mask_count:])),)
 
     def is_mask(stmt: ir.Stmt) -> bool:
         match stmt:

@@ -46,7 +46,7 @@ def split_at_barriers(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     """The kernel split into regions, without its barriers; `per_thread` lists the locals that each thread keeps.
 
     Raises:
-        CannotSplit: threads wait where nothing can be cut.
+        CannotSplit: threads wait where the body cannot be split.
     """
     kernel = with_private_parameters(lift_waiting_calls(without_indices(kernel)))
     names, varies = find_private(kernel)
@@ -57,20 +57,20 @@ def split_at_barriers(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
         kernel, lambda function: any(isinstance(s, ir.Assert) for s in statements(function.body))
     )
     scalars: frozenset[str] = frozenset()
-    while True:  # where a local of the block changes, pieces are cut, which may part the mentions of others
-        cutting = BarrierSplitter(kernel, varies, scalars, views, waiting, asserting)
-        body = cutting.split_body()
+    while True:  # an assignment at block scope splits regions, which may separate the uses of other locals
+        splitter = BarrierSplitter(kernel, varies, scalars, views, waiting, asserting)
+        body = splitter.split_body()
         uses = Uses(bases)
         uses.block(body, ())
         uniform = scalars | (
-            uses.shared_between_regions & uses.assigned_openly - names - cutting.locals.keys() - cutting.scalars
+            uses.shared_between_regions & uses.assigned_openly - names - splitter.locals.keys() - splitter.scalars
         )
         if uniform == scalars:
             break
         scalars = uniform
-    types: dict[str, ir.ValueType] = dict(kernel.locals) | cutting.locals
-    wanted = (uses.shared_between_regions | cutting.locals.keys()) - cutting.scalars
-    computed = uses.find_computed(wanted - cutting.locals.keys(), {*types, *views})
+    types: dict[str, ir.ValueType] = dict(kernel.locals) | splitter.locals
+    wanted = (uses.shared_between_regions | splitter.locals.keys()) - splitter.scalars
+    computed = uses.find_computed(wanted - splitter.locals.keys(), {*types, *views})
     candidates = [
         *(name for name in types if name in uses.definitions),
         *(buffer.name for buffer in kernel.array_decls if buffer.space is ir.Space.LOCAL),
@@ -79,7 +79,7 @@ def split_at_barriers(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     if not views.isdisjoint(wanted - computed.keys()):
         raise CannotSplit
     body = place_computed(body, computed, types, frozenset(kept))
-    elided = kernel.elided + tuple(cutting.elided)
+    elided = kernel.elided + tuple(splitter.elided)
     return with_fields(kernel, body=body, locals=tuple(types.items()), per_thread=kept, elided=elided)
 
 
@@ -97,10 +97,10 @@ class BarrierSplitter:
     waiting: frozenset[str]  # functions in which a thread may wait for any other
     asserting: frozenset[str]  # functions in which an `assert` may fail
     locals: dict[str, ir.ValueType] = field(default_factory=dict)
-    stays: ir.Name | None = None  # whether a thread has not returned yet, where later pieces have to know
-    returning: int = 0  # pieces in which threads return
-    ends_returning: bool = False  # whether the last one is such
-    elided: list[ir.Elided] = field(default_factory=list)  # barriers, which the cuts are
+    stays: ir.Name | None = None  # the mask of threads that have not returned, if later regions need it
+    returning: int = 0  # the number of regions in which threads return
+    ends_returning: bool = False  # whether threads return in the last region
+    elided: list[ir.Elided] = field(default_factory=list)  # the barriers
 
     def split_body(self) -> ir.Block:
         """The body as regions and statements at block scope."""
@@ -113,10 +113,9 @@ class BarrierSplitter:
         return (ir.EachThread((everyone,)), *self.block(body, (self.stays,), in_loop=False))
 
     def block(self, block: ir.Block, masks: tuple[ir.Name, ...], *, in_loop: bool) -> Iterator[ir.Stmt]:
-        """The statements of a block at block scope, for the threads whose `masks` are all true.
-        At the grid's barrier the block waits, and in a loop that waits for other blocks it lets them go on.
+        """Split a block into regions and statements at block scope, for the threads whose `masks` are all true.
 
-        `in_loop`: it is in a loop of the block's.
+        Grid barriers and yields stay at block scope. `in_loop`: the block is in a loop at block scope.
         """
         piece: list[ir.Stmt] = []
         for stmt in block:
@@ -139,7 +138,7 @@ class BarrierSplitter:
                     yield from self.region(piece, masks)
                 yield stmt
             elif is_cut((stmt,)):
-                yield from self.shared_between_regions(stmt, piece, masks)
+                yield from self.split_divergent(stmt, piece, masks)
             else:
                 piece.append(stmt)
         yield from self.region(piece, masks)
@@ -158,8 +157,8 @@ class BarrierSplitter:
                 leaves = any(self.is_block_wide(inner, masks, in_loop) for inner in (*body, *orelse))
                 return (leaves or is_cut((stmt,))) and not self.differs(test)
             case ir.For() | ir.While():
-                agreed = not any(map(self.differs, expressions(stmt)))
-                return agreed and is_cut((stmt,)) and not self.has_divergent_exit(stmt.body)
+                is_uniform = not any(map(self.differs, expressions(stmt)))
+                return is_uniform and is_cut((stmt,)) and not self.has_divergent_exit(stmt.body)
             case _:
                 return False
 
@@ -279,9 +278,7 @@ class BarrierSplitter:
 
     # --- divergent control flow ---
 
-    def shared_between_regions(
-        self, stmt: ir.Stmt, piece: list[ir.Stmt], masks: tuple[ir.Name, ...]
-    ) -> Iterator[ir.Stmt]:
+    def split_divergent(self, stmt: ir.Stmt, piece: list[ir.Stmt], masks: tuple[ir.Name, ...]) -> Iterator[ir.Stmt]:
         """A divergent condition or loop around barriers."""
         if masks and self.awaits_block(stmt):
             raise CannotSplit  # the threads of the other branch run only after the loop

@@ -69,8 +69,8 @@ def view(kernel: ir.Kernel) -> KernelView:
     speller = BlockEmitter(kernel, DIALECT, callees) if runs_whole_blocks else Emitter(kernel, DIALECT, callees)
     body = tuple(speller.body())
     tables, table_headers = tables_of(kernel, DIALECT)
-    taken, launched = kernel_arguments(kernel, DIALECT), launch_arguments(kernel, DIALECT)
-    types = speller.types.union(argument.base for argument in taken)
+    kernel_args, launch_args = kernel_arguments(kernel, DIALECT), launch_arguments(kernel, DIALECT)
+    types = speller.types.union(argument.base for argument in kernel_args)
     return KernelView(
         name=kernel.symbol,
         doc=doc_lines(kernel.doc),
@@ -79,8 +79,8 @@ def view(kernel: ir.Kernel) -> KernelView:
         helpers=_helpers(kernel),
         functions=functions,
         tables=tables,
-        kernel_arguments=taken,
-        launch_arguments=launched,
+        kernel_arguments=kernel_args,
+        launch_arguments=launch_args,
         indices=tuple(_loop(kernel, speller, index) for index in kernel.indices),
         launch=_used_launch_objects(kernel, runs_whole_blocks),
         threads=tuple(extent_text(extent, kernel) for extent in kernel.size or ()),
@@ -99,7 +99,7 @@ def view(kernel: ir.Kernel) -> KernelView:
             bound_headers(kernel.size_bounds, kernel),
             *(function.headers for function in functions),
         ),
-        launch_headers=headers_of_types(argument.base for argument in launched),
+        launch_headers=headers_of_types(argument.base for argument in launch_args),
         waits_anywhere=contains_yield(kernel.body)
         or any(
             isinstance(stmt, ir.EachThread) and stmt.turns is ir.ThreadOrder.WAITING for stmt in statements(kernel.body)
@@ -108,8 +108,9 @@ def view(kernel: ir.Kernel) -> KernelView:
 
 
 def _sizes(kernel: ir.Kernel) -> tuple[str, ...]:
-    """How large a launch is: the sizes of its arrays and the number of its threads, without those that are no greater
-    than another one.
+    """The number of threads and the sizes of the arrays, of which the greatest decides whether a launch is large.
+
+    A size that is no greater than another one is left out.
     """
     shapes = [array.type.dims for array in kernel.arrays if isinstance(array.type, ir.ArrayType)]
     threads: tuple[str, ...] = ("blocks * block.x * block.y * block.z",)
@@ -129,7 +130,7 @@ def _sizes(kernel: ir.Kernel) -> tuple[str, ...]:
 
 
 def _helpers(kernel: ir.Kernel) -> tuple[str, ...]:
-    """What the text calls; what threads do together is spelled in the CPU's own way."""
+    """The helpers that the text calls: common ones, and the CPU's for atomics and collectives."""
     common = (name for name in helpers_of(kernel) if name not in HELPERS and name != LANE_HELPER)
     return (*common, *helpers_of_threads(kernel))
 
@@ -143,7 +144,7 @@ def _loop(kernel: ir.Kernel, speller: Emitter, index: IndexParameter) -> IndexLo
 
 
 def _is_product(extent: ir.Expr) -> bool:
-    """True for names and numbers that are multiplied from left to right, which read well behind a `<`."""
+    """True for names and numbers multiplied from left to right, which need no brackets after `<`."""
     match extent:
         case ir.Binary(op="*", left=left, right=ir.Constant() | ir.Name()):
             return _is_product(left)
@@ -152,7 +153,7 @@ def _is_product(extent: ir.Expr) -> bool:
 
 
 def _used_launch_objects(kernel: ir.Kernel, runs_whole_blocks: bool) -> tuple[str, ...]:
-    """What the kernel is told of the launch; one that runs whole blocks goes through their threads by itself."""
+    """The launch objects that the kernel takes; a kernel that runs whole blocks iterates over `threadIdx` itself."""
     used = launch_objects_by_function(kernel)[""]
     if runs_whole_blocks:
         used = used - {"threadIdx"} | {"blockDim"}

@@ -19,7 +19,7 @@ _DIM3: Final = 2**32
 
 
 def grid_texts(kernel: ir.Kernel) -> tuple[tuple[str, ...], bool]:
-    """The number of blocks in x, y, z, and whether `covering_blocks` checks that a `dim3` holds one of them."""
+    """The number of blocks in x, y and z as C++ text, and whether a text calls `covering_blocks`, which checks it."""
     texts, checks = [], False
     for axis, extent, block in zip("xyz", kernel.size or (), kernel.block, strict=False):
         text = extent_text(extent, kernel)
@@ -41,19 +41,21 @@ def empty_tests(kernel: ir.Kernel) -> tuple[str, ...]:
 
 
 def _fits_dim3(kernel: ir.Kernel, extent: ir.Expr, block: ir.Expr) -> bool:
-    """True where so many blocks would need arrays that are larger than any memory."""
+    """True if a `dim3` holds the number of blocks: more of them would need arrays larger than any GPU's memory."""
     sums = addends(extent)
     if sums is None:
         return False
-    most = _DIM3 * _least_block(kernel, block) // len(sums)  # threads, of each product
+    most_threads = _DIM3 * _least_block(kernel, block) // len(sums)  # in each addend
     return all(
-        most * _bytes_each(kernel, threads) >= _MEMORY * threads.constant if threads.names else threads.constant <= most
+        most_threads * _bytes_each(kernel, threads) >= _MEMORY * threads.constant
+        if threads.names
+        else threads.constant <= most_threads
         for threads in sums
     )
 
 
 def _least_block(kernel: ir.Kernel, block: ir.Expr) -> int:
-    """How many threads a block has at least on an axis."""
+    """The least number of threads that a block may have on an axis."""
     match block:
         case ir.Constant(value=int(value)):
             return value
@@ -64,10 +66,10 @@ def _least_block(kernel: ir.Kernel, block: ir.Expr) -> int:
 
 
 def _bytes_each(kernel: ir.Kernel, threads: Factors) -> int:
-    """How many bytes the arrays of a launch that has threads have for each product of the names in `own`."""
+    """The least bytes of all arrays for each product of the names in `threads`; 0 if the arrays may be empty."""
     types = [array.type for array in kernel.arrays if isinstance(array.type, ir.ArrayType)]
     sizes = [(size, type_.dtype) for type_ in types if (size := product(type_.dims)) and threads.names <= size.names]
-    launched = {name for extent in kernel.size or () for name in names_in(extent)}  # none is 0 where there are threads
+    launched = {name for extent in kernel.size or () for name in names_in(extent)}  # not 0 in a launch that has threads
     if all(set(size.names - threads.names) - launched for size, _ in sizes):
         return 0  # all these arrays may be empty
     return sum(int(size.constant) * _least_bytes(dtype) for size, dtype in sizes)

@@ -55,8 +55,8 @@ def _reduction(name: str, what: str, next_: str, argument: str = "value") -> str
     return text.replace("{next}", next_).replace("{argument}", argument)
 
 
-_BITS: Final = "static_cast<unsigned>(value)"  # CUDA's functions on bits are for unsigned numbers
-_OF_ONE_SIGN: Final = "std::conditional_t<std::is_signed_v<T>, long long, unsigned long long>"
+_BITS: Final = "static_cast<unsigned>(value)"  # CUDA's bitwise reductions take unsigned numbers
+_WORD_OF_SAME_SIGN: Final = "std::conditional_t<std::is_signed_v<T>, long long, unsigned long long>"
 
 HELPERS: Final[dict[str, str]] = {
     "round_to": COMMON["round_to"].replace("{prefix}", "__host__ {prefix}"),  # launchers call it, too
@@ -120,14 +120,14 @@ template <typename T>
         "Replaces an element by the lesser of it and `value`",
         "value < old ? value : old",
         "atomicMin",
-        _OF_ONE_SIGN,
+        _WORD_OF_SAME_SIGN,
     ),
     "atomic_max": _atomic(
         "max",
         "Replaces an element by the greater of it and `value`",
         "value > old ? value : old",
         "atomicMax",
-        _OF_ONE_SIGN,
+        _WORD_OF_SAME_SIGN,
     ),
     "atomic_exch": _atomic("exch", "Replaces an element", "value", "atomicExch"),
     "atomic_and": _atomic("and", "Replaces an element by its bitwise and with `value`", "old & value", "atomicAnd"),

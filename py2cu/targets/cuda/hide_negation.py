@@ -25,14 +25,14 @@ _REPLACED = ("wrapping_sub", "wrapping_mul")
 
 
 def hide_negation(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
-    """The kernel and its functions, which compilers put into each other, with such negations."""
+    """The kernel and its functions with hidden negations; all bodies count together, since compilers inline."""
     bodies = [kernel.body, *(function.body for function in kernel.functions)]
-    if not any(map(_seeks_extreme, bodies)) or not any(_negations(body) for body in bodies):
+    if not any(map(_has_extremum, bodies)) or not any(_negations(body) for body in bodies):
         return kernel
     return with_fields(_with_hidden_negations(kernel), functions=tuple(map(_with_hidden_negations, kernel.functions)))
 
 
-def _seeks_extreme(body: ir.Block) -> bool:
+def _has_extremum(body: ir.Block) -> bool:
     for expr in all_expressions(body):
         match expr:
             case ir.Call(function=function, type=type_) if function in _EXTREMA and _is_integer(type_):
@@ -50,7 +50,7 @@ def _seeks_extreme(body: ir.Block) -> bool:
 
 
 def _compared(test: ir.Compare) -> Iterator[ir.Expr]:
-    """The whole numbers of which the greater is told."""
+    """The integer operands of an order comparison, such as `<`."""
     return (side for side in (test.left, test.right) if test.op[0] in "<>" and _is_integer(side.type))
 
 
@@ -59,7 +59,7 @@ def _negations(body: ir.Block) -> list[ir.Expr]:
 
 
 def _operand(expr: ir.Expr) -> ir.Expr | None:
-    """The number of which `expr` is the negative; None where it is none, or no whole number that the kernel has."""
+    """The operand that `expr` negates; None for a constant, and if `expr` is not the negation of an integer."""
     operand = negative_of(expr) if _is_integer(expr.type) else None
     return None if isinstance(operand, ir.Constant) else operand
 
@@ -71,16 +71,16 @@ def _is_integer(type_: object) -> bool:
 def _with_hidden_negations(kernel: ir.Kernel) -> ir.Kernel:
     hidden: list[ir.Expr] = []
 
-    def part(expr: ir.Expr) -> ir.Expr:
+    def hide(expr: ir.Expr) -> ir.Expr:
         if isinstance(expr, ir.Convert) and expr.value in hidden and expr.type == expr.value.type:
-            return expr.value  # which is cut already
+            return expr.value  # already hidden
         operand = _operand(expr)
         if operand is None:
             return expr
         hidden.append(ir.Call(HELPER, (operand,), expr.span, expr.type))
         return hidden[-1]
 
-    body = rebuild_block(kernel.body, part)
-    left = {expr.function for expr in all_expressions(body) if isinstance(expr, ir.Call)}
-    kept = (helper for helper in kernel.helpers if helper in left or helper not in _REPLACED)
+    body = rebuild_block(kernel.body, hide)
+    still_called = {expr.function for expr in all_expressions(body) if isinstance(expr, ir.Call)}
+    kept = (helper for helper in kernel.helpers if helper in still_called or helper not in _REPLACED)
     return with_fields(kernel, body=body, helpers=tuple(dict.fromkeys(chain(kept, (HELPER,) if hidden else ()))))

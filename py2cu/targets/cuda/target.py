@@ -30,7 +30,7 @@ DIALECT: Final = Dialect(
     widths={ir.Width.INT: "int", ir.Width.INDEX: "index_t", ir.Width.LONG: "int64_t", ir.Width.ANY: "int64_t"},
     launch_type="unsigned",
     headers={"printf": "cstdio", "assert": "cassert", "grid_barrier": "cooperative_groups.h"},
-    types={C64.c: "complex<float>", C128.c: "complex<double>"},  # behind `using cuda::std::complex`
+    types={C64.c: "complex<float>", C128.c: "complex<double>"},  # short names: the text has `using cuda::std::complex`
 )
 
 
@@ -39,13 +39,13 @@ def view(kernel: ir.Kernel) -> KernelView:
     kernel = add_index_arithmetic(kernel)
     functions, callees = spell_functions(kernel, DIALECT)
     speller = Emitter(kernel, DIALECT, callees)
-    taken = kernel_arguments(kernel, DIALECT)
+    kernel_args = kernel_arguments(kernel, DIALECT)
     body = tuple(speller.block(kernel.body))
-    types = speller.types.union(argument.base for argument in taken)
+    types = speller.types.union(argument.base for argument in kernel_args)
     is_template = DIALECT.widths[ir.Width.INDEX] in types
     fits, fit_headers = _fits(kernel) if is_template else ("", frozenset())
     tables, table_headers = tables_of(kernel, DIALECT)
-    launched = launch_arguments(kernel, DIALECT)
+    launch_args = launch_arguments(kernel, DIALECT)
     grid, checks_grid = grid_texts(kernel)
     return KernelView(
         name=kernel.symbol,
@@ -55,8 +55,8 @@ def view(kernel: ir.Kernel) -> KernelView:
         helpers=helpers_of(kernel),
         functions=functions,
         tables=tables,
-        kernel_arguments=taken,
-        launch_arguments=launched,
+        kernel_arguments=kernel_args,
+        launch_arguments=launch_args,
         indices=(),
         launch=(),
         threads=tuple(extent_text(extent, kernel) for extent in kernel.size or ()),
@@ -79,15 +79,15 @@ def view(kernel: ir.Kernel) -> KernelView:
             bound_headers(kernel.size_bounds, kernel),
             *(function.headers for function in functions),
         ),
-        launch_headers=headers_of_types(argument.base for argument in launched),
+        launch_headers=headers_of_types(argument.base for argument in launch_args),
     )
 
 
 def _fits(kernel: ir.Kernel) -> tuple[str, frozenset[str]]:
-    """The launcher's condition for 32-bit indices, `std::max({h * k, k * w}) <= INT32_MAX`, and what it needs."""
+    """The launcher's condition for 32-bit indices, `std::max({h * k, k * w}) <= INT32_MAX`, and its headers."""
     texts = [bound_text(bound, kernel) for bound in kernel.bounds]
-    totals = [text for text, is_total in texts if is_total]
-    parts = [f"std::max({{{', '.join(totals)}}})" if len(totals) > 1 else text for text in totals[:1]]
-    parts += [text for text, is_total in texts if not is_total]
-    headers = bound_headers(kernel.bounds, kernel) | ({"algorithm"} if len(totals) > 1 else frozenset())
+    integers = [text for text, fits_int64 in texts if fits_int64]
+    parts = [f"std::max({{{', '.join(integers)}}})" if len(integers) > 1 else text for text in integers[:1]]
+    parts += [text for text, fits_int64 in texts if not fits_int64]
+    headers = bound_headers(kernel.bounds, kernel) | ({"algorithm"} if len(integers) > 1 else frozenset())
     return " && ".join(f"{part} <= INT32_MAX" for part in parts), headers

@@ -19,7 +19,7 @@ def overflows(kernel: ir.Kernel) -> tuple[str, ...]:
     Products that some array has as many elements as need none.
     """
     texts = (bound_text(bound, kernel) for bound in kernel.size_bounds)
-    return tuple(f"{text} > {_MOST_THREADS}" for text, is_total in texts if not is_total)
+    return tuple(f"{text} > {_MOST_THREADS}" for text, fits_int64 in texts if not fits_int64)
 
 
 def bound_text(bound: ir.IndexBound, kernel: ir.Kernel) -> tuple[str, bool]:
@@ -29,7 +29,7 @@ def bound_text(bound: ir.IndexBound, kernel: ir.Kernel) -> tuple[str, bool]:
     not overflow.
     """
     naturals = _naturals(kernel)
-    terms, is_total = [], True
+    terms, fits_int64 = [], True
     for names, factor in sorted(bound.terms, key=lambda term: not term[0]):  # the constant last
         ordered = sorted(names, key=lambda name: not _may_be_negative(name, naturals))
         factors = [_symbol(name, kernel, naturals) for name in ordered] or ["1"]
@@ -41,14 +41,14 @@ def bound_text(bound: ir.IndexBound, kernel: ir.Kernel) -> tuple[str, bool]:
         elif is_grid:
             factors = [f"int64_t({factors[1]})", factors[0]]
         elif ordered and _may_be_negative(ordered[0], naturals):
-            is_total = False
+            fits_int64 = False
         elif len(names) > 1 and not any(Counter(names) <= size for size in kernel.sizes):
             factors.insert(0, "1.0")
-            is_total = False
+            fits_int64 = False
         if factor != 1:
             factors = [str(factor), *(name for name in factors if name != "1")]
         terms.append(" * ".join(factors))
-    return " + ".join(terms), is_total
+    return " + ".join(terms), fits_int64
 
 
 def _symbol(name: str, kernel: ir.Kernel, naturals: Set[str]) -> str:

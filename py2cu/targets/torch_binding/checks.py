@@ -92,7 +92,7 @@ def zero_divisors(kernel: ir.Kernel) -> Iterator[tuple[str, str]]:
 
 
 def shared_extents(kernel: ir.Kernel, dims: dict[str, Dim]) -> Iterator[tuple[str, str, str]]:
-    """Extents of shared arrays that a call may make negative or huge, on which C++ would end the process."""
+    """The extents of shared arrays that a call may make negative or so large that C++ would end the process."""
     naturals = _naturals(kernel, dims)
     names = dims.keys() | {parameter.name for parameter in kernel.parameters}
 

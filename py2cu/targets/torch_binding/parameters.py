@@ -9,7 +9,7 @@ from py2cu.dtypes import DType, Kind
 from py2cu.ir.abi.parameters import Parameter
 from py2cu.ir.abi.signature import Signature
 from py2cu.targets.cxx.literals import init_text
-from py2cu.targets.torch_binding.schemas import default_parts, is_unspoken
+from py2cu.targets.torch_binding.schemas import default_parts, is_unsupported
 
 _CPP_SCALARS = {Kind.BOOL: "bool", Kind.INT: "int64_t", Kind.FLOAT: "double", Kind.COMPLEX: "double"}
 
@@ -35,7 +35,7 @@ def _cpp_parameter(kernel: ir.Kernel, signature: Signature, parameter: Parameter
             scalar = _CPP_SCALARS[kind]
             optional = f"std::optional<{scalar}>"
             pairs = zip(names, _defaults(parameter), strict=True)
-            return tuple(f"{optional if is_unspoken(default) else scalar} {name}" for name, default in pairs)
+            return tuple(f"{optional if is_unsupported(default) else scalar} {name}" for name, default in pairs)
 
 
 def _defaults(parameter: Parameter) -> tuple[float | None, ...]:
@@ -48,12 +48,14 @@ def _defaults(parameter: Parameter) -> tuple[float | None, ...]:
 def cpp_values(kernel: ir.Kernel, parameter: Parameter) -> tuple[str, ...]:
     """The values of a scalar: arguments of the op, or the default where the argument is None."""
     return tuple(
-        f"{name}.value_or({init_text(default)})" if default is not None and is_unspoken(default) else name
+        f"{name}.value_or({init_text(default)})" if default is not None and is_unsupported(default) else name
         for name, default in zip(cpp_names(kernel, parameter), _defaults(parameter), strict=True)
     )
 
 
-def spoken_defaults(parameter: Parameter) -> Iterator[float]:
+def unsupported_defaults(parameter: Parameter) -> Iterator[float]:
     """The defaults that the C++ text holds, since the op's schema cannot express them."""
     is_scalar = not isinstance(parameter.type, ir.ArrayType)
-    return (default for default in _defaults(parameter) if is_scalar and default is not None and is_unspoken(default))
+    return (
+        default for default in _defaults(parameter) if is_scalar and default is not None and is_unsupported(default)
+    )

@@ -15,7 +15,7 @@ _SCHEMA_SCALARS = {Kind.BOOL: "bool", Kind.INT: "int", Kind.FLOAT: "float", Kind
 
 
 def operators(kernel: ir.Kernel, signature: Signature) -> tuple[tuple[str, str], ...]:
-    """The op's overloads: one that allocates, one that fills what it is given, one with an explicit grid."""
+    """The schema and C++ function of each overload: allocating its outputs, filling given ones, on an explicit grid."""
     name, outputs = kernel.symbol, len(signature.outputs)
     everything = signature.parameters
     overloads = []
@@ -40,8 +40,8 @@ def _schema(
 ) -> str:
     """`rgb2grey.out(Tensor x, Tensor(a!) out) -> ()`.
 
-    Numbers have the defaults that the user wrote. With `defaults`, whatever a call may leave out has one at the list's
-    end: template arguments theirs, extents that shapes tell none. What follows a default goes by keyword.
+    Scalars have the user's defaults. With `defaults`, so do trailing template arguments, and trailing extents that
+    follow from shapes are None by default. A parameter without a default behind one with a default is keyword-only.
     """
     letters = iter("abcdefghijklmnopqrstuvwxyz")
     has_default = _defaults_in(parameters, signature, trailing=defaults)
@@ -85,18 +85,18 @@ def _first_by_keyword(has_default: tuple[bool, ...]) -> int:
 
 
 def default_parts(parameter: Parameter) -> tuple[bool | int | float, ...]:
-    """The default of a scalar as torch has it: of a complex number, both parts."""
+    """The default of a scalar in torch's schema; both parts of a complex number."""
     assert parameter.default is not None
     value = parameter.default.value
     return (value.real, value.imag) if isinstance(value, complex) else (value,)
 
 
-def is_unspoken(value: float | None) -> bool:
-    """True for what torch's schemas cannot say: infinities, NaN and subnormal numbers, for which None stands there."""
+def is_unsupported(value: float | None) -> bool:
+    """True for a default that a schema cannot express: infinities, NaN and subnormals; it has None in their place."""
     return value is not None and (not math.isfinite(value) or 0 < abs(value) < sys.float_info.min)
 
 
 def _scalar(kind: str, name: str, default: float | None) -> str:
     if default is None:
         return f"{kind} {name}"
-    return f"{kind}? {name}=None" if is_unspoken(default) else f"{kind} {name}={default}"
+    return f"{kind}? {name}=None" if is_unsupported(default) else f"{kind} {name}={default}"

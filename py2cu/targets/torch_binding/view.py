@@ -45,7 +45,7 @@ from py2cu.targets.torch_binding.checks import (
     shared_extents,
     zero_divisors,
 )
-from py2cu.targets.torch_binding.parameters import cpp_names, cpp_parameters, cpp_values, spoken_defaults
+from py2cu.targets.torch_binding.parameters import cpp_names, cpp_parameters, cpp_values, unsupported_defaults
 from py2cu.targets.torch_binding.schemas import operators
 
 
@@ -87,7 +87,7 @@ class BindingView:
     blocks: str  # the number of blocks of a launch without a grid
     launch_bounds: tuple[int, ...]
     open_block: str  # the block's extents, where only a call decides them
-    says_nonfinite: bool  # INFINITY or NAN is a fill value or a default
+    uses_nonfinite: bool  # INFINITY or NAN is a fill value or a default
 
     @property
     def most_threads(self) -> int:
@@ -95,9 +95,9 @@ class BindingView:
         return self.launch_bounds[0] if self.launch_bounds else MAX_THREADS
 
     def op_parameters(self, parameters: tuple[str, ...], *more: str) -> tuple[str, ...]:
-        """An op's parameters; an input of any layout has another name until it is made contiguous."""
+        """An op's parameters; inputs of any layout get a suffix, since their contiguous copies take their names."""
         loose = {f"const Tensor& {name}" for name in self.strided}
-        return (*(f"{text}_given" if text in loose else text for text in parameters), *more)
+        return (*(f"{text}_strided" if text in loose else text for text in parameters), *more)
 
     @property
     def allocated_call(self) -> str:
@@ -170,7 +170,9 @@ def view(family: ir.Instances, groups: tuple[KernelView, ...], dialect: Dialect)
         blocks=_blocks(kernel, dims) if kernel.size else "",
         launch_bounds=kernel.launch_bounds,
         open_block=", ".join(dim_text(extent, kernel) for extent in kernel.block) if kernel.has_open_block else "",
-        says_nonfinite=not all(map(math.isfinite, chain(*map(spoken_defaults, signature.parameters), _fills(family)))),
+        uses_nonfinite=not all(
+            map(math.isfinite, chain(*map(unsupported_defaults, signature.parameters), _fills(family)))
+        ),
     )
 
 
@@ -190,7 +192,7 @@ def _blocks(kernel: ir.Kernel, dims: dict[str, Dim]) -> str:
 
 
 def _dtype_source(signature: Signature, variable: TypeVariable) -> str:
-    """The array whose dtype a type variable of a generic kernel stands for."""
+    """The input whose dtype is the value of a type variable of a generic kernel."""
     return next(p.name for p in signature.arrays if p.role is not Role.OUTPUT and _variable(p) == variable)
 
 
