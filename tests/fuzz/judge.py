@@ -117,7 +117,9 @@ def judge(sources: Sequence[str], setting: Setting, seconds: Seconds) -> list[Ve
             if device is Device.WIDTHS:
                 inputs = tests.widths.sizes.cases(checked.signature, tests.widths.narrow.bits_of(translations[number]))
             verdict = seconds.measure("check", partial(compare, checked, inputs, setting))
-            verdicts[number] = _out_of_reach(verdict, translations[number]) or verdict
+            if device is Device.WIDTHS:
+                verdict = _out_of_reach(verdict, translations[number]) or verdict
+            verdicts[number] = verdict
     return [verdicts[number] for number in range(len(sources))]
 
 
