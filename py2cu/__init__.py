@@ -9,11 +9,12 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from typing import Annotated as Index  # `Index[int, "n"]` is an int to type checkers
+
     from py2cu.diagnostics import EnvironmentLacks, Py2cuError, TranslationError
     from py2cu.kernels import Kernel, kernel
     from py2cu.vocabulary import (
         Constexpr,
-        Index,
         activemask,
         all_sync,
         any_sync,

@@ -76,13 +76,21 @@ def unroll(counts: range, by: int | None = None) -> range:
     return counts
 
 
+@dataclass(frozen=True)
 class Index:
-    """The annotation of an element index: `i: Index["n"]` runs over `n` elements, `Index["h * w"]` over `h * w`."""
+    """The annotation of an element index: `i: Index["n"]` runs over `n` elements, `Index["h * w"]` over `h * w`.
 
-    def __class_getitem__(cls, extent: str | int) -> type[Index]:
-        if not isinstance(extent, str | int):
-            raise TypeError(f'Index["n"] takes the name of a dimension, not {extent!r}')
-        return cls
+    `Index[int, "n"]` means the same. Both are `Annotated[int, Index("n")]`. For type checkers, `Index` is `Annotated`
+    itself: they accept the second form, and read the index as an `int`.
+    """
+
+    extent: str | int
+
+    def __class_getitem__(cls, arguments: object) -> object:
+        kind, extent = arguments if isinstance(arguments, tuple) and len(arguments) == 2 else (int, arguments)
+        if kind is not int or not isinstance(extent, str | int):
+            raise TypeError(f'Index["n"] or Index[int, "n"] takes the name of a dimension, not {arguments!r}')
+        return Annotated[int, cls(extent)]
 
 
 if TYPE_CHECKING:

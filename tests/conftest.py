@@ -29,6 +29,7 @@ NEED_TORCH = [
     "unit/call/test_launch_bounds.py",
     "unit/call/test_template_arguments.py",
     "unit/check/test_compare.py",
+    "unit/test_type_hints.py",
     *(
         f"unit/simulator/test_{name}.py"
         for name in ("elements", "findings", "functions", "rows", "simulate", "small_integers", "threads")

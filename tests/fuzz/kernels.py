@@ -91,7 +91,8 @@ def _head(w: Writer, is_index: bool) -> list[str]:
     """The decorator and the parameters, arrays and numbers mixed."""
     block, extents = f"block={BLOCKS[w.rank]}", [_written(w, extent) for extent, _ in w.launch]
     size = "" if is_index else f"size=({''.join(f'{extent!r}, ' for extent in extents)}), "
-    indices = [f'{index}: Index["{extent}"]' for extent, (_, index) in zip(extents[::-1], w.axes, strict=True)]
+    kind = "int, " if w.chance(4) else ""
+    indices = [f'{index}: Index[{kind}"{extent}"]' for extent, (_, index) in zip(extents[::-1], w.axes, strict=True)]
     arrays = [array.annotation for array in w.inputs + w.outputs]
     _give_dimensions(w)
     scalars = [f"{name}: {annotation}" for name, annotation in w.scalars.items()]

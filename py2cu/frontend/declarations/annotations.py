@@ -1,8 +1,8 @@
 """Annotations → parameter types. The only reader of annotations and of dimension strings.
 
-`UInt8[Tensor, "3 n"]` is an array of extents 3 and n, `float32[:, :]` one of unnamed extents, `Index["n"]` an element
-index, `int`, `float`, `bool`, `complex` and `np.int32` are scalars, `Constexpr[int]` and `Constexpr[bool]` template
-arguments.
+`UInt8[Tensor, "3 n"]` is an array of extents 3 and n, `float32[:, :]` one of unnamed extents, `Index["n"]` or
+`Index[int, "n"]` an element index; `int`, `float`, `bool`, `complex` and `np.int32` are scalars, `Constexpr[int]` and
+`Constexpr[bool]` template arguments.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _SPACED: Final = re.compile(r"\s+(//|[-+*/%])\s+")
 
 @dataclass(frozen=True, slots=True)
 class IndexAnnotation:
-    """`Index["n"]`."""
+    """`Index["n"]`, `Index[int, "n"]`."""
 
     extent: ir.DimExpr
 
@@ -131,14 +131,18 @@ class AnnotationReader:
 
     def _read_index(self, node: cst.Subscript, items: list[cst.BaseSlice]) -> IndexAnnotation | None:
         match items:
+            case [cst.Index(value=kind), cst.Index() as extent] if self.environment.qualify(kind) == "builtins.int":
+                items = [extent]
+        match items:
             case [cst.Index(value=value)]:
                 constant = self.environment.constant(value)
                 if isinstance(constant, str | int) and not isinstance(constant, bool):
-                    extent = self.read_extent(str(constant), self.span_of(value))
-                    return IndexAnnotation(extent) if extent else None
+                    dim = self.read_extent(str(constant), self.span_of(value))
+                    return IndexAnnotation(dim) if dim else None
         self.reporter.error(
-            "P303", "an element index needs its extent", self.span_of(node), 'name the dimension: `Index["n"]`'
-        )
+            "P303", "an element index is an `int` over one extent", self.span_of(node),
+            'name the dimension: `Index["n"]` or `Index[int, "n"]`',
+        )  # fmt: skip
         return None
 
     def _read_constexpr(self, node: cst.BaseExpression, items: list[cst.BaseSlice]) -> ConstexprAnnotation | None:
