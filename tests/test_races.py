@@ -2,7 +2,7 @@
 
 Each file in `tests/cases/races` is a sentence, then sections: `=== launch` (grid, block and arguments), `=== wrong` and
 `=== right`, one kernel each, and `=== found`, what is said of the wrong one; of the right one nothing is. `=== benign`
-is a kernel whose threads race but write the value that is there, which `=== tolerated` says. Lines count from the
+is a kernel whose threads race but store the value already there, which `=== tolerated` says. Lines count from the
 section's first. `pytest --update-golden` rewrites what is found; the diff is the review.
 """
 

@@ -1,6 +1,6 @@
 """Cache on disk: libraries by content and compiler, translations by content.
 
-    ROOT/builds/KEY/COMPILER.so         a library; any compiler's build of KEY is used if no compiler is found
+    ROOT/builds/KEY/COMPILER.so         a library; if no compiler is found, a build of KEY by any compiler is used
     ROOT/builds/KEY/build-*/            a build in progress, or a killed build; the next build of KEY removes it
     ROOT/translations/STAMP/KEY.pickle  a `Translation`; STAMP identifies the translator that wrote it
 

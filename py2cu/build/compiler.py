@@ -7,8 +7,8 @@ in parallel.
 `load_inline` does three things: it writes the sources and a build file, runs ninja, and loads the library. This module
 uses only the first, under a lock, with the tools that `toolchain` finds. `ninja.py` runs ninja, since `load_inline`
 kills it on Ctrl-C without ending the compilers that it started. Nothing is loaded, so a CUDA kernel can be built on a
-machine without a GPU. If a later torch renames the functions that are replaced here, `load_inline` does all three
-things, and ninja then builds the binding again with its flags.
+machine without a GPU. If a later torch renames the functions that are replaced here, `load_inline` also builds and
+loads, and ninja then builds the binding again with its flags.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ class CompileJob:
 
 
 _LOAD_INLINE: Final = threading.Lock()
-_UNLINKED: Final = ("ld returned", "linker command failed")  # g++, clang++
-_FULL: Final = ("No space left on device", "Disk quota exceeded")
+_LINKER_FAILED: Final = ("ld returned", "linker command failed")  # g++, clang++
+_DISK_FULL: Final = ("No space left on device", "Disk quota exceeded")
 
 
 def find_tools(*, cuda: bool) -> Tools:
@@ -93,13 +93,13 @@ def compile_library(job: CompileJob, tools: Tools, directory: Path) -> Path:
         # For messages, compilers read the lines that they quote from files of these names, as `#line` states.
         (directory / text.name).write_text(text.text, encoding="utf-8")
     log = _attempt(job, tools, directory, toolchain.find_linker())
-    if any(sign in log for sign in _UNLINKED):
+    if any(sign in log for sign in _LINKER_FAILED):
         # Fast linkers fail with unusual installations of a compiler: link again with the default one.
         log = _attempt(job, tools, directory, None)
     library = directory / f"{job.name}.so"
     if library.is_file():
         return library
-    if any(sign in log for sign in _FULL):
+    if any(sign in log for sign in _DISK_FULL):
         raise OSError(errno.ENOSPC, "no space left to build in", str(directory))
     raise CompileError(log)
 

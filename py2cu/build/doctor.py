@@ -48,7 +48,7 @@ class Finding:
 def diagnose() -> list[Finding]:
     """Examine every component, in the order in which a build uses it."""
     torch = _import_torch()
-    looks: tuple[Callable[[], Finding], ...] = (
+    examinations: tuple[Callable[[], Finding], ...] = (
         _python,
         lambda: _torch(torch),
         lambda: _tool("C++ compiler", toolchain.find_cxx(), toolchain.CXX_HINT),
@@ -58,7 +58,7 @@ def diagnose() -> list[Finding]:
         lambda: _gpu(torch),
         _cache,
     )
-    return [look() for look in looks]
+    return [examine() for examine in examinations]
 
 
 def exit_status(findings: Iterable[Finding]) -> int:

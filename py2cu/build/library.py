@@ -38,8 +38,8 @@ _COMMON_FLAGS: Final = (
     "-fvisibility=hidden",  # else two versions of a kernel in one process could share a launcher or its statics
 )
 _CPU_FLAGS: Final = ("-march=native", "-fopenmp", "-ffp-contract=off", "-x c++")
-"""`-x c++`, since load_inline writes the kernel to a file named .cu. Two files compile in parallel, a joint one would
-not."""
+"""`-x c++`, since load_inline writes the kernel to a file named .cu. Binding and kernel are two files, so that they
+compile in parallel."""
 
 _BINDING_FLAGS: Final = ("-O1",)
 """The binding only checks and calls: a higher level gains nothing measurable, and takes a quarter of the build."""
@@ -99,7 +99,7 @@ def load(artifacts: Artifacts, *, fma: bool = True, source: Callable[[], SourceF
 
     Raises:
         BuildError, EnvironmentLacks: as `build_library`; EnvironmentLacks also if the library is for CUDA and torch is
-        not.
+        built without CUDA.
     """
     plan = _plan(artifacts, fma)
     if plan.key not in _loaded:

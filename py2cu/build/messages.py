@@ -36,9 +36,9 @@ _HINTS: Final = (
     ),
     (
         "Unsupported .version",
-        "parts of different CUDA versions are mixed: pip install 'py2cu[cuda]' in a fresh environment",
+        "the CUDA tools are of different versions: pip install 'py2cu[cuda]' in a fresh environment",
     ),
-    ("Killed signal", "the compiler was killed, most likely for memory: free some and try again"),
+    ("Killed signal", "the compiler was killed, most likely because memory ran out: free some memory and try again"),
     ("nv/target: No such file", "the CUDA headers are incomplete: pip install nvidia-cuda-cccl of nvcc's version"),
     ("omp.h", "this compiler has no OpenMP: install g++, or name it in CXX"),
     (

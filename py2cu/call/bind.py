@@ -12,9 +12,9 @@ arguments do and no required input is missing. The first reading that fits wins:
     scaled(x, y, 4, 3.0)      all parameters in order
     scaled(x, y, 3.0)         all parameters without those that a shape determines
 
-Each reading may end early: a call may leave out trailing outputs and numbers with defaults. If the numbers of the first
-reading that fits have the wrong types, a later reading whose types match is taken instead. An explicit launch uses the
-third reading only.
+Each reading may end early: a call may omit trailing outputs and numbers with defaults. If the numbers of the first
+reading that fits have the wrong types, a later reading whose types match is taken instead. An explicit launch reads all
+parameters in order, and tries no other reading.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class ArgumentBinder:
         if len(readings) == 1:
             order = ", ".join(p.name for p in self._all)
             raise TypeError(f"{self.usage} {problems[0]}; an explicit launch reads its arguments in order: {order}")
-        # Report the first reading's problem, or the third's if there are more arguments than inputs.
+        # Report the problem of the first reading or, for more arguments than inputs, of all parameters in order.
         problem = problems[0 if len(args) <= len(self._inputs) else 2]
         raise TypeError(f"{self.usage} {problem}{self._advice(len(args))}")
 
@@ -103,7 +103,7 @@ class ArgumentBinder:
     ) -> str | None:
         """The reason why the arguments do not fit a reading (number, names or kinds), or None if they do."""
         if len(args) > len(reading):
-            return f"takes {len(reading)} arguments by their places, got {len(args)}"
+            return f"takes {len(reading)} positional argument{'s' * (len(reading) != 1)}, got {len(args)}"
         names = {p.name for p in self.signature.parameters}
         if unknown := [name for name in kwargs if name not in names]:
             return f"has no parameter {_list(unknown)}"
@@ -122,13 +122,13 @@ class ArgumentBinder:
         return None
 
     def _advice(self, count: int) -> str:
-        """Which parameters to give by name, for a call with more positional arguments than required inputs."""
+        """The parameters to pass by name, for a call with more positional arguments than required inputs."""
         if count <= len(self._required):
             return ""
         outputs = [f"{p.name}=" for p in self.signature.outputs if not p.by_keyword]
         by_keyword = [f"{p.name}=" for p in self.signature.parameters if p.by_keyword]
-        advice = f"; outputs go by name: {', '.join(outputs)}" if outputs else ""
-        return advice + (f"; by keyword alone: {', '.join(by_keyword)}" if by_keyword else "")
+        advice = f"; pass outputs by name: {', '.join(outputs)}" if outputs else ""
+        return advice + (f"; keyword-only: {', '.join(by_keyword)}" if by_keyword else "")
 
     def accept(self, values: Mapping[str, Any]) -> str:
         """Check bound arguments, and return the device to run on, "cuda" or "cpu".
@@ -148,7 +148,7 @@ class ArgumentBinder:
         for parameter in self.signature.parameters:
             name = parameter.name
             if parameter.constexpr is not None:
-                value = complete[name] if name in complete else self._left_out(parameter, complete)
+                value = complete[name] if name in complete else self._omitted(parameter, complete)
                 if value is not None:
                     complete[name] = self._number(name, value) if name in self.signature.constexpr_ints else value
             elif parameter.default is not None:
@@ -157,8 +157,8 @@ class ArgumentBinder:
                 complete[name] = int(complete[name])  # NumPy's integers become Python's
         return complete
 
-    def _left_out(self, parameter: Parameter, values: Mapping[str, Any]) -> Any:
-        """The value of a template argument that a call leaves out; None if its array has too few dimensions."""
+    def _omitted(self, parameter: Parameter, values: Mapping[str, Any]) -> Any:
+        """The value of a template argument that a call omits; None if its array has too few dimensions."""
         dims = (dim for dim in self.signature.dims if dim.name == parameter.name and dim.array in values)
         if (dim := next(dims, None)) is None:
             return parameter.default.value if parameter.default is not None else None

@@ -31,11 +31,13 @@ class Dependencies:
             namespaces.setdefault(id(namespace), (namespace.get, {}))[1][name] = value
         lookups = [(get, tuple(values), tuple(values.values())) for get, values in namespaces.values()]
         cells = [(cell, contents(cell)) for each in functions for cell in cells_of(each).values()]
-        self.unchanged = _test_of_all(functions, lookups, cells) if lookups or cells else _test_of(function)
+        self.unchanged = (
+            _unchanged_test_of_all(functions, lookups, cells) if lookups or cells else _unchanged_test(function)
+        )
 
 
-def _test_of(function: FunctionType) -> Callable[[], bool]:
-    """A test whether a function still has the code and the defaults that it has now."""
+def _unchanged_test(function: FunctionType) -> Callable[[], bool]:
+    """A function that tests whether `function` still has its present code and defaults."""
     code, defaults, by_keyword = function.__code__, function.__defaults__, function.__kwdefaults__
 
     def unchanged() -> bool:
@@ -48,10 +50,11 @@ def _test_of(function: FunctionType) -> Callable[[], bool]:
     return unchanged
 
 
-def _test_of_all(
+def _unchanged_test_of_all(
     functions: Sequence[FunctionType], lookups: Sequence[_Lookup], cells: Sequence[tuple[CellType, object]]
 ) -> Callable[[], bool]:
-    tests = [_test_of(function) for function in functions]
+    """A function that tests whether all `functions`, namespaces and closure variables have their present values."""
+    tests = [_unchanged_test(function) for function in functions]
 
     def unchanged() -> bool:
         for get, names, values in lookups:

@@ -13,7 +13,7 @@ from py2cu.ir.abi.parameters import Parameter
 from py2cu.ir.types import is_complex
 
 _ASSERTION: Final = ": assertion failed at "
-"""The CPU's launchers throw a message of the kernel's name, this text and a place."""
+"""Part of the message with which a CPU launcher reports a failed `assert`: the kernel, this text, and the place."""
 
 
 def raise_assertions(op: Callable[..., Any]) -> Callable[..., Any]:
@@ -34,7 +34,7 @@ def raise_assertions(op: Callable[..., Any]) -> Callable[..., Any]:
 def take_positional(op: Any, parameters: Sequence[Parameter]) -> Callable[..., Any]:
     """`op` as a function of one positional argument for each of `parameters`, and then the grid and the block, if any.
 
-    The op itself takes a complex number as two real ones, and, by keyword, the arguments after a default in its schema.
+    The op itself takes a complex number as two real ones. In its schema, arguments after a default are keyword-only.
     """
     names = [argument.name for argument in op._schema.arguments if argument.kwarg_only]
     if not names and not any(is_complex(parameter.type) for parameter in parameters):

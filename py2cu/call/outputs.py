@@ -1,4 +1,4 @@
-"""Allocate the outputs that a call, a simulation or a check was not given.
+"""Allocate the outputs that a call, a simulation or a check omits.
 
 In: a `Signature` and arguments by name. Out: the arguments with every output. Errors: shapes that contradict each
 other.

@@ -1,4 +1,4 @@
-"""Call a kernel's torch operator: which argument is which, on which device, through which compiled code.
+"""Call a kernel's torch operator: bind the arguments, choose the device, and run the compiled code.
 
 In: the positional and keyword arguments of a call. Out: the op's result. The first call with arguments of certain types
 binds and checks them and leaves a `CallPlan`; later calls with the same types go straight to the op. The op's C++
@@ -97,7 +97,8 @@ class KernelCall:
             raise TypeError(f"{name}[grid, block](...) needs every argument; missing {_list(missing)}")
         device = self.binder.accept(values)
         if self.signature.size is None and not launch:
-            raise TypeError(f"{name} has no size: launch it as {name}[grid, block](...), or say @kernel(size=…)")
+            how = f"launch it as {name}[grid, block](...), or decorate it with @kernel(size=…)"
+            raise TypeError(f"the number of threads of {name} is unknown: {how}")
         op_allocates = bool(missing) and len(missing) == len(self.signature.outputs)
         if op_allocates or not missing:
             op_parameters = self.signature.inputs if op_allocates else self.signature.parameters

@@ -88,8 +88,8 @@ def _require_texts(function: FunctionType, source: SourceFile) -> None:
         message = f"the source of `{function.__name__}` is not available"
         _refuse(function, source, message, "write the kernel in a file or a notebook cell")
     if hasattr(function, "__wrapped__"):
-        message = f"a decorator below `@kernel` has put another function in the place of `{function.__name__}`"
-        hint = "`@kernel` goes on top of decorators that return the function itself; leave the others out"
+        message = f"a decorator below `@kernel` replaces `{function.__name__}` with another function"
+        hint = "remove it; below `@kernel`, a decorator must return the function itself"
         _refuse(function, source, message, hint, code="P107")
     for each in reachable_functions(function):
         text = source_file(each)
@@ -110,8 +110,8 @@ def _refuse(function: FunctionType, source: SourceFile, message: str, hint: str,
 def _fingerprint(file: SourceFile, function: FunctionType, options: KernelOptions) -> str:
     """A hash of everything that a translation depends on.
 
-    That is the source, the place in it, the options and the constants around the function, and the same for the
-    functions that it may call, also from the variables of a closure.
+    That is, for the function and all functions that it may call (also closure variables): the source, the place in it,
+    the defaults and the constants; and the options.
     """
     functions = {each: number for number, each in enumerate(reachable_functions(function))}
     parts: list[object] = [file.name, file.text, repr(options)]

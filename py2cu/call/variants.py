@@ -78,7 +78,8 @@ class VariantCall(KernelCall):
         without_instances = [name for name, one in self.signature.constexpr_ints.items() if not one.values]
         if without_instances:
             example = ", ".join(f"{name}=(16, 32)" for name in without_instances)
-            raise TypeError(f"{self.signature.name} has no instances yet: say which, `.with_values({example}).op`")
+            what = f"{self.signature.name} has no instances yet"
+            raise TypeError(f"{what}: choose the values of its template arguments, `.with_values({example}).op`")
         return self._base_call.op
 
     def _variant(self, values: Mapping[str, Any]) -> KernelCall:

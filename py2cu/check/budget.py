@@ -11,7 +11,7 @@ import math
 from typing import Final
 
 OPERATIONS: Final = 800_000  # accesses of one check: a few seconds of CPython
-LEAST: Final = 100_000  # for one instance of a generic kernel
+LEAST: Final = 100_000  # operations, at least, for each instance of a generic kernel
 ACCESSES_PER_SECOND: Final = 100_000  # fewer than CPython simulates, unless other work dominates
 SHORT: Final = 0.25  # seconds that are free for every case
 SHARE: Final = 3  # 1 / SHARE of the budget is reserved in even parts for later cases

@@ -27,8 +27,8 @@ from py2cu.ir.visit import names_in
 from py2cu.simulator import OutOfRange
 
 GROWTH_LIMIT: Final = 1 << 16  # elements along one dimension
-USER: Final = "given"  # the values of a user's own arguments, as reports name them
-# The invented cases: a place in the lists of sizes, and the flavour of the values.
+USER: Final = "given"  # the flavour of a user's own arguments: reports say "given values"
+# The invented cases: an index into the lists of sizes, and the flavour of the values.
 PLAN: Final = (
     (1, RANDOM), (2, RANDOM), (3, RANDOM), (4, RANDOM), (5, RANDOM), (0, RANDOM),
     (2, TAME), (4, EXTREME), (4, NON_FINITE),
@@ -73,11 +73,11 @@ def _tensors(case: Case) -> list[torch.Tensor]:
 
 
 def _planned_cases(signature: Signature, seed: int) -> Iterator[Case]:
-    plan = [(place, values, False) for place, values in PLAN if values != NON_FINITE or _has_floats(signature)]
+    plan = [(index, values, False) for index, values in PLAN if values != NON_FINITE or _has_floats(signature)]
     if signature.strided:
         plan.append((2, RANDOM, True))
-    for number, (place, values, strided) in enumerate(plan):
-        sizes = choose_sizes(signature, place, number)
+    for number, (index, values, strided) in enumerate(plan):
+        sizes = choose_sizes(signature, index, number)
         case = make_case(signature, sizes, values, seed + number, strided=strided)
         if case is not None:
             yield case
@@ -147,10 +147,10 @@ def user_case(signature: Signature, arguments: Mapping[str, Argument]) -> Case:
 
 
 def enlarge(signature: Signature, case: Case, error: BaseException | None, seed: int) -> Case | None:
-    """`case` with a larger array, if its Python ran past the end of an array whose extent no launch axis runs over.
+    """`case` with a larger array, if its Python ran past the end of an array whose extent the launch does not fix.
 
-    This finds, for instance, that a flat array of `3 * n` elements is annotated `"m"`. None if no array may grow, or if
-    it would grow too far.
+    For instance, a flat array of `3 * n` elements may be annotated `"m"`. None if no array may grow, or if it would
+    grow too far.
     """
     if not isinstance(error, OutOfRange) or not 0 <= error.index < GROWTH_LIMIT:
         return None

@@ -34,7 +34,7 @@ class Fault(enum.StrEnum):
     OUTSIDE = "write outside the array"
     RAISED = "compiled code failed"
     DATA_RACE_OR_BARRIER = "data race or barrier error"
-    SAME_VALUE = "race that writes the value that is there"
+    SAME_VALUE = "race that stores the value that is already there"
 
 
 @dataclass(frozen=True, slots=True)

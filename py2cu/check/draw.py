@@ -23,7 +23,8 @@ EXTREME: Final = "extreme"
 NON_FINITE: Final = "non-finite"
 FLOATS: Final = (0.5, -1.25, 2.0, 0.1, 3.75, 1e-3, 1.0)
 INTEGERS: Final = (1, 2, 3, 1, 4, 2, 0)
-BETWEEN_HALVES: Final = (1 + 2**-11 + 2**-40, 1 + 2**-8 + 2**-40)  # doubles that round another way through float32
+# Doubles that round to another half directly than by way of float32.
+BETWEEN_HALVES: Final = (1 + 2**-11 + 2**-40, 1 + 2**-8 + 2**-40)
 
 
 def scalar(parameter: Parameter, number: int) -> int | float | bool | complex:

@@ -26,7 +26,7 @@ class Ordered:
     """A launch, compared with other thread orders.
 
     `groups`: the `unordered` groups whose entries the other orders permute and do not change. `permuted`: other arrays
-    of which the same is true.
+    whose elements they permute and do not change.
     """
 
     report: SimulationReport
@@ -51,8 +51,8 @@ def accept_other_orders(
     tainted = set(simulated.tainted)
     changed: set[str] = set()
     for arguments, other in others:
-        of_order = (finding for finding in other.findings if finding.is_bug or finding.keeps_value)
-        findings += [finding for finding in of_order if finding not in findings]
+        races = (finding for finding in other.findings if finding.is_bug or finding.keeps_value)
+        findings += [finding for finding in races if finding not in findings]
         tainted |= other.tainted | {name for name in writes if writes[name].keys() != other.writes[name].keys()}
         for name, of_array in writes.items():
             here, there = expected[name], arguments[name]

@@ -15,7 +15,7 @@ from py2cu.check.differences import Fault
 Triple = tuple[int, int, int]
 Spelling = Callable[[str, str, Sequence[str]], str]  # writes an option as users do: kernel, option, values
 SHOWN: Final = 3  # skipped cases that a report lists
-SAME_VALUE: Final = "same value"  # of `race=`: accept races that write the value that is there
+SAME_VALUE: Final = "same value"  # of `race=`: accept races that store the value that is already there
 
 
 class Verdict(enum.StrEnum):
@@ -23,7 +23,7 @@ class Verdict(enum.StrEnum):
 
     AGREES = "agrees"
     DIFFERS = "DIFFERS"
-    RACES = "RACES"  # only by writing the value that is there
+    RACES = "RACES"  # all races store the value that is already there
     NOT_CHECKED = "not checked"
 
 
@@ -128,15 +128,17 @@ class CheckReport:
         return lines + [f"  note: {note}" for note in self.notes]
 
     def hints(self, spell: Spelling) -> list[str]:
-        """Options with which the kernel would pass, or more of it be compared; `spell` writes an option."""
+        """Options with which the kernel would pass, or more results could be compared; `spell` writes an option."""
         if self.verdict is Verdict.RACES:
-            return [f"{spell(self.kernel, 'race', (SAME_VALUE,))} accepts writes of the value that is there"]
+            return [f"{spell(self.kernel, 'race', (SAME_VALUE,))} accepts races that store the value already there"]
         if self.verdict is not Verdict.NOT_CHECKED:
             return []
         if self.unordered:
             names = " and ".join(f"`{name}`" for name in self.unordered)
             return [f"{spell(self.kernel, 'unordered', self.unordered)} compares {names} in any order of the elements"]
-        return [f"in Python, `{self.kernel}.check(…)` takes arguments of your own, with which more may be compared"]
+        return [
+            f"in Python, pass your own arguments to `{self.kernel}.check(…)`: more of their results may be compared"
+        ]
 
 
 def _in_python(kernel: str, option: str, values: Sequence[str]) -> str:

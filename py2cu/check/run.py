@@ -150,8 +150,8 @@ class _Check:
     def _run(self, case: Case) -> None:
         """Compare one case.
 
-        If the Python of an invented case raises, does not end or has an unspecified result, a case with a larger array,
-        smaller sizes or calmer values replaces it.
+        An invented case whose Python raises, does not end or has an unspecified result is replaced by a case with a
+        larger array, smaller sizes, or less extreme values (`TAME`, then `SMALL`).
         """
         start, budget = time.thread_time(), self.budget
         self.limit = limit = math.inf if budget is None else MARGIN * budget.allowance(self.pending)
@@ -201,7 +201,7 @@ class _Check:
             self._skip(case, reason, None if is_calm else TAME)
 
     def _skip(self, case: Case, reason: str, calmer: str | None) -> None:
-        """Skip `case`. If it is invented, replace it with the same sizes and `calmer` values."""
+        """Skip `case`. If it is invented, replace it with the same sizes and values of the flavour `calmer`, if any."""
         self.skipped[f"{case}: {reason}"] = None
         if calmer is not None and self.budget is not None:
             signature = self.kernel.signature.instance(case.arguments)
@@ -236,9 +236,9 @@ class _Check:
         return arguments, simulated
 
     def _has_bugs(self, case: Case, simulated: SimulationReport) -> bool:
-        """Report races and barrier errors; whether any makes the case impossible to compare.
+        """Report races and barrier errors; whether one of them makes the results incomparable.
 
-        Races that write the value that is already there are reported or accepted, and do not prevent the comparison.
+        Races that store the value that is already there are reported or accepted, and do not prevent the comparison.
         """
         for finding in simulated.findings:
             if finding.is_bug or (finding.keeps_value and not self.accepts_same_value):
@@ -253,7 +253,7 @@ class _Check:
         return any(finding.is_bug for finding in simulated.findings)
 
     def _is_unspecified(self, case: Case, simulated: SimulationReport) -> bool:
-        """Whether C++ does not specify the result of the case; if so, replace it with calmer values."""
+        """Whether C++ does not specify the result of the case; if so, replace it with a case of less extreme values."""
         unspecified = next((finding for finding in simulated.findings if finding.is_open), None)
         if unspecified is None:
             return False

@@ -54,7 +54,7 @@ class Comparison:
 
     @property
     def differs(self) -> bool:
-        """Whether there is a failure other than a race that writes the value that is there."""
+        """Whether there is a failure other than a race that stores the value that is already there."""
         return any(failure.kind is not Fault.SAME_VALUE for failure in self.failures)
 
     def add(self, failure: Mismatch) -> None:
@@ -138,7 +138,7 @@ class Comparison:
             values = ", ".join(
                 f"{name}[{entry}] = {column.spell(entry)}" for name, column in zip(group, columns, strict=True)
             )
-            message = f"Python leaves {values}; the compiled kernel leaves no such element at any index"
+            message = f"Python computes {values}; the compiled kernel computes no such element at any index"
             self.add(Mismatch(Fault.VALUE, str(case), message, group[0]))
 
     def _check_redzone(self, case: Case, name: str, redzone: Redzone) -> None:

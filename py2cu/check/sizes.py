@@ -30,15 +30,15 @@ def axis_sizes(block: int) -> tuple[int, ...]:
     return (0, 1, odd, max(block - 1, 0), block + 1, 3 * block + 5)
 
 
-def choose_sizes(signature: Signature, place: int, number: int = 0) -> dict[str, int]:
+def choose_sizes(signature: Signature, index: int, number: int = 0) -> dict[str, int]:
     """A size for every dimension name and template argument.
 
-    `place` picks from the list of sizes; the list is rotated for each dimension, so that no image is square. `number`
-    picks among the values of template arguments.
+    `index` selects a size from the list for a dimension; the list is rotated for each dimension, so that no image is
+    square. `number` selects among the values of template arguments.
     """
     axes = axis_by_dimension(signature)
     fixed = choose_constexprs(signature, number)
-    fixed |= choose_block(signature, fixed, place)
+    fixed |= choose_block(signature, fixed, index)
     shape = (*(evaluate(extent, fixed) for extent in signature.block), 1, 1)
     sizes: dict[str, int] = {}
     for ordinal, name in enumerate(name for name in dimension_names(signature) if name not in fixed):
@@ -46,7 +46,7 @@ def choose_sizes(signature: Signature, place: int, number: int = 0) -> dict[str,
             choices = axis_sizes(shape[axes[name]])
         else:  # a block with barriers loops over it in steps of its size
             choices = axis_sizes(shape[0]) if signature.has_barrier else INNER_SIZES
-        sizes[name] = choices[(place + ordinal) % len(choices)]
+        sizes[name] = choices[(index + ordinal) % len(choices)]
     return fixed | shrink(signature, sizes, fixed, lambda work: work <= WORK_LIMIT)
 
 
@@ -71,11 +71,11 @@ def choose_constexprs(signature: Signature, number: int) -> dict[str, int]:
     return values
 
 
-def choose_block(signature: Signature, known: dict[str, int], place: int) -> dict[str, int]:
-    """A value for every name that the block is made of and only a call tells, such that it can be launched."""
+def choose_block(signature: Signature, known: dict[str, int], index: int) -> dict[str, int]:
+    """A value for every name in the block's extents that is not `known`, such that the block can be launched."""
     names = {name for extent in signature.block for name in names_in(extent)} - known.keys()
     valid = [value for value in BLOCK_VALUES if _can_launch(signature, known | dict.fromkeys(names, value))]
-    return dict.fromkeys(names, valid[place % len(valid)] if valid else 1)
+    return dict.fromkeys(names, valid[index % len(valid)] if valid else 1)
 
 
 def _can_launch(signature: Signature, sizes: dict[str, int]) -> bool:
@@ -137,6 +137,6 @@ def work_of(signature: Signature, sizes: Mapping[str, int]) -> int:
     elements = math.prod(max(1, size) for size in sizes.values())
     try:
         threads = math.prod([evaluate(extent, dict(sizes)) for extent in signature.size or ()])
-    except ValueError:  # such a case is dropped
+    except ValueError:  # an extent is divided by 0: `make_case` drops the case
         return elements
     return max(elements, threads * (WAITING_WORK if signature.has_barrier else 1))

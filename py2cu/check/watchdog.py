@@ -17,7 +17,7 @@ from typing import Any, Final, Generic, Self, TypeVar
 import torch
 
 T = TypeVar("T")
-_INTERVAL: Final = 0.1  # seconds between two looks at the clock
+_INTERVAL: Final = 0.1  # seconds between two readings of the clock
 
 
 class NeverReturns(Exception):

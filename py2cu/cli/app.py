@@ -40,7 +40,7 @@ for command in (translate, check, build, explain, doctor):
 
 def main() -> NoReturn:
     """The console script."""
-    gc.set_threshold(100_000)  # a short run has little to collect: looking for it took a tenth of the time
+    gc.set_threshold(100_000)  # a short run has little garbage: collecting it took a tenth of the time
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a comment in Greek must not fail in a terminal that has no Greek
             stream.reconfigure(errors="backslashreplace")

@@ -130,14 +130,14 @@ class CollectedErrors:
             self.texts.append(f"{path}{error.place}: {marked('error', 'error[P100]')}: {error}")
             self.errors += 1
         except TranslationError as error:
-            self.texts += [rendered(_under_name(item, path)) for item in error.diagnostics]
+            self.texts += [rendered(_with_typed_name(item, path)) for item in error.diagnostics]
             self.errors += sum(item.severity is Severity.ERROR for item in error.diagnostics)
         except InputError as error:
             self.texts += error.texts
             self.errors += error.errors
 
 
-def _under_name(item: Diagnostic, path: Path) -> Diagnostic:
+def _with_typed_name(item: Diagnostic, path: Path) -> Diagnostic:
     """A diagnostic in `path` with the name that the user typed; diagnostics in other files are unchanged."""
     is_in_path = os.path.abspath(item.file.name) == os.path.abspath(path)
     return replace(item, file=replace(item.file, name=str(path))) if is_in_path else item

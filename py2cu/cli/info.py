@@ -57,10 +57,7 @@ def page(code: str) -> str:
 @click.command(epilog=examples("py2cu doctor        exits with 3 when `check` or `build` could not work here"))
 @exit_codes()
 def doctor() -> None:
-    """Show the tools to build kernels on this machine.
-
-    And how to install missing ones.
-    """
+    """Show which tools to build kernels this machine has, and how to install missing ones."""
     from py2cu.build.doctor import diagnose, exit_status
 
     findings = diagnose()

@@ -25,7 +25,7 @@ from py2cu.source import SourceFile
 from py2cu.suggestions import did_you_mean
 
 ShadowedModules = dict[tuple[str, ...], dict[str, ModuleType]]
-"""By folders, the modules imported from them under names that modules of other files also have."""
+"""For each pair of folders, the modules that were imported from them and share a name with modules from elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def _load(path: Path, number: int, only: str | None, shadowed: ShadowedModules) 
         known = [kernel.__name__ for kernel in defined.values()]
         names = ", ".join(f"`{name}`" for name in known)
         what = f"no kernel called `{only}`" if only else "no kernel"
-        hint = "they stand at the top level of the file or of a class, under `@kernel` from py2cu"
+        hint = "decorate a function at the top level of the file or of a class with `@kernel` from py2cu"
         hint = did_you_mean(only or "", known, f"it has {names}") if names else hint
         raise InputError([f"{path}: {marked('error', 'error[P107]')}: there is {what} to import\n  hint: {hint}"], 1)
     return LoadedFile(file, kernels)

@@ -61,14 +61,14 @@ def require_constexprs(values: Values, signatures: Iterable[Signature]) -> None:
 
 TARGETS = click.Choice([str(name) for name in TargetName])
 FILES = click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
-KERNEL = click.option("--kernel", metavar="NAME", help="This kernel only.")
+KERNEL = click.option("--kernel", metavar="NAME", help="Only the kernel of this name.")
 CONSTEXPR = click.option(
     "--constexpr",
     "values",
     metavar="NAME=VALUE,...",
     multiple=True,
     callback=_as_values,
-    help="Instances of templates: the values of a Constexpr[int] parameter.",
+    help="The values of a Constexpr[int] parameter to make template instances for.",
 )
 NO_FMA = click.option(
     "--no-fma",

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     multiple=True,
     help="Arrays whose elements may come in any order; several in one option are permuted together.",
 )
-@click.option("--race", type=click.Choice(["same value"]), help="Accept races that write the value that is there.")
+@click.option("--race", type=click.Choice(["same value"]), help="Accept races that store the value already there.")
 @exit_codes()
 def check(
     files: tuple[Path, ...],
@@ -64,8 +64,8 @@ def check(
 ) -> None:
     """Build kernels and compare each with its own Python.
 
-    Imports the files, and tries many shapes and values, each dtype's extremes among them. Exits with 1 if a kernel
-    differs. A kernel of which too little can be compared counts as not checked, which is no failure.
+    Imports the files, and tries many shapes and values, including the extremes of each dtype. Exits with 1 if a kernel
+    differs. If too few elements can be compared, a kernel counts as not checked, which is not a failure.
     """
     device = _device(device)
     from py2cu.build import build_library

@@ -53,12 +53,12 @@ class _Translate(click.Command):
     help="The GPU, or the same kernels as C++ for the CPU.",
 )
 @CONSTEXPR
-@click.option("--notes", is_flag=True, help="Also say what could be faster.")
+@click.option("--notes", is_flag=True, help="Also show notes on performance.")
 @click.option(
     "--dump-ir",
     "selection",
     metavar="[=PASS|diff]",
-    help="Print the last IR of each kernel in place of the texts, that after PASS, or what each pass changed.",
+    help="Instead of the texts, print each kernel's IR at the end, after PASS, or the changes of each pass (diff).",
 )
 @exit_codes()
 def translate(
@@ -149,8 +149,8 @@ def write_texts(directory: Path, texts: Sequence[Text]) -> None:
         InputError: the directory cannot be written, or two texts have one name.
     """
     names = [text.name for text in texts]
-    if doubled := sorted({name for name in names if names.count(name) > 1}):
-        refuse(f"two of these files would both write {directory / doubled[0]}: translate them to different directories")
+    if repeated := sorted({name for name in names if names.count(name) > 1}):
+        refuse(f"two of the files would write {directory / repeated[0]}: translate them to different directories")
     parts: list[tuple[Path, Path]] = []
     try:
         directory.mkdir(parents=True, exist_ok=True)

@@ -67,7 +67,8 @@ def plan_launch(
         return Launch(blocks, shape)
     sizes = _sizes(signature, dims)
     if sizes is None:
-        raise ValueError(f"`{signature.name}` has no size: launch it as {signature.name}[grid, block](...)")
+        how = f"launch it as {signature.name}[grid, block](...)"
+        raise ValueError(f"the number of threads of `{signature.name}` is unknown: {how}")
     x, y, z = (max(0, -(-size // extent)) for size, extent in zip(sizes, shape, strict=True))
     _refuse_unlaunchable(signature, (x, y, z), least=0)
     return Launch((x, y, z), shape)

@@ -192,8 +192,8 @@ def test_defaults_stand_in_for_what_a_call_leaves_out(kernels, name, args, kwarg
 @pytest.mark.parametrize(
     ("name", "args", "kwargs", "said"),
     [
-        ("two", (X, Y, Z, X), {}, r"two\(x, lo=None, hi=None\) takes 3 arguments by their places, got 4; .*lo=, hi="),
-        ("two", (X, 1), {}, r"takes a tensor as `lo`, got int; outputs go by name: lo=, hi="),
+        ("two", (X, Y, Z, X), {}, r"two\(x, lo=None, hi=None\) takes 3 positional arguments, got 4; .*lo=, hi="),
+        ("two", (X, 1), {}, r"takes a tensor as `lo`, got int; pass outputs by name: lo=, hi="),
         ("two", (), {}, r"is missing `x`"),
         ("two", (X,), {"low": Y}, r"has no parameter `low`"),
         ("two", (X,), {"x": Y}, r"got `x` twice"),
@@ -202,19 +202,19 @@ def test_defaults_stand_in_for_what_a_call_leaves_out(kernels, name, args, kwarg
         ("stepped", (X, 1j), {}, r"takes a number as `by`, got complex"),
         ("normed", (X, 2.5), {}, r"takes a whole number as `n`, got float"),
         ("normed", (X, 4, 1.0, 2, 1), {}, r"takes a bool as `flip`, got int"),
-        ("normed", (X, 4, 1.0, 2, True, 9.0, 5), {}, r"takes a tensor as `out`, got int; outputs go by name: out="),
+        ("normed", (X, 4, 1.0, 2, True, 9.0, 5), {}, r"takes a tensor as `out`, got int; pass outputs by name: out="),
         (
             "normed",
             (X,),
             {"small": Y},
             r"flip=False, far=inf, out=None, \*, small=7, .* whole number as `small`, got Tensor",
         ),
-        ("first", (X, Y), {"m": 1}, r"takes 1 arguments by their places, got 2; by keyword alone: by=, out=, m=$"),
+        ("first", (X, Y), {"m": 1}, r"takes 1 positional argument, got 2; keyword-only: by=, out=, m=$"),
         (
             "normed",
             (X, 4, 1.0, 2, True, 9.0, 5),
             {},
-            r"outputs go by name: out=; by keyword alone: small=, named=, z=$",
+            r"pass outputs by name: out=; keyword-only: small=, named=, z=$",
         ),
     ],
 )

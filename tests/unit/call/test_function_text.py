@@ -211,8 +211,8 @@ def test_the_decorator_goes_on_top_of_those_that_return_the_function(folder: Pat
 def test_a_function_in_the_place_of_the_kernels_is_refused(folder: Path) -> None:
     write(folder, "text_main", f"{HEAD}{DECORATORS}@kernel\n@wrapped\n{FUNCTION}")
     said = refusal(importlib.import_module("text_main").f)
-    assert "error[P107]: a decorator below `@kernel` has put another function in the place of `f`" in said
-    assert "`@kernel` goes on top of decorators that return the function itself" in said
+    assert "error[P107]: a decorator below `@kernel` replaces `f` with another function" in said
+    assert "below `@kernel`, a decorator must return the function itself" in said
 
 
 def test_a_decorator_above_gets_the_kernel(folder: Path) -> None:

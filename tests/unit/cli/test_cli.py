@@ -186,7 +186,7 @@ def test_existing_texts_stay_as_they_are_when_a_translation_fails(write) -> None
 
 def test_two_files_of_one_name_do_not_overwrite_each_other(write) -> None:
     result = run("translate", write("a/k.py", TWICE), write("b/k.py", NEGATE), "-o", "csrc")
-    assert result.exit_code == 2 and "would both write csrc/k." in result.stderr
+    assert result.exit_code == 2 and "two of the files would write csrc/k." in result.stderr
     assert not Path("csrc").exists()
 
 
@@ -267,7 +267,7 @@ def test_check_fails_where_threads_race_unless_that_is_accepted(write) -> None:
     result = run("check", name, "--device", "cpu")
     assert result.exit_code == 1
     assert re.search(r"(?m)^kept .* RACES$", result.stdout)
-    assert "hint: `--race 'same value'` accepts writes of the value that is there" in result.stdout
+    assert "hint: `--race 'same value'` accepts races that store the value already there" in result.stdout
     assert run("check", name, "--device", "cpu", "--race", "same value").exit_code == 0
 
 
