@@ -700,7 +700,7 @@ MUTATIONS: Final = (
         ),
         ("while symbol in helpers or (symbol", "while (symbol", "cpu:names_of_functions"),
         ("{_TYPES} {_FUNCTIONS} {_TOGETHER}", "{_TYPES} {_TOGETHER}", "kept:names_of_c_headers"),
-        ('kernel.name.removesuffix("f") in _OF_FUNCTIONS', "False", "kept:names_of_c_headers"),
+        ('kernel.name.removesuffix("f") in _TAKEN_BY_FUNCTIONS', "False", "kept:names_of_c_headers"),
         ("if has_bare_comma else", "if False else", "kept:assert_of_templates"),
         (
             "accessed[key] |= {arg.id for p, arg in pairs if isinstance(arg, ir.ArrayName) and p.name in inner}",

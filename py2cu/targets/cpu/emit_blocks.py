@@ -19,7 +19,7 @@ from py2cu.builtins import Builtin, Rule
 from py2cu.builtins.threads import LANE_HELPER, WARP_SIZE
 from py2cu.ir.names import underscored_name
 from py2cu.ir.visit import all_expressions, assigned_names, statements
-from py2cu.targets.cxx.calls import is_together
+from py2cu.targets.cxx.calls import is_collective_builtin
 from py2cu.targets.cxx.cxx_text import PRECEDENCE, PRIMARY, CxxText
 from py2cu.targets.cxx.dialect import Callee, Dialect
 from py2cu.targets.cxx.lines import Line
@@ -122,7 +122,7 @@ class BlockEmitter(Emitter):
                     names |= {array, self.kernel.base_array(array)}
         for node in all_expressions(body):
             match node:
-                case ir.Call(function=function) if function == LANE_HELPER or is_together(function):
+                case ir.Call(function=function) if function == LANE_HELPER or is_collective_builtin(function):
                     return True
                 case ir.Name(id=name) | ir.ArrayName(id=name) | ir.Load(array=name) | ir.Atomic(array=name):
                     names.add(name)

@@ -12,7 +12,7 @@ from py2cu import ir
 from py2cu.builtins.atomics import atomic_helper
 from py2cu.builtins.threads import WARP_SIZE
 from py2cu.ir.visit import all_expressions
-from py2cu.targets.cxx.calls import is_together
+from py2cu.targets.cxx.calls import is_collective_builtin
 from py2cu.targets.cxx.helpers.catalogue import TargetHelpers, atomic
 
 _FETCH: Final = """\
@@ -198,7 +198,7 @@ def helpers_of_threads(kernel: ir.Kernel) -> tuple[str, ...]:
                 case ir.Atomic(op=op):
                     helpers |= {"atomic_update": None, atomic_helper(op): None}
                 case ir.Call(function=function) if (
-                    is_together(function) and (name := function.rpartition(".")[2]) in HELPERS
+                    is_collective_builtin(function) and (name := function.rpartition(".")[2]) in HELPERS
                 ):
                     helpers |= {"WarpLanes": None, name: None}
     return tuple(helpers)

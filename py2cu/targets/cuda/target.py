@@ -17,7 +17,7 @@ from py2cu.targets.cxx.functions import spell_functions
 from py2cu.targets.cxx.includes import headers_of_types
 from py2cu.targets.cxx.lines import doc_lines
 from py2cu.targets.cxx.parameters import kernel_arguments, launch_arguments
-from py2cu.targets.cxx.shared_memory import asks, bytes_text
+from py2cu.targets.cxx.shared_memory import bytes_text, limit_condition
 from py2cu.targets.cxx.statements import Emitter
 from py2cu.targets.cxx.views import (
     KernelView,
@@ -66,7 +66,7 @@ def view(kernel: ir.Kernel) -> KernelView:
         launch_bounds=kernel.launch_bounds,
         has_open_block=kernel.has_open_block,
         shared_bytes=bytes_text(kernel, DIALECT),
-        shared_asks=asks(kernel),
+        shared_limit_condition=limit_condition(kernel),
         syncs_grid=syncs_grid(kernel),
         grid=grid,
         checks_grid=checks_grid,

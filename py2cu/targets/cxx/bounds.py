@@ -10,13 +10,13 @@ from py2cu import ir
 from py2cu.targets.cxx.includes import MATH
 
 _MAGNITUDE: Final = "std::fabs"  # of a number that may be negative, as a double
-_MOST_THREADS: Final = "1e18"  # far below 2^63, so that a double which is below stands for a number that is
+_MOST_THREADS: Final = "1e18"  # so far below 2^63 that rounding to a double hides no larger number
 
 
 def overflows(kernel: ir.Kernel) -> tuple[str, ...]:
-    """The conditions under which a grid for all elements is out of reach: `1.0 * n * n > 1e18`.
+    """The conditions under which 64 bits may not hold the number of threads: `1.0 * n * n > 1e18`.
 
-    Products that some array has as many elements as need none.
+    A product that is no greater than some array's size needs no condition.
     """
     texts = (bound_text(bound, kernel) for bound in kernel.size_bounds)
     return tuple(f"{text} > {_MOST_THREADS}" for text, fits_int64 in texts if not fits_int64)
@@ -25,8 +25,7 @@ def overflows(kernel: ir.Kernel) -> tuple[str, ...]:
 def bound_text(bound: ir.IndexBound, kernel: ir.Kernel) -> tuple[str, bool]:
     """A bound in C++, and whether int64_t holds it.
 
-    Products that no array's size stands for, and numbers of the call, which may be any, are taken as doubles, which do
-    not overflow.
+    Products that no array's size bounds, and integer arguments, are computed as doubles, which do not overflow.
     """
     naturals = _naturals(kernel)
     terms, fits_int64 = [], True
@@ -65,7 +64,7 @@ def _naturals(kernel: ir.Kernel) -> Set[str]:
 
 
 def _may_be_negative(name: str, naturals: Set[str]) -> bool:
-    """True for a number of the call that is no extent as it stands; those of the launch have a point in their names."""
+    """True for an integer argument that is not itself an extent; launch values have a dot in their names."""
     return "." not in name and name not in naturals
 
 

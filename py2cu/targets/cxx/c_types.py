@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Final
 
 UNSIGNED_INDEX: Final = "unsigned index_t"
-"""What `index_t` and an unsigned meet in, which no text names: unsigned where `index_t` is `int`, else `int64_t`."""
-# From narrow to wide; `index_t` stands where it does for its narrower instantiation.
+"""The common type of `index_t` and an unsigned: unsigned if `index_t` is `int`, else `int64_t`. No text names it."""
+# Conversion ranks, from narrow to wide; `index_t` has the rank of its narrower instantiation.
 C_RANK: Final = {
     "bool": 0, "int8_t": 0, "uint8_t": 0, "int16_t": 0, "uint16_t": 0, "int": 1, "int32_t": 1, "unsigned": 2,
     "uint32_t": 2, "index_t": 3, UNSIGNED_INDEX: 3, "int64_t": 4, "uint64_t": 5, "__half": 6, "__nv_bfloat16": 6,
     "float": 7, "double": 8, "cuda::std::complex<float>": 9, "cuda::std::complex<double>": 10,
 }  # fmt: skip
 HALVES: Final = frozenset(("__half", "__nv_bfloat16"))
-"""Classes: C++ converts them to nothing by itself but float."""
+"""Classes, which C++ implicitly converts only to float."""
 COMPLEXES: Final = frozenset(("cuda::std::complex<float>", "cuda::std::complex<double>"))
 """Classes whose operators take two numbers of one type."""
 
@@ -22,7 +22,7 @@ FLOATS: Final = HALVES | {"float", "double"}
 
 
 def qualified(c_type: str) -> str:
-    """A C++ type as it is named where nothing says `using cuda::std::complex`."""
+    """The name of a C++ type in files without `using cuda::std::complex`."""
     return f"cuda::std::{c_type}" if f"cuda::std::{c_type}" in COMPLEXES else c_type
 
 
@@ -52,14 +52,14 @@ def common_type(a: str, b: str) -> str:
 def computes_in(target: str, a: str, b: str) -> bool:
     """True where C computes in a type as wide as `target` for operands of `a` and `b`.
 
-    Whether that has a sign is not asked: where it shows, a launch object was made signed before.
+    Signedness is ignored: where it matters, an earlier pass has converted launch objects to signed.
     """
     common = common_type(a, b)
     return common == target or (common == UNSIGNED_INDEX and target == "index_t")
 
 
 def keeps_value(source: str, target: str) -> bool:
-    """True where assigning a `source` to a `target` needs no cast in the eyes of a careful reader."""
+    """True if assigning a `source` to a `target` needs no cast: nothing is lost but digits of an integer in a float."""
     if source == target:
         return True
     if source in COMPLEXES or target in COMPLEXES:
@@ -74,7 +74,7 @@ def keeps_value(source: str, target: str) -> bool:
 
 
 def converts(source: str, target: str) -> bool:
-    """True where C takes a `source` as an operand of arithmetic in `target`, and means the same number."""
+    """True if C converts an operand of type `source` to `target` by itself, and the number stays the same."""
     return C_RANK[source] <= C_RANK[target] and source not in HALVES and not changes_sign(source, target)
 
 

@@ -22,15 +22,15 @@ class CallEmitter(ExpressionEmitter):
     """Emits the expressions of one kernel, calls included."""
 
     def call(self, expr: ir.Call) -> CxxText:
-        """A builtin by its row's spelling, or a helper by its own name; templates want arguments of one type."""
+        """A builtin by its row's spelling, or a helper by its name; arguments of a template get one type."""
         if is_complex_constructor(expr):
-            return self.made(expr)
+            return self.complex_constructor(expr)
         c_type = self.c_type(expr.type)
         row = ROWS.get(expr.function)
         if row is not None and row.rule is Rule.PART:
             method = expr.function.rpartition(".")[2]
             return CxxText(f"{self.expr(expr.args[0]).within(PRIMARY)}.{method}()", PRIMARY, c_type)
-        if row is not None and is_together(expr.function):
+        if row is not None and is_collective_builtin(expr.function):
             return self.collective(expr, row)
         if expr.function == ROUND_TO:
             return CxxText(f"{ROUND_TO}<{self.type_text(expr.type)}>({self.expr(expr.args[0]).text})", PRIMARY, c_type)
@@ -38,10 +38,10 @@ class CallEmitter(ExpressionEmitter):
             name, args = expr.function, [self.expr(arg).text for arg in expr.args]
         elif row is None or expr.function in ("builtins.min", "builtins.max"):
             name = expr.function.removeprefix("builtins.")
-            count = 1 if name == "wrapping_shift" else None  # how far to shift is a number of any type
+            count = 1 if name == "wrapping_shift" else None  # the shift count may have any type
             args = [self.as_type(arg, expr.type) for arg in expr.args[:count]]
             args += [self.expr(arg).text for arg in expr.args[len(args) :]]
-            if name in ("min", "max"):  # CUDA's own, which narrow numbers enter as int
+            if name in ("min", "max"):  # CUDA's functions promote narrow integers to int
                 c_type = arithmetic_type(c_type)
         else:
             self.headers.add(MATH)
@@ -50,9 +50,11 @@ class CallEmitter(ExpressionEmitter):
             is_overloaded = row.spelling.get("float") == row.spelling.get("double")
             if self.kernel.type_parameters and argument in FLOATS:
                 is_overloaded, name = True, f"{self.dialect.overloads}{row.spelling['double']}"
-            as_it_is = is_overloaded and argument != "double"  # which has to be one, or another overload is called
+            needs_no_cast = is_overloaded and argument != "double"  # a float would select another overload
             args = [
-                self.expr(arg).text if as_it_is or (place and row.rule is Rule.SCALED) else self.argument(arg, argument)
+                self.expr(arg).text
+                if needs_no_cast or (place and row.rule is Rule.SCALED)
+                else self.argument(arg, argument)
                 for place, arg in enumerate(expr.args)
             ]
             if expr.function == "builtins.abs" and expr.type == ir.PY_INT:
@@ -62,7 +64,7 @@ class CallEmitter(ExpressionEmitter):
 
     def function(self, name: str) -> str:
         """A C function as the target calls it."""
-        self.count_header(name)
+        self.record_header(name)
         return self.dialect.functions.get(name, name)
 
     def collective(self, expr: ir.Call, row: Builtin) -> CxxText:
@@ -85,15 +87,15 @@ class CallEmitter(ExpressionEmitter):
         return CxxText(text, PRIMARY, self.c_type(expr.type))
 
     def mask(self, mask: ir.Expr) -> str:
-        """A constant mask in the digits that show its lanes."""
+        """A mask of lanes; a constant in hexadecimal digits."""
         return f"0x{mask.value:X}" if isinstance(mask, ir.Constant) else self.expr(mask).text
 
-    def made(self, expr: ir.Call) -> CxxText:
-        """A complex number of two real ones."""
+    def complex_constructor(self, expr: ir.Call) -> CxxText:
+        """A complex number, constructed from its parts."""
         return CxxText(f"{self.type_text(expr.type)}({self.parts(expr)})", PRIMARY, self.c_type(expr.type))
 
     def parts(self, expr: ir.Call) -> str:
-        """The arguments of a complex number's constructor, which takes an imaginary part of zero for granted."""
+        """The arguments of a complex number's constructor; an imaginary part of zero is left out."""
         real, imag = expr.args
         is_real = isinstance(imag, ir.Constant) and imag.value == 0 and math.copysign(1, imag.value) > 0
         return ", ".join(self.part(part, expr.type) for part in ((real,) if is_real else (real, imag)))
@@ -101,12 +103,12 @@ class CallEmitter(ExpressionEmitter):
     def part(self, part: ir.Expr, type_: ir.Type) -> str:
         """A constant is spelled alike in every instance of a type variable."""
         if isinstance(part, ir.Constant) and isinstance(type_, ir.ElementType) and type_.dtype.variable is not None:
-            self.count_number(part)
+            self.record_number(part)
             return generic_literal(part, type_.dtype.part)
         return self.assigned(part, self.c_type(part.type)).text
 
     def atomic(self, expr: ir.Atomic) -> CxxText:
-        """`atomicAdd(&x[i], v)`; helpers are templates, and want values of the element's type."""
+        """`atomicAdd(&x[i], v)`; helpers are templates: values get the element's type."""
         dtype = self.kernel.array_type(expr.array).dtype
         values = (self.as_type(value, expr.type) for value in expr.values)
         place = f"&{self.element(expr.array, expr.indices)}"
@@ -114,7 +116,7 @@ class CallEmitter(ExpressionEmitter):
         return CxxText(f"{name}({', '.join((place, *values))})", PRIMARY, dtype.c)
 
     def invoke(self, expr: ir.DeviceCall) -> CxxText:
-        """A call of a device function; numbers come as the types of its parameters, which tell overloads apart."""
+        """A call of a device function; scalars are cast to the types of its parameters, which select the overload."""
         callee = self.callees[expr.function]
         args = [
             self.expr(arg).text if isinstance(arg, ir.ArrayName) else self.as_type(arg, parameter.type)
@@ -126,21 +128,21 @@ class CallEmitter(ExpressionEmitter):
         return CxxText(f"{name}({', '.join(args)})", PRIMARY, "" if expr.type is ir.UNKNOWN else self.c_type(expr.type))
 
     def launch_object(self, name: str) -> str:
-        """What a device function is given for the launch object of this name."""
+        """The argument that passes a launch object to a device function."""
         return name
 
     def argument(self, arg: ir.Expr, c_type: str) -> str:
-        """An argument of a C function, which converts it; `sqrt` and its like are overloaded, and want a double."""
+        """An argument of a C function; a double gets a cast, since functions such as `sqrt` are overloaded."""
         if c_type != "double":
             return self.assigned(arg, c_type).text
         spelled = self.expr(arg)
         return spelled.text if spelled.c_type == "double" else f"static_cast<double>({spelled.text})"
 
 
-_TOGETHER: Final = (Rule.SHUFFLE, Rule.VOTE, Rule.MATCH, Rule.REDUCE)
+_COLLECTIVE: Final = (Rule.SHUFFLE, Rule.VOTE, Rule.MATCH, Rule.REDUCE)
 
 
-def is_together(function: str) -> bool:
-    """True for a builtin in which threads tell each other something."""
+def is_collective_builtin(function: str) -> bool:
+    """True for a collective builtin: a shuffle, a vote, a match or a reduction."""
     row = ROWS.get(function)
-    return row is not None and row.rule in _TOGETHER
+    return row is not None and row.rule in _COLLECTIVE

@@ -20,7 +20,7 @@ PRECEDENCE: Final = {
 class CxxText:
     """C text of an expression: how tightly it binds, and its C type.
 
-    `casts_to` is the type of an outermost cast that its speller has not counted among the types of the text yet.
+    `casts_to` is the type of the outermost cast; the emitter records it once it uses this text.
     """
 
     text: str

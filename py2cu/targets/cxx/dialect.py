@@ -1,4 +1,4 @@
-"""Describes what the common C++ emitters must know of a target, and of a device function that they call."""
+"""Describes a target, and a device function that is called, for the common C++ emitters."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ class Dialect:
     widths: Mapping[ir.Width, str]
     launch_type: str  # of blockIdx.x and its like
     functions: Mapping[str, str] = field(default_factory=dict)
-    types: Mapping[str, str] = field(default_factory=dict)  # where a C type has another name
-    overloads: str = ""  # before the functions of `math` that take floats and doubles
-    launch_struct: str = ""  # in which functions are given the launch objects that they see; CUDA's need not be
-    fence: str = ""  # what all fences are; CUDA's are functions of their names
+    types: Mapping[str, str] = field(default_factory=dict)  # the target's names of C types, where they differ
+    overloads: str = ""  # the prefix of overloaded math functions
+    launch_struct: str = ""  # the type of launch objects as parameters; "" if they are builtin variables
+    fence: str = ""  # the text of every fence; "" for CUDA's functions
     grid_barrier: str = "cooperative_groups::this_grid().sync()"
-    unroll: str = "#pragma unroll"  # above a loop that is to be unrolled, by the number behind it
-    unrolls_wholly: bool = True  # where no number is
+    unroll: str = "#pragma unroll"  # above an unrolled loop, with the factor behind it
+    unrolls_wholly: bool = True  # the pragma without a factor unrolls fully
     atomics_are_helpers: bool = False  # all atomic operations are helpers
-    throws: bool = False  # a failed `assert` throws what the launcher catches; it is not C's
-    headers: Mapping[str, str] = field(default_factory=dict)  # for functions beside `math`'s, and for what else calls
+    throws: bool = False  # a failed `assert` throws an exception that the launcher catches
+    headers: Mapping[str, str] = field(default_factory=dict)  # of functions outside <cmath>, fences, the grid barrier
     names_variables: bool = True  # an instance of a generic kernel is spelled with `T`, not with its dtype
 
     def spell(self, dtype: DType) -> str:
@@ -41,7 +41,7 @@ class Callee:
 
     function: ir.Kernel
     template: tuple[str, ...] = ()  # its type parameters, which every call names: "T", "index_t"
-    launch: tuple[str, ...] = ()  # the launch objects that it is given
+    launch: tuple[str, ...] = ()  # the launch objects that it takes
     struct: str = ""  # the type of a tuple that it returns
 
     @property

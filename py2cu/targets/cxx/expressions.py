@@ -79,16 +79,16 @@ class ExpressionEmitter(ABC):
         return self.dialect.spell(C128) if ir.is_complex(type_) else self.c_type(type_)
 
     def type_text(self, type_: ir.Type) -> str:
-        """The same where the text names the type."""
+        """The same, recorded among the types that the text names."""
         return self.named(self.type_name(type_))
 
     def named(self, c_type: str) -> str:
-        """`c_type`, which the text names."""
+        """`c_type`, recorded among the types that the text names."""
         self.types.add(c_type)
         return c_type
 
     def chosen(self, spelled: CxxText) -> CxxText:
-        """`spelled`, the one of several spellings that the text holds."""
+        """`spelled`, one of several candidates, with its type recorded: the text holds it."""
         if spelled.casts_to:
             self.types.add(spelled.casts_to)
         return spelled
@@ -100,7 +100,7 @@ class ExpressionEmitter(ABC):
     # --- statements ---
 
     def assigned(self, value: ir.Expr, c_type: str) -> CxxText:
-        """`value` where C converts it to `c_type` by assigning it; only conversions that lose something are written."""
+        """`value` for an assignment to a `c_type`; only conversions that lose information are written."""
         if isinstance(value, ir.Constant) and is_integer_literal(value) and c_type not in HALVES:
             return self.operand(value, c_type)
         if isinstance(value, ir.Convert) and not (value.explicit or crosses_type_variable(value)):
@@ -128,7 +128,7 @@ class ExpressionEmitter(ABC):
             case ir.Binary(op=op, left=left, right=right, type=type_):
                 return self.binary(op, *self.operands(left, right, self.c_type(type_)))
             case ir.Compare(op=op, left=left, right=right):
-                wanted = self.meeting_type(left, right)
+                wanted = self.comparison_type(left, right)
                 a, b = self.operands(left, right, wanted)
                 inner = PRECEDENCE["<"] + 1  # readers do not know how `<` and `==` bind among each other
                 return CxxText(f"{a.within(inner)} {op} {b.within(inner)}", PRECEDENCE[op], "bool")
@@ -140,8 +140,8 @@ class ExpressionEmitter(ABC):
             case ir.Select(test=test, then=then, orelse=orelse, type=type_):
                 a, b = self.operands(then, orelse, self.c_type(type_))
                 text = f"{self.expr(test).within(TERNARY + 1)} ? {a.within(TERNARY + 1)} : {b.within(TERNARY + 1)}"
-                of_one = same_type(a.c_type, b.c_type)  # C promotes operands of two types only
-                return CxxText(text, TERNARY, a.c_type if of_one else common_type(a.c_type, b.c_type))
+                have_one_type = same_type(a.c_type, b.c_type)  # C promotes operands of two types only
+                return CxxText(text, TERNARY, a.c_type if have_one_type else common_type(a.c_type, b.c_type))
             case ir.Call():
                 return self.call(expr)
             case ir.Convert(value=value, type=type_) if crosses_type_variable(expr):
@@ -174,7 +174,7 @@ class ExpressionEmitter(ABC):
         """A call of a device function."""
 
     def buffer(self, name: str) -> str:
-        """The declaration of an array of the kernel's own: `float acc[4][4]`, `int WEIGHTS[3] = {1, 2, 1}`."""
+        """The declaration of a kernel-local array or a table: `float acc[4][4]`, `int WEIGHTS[3] = {1, 2, 1}`."""
         buffer = self.kernel.array_decl(name)
         assert buffer is not None, name
         type_: ir.Type = buffer.type.element
@@ -194,7 +194,7 @@ class ExpressionEmitter(ABC):
         return "".join(f"[{self.expr(extent).text}]" for extent in buffer.type.dims)
 
     def struct_text(self, value: ir.Expr) -> str:
-        """The type of a tuple that is in one struct: a row, or what a function returns."""
+        """The struct type of a tuple: of a row of a view, or of a function's result."""
         match value:
             case ir.Load(array=array):
                 return self.row_text(array)
@@ -214,14 +214,14 @@ class ExpressionEmitter(ABC):
         return self.name(array) + "".join(f"[{self.index(index)}]" for index in indices)
 
     def index(self, index: ir.Expr) -> str:
-        """A subscript: any whole number serves."""
+        """A subscript; implicit conversions are dropped, since C takes any integer type."""
         while isinstance(index, ir.Convert) and not index.explicit:
             index = index.value
         return self.expr(index).text
 
     def constant(self, expr: ir.Constant) -> CxxText:
         c_type = self.c_type(expr.type)
-        self.count_number(expr)
+        self.record_number(expr)
         if isinstance(expr.type, ir.ElementType) and expr.type.dtype.variable is not None:
             return CxxText(f"{self.type_text(expr.type)}({generic_literal(expr, expr.type.dtype)})", PRIMARY, c_type)
         if c_type == "bool":
@@ -261,8 +261,8 @@ class ExpressionEmitter(ABC):
 
         return CxxText(f"{side(left)} {_JUNCTION[op]} {side(right)}", rank, "bool")
 
-    def meeting_type(self, left: ir.Expr, right: ir.Expr) -> str:
-        """The C type in which a comparison's operands meet."""
+    def comparison_type(self, left: ir.Expr, right: ir.Expr) -> str:
+        """The common C type of a comparison's operands."""
         a, b = self.c_type(left.type), self.c_type(right.type)
         return a if a == b else common_type(a, b)
 
@@ -290,11 +290,11 @@ class ExpressionEmitter(ABC):
         return full, by
 
     def operand(self, expr: ir.Expr, wanted: str) -> CxxText:
-        """`expr` without an implicit conversion, if C would not compute in something wider than `wanted` for it."""
+        """`expr` without its implicit conversion, unless C would then compute in a type wider than `wanted`."""
         return self.chosen(self.spellings(expr, wanted)[0])
 
     def spellings(self, expr: ir.Expr, wanted: str) -> tuple[CxxText, CxxText]:
-        """`operand`, and `expr` in full; what is inside is spelled once, or nested expressions would take for ever."""
+        """`expr` without and with its conversion; the inner text is emitted once, or nesting would cost 2ⁿ."""
         if wanted in HALVES | COMPLEXES:
             pass
         elif isinstance(expr, ir.Constant) and is_integer_literal(expr):
@@ -309,31 +309,31 @@ class ExpressionEmitter(ABC):
         return full, full
 
     def cast(self, value: CxxText, type_: ir.Type) -> CxxText:
-        """`value` as a `type_`; who puts it into the text says that it is `chosen`."""
+        """`value` cast to `type_`; a caller that uses the result passes it to `chosen`."""
         c_type = self.c_type(type_)
         if value.c_type == c_type or (
             c_type == "int" and value.c_type == "int64_t" and self.dialect.launch_type == "int64_t"
         ):
             return value
-        # Of a template argument, `T(int64_t(both))` looks like a function's type to gcc
+        # Of a template argument, gcc parses `T(int64_t(both))` as the type of a function
         is_plain = value.c_type not in FLOATS | COMPLEXES and value.text not in self.kernel.constexprs
         if isinstance(type_, ir.PythonType) and is_plain:
             return CxxText(functional_cast(value.text, c_type), PRIMARY, c_type, casts_to=c_type)
         named = self.type_name(type_)
         return CxxText(f"static_cast<{named}>({value.text})", PRIMARY, c_type, casts_to=named)
 
-    def count_header(self, needed_for: str) -> None:
-        """Counts the header that the target needs for something that the text says, if it needs one."""
+    def record_header(self, needed_for: str) -> None:
+        """Records the header that the target needs for a function or a statement, if any."""
         if header := self.dialect.headers.get(needed_for):
             self.headers.add(header)
 
-    def count_number(self, number: ir.Constant) -> None:
-        """Counts the header of INFINITY and NAN."""
+    def record_number(self, number: ir.Constant) -> None:
+        """Records the header of INFINITY and NAN."""
         if not math.isfinite(number.value):
             self.headers.add(MATH)
 
     def braced(self, items: Sequence[ir.Expr], types: Sequence[ir.Type]) -> str:
-        """`{a, b}`: braces let C convert nothing that may lose; a Python integer in a wider one does not."""
+        """`{a, b}`: C++ refuses narrowing in braces, so all items but widened Python integers are cast."""
         texts = []
         for item, type_ in zip(items, types, strict=True):
             spelled, wanted = self.expr(item), self.c_type(type_)
@@ -351,7 +351,7 @@ class ExpressionEmitter(ABC):
 
 
 def crosses_type_variable(convert: ir.Convert) -> bool:
-    """True where a conversion leads to or from a type variable: it is written, since instances differ in it."""
+    """True for a conversion to or from a type variable: it is always written, since instances differ in it."""
     source, target = convert.value.type, convert.type
     if source == target and not convert.explicit:
         return False

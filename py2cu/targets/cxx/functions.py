@@ -44,12 +44,12 @@ class FunctionView:
     arguments: tuple[Argument, ...]
     body: tuple[Line, ...]
     struct: StructView | None
-    is_ringed: bool  # others that it calls call it: all are declared first
+    is_mutually_recursive: bool  # functions that it calls call it back: all are declared first
     headers: frozenset[str]
 
     @property
     def code(self) -> tuple[object, ...]:
-        """What the compiler sees of it: two functions that differ in comments alone are one."""
+        """The function without its comments: functions with equal code are emitted once."""
         lines = tuple((line.code, line.origin) for line in self.body if line.code.strip())
         return self.template, self.head, self.arguments, lines, self.struct
 
@@ -67,17 +67,17 @@ def in_order(launched: Collection[str]) -> tuple[str, ...]:
 
 
 def spell_functions(kernel: ir.Kernel, dialect: Dialect) -> tuple[tuple[FunctionView, ...], dict[str, Callee]]:
-    """The device functions of `kernel`, and what their callers need to know of them."""
+    """The views of the device functions of `kernel`, and a `Callee` for each, by key."""
     launched = launch_objects_by_function(kernel) if dialect.launch_struct else {}
     callees = {
         function.key: Callee(function, (), in_order(launched.get(function.key, ()))) for function in kernel.functions
     }
-    ringed = in_recursive_scc(kernel.functions, itself=False)
+    mutually_recursive = in_recursive_scc(kernel.functions, itself=False)
     recurses = bool(in_recursive_scc(kernel.functions))
-    while True:  # once, unless a function calls another one before that is spelled
+    while True:  # repeats only for recursive functions, which are called before their template parameters are known
         before, views = dict(callees), []
         for function in kernel.functions:
-            view = _spell_function(function, dialect, callees, is_ringed=function.key in ringed)
+            view = _spell_function(function, dialect, callees, is_mutually_recursive=function.key in mutually_recursive)
             struct = view.struct.type if view.struct else ""
             callees[function.key] = replace(callees[function.key], template=view.template, struct=struct)
             views.append(view)
@@ -86,9 +86,9 @@ def spell_functions(kernel: ir.Kernel, dialect: Dialect) -> tuple[tuple[Function
 
 
 def _spell_function(
-    function: ir.Kernel, dialect: Dialect, callees: dict[str, Callee], *, is_ringed: bool
+    function: ir.Kernel, dialect: Dialect, callees: dict[str, Callee], *, is_mutually_recursive: bool
 ) -> FunctionView:
-    """It is a template over the types that its signature and its body name, and over those of what it calls."""
+    """The view of a function: a template over the type parameters that its signature, body and callees name."""
     speller = Emitter(function, dialect, callees)
     struct = _struct_view(function, speller)
     result = struct.type if struct else "void" if function.result is None else speller.type_text(function.result)
@@ -96,12 +96,12 @@ def _spell_function(
     arguments += tuple(Argument(name, dialect.launch_struct) for name in callees[function.key].launch)
     body = tuple(speller.block(function.body))
     if function.origin is not None:
-        body = tuple(replace(line, origin=0) for line in body)  # lines of the kernel's own file are what is kept
+        body = tuple(replace(line, origin=0) for line in body)  # the line map has lines of the kernel's file only
     types = speller.types.union(argument.base for argument in arguments)
     head = f"{result} {function.symbol}"
     headers = headers_of_types(types) | speller.headers
     return FunctionView(
-        doc_lines(function.doc), _type_parameters(types), head, arguments, body, struct, is_ringed, headers
+        doc_lines(function.doc), _type_parameters(types), head, arguments, body, struct, is_mutually_recursive, headers
     )
 
 
@@ -114,5 +114,5 @@ def _struct_view(function: ir.Kernel, speller: Emitter) -> StructView | None:
 
 
 def _type_parameters(types: Collection[str]) -> tuple[str, ...]:
-    """Those of `types` that a template has to be given."""
+    """The type parameters among `types`."""
     return tuple(name for name in _TYPE_PARAMETERS if name in types)

@@ -10,7 +10,7 @@ from py2cu.records import record
 
 @record(frozen=True, slots=True)
 class Line:
-    """One line of a body: its code, the user's comment behind it, and the Python line that it says."""
+    """One line of a body: its code, the user's comment behind it, and the number of its Python line."""
 
     code: str
     origin: int = 0
@@ -33,8 +33,9 @@ def comment_lines(trivia: ir.Trivia, pad: str) -> Iterator[Line]:
 
 
 def comment_text(text: str) -> str:
-    """Text that is harmless behind `//`: one line, no control characters, and nothing at its end that joins the next
-    line to it, which a backslash does, and before C++17 its trigraph.
+    """Text that is safe behind `//`: one line without control characters.
+
+    A backslash at its end, or before C++17 the trigraph of one, would join the next line to the comment.
     """
     text = "".join(char if char.isprintable() else " " for char in text).rstrip()
     return f"{text} (backslash)" if text.endswith(("\\", "??/")) else text

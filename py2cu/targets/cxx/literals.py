@@ -24,7 +24,7 @@ def array_literal(values: Sequence[str], extents: Sequence[int]) -> str:
 
 
 def generic_literal(expr: ir.Constant, dtype: DType) -> str:
-    """The number from which `T(…)` makes the one that `expr` is in `dtype`."""
+    """The literal that `T(…)` converts to the value of `expr` in `dtype`."""
     if dtype.kind is not Kind.FLOAT:
         return str(expr.value).lower()
     value = as_float(dtype, expr.value)
@@ -57,7 +57,7 @@ def is_double(value: bool | int | float) -> bool:
 
 
 def integer_literal(expr: ir.Constant, c_type: str) -> CxxText:
-    """`0xffu`, `1L`, in the least type that C reads the digits as; hexadecimal digits stay."""
+    """`0xffu`, `1L`, of the narrowest type that C gives the digits; hexadecimal digits stay."""
     value = int(expr.value)
     text = expr.text if _is_hexadecimal(expr.text) else str(value)
     if value >= 2**31 and is_unsigned(c_type):
@@ -96,14 +96,14 @@ def _reads_as(text: str, expr: ir.Constant) -> bool:
     dtype = expr.type.dtype if isinstance(expr.type, ir.ElementType) else F64
     number = float(text)
     read = as_float(dtype, number)
-    beyond = 2 * number - read  # the other neighbour, where the digits lie between two: nvcc rounds those up
+    beyond = 2 * number - read  # the other neighbour, if the digits lie halfway between two floats: nvcc rounds them up
     is_between = dtype.plain is F32 and number != read and as_float(F32, beyond) == beyond
     vanishes = number != 0 == read  # compilers warn of digits that they read as zero
     return read == as_float(dtype, expr.value) and not is_between and not vanishes
 
 
 def is_integer_literal(expr: ir.Constant) -> bool:
-    """A float that the user wrote as `2`: C turns it into one where it meets a float."""
+    """True for a float that the user wrote as an integer, `2`: beside a float, C converts it."""
     if isinstance(expr.type, ir.ElementType) and expr.type.dtype.variable is not None:
         return False
     return isinstance(expr.value, float) and re.fullmatch(r"-?\d+", expr.text) is not None and abs(expr.value) < 2**24

@@ -1,4 +1,4 @@
-"""Renames what C++ cannot name so: keywords, macros, CUDA's names, names with non-ASCII letters.
+"""Renames Python names that C++ cannot have: keywords, macros, CUDA's names, names with non-ASCII letters.
 
 def double(i: Index["n"], int_: …, α: float)    →    int_, alpha
 """
@@ -24,10 +24,10 @@ from py2cu.passes.lowering.identifiers import (
     spell_identifier,
 )
 
-# Types of CUDA's headers, which variables may hide and functions may not be called after.
+# Types that CUDA's headers declare: variables may have these names, functions may not.
 _TYPES: Final = "half half2 nv_bfloat16 nv_bfloat162 uchar ushort uint ulong"
-# Functions of numbers that the headers of C and CUDA declare, which functions may not be called after, nor after their
-# variants for float: `rsqrt`, `rsqrtf`.
+# Math functions that the headers of C and CUDA declare: no function may have these names, or those of the variants for
+# float (`rsqrt`, `rsqrtf`).
 _FUNCTIONS: Final = """
     acos acosh all any asin asinh atan atan2 atanh ballot calloc cbrt ceil clock clock64 copysign cos cosh cospi
     cyl_bessel_i0 cyl_bessel_i1 difftime div drem erf erfc erfcinv erfcx erfinv exit exp exp10 exp2 expm1 fabs fadd fdim
@@ -39,13 +39,13 @@ _FUNCTIONS: Final = """
     rsqrt scalb scalbln scalbn significand sin sinh sinpi sqrt srand srandom tan tanh tgamma tolower toupper trunc
     ullmax ullmin umax umin y0 y1 yn
 """
-# What texts call what threads do together: functions of the user's get another name.
+# Helpers for collectives: functions of the user that have these names are renamed.
 _TOGETHER: Final = """
     WarpLanes activemask all_sync any_sync ballot_sync lane_id match_any_sync reduce_add_sync reduce_and_sync
     reduce_max_sync reduce_min_sync reduce_or_sync reduce_xor_sync shfl_down_sync shfl_sync shfl_up_sync shfl_xor_sync
 """
-# `main` is the program's entry, which C++ lets no other function be.
-_OF_FUNCTIONS: Final = frozenset(f"{_TYPES} {_FUNCTIONS} {_TOGETHER} main".split()).union(
+# C++ reserves `main` for the program's entry.
+_TAKEN_BY_FUNCTIONS: Final = frozenset(f"{_TYPES} {_FUNCTIONS} {_TOGETHER} main".split()).union(
     *(row.spelling.values() for row in ROWS.values())
 )
 
@@ -62,8 +62,9 @@ def rename(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
 
 
 def _rename(kernel: ir.Kernel, symbols: Mapping[str, str]) -> ir.Kernel:
-    """The same for one of them; `symbols` are those of the functions that it may call, which get underscores where a
-    file has more of that name: a local that would hide one gets a number.
+    """Rename in one function; `symbols` are those of the device functions, by key.
+
+    A symbol may get underscores later, so a local that would hide it with or without them gets a number.
     """
     names = [p.name for p in kernel.parameters] + [i.name for i in kernel.indices]
     names += [buffer.name for buffer in kernel.array_decls]
@@ -93,7 +94,9 @@ def _symbol(kernel: ir.Kernel) -> str:
     if kernel.name in LAUNCHER_NAMES.split():
         return kernel.name
     is_taken = (
-        kernel.name in _OF_FUNCTIONS or is_declared(kernel.name) or kernel.name.removesuffix("f") in _OF_FUNCTIONS
+        kernel.name in _TAKEN_BY_FUNCTIONS
+        or is_declared(kernel.name)
+        or kernel.name.removesuffix("f") in _TAKEN_BY_FUNCTIONS
     )
     return f"{kernel.name}_" if is_taken else spell_identifier(kernel.name)
 

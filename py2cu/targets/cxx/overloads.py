@@ -22,11 +22,11 @@ from py2cu.targets.cxx.functions import FunctionView, spell_functions
 Types = tuple[tuple[str, bool], ...]  # of each parameter its type, less `const`, and whether it is a pointer to that
 Taken = dict[str, dict[Types, FunctionView]]  # by symbol
 _SYNONYMS: Final = {"int32_t": "int", "uint32_t": "unsigned"}
-_PLACES: Final = ("first", "second", "third", "fourth", "fifth")  # what type parameters are called to be compared
+_PLACES: Final = ("first", "second", "third", "fourth", "fifth")  # names of type parameters for the comparison
 
 
 def separate_overloads(families: tuple[ir.Instances, ...], dialect: Dialect) -> tuple[ir.Instances, ...]:
-    """`families` with such names, again where a new name makes two callers differ."""
+    """`families` with distinct names; repeated, since a new name changes the text of its callers."""
     while True:
         taken: Taken = {}
         before = families
@@ -47,7 +47,7 @@ def _renamed(kernel: ir.Kernel, dialect: Dialect, taken: Taken) -> ir.Kernel:
 def _symbol(symbol: str, view: FunctionView, taken: Taken) -> str:
     several = {_parameter_types(view, index) for index in ({}, {"index_t": "int"}, {"index_t": "int64_t"})}
     while any(
-        other.code != view.code and any(_may_be_one(types, types_of_other) for types_of_other in several)
+        other.code != view.code and any(_are_ambiguous(types, types_of_other) for types_of_other in several)
         for types, other in taken.setdefault(symbol, {}).items()
     ):
         symbol += "_"
@@ -55,27 +55,27 @@ def _symbol(symbol: str, view: FunctionView, taken: Taken) -> str:
     return symbol
 
 
-def _may_be_one(one: Types, other: Types) -> bool:
-    """Whether some call could mean both: templates are alike where their type parameters are what the other has."""
+def _are_ambiguous(one: Types, other: Types) -> bool:
+    """True if a call could match both parameter lists: a type parameter matches every type."""
     if one == other:
         return True
-    are_templates = any(map(_is_open, one)) and any(map(_is_open, other))
-    return are_templates and len(one) == len(other) and all(map(_may_be_one_type, one, other))
+    are_templates = any(map(_is_generic, one)) and any(map(_is_generic, other))
+    return are_templates and len(one) == len(other) and all(map(_are_ambiguous_types, one, other))
 
 
-def _may_be_one_type(one: tuple[str, bool], other: tuple[str, bool]) -> bool:
-    return one == other or ((_is_open(one) or _is_open(other)) and one[1] == other[1])
+def _are_ambiguous_types(one: tuple[str, bool], other: tuple[str, bool]) -> bool:
+    return one == other or ((_is_generic(one) or _is_generic(other)) and one[1] == other[1])
 
 
-def _is_open(parameter: tuple[str, bool]) -> bool:
+def _is_generic(parameter: tuple[str, bool]) -> bool:
     """True for a type parameter, or for a pointer to one."""
     return parameter[0] in _PLACES
 
 
 def _parameter_types(view: FunctionView, index: Mapping[str, str]) -> Types:
-    """What C++ tells overloads by: type parameters by their place, and not by `const`, which no call chooses.
+    """The parameter types by which C++ selects an overload: without `const`, type parameters by position.
 
-    `index` says what `index_t` is: to the template a parameter, to its instances a type.
+    `index` maps `index_t` to its type in an instance; it is empty for the template.
     """
     words = {**_SYNONYMS, **dict(zip(view.template, _PLACES, strict=False)), **index}
     return tuple((words.get(argument.base, argument.base), argument.is_pointer) for argument in view.arguments)

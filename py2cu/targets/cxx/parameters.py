@@ -24,7 +24,7 @@ MAX_WIDTH = 116
 
 @record(frozen=True, slots=True)
 class Argument:
-    """One C++ parameter: `const float* __restrict__ x`, passed on as `x`. `default` is what the Python has for it."""
+    """One C++ parameter: `const float* __restrict__ x`, passed on as `x`; `default` is C++ text."""
 
     name: str
     base: str  # "float", "T", "index_t"
@@ -96,8 +96,8 @@ def used_arrays(kernel: ir.Kernel) -> set[str]:
 
 
 def arguments(kernel: ir.Kernel) -> tuple[tuple[str, ir.Type, Parameter | None], ...]:
-    """Name and type of everything a launcher takes: the user's parameters in order, then the dimensions among none of
-    them. Template arguments are none of these.
+    """The name and type of each argument of a launcher: the user's parameters in order, without template arguments,
+    then the dimensions that are no parameters.
     """
     declared = tuple((p.name, p.type, p) for p in kernel.parameters if p.constexpr is None)
     rest = tuple((name, ir.PythonType(Kind.INT), None) for name in kernel.dims if kernel.parameter(name) is None)
@@ -105,7 +105,7 @@ def arguments(kernel: ir.Kernel) -> tuple[tuple[str, ir.Type, Parameter | None],
 
 
 def kernel_arguments(kernel: ir.Kernel, dialect: Dialect) -> tuple[Argument, ...]:
-    """What the device function takes: those arrays, scalars and extents that its body uses."""
+    """The parameters of the kernel itself: the arrays, scalars and extents that its body uses."""
     used = used_names(kernel) | used_arrays(kernel)
     return tuple(
         kernel_argument(kernel, dialect, name, type_, parameter)
@@ -117,15 +117,14 @@ def kernel_arguments(kernel: ir.Kernel, dialect: Dialect) -> tuple[Argument, ...
 def kernel_argument(
     kernel: ir.Kernel, dialect: Dialect, name: str, type_: ir.Type, parameter: Parameter | None
 ) -> Argument:
-    """A parameter of the function for the device.
+    """A parameter of a kernel or a device function.
 
-    A kernel's pointers are `__restrict__`: the binding refuses arguments that overlap what is written.
-    A device function's are not, for its callers may pass it one array twice; nor are those in which threads that meet
-    read what others wrote.
+    A kernel's pointers are `__restrict__`: the binding refuses arguments that overlap a written array. A device
+    function's are not, since callers may pass one array twice; nor are arrays through which threads communicate.
     """
     argument = launch_argument(kernel, dialect, name, type_, parameter)
     match type_:
-        case ir.ArrayType() if not kernel.key and (is_input(parameter) or not shows_others(kernel, name)):
+        case ir.ArrayType() if not kernel.key and (is_input(parameter) or not is_communicated(kernel, name)):
             return replace(argument, is_restrict=True)
         case ir.PythonType(kind=Kind.FLOAT | Kind.COMPLEX) if (narrowed := dict(kernel.narrowed).get(name)) is not None:
             return replace(argument, base=dialect.spell(narrowed.dtype))
@@ -135,8 +134,8 @@ def kernel_argument(
             return argument
 
 
-def shows_others(kernel: ir.Kernel, array: str) -> bool:
-    """True where a thread may read in `array`, which is written, what others have written since it last did."""
+def is_communicated(kernel: ir.Kernel, array: str) -> bool:
+    """True if threads may read elements of the written `array` that others wrote before a barrier or a fence."""
     nodes = [*all_expressions(kernel.body)]
     read = {kernel.base_array(node.array) for node in nodes if isinstance(node, ir.Load)}
     passed = {kernel.base_array(node.id) for node in nodes if isinstance(node, ir.ArrayName)}  # to functions

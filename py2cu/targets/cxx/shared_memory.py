@@ -9,8 +9,8 @@ from py2cu.passes.lowering.shared_layout import size_of
 from py2cu.targets.cxx.dialect import Dialect
 from py2cu.targets.cxx.views import extent_text
 
-BYTES: Final = "shared_bytes"  # what launchers call the number
-_UNASKED: Final = "48 * 1024"
+BYTES: Final = "shared_bytes"  # the launcher's local for the number
+_DEFAULT_LIMIT: Final = "48 * 1024"
 
 
 def bytes_text(kernel: ir.Kernel, dialect: Dialect) -> str:
@@ -26,10 +26,10 @@ def _bytes(kernel: ir.Kernel, buffer: ir.ArrayDecl, dialect: Dialect) -> str:
     return f"{count} * sizeof({dialect.spell(buffer.type.dtype)})"
 
 
-def asks(kernel: ir.Kernel) -> str:
-    """The condition under which a kernel has to ask for its shared memory; empty where that may always be so."""
+def limit_condition(kernel: ir.Kernel) -> str:
+    """The condition under which the launcher calls `allow_shared`; empty if it always does, beside static arrays."""
     static = [b for each in (kernel, *kernel.functions) for b in each.array_decls if _is_static(b)]
-    return "" if static else f"{BYTES} > {_UNASKED}"
+    return "" if static else f"{BYTES} > {_DEFAULT_LIMIT}"
 
 
 def _is_static(buffer: ir.ArrayDecl) -> bool:

@@ -80,12 +80,12 @@ class Emitter(CallEmitter):
                 for declared in self.reservation(array, start):
                     yield Line(f"{pad}{declared};")
             case ir.Sync() if is_grid_barrier(stmt):
-                self.count_header("grid_barrier")
+                self.record_header("grid_barrier")
                 yield Line(f"{pad}{self.dialect.grid_barrier};")
             case ir.Sync(function=function) if function == YIELD:
                 yield Line(f"{pad}FiberScheduler::{YIELD}();")
             case ir.Sync() if self.dialect.fence:
-                self.count_header("fence")
+                self.record_header("fence")
                 yield Line(f"{pad}{self.dialect.fence};")
             case ir.Sync(function=function, args=args):
                 yield Line(f"{pad}__{function}({', '.join(map(self.mask, args))});")
@@ -119,25 +119,25 @@ class Emitter(CallEmitter):
         """C's `assert`, a macro, or a call of `assert_that` with the line and the message."""
         tested = self.expr(stmt.test)
         if self.dialect.throws:
-            there = self.kernel.origin
-            line = f"{f'{PurePath(there.file.name).name}, ' if there else ''}line {stmt.span.line}"
-            said = (stmt.message or " ".join(stmt.text.split())).replace("\0", "\\0")  # which would end it
-            return f"assert_that({tested.text}, {string_literal(line).text}, {string_literal(said).text})"
-        said = self.junction("and", tested, string_literal(stmt.message)).text if stmt.message else tested.text
+            origin = self.kernel.origin
+            line = f"{f'{PurePath(origin.file.name).name}, ' if origin else ''}line {stmt.span.line}"
+            message = (stmt.message or " ".join(stmt.text.split())).replace("\0", "\\0")  # a NUL ends a C string
+            return f"assert_that({tested.text}, {string_literal(line).text}, {string_literal(message).text})"
+        condition = self.junction("and", tested, string_literal(stmt.message)).text if stmt.message else tested.text
         calls = [node for node in walk(stmt.test) if isinstance(node, ir.DeviceCall)]
-        has_bare_comma = any(len(self.callees[call.function].template) > 1 for call in calls)  # of which macros know
-        return f"{self.function('assert')}{f'(({said}))' if has_bare_comma else f'({said})'}"
+        has_bare_comma = any(len(self.callees[call.function].template) > 1 for call in calls)  # it splits the argument
+        return f"{self.function('assert')}{f'(({condition}))' if has_bare_comma else f'({condition})'}"
 
     def reservation(self, name: str, start: ir.Expr | None) -> Iterator[str]:
-        """The declarations of an array of the kernel's own, or of a pointer into another one."""
+        """The declarations of a kernel-local array, or of a pointer into another array."""
         buffer = self.kernel.array_decl(name)
         assert buffer is not None, name
         element = self.type_text(buffer.type.element)
         if buffer.vector_width:
             parameter = self.kernel.parameter(buffer.base)
             const = "const " if parameter is not None and parameter.role is Role.INPUT else ""
-            shown = f"reinterpret_cast<{const}{self.row_text(name)}*>({self.name(buffer.base)})"
-            yield f"{const}auto* {self.name(name)} = {shown}"
+            rows = f"reinterpret_cast<{const}{self.row_text(name)}*>({self.name(buffer.base)})"
+            yield f"{const}auto* {self.name(name)} = {rows}"
         elif start is not None:
             place = self.name(buffer.base)
             if start != ir.Constant(0, type=start.type):
@@ -177,24 +177,24 @@ class Emitter(CallEmitter):
         return declared.type
 
     def assign(self, target: str, place: ir.Expr, value: ir.Expr, c_type: str, augmented: bool) -> str:
-        """`target = value;`, or `target op= operand;` where that is what the user wrote and C means the same."""
+        """`target = value;`, or `target op= operand;` if the user wrote that and C computes the same."""
         inner = ir.unconverted(value)
         if augmented and isinstance(inner, ir.Binary):
             left = inner.left.value if isinstance(inner.left, ir.Convert) else inner.left
             if _same_place(left, place):
                 right = self.operand(inner.right, self.c_type(inner.type))
                 computed = common_type(c_type, right.c_type)
-                # Halves are classes, whose `op=` first makes one of its operand.
-                is_kept = c_type not in HALVES or computed == c_type
-                if is_kept and computed == arithmetic_type(self.c_type(inner.type)):
-                    is_counted = not isinstance(inner.type, ir.ElementType) and is_one(ir.unconverted(inner.right))
-                    if is_counted and inner.op in "+-":
+                # `op=` of a half, which is a class, first converts its operand to a half.
+                keeps_precision = c_type not in HALVES or computed == c_type
+                if keeps_precision and computed == arithmetic_type(self.c_type(inner.type)):
+                    is_increment = not isinstance(inner.type, ir.ElementType) and is_one(ir.unconverted(inner.right))
+                    if is_increment and inner.op in "+-":
                         return f"{inner.op * 2}{target};"
                     return f"{target} {inner.op}= {right.text};"
         return f"{target} = {self.assigned(value, c_type).text};"
 
     def printing(self, stmt: ir.Print) -> str:
-        """`printf("i = %d, x = %g", i, x)`; C's types say which length a number has."""
+        """`printf("i = %d, x = %g", i, x)`; the C type of a value decides its length modifier."""
         text, values = stmt.texts[0].replace("%", "%%"), []
         for value, field, after in zip(stmt.values, stmt.fields, stmt.texts[1:], strict=True):
             spelled, letter = self.expr(value), field.letter
@@ -301,7 +301,7 @@ class Emitter(CallEmitter):
 
 
 def is_constant_expression(test: ir.Expr, constexprs: Collection[str]) -> bool:
-    """Whether `test` is a bool made of template arguments, and a C++ constant whatever they are."""
+    """True for a bool over template arguments that is a constant expression in C++ for all their values."""
     has_names = any(isinstance(node, ir.Name) for node in walk(test))
     return test.type == ir.PY_BOOL and has_names and _is_constant(test, constexprs)
 

@@ -1,7 +1,7 @@
 """Renames symbols that collide within one translation unit.
 
-`f` of two Python names that come out alike    →    f, f_
-`TABLE` of two kernels, with other values      →    TABLE, TABLE_
+two Python names with one C++ spelling `f`     →    f, f_
+two tables `TABLE` of different values         →    TABLE, TABLE_
 
 In: the kernels of one translation unit, lowered for a target. Out: the same kernels, in which each name stands for one
 thing.
@@ -28,9 +28,7 @@ def uniquify_symbols(families: tuple[ir.Instances, ...]) -> tuple[ir.Instances, 
 
 
 def _with_unique_names(families: tuple[ir.Instances, ...], helpers: set[str]) -> tuple[ir.Instances, ...]:
-    """Kernels of one file get C++ names of their own, also where two Python names come out alike; functions that are
-    called like a helper which the file needs get another one.
-    """
+    """Gives each kernel of a file its own C++ name, and renames functions that share the name of one of `helpers`."""
     functions = {function.symbol for family in families for kernel in family for function in kernel.functions}
 
     def with_free_symbol(function: ir.Kernel) -> ir.Kernel:
@@ -54,8 +52,8 @@ def _with_unique_names(families: tuple[ir.Instances, ...], helpers: set[str]) ->
 
 
 def _with_unique_tables(families: tuple[ir.Instances, ...], helpers: set[str]) -> tuple[ir.Instances, ...]:
-    """Tables that have the same name, but differ, get names of their own, as do shared arrays that the launch sizes; so
-    do those that are called like a function, or like what would hide them.
+    """Renames tables and `extern` shared arrays that share a name but differ, and those that share the name of a
+    function, a helper or a local.
     """
     functions = {function.symbol for family in families for kernel in family for function in kernel.functions}
     taken: dict[str, ir.ArrayDecl | str] = dict.fromkeys(helpers | functions, "")
@@ -76,7 +74,7 @@ def _with_unique_tables(families: tuple[ir.Instances, ...], helpers: set[str]) -
 
 
 def _with_unique_structs(families: tuple[ir.Instances, ...]) -> tuple[ir.Instances, ...]:
-    """What functions return in structs of one name, but of other fields or types, gets a name of its own."""
+    """Renames result structs that share a name but differ in their fields or types."""
     functions = [function for family in families for kernel in family for function in kernel.functions]
     taken: dict[str, object] = {function.symbol: None for function in functions}
 
@@ -99,7 +97,7 @@ def _with_unique_structs(families: tuple[ir.Instances, ...]) -> tuple[ir.Instanc
 
 
 def _in_every_instance(type_: ir.ScalarType) -> object:
-    """What decides the C++ type of a field: a type variable stands for all that it admits."""
+    """The key of a field's C++ type; it is the same in all instances of a type variable."""
     match type_:
         case ir.ElementType(dtype=DType(variable=TypeVariable(symbol=symbol))):
             return symbol

@@ -63,27 +63,27 @@ class KernelView:
     fits: str  # the condition for 32-bit indices; empty where there is nothing to choose
     body: tuple[Line, ...]
     launch_bounds: tuple[int, ...] = ()
-    has_open_block: bool = False  # only a call tells the block's extents
+    has_open_block: bool = False  # the block's extents depend on arguments of a call
     shared_bytes: str = ""  # of a block's dynamic shared memory; empty where it has none
     runs_whole_blocks: bool = False  # on the CPU: it is called once a block, and goes through the threads by itself
     syncs_grid: bool = False  # its blocks wait for each other
     waits_anywhere: bool = False  # on the CPU: a thread may wait for any other one
     asserts: bool = False  # on the CPU: an `assert` may throw
-    sizes: tuple[str, ...] = ()  # on the CPU: of what a launch has to do; the greatest counts
-    shared_asks: str = ""  # the condition under which the launcher asks for them; empty where it always does
+    sizes: tuple[str, ...] = ()  # on the CPU: the greatest decides whether a launch is large
+    shared_limit_condition: str = ""  # the condition for `allow_shared`; empty if it is always called
     constexprs: tuple[Argument, ...] = ()  # template arguments of the user's: first, since no call can deduce them
     types: tuple[str, ...] = ()  # type parameters of a generic kernel: "T"
     instances: tuple[Instance, ...] = ()
     grid: tuple[str, ...] = ()  # on CUDA: how many blocks cover `threads`
     empty_tests: tuple[str, ...] = ()  # on CUDA: the conditions under which there are no threads
-    checks_grid: bool = False  # by a function that refuses too many
+    checks_grid: bool = False  # `covering_blocks` checks the number of blocks
     overflows: tuple[str, ...] = ()  # the conditions under which 64 bits may not hold `threads`
     headers: frozenset[str] = frozenset()  # that the bodies of the kernel and its functions need
     launch_headers: frozenset[str] = frozenset()  # that the types of the launcher's arguments need
 
     @property
     def declaration_headers(self) -> frozenset[str]:
-        """What the launcher's declaration needs, with the defaults that stand beside its arguments."""
+        """The headers that the launcher's declaration needs, with those of the defaults in it."""
         has_nonfinite = any(argument.is_nonfinite for argument in self.launch_arguments)
         return self.launch_headers | ({MATH} if has_nonfinite else frozenset())
 
@@ -104,7 +104,7 @@ class KernelView:
 
     @property
     def admitted(self) -> tuple[str, ...]:
-        """A sentence about every template parameter that there are instances for."""
+        """A sentence for each template parameter, with its values in the instances."""
         columns = zip(*(instance.values for instance in self.instances), strict=True)
         return tuple(
             f"{parameter.name} is {listed(dict.fromkeys(values))}."
@@ -118,19 +118,19 @@ class KernelView:
 
     @property
     def launcher(self) -> str:
-        """The launcher, as the other one of its name calls it: types are deduced, values are not."""
+        """The launcher as called by the overload without a grid: C++ deduces types, but not values."""
         return launcher_name(self.name, (argument.name for argument in self.constexprs))
 
     @property
     def shared_requests(self) -> tuple[tuple[tuple[str, ...], str], ...]:
-        """What asks for dynamic shared memory: the index type of each kernel that may run, and the test before it."""
+        """For each kernel that may run, its index type and the test in front of `allow_shared`."""
         types = (("int",), ("int64_t",)) if self.fits else (("int",),)
-        test = f"{self.shared_asks} && " if self.shared_asks else ""
+        test = f"{self.shared_limit_condition} && " if self.shared_limit_condition else ""
         return tuple((index if self.is_template else (), test) for index in types)
 
     @property
     def stream_parameters(self) -> tuple[str, ...]:
-        """What CUDA's launchers take last."""
+        """The last parameters of CUDA's launchers."""
         return ("cudaStream_t stream", *(("int64_t* max_blocks",) if self.syncs_grid else ()))
 
     @property
@@ -150,7 +150,7 @@ class KernelView:
 
     @property
     def launch_values(self) -> str:
-        """What the CPU's launcher passes for them; it calls its own parameters `grid` and `block`."""
+        """The arguments for `launch_parameters` in the CPU's launcher, whose parameters are `grid` and `block`."""
         launcher_names = {"blockDim": "block", "gridDim": "grid"}
         memory = ", shared_memory.data()" if self.runs_whole_blocks and self.shared_bytes else ""
         barrier = ", grid_barrier" if self.syncs_grid else ""
@@ -168,7 +168,7 @@ class KernelView:
         return ", ".join(argument.name for argument in self.launch_arguments)
 
     def _passed(self, argument: Argument, launched: Argument) -> str:
-        """An argument of the launcher as its kernel takes it: C++ narrows a double by itself, not to halves."""
+        """An argument in the call of the kernel: C++ narrows a double by itself, but not to a half."""
         if launched.is_complex and launched.base != argument.base:
             return f"{argument.base}({argument.name})"
         if launched.type == "double" and argument.base in self.types and ROUND_TO in self.helpers:
@@ -212,7 +212,7 @@ def launcher_name(name: str, values: Iterable[str]) -> str:
 def group(family: ir.Instances, view: Callable[[ir.Kernel], KernelView], dialect: Dialect) -> tuple[KernelView, ...]:
     """The views of one kernel: a single one, unless its instances differ in more than the type that `T` stands for.
 
-    Instances of one text are one template; each further text is a template of its own, called after its first dtype.
+    Instances with equal texts share a template; each further text is a template, named after its first dtype.
     """
     if not family[0].variables and not family[0].constexprs:
         return (view(family[0]),)
@@ -233,7 +233,7 @@ def group(family: ir.Instances, view: Callable[[ir.Kernel], KernelView], dialect
 
 
 def constexpr_heads(kernel: ir.Kernel, dialect: Dialect) -> tuple[Argument, ...]:
-    """`int tile`: Python's whole numbers are of the type that carries small ones."""
+    """The template parameters for constexprs: `int tile`, `bool is_causal`."""
     return tuple(
         Argument(kernel.c_name(p.name), "bool" if p.type == ir.PY_BOOL else dialect.widths[ir.Width.INT])
         for p in kernel.parameters
@@ -242,7 +242,7 @@ def constexpr_heads(kernel: ir.Kernel, dialect: Dialect) -> tuple[Argument, ...]
 
 
 def dtypes_of(kernel: ir.Kernel) -> tuple[DType, ...]:
-    """What stands for the type variables of an instance."""
+    """The dtypes of an instance, one for each type variable."""
     dtype_by_variable = {
         p.type.dtype.variable: p.type.dtype.plain for p in kernel.arrays if isinstance(p.type, ir.ArrayType)
     }
@@ -290,7 +290,7 @@ def helpers_of(kernel: ir.Kernel) -> tuple[str, ...]:
 def extent_text(expr: ir.Expr, kernel: ir.Kernel, outer: int = 0) -> str:
     """An extent in the host's C++; dimensions are not negative, so `//` and `%` are C's.
 
-    `outer` is how tightly what is around it binds.
+    `outer` is the precedence of the operator around it.
     """
     match expr:
         case ir.Constant(value=value):

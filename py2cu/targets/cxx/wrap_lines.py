@@ -26,8 +26,8 @@ class _Break:
 
     rank: int
     end: int  # of the first line
-    start: int  # of what goes to the next one
-    columns: tuple[int, ...]  # at which text goes on, in no bracket and in each that is open
+    start: int  # of the text on the next line
+    columns: tuple[int, ...]  # at which text continues, outside brackets and in each open one
 
     @property
     def depth(self) -> int:
@@ -40,7 +40,7 @@ class _Break:
 
 
 def wrap_line(text: str, hang: int = 4) -> list[str]:
-    """`text` on as many lines as it needs; what stands in no bracket goes on `hang` columns further in."""
+    """`text` on as many lines as it needs; text outside brackets continues `hang` columns further in."""
     return _wrapped(text, (_margin(text) + hang,))
 
 
@@ -49,7 +49,7 @@ def _margin(text: str) -> int:
 
 
 def _wrapped(text: str, columns: tuple[int, ...]) -> list[str]:
-    """`text`, before which the brackets of `columns` were opened."""
+    """Wrap `text`, which starts inside open brackets; `columns` are the columns at which it continues."""
     lines: list[str] = []
     while len(text) > COLUMNS:
         fitting = _fitting(text, columns)
@@ -63,7 +63,7 @@ def _wrapped(text: str, columns: tuple[int, ...]) -> list[str]:
 
 
 def _fitting(text: str, columns: tuple[int, ...]) -> list[_Break]:
-    """The places at which the first line fits, or the first one: no longer than it must be."""
+    """The breaks that let the first line fit; the first break if none does."""
     fitting: list[_Break] = []
     for place in _breaks(text, columns):
         is_last = place.end > COLUMNS

@@ -1,1 +1,1 @@
-"""The small functions that a kernel may need where C++ computes otherwise than Python."""
+"""Helpers: small functions for operations that C++ computes differently than Python."""

@@ -1,6 +1,6 @@
-"""Lists the helpers that targets share: small functions, emitted above a kernel, for what C++ computes otherwise.
+"""Lists the helpers that targets share: small functions, emitted above a kernel, where C++ differs from Python.
 
-`{prefix}` stands for what the target puts before a device function.
+`{prefix}` stands for the specifiers of a device function.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ template <typename T>
 
 
 def atomic(name: str, what: str, next_: str, text: str = _UPDATE) -> str:
-    """The helper for one atomic operation, by `atomic_update`, which each target has in its own way, or by `text`."""
+    """The helper for one atomic operation; `text` is its pattern, by default a call of the target's `atomic_update`."""
     return text.replace("{what}", what).replace("{name}", name).replace("{next}", next_)
 
 
