@@ -271,8 +271,8 @@ MUTATIONS: Final = (
         ("if not calls or isinstance(index, ir.Constant | ir.Name):", "if True:", "cpu:acting_calls.in_an_index"),
         ("if all_of_them or p.name in used | called)", "if all_of_them or p.name in used)", "cpu:acting_calls.unused"),
         ("if isinstance(node, ir.DeviceCall) and node.function in acting:", "if False:", "refused:call_made_once"),
-        ("            self._check_idle(other)\n", "", "refused:call_made_once"),
-        ("        self._check_idle(value)\n", "", "refused:call_made_once"),
+        ("            self._check_no_call(other)\n", "", "refused:call_made_once"),
+        ("        self._check_no_call(value)\n", "", "refused:call_made_once"),
     ),
     *_rule(
         "and, or, chains: short-circuit, once, value-returning",
@@ -314,12 +314,12 @@ MUTATIONS: Final = (
     *_rule(
         "a local of two types is joined or refused",
         (
-            "bad = [c for c in local.constants if not represents(dtype, c.value)]",
-            "bad = []",
+            "inexact = [c for c in local.constants if not represents(dtype, c.value)]",
+            "inexact = []",
             "refused:local_rounded_early",
         ),
         ("if local.computed or (is_result", "if (is_result", "refused:local_of_two_types"),
-        ("met = join(local.type, type_)", "met = local.type", "cpu:locals"),
+        ("joined = join(local.type, type_)", "joined = local.type", "cpu:locals"),
         ("if local.clash is not None:", "if False:", "refused:unsigned_meets_signed"),
         (
             "            if path is None:\n                continue",
@@ -465,8 +465,8 @@ MUTATIONS: Final = (
             "kept:conditional_expressions",
         ),
         (
-            "met = self.meet_all(counted)",
-            "met = counted",
+            "joined = self.join_all(numbers)",
+            "joined = numbers",
             "cpu:number_types.floats",
         ),
         (
@@ -499,8 +499,8 @@ MUTATIONS: Final = (
         "uint16, uint32, uint64 need a cast",
         ("if a.is_bare or b.is_bare:", "if False:", "refused:unsigned_meets_signed"),
         (
-            "if met is None:\n                message",
-            "if met is None:\n                return type_\n                message",
+            "if joined is None:\n                message",
+            "if joined is None:\n                return type_\n                message",
             "refused:unsigned_meets_signed",
         ),
     ),
@@ -590,7 +590,7 @@ MUTATIONS: Final = (
     ),
     *_rule(
         "what is printed is what Python prints, infinities too",
-        ("            elif _fills_with_zeros(field):\n", "            elif False:\n", "refused:print_zeros"),
+        ("            elif _pads_with_zeros(field):\n", "            elif False:\n", "refused:print_zeros"),
         ('r"[-+ ]*0\\d*[1-9]"', 'r"[-+ ]*0"', "refused:print_zeros"),
         ("                letter = f\"ll{letter.replace('d', 'u')}\"\n", "", "kept:print"),
         ("self.convert(value, _printed_float(type_)), ", "value, ", "kept:print"),
@@ -630,11 +630,11 @@ MUTATIONS: Final = (
         "formulas of several steps compute in float32",
         ("parameters, text, in_float32=True)", "parameters, text)", "kept:formulas_in_float32"),
         (
-            "return self.cast_element(met, ir.ElementType(F32)) if _is_half(type_) else met",
-            "return met",
+            "return self.cast_element(element, ir.ElementType(F32)) if _is_half(type_) else element",
+            "return element",
             "kept:formulas_in_float32",
         ),
-        ("met = self.cast_element(value, type_)\n", "met = value\n", "cpu:formulas_in_float32.whole"),
+        ("element = self.cast_element(value, type_)\n", "element = value\n", "cpu:formulas_in_float32.whole"),
         ("wide = element_class(F32) if narrow.dtype.is_half else narrow", "wide = narrow", f"{FORMULAS}float16]"),
         (
             "return wide.from_operand(narrow.from_operand(value)) if isinstance(value, Element) else value",
@@ -997,7 +997,7 @@ MUTATIONS: Final = (
         ("value = _computed(_CALLS[function], numbers)", "pass", "refused:constants_computed_beyond_64_bits"),
         ("value = _computed(_STEPS[step], [number])", "pass", "refused:constants_beyond_64_bits"),
         ("return THREAD.integer(integral(arguments[0], function))", "pass", "tests/unit/simulator/test_simulate.py"),
-        ("elif _counts_too_far(*map(constant_number, bounds)):", "elif False:", "refused:range_beyond_64_bits"),
+        ("elif _counter_overflows(*map(constant_number, bounds)):", "elif False:", "refused:range_beyond_64_bits"),
         ("for last in range(start, stop, step)[-1:]", "for last in [stop]", "refused:range_beyond_64_bits"),
         ("and numbers and abs(numbers.step) > 1:", "and False:", "tests/unit/simulator/test_findings.py"),
     ),

@@ -151,7 +151,7 @@ def _find_varying(scope: SyncScope, kernel: ir.Kernel) -> dict[str, DivergenceSt
 
 
 def _private_arrays(scope: SyncScope, caller: ir.Kernel) -> set[str]:
-    """The arrays declared in the function of which each thread, or within the grid each block, has its own."""
+    """The declared arrays that every thread has a copy of, or every block within the scope of the grid."""
     spaces = {ir.Space.LOCAL} if scope is _BLOCK else {ir.Space.LOCAL, ir.Space.SHARED}
     return {buffer.name for buffer in caller.array_decls if buffer.space in spaces}
 
@@ -183,7 +183,7 @@ def _spread(caller: ir.Kernel, state: DivergenceState, varying: Mapping[str, Div
 
 @dataclass(frozen=True, slots=True)
 class DivergencePoint:
-    """The control flow that keeps some threads from what follows: its message, its place, and a hint."""
+    """The control flow that keeps some threads from the following statements: message, place and hint."""
 
     message: str
     place: Related
@@ -191,12 +191,16 @@ class DivergencePoint:
     leaves: type[ir.Return] | type[ir.Break] | type[ir.Continue] | None = None  # the exit, where threads left
 
 
-_MOVE: Final = "move the barrier out: the `if` around the accesses, the barrier behind it"
+_MOVE: Final = "keep only the accesses in the `if`, and move the barrier after it"
 _GUARD: Final = "guard the accesses instead, `if i < n: out[i] = …`, and let all threads reach the barrier"
 _LEAVES: Final = {
-    ir.Return: ("is not reached by threads that have returned", "these return", _GUARD),
-    ir.Break: ("is not reached by threads that have left the loop", "these leave it", "let all threads run all rounds"),
-    ir.Continue: ("is not reached by threads that skip the rest of the round", "these skip it", _MOVE),
+    ir.Return: ("is not reached by threads that have returned", "some threads return here", _GUARD),
+    ir.Break: (
+        "is not reached by threads that have left the loop",
+        "some threads leave it here",
+        "let all threads run all rounds",
+    ),
+    ir.Continue: ("is not reached by threads that skip the rest of the round", "some threads skip it here", _MOVE),
 }
 
 

@@ -41,7 +41,7 @@ def check_definite_assignment(kernel: ir.Kernel, reporter: Reporter) -> ir.Kerne
 
 @dataclass(slots=True)
 class _Loop:
-    """The paths that leave a loop's body before its end: what is bound where they do."""
+    """The jumps out of a loop's body, each with the names bound there."""
 
     breaks: list[tuple[Bound, Span]] = field(default_factory=list)
     continues: list[tuple[Bound, Span]] = field(default_factory=list)
@@ -49,7 +49,7 @@ class _Loop:
 
 @dataclass(slots=True)
 class _Flow:
-    """Follows what is bound through a kernel; `gaps` says of each name what last left it unbound."""
+    """Tracks the bound names through a kernel; `gaps` holds the last path on which each name is unbound."""
 
     locals: frozenset[str]
     reporter: Reporter
@@ -57,7 +57,7 @@ class _Flow:
     loops: list[_Loop] = field(default_factory=list)
 
     def block(self, block: ir.Block, bound: frozenset[str]) -> Bound:
-        """The names bound after `block`. What stands behind a jump is judged by what was bound before the jump."""
+        """The names bound after `block`. Statements after a jump are checked with the names bound before it."""
         is_reached = True
         for stmt in block:
             after = self.statement(stmt, bound)
@@ -80,8 +80,8 @@ class _Flow:
                 return bound
             case ir.If(body=body, orelse=orelse):
                 where_true, where_false = self.block(body, bound), self.block(orelse, bound)
-                one = self.join(where_true, where_false, "where this is false", stmt.span)
-                return self.join(where_false, one, "where this is true", stmt.span)
+                joined = self.join(where_true, where_false, "where this is false", stmt.span)
+                return self.join(where_false, joined, "where this is true", stmt.span)
             case ir.For(var=var, body=body, orelse=orelse):
                 loop, end = self.loop(body, bound | {var})
                 idle = None if runs(stmt) else bound
@@ -121,13 +121,13 @@ class _Flow:
                 assert_never(stmt)
 
     def after(self, block: ir.Block, bound: Bound) -> Bound:
-        """The names bound after `block`, which nothing may reach."""
+        """The names bound after `block`; None if it is unreachable."""
         return None if bound is None else self.block(block, bound)
 
     def loop(self, body: ir.Block, bound: frozenset[str]) -> tuple[_Loop, Bound]:
-        """The ways out of a loop's body, and what is bound where a round ends.
+        """The jumps out of a loop's body, and the names bound at the end of an iteration.
 
-        What the body deletes is not bound where it begins: an earlier round may have done so.
+        A name that the body deletes is unbound at its start: an earlier iteration may have deleted it.
         """
         for stmt in statements(body):
             if isinstance(stmt, ir.Delete) and stmt.name in bound:
@@ -141,10 +141,10 @@ class _Flow:
         return loop, end
 
     def leave(self, loop: _Loop, end: Bound, finished: Bound, idle: str, place: Span) -> Bound:
-        """What is bound behind a loop: where it finished, and where a `break` left it.
+        """The names bound after a loop, joined over its regular exit and its `break`s.
 
-        What the `end` of a round binds too is unbound where there was no round, which `finished` has told; where no
-        round has an end, only that finishes the loop.
+        `finished` holds the names bound at the regular exit, `end` those at the end of an iteration. `end` is None if
+        every iteration jumps away, so that only a loop without iterations reaches the regular exit.
         """
         for broken, span in loop.breaks:
             both = self.join(finished, broken, "where this `break` leaves the loop", span)
@@ -156,7 +156,7 @@ class _Flow:
         return finished
 
     def join(self, path: Bound, other: Bound, where: str, span: Span) -> Bound:
-        """What is bound on both paths; what only `path` binds is unbound `where` the other one leads here."""
+        """The names bound on both paths; names bound only on `path` are unbound on `other`, described by `where`."""
         if path is None or other is None:
             return other if path is None else path
         for name in path - other:

@@ -15,9 +15,8 @@ from py2cu.analysis.effects import is_collective
 from py2cu.diagnostics import Reporter
 from py2cu.ir.visit import all_expressions, assigned_names, blocks, names_in, statements, walk
 
-_COMPUTING: Final = (
-    ir.Assign | ir.Continue | ir.Delete | ir.For | ir.If | ir.Comment | ir.Alloc | ir.While
-)  # others see nothing of these
+# Statements without side effects.
+_COMPUTING: Final = ir.Assign | ir.Continue | ir.Delete | ir.For | ir.If | ir.Comment | ir.Alloc | ir.While
 
 
 def check_endless_loops(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
@@ -32,24 +31,25 @@ def check_endless_loops(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
 
 
 def _is_endless(stmt: ir.Stmt) -> TypeGuard[ir.While]:
-    """True for a loop that only computes, and nothing that its test mentions."""
+    """True for a loop without side effects that assigns no name of its test."""
     if not isinstance(stmt, ir.While) or (isinstance(stmt.test, ir.Constant) and not stmt.test.value):
         return False
-    asks = [*walk(stmt.test), *all_expressions(stmt.body)]
-    acts = any(isinstance(node, ir.Atomic | ir.DeviceCall) or is_collective(node) for node in asks)
+    nodes = [*walk(stmt.test), *all_expressions(stmt.body)]
+    acts = any(isinstance(node, ir.Atomic | ir.DeviceCall) or is_collective(node) for node in nodes)
     changes = not set(names_in(stmt.test)).isdisjoint(assigned_names(stmt.body))
     return _only_computes(stmt.body) and not acts and not changes
 
 
-def _only_computes(block: ir.Block, *, in_other: bool = False) -> bool:
-    """True where others see nothing of what `block` does, and it does not leave the loop around it.
+def _only_computes(block: ir.Block, *, in_inner_loop: bool = False) -> bool:
+    """True if `block` has no side effects and does not leave the loop.
 
-    `in_other`: it is in another loop, within.
+    `in_inner_loop`: `block` belongs to an inner loop, which it may leave.
     """
     return all(
-        (isinstance(stmt, _COMPUTING) or (in_other and isinstance(stmt, ir.Break)))
+        (isinstance(stmt, _COMPUTING) or (in_inner_loop and isinstance(stmt, ir.Break)))
         and all(
-            _only_computes(inner, in_other=in_other or isinstance(stmt, ir.For | ir.While)) for inner in blocks(stmt)
+            _only_computes(inner, in_inner_loop=in_inner_loop or isinstance(stmt, ir.For | ir.While))
+            for inner in blocks(stmt)
         )
         for stmt in block
     )

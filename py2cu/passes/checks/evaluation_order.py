@@ -27,20 +27,20 @@ def check_order(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
         for stmt in statements(caller.body):
             match stmt:
                 case ir.Store(indices=indices, value=value):  # C++ too evaluates the right side first
-                    check.beside_each_other(indices)
+                    check.unsequenced(indices)
                     check.expression(value)
                 case ir.ExprStmt(call=call):
                     check.expression(call)
                 case _:
-                    check.beside_each_other(expressions(stmt))
+                    check.unsequenced(expressions(stmt))
     return kernel
 
 
 def check_once(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     """Report calls with effects that the C++ text would make twice; the kernel is unchanged.
 
-    Calls that a statement surely evaluates stand in statements of their own by now: tests of loops remain, and operands
-    that may stay unevaluated.
+    `evaluate_once` has saved the operands that a statement always evaluates in locals. Tests of loops and conditional
+    operands remain.
     """
     acting = acting_functions(kernel)
     for caller in (kernel, *kernel.functions) if acting else ():
@@ -75,19 +75,19 @@ class _Check:
     reporter: Reporter
 
     def expression(self, expr: ir.Expr) -> None:
-        """Look at the operands of `expr`, and theirs."""
+        """Check the operands of `expr`, recursively."""
         if isinstance(expr, ir.BoolOp | ir.Select):
             for child in children(expr):
                 self.expression(child)
         else:
-            self.beside_each_other(children(expr))
+            self.unsequenced(children(expr))
 
-    def beside_each_other(self, operands: Sequence[ir.Expr]) -> None:
-        """Operands of one operation, in an order that C++ does not say."""
+    def unsequenced(self, operands: Sequence[ir.Expr]) -> None:
+        """Check operands whose evaluation order C++ leaves open."""
         for operand in operands:
             self.expression(operand)
             call = next((node for node in walk(operand) if self.acts(node)), None)
-            if call is not None and any(self.notices(other) for other in operands if other is not operand):
+            if call is not None and any(self.may_observe(other) for other in operands if other is not operand):
                 message = "this call has effects that an operand beside it may observe: C++ leaves their order open"
                 hint = "assign its result to a local in a statement before or after this one"
                 self.reporter.error("P409", message, call.span, hint)
@@ -95,6 +95,6 @@ class _Check:
     def acts(self, expr: ir.Expr) -> bool:
         return isinstance(expr, ir.DeviceCall) and expr.function in self.acting
 
-    def notices(self, expr: ir.Expr) -> bool:
-        """True where another call's effect could change what `expr` is or does: it reads an array, or acts itself."""
+    def may_observe(self, expr: ir.Expr) -> bool:
+        """True if `expr` may observe the effects of another call: it reads an array, or has effects itself."""
         return any(isinstance(node, ir.Load | ir.ArrayName) or self.acts(node) for node in walk(expr))

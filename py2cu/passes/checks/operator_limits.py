@@ -29,7 +29,7 @@ def check_operator_limits(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
             break
     for name, span in ((kernel.name, kernel.span), *((p.name, p.span) for p in kernel.parameters)):
         if name in _WORDS:
-            reporter.error("P108", f"`{name}` is a word of torch's schemas", span, "use another name")
+            reporter.error("P108", f"`{name}` is reserved in torch's schemas", span, "use another name")
     written = [p for p in kernel.parameters if isinstance(p.type, ir.ArrayType) and p.role is not Role.INPUT]
     if len(written) > MAX_WRITTEN:
         what = f"the kernel writes {len(written)} arrays, and its operator can return at most {MAX_WRITTEN}"

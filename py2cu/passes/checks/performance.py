@@ -22,7 +22,7 @@ from py2cu.ir.visit import blocks, children, expressions, names_in, walk
 
 
 def note_performance(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
-    """Note what is slow and need not be; the kernel is unchanged."""
+    """Report slow code as notes; the kernel is unchanged."""
     noter = _Noter(kernel, reporter, Ranges(kernel), _thread_axes(kernel))
     for place in _places(kernel.body, False):
         noter.look_at(place)
@@ -31,7 +31,7 @@ def note_performance(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A statement, its own expressions, and whether they are computed over and over."""
+    """A statement, and whether a loop evaluates its expressions repeatedly."""
 
     stmt: ir.Stmt
     in_loop: bool
@@ -45,7 +45,7 @@ def _places(block: ir.Block, in_loop: bool) -> Iterator[_Place]:
 
 
 def _thread_axes(kernel: ir.Kernel) -> dict[str, str]:
-    """The names that are a thread's place, and its axis; neighbours in a warp differ in x."""
+    """The names that hold a thread's index, with its axis; neighbours in a warp differ in x."""
     return {index.name: index.axis for index in kernel.indices} | find_global_indices(kernel).names
 
 
@@ -83,7 +83,7 @@ class _Noter:
         return F32 in dtypes and F64 not in dtypes
 
     def note_doubles(self, expr: ir.Expr) -> None:
-        """The outermost operations on Python floats."""
+        """Report the outermost operations on Python floats."""
         if isinstance(expr, ir.Binary | ir.Call) and expr.type == ir.PY_FLOAT:
             hint = "compute in float32: cast a part of it with `np.float32(…)`, or pass the result as a parameter"
             self.reporter.note("P701", "this is computed in double, though the arrays hold float32", expr.span, hint)

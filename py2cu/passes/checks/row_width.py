@@ -14,12 +14,12 @@ MAX_BYTES: Final = 16
 
 
 def check_row_widths(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
-    """Report such views; the kernel is unchanged."""
+    """Report views with such rows; the kernel is unchanged."""
     for buffer in kernel.array_decls:
         if buffer.row_bytes > MAX_BYTES:
             most = MAX_BYTES * buffer.vector_width // buffer.row_bytes
             what = f"a row of {buffer.vector_width} {buffer.type.dtype} has {buffer.row_bytes} bytes"
-            message = f"{what}, and what is accessed at once has {MAX_BYTES} at most"
+            message = f"{what}, and one access has {MAX_BYTES} at most"
             hint = f"`{buffer.base}.view(-1, {most})`" if most > 1 else f"index the elements of `{buffer.base}`"
             reporter.error("P410", message, buffer.span, hint)
     return kernel

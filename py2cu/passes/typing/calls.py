@@ -30,7 +30,7 @@ class CallTyper(TypeJoiner):
     """Types calls whose arguments are typed."""
 
     def call(self, expr: ir.Call, args: Sequence[ir.Expr]) -> ir.Expr:
-        """A call with these arguments, each of a type of its own still."""
+        """`expr` typed by the rule of its row; `args` are typed, each in its original type."""
         row = ROWS[expr.function]
         if not all(map(known, args)) or not (args or row.rule is Rule.VOTE):
             return expr
@@ -68,7 +68,7 @@ class CallTyper(TypeJoiner):
                 assert_never(row.rule)
 
     def of_floats(self, expr: ir.Call, row: Builtin, args: Sequence[ir.Expr]) -> ir.Expr:
-        """A function of floats, which have one type; a power to scale by is none of them."""
+        """A function of floats in their common type; the exponent of `ldexp` stays an integer."""
         floats, rest = (args[:1], args[1:]) if row.rule is Rule.SCALED else (args, ())
         type_ = self.float_type(floats)
         if expr.function == "math.nextafter" and _is_half(type_):
@@ -79,16 +79,16 @@ class CallTyper(TypeJoiner):
         return with_fields(expr, args=converted_args, type=ir.PY_BOOL if row.rule is Rule.PREDICATE else type_)
 
     def in_float32(self, args: Sequence[ir.Expr]) -> ir.Expr:
-        """The first as the float that a formula computes in: where those meet that it is given, halves as float32."""
+        """The first argument in the float type that a formula computes in: that of the others, float32 for halves."""
         value, *others = args
         if not isinstance(value.type, ir.ElementType) or any(ir.is_complex(arg.type) for arg in others):
             return value
         type_ = self.float_type(others)
-        met = self.cast_element(value, type_)
-        return self.cast_element(met, ir.ElementType(F32)) if _is_half(type_) else met
+        element = self.cast_element(value, type_)
+        return self.cast_element(element, ir.ElementType(F32)) if _is_half(type_) else element
 
     def rounded_once(self, args: Sequence[ir.Expr]) -> ir.Expr:
-        """What a formula made, the first, as the float in which those meet that it was given."""
+        """The first argument, a formula's result, rounded to the float type of the formula's inputs, the others."""
         result, *others = args
         if any(ir.is_complex(arg.type) for arg in args) or not any(
             isinstance(arg.type, ir.ElementType) for arg in others
@@ -102,7 +102,7 @@ class CallTyper(TypeJoiner):
         return value if value.type == type_ else self.cast(value, type_.dtype, value.span)
 
     def to_integer(self, expr: ir.Call, row: Builtin, args: Sequence[ir.Expr]) -> ir.Expr:
-        """`math.floor` and its like make a Python integer, NumPy's and torch's keep the type."""
+        """A rounding function: those of `math` return a Python integer, those of NumPy and torch keep the type."""
         is_float = ir.kind_of(scalar(args[0])) is Kind.FLOAT
         if row.helper:
             return with_fields(expr, args=(self.convert(args[0], self.float_type(args)),), type=ir.PY_INT)
@@ -119,15 +119,15 @@ class CallTyper(TypeJoiner):
             return with_fields(expr, args=(args[0],), type=type_ if expr.function == CONJUGATE else ir.part_of(type_))
         if expr.function == CONJUGATE:
             return self.promote_bool(args[0])
-        counted = [self.promote_bool(arg) for arg in args]
-        self.check_paths("call", *counted)
-        met = self.meet_all(counted)
+        numbers = [self.promote_bool(arg) for arg in args]
+        self.check_paths("call", *numbers)
+        joined = self.join_all(numbers)
         if expr.function in _CHOICES:
-            self.check_choice(expr, counted, scalar(met[0]))
-        return with_fields(expr, args=tuple(met), type=met[0].type)
+            self.check_choice(expr, numbers, scalar(joined[0]))
+        return with_fields(expr, args=tuple(joined), type=joined[0].type)
 
     def check_choice(self, expr: ir.Call, args: Sequence[ir.Expr], type_: ir.ScalarType) -> None:
-        """Refuse a choice among elements in a float type that does not hold each: Python gives the one as it is."""
+        """Refuse `min` and `max` whose common float type rounds an argument: Python returns it unchanged."""
         if (
             not isinstance(type_, ir.ElementType)
             or type_ not in [arg.type for arg in args]
@@ -145,7 +145,7 @@ class CallTyper(TypeJoiner):
                 return
 
     def of_lanes(self, expr: ir.Call, row: Builtin, args: Sequence[ir.Expr]) -> ir.Expr:
-        """What the lanes of a warp, or the threads of a block, tell each other."""
+        """A collective: a shuffle, vote, match or reduction of a warp, or a vote of a block."""
         if row.rule is Rule.VOTE:
             operands = tuple(self.convert(arg, ir.PY_BOOL) for arg in args[-1:])
             type_ = ir.PY_BOOL if row.result == "bool" else ir.PY_INT
@@ -159,11 +159,11 @@ class CallTyper(TypeJoiner):
             return with_fields(expr, args=(self.mask(mask), value, *at), type=value.type)
         if _is_half(value.type):
             hint = "widen it first: `np.float32(…)`"
-            self.error("P307", f"CUDA matches no {value.type}", value.span, hint)
+            self.error("P307", f"CUDA cannot match values of {value.type}", value.span, hint)
         return with_fields(expr, args=(self.mask(mask), value), type=ir.PY_INT)
 
     def mask(self, value: ir.Expr) -> ir.Expr:
-        """The lanes that take part, a bit for each: of a constant the 32 that CUDA reads, since -1 is all of them."""
+        """The mask of participating lanes, one bit each; a constant is cut to 32 bits, so that -1 is all lanes."""
         typed = self.integer(value, "a mask of lanes")
         match typed:
             case ir.Constant(value=int(bits)):
@@ -175,38 +175,43 @@ class CallTyper(TypeJoiner):
         if -(2**31) <= bits < 2**32:
             return ir.Constant(bits & FULL_MASK, typed.span, ir.PY_INT)
         self.error(
-            "P305", f"{bits} does not fit a mask of {WARP_SIZE} lanes", typed.span, "`0xFFFFFFFF` is all of them"
+            "P305", f"{bits} does not fit a mask of {WARP_SIZE} lanes", typed.span, "`0xFFFFFFFF` selects all lanes"
         )
         return typed
 
     def reduction(self, expr: ir.Call, mask: ir.Expr, value: ir.Expr) -> ir.Expr:
-        """A reduction over a warp, which CUDA has for 32 bits alone."""
+        """A warp reduction, which CUDA has only for 32-bit integers."""
         if value.type not in (ir.ElementType(I32), ir.ElementType(U32)):
             what = f"`{expr.function.rpartition('.')[2]}` is for int32 and uint32, not for {value.type}"
-            hint = "`np.int32(…)` of a number that fits; other types with `shfl_xor_sync`, in five steps"
+            hint = "cast a number that fits, `np.int32(…)`; reduce other types in five steps of `shfl_xor_sync`"
             self.error("P307", what, value.span, hint, self.origins(value))
         return with_fields(expr, args=(mask, value), type=value.type)
 
     def part(self, expr: ir.Call, value: ir.Expr) -> ir.Expr:
         """`.real` or `.imag`; a real number is its own real part."""
         if is_complex_constructor(value):
-            wanted, other = value.args if expr.function == REAL else value.args[::-1]
-            self._check_idle(other)
-            return wanted
+            part, other = value.args if expr.function == REAL else value.args[::-1]
+            self._check_no_call(other)
+            return part
         if ir.is_complex(value.type):
             return with_fields(expr, args=(value,), type=ir.part_of(scalar(value)))
         value = self.promote_bool(value)
         if expr.function == REAL:
             return value
-        self._check_idle(value)
+        self._check_no_call(value)
         return self.convert(ir.Constant(0, expr.span, ir.PY_INT), scalar(value))
 
-    def _check_idle(self, expr: ir.Expr) -> None:
-        """Refuse a call in what the text leaves out, as it may do something."""
+    def _check_no_call(self, expr: ir.Expr) -> None:
+        """Refuse a call in an operand that the C++ text leaves out: it may have side effects."""
         call = next((node for node in walk(expr) if isinstance(node, ir.DeviceCall)), None)
         if call is not None:
-            hint = "assign what it returns on a line of its own before"
-            self.error("P409", "this part does not need the call, which Python makes even so", call.span, hint)
+            hint = "assign its result to a local in a statement before this one"
+            self.error(
+                "P409",
+                "C++ would skip this call, since the part does not depend on it; Python makes it",
+                call.span,
+                hint,
+            )
 
     def complex(self, expr: ir.Call, args: Sequence[ir.Expr]) -> ir.Expr:
         """Python's `complex`, which makes a Python number."""
@@ -214,7 +219,13 @@ class CallTyper(TypeJoiner):
             return self.convert(args[0], ir.PY_COMPLEX)
         for arg in args:
             if ir.is_complex(arg.type):
-                self.error("P307", "a part is a real number", arg.span, "add them: `a + 1j * b`", self.origins(arg))
+                self.error(
+                    "P307",
+                    "an argument of `complex` must be a real number",
+                    arg.span,
+                    "add them: `a + 1j * b`",
+                    self.origins(arg),
+                )
                 return expr
         return with_fields(expr, args=tuple(self.convert(arg, ir.PY_FLOAT) for arg in args), type=ir.PY_COMPLEX)
 
@@ -223,13 +234,15 @@ class CallTyper(TypeJoiner):
         if ir.kind_of(scalar(value)) is not Kind.FLOAT:
             self.error("P307", "`round` of a whole number takes no digits", expr.span, "leave them out")
             return value
-        most = 10 if value.type == ir.ElementType(F32) else 22  # what the float holds as a power of ten
+        most = (
+            10 if value.type == ir.ElementType(F32) else 22
+        )  # the greatest power of ten that the float represents exactly
         if not isinstance(digits, ir.Constant) or not isinstance(digits.value, int) or not 0 <= digits.value <= most:
             self.error(
                 "P307",
                 f"`round` takes a constant number of digits, 0 to {most}",
                 digits.span,
-                "write one of these out; to tens: `round(x / 10) * 10`",
+                "write a constant; to round to tens: `round(x / 10) * 10`",
             )
             return value
         power = ir.Constant(10.0**digits.value, digits.span, value.type)

@@ -1,4 +1,4 @@
-"""Refuses what Python does not do with complex numbers: order them, round them, convert them to real numbers."""
+"""Refuses operations that Python does not define for complex numbers: ordering, rounding, conversion to real ones."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _RULES: Final = (Rule.ANALYTIC, Rule.COMPLEX, Rule.PART, Rule.ARGUMENT, Rule.RES
 def refusal(
     expr: ir.Binary[ir.Expr] | ir.Compare | ir.Unary | ir.Call, operands: Sequence[ir.Expr]
 ) -> tuple[str, str] | None:
-    """Why `expr` has no meaning where one of its typed `operands` is complex, and what to write; None where it has."""
-    reason = next((operand.type for operand in operands if ir.is_complex(operand.type)), None)
-    return None if reason is None else _refusal(expr, operands, reason)
+    """Message and hint if `expr` is not defined for its complex operands; None if it is, or if none is complex."""
+    complex_type = next((operand.type for operand in operands if ir.is_complex(operand.type)), None)
+    return None if complex_type is None else _refusal(expr, operands, complex_type)
 
 
 def _refusal(
@@ -37,7 +37,7 @@ def _refusal(
         case ir.Compare():
             return f"{type_} has no order", "compare the magnitudes, `abs(…)`, or a part, `.real`"
         case ir.Binary(op=op) | ir.Unary(op=op):
-            return f"`{op}` is not for {type_}", PARTS
+            return f"`{op}` is not defined for {type_}", PARTS
         case ir.Call(function=name):
             return _call_refusal(name, type_)
 

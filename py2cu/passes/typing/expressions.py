@@ -33,7 +33,7 @@ class ExpressionTyper(CallTyper):
     """Types expressions."""
 
     def expr(self, expr: ir.Expr) -> ir.Expr:
-        """`expr` typed, where a number is wanted."""
+        """`expr` typed; it must be a number."""
         typed = self.type_value(expr)
         if isinstance(typed.type, ir.TupleType):
             self.error(
@@ -43,7 +43,7 @@ class ExpressionTyper(CallTyper):
         return typed
 
     def type_value(self, expr: ir.Expr) -> ir.Expr:
-        """`expr` typed, operands converted to the type in which they meet; it may be a tuple."""
+        """`expr` typed, its operands converted to their common type; it may be a tuple."""
         match expr:
             case ir.Constant(value=value):
                 return with_fields(expr, type=constant_type(value))
@@ -78,7 +78,7 @@ class ExpressionTyper(CallTyper):
                 return with_fields(expr, left=a, right=b, type=(a if known(a) else b).type)
             case ir.Select(test=test, then=then, orelse=orelse):
                 a, b = self.join(self.expr(then), self.expr(orelse))
-                # A recursive call is not known before another branch tells.
+                # The type of a recursive call is unknown until another branch determines it.
                 return with_fields(expr, test=self.test(test), then=a, orelse=b, type=(a if known(a) else b).type)
             case ir.Call(args=args):
                 return self.call(expr, [self.expr(arg) for arg in args])
@@ -101,7 +101,7 @@ class ExpressionTyper(CallTyper):
                 assert_never(expr)
 
     def row_type(self, array: str) -> ir.TupleType | None:
-        """The type of a row of `array`, where it is a view in rows."""
+        """The type of a row of `array`; None unless `array` is a view in rows."""
         row = self.kernel.vector_width(array)
         return ir.TupleType((self.kernel.array_type(array).element,) * row) if row else None
 
@@ -117,13 +117,13 @@ class ExpressionTyper(CallTyper):
         return with_fields(expr, indices=self.indices(expr.array, expr.indices), values=values, type=element)
 
     def item(self, expr: ir.TupleItem) -> ir.Expr:
-        """One item of a tuple, which has as many as it is unpacked into; a negative index counts from the end."""
+        """One item of a tuple; unpacking needs as many names as items, and a negative index counts from the end."""
         value = self.type_value(expr.value)
         if known(value) and expr.count:
             self.error("P312", f"{value.type} is one number, not {expr.count}", expr.span, "assign it to one name")
         elif known(value):
-            hint = 'make it a parameter: `Float32[Tensor, "n"]`'
-            self.error("P401", "only array parameters are indexed", expr.span, hint)
+            hint = 'only arrays are indexed: declare a parameter `Float32[Tensor, "n"]`'
+            self.error("P401", f"{value.type} is one number and cannot be indexed", expr.span, hint)
         if not isinstance(value.type, ir.TupleType):
             return expr
         items = value.type.items
@@ -133,13 +133,13 @@ class ExpressionTyper(CallTyper):
             return expr
         if not -len(items) <= expr.at < len(items):
             message = f"{value.type} has no item {expr.at}"
-            self.error("P312", message, expr.span, f"it has 0 to {len(items) - 1}", self.origins(value))
+            self.error("P312", message, expr.span, f"its items are 0 to {len(items) - 1}", self.origins(value))
             return expr
         at = expr.at % len(items)
         return with_fields(expr, value=value, at=at, type=items[at])
 
     def indices(self, array: str, indices: tuple[ir.Expr, ...]) -> tuple[ir.Expr, ...]:
-        """The indices of an access; a constant that counts from the end is one, however it was written."""
+        """The typed indices of an access; a constant expression that counts from the end becomes a `Constant`."""
         typed = [self.integer(self.expr(index), "an index") for index in indices]
         values = [constant_value(index, Reporter(self.reporter.file)) for index in typed]
         for axis, (at, extent) in enumerate(zip(values, self.kernel.array_type(array).dims, strict=False)):
@@ -162,11 +162,13 @@ class ExpressionTyper(CallTyper):
         key, result = self.called(expr.function, [arg.type for arg in args])
         if result is None:
             return ir.DeviceCall(key, args, expr.span)
-        handed = {name: reaching_types(arg, self.paths) for name, arg in zip(result.parameters, args, strict=True)}
-        return ir.DeviceCall(key, args, expr.span, result.type, from_call(result.paths, handed))
+        argument_types = {
+            name: reaching_types(arg, self.paths) for name, arg in zip(result.parameters, args, strict=True)
+        }
+        return ir.DeviceCall(key, args, expr.span, result.type, from_call(result.paths, argument_types))
 
     def test(self, expr: ir.Expr) -> ir.Expr:
-        """`expr` where only its truth counts: operands of `and` and `or` need not meet."""
+        """`expr` where only its truth counts: operands of `and` and `or` need no common type."""
         match expr:
             case ir.BoolOp(left=left, right=right):
                 return with_fields(expr, left=self.test(left), right=self.test(right), type=ir.PY_BOOL)
@@ -209,7 +211,7 @@ class ExpressionTyper(CallTyper):
             message = f"`{expr.op}` works on whole numbers, not on {_float_of(left, right)}"
             self.error("P307", message, expr.span, "truncate it first: `int(…)`", self.origins(left, right))
             return with_fields(expr, left=left, right=right, type=ir.PY_INT)
-        if expr.op == "**" and not self.exponent_is_kept(expr, left, right):
+        if expr.op == "**" and not self.exponent_keeps_type(expr, left, right):
             return with_fields(expr, left=left, right=right, type=ir.PY_INT)
         if expr.op == "**" and _is_complex_in_python(left, right):
             message = "a negative number to a fractional power is complex in Python"
@@ -220,7 +222,7 @@ class ExpressionTyper(CallTyper):
         left, right = self.join(left, right)
         type_ = scalar(left)
         if type_ == ir.ElementType(BOOL) and not logical:
-            message = f"`{expr.op}` of two bool elements is not kept"
+            message = f"`{expr.op}` of two bool elements is not supported"
             self.error("P307", message, expr.span, "cast one: `int(…)`", self.origins(left, right))
         integers = ir.kind_of(type_) < Kind.FLOAT
         if (
@@ -236,7 +238,7 @@ class ExpressionTyper(CallTyper):
         return with_fields(expr, left=left, right=right, type=type_)
 
     def check_shift(self, expr: ir.Binary[ir.Expr], left: ir.Expr, right: ir.Expr, type_: ir.ScalarType) -> None:
-        """Refuse what a constant alone shows to be undefined in C++."""
+        """Refuse a shift by a constant that C++ leaves undefined."""
         bits = type_.dtype.bits if isinstance(type_, ir.ElementType) else 64
         number = constant_number(ir.unconverted(right)) if expr.op in SHIFTS else None
         if number is not None and not 0 <= number < bits:
@@ -244,12 +246,12 @@ class ExpressionTyper(CallTyper):
                 "P307",
                 f"{type_} cannot be shifted by {number} bits",
                 expr.span,
-                f"by 0 to {bits - 1}",
+                f"shift by 0 to {bits - 1}",
                 self.origins(left),
             )
 
-    def exponent_is_kept(self, expr: ir.Binary[ir.Expr], left: ir.Expr, right: ir.Expr) -> bool:
-        """Python's `int ** int` is a float for a negative exponent; `check_powers` judges those that are computed."""
+    def exponent_keeps_type(self, expr: ir.Binary[ir.Expr], left: ir.Expr, right: ir.Expr) -> bool:
+        """Refuse a constant negative exponent of an integer, a float in Python; `check_powers` checks others."""
         if Kind.FLOAT in (ir.kind_of(scalar(left)), ir.kind_of(scalar(right))):
             return True
         if not isinstance(right, ir.Constant) or right.value >= 0:
@@ -272,7 +274,7 @@ class ExpressionTyper(CallTyper):
 
 
 def _is_complex_in_python(base: ir.Expr, exponent: ir.Expr) -> bool:
-    """True for constants of which Python makes a complex number: `(-8) ** (1 / 3)`."""
+    """True for a power of constants that is complex in Python: `(-8) ** (1 / 3)`."""
     if not (isinstance(base.type, ir.PythonType) and isinstance(exponent.type, ir.PythonType)):
         return False
     number, power = constant_number(base), _quotient(exponent)
@@ -280,7 +282,7 @@ def _is_complex_in_python(base: ir.Expr, exponent: ir.Expr) -> bool:
 
 
 def _quotient(expr: ir.Expr) -> float | None:
-    """The finite number that a constant, or one divided by another, is."""
+    """The finite value of a constant or of a quotient of constants; None for anything else."""
     match expr:
         case ir.Constant(value=value) if math.isfinite(value):
             return float(value)

@@ -1,6 +1,6 @@
 """Infers the type of every local: the join over all its assignments, iterated to a fixpoint.
 
-    o = 0.                         o: float32   (a Python float that meets float32 elements is one)
+    o = 0.                         o: float32   (joined with float32 elements, a Python float is one)
     o += 0.5 * x[i]
 
 A join that would change a value is an error.
@@ -26,11 +26,11 @@ from py2cu.source import Span
 
 RETURN = "return"  # the result of a device function, as if it were a local: it is joined over all returns
 Refusal = tuple[str, str, Span, str, Sequence[Related]]
-"""Code, message, place, hint, and what else to show."""
+"""Code, message, place, hint, and related places."""
 
 
 def declared_types(kernel: ir.Kernel) -> dict[str, ir.ValueType]:
-    """Scalars that a call gives: parameters, dimensions, element indices."""
+    """The types of scalars bound before the body runs: parameters, dimensions and element indices."""
     types: dict[str, ir.ValueType] = dict.fromkeys(kernel.dims, ir.PY_INT)
     types |= {index.name: ir.PY_INT for index in kernel.indices}
     types |= {p.name: p.type for p in kernel.parameters if isinstance(p.type, ir.ElementType | ir.PythonType)}
@@ -46,40 +46,38 @@ def find_places(kernel: ir.Kernel) -> dict[str, Span]:
 
 @dataclass(slots=True)
 class _Local:
-    """What is known of a local so far: its joined type and the Python constants that it was given."""
+    """The state of a local in one round: its joined type and the Python constants assigned to it."""
 
     type: ir.ScalarType
     span: Span
     constants: list[ir.Constant] = field(default_factory=list)
     paths: ir.ReachingTypes = frozenset()
-    computed: bool = False  # some Python number that is no constant was assigned
-    clash: ir.ScalarType | None = None  # a type that does not meet the others
+    computed: bool = False  # a Python number that is not constant was assigned
+    clash: ir.ScalarType | None = None  # a type that has no common type with the others
     origins: list[Related] = field(default_factory=list)  # each assignment's type
 
 
 def infer_locals(
     kernel: ir.Kernel, declared: Mapping[str, ir.ValueType], trial: Called, reporter: Reporter
 ) -> tuple[dict[str, ir.ValueType], dict[str, ir.ReachingTypes]]:
-    """Each local's type, and what it may be on the paths that lead to it.
+    """The type of each local, and its reaching types where they differ.
 
-    Join each local over its assignments; repeated, since a loop's first line may read what its last assigns.
+    The joins are iterated to a fixpoint, since the first line of a loop may read what its last line assigns.
     """
     fixed = set(declared) - {p.name for p in kernel.parameters}  # dimensions and indices
-    handed: dict[str, ir.ReachingTypes] = {}
+    parameter_paths: dict[str, ir.ReachingTypes] = {}
     for parameter in kernel.parameters if kernel.key else ():
         if isinstance(parameter.type, ir.ElementType | ir.PythonType):
-            handed[parameter.name] = frozenset([ir.ParameterPath(parameter.name, parameter.type)])
-    inferred = _Locals(handed, {})
+            parameter_paths[parameter.name] = frozenset([ir.ParameterPath(parameter.name, parameter.type)])
+    inferred = _Locals(parameter_paths, {})
     places = find_places(kernel)
     for round_ in itertools.count():
         before, paths = inferred.types, inferred.paths
-        # Anew every round: a Python number that an earlier round saw may have become an element since.
-        known: dict[str, ir.ValueType] = {
-            **declared,
-            **before,
-        }  # and, where nothing is known, what this round says first
-        is_late = round_ >= 8 + len(before)  # no type is handed on that often
-        inferred = inferred.kept(known) if is_late else _Locals(handed | paths, known)
+        # Start anew each round: a Python number of an earlier round may be an element by now.
+        # Names that no earlier round typed get the first type of this round.
+        known: dict[str, ir.ValueType] = {**declared, **before}
+        is_late = round_ >= 8 + len(before)  # more rounds than a chain of assignments needs: types oscillate
+        inferred = inferred.with_earlier_types(known) if is_late else _Locals(parameter_paths | paths, known)
         typer = ExpressionTyper(kernel, known, trial, Reporter(reporter.file), places, inferred.before)
         for stmt in statements(kernel.body):
             match stmt:
@@ -97,30 +95,28 @@ def infer_locals(
     refused = False
     for name, local in inferred.numbers.items():
         if name == RETURN and refused:
-            break  # what it returns may be what was refused
+            break  # the error may follow from one already reported
         if name in declared and not kernel.key:
-            continue  # of a kernel's own parameter more is to be said
+            continue  # `_with_joined_parameters` reports a kernel's parameters
         error = _refusal(name, local)
         if error is not None:
             refused = True
             reporter.error(*error)
-    return inferred.types, {} if refused else handed | inferred.paths
+    return inferred.types, {} if refused else parameter_paths | inferred.paths
 
 
 @dataclass(slots=True)
 class _Locals:
-    """What is known so far: of every number, a tuple's items called `t[0]`, `t[1]`, and how many items a local has."""
+    """The joins of one round: `numbers` by name, items of tuples as `t[0]`, and the `lengths` of locals."""
 
     before: dict[str, ir.ReachingTypes]
     known: dict[str, ir.ValueType]
     numbers: dict[str, _Local] = field(default_factory=dict)
-    so_far: dict[str, ir.ReachingTypes] = field(
-        default_factory=dict
-    )  # of this round, where the one before says nothing
-    lengths: dict[str, dict[int, Span]] = field(default_factory=dict)  # and where it has them; 0 of a number
+    so_far: dict[str, ir.ReachingTypes] = field(default_factory=dict)  # of this round, for names not in `before`
+    lengths: dict[str, dict[int, Span]] = field(default_factory=dict)  # with the first place; 0 for a number
 
     def add(self, name: str, value: ir.Expr, span: Span, is_parameter: bool = False) -> None:
-        """Join what `name` is with one assignment; a value that this round does not know yet says nothing."""
+        """Join one assignment into the type of `name`; a value whose type is unknown yet is skipped."""
         match value.type:
             case ir.ElementType() | ir.PythonType():
                 self.known.setdefault(name, value.type)
@@ -139,7 +135,7 @@ class _Locals:
 
     @property
     def types(self) -> dict[str, ir.ValueType]:
-        """By name; a local of several lengths has the first."""
+        """The type by name; a local with several lengths gets the first."""
         return {name: self._type(name, next(iter(lengths))) for name, lengths in self.lengths.items()}
 
     def _type(self, name: str, length: int) -> ir.ValueType:
@@ -149,7 +145,7 @@ class _Locals:
 
     @property
     def paths(self) -> dict[str, ir.ReachingTypes]:
-        """By name, what it may be where that is more than its type."""
+        """The reaching types by name, where they differ from the type."""
         return {name: local.paths for name, local in self.numbers.items() if local.paths != {local.type}}
 
     def join(self, name: str, value: ir.Expr, type_: ir.ScalarType, span: Span, is_parameter: bool = False) -> None:
@@ -158,8 +154,8 @@ class _Locals:
         self.so_far[name] = local.paths
         _join_into(local, name, value, type_, span, is_parameter)
 
-    def kept(self, known: dict[str, ir.ValueType]) -> _Locals:
-        """What a round starts from that may only add: the types of a loop that swaps locals could go round for ever."""
+    def with_earlier_types(self, known: dict[str, ir.ValueType]) -> _Locals:
+        """The start of a round that keeps all earlier types; those of a loop that swaps locals could oscillate."""
         numbers = {name: _Local(local.type, local.span, paths=local.paths) for name, local in self.numbers.items()}
         return _Locals(self.paths, known, numbers, lengths=self.lengths)
 
@@ -191,15 +187,15 @@ def _join_into(local: _Local, name: str, value: ir.Expr, type_: ir.ScalarType, s
             local.constants += [part for part in value.args if isinstance(part, ir.Constant)]
         elif is_parameter or not (isinstance(value, ir.Name) and value.id == name):
             local.computed = True
-    met = join(local.type, type_)
-    if met is None:
+    joined = join(local.type, type_)
+    if joined is None:
         local.clash = type_
     else:
-        local.type = met
+        local.type = joined
 
 
 def _refusal(name: str, local: _Local) -> Refusal | None:
-    """What is wrong with a join that would change a value: a Python number rounded earlier than Python rounds it."""
+    """The error for a join that changes a value, such as a Python number rounded too early; None without one."""
     is_result = name.partition("[")[0] == RETURN
     what = "this function returns" if is_result else f"`{name}` is"
     if local.clash is not None:
@@ -211,14 +207,14 @@ def _refusal(name: str, local: _Local) -> Refusal | None:
     types = [path for path in known_types(local.paths) if path != local.type]
     elements = [path for path in types if isinstance(path, ir.ElementType)]
     rounded = [path for path in elements if not holds(dtype, path.dtype)]
-    bad = [c for c in local.constants if not represents(dtype, c.value)]
-    if bad:
+    inexact = [c for c in local.constants if not represents(dtype, c.value)]
+    if inexact:
         rounds = dtype.kind >= Kind.FLOAT
-        message = f"`{name}` starts as the Python number {bad[0].value} and becomes {dtype}, "
+        message = f"`{name}` starts as the Python number {inexact[0].value} and becomes {dtype}, "
         message += f"which {'rounds' if rounds else 'cannot hold'} it"
-        cast = f"round it explicitly: `np.{dtype}({bad[0].value})`"
+        cast = f"round it explicitly: `np.{dtype}({inexact[0].value})`"
         other = f"use another local for the {dtype} values"
-        return "P306", message, bad[0].span, cast if rounds else other, _others(local, bad[0].span)
+        return "P306", message, inexact[0].span, cast if rounds else other, _others(local, inexact[0].span)
     others = _others(local, local.span)
     if rounded:
         message = f"{what} {rounded[0]} on one path and {dtype} on another, which rounds it"
@@ -235,6 +231,6 @@ def _refusal(name: str, local: _Local) -> Refusal | None:
 
 
 def _others(local: _Local, shown: Span) -> list[Related]:
-    """The first place where the local is given each type, in other lines than the one that is shown."""
+    """For each type, the first assignment of that type to the local, except on the line of `shown`."""
     first = {place.message: place for place in reversed(local.origins)}
     return [place for place in reversed(first.values()) if place.span.line != shown.line]

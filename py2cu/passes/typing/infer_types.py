@@ -1,6 +1,6 @@
 """Gives every expression its type, and makes every promotion visible as a `Convert`.
 
-    o = 0.                         o: float32 = 0.0          (a Python float that meets float32 elements is one)
+    o = 0.                         o: float32 = 0.0          (joined with float32 elements, a Python float is one)
     o += 0.5 * x[i]       →        o += 0.5f * x[i]
     out[j] = o                     out[j] = Convert(o, uint8)
 
@@ -23,7 +23,7 @@ from py2cu.passes.typing.infer_locals import RETURN, declared_types, find_places
 from py2cu.passes.typing.join import Called, Result
 from py2cu.passes.typing.statements import StatementTyper
 
-_ROUNDS = 16  # more than any result needs to settle: each round that changes one raises it
+_ROUNDS = 16  # more than any result needs: each change raises it in the order of types
 
 
 def infer_types(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
@@ -33,11 +33,11 @@ def infer_types(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     """
     instances = Instances(kernel.functions, reporter)
     typed, _ = _infer(kernel, instances.result, instances.call, reporter)
-    return with_fields(typed, functions=tuple(instances.found.values()))
+    return with_fields(typed, functions=tuple(instances.typed_functions.values()))
 
 
 def _infer(kernel: ir.Kernel, trial: Called, called: Called, reporter: Reporter) -> tuple[ir.Kernel, Result | None]:
-    """A kernel or an instance of a device function, typed; `trial` answers while its locals are being found."""
+    """Type a kernel or an instance of a device function; `trial` returns callees' results while locals are inferred."""
     kernel = with_fields(kernel, array_decls=tuple(_with_dtype(buffer, kernel) for buffer in kernel.array_decls))
     types = declared_types(kernel)
     locals_, paths = infer_locals(kernel, types, trial, reporter)
@@ -53,23 +53,23 @@ def _infer(kernel: ir.Kernel, trial: Called, called: Called, reporter: Reporter)
 
 
 def _with_dtype(buffer: ir.ArrayDecl, kernel: ir.Kernel) -> ir.ArrayDecl:
-    """A buffer made `like` an array takes the dtype that this instance gives it."""
+    """A buffer made `like` an array gets the dtype of that array in this instance."""
     if not buffer.like:
         return buffer
     return replace(buffer, type=replace(buffer.type, dtype=kernel.array_type(buffer.like).dtype))
 
 
 def _check_annotations(kernel: ir.Kernel, types: Mapping[str, ir.ValueType], reporter: Reporter) -> None:
-    """Refuse an annotation that says another type than the values do: Python's annotations convert nothing."""
+    """Refuse an annotation that contradicts the inferred type: Python's annotations convert nothing."""
     for annotation in kernel.annotated:
         inferred, declared = types.get(annotation.name, annotation.type), annotation.type
-        if not _says(declared, inferred):
+        if not _allows(declared, inferred):
             cast = f"np.{declared}" if isinstance(declared, ir.ElementType) else declared.kind.name.lower()
             message = f"`{annotation.name}` is annotated as {declared}, but its assigned values make it {inferred}"
             reporter.error("P306", message, annotation.span, f"annotations convert nothing, casts do: `{cast}(…)`")
 
 
-def _says(declared: ir.ScalarType, inferred: ir.ValueType) -> bool:
+def _allows(declared: ir.ScalarType, inferred: ir.ValueType) -> bool:
     """True where a local of the type `inferred` may be annotated as `declared`.
 
     `float` states the kind of number, of elements and of Python, and includes integers, as in Python's typing.
@@ -80,9 +80,9 @@ def _says(declared: ir.ScalarType, inferred: ir.ValueType) -> bool:
 
 
 def _with_joined_parameters(kernel: ir.Kernel, locals_: dict[str, ir.ValueType], reporter: Reporter) -> ir.Kernel:
-    """Parameters that are assigned to were joined with what they get; they are no locals.
+    """The kernel with the joined types of parameters that it assigns; `locals_` loses them.
 
-    A device function takes the joined type, a kernel's caller has been told another.
+    A device function takes the joined type. The signature of a kernel is fixed, so another type is an error there.
     """
     parameters = []
     for parameter in kernel.parameters:
@@ -97,58 +97,58 @@ def _with_joined_parameters(kernel: ir.Kernel, locals_: dict[str, ir.ValueType],
 
 
 class Instances:
-    """The instances of a kernel's device functions, made as calls ask for them.
+    """The instances of a kernel's device functions, made on demand for each call.
 
-    Results come first, from trials that report nothing: `result` answers the callers' trials. Then `call` makes the
-    typed functions, each once. Both take the key of a function and its arguments' types.
+    Results are inferred first, in trials that report nothing: `result` serves the trials of callers. Then `call` makes
+    each typed function once. Both take the key of a function and its arguments' types.
     """
 
     def __init__(self, functions: Sequence[ir.Kernel], reporter: Reporter) -> None:
         self.templates = {function.key: function for function in functions}
         self.reporter = reporter
-        self.found: dict[str, ir.Kernel] = {}
-        self._begun: set[str] = set()
+        self.typed_functions: dict[str, ir.Kernel] = {}
+        self._started: set[str] = set()
         self._results: dict[str, Result | None] = {}
-        self._tried: set[str] | None = None  # in this round of trials; None between them
+        self._visited: set[str] | None = None  # instances inferred in the current round; None between trials
 
     def result(self, key: str, types: Sequence[ir.Type]) -> tuple[str, Result | None]:
-        """The instance's key and its result; None for a function that calls itself before it is known."""
+        """The instance's key and its result; None for a recursive call whose result is not inferred yet."""
         name = _instance(key, types)
-        if self._tried is not None:
-            self._try(name, key, types)
+        if self._visited is not None:
+            self._infer_result(name, key, types)
         elif name not in self._results:
-            self._settle(name, key, types)
+            self._iterate_results(name, key, types)
         return name, self._results.get(name)
 
-    def _settle(self, name: str, key: str, types: Sequence[ir.Type]) -> None:
-        """Try the function and all that it calls, again while results change: they may call each other."""
+    def _iterate_results(self, name: str, key: str, types: Sequence[ir.Type]) -> None:
+        """Infer the result of the function and its callees until none changes: they may be recursive."""
         known = set(self._results)
         for _ in range(_ROUNDS):
-            before, self._tried = dict(self._results), set(known)
-            self._try(name, key, types)
+            before, self._visited = dict(self._results), set(known)
+            self._infer_result(name, key, types)
             if self._results == before:
                 break
-        self._tried = None
+        self._visited = None
 
-    def _try(self, name: str, key: str, types: Sequence[ir.Type]) -> None:
-        assert self._tried is not None
-        if name in self._tried:
+    def _infer_result(self, name: str, key: str, types: Sequence[ir.Type]) -> None:
+        assert self._visited is not None
+        if name in self._visited:
             return
-        self._tried.add(name)
+        self._visited.add(name)
         function = _instantiate(self.templates[key], types, name)
         _, self._results[name] = _infer(function, self.result, self.result, Reporter(self.reporter.file))
 
     def call(self, key: str, types: Sequence[ir.Type]) -> tuple[str, Result | None]:
-        """The instance's key and its result; the instance is in `found` once its own calls are."""
+        """The instance's key and its result; `typed_functions` lists the instance after its callees."""
         name, result = self.result(key, types)
-        if name not in self._begun:
-            self._begun.add(name)
+        if name not in self._started:
+            self._started.add(name)
             reporter = self.reporter.within(self.templates[key].origin)
             typed, _ = _infer(_instantiate(self.templates[key], types, name), self.result, self.call, reporter)
             if typed.result is not None and falls_through(typed.body):
                 message = f"`{typed.name}` may end without a value"
                 reporter.error("P106", message, typed.span, "return one on every path")
-            self.found[name] = typed
+            self.typed_functions[name] = typed
         return name, result
 
 
@@ -169,7 +169,7 @@ def _as_parameter(parameter: Parameter, type_: ir.Type) -> Parameter:
 
 
 def falls_through(block: ir.Block) -> bool:
-    """True where the end of `block` can be reached, loops taken to end."""
+    """True if control may reach the end of `block`, assuming that loops terminate."""
     match block[-1] if block else None:
         case ir.Return():
             return False

@@ -26,7 +26,7 @@ from py2cu.source import Span
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The type of what a device function returns, what that may be on the paths that lead there, and its parameters."""
+    """The result of a device function: its type, its reaching types, and the names of the function's parameters."""
 
     type: ir.ValueType
     paths: ir.ReachingTypes
@@ -39,24 +39,22 @@ Called = Callable[[str, Sequence[ir.Type]], tuple[str, Result | None]]
 
 @dataclass(frozen=True, slots=True)
 class TypeJoiner:
-    """Leads the typed expressions of one kernel to a common type; `called` answers for its device functions."""
+    """Converts typed expressions of one kernel to a common type; `called` returns results of device functions."""
 
     kernel: ir.Kernel
     types: Mapping[str, ir.ValueType]
     called: Called
     reporter: Reporter
-    places: dict[str, Span] = field(default_factory=dict)  # where the names that messages explain are bound
-    paths: Mapping[str, ir.ReachingTypes] = field(
-        default_factory=dict
-    )  # what locals may be, where that is more than their type
+    places: dict[str, Span] = field(default_factory=dict)  # where each name is bound, for messages
+    paths: Mapping[str, ir.ReachingTypes] = field(default_factory=dict)  # of locals, where they differ from the type
 
     def join(self, left: ir.Expr, right: ir.Expr) -> tuple[ir.Expr, ir.Expr]:
         if not (known(left) and known(right)):
             return left, right
-        left, right = self.meet_all([left, right])
+        left, right = self.join_all([left, right])
         return left, right
 
-    def meet_all(self, values: list[ir.Expr]) -> list[ir.Expr]:
+    def join_all(self, values: list[ir.Expr]) -> list[ir.Expr]:
         """All values in their common type; a Python constant that an integer element type cannot hold is refused."""
         type_ = self.common(values)
         if isinstance(type_, ir.ElementType) and not ir.is_complex(type_):
@@ -66,12 +64,12 @@ class TypeJoiner:
         return [self.convert_exactly(value, type_) for value in values]
 
     def common(self, values: Sequence[ir.Expr]) -> ir.ScalarType:
-        """The type in which all of `values` meet: elements first, whose type Python numbers then take."""
+        """The common type of `values`: elements are joined first, and Python numbers take their type."""
         first, *rest = sorted(values, key=lambda value: isinstance(value.type, ir.PythonType))
         type_ = scalar(first)
         for value in rest:
-            met = join(type_, scalar(value))
-            if met is None:
+            joined = join(type_, scalar(value))
+            if joined is None:
                 message = f"{type_} and {value.type} have no common type in torch"
                 casts = [f"`np.{t}(…)`" for t in (value.type, type_) if isinstance(t, ir.ElementType)]
                 widen = "widen it first: `np.float32(…)`"
@@ -79,7 +77,7 @@ class TypeJoiner:
                     "P309", message, value.span, f"cast one of them: {' or '.join(casts)}" if casts[1:] else widen
                 )
                 return type_
-            type_ = met
+            type_ = joined
         return type_
 
     def check_representable(self, number: Number, span: Span, dtype: DType, origins: Sequence[Related]) -> None:
@@ -93,7 +91,7 @@ class TypeJoiner:
             )  # fmt: skip
 
     def convert_exactly(self, value: ir.Expr, type_: ir.ScalarType) -> ir.Expr:
-        """`value` as `type_`; refuses to make a float of a whole constant that none holds: Python keeps it whole."""
+        """`value` as `type_`; refuses an integer constant that no float represents, since Python keeps it exact."""
         if (
             isinstance(value, ir.Constant)
             and type_ in (ir.PY_FLOAT, ir.PY_COMPLEX)
@@ -126,7 +124,7 @@ class TypeJoiner:
             case ir.Convert(value=inner):
                 return self.convert(inner, type_)
             case _:
-                what = "rounded to" if ir.kind_of(narrow) >= Kind.FLOAT else "made"
+                what = "rounded to" if ir.kind_of(narrow) >= Kind.FLOAT else "converted to"
                 message = f"this is {what} {narrow} on one path, but used as {type_}; Python would not convert it"
                 casts = [
                     f"`np.{t}(…)`" if isinstance(t, ir.ElementType) else f"`{t.kind.name.lower()}(…)`"
@@ -136,7 +134,7 @@ class TypeJoiner:
                 return value
 
     def check_paths(self, op: str, *operands: ir.Expr) -> None:
-        """Refuse an operation on a value that is of another type on some path, where the result depends on which."""
+        """Refuse an operation whose result depends on the path that gave an operand its type."""
         for at, operand in enumerate(operands):
             path = ambiguous_operand(op, operand, operands[:at] + operands[at + 1 :], self.paths)
             if path is None:
@@ -166,7 +164,7 @@ class TypeJoiner:
         if isinstance(value.type, ir.ElementType | ir.PythonType) and ir.kind_of(value.type) >= Kind.FLOAT:
             self.error(
                 "P307",
-                f"{what} is a whole number, not {value.type}",
+                f"{what} must be a whole number, not {value.type}",
                 value.span,
                 PARTS if ir.is_complex(value.type) else "`int(…)` truncates",
                 self.origins(value),
@@ -181,12 +179,12 @@ class TypeJoiner:
     def is_refused(
         self, expr: ir.Binary[ir.Expr] | ir.Compare | ir.Unary | ir.Call, operands: Sequence[ir.Expr]
     ) -> bool:
-        """True, and reported, where `expr` has no meaning for complex numbers and an operand is one."""
-        type_ = refusal(expr, operands)
-        if type_ is not None:
-            message, hint = type_
+        """True, with an error reported, if `expr` is not defined for its complex operands."""
+        reason = refusal(expr, operands)
+        if reason is not None:
+            message, hint = reason
             self.error("P307", message, expr.span, hint, self.origins(*operands))
-        return type_ is not None
+        return reason is not None
 
     def origins(self, *values: ir.Expr) -> list[Related]:
         """Where each operand's type came from: a parameter's annotation, or a local's first assignment."""
@@ -216,17 +214,20 @@ def converted(value: ir.Expr, type_: ir.ScalarType) -> ir.Expr:
     if isinstance(value, ir.Constant) and not ir.is_complex(type_):
         number = constant_as(value.value, type_)
         is_cast = isinstance(value.type, ir.ElementType) and value.type.dtype.kind is Kind.FLOAT
-        is_same_number = number == value.value and not is_cast  # else the digits in the source say another number
+        is_same_number = (
+            number == value.value and not is_cast
+        )  # otherwise the digits in the source denote another number
         return ir.Constant(number, value.span, type_, value.text if is_same_number else "", value.cast)
     return ir.Convert(value, type_, value.span)
 
 
 def constant_number(value: ir.Expr) -> Number | None:
-    """The number that a typed `value` is for certain: a constant, or what whole ones make."""
+    """The value of a constant or of a constant integer expression; None for anything else."""
     return value.value if isinstance(value, ir.Constant) else constant_value(value)
 
 
 def known(expr: ir.Expr) -> bool:
+    """True once `expr` has the type of a number."""
     return isinstance(expr.type, ir.ElementType | ir.PythonType)
 
 

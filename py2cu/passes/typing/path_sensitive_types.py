@@ -27,29 +27,29 @@ _ZERO_STAYS: Final = frozenset(["*", "/", "//", "%", "&", "<<", ">>"])
 
 
 def paths_of(expr: ir.Expr, names: Mapping[str, ir.ReachingTypes]) -> frozenset[ir.ScalarType | Number]:
-    """The types that a typed expression has on some path, and the Python constants that it is on others."""
+    """The types and Python constants that a typed expression may be on the paths that reach it."""
     return known_types(reaching_types(expr, names))
 
 
 def known_types(paths: ir.ReachingTypes) -> frozenset[ir.ScalarType | Number]:
-    """The same without saying which argument a path leads to."""
+    """Reaching types with the type in place of each `ParameterPath`."""
     return frozenset(path.type if isinstance(path, ir.ParameterPath) else path for path in paths)
 
 
 def from_call(paths: ir.ReachingTypes, args: Mapping[str, ir.ReachingTypes]) -> ir.ReachingTypes:
-    """A result's paths for the caller, to whom `args` says what it has handed over."""
+    """The reaching types of a call's result; `args` holds those of its arguments by parameter."""
     types = (args[path.name] if isinstance(path, ir.ParameterPath) else frozenset([path]) for path in paths)
     return frozenset(chain.from_iterable(types))
 
 
 def reaching_types(expr: ir.Expr, names: Mapping[str, ir.ReachingTypes]) -> ir.ReachingTypes:
-    """What a typed expression may be; `names` says it of locals and parameters, and of a tuple's items as `t[0]`."""
-    own = frozenset([expr.type] if isinstance(expr.type, ir.ElementType | ir.PythonType) else [])
+    """The reaching types of a typed expression; `names` holds those of locals, parameters and items (`t[0]`)."""
+    by_type = frozenset([expr.type] if isinstance(expr.type, ir.ElementType | ir.PythonType) else [])
     match expr:
         case ir.Name(id=name):
-            return names.get(name, own)
+            return names.get(name, by_type)
         case ir.TupleItem(value=ir.Name(id=name), at=at):
-            return names.get(f"{name}[{at}]", own)
+            return names.get(f"{name}[{at}]", by_type)
         case ir.Select(then=a, orelse=b) | ir.BoolOp(left=a, right=b, type=ir.ElementType()):
             return reaching_types(a, names) | reaching_types(b, names)
         case ir.DeviceCall(paths=paths) if paths:
@@ -60,12 +60,12 @@ def reaching_types(expr: ir.Expr, names: Mapping[str, ir.ReachingTypes]) -> ir.R
             if not isinstance(type_, ir.ElementType):
                 return frozenset()
             rounds = not all(isinstance(p, ir.Constant) and represents(type_.dtype.part, p.value) for p in parts)
-            return frozenset([ir.PY_COMPLEX]) if rounds else own
+            return frozenset([ir.PY_COMPLEX]) if rounds else by_type
         case ir.Constant(value=value, cast=cast):
             number = value if cast is None else cast
-            return frozenset([number if number == number else math.nan])  # the one that equals itself in a set
+            return frozenset([number if number == number else math.nan])  # one NaN object, so that sets recognise it
         case _:
-            return own
+            return by_type
 
 
 def holds(wide: DType, narrow: DType) -> bool:
@@ -84,14 +84,16 @@ def holds(wide: DType, narrow: DType) -> bool:
 def ambiguous_operand(
     op: str, operand: ir.Expr, others: Iterable[ir.Expr], names: Mapping[str, ir.ReachingTypes]
 ) -> ir.ScalarType | Number | None:
-    """What `operand` is on a path where `op` with `others` computes something else than with its type in C++."""
+    """A reaching type of `operand` with which `op` and `others` give another result than with its C++ type."""
     type_, others = operand.type, tuple(others)
     if not isinstance(type_, ir.ElementType):
         return None
     paths = paths_of(operand, names) - {type_}
     if not paths or ir.UNKNOWN in [other.type for other in others]:
         return None
-    met = _met(type_, [other.type for other in others if isinstance(other.type, ir.ElementType | ir.PythonType)])
+    joined_type = _common(
+        type_, [other.type for other in others if isinstance(other.type, ir.ElementType | ir.PythonType)]
+    )
     types = [_types(other, names) for other in others]
     for path in sorted(paths, key=str):
         if not isinstance(path, ir.ElementType | ir.PythonType):
@@ -102,13 +104,13 @@ def ambiguous_operand(
                 return path
         elif (op == "compare" and _fit(others, path, type_)) or _is_small(path, type_):
             continue
-        elif not all(_is_same(each, met) for each in joins(path, types)):
+        elif not all(_is_same(each, joined_type) for each in joins(path, types)):
             return path
     return None
 
 
 def is_lossy(path: ir.ScalarType | Number, narrow: ir.ElementType, type_: ir.ScalarType) -> bool:
-    """True where what is `path` in Python becomes another value of `type_` by way of `narrow`."""
+    """True if converting `path` to `type_` through `narrow` may give another value than converting it directly."""
     match path:
         case ir.ElementType(dtype=dtype):
             return ir.kind_of(type_) is not Kind.BOOL and type_ != narrow and not holds(narrow.dtype, dtype)
@@ -119,9 +121,9 @@ def is_lossy(path: ir.ScalarType | Number, narrow: ir.ElementType, type_: ir.Sca
         case ir.PythonType():
             return type_ != narrow and not _is_exact(narrow) and not _wraps(narrow, type_)
         case _:
-            kept = as_float(narrow.dtype.part, path) if ir.kind_of(narrow) >= Kind.FLOAT else path
-            at_once, after = (rounded(type_, constant_as(number, type_)) for number in (path, kept))
-            return at_once != after and at_once == at_once
+            narrowed = as_float(narrow.dtype.part, path) if ir.kind_of(narrow) >= Kind.FLOAT else path
+            direct, indirect = (rounded(type_, constant_as(number, type_)) for number in (path, narrowed))
+            return direct != indirect and direct == direct
 
 
 def _types(expr: ir.Expr, names: Mapping[str, ir.ReachingTypes]) -> set[ir.ScalarType]:
@@ -131,25 +133,25 @@ def _types(expr: ir.Expr, names: Mapping[str, ir.ReachingTypes]) -> set[ir.Scala
     return {path if isinstance(path, ir.ElementType | ir.PythonType) else constant_type(path) for path in paths}
 
 
-def _met(type_: ir.ScalarType, others: Iterable[ir.ScalarType]) -> ir.ScalarType | None:
-    met: ir.ScalarType | None = type_
+def _common(type_: ir.ScalarType, others: Iterable[ir.ScalarType]) -> ir.ScalarType | None:
+    joined_type: ir.ScalarType | None = type_
     for other in others:
-        met = join(met, other) if met is not None else None
-    return met
+        joined_type = join(joined_type, other) if joined_type is not None else None
+    return joined_type
 
 
 def joins(first: ir.ScalarType, others: Iterable[Iterable[ir.ScalarType]]) -> set[ir.ScalarType | None]:
-    """The types in which `first` and one of each of `others` may meet."""
+    """The common types of `first` with every choice of one type from each of `others`."""
     joined: set[ir.ScalarType | None] = {first}
     for types in others:
         joined = {None if a is None else join(a, b) for a in joined for b in types}
     return joined
 
 
-def _is_same(computed: ir.ScalarType | None, met: ir.ScalarType | None) -> bool:
-    """True where what Python computes in `computed` is what C++ computes in `met`."""
-    return computed == met or (
-        isinstance(computed, ir.PythonType) and isinstance(met, ir.ElementType) and _is_exact(met)
+def _is_same(computed: ir.ScalarType | None, joined_type: ir.ScalarType | None) -> bool:
+    """True if Python's arithmetic in `computed` and C++'s in `joined_type` give the same result."""
+    return computed == joined_type or (
+        isinstance(computed, ir.PythonType) and isinstance(joined_type, ir.ElementType) and _is_exact(joined_type)
     )
 
 
@@ -159,7 +161,7 @@ def _is_exact(type_: ir.ElementType) -> bool:
 
 
 def _wraps(wide: ir.ElementType, narrow: ir.ScalarType) -> bool:
-    """True where the digits that `narrow` drops are all that can differ: the last ones are those of any integer."""
+    """True for integers of which `narrow` keeps only low bits: these do not depend on the width of `wide`."""
     return (
         isinstance(narrow, ir.ElementType)
         and narrow.dtype.kind is Kind.INT
@@ -169,7 +171,7 @@ def _wraps(wide: ir.ElementType, narrow: ir.ScalarType) -> bool:
 
 
 def _fit(others: Iterable[ir.Expr], path: ir.ScalarType, type_: ir.ElementType) -> bool:
-    """True for constants that compare with whole numbers of either type as they are."""
+    """True if `others` are constants that the integer type `path` represents: comparisons then agree."""
     return (
         isinstance(path, ir.ElementType)
         and path.dtype.kind is type_.dtype.kind is Kind.INT
@@ -178,7 +180,7 @@ def _fit(others: Iterable[ir.Expr], path: ir.ScalarType, type_: ir.ElementType) 
 
 
 def _is_small(path: ir.ScalarType, type_: ir.ElementType) -> bool:
-    """A truth value beside a type as wide as most of them are."""
+    """True for a Python bool joined into a type wide enough for its arithmetic."""
     return path == ir.PY_BOOL and _is_wide(type_.dtype)
 
 
@@ -187,13 +189,14 @@ def _is_wide(dtype: DType) -> bool:
 
 
 def _constant_differs(op: str, value: Number, type_: ir.ElementType, others: tuple[ir.Expr, ...]) -> bool:
+    """True if `op` gives another result for the Python constant `value` than for its conversion to `type_`."""
     if op == "truth":
         return is_lossy(value, type_, ir.PY_BOOL)
     if op == "compare":
-        return False  # in the type of the element that it meets
+        return False  # compared in the type of the element
     types = [other.type for other in others if isinstance(other.type, ir.ElementType | ir.PythonType)]
     if any(isinstance(type_, ir.ElementType) for type_ in types):
-        return _met(constant_type(value), types) != _met(type_, types)  # where it becomes an element, of which type
+        return _common(constant_type(value), types) != _common(type_, types)  # the common types on both paths
     dtype = type_.dtype
     if ir.kind_of(type_) is Kind.COMPLEX or dtype.kind is Kind.BOOL:
         return False

@@ -19,25 +19,25 @@ from py2cu.passes.typing.infer_types import infer_types
 
 
 def recover_type_errors(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
-    """The kernel as it is, and in `reporter` the type errors that stand; none where its parameters are in doubt.
+    """Report to `reporter` the type errors that do not depend on rejected code; the kernel is unchanged.
 
-    Of a generic kernel nothing is said, for an error may be one instance's alone.
+    Nothing is reported if a parameter was rejected, or for a generic kernel: an error may concern one instance only.
     """
-    refused = {item.span.line for item in reporter.errors}
+    rejected_lines = {item.span.line for item in reporter.errors}
     lines = {line for stmt in statements(kernel.body) for line in _lines(stmt)}
-    if kernel.variables or not refused <= lines:
+    if kernel.variables or not rejected_lines <= lines:
         return kernel
     trial = Reporter(reporter.file, used=reporter.used)
     infer_types(kernel, trial)
-    in_doubt = _in_doubt(kernel.body, refused)
-    standing = (item for item in trial.errors if item.file == reporter.file and item.span.line in lines - in_doubt)
-    reporter.diagnostics.update(dict.fromkeys(standing))
+    dependent = _dependent_lines(kernel.body, rejected_lines)
+    independent = (item for item in trial.errors if item.file == reporter.file and item.span.line in lines - dependent)
+    reporter.diagnostics.update(dict.fromkeys(independent))
     return kernel
 
 
-def _in_doubt(body: ir.Block, refused: set[int]) -> set[int]:
-    """The lines of the statements that hang on what was refused."""
-    lines, names = set(refused), set[str]()
+def _dependent_lines(body: ir.Block, rejected_lines: set[int]) -> set[int]:
+    """The lines of the statements that depend on rejected code."""
+    lines, names = set(rejected_lines), set[str]()
     while True:
         before = len(lines) + len(names)
         for stmt in statements(body):
@@ -55,8 +55,8 @@ def _lines(stmt: ir.Stmt) -> Iterator[int]:
     """The lines of a statement's own expressions."""
     for expr in expressions(stmt):
         for node in walk(expr):
-            yield from _spanned(node)
+            yield from _lines_of_node(node)
 
 
-def _spanned(node: ir.Expr) -> range:
+def _lines_of_node(node: ir.Expr) -> range:
     return range(node.span.line, node.span.end_line + 1)

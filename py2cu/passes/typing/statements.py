@@ -19,7 +19,7 @@ from py2cu.passes.typing.join import constant_number, known, scalar
 
 @dataclass(frozen=True, slots=True)
 class StatementTyper(ExpressionTyper):
-    """Types statements as well; the types of their locals are known by now."""
+    """Types statements; `types` holds the types of their locals."""
 
     def block(self, block: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
         return tuple(self.statement(stmt) for stmt in block)
@@ -47,10 +47,10 @@ class StatementTyper(ExpressionTyper):
                 start, stop, step = bounds
                 if constant_number(step) == 0:
                     message = "the step of `range` must not be zero"
-                    self.error("P104", message, step.span, "count up by 1 or more, or down")
-                elif _counts_too_far(*map(constant_number, bounds)):
+                    self.error("P104", message, step.span, "use a positive or a negative step")
+                elif _counter_overflows(*map(constant_number, bounds)):
                     hint = "Python integers are exact to 64 bits: stop one step earlier"
-                    self.error("P305", "this counts beyond 64 bits", stop.span, hint)
+                    self.error("P305", "this loop counts beyond 64 bits", stop.span, hint)
                 loop = with_fields(stmt, start=start, stop=stop, step=step, type=self.counter(var))
                 return with_fields(loop, body=self.block(body), orelse=self.block(stmt.orelse))
             case ir.While(test=test, body=body):
@@ -74,7 +74,7 @@ class StatementTyper(ExpressionTyper):
                 return stmt
 
     def stored_row(self, stmt: ir.Store, row: ir.TupleType) -> ir.Expr:
-        """What is stored at once: as many numbers as a row has, each stored into an element, or another row like it."""
+        """The value stored into a row: a tuple of as many numbers as the row has, or another row of its type."""
         before = len(self.reporter.diagnostics)
         value, count = self.type_value(stmt.value), len(row.items)
         element = ir.ElementType(self.kernel.array_type(stmt.array).dtype)
@@ -92,7 +92,7 @@ class StatementTyper(ExpressionTyper):
         return ir.PY_INT if isinstance(type_, ir.TupleType) else type_
 
     def printed(self, value: ir.Expr, field: ir.Field) -> tuple[ir.Expr, ir.Field]:
-        """A value as its format prints it, and the format with the letter that the type makes of it."""
+        """The value converted for `printf`, and its format with the letter that its type needs."""
         if not known(value):
             return value, field
         self.check_paths("print", value)
@@ -106,10 +106,10 @@ class StatementTyper(ExpressionTyper):
             if letter in ("d", "x", "X", "o"):
                 self.error("P307", f"`{letter}` prints whole numbers, not {type_}", field.span, "`int(…)` truncates")
             elif not letter and "." in field.layout:
-                self.error("P307", "this format needs a letter", field.span, "`g` is what Python takes")
-            elif _fills_with_zeros(field):
-                message = "C fills up an infinity and NaN with blanks where Python writes zeros"
-                self.error("P307", message, field.span, "a width without `0` fills up with blanks: `{v:8.3f}`")
+                self.error("P307", "this format needs a letter", field.span, "write `g`, which Python uses by default")
+            elif _pads_with_zeros(field):
+                message = "C pads infinity and NaN with blanks, Python with zeros"
+                self.error("P307", message, field.span, "pad with blanks, by a width without `0`: `{v:8.3f}`")
             return self.convert(value, _printed_float(type_)), replace(field, letter=letter or "g")
         if letter in ("f", "e", "E", "g", "G"):
             return self.convert(value, ir.PY_FLOAT), field
@@ -119,7 +119,7 @@ class StatementTyper(ExpressionTyper):
             )
         if letter in ("x", "X", "o") and not (isinstance(type_, ir.ElementType) and not type_.dtype.signed):
             hint = "cast it to an unsigned type: `np.uint8(…)`"
-            self.error("P307", f"`{letter}` prints another text in C if the number is negative", field.span, hint)
+            self.error("P307", f"`{letter}` prints a negative number differently in C", field.span, hint)
         elif not {"+", " "}.isdisjoint(field.layout) and _is_unsigned(type_):
             self.error("P307", "C writes no sign before an unsigned number", field.span, "leave it out")
         return (self.convert(value, ir.PY_INT) if ir.kind_of(type_) is Kind.BOOL else value), replace(
@@ -128,14 +128,14 @@ class StatementTyper(ExpressionTyper):
 
 
 def _printed_float(type_: ir.ScalarType) -> ir.ScalarType:
-    """What `printf` takes for a float: no half, and of a type variable the widest that it may be."""
+    """The type in which `printf` gets a float: float32 for halves, double for type variables."""
     if isinstance(type_, ir.ElementType) and type_.dtype.variable is not None:
         return ir.PY_FLOAT
     return ir.ElementType(F32) if type_ in (ir.ElementType(F16), ir.ElementType(BF16)) else type_
 
 
-def _counts_too_far(start: complex | None, stop: complex | None, step: complex | None) -> bool:
-    """Whether what follows the last number, which C++ counts to, has more than 64 bits."""
+def _counter_overflows(start: complex | None, stop: complex | None, step: complex | None) -> bool:
+    """True if the final counter in C++, one step past the last number, exceeds 64 bits."""
     if not (isinstance(start, int) and isinstance(stop, int) and isinstance(step, int)) or abs(step) == 1:
         return False
     return any(not I64.low <= last + step <= I64.high for last in range(start, stop, step)[-1:])
@@ -145,6 +145,6 @@ def _is_unsigned(type_: ir.ScalarType) -> bool:
     return isinstance(type_, ir.ElementType) and ir.kind_of(type_) is Kind.INT and not type_.dtype.signed
 
 
-def _fills_with_zeros(field: ir.Field) -> bool:
-    """True for `05.1f`, and not for `0.1f`, which has no width to fill."""
+def _pads_with_zeros(field: ir.Field) -> bool:
+    """True for `05.1f`, and not for `0.1f`, which has no width to pad."""
     return re.match(r"[-+ ]*0\d*[1-9]", field.layout) is not None
