@@ -1064,7 +1064,7 @@ MUTATIONS: Final = (
         ),
         ("self.is_bounded &= width is not ir.Width.LONG", "pass", "tests/unit/simulator/test_small_integers.py"),
         (
-            "self.is_bounded = False  # its count may be too large",
+            "self.is_bounded = False  # the count may exceed 64 bits",
             "pass  # its count may be too large",
             "tests/unit/simulator/test_small_integers.py",
         ),
@@ -1197,7 +1197,7 @@ MUTATIONS: Final = (
         ("if value.type not in (ir.ElementType(I32), ir.ElementType(U32)):", "if False:", "refused:warp_reductions"),
         ("if (mask >> lane & 1 && warp.first + lane != thread)", "if (mask >> lane & 1)", "cpu:warp_reductions"),
         ("LANE_HELPER, *(name for name, row", "*(name for name, row", "tests/test_cpu_blocks.py"),
-        ("if row.rule is Rule.REDUCE:  # which", "if False:  # which", "kept:warp_reductions"),
+        ("if row.rule is Rule.REDUCE:  # the targets", "if False:  # the targets", "kept:warp_reductions"),
         ("unsigned lanes = __ballot_sync(mask, true);", "unsigned lanes = mask;", "kept:warp_reductions"),
     ),
     *_rule(

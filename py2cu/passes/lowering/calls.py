@@ -44,7 +44,7 @@ class CallLowering:
         helper = "round_decimals" if row.rule is Rule.INTEGRAL and len(expr.args) == 2 else row.helper
         if helper:
             self.helpers.require(helper)
-            if row.rule is Rule.REDUCE:  # which the targets know as a call that waits
+            if row.rule is Rule.REDUCE:  # the targets recognise a collective by its name
                 return expr
             return ir.Call(helper, tuple(map(to_signed, expr.args)), expr.span, expr.type)
         if row.rule is Rule.SCALED:
@@ -68,7 +68,7 @@ class CallLowering:
         return expr
 
     def scaled(self, expr: ir.Call) -> ir.Expr:
-        """`ldexp` takes an int, where Python takes any whole number."""
+        """C's `ldexp` takes an `int` exponent, Python's any integer."""
         value, power = expr.args
         range_ = self.ranges.of(power)
         if I32.low <= range_.low and range_.high <= I32.high:
@@ -98,7 +98,7 @@ class CallLowering:
         return result
 
 
-EXTREMA: Final = {  # the helper for floats, and what whole numbers have
+EXTREMA: Final = {  # the helper for floats, and the function for integers
     "builtins.min": ("python_min", "builtins.min"),
     "builtins.max": ("python_max", "builtins.max"),
     "torch.minimum": ("nan_min", "builtins.min"),
@@ -107,7 +107,7 @@ EXTREMA: Final = {  # the helper for floats, and what whole numbers have
 
 
 def infinite(value: ir.Expr, span: Span) -> ir.Compare:
-    """`isinf` of constants, which nvcc (13.0) says of NaN too where it computes them."""
+    """`isinf` of a constant as a comparison: nvcc (13.0) folds `isinf` of NaN to true."""
     type_ = value.type
     return ir.Compare(
         "==", ir.Call("math.fabs", (value,), value.span, type_), ir.Constant(math.inf, value.span, type_), span

@@ -28,7 +28,7 @@ class ConversionLowering:
     def convert(self, expr: ir.Convert) -> ir.Expr:
         source, target = expr.value.type, expr.type
         assert isinstance(source, ir.ElementType | ir.PythonType) and isinstance(target, ir.ElementType | ir.PythonType)
-        if isinstance(expr.value, ir.Convert) and source == target:  # but for the width, perhaps
+        if isinstance(expr.value, ir.Convert) and source == target:  # the widths may differ
             return replace(expr.value, type=target)
         if isinstance(expr.value, ir.Convert) and expr.value.value.type == target and widens(target, source):
             return expr.value.value
@@ -52,7 +52,7 @@ class ConversionLowering:
 
 
 def to_signed(expr: ir.Expr) -> ir.Expr:
-    """CUDA's launch objects are unsigned: where a negative number may meet one, it is made signed first."""
+    """`expr` with CUDA's unsigned launch objects made signed, for operations with numbers that may be negative."""
     match expr:
         case ir.Binary(op="+" | "*", left=left, right=right) if is_unsigned(left) != is_unsigned(right):
             return replace(expr, left=to_signed(left), right=to_signed(right))
@@ -68,7 +68,7 @@ def nonzero(value: ir.Expr) -> ir.Compare:
 
 
 def widens(narrow: ir.ScalarType, wide: ir.ScalarType) -> bool:
-    """True where `wide` holds every `narrow`, so that going there and back changes nothing."""
+    """True if `wide` represents every value of `narrow`, so that converting there and back changes nothing."""
     match narrow, wide:
         case ir.ElementType(dtype=a), ir.ElementType(dtype=b):
             return promote(a, b) is b
@@ -79,17 +79,17 @@ def widens(narrow: ir.ScalarType, wide: ir.ScalarType) -> bool:
 
 
 def is_generic(type_: ir.Type) -> bool:
-    """True for a type variable: instances are lowered alike, so that one template says them all."""
+    """True for a type variable: all instances are lowered alike, into one template."""
     return isinstance(type_, ir.ElementType) and type_.dtype.variable is not None
 
 
 def wrapping(expr: ir.Binary[ir.Expr] | ir.Unary | ir.Call) -> ir.Convert:
-    """Narrow arithmetic cut to its own type."""
+    """Narrow arithmetic cast to its own type, since C computes it in `int`."""
     return ir.Convert(expr, expr.type, expr.span, explicit=True)
 
 
 def strip_wrap(expr: ir.Expr) -> ir.Expr:
-    """`expr` before it was cut: what stores it in its own type cuts it anyway."""
+    """`expr` without the cast of `wrapping`, for values that are stored in their own type anyway."""
     if (
         isinstance(expr, ir.Convert)
         and expr.explicit

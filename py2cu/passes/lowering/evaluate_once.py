@@ -24,11 +24,11 @@ from py2cu.ir.visit import all_expressions, is_duplicable, walk
 
 
 def evaluate_once(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
-    """The kernel with such operands in locals of their own."""
+    """The kernel with operands saved in locals that C++ would evaluate twice."""
     if not any(isinstance(expr, ir.BoolOp) for expr in all_expressions(kernel.body)):
         return kernel
     lifting = _Lifting(names_in_scope(kernel))
-    body = rebuild_block(rebuild_statements(kernel.body, lifting.statement), lifting.choosing)
+    body = rebuild_block(rebuild_statements(kernel.body, lifting.statement), lifting.as_select)
     locals_, elided = kernel.locals + tuple(lifting.locals), kernel.elided + tuple(lifting.elided)
     return with_fields(kernel, body=body, locals=locals_, elided=elided)
 
@@ -38,7 +38,7 @@ class _Lifting:
     taken: set[str]
     locals: list[tuple[str, ir.ScalarType]] = field(default_factory=list)
     elided: list[ir.Elided] = field(default_factory=list)  # calls in operands that a constant leaves out
-    before: list[ir.Stmt] = field(default_factory=list)  # what has to stand before the statement at hand
+    before: list[ir.Stmt] = field(default_factory=list)  # statements to insert before the current one
 
     def statement(self, stmt: ir.Stmt) -> ir.Block:
         self.before = []
@@ -60,7 +60,7 @@ class _Lifting:
         return (lead, *rest, replace(stmt, trivia=replace(stmt.trivia, above=())))
 
     def lift(self, expr: ir.Expr) -> ir.Expr:
-        """`expr` with what it evaluates in any case, and needs twice, in locals."""
+        """`expr` with locals for the operands that it always evaluates and needs twice."""
         match expr:
             case ir.BoolOp(left=left) if _is_choice(expr):
                 left = self.lift(left)
@@ -74,7 +74,7 @@ class _Lifting:
                 return map_children(expr, self.lift)
 
     def lift_test(self, expr: ir.Expr) -> ir.Expr:
-        """The same where only the truth of `expr` counts: C's `&&` and `||` evaluate their operands once."""
+        """Like `lift`, where only the truth of `expr` counts: C's `&&` and `||` evaluate their operands once."""
         match expr:
             case ir.BoolOp(left=ir.Compare() as first, right=ir.Compare() as second) if _is_chain(first, second):
                 return self.chain(expr, first, second)
@@ -96,8 +96,8 @@ class _Lifting:
             right=replace(second, left=_with_core(second.left, local)),
         )
 
-    def choosing(self, expr: ir.Expr) -> ir.Expr:
-        """`a or b` as `a if a else b`: what is tested is `a` itself, before it met the type of `b`."""
+    def as_select(self, expr: ir.Expr) -> ir.Expr:
+        """`a or b` as `a if a else b`; the test is `a` before its conversion to the common type."""
         if not (isinstance(expr, ir.BoolOp) and _is_choice(expr)):
             return expr
         then, orelse = (expr.right, expr.left) if expr.op == "and" else (expr.left, expr.right)
@@ -118,17 +118,17 @@ class _Lifting:
 
 
 def _is_chain(first: ir.Compare, second: ir.Compare) -> bool:
-    """True for the two halves of `a < b < c`; tests that guards are made of have no place in the source either."""
+    """True for the comparisons of `a < b < c`: one span (guards have none, hence the second test), one middle."""
     return first.span == second.span and ir.unconverted(first.right) == ir.unconverted(second.left)
 
 
 def _is_choice(expr: ir.BoolOp) -> bool:
-    """True where the value of an operand is wanted, not only its truth."""
+    """True for `and` and `or` whose result is an operand, not a truth value."""
     return isinstance(expr.type, ir.ElementType | ir.PythonType) and ir.kind_of(expr.type) is not Kind.BOOL
 
 
 def _is_index_sum(expr: ir.Expr) -> bool:
-    """True for `r + y - 1` of Python integers, which readers want to see as what it is."""
+    """True for `r + y - 1` of Python integers, which is easier to read than a local."""
     match expr:
         case ir.Binary(op="+" | "-" | "*", left=left, right=right) if expr.type == ir.PY_INT:
             return _is_index_sum(left) and _is_index_sum(right)

@@ -34,9 +34,9 @@ from py2cu.passes.lowering.split_tuples import row_struct
 
 
 def flatten_subscripts(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
-    """The kernel with one index an access; `from_end` lists the constant indices that counted from the end."""
+    """The kernel with one index per access; `negative_indices` lists the constants that counted from the end."""
     from_end = dict.fromkeys(kernel.negative_indices)
-    extents: dict[str, tuple[ir.Expr, ...]] = {}  # of the arrays met so far
+    extents: dict[str, tuple[ir.Expr, ...]] = {}  # by array, filled on demand
     arithmetic = _IndexArithmetic(kernel)
 
     def flat(array: str, indices: tuple[ir.Expr, ...], line: int) -> tuple[str, tuple[ir.Expr, ...]]:
@@ -73,7 +73,7 @@ def flatten_subscripts(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
 
 
 def _with_rows(kernel: ir.Kernel) -> ir.Kernel:
-    """A flat kernel with the views of which rows are accessed, and the structs that these are."""
+    """A flattened kernel without views whose rows nothing accesses, and with the structs of accessed rows."""
     if not kernel.vector_widths:
         return kernel
     accessed = {node.array for node in all_expressions(kernel.body) if isinstance(node, ir.Load)}
@@ -111,7 +111,7 @@ class _IndexArithmetic:
         return flat
 
     def from_start(self, index: ir.Expr, dim: ir.Expr) -> ir.Expr:
-        """A negative constant counts from the end."""
+        """`index` counted from the start: a negative constant counts from the end."""
         if isinstance(index, ir.Constant) and index.value < 0:
             return add(dim, index)
         return index
@@ -119,8 +119,8 @@ class _IndexArithmetic:
     def _width_of_size(self, dims: tuple[ir.Expr, ...]) -> ir.Width:
         """The type that holds every index of an array.
 
-        The launcher decides where an extent is known at the launch only; it compares no constants, which functions
-        are given as arguments.
+        If an extent is known only at the launch, the launcher decides. It does not check constants that callers pass
+        to a device function.
         """
         known = math.prod(dim.value for dim in dims if isinstance(dim, ir.Constant))
         if self._kernel.key:
@@ -130,14 +130,14 @@ class _IndexArithmetic:
         return ir.Width.INT if all(isinstance(dim, ir.Constant) for dim in dims) else ir.Width.INDEX
 
     def _constant_size(self, dims: tuple[ir.Expr, ...]) -> int:
-        """The most elements that an array has among those given that are constants in all calls."""
+        """The greatest size that callers give the array by constants; 0 without one."""
         size: SymbolicBound | None = {(): 1}
         for dim in dims:
             size = times(size, self.ranges.of(dim).reach)
         return size.get((), 0) if size is not None else 0
 
     def _widened(self, expr: ir.Expr, most: ir.Width) -> ir.Expr:
-        """`expr`, in `most` unless its own type holds all its values."""
+        """`expr` in the width `most`, unless its own width holds all its values."""
         match expr:
             case ir.Binary(type=ir.PythonType(width=width)) if width < most:
                 if width is ir.Width.INT and self.ranges.of(expr).high <= INT_MAX:

@@ -46,7 +46,7 @@ LAUNCHER_NAMES: Final = (
 )
 
 
-# Classes and functions of the CPU's text.
+# Classes and functions of the emitted CPU code.
 RUNTIME_NAMES: Final = "FiberScheduler GridBarrier FailedAssert FirstFailure Abandoned assert_that is_large"
 
 
@@ -55,7 +55,7 @@ RESERVED: Final = frozenset(f"{_KEYWORDS} {_TAKEN} {LAUNCHER_NAMES} {RUNTIME_NAM
 
 @functools.lru_cache(4096)
 def spell_identifier(name: str) -> str:
-    """`name` itself where C++ can have it; else ASCII, not reserved, and as near to it as can be."""
+    """`name` itself if it is valid in C++; else a similar ASCII name that is not reserved."""
     text = ascii_identifier(name)
     return f"{text}_" if text in RESERVED or is_macro(text) else text
 
@@ -71,7 +71,7 @@ def ascii_identifier(name: str) -> str:
 
 def _ascii(char: str) -> str:
     if char.isascii():
-        return char if char.isalnum() else "_"  # of what a letter is in other forms, "(1)", too
+        return char if char.isalnum() else "_"  # NFKC may expand a letter into "(1)"
     plain = unicodedata.normalize("NFKD", char)[0]
     if plain.isascii() and plain.isalnum():
         return plain

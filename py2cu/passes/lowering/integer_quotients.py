@@ -1,4 +1,4 @@
-"""Computes rounded quotients of integers in integers, as one writes them in C.
+"""Replaces rounded float quotients of integers by integer division, as one writes it in C.
 
     math.ceil(k / tw)       ceil_div(k, tw)
     math.ceil(i / 4)        (i + 3) // 4
@@ -24,7 +24,7 @@ _MANY: Final = 2**10  # times a number of elements is still far below 2^53
 
 
 def divide_integers(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
-    """The kernel without such detours over doubles."""
+    """The kernel with such quotients computed in integers."""
     if not any(_rounded_quotient(expr) for expr in all_expressions(kernel.body)):
         return kernel
     ranges = Ranges(kernel)
@@ -52,7 +52,7 @@ def divide_integers(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
 
 
 def _divisor(expr: ir.Expr) -> ir.Expr:
-    """What is divided by, as a whole number where it is one: `i / 4` has met the double by now."""
+    """The divisor, as an integer if it is one: typing has converted the 4 of `i / 4` to a double."""
     match expr:
         case ir.Constant(value=int(value)) | ir.Constant(value=float(value)) if (
             value == value // 1 and abs(value) < 2**63

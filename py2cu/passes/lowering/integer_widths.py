@@ -77,7 +77,7 @@ class _Chooser:
         for index in kernel.indices:
             axis = index.axis
             self.bounds.append({(f"blockDim.{axis}", f"gridDim.{axis}"): 1})
-            self.bounds += self._steps(index.extent)  # the guard computes it, whatever the grid
+            self.bounds += self._steps(index.extent)  # the guard computes it for any grid
         if not kernel.key:
             self._bound_arrays()
         result = self.of_result(kernel.result) if kernel.result_ranges else kernel.result
@@ -96,7 +96,7 @@ class _Chooser:
         return _INTEGERS[self.width(range_)] if type_ == ir.PY_INT else type_
 
     def _bound_arrays(self) -> None:
-        """A flat index reaches its array's size; a constant one is known."""
+        """Record the size of every array as a bound, since a flat index may reach it."""
         for array in self.kernel.arrays:
             assert isinstance(array.type, ir.ArrayType)
             reach: SymbolicBound | None = {(): 1}
@@ -106,11 +106,11 @@ class _Chooser:
                 self.bounds.append(reach)
 
     def size_bounds(self) -> tuple[ir.IndexBound, ...]:
-        """The bounds of all that the extents of the launch are computed from; of a product of 1, none."""
+        """The bounds of all intermediate results in the extents of the launch."""
         return prune([reach for extent in self.kernel.size or () for reach in self._steps(extent)], frozenset())
 
     def _steps(self, extent: ir.Expr) -> list[SymbolicBound]:
-        """How far all reaches that an extent is computed from, and that is no extent of an array."""
+        """The symbolic bounds of the operations in `extent`, except those that are extents of arrays."""
         types = (array.type for array in self.kernel.arrays)
         known = [dim for type_ in types if isinstance(type_, ir.ArrayType) for dim in type_.dims]
         steps = (node for node in walk(extent) if isinstance(node, ir.Binary) and node not in known)
@@ -132,7 +132,7 @@ class _Chooser:
             most = {name: self.constexprs[name].most for name in names}
             if sum(n * math.prod(most[name] for name in term) for term, n in range_.reach.items()) <= INT_MAX:
                 return ir.Width.INT
-            # Of values that are not known yet, the launcher judges: they may well fit.
+            # The launcher checks values that are not known yet: they may fit.
             if all(self.constexprs[name].values for name in names):
                 return ir.Width.LONG
         if any(abs(factor) > INT_MAX for factor in range_.reach.values()):
@@ -153,7 +153,7 @@ class _Chooser:
                 return with_fields(expr, type=extent_type(self.kernel, name))
             case ir.LaunchIndex():
                 return with_fields(expr, type=ir.INT)
-        # Never narrower than its operands: what is computed from them is computed in their type.
+        # Never narrower than the operands: C computes in their type.
         operands = (
             _width(child)
             for child in children(expr)
@@ -161,9 +161,9 @@ class _Chooser:
         )
         width = max(self.width(self.ranges.of(expr)), *operands, ir.Width.INT)
         if isinstance(expr, ir.Binary) and expr.op in ("<<", ">>") and self.ranges.of(expr.right).high >= I32.bits:
-            width = ir.Width.LONG  # C leaves a shift of an int by so much undefined, whatever it gives
+            width = ir.Width.LONG  # C leaves such a shift of an `int` undefined
             if not isinstance(expr.right, ir.Constant):
-                self.is_bounded = False  # its count may be too large even so
+                self.is_bounded = False  # the count may exceed 64 bits as well
         typed = with_fields(expr, type=_INTEGERS[width])
         return widen_operands(typed)
 
@@ -182,7 +182,7 @@ class _Chooser:
 def extent_type(kernel: ir.Kernel, name: str) -> ir.PythonType:
     """The type of an extent.
 
-    The launcher compares the extents of its arrays with 2³¹, but no constant, which a device function may be given.
+    The launcher checks extents of arrays against 2³¹, but not constants that callers pass to a device function.
     """
     reach = dict(kernel.argument_ranges)[name].reach if name in dict(kernel.argument_ranges) else None
     return ir.LONG if reach is not None and reach.get((), 0) > INT_MAX else ir.INDEX
@@ -238,7 +238,7 @@ def _least_width(expr: ir.Expr) -> ir.Width:
 
 
 def _nonzero(kernel: ir.Kernel) -> frozenset[str]:
-    """What is at least 1 wherever a kernel runs: the extents it is launched over, and its grid and block."""
+    """The names that are at least 1 in a running kernel: the extents of its launch, its grid and its block."""
     launched = {dim.id for dim in kernel.size or () if isinstance(dim, ir.Name)}
     return frozenset(launched | {f"{thing}.{axis}" for thing in ("gridDim", "blockDim") for axis in "xyz"})
 
@@ -254,7 +254,7 @@ def prune(bounds: list[SymbolicBound], nonzero: frozenset[str]) -> tuple[ir.Inde
 
 
 def _implies(stronger: SymbolicBound, weaker: SymbolicBound, nonzero: frozenset[str]) -> bool:
-    """True where `weaker` is never above `stronger`: every term of it is in a greater term of the other."""
+    """True if `weaker` never exceeds `stronger`: a separate term of `stronger` covers each of its terms."""
     used: set[tuple[str, ...]] = set()
     for term, n in weaker.items():
         cover = next((other for other, m in stronger.items() if n <= m and _divides(term, other, nonzero)), None)
@@ -265,6 +265,7 @@ def _implies(stronger: SymbolicBound, weaker: SymbolicBound, nonzero: frozenset[
 
 
 def _divides(term: tuple[str, ...], other: tuple[str, ...], nonzero: frozenset[str]) -> bool:
+    """True if `other` is `term` times names that are at least 1."""
     rest = list(other)
     for name in term:
         if name not in rest:

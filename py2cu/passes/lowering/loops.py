@@ -29,16 +29,16 @@ from py2cu.ir.visit import all_expressions, assigned_names, names_in, statements
 
 
 def lower_loops(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
-    """The kernel in loops that C's `for` runs as Python's does; bounds that the body changes are taken once."""
+    """The kernel with loops that C's `for` runs like Python's; bounds that the body changes are saved before."""
     lowering = _Lowering(kernel)
     body = rebuild_statements(kernel.body, lowering.statement)
-    left = set(assigned_names(body))  # less what an `else` that is never reached had of its own
-    types = tuple(item for item in lowering.types.items() if item[0] in left)
+    remaining = set(assigned_names(body))  # without locals of an unreachable `else`
+    types = tuple(item for item in lowering.types.items() if item[0] in remaining)
     return with_fields(kernel, body=body, locals=types, elided=kernel.elided + tuple(lowering.elided))
 
 
 class _Lowering:
-    """One kernel's loops, each lowered in two stages: counted, then left."""
+    """Lowers the loops of one kernel: first the counter, then the `else`."""
 
     def __init__(self, kernel: ir.Kernel) -> None:
         self.types = dict(kernel.locals)
@@ -49,15 +49,15 @@ class _Lowering:
     def statement(self, stmt: ir.Stmt) -> ir.Block:
         match stmt:
             case ir.For():
-                before, loop = self.count(stmt)
-                return self.leave(before, loop)
+                before, loop = self.lower_counter(stmt)
+                return self.lower_else(before, loop)
             case ir.While():
-                return self.leave((), stmt)
+                return self.lower_else((), stmt)
             case _:
                 return (stmt,)
 
-    def count(self, loop: ir.For) -> tuple[ir.Block, ir.For]:
-        """What has to stand before the loop, and the loop, counted as C counts."""
+    def lower_counter(self, loop: ir.For) -> tuple[ir.Block, ir.For]:
+        """Statements to insert before the loop, and the loop with a counter that only C's `for` changes."""
         before: list[ir.Stmt] = []
         stop, step = (self.once(loop, what, before) for what in ("stop", "step"))
         loop = replace(loop, stop=stop, step=step)
@@ -71,7 +71,7 @@ class _Lowering:
         return tuple(before), loop
 
     def once(self, loop: ir.For, what: str, before: list[ir.Stmt]) -> ir.Expr:
-        """A bound that the loop would change is taken into a local before it."""
+        """The `stop` or `step` of the loop; saved in a local before the loop if the body may change it."""
         value = loop.stop if what == "stop" else loop.step
         if loop.var not in names_in(value) and not _changes(value, loop.body):
             return value
@@ -79,8 +79,8 @@ class _Lowering:
         before.append(ir.Assign(name, value, loop.span))
         return ir.Name(name, loop.span, ir.PY_INT)
 
-    def leave(self, before: ir.Block, loop: ir.For | ir.While) -> ir.Block:
-        """The loop, and behind it what its `else` holds."""
+    def lower_else(self, before: ir.Block, loop: ir.For | ir.While) -> ir.Block:
+        """The loop, followed by the statements of its `else`."""
         orelse, bare = loop.orelse, replace(loop, orelse=())
         if isinstance(loop, ir.While) and isinstance(loop.test, ir.Constant) and loop.test.value:
             self.elided += elided_in(orelse, ir.Elision.UNREACHABLE)
@@ -103,7 +103,7 @@ class _Lowering:
 
 
 def _as_type(counter: ir.Name, type_: ir.ScalarType) -> ir.Expr:
-    """The number of the round as the loop's variable has it, which holds something else elsewhere."""
+    """The counter converted to the type of the loop's variable, which other assignments determine too."""
     if type_ == ir.PY_INT:
         return counter
     if ir.is_complex(type_):

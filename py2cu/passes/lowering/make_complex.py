@@ -16,7 +16,7 @@ from py2cu.passes.typing.join import converted
 
 
 def make_complex(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
-    """The kernel with no conversion to a complex type but those of values that are complex as they stand."""
+    """The kernel in which only complex values are converted to complex types."""
     return with_fields(kernel, body=rebuild_block(kernel.body, _make))
 
 

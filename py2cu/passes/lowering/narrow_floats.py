@@ -24,28 +24,28 @@ _WEAK: Final = (ir.PY_FLOAT, ir.PY_COMPLEX)
 
 
 def narrow_floats(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
-    """The kernel with such locals as elements; `narrowed` names such parameters and their element type.
+    """The kernel with these locals stored as elements; `narrowed` lists these parameters with their element type.
 
     A device function takes such parameters as elements, and its callers convert to them.
     """
-    done: dict[str, ir.Kernel] = {}
+    functions: dict[str, ir.Kernel] = {}
     for function in kernel.functions:
-        narrowed = _narrow(_converting(function, done))
+        narrowed = _narrow(_with_converted_arguments(function, functions))
         types = dict(narrowed.narrowed)
         parameters = tuple(replace(p, type=types.get(p.name, p.type)) for p in function.parameters)
-        done[function.key] = replace(narrowed, parameters=parameters, narrowed=())
-    return with_fields(_narrow(_converting(kernel, done)), functions=tuple(done.values()))
+        functions[function.key] = replace(narrowed, parameters=parameters, narrowed=())
+    return with_fields(_narrow(_with_converted_arguments(kernel, functions)), functions=tuple(functions.values()))
 
 
-def _converting(caller: ir.Kernel, done: dict[str, ir.Kernel]) -> ir.Kernel:
-    """`caller` with its Python floats converted where a function takes elements."""
-    if not done:
+def _with_converted_arguments(caller: ir.Kernel, functions: dict[str, ir.Kernel]) -> ir.Kernel:
+    """`caller` with Python floats converted to the elements that a function takes."""
+    if not functions:
         return caller
 
     def convert(expr: ir.Expr) -> ir.Expr:
-        if not isinstance(expr, ir.DeviceCall) or expr.function not in done:
+        if not isinstance(expr, ir.DeviceCall) or expr.function not in functions:
             return expr
-        pairs = zip(expr.args, done[expr.function].parameters, strict=True)
+        pairs = zip(expr.args, functions[expr.function].parameters, strict=True)
         args = (_rounded(a, p.type) if a.type in _WEAK and isinstance(p.type, ir.ElementType) else a for a, p in pairs)
         return replace(expr, args=tuple(args))
 
@@ -53,19 +53,27 @@ def _converting(caller: ir.Kernel, done: dict[str, ir.Kernel]) -> ir.Kernel:
 
 
 def _narrow(kernel: ir.Kernel) -> ir.Kernel:
-    done = _narrow_names(kernel)
-    calls = any(isinstance(node, ir.Call) and node.function == ROUND_TO for node in all_expressions(done.body))
-    is_launched = any(may_be_half(type_) for _, type_ in done.narrowed)
-    return replace(done, helpers=(*done.helpers, ROUND_TO)) if calls or is_launched else done
+    narrowed = _narrow_names(kernel)
+    calls_round_to = any(
+        isinstance(node, ir.Call) and node.function == ROUND_TO for node in all_expressions(narrowed.body)
+    )
+    launcher_rounds = any(may_be_half(type_) for _, type_ in narrowed.narrowed)
+    return replace(narrowed, helpers=(*narrowed.helpers, ROUND_TO)) if calls_round_to or launcher_rounds else narrowed
 
 
 def _narrow_names(kernel: ir.Kernel) -> ir.Kernel:
     assigned = {stmt.name for stmt in statements(kernel.body) if isinstance(stmt, ir.Assign)}
     parameters = [p.name for p in kernel.parameters if p.type in _WEAK and p.name not in assigned]
     locals_ = [name for name, type_ in kernel.locals if type_ in _WEAK]
-    only = _only_types(kernel)
-    tables = [buffer.name for buffer in kernel.array_decls if buffer.name in only and only[buffer.name].dtype.is_native]
-    element_types = {name: only[name] for name in (*parameters, *locals_, *tables) if name in only}
+    element_type_of = _only_types(kernel)
+    tables = [
+        buffer.name
+        for buffer in kernel.array_decls
+        if buffer.name in element_type_of and element_type_of[buffer.name].dtype.is_native
+    ]
+    element_types = {
+        name: element_type_of[name] for name in (*parameters, *locals_, *tables) if name in element_type_of
+    }
     if not element_types:
         return kernel
 

@@ -26,12 +26,12 @@ from py2cu.passes.lowering.conversions import ConversionLowering, is_generic, no
 from py2cu.passes.lowering.required_helpers import RequiredHelpers
 
 WRAPPING: Final = {"+": "wrapping_add", "-": "wrapping_sub", "*": "wrapping_mul"}
-# Where a type variable may stand for whole numbers and for floats.
+# For type variables that may be integers or floats.
 ELEMENTWISE: Final = {"+": "add_elements", "-": "subtract_elements", "*": "multiply_elements"}
 
 
 def lower_semantics(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
-    """The kernel in C's operators and the helpers that it needs."""
+    """The kernel with C's operators, and with the helpers that it needs."""
     lowering = _Lowering(Ranges(kernel))
     body = rebuild_block(kernel.body, lowering.expression, lowering.statement)
     buffers = tuple(_with_c_extents(buffer, lowering.ranges, reporter) for buffer in kernel.array_decls)
@@ -40,7 +40,7 @@ def lower_semantics(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
 
 
 def _with_c_extents(buffer: ir.ArrayDecl, ranges: Ranges, reporter: Reporter) -> ir.ArrayDecl:
-    """A buffer whose extents the C++ compiler computes, in C's operators; it calls no helper there."""
+    """A buffer with its extents in C's operators; the C++ compiler computes them and can call no helper there."""
     if buffer.is_flat:
         return buffer
     lowering = _Lowering(ranges)
@@ -135,7 +135,7 @@ class _Lowering:
         """C++ leaves a shift of a negative number undefined, and one beyond the sign bit. Python integers do not reach
         that bit; narrow unsigned elements are shifted as `int`.
         """
-        expr = replace(expr, right=ir.unconverted(expr.right))  # by how much fits any type
+        expr = replace(expr, right=ir.unconverted(expr.right))  # the count fits any type
         if not isinstance(expr.type, ir.ElementType):
             return expr if a.is_natural else self.helper("wrapping_shift", expr)
         dtype = expr.type.dtype
@@ -147,8 +147,8 @@ class _Lowering:
         return expr if fits else self.helper("wrapping_shift", expr)
 
     def wrap(self, expr: ir.Binary[ir.Expr], type_: ir.ElementType) -> ir.Expr:
-        """Element arithmetic wraps at its dtype, as C's unsigned types do. C computes narrow types in `int`, so a cast
-        does; int must not overflow in C++, so where that could happen a helper does.
+        """Element arithmetic wraps at its dtype. A cast wraps narrow types, which C computes in `int`; a helper wraps
+        where `int` or `int64_t` itself may overflow, which C++ leaves undefined.
         """
         dtype = type_.dtype
         if dtype.variable is not None:
@@ -162,7 +162,7 @@ class _Lowering:
         return wrapping(replace(expr, left=self.chained(expr.left), right=self.chained(expr.right)))
 
     def chained(self, operand: ir.Expr) -> ir.Expr:
-        """A wrapped operand of a sum need not wrap before it, as long as `int` holds it."""
+        """`operand` without its own wrap, if `int` holds its exact value with room to spare."""
         inner = strip_wrap(operand)
         if inner is operand:
             return operand
@@ -203,7 +203,7 @@ class _Lowering:
                 return expr
 
     def complex_binary(self, expr: ir.Binary[ir.Expr]) -> ir.Expr:
-        """C++ repairs infinite products and quotients, which Python and torch leave as their formulas make them."""
+        """C++ adjusts infinite products and quotients, Python and torch do not: helpers compute plain formulas."""
         match expr.op:
             case "*":
                 return self.helper("complex_mul", expr)
@@ -228,8 +228,8 @@ class _Lowering:
         if not isinstance(type_, ir.ElementType) or type_.dtype.kind is not Kind.INT:
             return expr
         if not is_generic(type_):
-            is_kept = type_.dtype.signed and self.ranges.of(expr.operand).low > type_.dtype.low
-            if is_kept or is_wide_unsigned(type_.dtype):
+            stays_in_range = type_.dtype.signed and self.ranges.of(expr.operand).low > type_.dtype.low
+            if stays_in_range or is_wide_unsigned(type_.dtype):
                 return expr
             if type_.dtype.bits == 8 or not type_.dtype.signed:
                 return wrapping(expr)
@@ -262,12 +262,12 @@ def is_mixed(type_: ir.Type) -> bool:
 
 
 def is_wide_unsigned(dtype: DType) -> bool:
-    """C's own arithmetic in `dtype` wraps."""
+    """True if C's own arithmetic in `dtype` wraps."""
     return not dtype.signed and dtype.bits >= 32
 
 
 def fold_constant_if(stmt: ir.If, holds: bool) -> ir.Block:
-    """The branch that an `if` on a constant takes; one that leaves stays under it, or what follows were unreachable."""
+    """The branch that a constant `if` takes. A branch with a jump keeps its `if`: later code would be unreachable."""
     branch = stmt.body if holds else stmt.orelse
     if any(isinstance(inner, ir.Return | ir.Break | ir.Continue) for inner in branch):
         return (stmt,)
@@ -275,12 +275,12 @@ def fold_constant_if(stmt: ir.If, holds: bool) -> ir.Block:
 
 
 def may_be_int16(dtype: DType) -> bool:
-    """True where C negates in 32 bits what holds 16: see the helpers `wrapping_sub` and `wrapping_add`."""
+    """True for a dtype that may be int16, negated in 32 bits: see the helpers `wrapping_sub` and `wrapping_add`."""
     return dtype is I16 or (dtype.variable is not None and dtype.kind is Kind.INT and not dtype.variable.is_mixed)
 
 
 def negative_of(expr: ir.Expr) -> ir.Expr | None:
-    """What `expr` is the negative of, as compilers see it; None where it is none."""
+    """The operand if compilers recognise `expr` as a negation; else None."""
     match expr:
         case (
             ir.Unary("-", operand)

@@ -19,20 +19,20 @@ from py2cu.passes.lowering.integer_widths import extent_type, typed_extent
 
 
 def pass_extents(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
-    """The kernel with functions that take what their bodies use; those that call each other take all they might use."""
+    """The kernel with functions that take only the parameters and extents they use; recursive functions take all."""
     if not kernel.functions:
         return kernel
-    done: dict[str, ir.Kernel] = {}
-    ringed = in_recursive_scc(kernel.functions)
-    called = _parameters_given_calls(kernel)
+    rewritten: dict[str, ir.Kernel] = {}
+    recursive = in_recursive_scc(kernel.functions)
+    called = _parameters_with_calls(kernel)
     for function in kernel.functions:
-        function = _with_arguments(function, done, kernel)
-        done[function.key] = _with_used_parameters(function, called[function.key], function.key in ringed)
-    return replace(_with_arguments(kernel, done, kernel), functions=tuple(done.values()))
+        function = _with_arguments(function, rewritten, kernel)
+        rewritten[function.key] = _with_used_parameters(function, called[function.key], function.key in recursive)
+    return replace(_with_arguments(kernel, rewritten, kernel), functions=tuple(rewritten.values()))
 
 
-def _parameters_given_calls(kernel: ir.Kernel) -> dict[str, set[str]]:
-    """The parameters of each function that are given what calls another: it may do something, used or not."""
+def _parameters_with_calls(kernel: ir.Kernel) -> dict[str, set[str]]:
+    """By function, the parameters with calls in their arguments: these may have side effects, used or not."""
     functions = {function.key: function for function in kernel.functions}
     names_by_function: dict[str, set[str]] = {key: set() for key in functions}
     for caller in (kernel, *kernel.functions):
@@ -57,8 +57,8 @@ def _with_used_parameters(function: ir.Kernel, called: set[str], all_of_them: bo
     return with_fields(function, parameters=kept + extents)
 
 
-def _with_arguments(caller: ir.Kernel, done: dict[str, ir.Kernel], kernel: ir.Kernel) -> ir.Kernel:
-    """`caller` with calls that say all that the functions take."""
+def _with_arguments(caller: ir.Kernel, rewritten: dict[str, ir.Kernel], kernel: ir.Kernel) -> ir.Kernel:
+    """`caller` with every argument that the functions take."""
     before = {function.key: function for function in kernel.functions}
 
     def change(expr: ir.Expr) -> ir.Expr:
@@ -68,8 +68,8 @@ def _with_arguments(caller: ir.Kernel, done: dict[str, ir.Kernel], kernel: ir.Ke
         arguments = caller.bind(expr, function)
         extents = {name: typed_extent(caller, arguments[name], lambda: Ranges(caller)) for name in function.dims}
         arguments |= extents
-        taken = done[expr.function].parameters if expr.function in done else None
-        names = [p.name for p in taken] if taken is not None else list(arguments)
+        parameters = rewritten[expr.function].parameters if expr.function in rewritten else None
+        names = [p.name for p in parameters] if parameters is not None else list(arguments)
         return replace(expr, args=tuple(arguments[name] for name in names))
 
     return with_fields(caller, body=rebuild_block(caller.body, change))

@@ -16,7 +16,7 @@ from py2cu.ir.visit import statements
 
 
 def lay_out_shared_memory(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
-    """The kernel with its dynamic arrays behind each other, all reserved where the first one was."""
+    """The kernel with its dynamic arrays one after another, all reserved at the place of the first."""
     dynamic = sorted((b for b in kernel.array_decls if b.is_dynamic), key=lambda buffer: -buffer.type.dtype.bits)
     if len(dynamic) < 2:
         return kernel
@@ -37,7 +37,7 @@ def lay_out_shared_memory(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
 
 
 def size_of(buffer: ir.ArrayDecl) -> ir.Expr:
-    """How many elements it has."""
+    """The number of elements of `buffer`."""
     first, *rest = buffer.type.dims
     for extent in rest:
         first = ir.Binary("*", first, extent, buffer.span, ir.PY_INT)

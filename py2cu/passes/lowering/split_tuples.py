@@ -34,7 +34,7 @@ _ORDINALS: Final = ("first", "second", "third", "fourth", "fifth", "sixth", "sev
 
 
 def split_tuples(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
-    """The kernel, and its device functions, with tuples in results of functions alone."""
+    """The kernel, and its device functions, with tuples only as results of functions."""
     structs = _find_structs(kernel.functions)
     waiting = waiting_functions(kernel)
     functions = tuple(_Splitter(function, structs, waiting).run() for function in kernel.functions)
@@ -55,13 +55,13 @@ def row_fields(count: int) -> Fields:
 
 
 def _find_structs(functions: tuple[ir.Kernel, ...]) -> dict[str, ir.Struct]:
-    """The struct of each function that returns a tuple; what another one returned is passed on in its struct."""
+    """The struct of each function that returns a tuple; passing on another's result shares that struct."""
     by_key = {function.key: function for function in functions}
     return {f.key: _struct(_source(f, by_key)) for f in functions if isinstance(f.result, ir.TupleType)}
 
 
 def _source(function: ir.Kernel, functions: Mapping[str, ir.Kernel]) -> ir.Kernel:
-    """The function that makes what this one returns: itself, unless it returns the results of one other as they are."""
+    """The function whose struct this one returns: itself, unless all its returns pass on the results of one other."""
     seen = {function.key}
     while True:
         values = [stmt.value for stmt in statements(function.body) if isinstance(stmt, ir.Return)]
@@ -85,7 +85,7 @@ def _struct(function: ir.Kernel) -> ir.Struct:
 
 
 def _names(value: ir.Expr | None) -> tuple[str, ...]:
-    """The names that a return puts together; nothing where it returns anything else."""
+    """The names of which a return makes a tuple; () for any other value."""
     items = value.items if isinstance(value, ir.Tuple) else ()
     bare = (item.value if isinstance(item, ir.Convert) else item for item in items)
     names = tuple(item.id for item in bare if isinstance(item, ir.Name))
@@ -104,8 +104,8 @@ class _Splitter:
         self.waiting = waiting
         self.taken = names_in_scope(kernel)
         self.types: dict[str, ir.ValueType] = {}
-        self.holders: dict[str, Fields] = {}  # locals that hold a result or a row as it is, and its fields
-        self.parts: dict[str, tuple[ir.Name, ...]] = {}  # the others
+        self.holders: dict[str, Fields] = {}  # locals that stay structs, with their fields
+        self.parts: dict[str, tuple[ir.Name, ...]] = {}  # the scalars of every other local
         for name, type_ in kernel.locals:
             if not isinstance(type_, ir.TupleType):
                 self.types[name] = type_
@@ -115,8 +115,8 @@ class _Splitter:
                 self.parts[name] = tuple(self.local(f"{name}_{at}", item) for at, item in enumerate(type_.items))
 
     def struct_fields(self, name: str, type_: ir.TupleType) -> Fields:
-        """The fields of what the local `name` holds: assigned in one place, in the block where it is read, and before
-        threads wait for each other, since the CPU keeps only numbers for each thread.
+        """The fields of the local `name` if it may stay a struct, else (). It must be assigned once, read only in the
+        same block, and not live across a barrier: the CPU keeps only numbers for each thread.
         """
         body = self.kernel.body
         match [stmt for stmt in statements(body) if isinstance(stmt, ir.Assign) and stmt.name == name]:
@@ -147,7 +147,7 @@ class _Splitter:
         return with_fields(self.kernel, body=body, locals=locals_, struct=struct, elided=elided)
 
     def without_unread(self, body: ir.Block) -> ir.Block:
-        """`body` less what is assigned to items that nothing takes; calls stay, for what they do."""
+        """`body` without assignments to unread items; assignments with calls stay, for the side effects."""
         if not self.parts:
             return body
         names = {part.id for parts in self.parts.values() for part in parts}
@@ -163,7 +163,7 @@ class _Splitter:
         return rebuild_statements(body, keep)
 
     def local(self, name: str, type_: ir.ValueType) -> ir.Name:
-        """A new local, called like that if nothing else is."""
+        """A new local, called `name` if that is free."""
         fresh = free_name(name, self.taken)
         self.taken.add(fresh)
         self.types[fresh] = type_
@@ -179,7 +179,7 @@ class _Splitter:
                 return expr
 
     def fields(self, value: ir.Expr) -> Fields:
-        """What C calls the items of `value`, which is in one struct; nothing where it is none."""
+        """The field names of `value` if it is a struct, else ()."""
         match value:
             case ir.Name(id=name):
                 return self.holders.get(name, ())
@@ -215,7 +215,7 @@ class _Splitter:
         return (replace(first, trivia=stmt.trivia), *rest)
 
     def returns(self, function: str, type_: ir.TupleType) -> bool:
-        """True where what `function` returns is what this one returns, to the struct."""
+        """True if this function returns the struct and the type that `function` returns."""
         return self.structs[function] == self.structs[self.kernel.key] and type_ == self.kernel.result
 
     def items(self, value: ir.Expr, before: list[ir.Stmt]) -> list[ir.Expr]:
@@ -246,7 +246,7 @@ class _Splitter:
     def assign(
         self, parts: tuple[ir.Name, ...], items: list[ir.Expr], before: list[ir.Stmt], span: Span
     ) -> Iterator[ir.Stmt]:
-        """Each part its item; what an earlier part overwrites is taken before."""
+        """Assign each item to its part; an item that reads an earlier part is saved first."""
         assigned: set[str] = set()
         for part, item in zip(parts, items, strict=True):
             if item == part:

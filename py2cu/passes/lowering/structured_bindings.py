@@ -18,7 +18,7 @@ from py2cu.ir.visit import all_expressions, statements
 
 
 def make_structured_bindings(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
-    """The kernel with such statements in one; items that nothing reads, as in `_, hi = …`, get no local elsewhere."""
+    """The kernel with such statements merged; unread items that stay unmerged, as in `_, hi = …`, get no local."""
     reads = Counter(node.id for node in all_expressions(kernel.body) if isinstance(node, ir.Name))
     assigned = [stmt for stmt in statements(kernel.body) if isinstance(stmt, ir.Assign)]
     computed = {stmt.name for stmt in assigned if not isinstance(stmt.value, ir.TupleItem)}
@@ -47,11 +47,11 @@ class _Binding:
         return tuple(done)
 
     def bound(self, stmt: ir.Stmt, following: list[ir.Stmt]) -> ir.StructuredBinding | None:
-        """A call and what follows it as one statement, where every item is declared there, and as what it is."""
+        """A call merged with the statements that follow, if they declare every item with its own type; else None."""
         match stmt:
             case ir.Assign(name=holder, value=value, declares=ir.TupleType(items=types)):
-                taken = following[: len(types)]
-                names = {at: name for at in range(len(types)) for name in _taken(taken, holder, at)}
+                declarations = following[: len(types)]
+                names = {at: name for at in range(len(types)) for name in _declared_locals(declarations, holder, at)}
                 if len(names) < len(types) or self.reads[holder] > len(types):
                     return None
                 is_const = all(self.writes[name] == 1 for name in names.values())
@@ -60,8 +60,8 @@ class _Binding:
                 return None
 
 
-def _taken(following: list[ir.Stmt], holder: str, at: int) -> list[str]:
-    """The local that is declared as that item of `holder`."""
+def _declared_locals(following: list[ir.Stmt], holder: str, at: int) -> list[str]:
+    """The locals that are declared as item `at` of `holder`."""
     return [
         stmt.name
         for stmt in following
@@ -75,7 +75,7 @@ def _taken(following: list[ir.Stmt], holder: str, at: int) -> list[str]:
 
 
 def _is_same(declared: ir.ValueType | None, type_: ir.Type) -> bool:
-    """True for one type, width and all."""
+    """True for the same type, its width included."""
     if isinstance(declared, ir.PythonType) and isinstance(type_, ir.PythonType):
         return declared == type_ and declared.width is type_.width
     return declared == type_

@@ -25,15 +25,15 @@ from py2cu.ir.rewrite import rebuild_block, with_fields
 from py2cu.ir.visit import all_expressions
 
 _SINGLE = ir.ElementType(F32)
-_COMPARING = ("builtins.min", "builtins.max")  # these only choose
+_COMPARING = ("builtins.min", "builtins.max")  # they return an argument unchanged
 TO_COMPUTE_TYPE: Final = "to_compute_type"
 ROUND_TO: Final = "round_to"
 
 
 def widen_halves(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
-    """The kernel with halves only where `+ - * /`, signs, comparisons, loads and stores meet them.
+    """The kernel with halves only as operands of `+ - * /`, signs and comparisons, and in loads and stores.
 
-    `narrow_floats`, which spares some calls of `round_to`, asks for that helper.
+    `narrow_floats` requires the helper `round_to`, since it removes some of its calls.
     """
     if not any(_is_rounded(expr.type) for expr in all_expressions(kernel.body)):
         return kernel
@@ -51,7 +51,7 @@ def _widen(expr: ir.Expr) -> ir.Expr:
             call = replace(expr, args=tuple(_wide(arg) if _is_rounded(arg.type) else arg for arg in args))
             return ir.Convert(replace(call, type=_wide_type(type_)), type_, call.span) if _is_rounded(type_) else call
         case ir.Unary(op="+", operand=operand, type=type_) if _is_rounded(type_):
-            return operand  # C++ would make a float of some halves
+            return operand  # C++ would promote some half types to float
         case ir.Convert(value=value, type=type_) if _is_half(type_) and may_be_half(value.type):
             return replace(expr, value=ir.Convert(value, _SINGLE, value.span))
         case ir.Convert(value=value, type=type_) if may_be_half(type_) and not _is_half(value.type):
@@ -63,13 +63,13 @@ def _widen(expr: ir.Expr) -> ir.Expr:
 
 
 def convert_generic(value: ir.Expr, type_: ir.Type) -> ir.Expr:
-    """`value` as what a type variable stands for: by way of float32 where that is a half and loses digits otherwise."""
+    """`value` converted to a type variable; through float32 if that may be a half and `value` exceeds float32."""
     loses = may_be_half(type_) and not _fits_float32(value.type)
     return ir.Call(ROUND_TO, (value,), value.span, type_) if loses else ir.Convert(value, type_, value.span)
 
 
 def _fits_float32(type_: ir.Type) -> bool:
-    """True where every value is a float32, whatever a type variable stands for."""
+    """True if float32 represents every value of the type."""
     match type_:
         case ir.ElementType(dtype=dtype) if dtype.variable is not None:
             return False
@@ -84,12 +84,12 @@ def _takes_halves(call: ir.Call) -> bool:
 
 
 def _is_half(type_: ir.Type) -> bool:
-    """A half that is no instance of a type variable."""
+    """True for a half type that is not a type variable."""
     return isinstance(type_, ir.ElementType) and type_.dtype.is_half and type_.dtype.variable is None
 
 
 def _is_rounded(type_: ir.Type) -> bool:
-    """A half, or what a half may stand for as well."""
+    """True for a half type, or a type variable that admits halves."""
     if not isinstance(type_, ir.ElementType) or type_.dtype.kind is not Kind.FLOAT:
         return False
     variable = type_.dtype.variable
@@ -97,7 +97,7 @@ def _is_rounded(type_: ir.Type) -> bool:
 
 
 def may_be_half(type_: ir.Type) -> bool:
-    """What a half may stand for as well."""
+    """True for a type variable that admits halves."""
     return _is_rounded(type_) and not _is_half(type_)
 
 
@@ -111,7 +111,7 @@ def _wide(value: ir.Expr) -> ir.Expr:
         case ir.Convert(value=ir.Call(function="builtins.abs") as magnitude, type=type_) if _is_rounded(type_):
             return magnitude  # no rounding happened
         case ir.Constant(value=number, type=ir.ElementType(dtype=dtype)) if _is_half(value.type):
-            rounded = as_float(dtype, number)  # which the digits in the source need not say
+            rounded = as_float(dtype, number)  # may differ from the digits in the source
             return replace(value, value=rounded, type=_SINGLE, text=value.text if rounded.is_integer() else "")
         case _ if may_be_half(value.type):
             return ir.Call(TO_COMPUTE_TYPE, (value,), value.span, _wide_type(value.type))
