@@ -17,7 +17,7 @@ from typing import Final, ParamSpec, TypeVar
 _BYTES: Final = 256 * 2**20  # of address space: the system backs only the pages that are used
 _FRAMES: Final = 60_000
 _ONE_AT_A_TIME: Final = threading.Lock()  # the recursion limit and the stack size are process-wide
-_here = threading.local()
+_this_thread = threading.local()
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -29,7 +29,7 @@ class StackWanted(RecursionError):
 
 def is_deep() -> bool:
     """Whether this thread has a deep stack."""
-    return getattr(_here, "is_deep", False)
+    return getattr(_this_thread, "is_deep", False)
 
 
 def with_deep_stack(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
@@ -52,7 +52,7 @@ def _run(function: Callable[[], Result]) -> Result:
     outcome: Future[Result] = Future()
 
     def run() -> None:
-        _here.is_deep = True
+        _this_thread.is_deep = True
         before = sys.getrecursionlimit()
         sys.setrecursionlimit(max(before, _FRAMES))
         try:

@@ -151,12 +151,12 @@ def kernel_place() -> tuple[str, int]:
 def kernel_frame() -> FrameType:
     """The innermost frame outside the simulator: the user's code that is running."""
     frame = sys._getframe(1)
-    while not is_users(frame) and frame.f_back is not None:
+    while not is_user_frame(frame) and frame.f_back is not None:
         frame = frame.f_back
     return frame
 
 
-def is_users(frame: FrameType) -> bool:
+def is_user_frame(frame: FrameType) -> bool:
     """True for the user's code, false for the simulator's."""
     return not frame.f_code.co_filename.startswith(_RUNTIME)
 

@@ -1077,8 +1077,8 @@ MUTATIONS: Final = (
     *_rule(
         "what a thread in doubt writes to shared memory puts its readers in doubt",
         (
-            "self._in_order[position][0] = value if is_certain else None",
-            "self._in_order[position][0] = value",
+            "self._cells_by_position[position][0] = value if is_certain else None",
+            "self._cells_by_position[position][0] = value",
             "tests/unit/simulator/test_threads.py",
         ),
         ("= EXACT_WRITE if is_certain else TAINTED_WRITE", "= EXACT_WRITE", "tests/unit/simulator/test_threads.py"),
@@ -1091,7 +1091,7 @@ MUTATIONS: Final = (
             "if spinning and ran > 0:",
             "tests/unit/simulator/test_threads.py",
         ),
-        ("list(_thread_state(thread, common)) != before or ", "", "tests/unit/simulator/test_threads.py"),
+        ("list(_thread_state(thread, compared)) != before or ", "", "tests/unit/simulator/test_threads.py"),
         (" or _counts(thread)", "", "tests/unit/simulator/test_threads.py"),
         (" and all(map(_has_elements, arrays, self._elements))", "", "tests/unit/simulator/test_threads.py"),
         (

@@ -1,7 +1,7 @@
 """Predication: out-of-range threads that must go on, because others wait for them, skip their accesses and calls.
 
 A predicated read gives zero, a predicated write does nothing, a predicated call is skipped.
-`passes/guards/predicate_accesses.py` guards the same places in the C++ text.
+`passes/guards/predicate_accesses.py` predicates the same accesses and calls in the C++ text.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ class PredicationTable:
     def __init__(self, signature: Signature, dims: dict[str, int]) -> None:
         self._items = signature.predicated
         guards = dict.fromkeys(guard for item in self._items for guard in item.guards)
-        self._stops = [(guard, AXES.index(guard.axis), evaluate(guard.extent, dims)) for guard in guards]
+        self._guard_limits = [(guard, AXES.index(guard.axis), evaluate(guard.extent, dims)) for guard in guards]
         self._by_guards: dict[frozenset[Guard], ActivePredicates] = {frozenset(): {}}
 
     def of(self, index: Triple) -> ActivePredicates:
         """The active predicates of the thread with this global index."""
-        past = frozenset(guard for guard, axis, stop in self._stops if index[axis] >= stop)
+        past = frozenset(guard for guard, axis, stop in self._guard_limits if index[axis] >= stop)
         if past not in self._by_guards:
             items = (item for item in self._items if not past.isdisjoint(item.guards))
             self._by_guards[past] = {(item.line, item.column): item.result for item in items}

@@ -54,7 +54,7 @@ class SharedArray(FastReads, UnwrittenArray):
 
     def __init__(self, name: str, shape: Iterable[int], dtype: DType, values: Iterable[float | bool]) -> None:
         super().__init__(name, shape, dtype, values)
-        self._in_order: list[Cell] = [[None] for _ in self._values]  # by flat position
+        self._cells_by_position: list[Cell] = [[None] for _ in self._values]
         self._cells: dict[Any, Cell] = {}  # the same cells, by index
         self._windows: dict[tuple[int, int], SharedView] = {}
 
@@ -84,13 +84,13 @@ class SharedArray(FastReads, UnwrittenArray):
         # A float element with an infinite error need not taint its readers: it carries the error with it.
         is_certain = is_exact and (error < math.inf or not self._is_integral) and not THREAD.tainted
         self._values[position] = value
-        self._in_order[position][0] = value if is_certain else None
+        self._cells_by_position[position][0] = value if is_certain else None
         self.writes[position] = EXACT_WRITE if is_certain else TAINTED_WRITE
 
     def update(self, position: int, change: Callable[[Any], Any], frame: FrameType, operation: object = None) -> Any:
         old = super().update(position, change, frame, operation)
         is_certain = self.writes[position].error < math.inf
-        self._in_order[position][0] = self._values[position] if is_certain else None
+        self._cells_by_position[position][0] = self._values[position] if is_certain else None
         return old
 
     def window(self, start: int, extent: int) -> SharedView:
@@ -102,7 +102,7 @@ class SharedArray(FastReads, UnwrittenArray):
 
     def cell(self, position: int, /) -> Cell:
         """The cell for fast reads of `position`."""
-        return self._in_order[position]
+        return self._cells_by_position[position]
 
 
 class RaceCheckedShared(RaceCheckedArray, SharedArray):

@@ -144,10 +144,10 @@ class Execution:
         self._random.shuffle(permuted)
         return permuted
 
-    def spin_budget(self, usual: int) -> int:
-        """The spin budget of a new thread: `usual`, but 0 for half of the threads of a permuted order."""
+    def spin_budget(self, initial: int) -> int:
+        """The spin budget of a new thread: `initial`, but 0 for half of the threads of a permuted order."""
         if not self._eager_yields or self._random is None or self._random.random() < 0.5:
-            return usual
+            return initial
         self._eager_yields -= 1
         return 0
 

@@ -18,7 +18,7 @@ from greenlet import greenlet
 
 from py2cu.simulator.memory.arrays import ArrayView
 from py2cu.simulator.memory.shared import SharedMemory
-from py2cu.simulator.state import is_users
+from py2cu.simulator.state import is_user_frame
 
 _MIN_TURNS: Final = 8  # before the first comparison: most waits end within these
 _MAX_UNCHANGED: Final = 5_000  # turns without a change of any element; enough for threads with a back-off loop
@@ -55,14 +55,14 @@ class LivelockDetector:
             return True
         if not is_checkpoint and not is_unchanged:
             return False
-        common = set(map(id, arrays))
+        compared = set(map(id, arrays))
         threads = [thread for block in blocks for thread in block.threads]
         if is_checkpoint:
-            self._thread_states = [list(_thread_state(thread, common)) for thread in threads]
+            self._thread_states = [list(_thread_state(thread, compared)) for thread in threads]
             self._elements = [list(array.elements) for array in arrays]
             return False
         return len(threads) == len(self._thread_states) and not any(
-            list(_thread_state(thread, common)) != before or _counts(thread)
+            list(_thread_state(thread, compared)) != before or _counts(thread)
             for thread, before in zip(threads, self._thread_states, strict=True)
         )
 
@@ -71,15 +71,15 @@ def frames_of(thread: greenlet) -> Iterator[FrameType]:
     """The user's frames of a suspended thread, the innermost first."""
     frame: FrameType | None = thread.gr_frame
     while frame is not None:
-        if is_users(frame):
+        if is_user_frame(frame):
             yield frame
         frame = frame.f_back
 
 
-def _thread_state(thread: greenlet, common: set[int]) -> Iterator[object]:
-    """The position and the locals of each frame of a thread; `common` arrays, by id, are compared elsewhere."""
+def _thread_state(thread: greenlet, compared: set[int]) -> Iterator[object]:
+    """The position and the locals of each frame of a thread; arrays in `compared`, by id, are left out."""
     for frame in frames_of(thread):
-        yield frame.f_lasti, {name: _as_text(value, common) for name, value in frame.f_locals.items()}
+        yield frame.f_lasti, {name: _as_text(value, compared) for name, value in frame.f_locals.items()}
 
 
 def _counts(thread: greenlet) -> bool:
@@ -94,9 +94,9 @@ def _counted_loops(code: CodeType) -> tuple[range, ...]:
     return tuple(range(head.offset, head.argval) for head in heads)
 
 
-def _as_text(value: object, common: set[int]) -> str:
+def _as_text(value: object, compared: set[int]) -> str:
     """A value as text: comparing elements themselves could taint the thread."""
-    return repr(value.elements if isinstance(value, ArrayView) and id(value) not in common else value)
+    return repr(value.elements if isinstance(value, ArrayView) and id(value) not in compared else value)
 
 
 def _has_elements(array: ArrayView, before: list[object]) -> bool:
