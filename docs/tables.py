@@ -255,8 +255,8 @@ def split_rows() -> str:
     """Every function that makes two numbers, and what each of them becomes."""
 
     def row_of(row: formulas.PairFormula, name: str) -> list[str]:
-        text = f"{row.made} = {spelled(name)}({', '.join(row.parameters)})"
-        first, second = row.made.split(", ")
+        text = f"{row.results} = {spelled(name)}({', '.join(row.parameters)})"
+        first, second = row.results.split(", ")
         cuda = device_text(f"{head(['float32', 'float32'])}    {text}\n    out[i] = {first} + {second}\n")
         found = (re.search(rf"\b{each}_? = (.*);$", cuda, re.MULTILINE) for each in (first, second))
         return [code(text), *(code(each[1]) for each in found if each is not None)]

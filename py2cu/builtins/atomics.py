@@ -1,6 +1,6 @@
-"""The atomic operations: which elements each is for, and where CUDA has a function of its own (sm_75 and up).
+"""The atomic operations: the elements that each supports, and CUDA's function where there is one (sm_75 and later).
 
-Any other is a helper, `atomic_max`, that goes by compare-and-swap (`targets/cxx/helpers/`).
+Any other operation is a helper, `atomic_max`, that uses compare-and-swap (`targets/cxx/helpers/`).
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ _WORDS: Final = ("int32_t", "uint32_t")
 
 @dataclass(frozen=True, slots=True)
 class AtomicRow:
-    """One operation; `values` are the arguments behind the index, `functions` CUDA's own by the element's C type."""
+    """One operation; `values` counts the arguments behind the index, `functions` maps C types to CUDA's functions."""
 
     values: int
     kinds: frozenset[Kind]
     functions: Mapping[str, str] = field(default_factory=dict)
-    is_unsigned: bool = False  # for unsigned elements alone
+    is_unsigned: bool = False  # supports unsigned elements only
 
     def takes(self, dtype: DType) -> bool:
-        """True where it is an operation on elements of `dtype`."""
+        """True if elements of `dtype` support the operation."""
         return dtype.kind in self.kinds and not (self.is_unsigned and dtype.signed)
 
 
@@ -48,10 +48,10 @@ ATOMICS: Final[dict[str, AtomicRow]] = {
 
 
 def atomic_function(op: str, dtype: DType) -> str:
-    """The C++ function: CUDA's own, or the helper's name."""
+    """The C++ function: CUDA's, or the helper."""
     return ATOMICS[op].functions.get(dtype.c) or atomic_helper(op)
 
 
 def atomic_helper(op: str) -> str:
-    """The name of the helper for what CUDA has no function for."""
+    """The name of the helper for operation `op`."""
     return f"atomic_{op.rstrip('_')}"

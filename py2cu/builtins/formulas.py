@@ -1,9 +1,9 @@
-"""Functions that are a short formula of others: NumPy's and torch's operators by name, and what C has no function for.
+"""Builtins that are defined by a short formula: NumPy's and torch's names of operators, and functions that C lacks.
 
-A row's text is Python over its parameters. The front end puts the arguments into it, the simulator evaluates it: both
-mean the same by construction. `maximum`, `minimum` and `trunc` are torch's, `part` has the numbers that `SPLITS` makes.
+A row's text is Python over its parameters. The front end substitutes the arguments, the simulator evaluates the text:
+both compute the same. `maximum`, `minimum` and `trunc` are torch's; `part.…` are the results of the pairs in `SPLITS`.
 
-Where a formula has several steps, torch takes whole numbers for float32, and rounds halves after the last one alone.
+In a formula of several steps, torch computes integers in float32, and rounds halves only after the last step.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """`names` are qualified; `parameters` may be given by name where the library's own are called so.
+    """A builtin and its formula; `names` are qualified, `parameters` are also the keywords of a call.
 
-    `in_float32`: elements are made the float in which they meet, and halves float32; the result is that float again.
+    `in_float32`: operands are converted to their common float type, halves to float32; the result is converted back.
     """
 
     names: tuple[str, ...]
@@ -27,11 +27,11 @@ class Formula:
 
 @dataclass(frozen=True, slots=True)
 class PairFormula:
-    """A function that makes two numbers, here called `made`, which are unpacked on its line: a formula for each."""
+    """A function with two results, which its line unpacks: an example of their names, and a formula for each."""
 
     names: tuple[str, ...]
     parameters: tuple[str, ...]
-    made: str
+    results: str
     texts: tuple[str, str]
 
 
@@ -145,18 +145,18 @@ SPLITS: Final = (
 
 
 def find_pair_formula(qualified: str | None, places: int) -> PairFormula | None:
-    """The row called so, for that many arguments."""
+    """The row of this name that takes `places` arguments."""
     return next((row for row in SPLITS if qualified in row.names and len(row.parameters) == places), None)
 
 
 def way_to_unpack(qualified: str) -> str | None:
-    """How the two numbers that `qualified` makes are taken; None for what makes one."""
-    calls = (f"`{row.made} = {qualified}({', '.join(row.parameters)})`" for row in SPLITS if qualified in row.names)
+    """A line that unpacks the two results of `qualified`; None for any other function."""
+    calls = (f"`{row.results} = {qualified}({', '.join(row.parameters)})`" for row in SPLITS if qualified in row.names)
     return next(calls, None)
 
 
 def find_formula(qualified: str, places: int, keywords: frozenset[str] = frozenset()) -> Formula | None:
-    """The row called so, for that many arguments by place and those by name."""
+    """The row of this name that takes `places` positional arguments and these keywords."""
     return next(
         (
             row
@@ -164,18 +164,18 @@ def find_formula(qualified: str, places: int, keywords: frozenset[str] = frozens
             if qualified in row.names
             and len(row.parameters) == places + len(keywords)
             and keywords == set(row.parameters[places:])
-            and not (keywords and qualified.startswith(("math.", "cmath.")))  # which take all by their places
+            and not (keywords and qualified.startswith(("math.", "cmath.")))  # they take positional arguments only
         ),
         None,
     )
 
 
 def ways_to_call(qualified: str) -> list[str]:
-    """How a formula may be called, where `qualified` is one."""
+    """The calls that the formulas called `qualified` accept; none for any other name."""
     return [f"`{qualified}({', '.join(row.parameters)})`" for row in ROWS if qualified in row.names]
 
 
-# What Python's `math` and the libraries have and kernels have not, with what to write instead.
+# Functions of Python and of the libraries that kernels do not have, each with what to write instead.
 REFUSED: Final = {
     "math.dist": "write it out: `math.hypot(a - c, b - d)`",
     "math.fsum": "add in a loop",

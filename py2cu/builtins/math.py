@@ -1,7 +1,7 @@
 """Mathematical functions, one row each: `math`'s, and those of NumPy and torch that are the same.
 
-`expf` for float32, `exp` for float64 and Python floats. `math.floor` and its like make Python integers, NumPy's and
-torch's keep the type of their argument.
+`expf` for float32, `exp` for float64 and Python floats. `math.floor` and its like return Python integers, NumPy's
+and torch's keep the type of their argument.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ def _row(name: str, c: str | None = None, arity: int = 1) -> Builtin:
 
 
 def _analytic(name: str) -> tuple[Builtin, ...]:
-    """A function of `math`, of floats alone; NumPy's and torch's, of complex numbers too; and that of `cmath`.
+    """The rows of a function that also takes complex numbers: `math`'s for floats, NumPy's and torch's, and `cmath`'s.
 
-    Tangents and the inverse functions are none: CUDA's of complex numbers overflow for large ones.
+    Tangents and inverse functions take floats only: CUDA's overflow for large complex numbers.
     """
-    own, *others = _names(name)
+    math_name, *others = _names(name)
     spelling = {"float": f"{name}f", "double": name}
     return (
-        Builtin((own,), Rule.FLOAT, (1, 1), spelling),
+        Builtin((math_name,), Rule.FLOAT, (1, 1), spelling),
         Builtin(tuple(others), Rule.ANALYTIC),
         Builtin((f"cmath.{name}",), Rule.COMPLEX, (1, 1), {C64.c: name, C128.c: name}),
     )

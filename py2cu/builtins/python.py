@@ -15,7 +15,7 @@ ROWS: Final = (
         {"float": "fabsf", "double": "fabs"}
         | dict.fromkeys(("int8_t", "int16_t", "int32_t", "int64_t", C64.c, C128.c), "abs"),
     ),
-    Builtin(("builtins.min",), Rule.SAME, (2, 64), {"int": "min"}),  # nested calls in C, which does not nest for ever
+    Builtin(("builtins.min",), Rule.SAME, (2, 64), {"int": "min"}),  # nested calls in C++, whose depth compilers limit
     Builtin(("builtins.max",), Rule.SAME, (2, 64), {"int": "max"}),
     Builtin(("complex.real", "numpy.real", "torch.real"), Rule.PART),
     Builtin(("complex.imag", "numpy.imag"), Rule.PART),

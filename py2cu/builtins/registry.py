@@ -28,12 +28,12 @@ class Rule(enum.Enum):
     PREDICATE = "a float in, a bool out"
     SAME = "numbers in, their common type out"
     SHUFFLE = "a mask, a number and a lane in, the number of another lane out"
-    VOTE = "what a thread says in, `result` for all of them out"
+    VOTE = "a thread's predicate in, `result` for all threads out"
     MATCH = "a mask and a number in, `result` out"
     REDUCE = "a mask and an int32 or uint32 in, the same out"
     CAST = "one number in, `result` out"
-    ARGUMENT = "a number and all that a formula is given in, the number as the float that the formula computes in out"
-    RESULT = "what a formula made and all that it was given in, the first as the float in which these meet out"
+    ARGUMENT = "an argument and all arguments of a formula in, the first as the float type of the formula out"
+    RESULT = "the value and all arguments of a formula in, the value as the arguments' common float type out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +42,8 @@ class Builtin:
 
     `names` are qualified Python names, the first one the key by which IR nodes refer to the row. `arity` is the least
     and greatest number of arguments. `spelling` maps an element type's C name to the C function; a name that is
-    absent has to be lowered, to `helper` where there is one (`targets/cxx/helpers/`). `parameters` are what
-    arguments may be given by, in the order of their places.
+    absent is lowered, to `helper` if there is one (`targets/cxx/helpers/`). `parameters` are the names by which
+    arguments may be passed, in order.
     """
 
     names: tuple[str, ...]
@@ -60,7 +60,7 @@ class Builtin:
 
     @property
     def is_part(self) -> bool:
-        """True for what only formulas are made of, for which Python has no function."""
+        """True for a builtin that only formulas use: Python has no such function."""
         return self.key.startswith(PART)
 
 

@@ -1,4 +1,4 @@
-"""What threads tell each other: shuffles and votes of a warp, votes of a block, and a thread's lane.
+"""Collective builtins: shuffles, votes and reductions of a warp, votes of a block, and a thread's lane.
 
 CUDA's functions have the same names behind two underscores. All lanes of a mask call them together, and votes of a
 block are barriers (`analysis/effects.py`).
@@ -13,7 +13,7 @@ from py2cu.builtins.registry import Builtin, Rule
 WARP_SIZE: Final = 32
 FULL_MASK: Final = 0xFFFFFFFF
 LANE: Final = "py2cu.laneid"
-LANE_HELPER: Final = "lane_id"  # what is called for it in C++
+LANE_HELPER: Final = "lane_id"  # its C++ helper
 CONSTANTS: Final = dict.fromkeys(("py2cu.warpSize", "py2cu.vocabulary.warpSize", "numba.cuda.warpsize"), WARP_SIZE)
 _SHUFFLES: Final = {"": "lane", "_up": "delta", "_down": "delta", "_xor": "lanes"}
 _REDUCTIONS: Final = tuple(f"reduce_{op}_sync" for op in ("add", "min", "max", "and", "or", "xor"))
@@ -22,7 +22,7 @@ _REDUCTIONS: Final = tuple(f"reduce_{op}_sync" for op in ("add", "min", "max", "
 def _row(
     name: str, rule: Rule, parameters: str, result: str | None = None, helper: str = "", least: int | None = None
 ) -> Builtin:
-    """A row; `least` is how many of the parameters a call gives, where that is not all."""
+    """A row; `least` is the least number of arguments, if some are optional."""
     named = tuple(parameters.split())
     arity = (len(named) if least is None else least, len(named))
     names = tuple(f"{library}.{name}" for library in ("py2cu", "py2cu.vocabulary", "numba.cuda"))

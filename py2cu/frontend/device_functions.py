@@ -142,7 +142,7 @@ class FunctionReader:
         file = function.module.file.name
         place = f"{'' if file == self.imported.main.name else f'{file}:'}{function.number or ''}"
         span = function.module.span(function.node)
-        if span.column > 0:  # one in another function: there may be more of its name
+        if span.column > 0:  # a nested function: others may have its name
             place += f"{span.line}:"
         key = f"{place}{name}({','.join(ranks)})"
         if key not in self.keys:

@@ -1,6 +1,6 @@
 """The parameters of a kernel function, sorted by kind: launch objects, element indices, arguments, shared memory.
 
-In: the function's node, its environment, and the values asked for template arguments. Out: `Parameters`; diagnostics
+In: the function's node, its environment, and the requested values of template arguments. Out: `Parameters`; diagnostics
 for annotations, defaults and orders that a kernel cannot have. A refused parameter is listed in `broken`, so that
 its uses in the body are not reported, too.
 """
@@ -48,7 +48,7 @@ class Parameters:
 class ParameterReader:
     """Reads the parameters of one kernel function.
 
-    `values` are those asked for template arguments; `defaults` are those of the live function, None if only the source
+    `values` are those of template arguments; `defaults` are those of the live function, None if only the source
     is known.
     """
 

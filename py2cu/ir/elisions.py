@@ -20,10 +20,10 @@ class Elision(enum.Enum):
     BREAKPOINT = "a stop of the simulator"
     GRID = "a name of Numba's group of all threads"
     RESTATEMENT = "it gives a dimension the name that it has"
-    UNREACHABLE = "no run comes here"
-    INLINED = "a call whose function stands here"
-    UNREAD = "a tuple of which nothing reads some items"
-    CUT = "a barrier at which the body is cut"
+    UNREACHABLE = "it is never executed"
+    INLINED = "a call that is inlined"
+    UNREAD = "a tuple with items that nothing reads"
+    CUT = "a barrier at which the body is split"
     MASKED = "a `break` or `continue` that only some threads take: a flag replaces it"
 
 

@@ -89,7 +89,7 @@ class Call:
 class DeviceCall:
     """A call of a device function: `function` is the key of one of the kernel's `functions`.
 
-    `paths` says what its result may be on the paths through the function, as `path_types` reads it.
+    `paths` are the reaching types of its result, for `path_types`.
     """
 
     function: str
@@ -163,7 +163,7 @@ class TupleItem:
     span: Span = span_field()
     type: Type = UNKNOWN
     count: int = 0
-    field: str = ""  # set by split_tuples: what the function's result calls it in C
+    field: str = ""  # set by split_tuples: the field of the struct in C
 
 
 Expr: TypeAlias = (

@@ -1,8 +1,8 @@
 """Names that the headers of C, C++ and CUDA declare in the global scope.
 
-In: an identifier. Out: whether it is a macro there, which no name of the text can be, or declared there, which no
-function or array of file scope can be. `tests/test_header_names.py` takes each name of the headers for each kind of
-name and compiles the texts.
+In: an identifier. Out: whether it is a macro, which cannot be a name in the emitted text, or declared, which cannot be
+the name of a function or an array of file scope. `tests/test_header_names.py` compiles texts that use each name of the
+headers as each kind of name.
 """
 
 from __future__ import annotations

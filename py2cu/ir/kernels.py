@@ -30,9 +30,9 @@ from py2cu.ir.types import ArrayType, Binary, Constant, DimExpr, ElementType, Na
 from py2cu.ir.visit import names_in
 from py2cu.source import Span
 
-_SMALL: Final = 64  # factors that leave what is counted countable
+_SMALL: Final = 64  # the largest divisor with which a quotient counts as large as the dividend
 _OF_EXTENTS: Final = frozenset(["parameters", "indices", "size", "block", "array_decls", "spelled_out"])
-"""The fields that say what extents there are."""
+"""The fields from which `dims`, `naturals` and `sizes` are computed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class IndexBound:
 
 @dataclass(frozen=True, slots=True)
 class Struct:
-    """What C returns a tuple in: its name, that of each item, and the key of the function that it is named after."""
+    """The C struct that holds a tuple: its name, its fields, and the key of the function that it is named after."""
 
     name: str
     fields: tuple[str, ...]
@@ -53,7 +53,7 @@ class Struct:
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """`name: type` in a kernel's body: what the user says that a local is, which `infer_types` checks."""
+    """`name: type` in a kernel's body: the type of a local, which `infer_types` checks."""
 
     name: str
     type: ScalarType
@@ -74,7 +74,7 @@ class ArrayDecl:
     """An array that is no argument: `acc = local((4, 4), np.float32)`, or a tuple of constants around the kernel.
 
     Its extents are constants and its accesses keep all their indices, unless it `is_flat`: a shared array that the
-    launch sizes, or a view of another one. An access of a view in rows that has one index is of a whole row.
+    launch sizes, or a view of another one. In a view in rows, an access with one index is of a whole row.
     `values` are a table's, the last index fastest.
     """
 
@@ -84,13 +84,13 @@ class ArrayDecl:
     values: tuple[bool | int | float, ...] = ()
     like: str = ""  # the array whose dtype it takes: `local(4, x.dtype)`
     span: Span = span_field()
-    base: str = ""  # what a view, `ms = buf[:n]`, shows a part of; of a dynamic array: the one before it
+    base: str = ""  # of a view, `ms = buf[:n]`: its array; of a dynamic array: the previous one
     is_dynamic: bool = False  # it lies in the memory that a launch asks for
     is_parameter: bool = False  # it is the parameter `shared`
 
     @property
     def has_alloc(self) -> bool:
-        """True where a line of the kernel makes it: it is no table, no parameter, and no view."""
+        """True if a line of the kernel allocates it: it is no table, no parameter, and no view."""
         is_view = bool(self.base) and not self.is_dynamic
         return self.space is not Space.CONSTANT and not is_view and not self.is_parameter
 
@@ -105,36 +105,37 @@ class ArrayDecl:
 
     @property
     def row_bytes(self) -> int:
-        """The size of such a row, to which its array is aligned."""
+        """The bytes of a row, to which the array must be aligned."""
         return self.vector_width * max(self.type.dtype.bits, 8) // 8
 
     @property
     def is_extern(self) -> bool:
-        """True where C declares it as what the launch gives, by the user's name: no header may have that name, and
-        instances of a template cannot, since their types differ.
+        """True for a dynamic array that C declares `extern __shared__` under the user's name.
+
+        A header may not declare that name, and instances of a template would declare it with different types.
         """
         is_one_type = self.type.dtype.variable is None and not self.is_constructed
         return self.is_dynamic and not self.base and is_one_type and not is_declared(self.name)
 
     @property
     def is_constructed(self) -> bool:
-        """True for elements that C++ may have to construct: in shared memory, where it cannot, they are bytes."""
+        """True for a shared array whose elements have a constructor: CUDA refuses that, so it is declared as bytes."""
         dtype = self.type.dtype
         admitted = (dtype,) if dtype.variable is None else dtype.variable.admits
         return self.space is Space.SHARED and any(row.kind is Kind.COMPLEX for row in admitted)
 
     @property
     def is_flat(self) -> bool:
-        """True where C has a pointer, and one index an access."""
+        """True if the array is a pointer in C, and each access has one index."""
         return self.is_dynamic or bool(self.base)
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """One kernel function, whole; or a device function, which nothing launches and which has a `key`.
+    """A kernel; or a device function, which is never launched and has a `key`.
 
-    `size` is how many threads are wanted in x, y, z (None where only an explicit launch can say), `block` the block.
-    `inits` maps an output to the value that an allocated one is filled with.
+    `size` is the number of threads in x, y, z (None if only an explicit launch decides it), `block` that of a block.
+    `inits` maps outputs to the values with which allocated ones are filled.
     """
 
     name: str
@@ -162,13 +163,13 @@ class Kernel:
     size_bounds: tuple[
         IndexBound, ...
     ] = ()  # set by choose_integer_widths: what the extents of the launch are computed from
-    all_integers_bounded: bool = False  # set by choose_integer_widths: where they do, all of its Python integers fit
+    all_integers_bounded: bool = False  # set by choose_integer_widths: if `bounds` fit, all Python integers do
     narrowed: tuple[tuple[str, ElementType], ...] = ()  # set by narrow_floats
     helpers: tuple[str, ...] = ()  # set by lower_semantics
     symbol: str = ""  # set by rename: what the C++ functions and the op are named after
     variables: tuple[TypeVariable, ...] = ()  # of a generic kernel
     functions: tuple[Kernel, ...] = ()  # device functions that it calls, each before its callers
-    key: str = ""  # of a device function: what calls of it say
+    key: str = ""  # of a device function: calls refer to it
     origin: Origin | None = None  # of a device function in another file than the kernel's
     result: ValueType | None = None  # of a device function, set by infer_types: the type that it returns
     struct: Struct | None = None  # of a device function that returns a tuple, set by split_tuples
@@ -176,8 +177,8 @@ class Kernel:
         tuple[str, Range], ...
     ] = ()  # of a device function, set by choose_integer_widths: what its parameters can be
     result_ranges: tuple[Range, ...] = ()  # and what it returns: a number, or each item of a tuple
-    renamed: tuple[tuple[str, str], ...] = ()  # set by resolve_names: what a name is called in C
-    block_parameters: tuple[BlockParameter, ...] = ()  # the lecture's `shared` and `syncb`
+    renamed: tuple[tuple[str, str], ...] = ()  # set by rename: names that are spelled otherwise in C
+    block_parameters: tuple[BlockParameter, ...] = ()  # shared memory and a barrier, `shared` and `syncb`
     elided: tuple[Elided, ...] = ()  # statements of the Python that have no code; passes add those that they leave out
     per_thread: tuple[str, ...] = ()  # set by split_at_barriers: locals that live from one `EachThread` to another
 
@@ -191,9 +192,9 @@ class Kernel:
         return {p.name: p.constexpr for p in self.parameters if p.constexpr is not None}
 
     def having(self, **fields: Any) -> Kernel:
-        """The kernel with other fields; what is known of its extents is kept where these are the same.
+        """The kernel with other fields; cached properties of extents are kept if the extents are unchanged.
 
-        Passes ask for so many that `dataclasses.replace` would take a part of their time that can be seen.
+        Passes call this so often that `dataclasses.replace` would take a measurable part of their time.
         """
         other = object.__new__(Kernel)
         state = {**vars(self), **fields}
@@ -244,13 +245,13 @@ class Kernel:
         return next((buffer for buffer in self.array_decls if buffer.name == name), None)
 
     def vector_width(self, name: str) -> int:
-        """How many elements a row of the array `name` has, which are accessed at once; 0 where it has no such rows."""
+        """The number of elements in a row of `name`, accessed at once; 0 if `name` is no view in rows."""
         buffer = self.array_decl(name)
         return 0 if buffer is None else buffer.vector_width
 
     @property
     def vector_widths(self) -> dict[str, int]:
-        """The parameters that views show in rows, and how many elements the longest of these have."""
+        """The parameters that are viewed in rows, each with the length of its longest rows."""
         widths: dict[str, int] = {}
         for buffer in self.array_decls:
             if buffer.vector_width:
@@ -263,7 +264,7 @@ class Kernel:
         return buffer is not None and buffer.space is not Space.GLOBAL
 
     def base_array(self, name: str) -> str:
-        """The array that `name` is a part of, or shows otherwise: itself, unless it is a view."""
+        """The array that the view `name` refers to; `name` itself if it is no view."""
         buffer = self.array_decl(name)
         is_view = buffer is not None and bool(buffer.base) and not buffer.is_dynamic
         return self.base_array(buffer.base) if buffer is not None and is_view else name
@@ -280,14 +281,14 @@ class Kernel:
         return array.type
 
     def bind(self, call: DeviceCall, function: Kernel) -> dict[str, Expr]:
-        """What a call in this kernel gives the names of a device function: its parameters, and its arrays' extents."""
-        given: dict[str, Expr] = {p.name: arg for p, arg in zip(function.parameters, call.args, strict=True)}
+        """The values of a device function's parameters, and of its arrays' extents, in a call in this kernel."""
+        bound: dict[str, Expr] = {p.name: arg for p, arg in zip(function.parameters, call.args, strict=True)}
         for parameter, arg in zip(function.parameters, call.args, strict=True):
             if isinstance(parameter.type, ArrayType) and isinstance(arg, ArrayName):
-                for own, extent in zip(parameter.type.dims, self.array_type(arg.id).dims, strict=True):
-                    assert isinstance(own, Name), own
-                    given[own.id] = extent
-        return given
+                for dim, extent in zip(parameter.type.dims, self.array_type(arg.id).dims, strict=True):
+                    assert isinstance(dim, Name), dim
+                    bound[dim.id] = extent
+        return bound
 
     def c_name(self, name: str) -> str:
         """`name` as the C++ text spells it: C++ keywords, macros and non-ASCII names are renamed."""
@@ -295,7 +296,7 @@ class Kernel:
 
     @property
     def has_open_block(self) -> bool:
-        """True where only a call tells the block: it names more than template arguments."""
+        """True if the block depends on arguments of the call that are no template arguments."""
         return not self.constexprs.keys() >= {name for extent in self.block for name in names_in(extent)}
 
     @cached_property
@@ -310,7 +311,7 @@ class Kernel:
 
     @cached_property
     def naturals(self) -> frozenset[str]:
-        """The dimensions that are never negative: a number of the call may be, unless it is an extent as it stands."""
+        """The dimensions that are never negative: an integer argument may be, unless it is itself an extent."""
         types = (*(p.type for p in self.parameters), *(buffer.type for buffer in self.array_decls))
         sizes = [dim for type_ in types if isinstance(type_, ArrayType) for dim in type_.dims]
         sizes += (*(index.extent for index in self.indices), *(self.size or ()), *self.block)
@@ -330,7 +331,7 @@ class Kernel:
         return products
 
     def _addends(self, extent: Expr) -> list[Counter[str]]:
-        """What a sum of natural numbers is no less than."""
+        """Products of names that a sum of natural numbers is no less than."""
         match extent:
             case Name(id=name):
                 return [Counter([name])]

@@ -13,7 +13,7 @@ from py2cu.ir.visit import assigned_names
 
 
 def names_in_scope(kernel: Kernel) -> set[str]:
-    """What the kernel's nodes call by name: parameters, dimensions, indices, locals, arrays of its own and tables."""
+    """The names in a kernel: parameters, dimensions, indices, locals, kernel-local arrays and tables."""
     names = {p.name for p in kernel.parameters} | {index.name for index in kernel.indices} | {*kernel.dims}
     names |= {buffer.name for buffer in kernel.array_decls} | {name for name, _ in kernel.locals}
     return names.union(assigned_names(kernel.body))
@@ -33,5 +33,5 @@ def underscored_name(name: str, taken: Container[str]) -> str:
 
 
 def free_name(name: str, taken: Container[str]) -> str:
-    """The first of these that is not `taken`."""
+    """The first of `name`, `name2`, `name3`, … that is not `taken`."""
     return next(each for each in numbered(name) if each not in taken)

@@ -101,7 +101,7 @@ def _rebuild_all(exprs: tuple[Expr, ...], change: Callable[[Expr], Expr]) -> tup
 def with_fields(node: Node, **fields: Any) -> Node:
     """`node` with other fields: itself, where they are the ones that it has.
 
-    All fields of a node are what it is made with, which `dataclasses.replace` takes half its time to find out.
+    Calls the constructor with all fields, in half the time of `dataclasses.replace`, which has to look them up.
     """
     for name, value in fields.items():
         if getattr(node, name) is not value:

@@ -63,7 +63,7 @@ class StructuredBinding:
 class Alloc:
     """`array = local(shape, dtype)`: from here on the kernel's buffer `array` may be used; its elements are unset.
 
-    `start` is of a view: the element of the buffer that it shows at which it begins.
+    `start`, of a view: the index of its first element in its base array.
     """
 
     array: str
@@ -98,7 +98,7 @@ class If:
 class For:
     """`for var in range(start, stop, step)`; `orelse` runs unless the loop is left by `break`, until `lower_loops`.
 
-    `unroll`: how many rounds are to become one, 0 for all of them; None leaves it to the compiler.
+    `unroll`: the unroll factor, 0 for full unrolling; None leaves it to the compiler.
     """
 
     var: str
@@ -156,7 +156,7 @@ class ExprStmt:
 @record(frozen=True, slots=True)
 class Sync:
     """A barrier, or a fence of memory: `function` is its Python name, `syncthreads`, `syncwarp`, `threadfence`; on the
-    CPU, `insert_yields`, too.
+    CPU also the yield of `insert_yields`.
     """
 
     function: str
@@ -166,11 +166,11 @@ class Sync:
 
 
 class ThreadOrder(enum.Enum):
-    """What the threads of a block notice of each other between two barriers."""
+    """The order in which the CPU runs the threads of a block between two barriers."""
 
-    ANY = enum.auto()  # nothing
-    IN_ORDER = enum.auto()  # what those before did, as where they count together
-    WAITING = enum.auto()  # what those behind do, too: some wait for it
+    ANY = enum.auto()  # threads do not observe each other
+    IN_ORDER = enum.auto()  # a thread may observe earlier threads, as with atomics
+    WAITING = enum.auto()  # a thread may wait for a later one: threads are fibers
 
 
 @record(frozen=True, slots=True)
@@ -196,7 +196,7 @@ class Delete:
 class Field:
     """How one value is printed: flags, width and precision as C writes them, and the letter of its type.
 
-    The letter is Python's, "" where none is given, until `infer_types` finds it; "s" prints a bool as a word.
+    The letter is the user's, or "" until `infer_types` sets it; "s" prints a bool as a word.
     """
 
     layout: str = ""

@@ -83,7 +83,7 @@ class TupleType:
 
 @record(frozen=True, slots=True)
 class UnknownType:
-    """What every expression has until `infer_types`; `verify` forbids it afterwards."""
+    """The type of an expression before `infer_types`; `verify` forbids it afterwards."""
 
     def __str__(self) -> str:
         return "unknown"
@@ -96,14 +96,14 @@ Type = ElementType | PythonType | ArrayType | TupleType | UnknownType
 
 @record(frozen=True, slots=True)
 class ParameterPath:
-    """On a path of a device function: what the call hands over as the parameter `name`."""
+    """A path of a device function on which a value is the argument for parameter `name`."""
 
     name: str
     type: ScalarType
 
 
 ReachingTypes = frozenset[ElementType | PythonType | ParameterPath | bool | int | float]
-"""What a value may be: the types that it has on some path, the Python constants that it is on others."""
+"""The types that a value has on the paths to it; a Python constant stands for itself."""
 
 UNKNOWN: Final = UnknownType()
 PY_BOOL: Final = PythonType(Kind.BOOL)
@@ -172,7 +172,7 @@ Operand_co = TypeVar("Operand_co", covariant=True)
 
 @record(frozen=True, slots=True)
 class Binary(Generic[Operand_co]):
-    """Arithmetic with Python's meaning on expressions or extents; `lower_semantics` leaves what C computes alike."""
+    """Arithmetic with Python's meaning on expressions or extents; after `lower_semantics`, C computes it alike."""
 
     op: str  # + - * / // % ** & | ^ << >>
     left: Operand_co

@@ -75,7 +75,7 @@ def _names_something(function: Kernel, kernel: Kernel) -> Broken:
 
 
 def _is_untyped(function: Kernel, _: Kernel) -> Broken:
-    """Nothing that typing, or a lowering, makes."""
+    """No node that typing or lowering creates."""
     for node in all_expressions(function.body):
         if isinstance(node, Convert):
             yield "a conversion stands in untyped IR", node.span
@@ -86,7 +86,7 @@ def _is_untyped(function: Kernel, _: Kernel) -> Broken:
 
 
 def _is_typed(function: Kernel, _: Kernel) -> Broken:
-    """Every value has a type; the call that is a statement gives none."""
+    """Every value has a type; a call that is a statement has none."""
     unused = {id(stmt.call) for stmt in statements(function.body) if isinstance(stmt, ExprStmt)}
     for node in all_expressions(function.body):
         if node.type is UNKNOWN and id(node) not in unused and not isinstance(node, ArrayName):
@@ -141,7 +141,7 @@ def _lacks_width(node: Expr) -> bool:
 
 
 def _is_portable(function: Kernel, _: Kernel) -> Broken:
-    """Nothing that only a target's own passes make."""
+    """No node that only the passes of a target create."""
     for stmt in statements(function.body):
         if isinstance(stmt, DeclareLocal | StructuredBinding | EachThread):
             yield f"{type(stmt).__name__} stands before the passes of a target", stmt.span

@@ -47,9 +47,9 @@ from py2cu.ir.statements import (
 )
 from py2cu.ir.types import Binary, Constant, Name
 
-Found = TypeVar("Found")
+Item = TypeVar("Item")
 
-_KEPT_LIMIT: Final = 64
+_CACHE_SIZE: Final = 64
 
 
 LEAVES: Final = frozenset([Constant, Name, LaunchIndex, Extent, ArrayName])  # nodes without operands
@@ -99,7 +99,7 @@ def names_in(expr: Expr) -> tuple[str, ...]:
 
 
 def is_duplicable(expr: Expr) -> bool:
-    """True for what may stand twice in a text: a name, a constant, an element at a place that is one."""
+    """True for an expression that may be repeated: a name, a constant, an element with cheap indices."""
     match expr:
         case Constant() | Name() | LaunchIndex() | Extent():
             return True
@@ -171,15 +171,15 @@ def blocks(stmt: Stmt) -> tuple[Block, ...]:
             assert_never(stmt)
 
 
-def cached_by_block(find: Callable[[Block], Iterator[Found]]) -> Callable[[Block], Iterator[Found]]:
-    """`find`, and what it found under the latest blocks is kept: passes in a row ask about the same ones."""
-    latest: dict[int, tuple[Block, tuple[Found, ...]]] = {}
+def cached_by_block(find: Callable[[Block], Iterator[Item]]) -> Callable[[Block], Iterator[Item]]:
+    """`find` with a cache for the latest blocks: consecutive passes walk the same ones."""
+    latest: dict[int, tuple[Block, tuple[Item, ...]]] = {}
 
     @functools.wraps(find)
-    def find_cached(block: Block) -> Iterator[Found]:
+    def find_cached(block: Block) -> Iterator[Item]:
         last = latest.get(id(block))
         if last is None or last[0] is not block:
-            if len(latest) >= _KEPT_LIMIT:
+            if len(latest) >= _CACHE_SIZE:
                 latest.clear()
             last = latest[id(block)] = block, tuple(find(block))
         return iter(last[1])

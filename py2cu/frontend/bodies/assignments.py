@@ -215,7 +215,7 @@ class Unpacker:
             named = [self.scope.base_array(node.value) for node in nodes if isinstance(node, cst.Name)]
             changed |= {*named} if any(isinstance(node, cst.Call) for node in nodes) else {*named[:1]}
             read |= {*named}
-        later: list[_Touched] = []  # what is taken before the assignment, and stands behind
+        later: list[_Touched] = []  # values computed before the assignment, of pairs behind this one
         for at in reversed(range(len(pairs))):
             last_mark = self.marks[at + 1] if at + 1 < len(pairs) else len(self.saved)
             later += [self._touched(stmt.value) for stmt in self.saved[self.marks[at] : last_mark]]

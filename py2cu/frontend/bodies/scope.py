@@ -108,10 +108,10 @@ class Scope:
     dims: frozenset[str]
     once: frozenset[str]  # locals that are assigned in one place
     functions: DeviceFunctions
-    returns: bool  # a device function does, a kernel does not
+    returns: bool  # True for a device function
     negative_indices: list[NegativeIndex] = field(
         default_factory=list, kw_only=True
-    )  # constant indices of tables that do
+    )  # negative constant indices of tables
     elided: list[ir.Elided] = field(default_factory=list, kw_only=True)  # statements that have no code
     starts: dict[str, ir.Expr] = field(default_factory=dict, kw_only=True)  # of views: where they begin
     barriers: frozenset[str] = field(default=frozenset(), kw_only=True)  # parameters that are the block's barrier

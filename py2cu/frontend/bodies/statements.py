@@ -354,7 +354,7 @@ class StatementReader:
         return (ir.For(statement.target.value, start, stop, step, body, span, trivia, orelse=orelse, unroll=unroll),)
 
     def _elide(self, statement: cst.CSTNode, why: ir.Elision) -> ir.Block:
-        """Note a statement that has no code; `ir/account.py` reports statements that are dropped without a note."""
+        """Note a statement that has no code; `analysis/account.py` reports those without a note."""
         self.scope.elide(statement, why)
         return ()
 

@@ -60,8 +60,8 @@ class AnnotationReader:
     reporter: Reporter
     environment: Environment
     span_of: Callable[[cst.CSTNode], Span]
-    rank_of: Callable[[str], int] = lambda _: 1  # of an array whose annotation does not say it
-    variables: dict[str, TypeVariable] = field(default_factory=dict)  # by annotation, as they were met
+    rank_of: Callable[[str], int] = lambda _: 1  # of an array whose annotation has no extents
+    variables: dict[str, TypeVariable] = field(default_factory=dict)  # by annotation, in order of appearance
 
     def read(self, node: cst.BaseExpression, parameter: str, depth: int = 8) -> ParameterType | None:
         """The type that `node` denotes; None, after a diagnostic, if kernels cannot take it."""
@@ -86,7 +86,7 @@ class AnnotationReader:
         text = node.evaluated_value
         if isinstance(text, str) and depth:
             try:
-                inner = cst.parse_expression(unicodedata.normalize("NFKC", text))  # as Python has names
+                inner = cst.parse_expression(unicodedata.normalize("NFKC", text))  # Python normalises names
             except cst.ParserSyntaxError:
                 self._unknown(node)
                 return None

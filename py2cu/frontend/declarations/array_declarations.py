@@ -28,8 +28,8 @@ MAKERS: Final = {
     "py2cu.vocabulary.shared": ir.Space.SHARED,
     "numba.cuda.shared.array": ir.Space.SHARED,
 }
-MAX_BYTES: Final = {ir.Space.LOCAL: 512 * 1024, ir.Space.SHARED: 227 * 1024}  # what CUDA gives a thread, and a block
-STATIC_BYTES: Final = 48 * 1024  # what a block has of shared memory unless its launch asks for more
+MAX_BYTES: Final = {ir.Space.LOCAL: 512 * 1024, ir.Space.SHARED: 227 * 1024}  # of a thread, and of a block
+STATIC_BYTES: Final = 48 * 1024  # the default limit of shared memory for a block
 EXAMPLES: Final = {
     ir.Space.LOCAL: "acc = local((4, 4), np.float32)",
     ir.Space.SHARED: "tile = shared((16, 16), np.float32)",

@@ -21,9 +21,9 @@ from py2cu.frontend.names.reexports import Reexports, Starred
 from py2cu.frontend.names.syntax import Statement, dotted, flatten, suites
 from py2cu.live import is_library
 
-Meaning = str | cst.BaseExpression | cst.FunctionDef  # what an import names, or what is assigned or defined
+Meaning = str | cst.BaseExpression | cst.FunctionDef  # the imported name, else the node
 STAR = "*"
-"""The name that `from m import *` binds, whatever that holds."""
+"""The name of the binding `from m import *`, which stands for all its names."""
 _LITERALS = (cst.Integer, cst.Float, cst.Imaginary, cst.SimpleString)
 
 
@@ -34,7 +34,7 @@ class Binding:
     name: str
     meaning: Meaning | None
     node: cst.CSTNode  # what to point at
-    is_certain: bool  # it runs where the scope does
+    is_certain: bool  # it runs whenever the scope does
 
     def agrees(self, other: Binding) -> bool:
         """True for two imports of the same object."""

@@ -25,8 +25,8 @@ Number = Real | complex
 Constants = tuple["Constants | Real", ...]
 Value = Number | str | Constants
 
-MAX_NUMBERS: Final = 64 * 1024 // 4  # of a table: what fits constant memory
-_LARGE: Final = 2**128  # no constant of a kernel is, and none is computed from one
+MAX_NUMBERS: Final = 64 * 1024 // 4  # of a table, to fit constant memory
+_LARGE: Final = 2**128  # larger numbers are not evaluated: no constant of a kernel needs them
 
 _OF_MATH: Final = (
     "sqrt", "exp", "expm1", "log", "log2", "log10", "log1p", "pow", "hypot", "sin", "cos", "tan", "asin", "acos",

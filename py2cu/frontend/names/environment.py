@@ -33,7 +33,7 @@ from py2cu.live import is_library, live_name
 
 _BUILTIN_NAMES = frozenset(dir(builtins))
 _KEEPING: Final = ("py2cu.kernel", "py2cu.device", "numba.cuda.jit")  # decorators that keep the function's meaning
-MAX_STEPS: Final = 300  # from a name to the farthest number that it is computed from
+MAX_STEPS: Final = 300  # the longest chain of definitions that is evaluated
 _LITERAL: Final = (bool, int, float, complex, str)
 
 
@@ -45,7 +45,7 @@ class Environment:
     definitions: the expression that each name is assigned.
     functions: the node of each `def`.
     stars: modules of `from module import *`, in order.
-    live: the values of now, by name; empty if only the source is known.
+    live: the current values, by name; empty if only the source is known.
     pruned_names: names bound only by statements that were left out, for messages.
     enclosing_parameters: parameters of enclosing functions, each with its function: their values are known only at run
         time.
@@ -342,7 +342,7 @@ class Environment:
                 return evaluate.call(self.qualify(function) or "", [value(arg.value) for arg in args])
             case cst.Name(value=name) if name in self.definitions:
                 if name not in self._values:
-                    self._values[name] = None  # for a name that is defined by itself
+                    self._values[name] = None  # ends the recursion of a name that its own definition mentions
                     self._values[name] = value(self.definitions[name])
                 return self._values[name]
             case cst.Name(value=name) if name not in self.imports and name not in self.functions:
@@ -383,5 +383,5 @@ class Environment:
 
 @functools.lru_cache(4096)
 def _literal(text: str) -> object:
-    """What a literal stands for; annotations say the same ones again and again."""
+    """The value of a literal, cached: annotations repeat the same ones."""
     return ast.literal_eval(text)

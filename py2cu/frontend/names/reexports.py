@@ -38,7 +38,7 @@ class _Event:
 
     @property
     def is_definition(self) -> bool:
-        """True for a binding to something of the file's own."""
+        """True for a binding to an object that the file itself defines."""
         return self.meaning == OWN and not self.alias
 
 
@@ -201,7 +201,7 @@ def _read(path: Path) -> _File | None:
 
 
 def _enter(statement: ast.stmt, file: _File, *, is_certain: bool = True) -> None:
-    """Add what a statement of the top level, or one within it, binds."""
+    """Add the bindings of a statement at the top level, or of one within it."""
     match statement:
         case ast.Import() | ast.ImportFrom():
             file.events += [_Event(name, meaning, is_certain) for name, meaning in _aliases(statement)]
@@ -232,7 +232,7 @@ def _enter(statement: ast.stmt, file: _File, *, is_certain: bool = True) -> None
 
 
 def _aliases(statement: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
-    """What an import binds, and the qualified name of that; of `*` the module."""
+    """The names that an import binds, with their qualified names; for `*`, the module."""
     for alias in statement.names:
         if isinstance(statement, ast.Import):
             top = alias.name.partition(".")[0]

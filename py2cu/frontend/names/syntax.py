@@ -1,7 +1,7 @@
 """Walks over LibCST trees: the statements of one scope, and the names that nodes assign to or read.
 
-In: LibCST nodes, as the parser made them. Out: nodes and names in the order of the text. Nothing here knows what a name
-stands for.
+In: LibCST nodes, as the parser made them. Out: nodes and names in the order of the text. Names are not
+resolved.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def flatten(body: Iterable[Statement]) -> Iterator[Statement]:
 
 def suites(statement: cst.CSTNode) -> Iterator[Sequence[Statement]]:
     """The blocks of a statement in its own scope: not those of functions and classes."""
-    if statement.__class__ not in _OF_BLOCKS:  # asked of every statement: LibCST's classes are slow to tell apart
+    if statement.__class__ not in _OF_BLOCKS:  # runs for every statement: LibCST's classes are slow to tell apart
         return
     match statement:
         case cst.If() | cst.For() | cst.While() | cst.Try() | cst.TryStar() | cst.With() | cst.Else() | cst.Finally():

@@ -40,7 +40,7 @@ class DeviceFunction:
     module: Module
     environment: Environment
     defaults: Mapping[str, object] | None = None
-    number: int = 0  # of a function in another: each time that one runs, it makes another of the same name
+    number: int = 0  # of a nested function: each run of the enclosing one creates a new function
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class ImportedSources:
             return self.constants[key]
         known = as_constants([value])
         has_elements = known is not None and any(type(number).__module__ == "numpy" for number in numbers(known))
-        return None if known is None or has_elements else known[0]  # `np.float64` is a float to Python alone
+        return None if known is None or has_elements else known[0]  # `np.float64` is no plain float
 
     def _read_constant(
         self, qualified: str, beside: SourceFile, reporter: Reporter, used: Related

@@ -57,7 +57,7 @@ class _Writer(CodegenState):
 
     def __init__(self, indent: str, newline: str) -> None:
         super().__init__(indent, newline)
-        self.between: dict[int, tuple[int, int]] = {}  # by identity, which is what LibCST hashes by, in Python
+        self.between: dict[int, tuple[int, int]] = {}  # by id(): LibCST's `__hash__` returns it too, but slowly
         self.rebinders: list[Rebinder] = []
         self.foreign: list[cst.Name] = []
         self._starts: list[int] = []
@@ -70,11 +70,11 @@ class _Writer(CodegenState):
         if node.__class__ is cst.SimpleWhitespace:  # four nodes in ten
             return
         self._starts.append(len(self.tokens))
-        if node.__class__ in _NOTED:  # asked of every node: `isinstance` takes ten times as long with LibCST's classes
+        if node.__class__ in _NOTED:  # runs for every node: `isinstance` takes ten times as long with LibCST's classes
             self._note(node)
 
     def _note(self, node: cst.CSTNode) -> None:
-        if isinstance(node, cst.Name):  # the most of them
+        if isinstance(node, cst.Name):  # the most frequent
             if not node.value.isascii():
                 self.foreign.append(node)
         elif isinstance(node, Rebinder):

@@ -121,7 +121,7 @@ def read_module(
     return Module(file, parsed.positions, kernels, functions, environment, parsed.tree.body)
 
 
-@functools.lru_cache(maxsize=4)  # the kernels of a file, read one by one, share it, and the files that they call
+@functools.lru_cache(maxsize=4)  # shared by the kernels of a file, which are read one by one
 def _parse(text: str, wanted: str | None) -> _Parsed:
     """Parse a text and prune it.
 
@@ -132,7 +132,7 @@ def _parse(text: str, wanted: str | None) -> _Parsed:
     """
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # invalid escapes are not this tool's to report
+            warnings.simplefilter("ignore")  # Python itself reports invalid escapes
             part = prune(text, ast.parse(text), wanted)
             kept = ast.Module(part.statements, [])
             if nesting.is_deep(kept):

@@ -33,7 +33,7 @@ def bind_dims(signature: Signature, arguments: Mapping[str, Any]) -> dict[str, i
 
 
 def _check_shape(name: str, type_: object, shape: tuple[int, ...], dims: dict[str, int]) -> None:
-    """Hold one array's shape against its annotation; a name that only this array has is learnt from it."""
+    """Check one array's shape against its annotation; a name without a value takes it from this array."""
     assert isinstance(type_, ArrayType)
     if len(shape) != len(type_.dims):
         raise ValueError(f"`{name}` has {len(shape)} dimensions, its annotation {len(type_.dims)}")

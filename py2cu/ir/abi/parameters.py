@@ -1,7 +1,6 @@
-"""Parameters of a kernel, and what the launch knows of its threads: what a cached kernel is called by.
+"""Parameters of a kernel, and guards of its threads: the data with which a cached kernel is called.
 
-Nothing here knows an expression or a statement beside extents, so that a cached kernel is called without the rest of
-the IR.
+Extents are the only expressions here, so that a cached kernel is called without the rest of the IR.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ class Role(enum.Enum):
 
 
 def is_constexpr_value(value: object) -> TypeGuard[int]:
-    """Whether a `Constexpr[int]` parameter can have it: C++ counts with it in an int, and extents are not negative."""
+    """True for a value of a `Constexpr[int]` parameter: an int in C++, and not negative, as extents are."""
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= CONSTEXPR_MAX
 
 
@@ -38,13 +37,13 @@ class Constexpr:
 
     @property
     def most(self) -> int:
-        """The greatest value; of any, where none is known."""
+        """The greatest value; the greatest possible one if none is known."""
         return max(self.values, default=CONSTEXPR_MAX)
 
 
 @record(frozen=True, slots=True)
 class Default:
-    """What a scalar is where a call leaves it out; `text` is the literal that the user wrote, if it was one."""
+    """The value of a scalar that a call leaves out; `text` is the literal that the user wrote, if it was one."""
 
     value: bool | int | float | complex
     text: str = field(default="", compare=False)
@@ -61,7 +60,7 @@ class Parameter:
     span: Span = span_field()
     constexpr: Constexpr | None = None
     default: Default | None = None
-    by_keyword: bool = False  # behind a `*`: no call gives it by its place
+    by_keyword: bool = False  # keyword-only: behind a `*`
 
     @property
     def is_array(self) -> bool:
@@ -80,7 +79,7 @@ class IndexParameter:
 
 @record(frozen=True, slots=True)
 class BlockParameter:
-    """What a launch gives every block, and no call: shared memory of this type, or a barrier, which has none."""
+    """A parameter that the launch provides for each block: shared memory of `type`, or a barrier (None)."""
 
     name: str
     type: ArrayType | None = None
@@ -97,9 +96,9 @@ class Guard:
 
 @record(frozen=True, slots=True)
 class PredicatedSite:
-    """What threads past the end do not, where none may stop: the access or call whose text ends here.
+    """An access or a call, whose text ends here, that is predicated off for threads past the end.
 
-    Reads and calls give zero, of a call's `result` type.
+    These threads may not return, since others wait for them. A read is zero, a call is zero of its `result` type.
     """
 
     line: int

@@ -24,8 +24,8 @@ _OPERATORS: Final[dict[str, Callable[[int, int], int]]] = {
 class Dim:
     """A dimension name and where a call finds its value.
 
-    `array`/`axis`: the extent of an argument; `divisor` above 1 where that extent is written `3*n`. `array` None: only
-    the scalar argument of the same name tells.
+    `array`/`axis`: the extent of an argument; `divisor` above 1 where that extent is written `3*n`. `array` None:
+    the scalar argument of the same name is the value.
     """
 
     name: str
@@ -54,13 +54,13 @@ class Signature:
     negative_indices: tuple[
         NegativeIndex, ...
     ] = ()  # negative constant indices: compiled code counts no others from the end
-    allocs: tuple[tuple[int, str], ...] = ()  # the lines that make arrays of a thread's own, and their names
-    shared: Parameter | None = None  # the block's dynamic shared memory, which no call is given
+    allocs: tuple[tuple[int, str], ...] = ()  # the line and the name of each thread-local array
+    shared: Parameter | None = None  # the block's dynamic shared memory, which no call passes
     barrier: str | None = None  # the parameter that is the block's barrier
-    has_barrier: bool = False  # so that no thread stops at a guard,
-    predicated: tuple[PredicatedSite, ...] = ()  # and each leaves out what would pass the end
-    # What reaches as far as any Python integer of the kernel: sums of products of dimensions, integers, grid and block.
-    # None where the kernel does not say how far that is.
+    has_barrier: bool = False  # so that no thread returns at a guard
+    predicated: tuple[PredicatedSite, ...] = ()  # threads past the end skip these instead
+    # Bounds of all Python integers of the kernel: sums of products of dimensions, integers, grid and block.
+    # None if some integer has no bound.
     bounds: tuple[tuple[tuple[tuple[str, ...], int], ...], ...] | None = None
     vector_widths: tuple[tuple[str, int], ...] = ()  # arrays that are viewed in rows, and of how many elements at most
     aligned: tuple[str, ...] = ()  # those of which a row is loaded or stored at once
@@ -75,8 +75,8 @@ class Signature:
         """
         if not self.instances:
             return self
-        given = (p.name for p in self.arrays if p.name in arguments)
-        dtypes = {name: str(arguments[name].dtype).removeprefix("torch.") for name in given}
+        passed = (p.name for p in self.arrays if p.name in arguments)
+        dtypes = {name: str(arguments[name].dtype).removeprefix("torch.") for name in passed}
         for candidate in self.instances:
             if all(candidate.dtype(name).name == dtype for name, dtype in dtypes.items()):
                 return candidate
@@ -94,7 +94,7 @@ class Signature:
 
     @property
     def inputs(self) -> tuple[Parameter, ...]:
-        """What an allocating call must or may be given: everything but the outputs."""
+        """The parameters of a call that allocates its outputs: all others."""
         return tuple(p for p in self.parameters if p.role is not Role.OUTPUT)
 
     @property
@@ -109,15 +109,15 @@ class Signature:
 
     @property
     def constexpr_ints(self) -> dict[str, Constexpr]:
-        """Those of them that are whole numbers: instances for others can be asked for."""
+        """The integer template arguments: instances for other values can be requested."""
         return {name: constexpr for name, constexpr in self.constexprs.items() if self.parameter(name).type == PY_INT}
 
     def is_optional(self, parameter: Parameter) -> bool:
-        """True for what a shape tells, and for what has a default."""
+        """True for a parameter with a default, or that is derived from a shape."""
         return parameter.default is not None or self.is_derived(parameter)
 
     def is_derived(self, parameter: Parameter) -> bool:
-        """True for an int named like a dimension that an argument's shape tells."""
+        """True for an int with the name of a dimension whose value an argument's shape determines."""
         return any(dim.name == parameter.name and dim.array is not None for dim in self.dims)
 
     def parameter(self, name: str) -> Parameter:
@@ -151,7 +151,7 @@ def evaluate(expr: DimExpr, values: dict[str, int]) -> int:
 
 
 def divisors(expr: DimExpr) -> Iterator[DimExpr]:
-    """What an extent is divided by, where it is no number."""
+    """The divisors in an extent that are no constants."""
     if isinstance(expr, Binary):
         yield from divisors(expr.left)
         yield from divisors(expr.right)
