@@ -568,7 +568,7 @@ MUTATIONS: Final = (
     *_rule(
         "else after loops",
         ("if not (orelse and _breaks(loop.body)):", "if True:", "cpu:loop_else"),
-        ("done += [flag, replace(stmt, trivia=ir.Trivia())]", "done.append(stmt)", "cpu:loop_else"),
+        ("flagged += [flag, replace(stmt, trivia=ir.Trivia())]", "flagged.append(stmt)", "cpu:loop_else"),
         (
             "self.elided += elided_in(orelse, ir.Elision.UNREACHABLE)\n            return (bare,)",
             "return (bare, *orelse)",
@@ -1065,7 +1065,7 @@ MUTATIONS: Final = (
         ("self.is_bounded &= width is not ir.Width.LONG", "pass", "tests/unit/simulator/test_small_integers.py"),
         (
             "self.is_bounded = False  # the count may exceed 64 bits",
-            "pass  # its count may be too large",
+            "pass  # the count may exceed 64 bits",
             "tests/unit/simulator/test_small_integers.py",
         ),
         (
@@ -1237,7 +1237,11 @@ MUTATIONS: Final = (
     ),
     *_rule(
         "atomic operations inside expressions happen once and in order",
-        ("case ir.Atomic(span=span) if span in self.done:", "case ir.Atomic() if False:", "kept:atomics_inside"),
+        (
+            "case ir.Atomic(span=span) if span in self.lifted_by_span:",
+            "case ir.Atomic() if False:",
+            "kept:atomics_inside",
+        ),
         (
             "self.snapshot(operand) if place < last else",
             "self.lifted(operand) if place < last else",

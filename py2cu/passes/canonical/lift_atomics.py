@@ -49,18 +49,16 @@ class _Lifting:
     taken: set[str]
     only_read: frozenset[str]
     before: list[ir.Stmt] = field(default_factory=list)
-    done: dict[Span, ir.Name] = field(
-        default_factory=dict
-    )  # by span, since an expression may contain an operation twice
+    lifted_by_span: dict[Span, ir.Name] = field(default_factory=dict)  # an expression may hold an operation twice
 
     def block(self, block: ir.Block) -> ir.Block:
-        return tuple(done for stmt in block for done in self.statement(map_blocks(stmt, self.block)))
+        return tuple(lifted for stmt in block for lifted in self.statement(map_blocks(stmt, self.block)))
 
     def statement(self, stmt: ir.Stmt) -> ir.Block:
         """The statement after its lifted operations; its blocks are lifted already."""
         if not any(map(_has_atomic, expressions(stmt))):
             return (stmt,)
-        self.before, self.done = [], {}
+        self.before, self.lifted_by_span = [], {}
         lifted = self.lifted_statement(stmt)
         if not self.before:
             return (lifted,)
@@ -134,10 +132,10 @@ class _Lifting:
         match expr:
             case _ if not _has_atomic(expr):
                 return expr
-            case ir.Atomic(span=span) if span in self.done:
-                return self.done[span]
+            case ir.Atomic(span=span) if span in self.lifted_by_span:
+                return self.lifted_by_span[span]
             case ir.Atomic(span=span):
-                self.done[span] = result = self.saved(self.with_operands(expr), "old")
+                self.lifted_by_span[span] = result = self.saved(self.with_operands(expr), "old")
                 return result
             case ir.BoolOp(left=left, right=right):
                 left = self.lifted(left)
@@ -150,7 +148,7 @@ class _Lifting:
 
     def unconditional(self, expr: ir.Expr) -> ir.Expr:
         """An operand that may stay unevaluated; an operation in it is refused unless it is lifted already."""
-        if any(isinstance(node, ir.Atomic) and node.span not in self.done for node in walk(expr)):
+        if any(isinstance(node, ir.Atomic) and node.span not in self.lifted_by_span for node in walk(expr)):
             hint = "write an `if`, with the operation on a line of its own"
             self.refuse(expr, "cannot stand where it may stay unevaluated", hint)
             return expr
@@ -186,7 +184,9 @@ class _Lifting:
         return ir.Name(fresh, value.span)
 
     def refuse(self, expr: ir.Expr, what: str, hint: str) -> None:
-        atomic = next(node for node in walk(expr) if isinstance(node, ir.Atomic) and node.span not in self.done)
+        atomic = next(
+            node for node in walk(expr) if isinstance(node, ir.Atomic) and node.span not in self.lifted_by_span
+        )
         self.reporter.error("P502", f"an atomic operation {what}", atomic.span, hint)
 
 

@@ -107,16 +107,16 @@ class _Predication:
     def block(self, block: ir.Block, known: frozenset[UpperBound]) -> ir.Block:
         """`block` with its accesses predicated; the limits in `known` hold already."""
         block = tuple(each for stmt in block for each in self.lifted(stmt, known))
-        done: list[ir.Stmt] = []
+        guarded_block: list[ir.Stmt] = []
         at = 0
         while at < len(block):
             end = self.widest_guardable_run(block, at, known)
             if end == at:
-                done += self.statement(block[at], known)
+                guarded_block += self.statement(block[at], known)
             else:
-                done.append(self.guarded(block[at:end], known))
+                guarded_block.append(self.guarded(block[at:end], known))
             at = max(end, at + 1)
-        return tuple(done)
+        return tuple(guarded_block)
 
     # --- collectives ---
 

@@ -247,10 +247,10 @@ def prune(bounds: list[SymbolicBound], nonzero: frozenset[str]) -> tuple[ir.Inde
     """The bounds that no other one implies, without their negative terms, in a stable order."""
     positive = [{term: n for term, n in bound.items() if n > 0} for bound in bounds]
     unique = [dict(terms) for terms in dict.fromkeys(tuple(sorted(bound.items())) for bound in positive if any(bound))]
-    kept = [
+    not_implied = [
         bound for bound in unique if not any(other is not bound and _implies(other, bound, nonzero) for other in unique)
     ]
-    return tuple(ir.IndexBound(tuple(bound.items())) for bound in kept)
+    return tuple(ir.IndexBound(tuple(bound.items())) for bound in not_implied)
 
 
 def _implies(stronger: SymbolicBound, weaker: SymbolicBound, nonzero: frozenset[str]) -> bool:

@@ -121,17 +121,19 @@ def _breaks(body: ir.Block) -> bool:
 
 def _flag_breaks(body: ir.Block, name: str) -> ir.Block:
     """`body` with the flag set before every `break` that leaves its loop."""
-    done: list[ir.Stmt] = []
+    flagged: list[ir.Stmt] = []
     for stmt in body:
         match stmt:
             case ir.Break():
                 flag = ir.Assign(name, ir.Constant(True, type=ir.PY_BOOL), stmt.span, stmt.trivia)
-                done += [flag, replace(stmt, trivia=ir.Trivia())]
+                flagged += [flag, replace(stmt, trivia=ir.Trivia())]
             case ir.If():
-                done.append(replace(stmt, body=_flag_breaks(stmt.body, name), orelse=_flag_breaks(stmt.orelse, name)))
+                flagged.append(
+                    replace(stmt, body=_flag_breaks(stmt.body, name), orelse=_flag_breaks(stmt.orelse, name))
+                )
             case _:
-                done.append(stmt)
-    return tuple(done)
+                flagged.append(stmt)
+    return tuple(flagged)
 
 
 def _shared_variables(body: ir.Block) -> set[str]:

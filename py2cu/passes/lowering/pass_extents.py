@@ -50,11 +50,11 @@ def _with_used_parameters(function: ir.Kernel, called: set[str], all_of_them: bo
     used |= {node.array for node in nodes if isinstance(node, ir.Load | ir.Atomic)}
     used |= {stmt.array for stmt in statements(function.body) if isinstance(stmt, ir.Store)}
     used |= set(assigned_names(function.body))
-    kept = tuple(p for p in function.parameters if all_of_them or p.name in used | called)
+    used_parameters = tuple(p for p in function.parameters if all_of_them or p.name in used | called)
     extents = tuple(
         Parameter(name, extent_type(function, name)) for name in function.dims if all_of_them or name in used
     )
-    return with_fields(function, parameters=kept + extents)
+    return with_fields(function, parameters=used_parameters + extents)
 
 
 def _with_arguments(caller: ir.Kernel, rewritten: dict[str, ir.Kernel], kernel: ir.Kernel) -> ir.Kernel:

@@ -32,12 +32,12 @@ def _declare(block: ir.Block, locals_: dict[str, ir.ValueType]) -> ir.Block:
     mentioned = [_mentions((stmt,)) & order.keys() for stmt in block]
     count = Counter(itertools.chain.from_iterable(mentioned))
     declared: set[str] = set()
-    done: list[ir.Stmt] = []
+    rewritten: list[ir.Stmt] = []
     for stmt, names in zip(block, mentioned, strict=True):
         new = {name: locals_[name] for name in sorted(names - declared, key=order.__getitem__)}
-        done += _declare_at(stmt, new, {name for name in new if count[name] == 1})
+        rewritten += _declare_at(stmt, new, {name for name in new if count[name] == 1})
         declared |= names
-    return tuple(done)
+    return tuple(rewritten)
 
 
 def _declare_at(stmt: ir.Stmt, new: dict[str, ir.ValueType], only_here: set[str]) -> ir.Block:

@@ -196,7 +196,7 @@ class _Splitter:
         before: list[ir.Stmt] = []
         match stmt:
             case ir.Assign(name=name, value=value) if name in self.parts:
-                done = [*self.assign(self.parts[name], self.items(value, before), before, stmt.span)]
+                split = [*self.assign(self.parts[name], self.items(value, before), before, stmt.span)]
             case ir.Return(value=ir.DeviceCall(function=function, type=ir.TupleType() as type_)) if self.returns(
                 function, type_
             ):
@@ -205,13 +205,13 @@ class _Splitter:
                 if self.fields(value) == row_fields(len(value.type.items)):
                     return (stmt,)
                 items = tuple(self.items(value, before))
-                done = [replace(stmt, value=ir.Tuple(items, value.span, value.type), trivia=ir.BARE)]
+                split = [replace(stmt, value=ir.Tuple(items, value.span, value.type), trivia=ir.BARE)]
             case ir.Return(value=value) if value is not None and isinstance(value.type, ir.TupleType):
                 items = tuple(self.items(value, before))
-                done = [replace(stmt, value=ir.Tuple(items, value.span, value.type), trivia=ir.BARE)]
+                split = [replace(stmt, value=ir.Tuple(items, value.span, value.type), trivia=ir.BARE)]
             case _:
                 return (stmt,)
-        first, *rest = (*before, *done) or (ir.Comment(stmt.span),)
+        first, *rest = (*before, *split) or (ir.Comment(stmt.span),)
         return (replace(first, trivia=stmt.trivia), *rest)
 
     def returns(self, function: str, type_: ir.TupleType) -> bool:

@@ -34,7 +34,7 @@ class _Binding:
     unread: frozenset[str]
 
     def block(self, block: ir.Block) -> ir.Block:
-        done: list[ir.Stmt] = []
+        rewritten: list[ir.Stmt] = []
         waiting = [*block]
         while waiting:
             stmt = waiting.pop(0)
@@ -43,8 +43,8 @@ class _Binding:
                 del waiting[: len(bound.names)]
             elif isinstance(stmt, ir.Assign | ir.DeclareLocal) and stmt.name in self.unread:
                 continue
-            done.append(bound or map_blocks(stmt, self.block))
-        return tuple(done)
+            rewritten.append(bound or map_blocks(stmt, self.block))
+        return tuple(rewritten)
 
     def bound(self, stmt: ir.Stmt, following: list[ir.Stmt]) -> ir.StructuredBinding | None:
         """A call merged with the statements that follow, if they declare every item with its own type; else None."""
