@@ -186,7 +186,7 @@ REFUSED: Final = {
     "math.isclose": "compare the distance: `abs(a - b) <= tolerance`",
     "math.ulp": "`math.nextafter(x, math.inf) - x`",
     **{
-        f"cmath.{name}": "CUDA's is far off for large numbers: write its formula out, or keep to real numbers"
+        f"cmath.{name}": "CUDA's is inaccurate for large numbers: write the formula out, or use real numbers"
         for name in ("asin", "acos", "atan", "asinh", "acosh", "atanh")
     },
     "cmath.tan": "divide: `cmath.sin(z) / cmath.cos(z)`",

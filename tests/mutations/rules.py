@@ -379,7 +379,7 @@ MUTATIONS: Final = (
             "cpu:min_max_abs_round",
         ),
         (
-            "if (below + above == 2 * scaled && lost != 0) whole = lost > 0 ? above : below;",
+            "if (below + above == 2 * scaled && error != 0) rounded = error > 0 ? above : below;",
             "",
             "cpu:math_more",
         ),

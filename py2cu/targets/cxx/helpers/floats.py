@@ -102,11 +102,11 @@ template <typename T>
 {{
     const double scaled = static_cast<double>(a) * power;
     if (!(fabs(scaled) < 9007199254740992.0)) return a;
-    const double lost = fma(static_cast<double>(a), static_cast<double>(power), -scaled);
+    const double error = fma(static_cast<double>(a), static_cast<double>(power), -scaled);
     const double below = floor(scaled), above = ceil(scaled);
-    double whole = rint(scaled);
-    if (below + above == 2 * scaled && lost != 0) whole = lost > 0 ? above : below;
-    return static_cast<T>(whole / power);
+    double rounded = rint(scaled);
+    if (below + above == 2 * scaled && error != 0) rounded = error > 0 ? above : below;
+    return static_cast<T>(rounded / power);
 }}
 """,
     "python_min": """\
