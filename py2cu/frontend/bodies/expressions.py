@@ -14,6 +14,7 @@ import libcst as cst
 from py2cu import builtins, ir
 from py2cu.builtins import threads
 from py2cu.frontend.bodies.calls import CallReader
+from py2cu.frontend.bodies.none_tests import read_none_test
 from py2cu.frontend.bodies.scope import Scope
 from py2cu.frontend.bodies.tables import read_lookup
 from py2cu.frontend.names.constants import Value, check_64_bits
@@ -125,9 +126,10 @@ class ExpressionReader:
         if (launched := self.scope.launch_object(node)) is not None:
             return self._read_launch(node, launched, "x")
         if name in self.scope.arrays:
-            self.scope.error(
-                "P303", f"`{name}` is an array; a kernel works on its elements", node, f"index it: `{name}[i]`"
+            hint = f"index it: `{name}[i]`" + (
+                f", or test `{name} is not None`" if name in self.scope.optional_arrays else ""
             )
+            self.scope.error("P303", f"`{name}` is an array; a kernel works on its elements", node, hint)
             return ir.Constant(0, span)
         if name in self.scope.values:
             return ir.Name(name, span)
@@ -197,6 +199,8 @@ class ExpressionReader:
 
     def _read_comparison(self, node: cst.Comparison) -> ir.Expr:
         """`a < b <= c` is `a < b and b <= c`: operands have no effects, so reading `b` twice changes nothing."""
+        if (test := read_none_test(node, self.scope)) is not None:
+            return test
         span = self.scope.span_of(node)
         left = self.read(node.left)
         result: ir.Expr | None = None
