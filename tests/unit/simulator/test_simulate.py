@@ -247,7 +247,7 @@ def test_without_a_size_only_an_explicit_launch_works():
         out[threadIdx.x] = threadIdx.x
 
     out = torch.zeros(3)
-    with pytest.raises(ValueError, match="number of threads of .* is unknown"):
+    with pytest.raises(ValueError, match=r"number of threads of .* is unknown"):
         simulate(kernel, sig, {"out": out})
     simulate(kernel, sig, {"out": out}, grid=1, block=3)
     assert out.tolist() == [0, 1, 2]
