@@ -87,9 +87,11 @@ def unread(function: ir.Kernel, file: SourceFile) -> Iterator[tuple[str, Span]]:
         worklist[:0] = [inner for inner in ast.iter_child_nodes(node) if isinstance(inner, ast.stmt)]
         head = locator.head(node)
         translated = [stmt for stmt in present if _holds(head, stmt.span)]
-        if not translated:
+        targets = tuple(_targets(node))
+        expected = [target for target in targets if locator.span(target) not in elided]
+        if not translated and (expected or not targets):
             yield "statement", span
-        for target in _targets(node):
+        for target in expected:
             if not any(_assigns(stmt, target, locator.span(target)) for stmt in translated):
                 yield "target", locator.span(target)
 

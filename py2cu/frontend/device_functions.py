@@ -18,6 +18,7 @@ from py2cu.diagnostics import Origin, Related, Reporter
 from py2cu.frontend.bodies.expressions import ExpressionReader
 from py2cu.frontend.bodies.scope import ClosureCapture, ParameterNames, function_scope
 from py2cu.frontend.bodies.statements import StatementReader
+from py2cu.frontend.bodies.views import ArrayArgument
 from py2cu.frontend.declarations.annotations import unnamed_dims
 from py2cu.frontend.declarations.arguments import Argument, bind_arguments
 from py2cu.frontend.declarations.array_declarations import ArrayDeclarationReader
@@ -133,12 +134,13 @@ class FunctionReader:
         )
 
     def key(
-        self, call: cst.Call, function: DeviceFunction, arrays: Sequence[ir.ArrayType | None], captured: ClosureCapture
+        self, call: cst.Call, function: DeviceFunction, arrays: Sequence[ArrayArgument | None], captured: ClosureCapture
     ) -> str | None:
         """The key of `function` for these array arguments; None, after a diagnostic, if calls nest too deep."""
         name = function.node.name.value
-        all_arrays = (*captured.arrays.values(), *arrays, *(None for _ in captured.values))
-        ranks = ["" if array is None else str(len(array.dims)) for array in all_arrays]
+        around = map(ArrayArgument, captured.arrays.values())
+        all_arrays = (*around, *arrays, *(None for _ in captured.values))
+        ranks = ["" if array is None else array.key for array in all_arrays]
         file = function.module.file.name
         place = f"{'' if file == self.imported.main.name else f'{file}:'}{function.number or ''}"
         span = function.module.span(function.node)
@@ -158,7 +160,7 @@ class FunctionReader:
         return key
 
     def _read(
-        self, function: cst.FunctionDef, arrays: Sequence[ir.ArrayType | None], captured: ClosureCapture, key: str
+        self, function: cst.FunctionDef, arrays: Sequence[ArrayArgument | None], captured: ClosureCapture, key: str
     ) -> ir.Kernel:
         if function.asynchronous is not None:
             what = f"`{function.name.value}` is `async`: its call returns a coroutine, not a value"
@@ -175,6 +177,9 @@ class FunctionReader:
             broken=captured.broken,
         )
         scope = function_scope(function, declarations, names, self)
+        for name, array in zip(all_parameters(function), arrays, strict=True):
+            if array is not None and (numbers := array.names(name.name.value)):
+                scope.views.views[name.name.value] = array.view(name.name.value, numbers)
         reader = StatementReader(scope, ExpressionReader(scope))
         text = function.get_docstring(clean=False)
         return ir.Kernel(
@@ -198,7 +203,7 @@ class FunctionReader:
         )
 
     def _parameters(
-        self, function: cst.FunctionDef, arrays: Sequence[ir.ArrayType | None], captured: ClosureCapture
+        self, function: cst.FunctionDef, arrays: Sequence[ArrayArgument | None], captured: ClosureCapture
     ) -> tuple[Parameter, ...]:
         """Captured arrays, the function's parameters, captured numbers: the order in which calls pass them."""
         names = [param.name for param in all_parameters(function)]
@@ -208,10 +213,12 @@ class FunctionReader:
         used |= {
             name for p in around if isinstance(p.type, ir.ArrayType) for dim in p.type.dims for name in names_in(dim)
         }
-        parameters = (
-            Parameter(name.value, self._parameter_type(array, name, used), span=self.span_of(name))
-            for name, array in zip(names, arrays, strict=True)
-        )
+        parameters: list[Parameter] = []
+        for name, array in zip(names, arrays, strict=True):
+            span = self.span_of(name)
+            parameters.append(Parameter(name.value, self._parameter_type(array, name, used), span=span))
+            if array is not None:
+                parameters += (Parameter(number, ir.PY_INT, span=span) for number in array.names(name.value))
         values = (Parameter(name, ir.PY_INT, span=self.span_of(function.name)) for name in captured.values)
         return (*around, *parameters, *values)
 
@@ -228,9 +235,9 @@ class FunctionReader:
         return tuple(parameters)
 
     def _parameter_type(
-        self, array: ir.ArrayType | None, name: cst.Name, used: set[str]
+        self, array: ArrayArgument | None, name: cst.Name, used: set[str]
     ) -> ir.ArrayType | ir.PythonType:
         """An array with extents of fresh names; for a number a placeholder, which type inference replaces."""
         if array is None:
             return ir.PY_INT
-        return ir.ArrayType(array.dtype, unnamed_dims(name.value, len(array.dims), self.span_of(name), used))
+        return array.with_extents(unnamed_dims(name.value, len(array.type.dims), self.span_of(name), used))

@@ -18,6 +18,7 @@ class Elision(enum.Enum):
     DEFINITION = "a function, which is read where it is called"
     ANNOTATION = "the type of a local, without a value"
     BREAKPOINT = "a stop of the simulator"
+    VIEW = "a name of part of an array"
     GRID = "a name of Numba's group of all threads"
     RESTATEMENT = "it gives a dimension the name that it has"
     UNREACHABLE = "it is never executed"

@@ -128,8 +128,9 @@ def _out_of_reach(verdict: Verdict, translation: Translation) -> Verdict | None:
     computes of elements alone.
     """
     trap = _TRAP.search(verdict.message)
-    text = translation.cuda.kernel.text.splitlines()
-    is_of_elements = trap is not None and _OF_ELEMENTS.search(text[int(trap[1]) - 1])
+    is_of_elements = trap is not None and _OF_ELEMENTS.search(
+        translation.cuda.kernel.text.splitlines()[int(trap[1]) - 1]
+    )
     if _UNJUDGED in verdict.message or is_of_elements:
         return Verdict(Outcome.REFUSED, "widths: arithmetic of elements beyond the bits")
     held = _NOT_HELD.search(verdict.message)

@@ -285,7 +285,7 @@ MUTATIONS: Final = (
         ),
         ("test = ir.unconverted(expr.left)", "test = expr.left", "cpu:boolean_operators.before_it_meets"),
         (
-            'result = link if result is None else ir.BoolOp("and", result, link, span)',
+            'result = link if result is None else ir.BoolOp("and", result, link, self.scope.span_of(node))',
             "result = link",
             "cpu:comparisons",
         ),
@@ -1491,13 +1491,6 @@ MUTATIONS: Final = (
         ("first, *rest = wrap_line(line.code)", "first, *rest = wrap_line(line.text)", "kept:comments_of_c_words"),
         ("replace(allocations[name], start=start)", "Reserve(name, start=start)", "kept:comments_of_c_words"),
         ('char if char.isalnum() else "_"', "char", "tests/unit/frontend/test_names.py"),
-    ),
-    *_rule(
-        "an array that may be None is used where it is given",
-        ("return where_true & where_false", "return where_true | where_false", "refused:optional_arrays"),
-        ("return self.implied(left, outcome) & behind", "return behind", "refused:optional_arrays"),
-        ("if assigned.count(name) == 1}", "}", "refused:optional_arrays"),
-        ("if (array->numel() == 0) return &empty;", "", "tests/unit/call/test_optional_arrays.py"),
     ),
     *_rule(
         "what a text needs is what its code names",

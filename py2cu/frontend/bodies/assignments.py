@@ -6,13 +6,14 @@ q, r = divmod(f(i), k)    q ← operand // k, r ← operand % k    with `operand
 a, b = f(x[i])            a ← a_b[0], b ← a_b[1]               with `a_b = f(x[i])` before them
 a, b = T                  a ← T[0], b ← T[1]                   of constants from around the kernel
 a, b = x2[i]              a ← a_b[0], b ← a_b[1]               with `a_b = x2[i]`, a row of a view, before them
+a, b, c = x[i]               a ← x[i, 0], b ← x[i, 1], c ← x[i, 2]  of a row of an array
 a = b = x[i]              a ← value, b ← value                 with `value = x[i]` before them
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import libcst as cst
 
@@ -20,14 +21,17 @@ from py2cu import ir
 from py2cu.builtins import find_pair_formula
 from py2cu.frontend.bodies.expressions import ExpressionReader, is_starred
 from py2cu.frontend.bodies.formulas import expand
+from py2cu.frontend.bodies.parts import is_array, is_part, read_extents, read_part
 from py2cu.frontend.bodies.scope import Scope
 from py2cu.frontend.bodies.tables import find_row
+from py2cu.frontend.bodies.unpacking import unpack
+from py2cu.frontend.bodies.views import View
 from py2cu.frontend.names.constants import Constants, Real
-from py2cu.frontend.names.syntax import nodes_in, source_text
+from py2cu.frontend.names.syntax import assigned_names, nodes_in, source_text
 from py2cu.ir.visit import is_duplicable, names_in, walk
 from py2cu.source import Span
 
-Pair = tuple[cst.BaseExpression, ir.Expr]  # a target and its value
+Pair = tuple[cst.BaseExpression, "ir.Expr | View"]  # a target and its value
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +56,8 @@ class Unpacker:
     expressions: ExpressionReader
     temporaries: set[str]
     statement: cst.Assign
-    saved: list[ir.Assign] = field(default_factory=list)  # what has to stand before the assignment
+    following: Sequence[cst.BaseStatement]  # this statement and those behind it in its block
+    saved: list[ir.Assign | ir.Assert] = field(default_factory=list)  # what has to stand before the assignment
     marks: list[int] = field(default_factory=list)  # of each pair, how many of these stand before its value
     results: dict[cst.BaseExpression, ir.Name] = field(
         default_factory=dict
@@ -66,6 +71,9 @@ class Unpacker:
         """Targets from left to right with their values; none, after a diagnostic, if they do not match."""
         targets: list[cst.BaseExpression] = [target.target for target in self.statement.targets]
         value = self.statement.value
+        if len(targets) == 1 and isinstance(targets[0], cst.Name) and is_part(value, self.scope):
+            part = self._part(value)
+            return [] if part is None else [(targets[0], part)]
         if any(isinstance(target, cst.Tuple | cst.List) for target in targets):
             return self._in_order([pair for target in targets for pair in self._unpack(target, value)])
         if all(map(self._takes_tuples, targets)):
@@ -92,6 +100,9 @@ class Unpacker:
 
     def _unpack(self, target: cst.BaseExpression, value: cst.BaseExpression) -> list[Pair]:
         """Pair each name or element of `target` with its value; none, after a diagnostic, if they do not match."""
+        if is_part(value, self.scope):
+            part = self._part(value)
+            return [] if part is None else self._unpack_part(target, part)
         if not isinstance(target, cst.Tuple | cst.List):
             return self._pairs([target], [self._read(value, self._takes_tuples(target))])
         if (row := find_row(value, self.scope)) is not None:
@@ -105,9 +116,9 @@ class Unpacker:
                     inner = zip(targets, elements, strict=True)
                     return [pair for part, element in inner for pair in self._unpack(part, element.value)]
                 return []
-            case cst.Attribute(value=cst.Name(value=name), attr=cst.Name(value="shape")) if name in self.scope.arrays:
-                rank = len(self.scope.arrays[name].dims)
-                values: list[ir.Expr] = [ir.Extent(name, axis, self.scope.span_of(value)) for axis in range(rank)]
+            case cst.Attribute(value=base, attr=cst.Name(value="shape")) if is_array(base, self.scope):
+                extents = read_extents(base, self.scope, self.expressions.read) or ()
+                values: list[ir.Expr] = [replace(extent, span=self.scope.span_of(value)) for extent in extents]
             case cst.Call(func=func, args=args) if (
                 pair_formula := find_pair_formula(self.expressions.calls.meaning(func), len(args))
             ) is not None and not any(arg.keyword or arg.star for arg in args):
@@ -126,6 +137,21 @@ class Unpacker:
                 )
                 return []
         return self._pairs(targets, values) if self._counts_match(len(values), targets, value) else []
+
+    def _part(self, value: cst.BaseExpression) -> View | None:
+        """The part of an array that `value` is, with a local for each index that changes while it is used."""
+        part = read_part(value, self.scope, self.expressions.read)
+        if part is None:
+            return None
+        assigned = frozenset(assigned_names(self.following))
+        return part.kept(assigned, lambda index: self._save(index, "index", index.span))
+
+    def _unpack_part(self, target: cst.BaseExpression, part: View) -> list[Pair]:
+        checks: list[ir.Assert] = []
+        pairs = unpack(target, part, self.scope, checks)
+        self.saved += checks
+        self.marks += [len(self.saved)] * len(pairs)
+        return list(pairs)
 
     def _targets(self, target: cst.Tuple | cst.List) -> list[cst.BaseExpression] | None:
         """The parts of a target; None, after a diagnostic, if one of them is starred."""
@@ -147,7 +173,7 @@ class Unpacker:
             return []
         return [pair for part, item in zip(targets, row, strict=True) for pair in self._unpack_row(part, item, value)]
 
-    def _pairs(self, targets: Sequence[cst.BaseExpression], values: Sequence[ir.Expr]) -> list[Pair]:
+    def _pairs(self, targets: Sequence[cst.BaseExpression], values: Sequence[ir.Expr | View]) -> list[Pair]:
         """Pair targets with the values that were just read."""
         self.marks += [len(self.saved)] * len(values)
         return list(zip(targets, values, strict=True))
@@ -194,7 +220,7 @@ class Unpacker:
         for at, (target, value) in enumerate(pairs):
             self.saved += saved[done : self.marks[at]]
             done = self.marks[at]
-            if at in early:
+            if at in early and not isinstance(value, View):
                 name = f"new_{target.value}" if isinstance(target, cst.Name) else "new_value"
                 value = self._save(value, name, self.span)
             ordered.append((target, value))
@@ -218,13 +244,18 @@ class Unpacker:
         later: list[_Touched] = []  # values computed before the assignment, of pairs behind this one
         for at in reversed(range(len(pairs))):
             last_mark = self.marks[at + 1] if at + 1 < len(pairs) else len(self.saved)
-            later += [self._touched(stmt.value) for stmt in self.saved[self.marks[at] : last_mark]]
+            later += [
+                self._touched(stmt.value if isinstance(stmt, ir.Assign) else stmt.test)
+                for stmt in self.saved[self.marks[at] : last_mark]
+            ]
             if at in early or any(touched[at].meets(other) for other in later):
                 early.add(at)
                 later.append(touched[at])
         return early
 
-    def _touched(self, value: ir.Expr) -> _Touched:
+    def _touched(self, value: ir.Expr | View) -> _Touched:
+        if isinstance(value, View):  # nothing changes the names in its indices: see `View.kept`
+            return _Touched(frozenset(), frozenset(), acts=False)
         nodes = walk(value)
         arrays = {node.array for node in nodes if isinstance(node, ir.Load | ir.Atomic)}
         arrays |= {node.id for node in nodes if isinstance(node, ir.ArrayName)}

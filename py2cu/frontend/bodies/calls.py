@@ -6,7 +6,7 @@ suggestion, and replaced by a constant.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import libcst as cst
@@ -16,8 +16,10 @@ from py2cu.analysis.effects import GRID_BARRIER
 from py2cu.builtins import Builtin
 from py2cu.builtins.atomics import ATOMICS
 from py2cu.frontend.bodies.formulas import expand_call
+from py2cu.frontend.bodies.parts import is_array, is_part, read_extents, read_part
 from py2cu.frontend.bodies.scope import ClosureCapture, Scope
 from py2cu.frontend.bodies.tables import Read, find_row
+from py2cu.frontend.bodies.views import ArrayArgument
 from py2cu.frontend.declarations.array_declarations import EXAMPLES, MAKERS
 from py2cu.frontend.names.closures import free_variables, reached_functions
 from py2cu.frontend.names.constants import as_float
@@ -98,18 +100,21 @@ class CallReader:
         captured = self._capture(function, node)
         if captured is None:
             return None
-        arrays = [self.scope.arrays.get(v.value) if isinstance(v, cst.Name) else None for v in values]
+        parts = [
+            read_part(value, self.scope, self.read) if isinstance(value, cst.BaseExpression) else None
+            for value in values
+        ]
+        arrays = [None if part is None else ArrayArgument.of(part, self.scope.arrays[part.array]) for part in parts]
         key = self.scope.functions.key(node, function, arrays, captured)
         if key is None:
             return None
-        args = tuple(
-            ir.ArrayName(value.value, self.scope.span_of(value), array)
-            if array is not None and isinstance(value, cst.Name)
-            else self.read(value)
-            if isinstance(value, cst.BaseExpression)
-            else value
-            for value, array in zip(values, arrays, strict=True)
-        )
+        args: list[ir.Expr] = []
+        for value, part in zip(values, parts, strict=True):
+            if part is not None and isinstance(value, cst.BaseExpression):
+                place = self.scope.span_of(value)
+                args += [ir.ArrayName(part.array, place, self.scope.arrays[part.array]), *part.numbers]
+            else:
+                args.append(self.read(value) if isinstance(value, cst.BaseExpression) else value)
         span = self.scope.span_of(node)
         around = tuple(ir.ArrayName(name, span, array) for name, array in captured.arrays.items())
         return ir.DeviceCall(key, (*around, *args, *(ir.Name(name, span) for name in captured.values)), span)
@@ -131,6 +136,10 @@ class CallReader:
                 called = function.node.name.value
                 what = f"`{called}` reads `{name}` of its enclosing function, and here `{name}` is another variable"
                 self.scope.error("P105", what, call, "rename one of the two")
+                return None
+            if self.scope.views.is_view(name):
+                what = f"`{name}` is part of an array, which a nested function cannot read from around it"
+                self.scope.error("P105", what, call, "pass it as an argument")
                 return None
             if self.scope.is_row_view(name):
                 what = f"`{name}` is a view in rows; device functions cannot take it"
@@ -175,17 +184,20 @@ class CallReader:
             self.scope.error("P105", what, node, f"`atomic.{op}(x, i, {values})`")
             return None
         array, index, *values_ = (arg.value for arg in node.args)
-        if not isinstance(array, cst.Name) or array.value not in self.scope.arrays:
+        part = read_part(array, self.scope, self.read)
+        name = array.value if isinstance(array, cst.Name) and array.value in self.scope.arrays else ""
+        if part is None and not name:
             self.scope.error("P105", "the first argument is an array", array, f"`atomic.{op}(x, i, …)`")
             return None
         items = [element.value for element in index.elements] if isinstance(index, cst.Tuple) else [index]
-        rank = len(self.scope.arrays[array.value].dims)
+        rank = len(self.scope.arrays[name].dims) if part is None else part.rank
         if len(items) != rank:
-            what = f"`{array.value}` takes {rank} {'index' if rank == 1 else 'indices'}, not {len(items)}"
+            what = f"`{source_text(array)}` takes {rank} {'index' if rank == 1 else 'indices'}, not {len(items)}"
             self.scope.error("P401", what, index, f"`({', '.join('ijklmnop'[:rank])})`")
             return None
         indices = tuple(map(self.read, items))
-        return ir.Atomic(op, array.value, indices, tuple(map(self.read, values_)), self.scope.span_of(node))
+        place = (name, indices) if part is None else (part.array, part.indices(indices))
+        return ir.Atomic(op, *place, tuple(map(self.read, values_)), self.scope.span_of(node))
 
     def read_sync(self, node: cst.Call) -> ir.Sync | None:
         """A barrier or a fence; None for any other call."""
@@ -248,20 +260,23 @@ class CallReader:
             case other if node.args[0].keyword is not None or node.args[0].star:
                 self.scope.error("P105", "`len` takes one argument, by position", node, f"`len({source_text(other)})`")
                 return ir.Constant(0, self.scope.span_of(node))
-            case cst.Name(value=name) if name in self.scope.arrays and self.scope.arrays[name].dims:
-                return ir.Extent(name, 0, self.scope.span_of(node))
+            case other if is_array(other, self.scope):
+                if extents := read_extents(other, self.scope, self.read):
+                    return replace(extents[0], span=self.scope.span_of(node))
+                if not is_part(other, self.scope):
+                    self._refuse_len(other)
+                return ir.Constant(0, self.scope.span_of(node))
             case other if (table := find_row(other, self.scope)) is not None:
                 return ir.Constant(len(table), self.scope.span_of(node))
             case other if self.scope.is_unknown(other) and self.scope.reports_ambiguous(other):
                 return ir.Constant(0, self.scope.span_of(node))
             case other:
-                self.scope.error(
-                    "P303",
-                    "`len` takes an array parameter with dimensions",
-                    other,
-                    "`len(x)`, or `x.shape[1]` for another extent",
-                )
+                self._refuse_len(other)
                 return ir.Constant(0, self.scope.span_of(node))
+
+    def _refuse_len(self, node: cst.BaseExpression) -> None:
+        what, hint = "`len` takes an array parameter with dimensions", "`len(x)`, or `x.shape[1]` for another extent"
+        self.scope.error("P303", what, node, hint)
 
     def _refuse_call(self, node: cst.Call, qualified: str | None) -> None:
         match node.func:

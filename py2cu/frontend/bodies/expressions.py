@@ -6,7 +6,8 @@ every error of a file.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import functools
+from dataclasses import dataclass, replace
 from typing import Final
 
 import libcst as cst
@@ -14,9 +15,10 @@ import libcst as cst
 from py2cu import builtins, ir
 from py2cu.builtins import threads
 from py2cu.frontend.bodies.calls import CallReader
-from py2cu.frontend.bodies.none_tests import read_none_test
+from py2cu.frontend.bodies.parts import Element, is_array, is_indexed, read_extents, read_subscript, subscripts
 from py2cu.frontend.bodies.scope import Scope
 from py2cu.frontend.bodies.tables import read_lookup
+from py2cu.frontend.bodies.views import View
 from py2cu.frontend.names.constants import Value, check_64_bits
 from py2cu.frontend.names.operators import BINARY, COMPARISONS, UNARY
 from py2cu.frontend.names.syntax import source_text
@@ -125,11 +127,16 @@ class ExpressionReader:
             return ir.Constant(0, span)
         if (launched := self.scope.launch_object(node)) is not None:
             return self._read_launch(node, launched, "x")
-        if name in self.scope.arrays:
-            hint = f"index it: `{name}[i]`" + (
-                f", or test `{name} is not None`" if name in self.scope.optional_arrays else ""
+        if name in self.scope.bound:
+            return replace(self.scope.bound[name], span=span)
+        if name in self.scope.arrays or name in self.scope.views.views:
+            self.scope.error(
+                "P303", f"`{name}` is an array; a kernel works on its elements", node, f"index it: `{name}[i]`"
             )
-            self.scope.error("P303", f"`{name}` is an array; a kernel works on its elements", node, hint)
+            return ir.Constant(0, span)
+        if name in self.scope.views.ended:
+            what = f"`{name}` is part of an array in the block that defines it, and the block has ended"
+            self.scope.error("P204", what, node, "define it before the block")
             return ir.Constant(0, span)
         if name in self.scope.values:
             return ir.Name(name, span)
@@ -179,7 +186,7 @@ class ExpressionReader:
                 return self._read_launch(node, launched, attribute)
             self.scope.error("P202", f"`{launched}` has x, y and z, not `{attribute}`", node, f"write `{launched}.x`")
             return ir.Constant(0, self.scope.span_of(node))
-        if isinstance(node.value, cst.Name) and node.value.value in self.scope.arrays:
+        if is_array(node.value, self.scope):
             self._refuse_attribute(node)
             return ir.Constant(0, self.scope.span_of(node))
         if (launch_object := self.scope.launch_object(node)) is not None:
@@ -199,24 +206,36 @@ class ExpressionReader:
 
     def _read_comparison(self, node: cst.Comparison) -> ir.Expr:
         """`a < b <= c` is `a < b and b <= c`: operands have no effects, so reading `b` twice changes nothing."""
-        if (test := read_none_test(node, self.scope)) is not None:
-            return test
-        span = self.scope.span_of(node)
         left = self.read(node.left)
         result: ir.Expr | None = None
         for target in node.comparisons:
-            operator = type(target.operator)
-            if operator not in COMPARISONS:
-                self.scope.error(
-                    "P103", "kernels compare with == != < <= > >=", target, "compare one by one: `a == b or a == c`"
-                )
-                return ir.Constant(False, span)
-            right = self.read(target.comparator)
-            link = ir.Compare(COMPARISONS[operator], left, right, span)
-            result = link if result is None else ir.BoolOp("and", result, link, span)
-            left = right
+            link, left = self._read_link(left, target, node)
+            result = link if result is None else ir.BoolOp("and", result, link, self.scope.span_of(node))
         assert result is not None
         return result
+
+    def _read_link(self, left: ir.Expr, target: cst.ComparisonTarget, node: cst.Comparison) -> tuple[ir.Expr, ir.Expr]:
+        """One comparison of a chain, and its right operand."""
+        span, operator = self.scope.span_of(node), type(target.operator)
+        match target.comparator:
+            case (
+                cst.Tuple(elements=[_, *_] as elements)
+                | cst.List(elements=[_, *_] as elements)
+                | cst.Set(elements=[_, *_] as elements)
+            ) if operator in (cst.In, cst.NotIn) and not any(map(is_starred, elements)):
+                values = [self.read(element.value) for element in elements]
+                links: list[ir.Expr] = [ir.Compare("==", left, value, span) for value in values]
+                is_in = functools.reduce(lambda some, link: ir.BoolOp("or", some, link, span), links)
+                return (is_in if operator is cst.In else ir.Unary("not", is_in, span)), left
+        if operator not in COMPARISONS:
+            what, hint = (
+                "kernels compare with == != < <= > >=, and with `in` a tuple",
+                "compare one by one: `a == b or a == c`",
+            )
+            self.scope.error("P103", what, target, hint)
+            return ir.Constant(False, span), left
+        right = self.read(target.comparator)
+        return ir.Compare(COMPARISONS[operator], left, right, span), right
 
     def _read_subscript(self, node: cst.Subscript) -> ir.Expr:
         span = self.scope.span_of(node)
@@ -225,15 +244,20 @@ class ExpressionReader:
         match node.value:
             case cst.Name(value=name) | cst.Attribute(value=cst.Name(value=name)) if name in self.scope.broken:
                 pass
-            case cst.Name(value=name) if name in self.scope.arrays:
-                indices = self.read_indices(node, name)
-                return ir.Load(name, indices, span) if indices is not None else ir.Constant(0, span)
-            case cst.Attribute(value=cst.Name(value=name), attr=cst.Name(value="shape")) if name in self.scope.arrays:
-                return self._read_shape(node, name)
+            case cst.Attribute(value=base, attr=cst.Name(value="shape")) if is_array(base, self.scope):
+                return self._read_shape(node, base)
             case cst.Attribute(value=cst.Name(value=name)) as attribute if name in self.scope.arrays:
                 self._refuse_attribute(attribute)
+            case _ if is_indexed(node, self.scope):
+                element = self.read_element(node)
+                return ir.Constant(0, span) if element is None else ir.Load(element.array, element.indices, span)
+            case cst.Name(value=name) if name in self.scope.arrays:
+                indices = self._read_vector_indices(node, name)
+                return ir.Load(name, indices, span) if indices is not None else ir.Constant(0, span)
             case cst.Subscript(value=cst.Name(value=name)) if name in self.scope.arrays:
-                self.scope.error("P401", "an array takes all its indices at once", node, f"write `{name}[i, j]`")
+                self.scope.error("P401", "a view in rows takes all its indices at once", node, f"write `{name}[i, j]`")
+            case cst.Name(value=name) if name in self.scope.views.ended:
+                return self._read_name(node.value)
             case cst.Name(value=name) if name in self.scope.values:
                 return self._read_item(node, ir.Name(name, self.scope.span_of(node.value)))
             case cst.Call() as call if self.calls.is_invoke(call):
@@ -263,33 +287,41 @@ class ExpressionReader:
         )  # fmt: skip
         return ir.Constant(0, self.scope.span_of(node))
 
-    def read_indices(self, node: cst.Subscript, name: str) -> tuple[ir.Expr, ...] | None:
-        """The indices of an element of the array `name`; None, after a diagnostic, if they do not fit."""
-        rank = len(self.scope.arrays[name].dims)
-        values = [element.slice for element in node.slice]
-        match values:
-            case [cst.Index(value=cst.Tuple(elements=elements))] if not any(map(is_starred, elements)):
-                values = [cst.Index(value=element.value) for element in elements]
-        if len(values) != rank and not (len(values) == 1 and self.scope.is_row_view(name)):
-            dimensions, s = ("dimension", "index") if rank == 1 else ("dimensions", "indices")
-            what = f"`{name}` has {rank} {dimensions} and takes {rank} {s}, not {len(values)}"
-            indices = ", ".join("ijklmnop"[:rank]) or "()"
-            self.scope.error("P401", what, node, f"write `{name}[{indices}]`, or annotate it with as many")
-            return None
-        if not all(isinstance(value, cst.Index) and value.star is None for value in values):
-            self.scope.error(
-                "P401", "kernels index single elements, not slices", node, "write a loop over its elements"
-            )
-            return None
-        return tuple(self.read(value.value) for value in values if isinstance(value, cst.Index))
+    def read_element(self, node: cst.Subscript) -> Element | None:
+        """The element of an array or of a view that `node` is; None after a diagnostic."""
+        match read_subscript(node, self.scope, self.read):
+            case View(array=array, rank=rank):
+                what = (
+                    f"this is a part of `{array}` with {rank} dimension{'s' * (rank > 1)}; a kernel works on elements"
+                )
+                indices = ", ".join("klmnopq"[:rank])
+                self.scope.error("P303", what, node, f"index it: `{source_text(node)}[{indices}]`")
+                return None
+            case element:
+                return element
 
-    def _read_shape(self, node: cst.Subscript, name: str) -> ir.Expr:
-        span, rank = self.scope.span_of(node), len(self.scope.arrays[name].dims)
+    def _read_vector_indices(self, node: cst.Subscript, name: str) -> tuple[ir.Expr, ...] | None:
+        """The indices of a row, or of an element, of a view in rows."""
+        parts = subscripts(node)
+        if len(parts) not in (1, 2):
+            what = f"`{name}` has 2 dimensions and takes 2 indices, not {len(parts)}"
+            self.scope.error("P401", what, node, f"write `{name}[i, j]`")
+            return None
+        if not all(isinstance(part, cst.Index) and part.star is None for part in parts):
+            self.scope.error("P401", "a view in rows takes indices, not slices", node, "write a loop over its elements")
+            return None
+        return tuple(self.read(part.value) for part in parts if isinstance(part, cst.Index))
+
+    def _read_shape(self, node: cst.Subscript, base: cst.BaseExpression) -> ir.Expr:
+        span, extents = self.scope.span_of(node), read_extents(base, self.scope, self.read)
+        if extents is None:
+            return ir.Constant(0, span)
+        rank, name = len(extents), source_text(base)
         match [element.slice for element in node.slice]:
             case [cst.Index(value=value)]:
                 axis = self.scope.environment.constant(value)
                 if isinstance(axis, int) and -rank <= axis < rank:
-                    return ir.Extent(name, axis % rank, span)
+                    return replace(extents[axis], span=span)
         takes = f"takes a constant from {-rank} to {rank - 1}" if rank else "is empty: it has no dimensions"
         hint = f"`{name}.shape[0]`" if rank else 'annotate it with one: `Float32[Tensor, "n"]`'
         self.scope.error("P401", f"`.shape` of `{name}` {takes}", node, hint)

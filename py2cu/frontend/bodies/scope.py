@@ -15,6 +15,7 @@ import libcst as cst
 
 from py2cu import builtins, ir
 from py2cu.diagnostics import Reporter
+from py2cu.frontend.bodies.views import ArrayArgument, ViewNames
 from py2cu.frontend.declarations.arguments import Argument
 from py2cu.frontend.declarations.array_declarations import ArrayDeclarationReader
 from py2cu.frontend.names.ambiguity import report_ambiguous_name
@@ -51,7 +52,7 @@ class DeviceFunctions(Protocol):
         """The argument of each parameter of `function`; None, after a diagnostic, if the call does not fit."""
 
     def key(
-        self, call: cst.Call, function: DeviceFunction, arrays: Sequence[ir.ArrayType | None], captured: ClosureCapture
+        self, call: cst.Call, function: DeviceFunction, arrays: Sequence[ArrayArgument | None], captured: ClosureCapture
     ) -> str | None:
         """The key of `function` for these array arguments; None, after a diagnostic, if calls nest too deep."""
 
@@ -87,7 +88,6 @@ class ParameterNames:
     barriers: frozenset[str] = frozenset()
     grids: frozenset[str] = frozenset()
     broken: frozenset[str] = frozenset()
-    optional_arrays: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +117,9 @@ class Scope:
     starts: dict[str, ir.Expr] = field(default_factory=dict, kw_only=True)  # of views: where they begin
     barriers: frozenset[str] = field(default=frozenset(), kw_only=True)  # parameters that are the block's barrier
     grids: set[str] = field(default_factory=set, kw_only=True)  # names of Numba's group of all threads
-    optional_arrays: frozenset[str] = field(default=frozenset(), kw_only=True)  # array parameters that may be None
     broken: frozenset[str]  # parameters whose annotation was refused: errors in their uses are not reported
+    views: ViewNames = field(default_factory=ViewNames, kw_only=True)
+    bound: dict[str, ir.Expr] = field(default_factory=dict, kw_only=True)  # variables of the comprehensions around
 
     def launch_object(self, node: cst.BaseExpression) -> str | None:
         """The launch object that `node` names: a leading parameter, or one imported from py2cu."""
@@ -130,8 +131,10 @@ class Scope:
         return name if library == "py2cu" and name in LAUNCH_OBJECTS else None
 
     def is_local(self, node: cst.BaseExpression) -> bool:
-        """True for a scalar or an array of the function."""
-        return isinstance(node, cst.Name) and (node.value in self.values or node.value in self.arrays)
+        """True for a scalar or an array of the function, and for a variable of a comprehension."""
+        if not isinstance(node, cst.Name):
+            return False
+        return any(node.value in names for names in (self.values, self.arrays, self.bound, self.views.views))
 
     def fresh(self, name: str, temporaries: set[str]) -> str:
         """A new name for a temporary, which no local, dimension or table has; it is added to `temporaries`."""
@@ -163,6 +166,8 @@ class Scope:
 
     def base_array(self, name: str) -> str:
         """The array that a view is part of; `name` itself for any other array."""
+        if name in self.views.views:
+            name = self.views.views[name].array
         base = self.array_decls[name].base if name in self.array_decls else ""
         return self.base_array(base) if base else name
 
@@ -247,5 +252,4 @@ def function_scope(
         starts=declarations.starts,
         barriers=parameters.barriers,
         grids=set(parameters.grids),
-        optional_arrays=parameters.optional_arrays,
     )

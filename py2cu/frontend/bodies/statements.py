@@ -12,13 +12,15 @@ from py2cu import ir
 from py2cu.frontend.bodies.assignments import Unpacker
 from py2cu.frontend.bodies.comments import comment_beside, comment_of, comments_above, head_comment
 from py2cu.frontend.bodies.expressions import ExpressionReader
-from py2cu.frontend.bodies.loop_ranges import read_loop_range
+from py2cu.frontend.bodies.loops import read_loop_head
 from py2cu.frontend.bodies.printing import read_message, read_print
 from py2cu.frontend.bodies.scope import Scope
+from py2cu.frontend.bodies.sequences import SequenceReader
+from py2cu.frontend.bodies.targets import TargetReader
+from py2cu.frontend.bodies.unpacking import bind
 from py2cu.frontend.declarations.annotations import AnnotationReader
 from py2cu.frontend.names.operators import AUGMENTED
-from py2cu.frontend.names.syntax import is_named, nodes_in, source_text
-from py2cu.ir.visit import walk
+from py2cu.frontend.names.syntax import assigned_names, nodes_in, source_text
 from py2cu.source import Span
 
 _WORDS: Final[dict[type[cst.CSTNode], str]] = {
@@ -43,6 +45,11 @@ class StatementReader:
     expressions: ExpressionReader
     annotated: list[ir.Annotation] = field(default_factory=list)
     temporaries: set[str] = field(default_factory=set)  # locals that the kernel's source does not have
+    following: Sequence[cst.BaseStatement] = ()  # of the block that is read: this statement and those behind it
+
+    @property
+    def targets(self) -> TargetReader:
+        return TargetReader(self.scope, self.expressions, self.temporaries)
 
     def read_suite(self, suite: cst.BaseSuite) -> ir.Block:
         """The statements of an indented block, or of the line behind a colon, and the comments that end it."""
@@ -54,9 +61,13 @@ class StatementReader:
 
     def read_body(self, body: Iterable[cst.BaseStatement]) -> ir.Block:
         """Statements in order."""
+        statements, around = tuple(body), self.following
         done: list[ir.Stmt] = []
-        for statement in body:
-            done += self._read(statement)
+        with self.scope.views.block():
+            for at, statement in enumerate(statements):
+                self.following = statements[at:]
+                done += self._read(statement)
+        self.following = around
         return tuple(done)
 
     def _read(self, statement: cst.BaseStatement) -> ir.Block:
@@ -183,61 +194,12 @@ class StatementReader:
             ):
                 self.scope.grids.add(name)
                 return self._elide(statement, ir.Elision.GRID)
-        unpacker = Unpacker(self.scope, self.expressions, self.temporaries, statement)
+        unpacker = Unpacker(self.scope, self.expressions, self.temporaries, statement, self.following)
         pairs = unpacker.read()
-        return (*unpacker.saved, *(stmt for target, value in pairs for stmt in self._assign(target, value, statement)))
-
-    def _assign(
-        self, target: cst.BaseExpression, value: ir.Expr, statement: cst.CSTNode, augmented: bool = False
-    ) -> ir.Block:
-        span = self._span(statement)
-        match target:
-            case cst.Name(value=name):
-                return (ir.Assign(name, value, span, augmented=augmented),) if self._is_local(target) else ()
-            case cst.Subscript(value=cst.Name(value=name)) if name in self.scope.arrays:
-                indices = self.expressions.read_indices(target, name)
-                if indices is None:
-                    return ()
-                return (ir.Store(name, indices, value, self._span(target), augmented=augmented),)
-            case cst.Subscript(value=base) if self.scope.table(base) is not None:
-                self.scope.error("P203", "a tuple of constants cannot be changed", target, "use an array parameter")
-            case cst.Subscript():
-                self._refuse_target(target)
-            case _:
-                self.scope.error(
-                    "P103", "kernels assign to names and array elements", target, "`v = …` or `out[i] = …`"
-                )
-        return ()
-
-    def _refuse_target(self, target: cst.Subscript) -> None:
-        """Refuse a target that is not an array element, unless reading it already reported an error."""
-        before = len(self.scope.reporter.diagnostics)
-        self.expressions.read(target)
-        may_report = not any(is_named(node, name) for node in nodes_in(target) for name in self.scope.broken)
-        if may_report and len(self.scope.reporter.diagnostics) == before:
-            what, hint = (
-                "only elements of arrays can be assigned to",
-                "assign the whole name, or store the value in an array",
-            )
-            self.scope.error("P401", what, target, hint)
-
-    def _is_local(self, target: cst.Name) -> bool:
-        """True if `target` may be assigned to; False, after a diagnostic, for arrays, launch objects and indices."""
-        name = target.value
-        if name in self.scope.array_decls:
-            self.scope.error(
-                "P203",
-                f"the array `{name}` is declared once, and cannot be assigned to",
-                target,
-                f"`{name}[…] = …` stores an element",
-            )
-        elif name in self.scope.arrays or name in self.scope.launch:
-            self.scope.error("P203", f"the parameter `{name}` cannot be assigned to", target, "use another name")
-        elif name in self.scope.indices:
-            self.scope.error("P203", f"the element index `{name}` cannot be assigned to", target, "use another name")
-        else:
-            return True
-        return False
+        return (
+            *unpacker.saved,
+            *(stmt for target, value in pairs for stmt in self.targets.assign(target, value, statement)),
+        )
 
     def _read_augmented(self, statement: cst.AugAssign) -> ir.Block:
         operator = AUGMENTED.get(type(statement.operator))
@@ -250,29 +212,13 @@ class StatementReader:
             case cst.Subscript() as target:
                 loaded = self.expressions.read(target)
                 if isinstance(loaded, ir.Load):
-                    return self._update_element(loaded, operator, statement)
-                self._refuse_target(target)
+                    return self.targets.update(loaded, operator, statement)
+                self.targets.refuse(target)
                 return ()
             case target:
-                return self._assign(target, self.expressions.read(statement.value), statement)
+                return self.targets.assign(target, self.expressions.read(statement.value), statement)
         value = ir.Binary(operator, left, self.expressions.read(statement.value), self._span(statement))
-        return self._assign(statement.target, value, statement, augmented=True)
-
-    def _update_element(self, element: ir.Load, operator: str, statement: cst.AugAssign) -> ir.Block:
-        """`x[i, f(i)] += v`: an index that calls something is computed once, and before `v`."""
-        calls = any(isinstance(node, ir.DeviceCall) for index in element.indices for node in walk(index))
-        saved: list[ir.Assign] = []
-
-        def once(index: ir.Expr) -> ir.Expr:
-            if not calls or isinstance(index, ir.Constant | ir.Name):
-                return index
-            saved.append(ir.Assign(self.scope.fresh("index", self.temporaries), index, index.span))
-            return ir.Name(saved[-1].name, index.span)
-
-        indices = tuple(map(once, element.indices))
-        value = self.expressions.read(statement.value)
-        value = ir.Binary(operator, replace(element, indices=indices), value, self._span(statement))
-        return (*saved, ir.Store(element.array, indices, value, self._span(statement.target), augmented=True))
+        return self.targets.assign(statement.target, value, statement, augmented=True)
 
     def _read_annotated(self, statement: cst.AnnAssign) -> ir.Block:
         """`v: float = 0.0`: an assignment, and the declared type of `v`."""
@@ -285,7 +231,7 @@ class StatementReader:
                 self.scope.error("P103", "only names are annotated in a kernel", target, "leave the annotation out")
         if statement.value is None:
             return self._elide(statement, ir.Elision.ANNOTATION)
-        return self._assign(statement.target, self.expressions.read(statement.value), statement)
+        return self.targets.assign(statement.target, self.expressions.read(statement.value), statement)
 
     def _read_annotation(self, name: str, node: cst.BaseExpression) -> None:
         reader = AnnotationReader(self.scope.reporter, self.scope.environment, self.scope.span_of)
@@ -339,19 +285,38 @@ class StatementReader:
     def _read_for(self, statement: cst.For) -> ir.Block:
         if statement.asynchronous is not None:
             return self._refuse(statement)
-        bounds, unroll = read_loop_range(statement.iter, self.expressions)
-        body, orelse = self.read_suite(statement.body), self._read_else(statement.orelse)
-        if not isinstance(statement.target, cst.Name):
-            self.scope.error(
-                "P104", "a `for` loop needs one name as its target", statement.target, "`for k in range(n):`"
-            )
-            return ()
-        if not self._is_local(statement.target) or bounds is None:
+        saved: list[ir.Assign] = []
+        with self.scope.views.block():
+            head = read_loop_head(statement, self.expressions, self._sequences(statement, saved))
+            start: ir.Block = ()
+            if head is not None and head.target is not None and head.item is not None:
+                start = bind(
+                    head.target, head.item, self.scope, lambda part, item: self.targets.assign(part, item, part)
+                )
+            body = self.read_suite(statement.body)
+        orelse = self._read_else(statement.orelse)
+        if head is None or (head.name is not None and not self.targets.is_local(head.name)):
             return ()
         trivia = ir.Trivia(comments_above(statement.leading_lines), head_comment(statement.body))
-        start, stop, step = bounds
-        span = self._span(statement.iter)
-        return (ir.For(statement.target.value, start, stop, step, body, span, trivia, orelse=orelse, unroll=unroll),)
+        start_, stop, step = head.bounds
+        span, body = self._span(statement.iter), (*start, *body)
+        loop = ir.For(head.counter, start_, stop, step, body, span, trivia, orelse=orelse, unroll=head.unroll)
+        return (*saved, loop)
+
+    def _sequences(self, statement: cst.For, saved: list[ir.Assign]) -> SequenceReader:
+        """Reads what `statement` runs over; what has to be computed before the loop goes into `saved`."""
+
+        def save(value: ir.Expr) -> ir.Expr:
+            saved.append(ir.Assign(self.scope.fresh("value", self.temporaries), value, value.span))
+            return ir.Name(saved[-1].name, value.span)
+
+        assigned = frozenset(assigned_names((statement,)))
+        return SequenceReader(
+            self.scope, self.expressions.read, self._fresh, save, assigned, self._span(statement.iter)
+        )
+
+    def _fresh(self, name: str) -> str:
+        return self.scope.fresh(name, self.temporaries)
 
     def _elide(self, statement: cst.CSTNode, why: ir.Elision) -> ir.Block:
         """Note a statement that has no code; `analysis/account.py` reports those without a note."""

@@ -104,13 +104,13 @@ def _read_index(subscript: cst.Subscript, scope: Scope, read: Read) -> ir.Expr |
 
 def _look_up(node: cst.Subscript, name: str, table: Constants, indices: list[ir.Expr], scope: Scope) -> ir.Expr:
     span = scope.span_of(node)
-    if (problem := _problem_of(table)) is not None:
+    if (problem := problem_of(table)) is not None:
         kinds = {type(value) for value in numbers(table)}
         hint = "numbers of one kind in rows of one length, or an array parameter"
         hint = "write the whole numbers as floats: `1.0`" if kinds == {int, float} else hint
         scope.error("P408", f"a kernel cannot index the tuple `{name}` at run time: {problem}", node, hint)
         return ir.Constant(0, span)
-    array = scope.array_decls.setdefault(name, _as_array(name, table, span))
+    array = scope.array_decls.setdefault(name, as_array(name, table, span))
     if len(indices) != len(array.type.dims):
         return _refuse_rank(node, name, table, scope)
     for index in indices:
@@ -126,7 +126,7 @@ def _refuse_rank(node: cst.Subscript, name: str, table: Constants, scope: Scope)
     return ir.Constant(0, scope.span_of(node))
 
 
-def _problem_of(table: Constants) -> str | None:
+def problem_of(table: Constants) -> str | None:
     """Why `table` cannot be indexed at run time; None if it can."""
     if shape_of(table) is None:
         return "its rows are of different lengths"
@@ -141,7 +141,7 @@ def _problem_of(table: Constants) -> str | None:
     return None
 
 
-def _as_array(name: str, table: Constants, span: Span) -> ir.ArrayDecl:
+def as_array(name: str, table: Constants, span: Span) -> ir.ArrayDecl:
     """A tuple of constants without problems as an array."""
     values, shape = tuple(numbers(table)), shape_of(table)
     assert shape is not None

@@ -8,19 +8,24 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from types import FrameType
 from typing import Any
 
 from py2cu.dtypes import DType, Kind
 from py2cu.ir.abi.dims import unravel
 from py2cu.simulator.memory.rows import Rows
+from py2cu.simulator.memory.views import iterate, part_at
 from py2cu.simulator.memory.writes import OutOfRange, Sum, Write
 from py2cu.simulator.state import THREAD
 from py2cu.simulator.values.checked_int import CheckedInt
 from py2cu.simulator.values.family import element_class
 from py2cu.simulator.values.integer_elements import IntElement
 from py2cu.simulator.values.operators import ElementRangeError
+
+
+class PartialIndex(IndexError):
+    """An index that selects no single element."""
 
 
 class ArrayView:
@@ -63,14 +68,29 @@ class ArrayView:
             raise TypeError(f"`{self.name}` has no dimension")
         return self._extents[0]
 
-    def __iter__(self) -> Any:
-        raise TypeError(f"`{self.name}` cannot be iterated over; index it")
+    @property
+    def extents(self) -> tuple[int, ...]:
+        return self._extents
+
+    def __iter__(self) -> Iterator[Any]:
+        return iterate(self)
 
     def __getitem__(self, index: Any) -> Any:
-        position = self._position(index)
+        try:
+            position = self._position(index)
+        except PartialIndex:
+            return part_at(self, index)
         if self._uncertain and position in self._uncertain:
             THREAD.tainted = True
         return self._values[position]
+
+    def get(self, index: Any, frame: FrameType, /) -> Any:
+        """The element or the part at `index`, for the user's frame."""
+        try:
+            position = self._position(index)
+        except PartialIndex:
+            return part_at(self, index)
+        return self.load(position, frame)
 
     def __setitem__(self, index: Any, value: Any) -> None:
         self.store(self._position(index), value, sys._getframe(1))
@@ -87,6 +107,10 @@ class ArrayView:
 
     def locate(self, index: Any) -> tuple[ArrayView, int]:
         """The array and the flat position of `index`."""
+        return self, self._position(index)
+
+    def access(self, index: tuple[Any, ...], _: FrameType, /) -> tuple[ArrayView, int]:
+        """The array and the flat position of `index`, for the user's frame."""
         return self, self._position(index)
 
     def load(self, position: int, _: FrameType, /) -> Any:
@@ -183,8 +207,7 @@ class ArrayView:
             return index  # type: ignore[no-any-return]
         indices = index if kind is tuple else (index,)
         if len(indices) != len(self._extents):
-            rank = len(self._extents)
-            raise IndexError(f"`{self.name}` has {rank} dimensions, got {len(indices)} indices")
+            raise PartialIndex(f"`{self.name}` has {len(self._extents)} dimensions, got {len(indices)} indices")
         position = 0
         for axis, extent in enumerate(self._extents):
             i = indices[axis]
@@ -196,6 +219,8 @@ class ArrayView:
         return position
 
     def _integer(self, index: Any) -> int:
+        if isinstance(index, slice):
+            raise PartialIndex(f"a slice of `{self.name}` is no element")
         if not isinstance(index, int | IntElement):
             raise TypeError(f"an index of `{self.name}` is an integer, not {type(index).__name__}")
         return int(index)
@@ -226,7 +251,7 @@ class UnwrittenArray(ArrayView):
     __slots__ = ()
 
     def __getitem__(self, index: Any) -> Any:
-        return self.load(self._position(index), sys._getframe(1))
+        return self.get(index, sys._getframe(1))
 
     def load(self, position: int, frame: FrameType, /) -> Any:
         if position not in self.writes:

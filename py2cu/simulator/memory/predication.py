@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import linecache
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import CodeType, FrameType
 from typing import Any, Final
 
@@ -18,9 +18,10 @@ from py2cu.ir.abi.parameters import Guard
 from py2cu.ir.abi.signature import Signature, evaluate
 from py2cu.ir.types import ElementType, TupleType, ValueType, kind_of
 from py2cu.simulator.launch import AXES, Triple
-from py2cu.simulator.memory.arrays import ArrayView
+from py2cu.simulator.memory.arrays import ArrayView, PartialIndex
 from py2cu.simulator.memory.rows import Rows
 from py2cu.simulator.memory.shared import SharedView
+from py2cu.simulator.memory.views import iterate, part_at
 from py2cu.simulator.state import THREAD, LaunchState
 from py2cu.simulator.values.checked_int import CheckedInt
 from py2cu.simulator.values.family import PyComplex, PyFloat, element_class
@@ -72,12 +73,24 @@ class PredicatedArray:
     def __len__(self) -> int:
         return len(self._array)
 
+    def __iter__(self) -> Iterator[Any]:
+        return iterate(self)
+
     def __getitem__(self, index: Any) -> Any:
-        frame = sys._getframe(1)
-        if index.__class__ is slice:
+        if index.__class__ is slice and isinstance(self._array[index], SharedView):
             return PredicatedArray(self._array[index])
-        array, position = scratch_element(self._array) if is_predicated_off(frame) else self._array.locate(index)
+        return self.get(index, sys._getframe(1))
+
+    def get(self, index: Any, frame: FrameType, /) -> Any:
+        """The element or the part at `index`, for the user's frame."""
+        try:
+            array, position = self.access(index, frame)
+        except PartialIndex:
+            return part_at(self, index)
         return array.load(position, frame)
+
+    def access(self, index: Any, frame: FrameType, /) -> tuple[ArrayView, int]:
+        return scratch_element(self._array) if is_predicated_off(frame) else self._array.locate(index)
 
     def __setitem__(self, index: Any, value: Any) -> None:
         frame = sys._getframe(1)

@@ -76,7 +76,7 @@ class RaceCheckedArray(ArrayView):
         self._published: dict[int | tuple[int, int], VectorClock] = {}  # by position, and by position and block
 
     def __getitem__(self, index: Any) -> Any:
-        return self.load(self._position(index), sys._getframe(1))
+        return self.get(index, sys._getframe(1))
 
     def load(self, position: int, frame: FrameType, /) -> Any:
         value = super().load(position, frame)

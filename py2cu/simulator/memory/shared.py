@@ -17,8 +17,9 @@ from typing import Any, Final
 from py2cu.dtypes import DType
 from py2cu.ir.abi.dims import unravel
 from py2cu.simulator.findings import NOWHERE
-from py2cu.simulator.memory.arrays import ArrayView, UnwrittenArray
+from py2cu.simulator.memory.arrays import ArrayView, PartialIndex, UnwrittenArray
 from py2cu.simulator.memory.races import RaceCheckedArray
+from py2cu.simulator.memory.views import iterate, part_at
 from py2cu.simulator.memory.writes import OutOfRange, Write
 from py2cu.simulator.state import THREAD
 
@@ -59,9 +60,12 @@ class SharedArray(FastReads, UnwrittenArray):
         self._windows: dict[tuple[int, int], SharedView] = {}
 
     def _look_up(self, index: Any, frame: FrameType) -> Any:
-        if index.__class__ is slice:
+        if index.__class__ is slice and len(self._extents) == 1:
             return self.window(0, len(self))[index]
-        position = self._position(index)
+        try:
+            position = self._position(index)
+        except PartialIndex:
+            return part_at(self, index)
         if index == (position if len(self._extents) == 1 else unravel(position, self._extents)):
             self._cells[index] = self.cell(position)
         return self.load(position, frame)
@@ -141,8 +145,15 @@ class SharedView(FastReads):
     def __len__(self) -> int:
         return self._extent
 
+    @property
+    def extents(self) -> tuple[int, ...]:
+        return (self._extent,)
+
     def __iter__(self) -> Any:
-        return iter(self._array)
+        return iterate(self)
+
+    def get(self, index: Any, frame: FrameType, /) -> Any:
+        return self._look_up(index, frame)
 
     def __repr__(self) -> str:
         return f"<elements {self._start} to {self._start + self._extent} of {self._array!r}>"

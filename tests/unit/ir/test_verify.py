@@ -12,6 +12,7 @@ from py2cu.analysis.account import lost
 from py2cu.diagnostics import InternalError, Reporter
 from py2cu.frontend.bodies.scope import Scope
 from py2cu.frontend.bodies.statements import StatementReader
+from py2cu.frontend.bodies.targets import TargetReader
 from py2cu.ir.elisions import Elision
 from py2cu.ir.expressions import BoolOp, Call, Convert, DeviceCall, Expr, Extent, Load
 from py2cu.ir.kernels import Kernel
@@ -188,7 +189,7 @@ DROPPED = {
 @pytest.mark.parametrize("line", DROPPED.values(), ids=DROPPED)
 def test_a_target_that_the_front_end_drops(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """As `x.shape[0] = 3` once was: accepted, and nowhere in the text."""
-    monkeypatch.setattr(StatementReader, "_refuse_target", lambda *_: None)
+    monkeypatch.setattr(TargetReader, "refuse", lambda *_: None)
     text = f"""
     @kernel
     def f(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):

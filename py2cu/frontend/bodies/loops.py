@@ -1,0 +1,136 @@
+"""The head of a `for` loop → the range that it counts through, and the assignments that each round begins with.
+
+for v in row                  for k in range(len(row)): v = row[k]
+for k, v in enumerate(row)    for k in range(len(row)): v = row[k]
+for dy in (-1, 0, 1)          for dy in range(-1, 2)
+for a, b in zip(x, y)         for k in range(min(len(x), len(y))): a = x[k]; b = y[k]
+for v in (p, q)               for k in range(2): v = p if k == 0 else q
+unroll(range(0, n, 2), 4)     range(0, n, 2), unrolled four times
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import libcst as cst
+
+from py2cu import ir
+from py2cu.frontend.bodies.expressions import ExpressionReader
+from py2cu.frontend.bodies.sequences import (
+    ONE,
+    Display,
+    Enumerate,
+    Item,
+    Range,
+    Reversed,
+    Sequence,
+    SequenceReader,
+    Table,
+)
+from py2cu.frontend.bodies.views import ZERO, minus
+
+MAX_UNROLL: Final = 65534  # GCC's limit
+_UNROLL_HINT: Final = "`unroll(range(n), 4)`, or `unroll(range(8))` for all rounds"
+_RUNS_OVER: Final = "a kernel's `for` runs over `range(…)`, arrays, tuples, and `enumerate`, `zip`, `reversed` of them"
+
+
+Bounds = tuple[ir.Expr, ir.Expr, ir.Expr]  # start, stop, step
+
+
+@dataclass(frozen=True, slots=True)
+class LoopHead:
+    """What a loop counts, how it is unrolled (0: fully, None: as the compiler likes), and what a round begins with.
+
+    `name` is the user's name for the counter, None where the counter is new. At the start of a round `item` goes to
+    `target`; both are None where the counter is all that the user named.
+    """
+
+    counter: str
+    name: cst.Name | None
+    bounds: Bounds
+    unroll: int | None
+    target: cst.BaseExpression | None = None
+    item: Item | None = None
+
+
+def read_loop_head(statement: cst.For, expressions: ExpressionReader, sequences: SequenceReader) -> LoopHead | None:
+    """The head of a loop; None after a diagnostic."""
+    node, unroll = _read_unroll(statement.iter, expressions)
+    target, scope = statement.target, expressions.scope
+    if isinstance(target, cst.Name) and (bounds := _read_range(node, expressions)) is not None:
+        return LoopHead(target.value, target, bounds, unroll)
+    before = len(scope.reporter.diagnostics)
+    sequence = sequences.read_sequence(node)
+    if sequence is None:
+        if len(scope.reporter.diagnostics) == before:
+            scope.error("P104", _RUNS_OVER, node, "index the array: `for i in range(n)`")
+        return None
+    if isinstance(sequence, Display) and not sequence.is_uniform:
+        what, hint = "a loop over a tuple takes numbers, or tuples of one length", "write the rounds out"
+        scope.error("P104", what, node, hint)
+        return None
+    if isinstance(target, cst.Name) and (counted := _as_count(sequence)) is not None:
+        return LoopHead(target.value, target, counted, unroll)
+    rounds = (ZERO, sequence.rounds, ONE)
+    match sequence, target:
+        case Enumerate(part, ir.Constant(value=0)), cst.Tuple(elements=[first, rest]) if isinstance(
+            first.value, cst.Name
+        ):
+            item = part.item(ir.Name(first.value.value, sequences.span))
+            return LoopHead(first.value.value, first.value, rounds, unroll, rest.value, item)
+    counter = sequences.fresh("k")
+    return LoopHead(counter, None, rounds, unroll, target, sequence.item(ir.Name(counter, sequences.span)))
+
+
+def _as_count(sequence: Sequence) -> Bounds | None:
+    """The range of numbers that a sequence goes through in equal steps; None where it does not."""
+    match sequence:
+        case Reversed(Range(start, stop, 1)):
+            return minus(stop, ONE), minus(start, ONE), ir.Constant(-1, type=ir.PY_INT)
+        case Table(values=(int(first), int(second), *_) as values, span=span) if second != first:
+            step = second - first
+            if all(type(value) is int for value in values) and values == tuple(
+                range(first, first + step * len(values), step)
+            ):
+                bounds = (first, first + step * len(values), step)
+                start, stop, constant_step = (ir.Constant(value, span, ir.PY_INT) for value in bounds)
+                return start, stop, constant_step
+    return None
+
+
+def _read_unroll(node: cst.BaseExpression, expressions: ExpressionReader) -> tuple[cst.BaseExpression, int | None]:
+    """The argument of `unroll` and the factor; `node` itself and None for any other expression."""
+    scope = expressions.scope
+    if not isinstance(node, cst.Call) or not expressions.calls.is_unroll(node):
+        return node, None
+    match node.args:
+        case [cst.Arg(value=counts, keyword=None, star="")]:
+            return counts, 0
+        case [cst.Arg(value=counts, keyword=None, star=""), cst.Arg(value=factor, keyword=None, star="")]:
+            number = scope.environment.constant(factor)
+            if type(number) is int and 1 <= number <= MAX_UNROLL:
+                return counts, number
+            scope.error("P104", f"a loop is unrolled by a constant from 1 to {MAX_UNROLL}", factor, _UNROLL_HINT)
+            return counts, None
+        case _:
+            scope.error("P104", "`unroll` takes a `range`, and by how much to unroll", node, _UNROLL_HINT)
+            return (node.args[0].value if node.args else node), None
+
+
+def _read_range(node: cst.BaseExpression, expressions: ExpressionReader) -> Bounds | None:
+    """Start, stop and step of a call of `range`; None for anything else."""
+    scope = expressions.scope
+    match node:
+        case cst.Call(func=func, args=args) if (
+            scope.environment.qualify(func) == "builtins.range"
+            and 1 <= len(args) <= 3
+            and not any(arg.keyword or arg.star for arg in args)
+        ):
+            values = [expressions.read(arg.value) for arg in args]
+            span = scope.span_of(node)
+            start, stop = (ir.Constant(0, span), values[0]) if len(values) == 1 else (values[0], values[1])
+            step = values[2] if len(values) == 3 else ir.Constant(1, span)
+            return start, stop, step
+        case _:
+            return None

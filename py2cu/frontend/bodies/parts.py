@@ -1,0 +1,155 @@
+"""Expressions that are elements or parts of arrays: `x[i, k]`, `row[k]`, `x[i][k]`; `x[i]`, `row[:n]`, `x`.
+
+In: a LibCST expression in a scope. Out: a `View`, the array and indices of an element, or None for anything else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import libcst as cst
+
+from py2cu import ir
+from py2cu.frontend.bodies.scope import Scope
+from py2cu.frontend.bodies.tables import Read
+from py2cu.frontend.bodies.views import ZERO, View, larger, plus, smaller
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """One element of an array."""
+
+    array: str
+    indices: tuple[ir.Expr, ...]
+
+
+def read_part(node: cst.BaseExpression, scope: Scope, read: Read) -> View | None:
+    """The part of an array that `node` is; None for elements and everything else, and after a diagnostic."""
+    match node:
+        case cst.Name(value=name) if name in scope.views.views:
+            return scope.views.views[name]
+        case cst.Name(value=name) if name in scope.arrays and not scope.is_row_view(name):
+            return View(name, len(scope.arrays[name].dims))
+        case cst.Subscript() if is_part(node, scope):
+            part = read_subscript(node, scope, read)
+            return part if isinstance(part, View) else None
+        case _:
+            return None
+
+
+def is_part(node: cst.BaseExpression, scope: Scope) -> bool:
+    """True for a part of an array that has a dimension, by its form: nothing is reported."""
+    return _rank(node, scope) > 0
+
+
+def is_array(node: cst.BaseExpression, scope: Scope) -> bool:
+    """True for a part of an array, and for the name of any array."""
+    return is_part(node, scope) or (isinstance(node, cst.Name) and node.value in scope.arrays)
+
+
+def is_indexed(node: cst.Subscript, scope: Scope) -> bool:
+    """True where `node` takes indices of an array or of a view."""
+    return _rank(node.value, scope) >= (0 if isinstance(node.value, cst.Name) else 1)
+
+
+def _rank(node: cst.BaseExpression, scope: Scope) -> int:
+    """The dimensions of a part of an array: 0 of an element, -1 of anything else."""
+    match node:
+        case cst.Name(value=name) if name in scope.views.views:
+            return scope.views.views[name].rank
+        case cst.Name(value=name) if name in scope.arrays and not scope.is_row_view(name):
+            return len(scope.arrays[name].dims)
+        case cst.Subscript(value=base) if (rank := _rank(base, scope)) > 0:
+            single = [each for each in subscripts(node) if isinstance(each, cst.Index)]
+            return max(rank - len(single), 0)
+        case _:
+            return -1
+
+
+def read_extents(node: cst.BaseExpression, scope: Scope, read: Read) -> tuple[ir.Expr, ...] | None:
+    """The extents of an array, of a view, or of a part of either; None for anything else."""
+    span = scope.span_of(node)
+    is_view = isinstance(node, cst.Name) and node.value in scope.views.views
+    if isinstance(node, cst.Name) and node.value in scope.arrays and not is_view:
+        return tuple(ir.Extent(node.value, axis, span) for axis in range(len(scope.arrays[node.value].dims)))
+    part = read_part(node, scope, read)
+    return None if part is None else tuple(map(part.extent, range(part.rank)))
+
+
+def subscripts(node: cst.Subscript) -> list[cst.BaseSlice]:
+    """The indices and slices between the brackets, also of `x[(i, j)]`."""
+    parts = [element.slice for element in node.slice]
+    match parts:
+        case [cst.Index(value=cst.Tuple(elements=elements), star=None)] if not any(map(_is_starred, elements)):
+            return [cst.Index(value=element.value) for element in elements]
+        case _:
+            return parts
+
+
+def _is_starred(element: cst.BaseElement) -> bool:
+    return isinstance(element, cst.StarredElement)
+
+
+def read_subscript(node: cst.Subscript, scope: Scope, read: Read) -> View | Element | None:
+    """The part or the element of an array that `node` is; None after a diagnostic."""
+    base = read_part(node.value, scope, read)
+    if base is None:
+        return None
+    parts = subscripts(node)
+    if len(parts) > base.rank:
+        _refuse_count(node, base, len(parts), scope)
+        return None
+    singles = [part for part in parts if isinstance(part, cst.Index)]
+    ranges = parts[len(singles) :]
+    if any(part.star for part in singles) or parts[: len(singles)] != singles or any(map(_has_step, ranges)):
+        what = "a part of an array takes indices, then one slice of neighbouring elements"
+        scope.error("P401", what, node, "`x[i, :n]`, or write a loop over its elements")
+        return None
+    if any(not _is_all(part) for part in ranges[1:]):
+        scope.error("P401", "only the first axis that is left is sliced", node, "write a loop over its elements")
+        return None
+    indices = tuple(read(part.value) for part in singles)
+    if len(indices) == base.rank:
+        return Element(base.array, base.indices(indices))
+    part = base.at(indices)
+    return _sliced(part, ranges[0], scope, read) if ranges and isinstance(ranges[0], cst.Slice) else part
+
+
+def _refuse_count(node: cst.Subscript, base: View, count: int, scope: Scope) -> None:
+    rank = base.rank
+    dimensions, s = ("dimension", "index") if rank == 1 else ("dimensions", "indices")
+    what = f"`{base.array}` has" if isinstance(node.value, cst.Name) and not base.prefix else "this part has"
+    indices = ", ".join("ijklmnop"[: rank + len(base.prefix)]) or "()"
+    hint = f"write `{base.array}[{indices}]`, or annotate it with as many"
+    scope.error("P401", f"{what} {rank} {dimensions} and takes {rank} {s}, not {count}", node, hint)
+
+
+def _has_step(part: cst.BaseSlice) -> bool:
+    return isinstance(part, cst.Slice) and part.step is not None
+
+
+def _is_all(part: cst.BaseSlice) -> bool:
+    return isinstance(part, cst.Slice) and part.lower is None and part.upper is None
+
+
+def _sliced(part: View, bounds: cst.Slice, scope: Scope, read: Read) -> View:
+    """The elements of `part` from the lower bound to the upper one, as far as there are any."""
+    whole = part.extent(0)
+
+    def bound(node: cst.BaseExpression) -> ir.Expr:
+        at = scope.environment.constant(node)
+        if isinstance(at, int) and not isinstance(at, bool) and at < 0:
+            from_end = ir.Binary("-", whole, ir.Constant(-at, scope.span_of(node)), scope.span_of(node))
+            return larger(from_end, ZERO)
+        value = read(node)
+        return value if isinstance(value, ir.Constant) else ir.Call("builtins.int", (value,), value.span)
+
+    first = part.start
+    start = bound(bounds.lower) if bounds.lower is not None else None
+    stop = smaller(bound(bounds.upper), whole) if bounds.upper is not None else None
+    if first is not None:
+        stop = plus(first, whole if stop is None else stop)
+        start = first if start is None else plus(first, start)
+    elif stop is None:
+        stop = part.stop
+    return View(part.array, part.rank, part.prefix, start, stop)

@@ -1,0 +1,123 @@
+"""Targets of assignments: names of numbers, names of parts of arrays, and elements.
+
+In: a target and the value that it takes. Out: `Assign`, `Store`, or for a part of an array a name in the scope.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import libcst as cst
+
+from py2cu import ir
+from py2cu.frontend.bodies.expressions import ExpressionReader
+from py2cu.frontend.bodies.parts import is_array, is_indexed
+from py2cu.frontend.bodies.scope import Scope
+from py2cu.frontend.bodies.views import View
+from py2cu.frontend.names.syntax import is_named, nodes_in
+from py2cu.ir.visit import walk
+
+
+@dataclass(frozen=True, slots=True)
+class TargetReader:
+    """Reads targets in one scope; `temporaries` are the locals so far that the kernel's source does not have."""
+
+    scope: Scope
+    expressions: ExpressionReader
+    temporaries: set[str]
+
+    def assign(
+        self, target: cst.BaseExpression, value: ir.Expr | View, statement: cst.CSTNode, augmented: bool = False
+    ) -> ir.Block:
+        span = self.scope.span_of(statement)
+        match target:
+            case cst.Name() if isinstance(value, View):
+                return self._define_view(target, value)
+            case _ if isinstance(value, View):
+                what = "a part of an array can only be named"
+                self.scope.error("P103", what, target, "copy its elements in a loop")
+            case cst.Name(value=name):
+                return (ir.Assign(name, value, span, augmented=augmented),) if self.is_local(target) else ()
+            case cst.Subscript() if is_indexed(target, self.scope) or is_array(target.value, self.scope):
+                loaded = self.expressions.read(target)
+                if not isinstance(loaded, ir.Load):
+                    return ()
+                return (ir.Store(loaded.array, loaded.indices, value, self.scope.span_of(target), augmented=augmented),)
+            case cst.Subscript(value=base) if self.scope.table(base) is not None:
+                self.scope.error("P203", "a tuple of constants cannot be changed", target, "use an array parameter")
+            case cst.Subscript():
+                self.refuse(target)
+            case _:
+                self.scope.error(
+                    "P103", "kernels assign to names and array elements", target, "`v = …` or `out[i] = …`"
+                )
+        return ()
+
+    def _define_view(self, target: cst.Name, view: View) -> ir.Block:
+        """`row = x[i]`: a name from here to the end of the block, which has no code."""
+        name = target.value
+        if not self._is_assignable(target):
+            return ()
+        if (problem := self.scope.views.problem(name)) is not None:
+            self.scope.error("P203", problem, target, "use another name")
+            return ()
+        self.scope.views.views[name] = view
+        self.scope.elide(target, ir.Elision.VIEW)
+        return ()
+
+    def refuse(self, target: cst.Subscript) -> None:
+        """Refuse a target that is not an array element, unless reading it already reported an error."""
+        before = len(self.scope.reporter.diagnostics)
+        self.expressions.read(target)
+        may_report = not any(is_named(node, name) for node in nodes_in(target) for name in self.scope.broken)
+        if may_report and len(self.scope.reporter.diagnostics) == before:
+            what, hint = (
+                "only elements of arrays can be assigned to",
+                "assign the whole name, or store the value in an array",
+            )
+            self.scope.error("P401", what, target, hint)
+
+    def is_local(self, target: cst.Name) -> bool:
+        """True if a number may be assigned to `target`; False after a diagnostic."""
+        if self.scope.views.is_view(target.value):
+            what = f"`{target.value}` is part of an array elsewhere in this function, and a number here"
+            self.scope.error("P203", what, target, "use another name")
+            return False
+        if self._is_assignable(target):
+            self.scope.views.numbers.add(target.value)
+            return True
+        return False
+
+    def _is_assignable(self, target: cst.Name) -> bool:
+        """True if `target` may be assigned to; False, after a diagnostic, for arrays, launch objects and indices."""
+        name = target.value
+        if name in self.scope.array_decls:
+            self.scope.error(
+                "P203",
+                f"the array `{name}` is declared once, and cannot be assigned to",
+                target,
+                f"`{name}[…] = …` stores an element",
+            )
+        elif name in self.scope.arrays or name in self.scope.launch:
+            self.scope.error("P203", f"the parameter `{name}` cannot be assigned to", target, "use another name")
+        elif name in self.scope.indices:
+            self.scope.error("P203", f"the element index `{name}` cannot be assigned to", target, "use another name")
+        else:
+            return True
+        return False
+
+    def update(self, element: ir.Load, operator: str, statement: cst.AugAssign) -> ir.Block:
+        """`x[i, f(i)] += v`: an index that calls something is computed once, and before `v`."""
+        calls = any(isinstance(node, ir.DeviceCall) for index in element.indices for node in walk(index))
+        saved: list[ir.Assign] = []
+
+        def once(index: ir.Expr) -> ir.Expr:
+            if not calls or isinstance(index, ir.Constant | ir.Name):
+                return index
+            saved.append(ir.Assign(self.scope.fresh("index", self.temporaries), index, index.span))
+            return ir.Name(saved[-1].name, index.span)
+
+        indices = tuple(map(once, element.indices))
+        value = self.expressions.read(statement.value)
+        value = ir.Binary(operator, replace(element, indices=indices), value, self.scope.span_of(statement))
+        return (*saved, ir.Store(element.array, indices, value, self.scope.span_of(statement.target), augmented=True))

@@ -1,0 +1,124 @@
+"""Parts of simulated arrays: `x[i]` of a matrix, `row[:n]`. A part shares the array's elements, which report findings.
+
+An index of a part is checked where an element is accessed, as in the compiled kernel, which computes it there.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any, Protocol
+
+from py2cu.simulator.memory.writes import OutOfRange
+from py2cu.simulator.state import THREAD
+
+
+class Accessed(Protocol):
+    """An array that checks who accesses it."""
+
+    name: str
+
+    @property
+    def dtype(self) -> Any: ...
+
+    @property
+    def extents(self) -> tuple[int, ...]: ...
+
+    def access(self, index: tuple[Any, ...], frame: FrameType, /) -> tuple[Any, int]:
+        """The array that holds the element at `index`, and its flat position."""
+
+
+class Part:
+    """The elements of `array` whose first indices are `prefix` and whose next is at least `start`."""
+
+    __slots__ = ("_array", "_extents", "_prefix", "_start", "name")
+
+    def __init__(self, array: Accessed, prefix: tuple[Any, ...], start: int, extents: tuple[int, ...]) -> None:
+        self._array, self._prefix, self._start, self._extents = array, prefix, start, extents
+        self.name = array.name
+
+    @property
+    def dtype(self) -> Any:
+        return self._array.dtype
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        return self._extents
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(map(THREAD.integer, self._extents))
+
+    def __len__(self) -> int:
+        return self._extents[0]
+
+    def __repr__(self) -> str:
+        return f"<part of shape {self._extents} of {self._array!r}>"
+
+    def __iter__(self) -> Iterator[Any]:
+        return iterate(self)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.get(index, sys._getframe(1))
+
+    def get(self, index: Any, frame: FrameType, /) -> Any:
+        """The element or the part at `index`, for the user's frame."""
+        part = part_at(self, index)
+        if part is not None:
+            return part
+        array, position = self.access(index if isinstance(index, tuple) else (index,), frame)
+        return array.load(position, frame)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        frame = sys._getframe(1)
+        array, position = self.access(index if isinstance(index, tuple) else (index,), frame)
+        array.store(position, value, frame)
+
+    def access(self, index: tuple[Any, ...], frame: FrameType, /) -> tuple[Any, int]:
+        first, *others = index
+        if self._start or self._extents[0] != self._array.extents[len(self._prefix)]:
+            first = self._start + self._within(int(first))
+        return self._array.access((*self._prefix, first, *others), frame)
+
+    def locate(self, index: Any) -> tuple[Any, int]:
+        """The array and the position for an atomic operation."""
+        return self.access(index if isinstance(index, tuple) else (index,), sys._getframe(1))
+
+    def _within(self, at: int) -> int:
+        """An index of a slice, from its start."""
+        extent = self._extents[0]
+        if -extent <= at < 0 and THREAD.is_constant_negative_index(0, at):
+            return at + extent
+        if not 0 <= at < extent:
+            raise OutOfRange(f"a part of {self.name}", 0, at, extent)
+        return at
+
+
+def part_at(array: Any, index: Any) -> Part | None:
+    """The part of `array` that `index` selects; None where it selects one element.
+
+    Raises:
+        IndexError: it takes more indices than there are dimensions, or slices another axis than the first one left.
+    """
+    indices = index if isinstance(index, tuple) else (index,)
+    extents = array.extents
+    singles = [each for each in indices if not isinstance(each, slice)]
+    ranges = indices[len(singles) :]
+    if len(indices) > len(extents) or any(not isinstance(each, slice) for each in ranges):
+        raise IndexError(f"`{array.name}` has {len(extents)} dimensions, got {len(indices)} indices")
+    if len(singles) == len(extents):
+        return None
+    if any(each != slice(None) for each in ranges[1:]):
+        raise IndexError(f"only the first axis that is left of `{array.name}` is sliced")
+    left = extents[len(singles) :]
+    start, stop, step = (ranges[0] if ranges else slice(None)).indices(left[0])
+    if step != 1:
+        raise IndexError(f"a part of `{array.name}` takes neighbouring elements: `[a:b]`")
+    return Part(array, tuple(singles), start, (max(0, stop - start), *left[1:]))
+
+
+def iterate(array: Any) -> Iterator[Any]:
+    """The elements of an array of one dimension, or its parts, read as a loop takes them."""
+    for at in range(len(array)):
+        yield array.get(THREAD.integer(at), sys._getframe(1))
