@@ -1,7 +1,7 @@
 """Every refusal as a user sees it, `tests/cases/errors/*.case`, and in `tests/cases/notes` what `--notes` says.
 
 A case is a sentence, `=== python` with a file, `=== error` with all that is printed about it. `--update-golden`
-rewrites the latter; the diff is the review.
+writes the latter, which a new case lacks; the diff is the review.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ WITHOUT_CASE = {"P100", "P102", "P601"}  # not about a text that can be shown: t
 
 
 def sections(path: Path) -> tuple[str, str, str]:
-    """The sentence, the Python, the expected output."""
-    sentence, python, error = re.split(r"^=== (?:python|error)\n", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    return sentence.strip(), python.rstrip("\n") + "\n", error.strip("\n")
+    """The sentence, the Python, and the expected output, "" for a new case."""
+    text = path.read_text(encoding="utf-8")
+    sentence, python, *error = re.split(r"^=== (?:python|error)\n", text, flags=re.MULTILINE)
+    return sentence.strip(), python.rstrip("\n") + "\n", "".join(error).strip("\n")
 
 
 def said_about(path: Path, python: str) -> str:

@@ -1,4 +1,4 @@
-"""Every place in the translator that refuses something is reached by a case, and says what to write instead."""
+"""Every place in the translator that reports a code is reached by a case."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from py2cu.source import SourceFile
 
 PACKAGE = Path(py2cu.__file__).parent
 CASES = sorted((Path(__file__).parent / "cases").glob("[en]*/*.case"))
+FOLDERS = ("analysis", "frontend", "passes")
 ELSEWHERE = {
     "P101": "text that LibCST alone refuses: none is known",
     "P102": "pages of nesting: tests/test_huge_input.py",
@@ -25,13 +26,13 @@ ELSEWHERE = {
 
 
 def refusals() -> dict[tuple[str, int], str]:
-    """Every call that reports a code, by file and line."""
+    """Every call that reports a code, by its file relative to the package and its line."""
     found = {}
-    for path in [PACKAGE / "pipeline.py", *PACKAGE.glob("frontend/**/*.py"), *PACKAGE.glob("passes/*.py")]:
+    for path in [PACKAGE / "pipeline.py", *(file for folder in FOLDERS for file in (PACKAGE / folder).rglob("*.py"))]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             match node:
                 case ast.Call(args=[ast.Constant(value=str(code)), *_]) if re.fullmatch(r"P\d{3}", code):
-                    found[path.name, node.lineno] = code
+                    found[path.relative_to(PACKAGE).as_posix(), node.lineno] = code
     return found
 
 
@@ -44,7 +45,9 @@ def reached(monkeypatch: pytest.MonkeyPatch) -> set[tuple[str, int]]:
     def recording(self: Reporter, *args: object) -> None:
         frame = sys._getframe(1)
         for _ in range(4):
-            lines.add((Path(frame.f_code.co_filename).name, frame.f_lineno))
+            file = Path(frame.f_code.co_filename)
+            if file.is_relative_to(PACKAGE):
+                lines.add((file.relative_to(PACKAGE).as_posix(), frame.f_lineno))
             assert frame.f_back is not None
             frame = frame.f_back
         report(self, *args)

@@ -63,7 +63,7 @@ class StructuredBinding:
 class Alloc:
     """`array = local(shape, dtype)`: from here on the kernel's buffer `array` may be used; its elements are unset.
 
-    `start`, of a view: the index of its first element in its base array.
+    `start`: for a view, the index in its base array of its first element; None for a buffer.
     """
 
     array: str
@@ -175,7 +175,7 @@ class ThreadOrder(enum.Enum):
 
 @record(frozen=True, slots=True)
 class EachThread:
-    """What every thread of a block runs between two barriers; made by `split_at_barriers`."""
+    """The statements that each thread of a block runs between two barriers; made by `split_at_barriers`."""
 
     body: Block
     turns: ThreadOrder = ThreadOrder.ANY

@@ -1,7 +1,7 @@
 """Expressions of every type: one production a construct.
 
 `value(writer, type, depth)` writes a random expression of exactly that type. To add a construct, add a function under
-`@makes(...)`: which types it can make, and how many lots it has among the productions of such a type.
+`@makes(...)`: which types it can make, and its weight in the draw among the productions of such a type.
 
 What Python would refuse at run time is kept out by construction: integers are divided by odd numbers, floats become
 integers within bounds, indices are taken modulo the extent. `or` and conditional expressions have operands of one type,
@@ -55,16 +55,16 @@ class Production:
 
     write: Write
     makes: Test
-    lots: int
+    weight: int
     leaf: bool
 
 
 PRODUCTIONS: Final[list[Production]] = []
 
 
-def makes(types: Test, lots: int = 1, leaf: bool = False) -> Callable[[Write], Write]:
+def makes(types: Test, weight: int = 1, leaf: bool = False) -> Callable[[Write], Write]:
     def enter(write: Write) -> Write:
-        PRODUCTIONS.append(Production(write, types, lots, leaf))
+        PRODUCTIONS.append(Production(write, types, weight, leaf))
         return write
 
     return enter
@@ -73,7 +73,7 @@ def makes(types: Test, lots: int = 1, leaf: bool = False) -> Callable[[Write], W
 @functools.cache
 def _productions(type_: Type, only_leaves: bool) -> tuple[Write, ...]:
     found = (row for row in PRODUCTIONS if row.makes(type_) and row.leaf >= only_leaves)
-    return tuple(itertools.chain.from_iterable([row.write] * row.lots for row in found))
+    return tuple(itertools.chain.from_iterable([row.write] * row.weight for row in found))
 
 
 def value(w: Writer, type_: Type, depth: int = 2) -> Value:
@@ -152,7 +152,7 @@ def meets(number: Value, type_: Type) -> Value:
 # --- leaves -------------------------------------------------------------------------------------------------------
 
 
-@makes(element, lots=6, leaf=True)
+@makes(element, weight=6, leaf=True)
 def load(w: Writer, type_: Type, depth: int) -> Value:
     assert isinstance(type_, DType)
     array = w.readable(type_)
@@ -202,7 +202,7 @@ def places(w: Writer, extent: str) -> list[str]:
     return [*counted, *[index for _, index in w.axes], *PLACES] if most >= EXTENT_LIMIT else counted
 
 
-@makes(element, lots=2, leaf=True)
+@makes(element, weight=2, leaf=True)
 def load_in_place(w: Writer, type_: Type, depth: int) -> Value:
     """An element that this thread may write as well, or one of a row that none writes."""
     known = [array for array in w.outputs if array.dtype is type_]
@@ -217,7 +217,7 @@ def load_in_place(w: Writer, type_: Type, depth: int) -> Value:
     return Value(own_element(w, array), type_)
 
 
-@makes(any_type, lots=3, leaf=True)
+@makes(any_type, weight=3, leaf=True)
 def local(w: Writer, type_: Type, depth: int) -> Value:
     return w.pick(w.locals_of(type_) or [constant(w, type_, 0)])
 
@@ -231,7 +231,7 @@ PARAMETERS: Final = {
 }
 
 
-@makes(lambda type_: type_ not in SYMBOLS, lots=2, leaf=True)
+@makes(lambda type_: type_ not in SYMBOLS, weight=2, leaf=True)
 def parameter(w: Writer, type_: Type, depth: int) -> Value:
     if w.is_function:
         return local(w, type_, depth)
@@ -252,7 +252,7 @@ FLOAT_LITERALS: Final = (
 COMPLEX_LITERALS: Final = ("1j", "(1 - 2j)", "0j", "(0.5 + 0.1j)", "(-3 + 1e-3j)", "-2j", "(1e30 + 7j)", "TURN")
 
 
-@makes(any_type, lots=2, leaf=True)
+@makes(any_type, weight=2, leaf=True)
 def constant(w: Writer, type_: Type, depth: int) -> Value:
     """A literal, a name of one, or a cast of one."""
     match type_:
@@ -318,7 +318,7 @@ def launched(w: Writer) -> Value:
     return Value(f"{name}.{w.pick('xyz'[: w.rank])}", Kind.INT, low, EXTENT_LIMIT)
 
 
-@makes(python(Kind.INT), lots=4, leaf=True)
+@makes(python(Kind.INT), weight=4, leaf=True)
 def index(w: Writer, type_: Type, depth: int) -> Value:
     """An element index, an extent, a loop variable, or what the launch says."""
     if w.chance(6):
@@ -351,8 +351,8 @@ _COMPUTE: Final[dict[str, Callable[[float, float], float]]] = {
 }  # fmt: skip
 
 
-@makes(of_kinds(Kind.INT, Kind.FLOAT, Kind.COMPLEX), lots=5)
-@makes(python(Kind.INT, Kind.FLOAT, Kind.COMPLEX), lots=3)
+@makes(of_kinds(Kind.INT, Kind.FLOAT, Kind.COMPLEX), weight=5)
+@makes(python(Kind.INT, Kind.FLOAT, Kind.COMPLEX), weight=3)
 def arithmetic(w: Writer, type_: Type, depth: int) -> Value:
     a, b = operands(w, type_, depth)
     op = w.pick("+-*")
@@ -362,7 +362,7 @@ def arithmetic(w: Writer, type_: Type, depth: int) -> Value:
     return Value(text, type_)
 
 
-@makes(REAL_NUMBERS, lots=2)
+@makes(REAL_NUMBERS, weight=2)
 @makes(python(Kind.INT, Kind.FLOAT))
 def sign(w: Writer, type_: Type, depth: int) -> Value:
     a = value(w, type_, depth - 1)
@@ -373,7 +373,7 @@ def sign(w: Writer, type_: Type, depth: int) -> Value:
     return Value(f"({op}{a.text})" if op != "abs" else f"abs({a.text})", type_, low, high, a.constant)
 
 
-@makes(REAL_NUMBERS, lots=2)
+@makes(REAL_NUMBERS, weight=2)
 @makes(python(Kind.INT, Kind.FLOAT))
 def extremum(w: Writer, type_: Type, depth: int) -> Value:
     """`min` and `max` of two or three; among Python's own numbers they return one as it is, so that all have a type."""
@@ -401,7 +401,7 @@ def odd(number: Value) -> Value:
     return Value(f"({number.text} | 1)", number.type, number.low - 1, number.high + 1)
 
 
-@makes(INTS, lots=3)
+@makes(INTS, weight=3)
 def integer_division(w: Writer, type_: Type, depth: int) -> Value:
     a, b = operands(w, type_, depth)
     if BOOL in (a.type, b.type) or w.chance(2):  # `bool | 1` is an int64
@@ -411,7 +411,7 @@ def integer_division(w: Writer, type_: Type, depth: int) -> Value:
     return Value(f"({a.text} {w.pick(['//', '%'])} {b.text})", type_)
 
 
-@makes(python(Kind.INT), lots=3)
+@makes(python(Kind.INT), weight=3)
 def python_division(w: Writer, type_: Type, depth: int) -> Value:
     a = value(w, type_, depth - 1)
     b = w.pick([Value(str(c), type_, c, c) for c in (2, 3, 1, 10, 1000, -1, -4)])
@@ -422,7 +422,7 @@ def python_division(w: Writer, type_: Type, depth: int) -> Value:
     return Value(f"({a.text} // {b.text})", type_, *((0, reach) if a.low >= 0 and b.low > 0 else (-reach, reach)))
 
 
-@makes(FLOATS, lots=3)
+@makes(FLOATS, weight=3)
 def float_division(w: Writer, type_: Type, depth: int) -> Value:
     a, b = operands(w, type_, depth)
     return Value(f"({a.text} {w.pick(['/', '//', '%'])} {b.text})", type_)
@@ -436,7 +436,7 @@ def true_division_of_integers(w: Writer, type_: Type, depth: int) -> Value:
     return Value(f"({a.text} / {odd(b).text})", type_)
 
 
-@makes(python(Kind.FLOAT), lots=2)
+@makes(python(Kind.FLOAT), weight=2)
 def python_true_division(w: Writer, type_: Type, depth: int) -> Value:
     a, b = (value(w, w.pick([Kind.INT, Kind.FLOAT]), depth - 1) for _ in range(2))
     divisor = odd(b).text if b.type is Kind.INT else f"(abs({b.text}) + 1.0)"
@@ -468,7 +468,7 @@ def float_power(w: Writer, type_: Type, depth: int) -> Value:
 # --- complex numbers ----------------------------------------------------------------------------------------------
 
 
-@makes(COMPLEX, lots=3)
+@makes(COMPLEX, weight=3)
 def complex_division(w: Writer, type_: Type, depth: int) -> Value:
     a, b = operands(w, type_, depth)
     return Value(f"({a.text} / {b.text})", type_)
@@ -480,26 +480,26 @@ def python_complex_division(w: Writer, type_: Type, depth: int) -> Value:
     return Value(f"({value(w, type_, depth - 1).text} / {w.pick(['2', '-0.5', '1j', '(3 - 4j)'])})", type_)
 
 
-@makes(COMPLEX, lots=2)
+@makes(COMPLEX, weight=2)
 @makes(python(Kind.COMPLEX))
 def complex_sign(w: Writer, type_: Type, depth: int) -> Value:
     a = value(w, type_, depth - 1)
     return Value(w.pick([f"(-{a.text})", f"(+{a.text})", f"{a.text}.conjugate()"]), type_)
 
 
-@makes(COMPLEX, lots=2)
+@makes(COMPLEX, weight=2)
 @makes(python(Kind.COMPLEX))
 def complex_power(w: Writer, type_: Type, depth: int) -> Value:
     return Value(f"({value(w, type_, depth - 1).text} ** {w.pick([2, 1, 3, 6])})", type_)
 
 
-@makes(python(Kind.COMPLEX), lots=2)
+@makes(python(Kind.COMPLEX), weight=2)
 def of_parts(w: Writer, type_: Type, depth: int) -> Value:
     parts = [value(w, w.pick(w.real_types), depth - 1).text for _ in range(w.pick([2, 1]))]
     return Value(f"complex({', '.join(parts)})", type_)
 
 
-@makes(lambda type_: type_ in (F32, F64, Kind.FLOAT), lots=2)
+@makes(lambda type_: type_ in (F32, F64, Kind.FLOAT), weight=2)
 def part(w: Writer, type_: Type, depth: int) -> Value:
     """The real or the imaginary part, or the magnitude, at which a Python number can overflow."""
     whole = value(w, {F32: C64, F64: C128}.get(type_, Kind.COMPLEX), depth - 1).text
@@ -510,7 +510,7 @@ def part(w: Writer, type_: Type, depth: int) -> Value:
 # --- bits ---------------------------------------------------------------------------------------------------------
 
 
-@makes(INTS, lots=2)
+@makes(INTS, weight=2)
 def bits(w: Writer, type_: Type, depth: int) -> Value:
     a, b = operands(w, type_, depth)
     if {a.type, b.type} == {BOOL, Kind.BOOL}:  # which stay bool, where sums would count them
@@ -518,13 +518,13 @@ def bits(w: Writer, type_: Type, depth: int) -> Value:
     return Value(f"({a.text} {w.pick('&|^')} {b.text})", type_)
 
 
-@makes(lambda type_: type_ is BOOL, lots=4)
+@makes(lambda type_: type_ is BOOL, weight=4)
 def bits_of_bools(w: Writer, type_: Type, depth: int) -> Value:
     a, b = value(w, BOOL, depth - 1), value(w, w.pick([BOOL, Kind.BOOL]), depth - 1)
     return Value(f"({a.text} {w.pick('&|^')} {b.text})", type_)
 
 
-@makes(python(Kind.INT), lots=2)
+@makes(python(Kind.INT), weight=2)
 def python_bits(w: Writer, type_: Type, depth: int) -> Value:
     a, b = operands(w, type_, depth)
     if a.type is b.type is Kind.BOOL:
@@ -546,7 +546,7 @@ def python_inverted(w: Writer, type_: Type, depth: int) -> Value:
     return Value(f"(~{a.text})", type_, -a.high - 1, -a.low - 1)
 
 
-@makes(INTS, lots=2)
+@makes(INTS, weight=2)
 def shift(w: Writer, type_: Type, depth: int) -> Value:
     """By a constant, or by an element of the same type that is cut to its width."""
     a, b = value(w, type_, depth - 1), value(w, type_, depth - 1)
@@ -574,7 +574,7 @@ def python_shift(w: Writer, type_: Type, depth: int) -> Value:
 # --- choices ------------------------------------------------------------------------------------------------------
 
 
-@makes(any_type, lots=2)
+@makes(any_type, weight=2)
 def conditional(w: Writer, type_: Type, depth: int) -> Value:
     a, b = value(w, type_, depth - 1), value(w, type_, depth - 1)
     low, high = min(a.low, b.low), max(a.high, b.high)
@@ -610,7 +610,7 @@ def condition(w: Writer, depth: int) -> str:
 # --- truth --------------------------------------------------------------------------------------------------------
 
 
-@makes(python(Kind.BOOL), lots=6)
+@makes(python(Kind.BOOL), weight=6)
 def comparison(w: Writer, type_: Type, depth: int) -> Value:
     """Of two, or chained of three; a Python number is one that the element type holds."""
     common = w.pick([t for t in w.types if t not in (BOOL, Kind.BOOL)])
@@ -651,7 +651,7 @@ _TOTAL_OF_CMATH: Final = ("sqrt",)
 _TOTAL: Final = ("sin", "cos", "tanh", "atan", "cbrt", "erf", "erfc", "fabs", "asinh", "atan2", "hypot", "copysign")
 
 
-@makes(FLOATS, lots=3)
+@makes(FLOATS, weight=3)
 @makes(python(Kind.FLOAT))
 def function(w: Writer, type_: Type, depth: int) -> Value:
     """A function of `math`; integer elements count as the default float."""
@@ -687,7 +687,7 @@ def analytic_function(w: Writer, type_: Type, depth: int) -> Value:
     return Value(f"{name.replace('numpy.', 'np.')}({value(w, type_, depth - 1).text})", type_)
 
 
-@makes(lambda type_: type_ in (C64, C128), lots=2)
+@makes(lambda type_: type_ in (C64, C128), weight=2)
 @makes(python(Kind.COMPLEX))
 def complex_function(w: Writer, type_: Type, depth: int) -> Value:
     """`cmath`'s, which make complex numbers of real ones; of Python numbers those that neither raise nor overflow."""
@@ -704,7 +704,7 @@ def clamped(w: Writer, number: Value) -> Value:
     return Value(f"min({bound}, max(-{bound}, {number.text}))", number.type, -float(bound), float(bound))
 
 
-@makes(python(Kind.INT), lots=2)
+@makes(python(Kind.INT), weight=2)
 def rounded(w: Writer, type_: Type, depth: int) -> Value:
     """A float as a Python integer."""
     number = clamped(w, value(w, w.pick([*FLOAT_DTYPES, Kind.FLOAT]), depth - 1))
@@ -712,7 +712,7 @@ def rounded(w: Writer, type_: Type, depth: int) -> Value:
     return Value(f"{name}({number.text})", type_, number.low, number.high)
 
 
-@makes(python(Kind.INT), lots=2)
+@makes(python(Kind.INT), weight=2)
 def whole(w: Writer, type_: Type, depth: int) -> Value:
     """A whole number of any type as a Python integer."""
     number = value(w, w.pick([t for t in WHOLE if not isinstance(t, DType) or t.bits < 64]), depth - 1)
@@ -720,12 +720,12 @@ def whole(w: Writer, type_: Type, depth: int) -> Value:
     return Value(f"{w.pick(['int', 'round'])}({number.text})", type_, low, high)
 
 
-@makes(python(Kind.FLOAT), lots=2)
+@makes(python(Kind.FLOAT), weight=2)
 def as_float(w: Writer, type_: Type, depth: int) -> Value:
     return Value(f"float({value(w, w.pick(w.real_types), depth - 1).text})", type_)
 
 
-@makes(named, lots=3)
+@makes(named, weight=3)
 def cast(w: Writer, type_: Type, depth: int) -> Value:
     assert isinstance(type_, DType)
     return Value(f"{cast_name(w, type_)}({convertible(w, type_, depth).text})", type_)

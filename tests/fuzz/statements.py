@@ -1,7 +1,7 @@
-"""Statements: one production a construct.
+"""Statements of random kernels: one production, a function that writes a random instance, for each construct.
 
-`statement(writer, depth)` writes a random one. To add a construct, add a function under `@statement_of(...)`, which
-says how many lots it has and where it can stand.
+`statement(writer)` writes a random statement. To add a construct, add a function under `@statement_of(...)`, with its
+weight in the draw and where it can stand.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Production:
     """One construct; `nests` where it holds a block, `loops` where it is a loop, `in_loop` where it needs one."""
 
     write: Write
-    lots: int
+    weight: int
     nests: bool
     loops: bool
     in_loop: bool
@@ -56,10 +56,10 @@ PRODUCTIONS: Final[list[Production]] = []
 
 
 def statement_of(
-    lots: int = 1, *, nests: bool = False, loops: bool = False, in_loop: bool = False
+    weight: int = 1, *, nests: bool = False, loops: bool = False, in_loop: bool = False
 ) -> Callable[[Write], Write]:
     def enter(write: Write) -> Write:
-        PRODUCTIONS.append(Production(write, lots, nests, loops, in_loop))
+        PRODUCTIONS.append(Production(write, weight, nests, loops, in_loop))
         return write
 
     return enter
@@ -72,7 +72,7 @@ def _productions(may_nest: bool, may_loop: bool, in_loop: bool) -> tuple[Write, 
         for row in PRODUCTIONS
         if (may_nest or not row.nests) and (may_loop or not row.loops) and (in_loop or not row.in_loop)
     )
-    return tuple(itertools.chain.from_iterable([row.write] * row.lots for row in found))
+    return tuple(itertools.chain.from_iterable([row.write] * row.weight for row in found))
 
 
 def statement(w: Writer) -> None:

@@ -1,4 +1,4 @@
-"""Whether cases hold in the tree that is imported: `python -m tests.mutations.judge compiled:division refused:print`.
+"""Whether cases hold in the tree that is imported: `python -m tests.mutations.judge cpu:division refused:print`.
 
 Prints the first that does not and why, and exits with 1. Kernels are built without torch's binding, which takes a
 second instead of ten.
