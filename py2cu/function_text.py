@@ -14,7 +14,7 @@ import sys
 import warnings
 from collections.abc import Iterable, Iterator
 from importlib.machinery import SourceFileLoader
-from types import CodeType, FunctionType
+from types import CellType, CodeType, FunctionType
 from typing import Final
 from weakref import WeakKeyDictionary
 
@@ -93,16 +93,37 @@ def forget(function: FunctionType) -> None:
     _kept.pop(function, None)
 
 
+def function_in(
+    source: SourceFile,
+    qualified: str,
+    line: int,
+    flags: int,
+    namespace: dict[str, object],
+    closure: tuple[CellType, ...],
+) -> FunctionType:
+    """The function of `source` with a qualified name, whose text starts at a line; the rest of the text does not run.
+
+    Tracebacks and debuggers show `source`, and `source_file` returns it, also where the file is missing or different.
+    """
+    codes = _compiled(source.text, flags & _FUTURES, source.name)
+    code = next(each for each in codes if (each.co_qualname, each.co_firstlineno) == (qualified, line))
+    function = FunctionType(code, namespace, closure=closure or None)
+    _kept[function] = code, source
+    if not linecache.getlines(source.name):
+        linecache.cache[source.name] = len(source.text), None, source.text.splitlines(keepends=True), source.name
+    return function
+
+
 def _futures(code: CodeType) -> int:
     return int(code.co_flags & _FUTURES)
 
 
 @functools.lru_cache(maxsize=8)
-def _compiled(text: str, flags: int) -> tuple[CodeType, ...]:
+def _compiled(text: str, flags: int, file: str = "<text>") -> tuple[CodeType, ...]:
     """The code of every function in `text`, at any depth."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Python has shown them already
-        return tuple(_inner_code(compile(text, "<text>", "exec", dont_inherit=True, flags=flags)))
+        return tuple(_inner_code(compile(text, file, "exec", dont_inherit=True, flags=flags)))
 
 
 def _inner_code(code: CodeType) -> Iterator[CodeType]:

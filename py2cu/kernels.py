@@ -42,6 +42,7 @@ class Kernel:
     """
 
     __name__: str
+    __qualname__: str
 
     def __init__(
         self,
@@ -207,6 +208,21 @@ class Kernel:
         other._translator = self._translator
         return other
 
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """Pickle by module and name, as functions do, or else by the function and the constructor's arguments."""
+        from py2cu.call.pickles import is_found_by_name, portable
+
+        if is_found_by_name(self):
+            return self.__qualname__
+        texts = self._translation if self._unchanged is _always else None
+        return _unpickled, (portable(self._function), self._options, dict(self._values), self._fma, texts)
+
+    def __deepcopy__(self, memo: object = None) -> Kernel:
+        """Return the kernel itself, as for functions."""
+        return self
+
+    __copy__ = __deepcopy__
+
     def with_translation(self, translation: Translation) -> Kernel:
         """The same Python with other emitted texts, such as an edited `.cu`; calls and `check` then use these texts."""
         other = self._copy()
@@ -299,6 +315,12 @@ class Kernel:
                 else:
                     self._call = KernelCall(translation, fma=self._fma)
             return self._call
+
+
+def _unpickled(function: Any, options: KernelOptions, values: Values, fma: bool, texts: Translation | None) -> Kernel:
+    """A pickled kernel; `function` may also be another kernel of the function."""
+    unpickled = Kernel(getattr(function, "python", function), options, values, fma=fma)
+    return unpickled if texts is None else unpickled.with_translation(texts)
 
 
 def _never() -> bool:

@@ -127,6 +127,9 @@ class LaunchNumber:
     def __index__(self) -> int:
         raise _outside_kernel(self.name)
 
+    def __reduce__(self) -> str:
+        return self.name  # the simulator replaces the one object of this name
+
 
 @dataclass(frozen=True)
 class LaunchObject(LaunchNumber):
@@ -218,6 +221,9 @@ class Atomics:
     """
 
     __name__ = "atomic"
+
+    def __reduce__(self) -> str:
+        return self.__name__
 
     def add(self, array: Any, index: Place, value: Any) -> Any:
         """`array[index] += value`."""

@@ -27,6 +27,7 @@ pytest_plugins = [] if entry_points(group="pytest11", name="py2cu") else ["py2cu
 NEED_TORCH = [
     "test_first_attempts.py",
     "unit/call/test_launch_bounds.py",
+    "unit/call/test_pickles.py",
     "unit/call/test_template_arguments.py",
     "unit/check/test_compare.py",
     "unit/test_type_hints.py",
