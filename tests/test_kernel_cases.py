@@ -32,8 +32,8 @@ CHECKED = [path for path in CASES if "=== unchecked" not in path.read_text(encod
 BATCHES = [CHECKED[start :: -(-len(CHECKED) // 24)] for start in range(-(-len(CHECKED) // 24))]
 # One for each kind of thing that a binding does: dtypes, template arguments, fills, rows, shared memory, grids, …
 THROUGH_BINDING = (
-    "complex", "constexpr", "dtypes", "generic", "grid_barriers", "inits", "roles", "scalars", "shared_dynamic",
-    "views_in_rows",
+    "complex", "constexpr", "dtypes", "generic", "grid_barriers", "inits", "optional_arrays", "roles", "scalars",
+    "shared_dynamic", "views_in_rows",
 )  # fmt: skip
 PRELUDE = (
     "import math; import numpy as np; import torch; from torch import Tensor; "

@@ -262,7 +262,7 @@ class Ranges:
                 return self.results_of(value)[at]
             case ir.DeviceCall() if not isinstance(expr.type, ir.TupleType):
                 return self.results_of(expr)[0]
-            case ir.DeviceCall() | ir.Atomic() | ir.Tuple() | ir.Unary() | ir.Extent() | ir.ArrayName():
+            case ir.DeviceCall() | ir.Atomic() | ir.Tuple() | ir.Unary() | ir.Extent() | ir.ArrayName() | ir.IsGiven():
                 return range_of_type(expr.type)
             case _:
                 assert_never(expr)

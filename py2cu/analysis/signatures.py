@@ -6,6 +6,7 @@ a translator.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import astuple, replace
 
 from py2cu import ir
@@ -55,24 +56,32 @@ def _signature(kernel: ir.Kernel) -> Signature:
 def find_dims(kernel: ir.Kernel) -> tuple[Dim, ...]:
     """Every dimension of `kernel` with the argument that determines it, in order of first appearance.
 
-    A bare extent `n` of an array argument comes first; then a multiple such as `3*n`; then an integer argument.
-    Dimensions that only allocated outputs have are absent.
+    A bare extent `n` of an array argument comes first; then a multiple such as `3*n`; then an integer argument; then an
+    array that may be None. Dimensions that only allocated outputs have are absent.
     """
-    provided = [p for p in kernel.parameters if p.role is not Role.OUTPUT and isinstance(p.type, ir.ArrayType)]
-    dims_by_name: dict[str, Dim] = {}
-    for divisor_allowed in (False, True):
-        for parameter in provided:
-            assert isinstance(parameter.type, ir.ArrayType)
-            for axis, dim in enumerate(parameter.type.dims):
-                match _multiple(dim):
-                    case (name, factor) if divisor_allowed or factor == 1:
-                        dims_by_name.setdefault(name, Dim(name, parameter.name, axis, factor))
+    provided = [p for p in kernel.arrays if p.role is not Role.OUTPUT]
+    dims_by_name = _dims_of(p for p in provided if not p.may_be_none)
     dims = kernel.dims
     for name in dims:
         parameter_ = kernel.parameter(name)
         if name not in dims_by_name and parameter_ is not None and parameter_.type == ir.PythonType(Kind.INT):
             dims_by_name[name] = Dim(name, None)
+    dims_by_name = _dims_of(kernel.optional_arrays) | dims_by_name
     return tuple(dims_by_name[name] for name in dims if name in dims_by_name)
+
+
+def _dims_of(arrays: Iterable[Parameter]) -> dict[str, Dim]:
+    """The dimensions that `arrays` determine, by name."""
+    dims_by_name: dict[str, Dim] = {}
+    extents = [
+        (p.name, axis, dim) for p in arrays if isinstance(p.type, ir.ArrayType) for axis, dim in enumerate(p.type.dims)
+    ]
+    for divisor_allowed in (False, True):
+        for array, axis, dim in extents:
+            match _multiple(dim):
+                case (name, factor) if divisor_allowed or factor == 1:
+                    dims_by_name.setdefault(name, Dim(name, array, axis, factor))
+    return dims_by_name
 
 
 def _multiple(dim: ir.Expr) -> tuple[str, int] | None:

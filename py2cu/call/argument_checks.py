@@ -193,6 +193,9 @@ def _dims(signature: Signature, tensors: Tensors, values: Mapping[str, Any]) -> 
     for dim in signature.dims:
         if dim.array is None:
             continue
+        if dim.array not in tensors:  # an array that may be None
+            dims[dim.name] = 0
+            continue
         extent = tensors[dim.array].shape[dim.axis] // dim.divisor
         if values.get(dim.name) not in (None, extent):
             what = f"`{dim.name}` is {values[dim.name]}, but dimension {dim.axis} of `{dim.array}` has {extent}"

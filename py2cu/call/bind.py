@@ -117,7 +117,7 @@ class ArgumentBinder:
         """A message about the first argument that is not of the type that `accepted` gives for its parameter."""
         for name, value in values.items():
             parameter = self.signature.parameter(name)
-            if not isinstance(value, accepted(parameter)):
+            if not isinstance(value, accepted(parameter)) and not (value is None and parameter.may_be_none):
                 return f"takes {_described(parameter)} as `{name}`, got {_type_name(type(value))}"
         return None
 
@@ -141,12 +141,16 @@ class ArgumentBinder:
     def complete(self, values: Values) -> Values:
         """Add the defaults of missing arguments, and the template arguments that a shape determines.
 
+        An optional array that is None counts as missing.
+
         Raises:
             TypeError: an integer that is no valid template argument.
         """
         complete = dict(values)
         for parameter in self.signature.parameters:
             name = parameter.name
+            if parameter.may_be_none and complete.get(name) is None:
+                complete.pop(name, None)
             if parameter.constexpr is not None:
                 value = complete[name] if name in complete else self._omitted(parameter, complete)
                 if value is not None:

@@ -136,8 +136,10 @@ class KernelCall:
             sources,
             trailing=tuple(map(str, sources[len(args) :])) if in_order else None,
             defaults={p.name: bound.values[p.name] for p in left_out},
-            device_argument=next(place for place, p in enumerate(op_parameters) if p.is_array),
-            written=tuple(place for place, p in enumerate(op_parameters) if p.role is not Role.INPUT),
+            device_argument=next(place for place, p in enumerate(op_parameters) if p.is_array and not p.may_be_none),
+            written=tuple(
+                place for place, p in enumerate(op_parameters) if p.role is not Role.INPUT and p.name in bound.values
+            ),
             pick_outputs=operator.itemgetter(*outputs) if outputs and returns else None,
         )
 

@@ -41,8 +41,8 @@ Argument = torch.Tensor | int | float | bool | complex
 class Case:
     """One call: every argument by name, arrays on the CPU. `strided`: the compiled kernel gets inputs with gaps.
 
-    `sizes` are the values of dimensions and template arguments; `values` is the flavour of the other values, which are
-    drawn from `seed`.
+    `left_out` are the optional arrays that are None, which `arguments` lacks. `sizes` are the values of dimensions and
+    template arguments; `values` is the flavour of the other values, which are drawn from `seed`.
     """
 
     sizes: Mapping[str, int]
@@ -50,10 +50,12 @@ class Case:
     arguments: Mapping[str, Argument]
     strided: bool = False
     seed: int = 0
+    left_out: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         scalars = {name: value for name, value in self.arguments.items() if not isinstance(value, torch.Tensor)}
-        named = ", ".join(f"{name}={value}" for name, value in (dict(self.sizes) | scalars).items())
+        shown: dict[str, object] = {**self.sizes, **scalars, **dict.fromkeys(self.left_out)}
+        named = ", ".join(f"{name}={value}" for name, value in shown.items())
         layout = ", strided inputs" if self.strided else ""
         return f"{named or 'no sizes'}, {self.values} values{layout}"
 
@@ -78,7 +80,8 @@ def _planned_cases(signature: Signature, seed: int) -> Iterator[Case]:
         plan.append((2, RANDOM, True))
     for number, (index, values, strided) in enumerate(plan):
         sizes = choose_sizes(signature, index, number)
-        case = make_case(signature, sizes, values, seed + number, strided=strided)
+        left_out = _left_out(signature, number)
+        case = make_case(signature, sizes, values, seed + number, strided=strided, left_out=left_out)
         if case is not None:
             yield case
 
@@ -88,7 +91,13 @@ MAX_ELEMENTS: Final = 2**26
 
 
 def make_case(
-    signature: Signature, sizes: Mapping[str, int], values: str, seed: int, *, strided: bool = False
+    signature: Signature,
+    sizes: Mapping[str, int],
+    values: str,
+    seed: int,
+    *,
+    strided: bool = False,
+    left_out: tuple[str, ...] = (),
 ) -> Case | None:
     """One case; None where an extent is negative or divided by zero, or an array has more than `MAX_ELEMENTS`."""
     dims = dict(sizes)
@@ -101,6 +110,8 @@ def make_case(
     arguments: dict[str, Argument] = {}
     for parameter in signature.parameters:
         type_ = parameter.type
+        if parameter.name in left_out:
+            continue
         if isinstance(type_, ArrayType):
             shape = _shape(type_, dims)
             if shape is None:
@@ -110,7 +121,13 @@ def make_case(
             arguments[parameter.name] = generator.array(type_.dtype, [1]).item()
         else:
             arguments[parameter.name] = free[parameter.name] if parameter.name in free else sizes[parameter.name]
-    return Case(dict(sizes), values, arguments, strided, seed)
+    return Case(dict(sizes), values, arguments, strided, seed, left_out)
+
+
+def _left_out(signature: Signature, number: int) -> tuple[str, ...]:
+    """The optional arrays that a case leaves out: consecutive numbers count through all choices."""
+    optional = (p.name for p in signature.arrays if p.may_be_none)
+    return tuple(name for place, name in enumerate(optional) if number >> place & 1)
 
 
 def _shape(type_: ArrayType, dims: dict[str, int]) -> list[int] | None:
@@ -143,7 +160,9 @@ def user_case(signature: Signature, arguments: Mapping[str, Argument]) -> Case:
     for parameter in signature.parameters:
         if not parameter.is_array and parameter.name in dims:
             with_outputs.setdefault(parameter.name, dims[parameter.name])
-    return Case({name: dims[name] for name in dimension_names(signature) if name in dims}, USER, with_outputs)
+    sizes = {name: dims[name] for name in dimension_names(signature) if name in dims}
+    left_out = tuple(p.name for p in signature.arrays if p.may_be_none and p.name not in arguments)
+    return Case(sizes, USER, with_outputs, left_out=left_out)
 
 
 def enlarge(signature: Signature, case: Case, error: BaseException | None, seed: int) -> Case | None:
@@ -161,7 +180,7 @@ def enlarge(signature: Signature, case: Case, error: BaseException | None, seed:
     if not isinstance(dim, Name) or dim.id in {**axis_by_dimension(signature), **signature.constexprs}:
         return None
     sizes = {**case.sizes, dim.id: max(error.index + 1, 2 * case.sizes[dim.id])}
-    return make_case(signature, sizes, case.values, seed, strided=case.strided)
+    return make_case(signature, sizes, case.values, seed, strided=case.strided, left_out=case.left_out)
 
 
 def scale_down(signature: Signature, case: Case, fits: Callable[[int], bool]) -> Case | None:
@@ -173,7 +192,7 @@ def scale_down(signature: Signature, case: Case, fits: Callable[[int], bool]) ->
     scaled = {**case.sizes, **shrink(signature, sizes, kept, fits)}
     if scaled == case.sizes:
         return case if fits(work_of(signature, scaled)) else None
-    return make_case(signature, scaled, case.values, case.seed, strided=case.strided)
+    return make_case(signature, scaled, case.values, case.seed, strided=case.strided, left_out=case.left_out)
 
 
 def _has_floats(signature: Signature) -> bool:

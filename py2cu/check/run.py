@@ -205,7 +205,9 @@ class _Check:
         self.skipped[f"{case}: {reason}"] = None
         if calmer is not None and self.budget is not None:
             signature = self.kernel.signature.instance(case.arguments)
-            replacement = make_case(signature, case.sizes, calmer, self.seed, strided=case.strided)
+            replacement = make_case(
+                signature, case.sizes, calmer, self.seed, strided=case.strided, left_out=case.left_out
+            )
             if replacement is not None:
                 self._run(replacement)
 

@@ -15,7 +15,13 @@ import libcst as cst
 from py2cu import ir
 from py2cu.diagnostics import Reporter
 from py2cu.frontend.bodies.scope import launch_object
-from py2cu.frontend.declarations.annotations import AnnotationReader, ConstexprAnnotation, IndexAnnotation
+from py2cu.frontend.declarations.annotations import (
+    AnnotationReader,
+    ConstexprAnnotation,
+    IndexAnnotation,
+    OptionalAnnotation,
+    ParameterType,
+)
 from py2cu.frontend.names.ambiguity import report_ambiguous_name
 from py2cu.frontend.names.defaults import DefaultReader
 from py2cu.frontend.names.syntax import all_parameters, is_named, nodes_in
@@ -82,10 +88,10 @@ class ParameterReader:
             return
         type_ = None if param.annotation is None else annotations.read(param.annotation.annotation, name)
         is_number = isinstance(type_, ir.PythonType | ir.ElementType | ConstexprAnnotation)
+        if isinstance(type_, ir.ArrayType) and _is_none(param.default):
+            type_ = OptionalAnnotation(type_)
         if param.default is not None and not is_number and (type_ is not None or launched is not None):
-            self._error(
-                "P106", f"`{name}` is not a number, and only numbers have defaults", param, "leave the default out"
-            )
+            self._check_default(param, type_)
         if launched is not None and param.annotation is None:
             if parameters.arguments or parameters.indices:
                 message = f"`{name}` must come before the kernel's own parameters"
@@ -110,6 +116,8 @@ class ParameterReader:
             self._add_block_parameter(param, BlockParameter(name, type_), parameters)
         elif isinstance(type_, ir.ArrayType):
             parameters.arguments.append(Parameter(name, type_, span=span))
+        elif isinstance(type_, OptionalAnnotation):
+            parameters.arguments.append(Parameter(name, type_.type, span=span, may_be_none=True))
         elif type_ is not None:
             reader = DefaultReader(
                 self.reporter, self.source.environment, self.module.span, self.defaults, self._constant_elsewhere
@@ -118,6 +126,15 @@ class ParameterReader:
             parameters.arguments.append(Parameter(name, type_, span=span, default=default))
         else:
             parameters.broken.add(name)
+
+    def _check_default(self, param: cst.Param, type_: ParameterType | None) -> None:
+        """Refuse the default of a parameter that is no number, unless it is the None of an optional array."""
+        name = param.name.value
+        if not isinstance(type_, OptionalAnnotation):
+            what = f"`{name}` is not a number, and only numbers have defaults"
+            self._error("P106", what, param, "leave the default out")
+        elif not _is_none(param.default):
+            self._error("P106", f"the default of an optional array is None, not `{name}`'s", param, "write `= None`")
 
     def _constant_elsewhere(self, node: cst.BaseExpression) -> object:
         return self.imported.constant(node, self.source.environment, self.module, self.reporter)
@@ -189,3 +206,7 @@ class ParameterReader:
 
     def _error(self, code: str, message: str, node: cst.CSTNode, hint: str) -> None:
         self.reporter.error(code, message, self.module.span(node), hint)
+
+
+def _is_none(node: cst.BaseExpression | None) -> bool:
+    return node is not None and is_named(node, "None")

@@ -109,6 +109,15 @@ class ArrayName:
 
 
 @record(frozen=True, slots=True)
+class IsGiven:
+    """`array is not None`, of an array parameter that may be None: a template argument in C++."""
+
+    array: str
+    span: Span = span_field()
+    type: Type = PY_BOOL
+
+
+@record(frozen=True, slots=True)
 class Load:
     """`array[indices]` as a value; one flat index after `flatten_subscripts`."""
 
@@ -168,7 +177,7 @@ class TupleItem:
 
 Expr: TypeAlias = (
     Constant | Name | LaunchIndex | Extent | Unary | Binary["Expr"] | Compare | BoolOp | Select | Call | DeviceCall
-    | ArrayName | Load | Atomic | Convert | Tuple | TupleItem
+    | ArrayName | IsGiven | Load | Atomic | Convert | Tuple | TupleItem
 )  # fmt: skip
 
 

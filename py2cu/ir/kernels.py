@@ -178,6 +178,7 @@ class Kernel:
     ] = ()  # of a device function, set by choose_integer_widths: what its parameters can be
     result_ranges: tuple[Range, ...] = ()  # and what it returns: a number, or each item of a tuple
     renamed: tuple[tuple[str, str], ...] = ()  # set by rename: names that are spelled otherwise in C
+    flags: tuple[tuple[str, str], ...] = ()  # set by rename: the template argument that says whether an array is given
     block_parameters: tuple[BlockParameter, ...] = ()  # shared memory and a barrier, `shared` and `syncb`
     elided: tuple[Elided, ...] = ()  # statements of the Python that have no code; passes add those that they leave out
     per_thread: tuple[str, ...] = ()  # set by split_at_barriers: locals that live from one `EachThread` to another
@@ -294,6 +295,15 @@ class Kernel:
         """`name` as the C++ text spells it: C++ keywords, macros and non-ASCII names are renamed."""
         return next((spelled for old, spelled in self.renamed if old == name), name)
 
+    def flag(self, array: str) -> str:
+        """The template argument that says whether the optional `array` is given."""
+        return dict(self.flags)[array]
+
+    @property
+    def optional_arrays(self) -> tuple[Parameter, ...]:
+        """The arrays that a call may leave out, so that they are None."""
+        return tuple(p for p in self.parameters if p.may_be_none)
+
     @property
     def has_open_block(self) -> bool:
         """True if the block depends on arguments of the call that are no template arguments."""
@@ -320,8 +330,10 @@ class Kernel:
 
     @cached_property
     def sizes(self) -> tuple[Counter[str], ...]:
-        """Products of dimensions that are no greater than some array's size, give or take a small factor."""
-        types = [array.type for array in self.arrays if isinstance(array.type, ArrayType)]
+        """Products of dimensions that are no greater than the size of an array that is never None, give or take a
+        small factor.
+        """
+        types = [p.type for p in self.arrays if isinstance(p.type, ArrayType) and not p.may_be_none]
         return tuple(chain.from_iterable(self._products(type_.dims) for type_ in types))
 
     def _products(self, factors: Iterable[Expr]) -> list[Counter[str]]:

@@ -16,6 +16,7 @@ from py2cu.ir.expressions import (
     DeviceCall,
     Expr,
     Extent,
+    IsGiven,
     LaunchIndex,
     Load,
     Select,
@@ -184,7 +185,9 @@ def print_expr(expr: Expr, typed: bool = False) -> str:
     def show(inner: Expr) -> str:
         text = print_expr(inner, typed)
         return (
-            f"({text})" if isinstance(inner, Binary | Compare | BoolOp | Select) and not text.startswith("(") else text
+            f"({text})"
+            if isinstance(inner, Binary | Compare | BoolOp | Select | IsGiven) and not text.startswith("(")
+            else text
         )
 
     suffix = _suffix(expr) if typed else ""
@@ -195,6 +198,8 @@ def print_expr(expr: Expr, typed: bool = False) -> str:
             return name
         case LaunchIndex(object=launched, axis=axis):
             return f"{launched}.{axis}"
+        case IsGiven(array=array):
+            return f"{array} is not None"
         case Extent(array=array, axis=axis_number):
             return f"{array}.shape[{axis_number}]"
         case Unary(op=op, operand=operand):

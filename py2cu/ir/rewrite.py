@@ -20,6 +20,7 @@ from py2cu.ir.expressions import (
     DeviceCall,
     Expr,
     Extent,
+    IsGiven,
     LaunchIndex,
     Load,
     Select,
@@ -82,7 +83,7 @@ def map_children(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
             return with_fields(expr, indices=map_all(indices, change), values=map_all(values, change))
         case Tuple(items=items):
             return with_fields(expr, items=map_all(items, change))
-        case Constant() | Name() | LaunchIndex() | Extent() | ArrayName():
+        case Constant() | Name() | LaunchIndex() | Extent() | ArrayName() | IsGiven():
             return expr
         case _:
             assert_never(expr)

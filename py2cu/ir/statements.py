@@ -228,10 +228,11 @@ class Assert:
 
 @record(frozen=True, slots=True)
 class Comment:
-    """Comments that end a block, and `pass`."""
+    """Comments that end a block, `pass`, and the definition of a part of an `array` that may be None."""
 
     span: Span = span_field()
     trivia: Trivia = _trivia()
+    array: str = ""
 
 
 Stmt = (

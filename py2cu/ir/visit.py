@@ -16,6 +16,7 @@ from py2cu.ir.expressions import (
     DeviceCall,
     Expr,
     Extent,
+    IsGiven,
     LaunchIndex,
     Load,
     Select,
@@ -52,7 +53,7 @@ Item = TypeVar("Item")
 _CACHE_SIZE: Final = 64
 
 
-LEAVES: Final = frozenset([Constant, Name, LaunchIndex, Extent, ArrayName])  # nodes without operands
+LEAVES: Final = frozenset([Constant, Name, LaunchIndex, Extent, ArrayName, IsGiven])  # nodes without operands
 
 
 def children(expr: Expr) -> tuple[Expr, ...]:
@@ -74,7 +75,7 @@ def children(expr: Expr) -> tuple[Expr, ...]:
             return (*indices, *values)
         case Tuple(items=items):
             return items
-        case Constant() | Name() | LaunchIndex() | Extent() | ArrayName():
+        case Constant() | Name() | LaunchIndex() | Extent() | ArrayName() | IsGiven():
             return ()
         case _:
             assert_never(expr)
@@ -101,7 +102,7 @@ def names_in(expr: Expr) -> tuple[str, ...]:
 def is_duplicable(expr: Expr) -> bool:
     """True for an expression that may be repeated: a name, a constant, an element with cheap indices."""
     match expr:
-        case Constant() | Name() | LaunchIndex() | Extent():
+        case Constant() | Name() | LaunchIndex() | Extent() | IsGiven():
             return True
         case Unary(op="-" | "+" | "not", operand=operand) | Convert(value=operand) | TupleItem(value=operand):
             return is_duplicable(operand)

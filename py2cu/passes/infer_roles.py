@@ -33,7 +33,8 @@ def infer_roles(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
         if parameter.name in inits and parameter.name not in stored and not reporter.failed:
             what = f"`init` fills arrays that the kernel writes, and `{parameter.name}` is only read"
             reporter.error("P106", what, parameter.span, f"leave `{parameter.name}` out of `init`")
-    allocatable = {name for name in stored if name not in loaded or name in inits}
+    optional = {p.name for p in kernel.optional_arrays}
+    allocatable = {name for name in stored - optional if name not in loaded or name in inits}
     allocated = _with_known_shape(kernel, allocatable)
 
     def role(parameter: Parameter) -> Role:
@@ -47,7 +48,7 @@ def infer_roles(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
 def _with_known_shape(kernel: ir.Kernel, allocatable: set[str]) -> set[str]:
     """The arrays of `allocatable` whose dimensions all follow from arguments, which all other arrays are."""
     while True:
-        passed = [p for p in kernel.arrays if p.name not in allocatable]
+        passed = [p for p in kernel.arrays if p.name not in allocatable and not p.may_be_none]
         known = {
             name for p in passed if isinstance(p.type, ir.ArrayType) for dim in p.type.dims for name in names_in(dim)
         }

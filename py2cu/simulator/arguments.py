@@ -30,7 +30,7 @@ def make_views(signature: Signature, arguments: Mapping[str, Any], *, race_check
     views: dict[str, ArrayView] = {}
     for parameter in signature.parameters:
         name, type_ = parameter.name, parameter.type
-        if isinstance(type_, ArrayType):
+        if isinstance(type_, ArrayType) and name in arguments:
             is_unwritten = parameter.role is Role.OUTPUT and name not in initialised
             view = unwritten if is_unwritten else plain
             tensor = arguments[name]
@@ -54,7 +54,7 @@ def bind_arguments(
     for parameter in signature.parameters:
         name, type_ = parameter.name, parameter.type
         if isinstance(type_, ArrayType):
-            bound[name] = views[name]
+            bound[name] = views.get(name)  # None if the call leaves an optional array out
             continue
         if name not in arguments and name not in dims:
             raise ValueError(f"`{signature.name}` needs the argument `{name}`")

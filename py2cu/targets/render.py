@@ -157,6 +157,7 @@ def _binding_text(
         "uses_nonfinite": any(view.uses_nonfinite for view in views),
         "fills_int64": any(array.is_int64_fill for view in views for array in view.allocated),
         "uses_alignment": any(array.is_aligned for view in views for array in (*view.passed, *view.allocated)),
+        "uses_null": any(array.test for view in views for array in view.passed),
         "uses_overlap": any(view.passed_overlaps or view.allocated_overlaps for view in views),
     }
     return _text(file, "binding/binding.cpp.j2", {**common, **facts})

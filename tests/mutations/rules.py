@@ -1493,6 +1493,13 @@ MUTATIONS: Final = (
         ('char if char.isalnum() else "_"', "char", "tests/unit/frontend/test_names.py"),
     ),
     *_rule(
+        "an array that may be None is used where it is given",
+        ("return where_true & where_false", "return where_true | where_false", "refused:optional_arrays"),
+        ("return self.implied(left, outcome) & behind", "return behind", "refused:optional_arrays"),
+        ("if assigned.count(name) == 1}", "}", "refused:optional_arrays"),
+        ("if (array->numel() == 0) return &empty;", "", "tests/unit/call/test_optional_arrays.py"),
+    ),
+    *_rule(
         "what a text needs is what its code names",
         ("if spelled.casts_to:", "if False:", "kept:index_in_casts"),
         ("self.types.update(callee.template)\n        name", "name", "kept:index_in_casts"),

@@ -167,14 +167,22 @@ class Launcher:
         if any(str(value).lower() != text for value, text in zip(constexprs, instance, strict=False)):
             return False
         pointers = ((type_, value) for type_, value in zip(self.types, values, strict=True) if "*" in type_)
-        return all(type_.removeprefix("const ").rstrip("* ") in _SPELLINGS[value.dtype] for type_, value in pointers)
+        return all(
+            value is None or type_.removeprefix("const ").rstrip("* ") in _SPELLINGS[value.dtype]
+            for type_, value in pointers
+        )
 
     def pack(self, values: Sequence[Any]) -> list[Any]:
         """`values` as C has them."""
         return [
-            ctypes.c_void_p(value.data_ptr()) if "*" in type_ else _C[type_](value)
+            _pointer(value) if "*" in type_ else _C[type_](value)
             for type_, value in zip(self.types, values, strict=True)
         ]
+
+
+def _pointer(array: torch.Tensor | None) -> ctypes.c_void_p:
+    """Null only for an array that a call leaves out: an empty one, which torch gives no memory, is at some address."""
+    return ctypes.c_void_p() if array is None else ctypes.c_void_p(array.data_ptr() or 1)
 
 
 def _types(text: str) -> tuple[str, ...]:
@@ -262,7 +270,8 @@ def _runner(signature: Signature, functions: Mapping[Launcher, Any], library: ct
     taken += [dim.name for dim in signature.dims if dim.name not in names]
 
     def run(arguments: Mapping[str, Any]) -> None:
-        known = {**bind_dims(signature, arguments), **arguments}
+        left_out = dict.fromkeys(p.name for p in signature.arrays if p.may_be_none)
+        known = {**left_out, **bind_dims(signature, arguments), **arguments}
         values = [known[name].contiguous() if isinstance(known[name], torch.Tensor) else known[name] for name in taken]
         constexprs = [known[name] for name in signature.constexprs]
         launcher, function = next(row for row in own.items() if row[0].takes(values, constexprs))

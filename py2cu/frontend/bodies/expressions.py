@@ -15,6 +15,7 @@ import libcst as cst
 from py2cu import builtins, ir
 from py2cu.builtins import threads
 from py2cu.frontend.bodies.calls import CallReader
+from py2cu.frontend.bodies.none_tests import read_none_test
 from py2cu.frontend.bodies.parts import Element, is_array, is_indexed, read_extents, read_subscript, subscripts
 from py2cu.frontend.bodies.scope import Scope
 from py2cu.frontend.bodies.tables import read_lookup
@@ -130,9 +131,9 @@ class ExpressionReader:
         if name in self.scope.bound:
             return replace(self.scope.bound[name], span=span)
         if name in self.scope.arrays or name in self.scope.views.views:
-            self.scope.error(
-                "P303", f"`{name}` is an array; a kernel works on its elements", node, f"index it: `{name}[i]`"
-            )
+            tested = f", or test `{name} is not None`" if name in self.scope.optional_arrays else ""
+            what = f"`{name}` is an array; a kernel works on its elements"
+            self.scope.error("P303", what, node, f"index it: `{name}[i]`{tested}")
             return ir.Constant(0, span)
         if name in self.scope.views.ended:
             what = f"`{name}` is part of an array in the block that defines it, and the block has ended"
@@ -206,6 +207,8 @@ class ExpressionReader:
 
     def _read_comparison(self, node: cst.Comparison) -> ir.Expr:
         """`a < b <= c` is `a < b and b <= c`: operands have no effects, so reading `b` twice changes nothing."""
+        if (test := read_none_test(node, self.scope)) is not None:
+            return test
         left = self.read(node.left)
         result: ir.Expr | None = None
         for target in node.comparisons:

@@ -54,7 +54,10 @@ class TargetReader:
         return ()
 
     def _define_view(self, target: cst.Name, view: View) -> ir.Block:
-        """`row = x[i]`: a name from here to the end of the block, which has no code."""
+        """`row = x[i]`: a name from here to the end of the block, which has no code.
+
+        The IR keeps the place of a part of an array that may be None: Python refuses it there, not where it is used.
+        """
         name = target.value
         if not self._is_assignable(target):
             return ()
@@ -63,7 +66,8 @@ class TargetReader:
             return ()
         self.scope.views.views[name] = view
         self.scope.elide(target, ir.Elision.VIEW)
-        return ()
+        is_optional = self.scope.base_array(view.array) in self.scope.optional_arrays
+        return (ir.Comment(self.scope.span_of(target), array=view.array),) if is_optional else ()
 
     def refuse(self, target: cst.Subscript) -> None:
         """Refuse a target that is not an array element, unless reading it already reported an error."""

@@ -2,7 +2,8 @@
 
 `UInt8[Tensor, "3 n"]` is an array of extents 3 and n, `float32[:, :]` one of unnamed extents, `Index["n"]` or
 `Index[int, "n"]` an element index; `int`, `float`, `bool`, `complex` and `np.int32` are scalars, `Constexpr[int]` and
-`Constexpr[bool]` template arguments.
+`Constexpr[bool]` template arguments. `X | None`, `Optional[X]` and `Union[X, None]` are an array that a call may leave
+out.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from py2cu.dtypes import BY_JAXTYPING, BY_NAME, GENERIC, DType, TypeVariable, fi
 from py2cu.frontend.names.ambiguity import report_ambiguous_name
 from py2cu.frontend.names.environment import Environment
 from py2cu.frontend.names.operators import IN_EXTENTS_OF_AST
+from py2cu.frontend.names.syntax import is_named
 from py2cu.source import Span
 from py2cu.suggestions import did_you_mean
 
@@ -33,6 +35,7 @@ PYTHON_TYPES: Final = {
 CONSTEXPR_TYPES: Final[dict[str | None, ir.PythonType]] = {"builtins.int": ir.PY_INT, "builtins.bool": ir.PY_BOOL}
 TENSORS: Final = {"torch.Tensor", "numpy.ndarray", "jax.Array", "typing.Any"}
 _SYMBOLS: Final = "TUVW"
+_UNIONS: Final = {"typing.Optional", "typing.Union"}
 _SPACED: Final = re.compile(r"\s+(//|[-+*/%])\s+")
 
 
@@ -50,7 +53,16 @@ class ConstexprAnnotation:
     type: ir.PythonType
 
 
-ParameterType = ir.ArrayType | ir.ElementType | ir.PythonType | IndexAnnotation | ConstexprAnnotation
+@dataclass(frozen=True, slots=True)
+class OptionalAnnotation:
+    """`Float32[Tensor, "n"] | None`."""
+
+    type: ir.ArrayType
+
+
+ParameterType = (
+    ir.ArrayType | ir.ElementType | ir.PythonType | IndexAnnotation | ConstexprAnnotation | OptionalAnnotation
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +84,8 @@ class AnnotationReader:
                 return self._read_string(node, parameter, depth)
             case cst.Name(value=name) if depth and (aliased := self.environment.definition(name)) is not None:
                 return self.read(aliased, parameter, depth - 1)
+            case cst.BinaryOperation(operator=cst.BitOr(), left=left, right=right):
+                return self._read_union(node, [left, right], parameter)
             case cst.Subscript(value=base, slice=elements):
                 return self._read_subscript(node, base, [element.slice for element in elements], parameter)
             case cst.Name() | cst.Attribute():
@@ -118,6 +132,11 @@ class AnnotationReader:
     ) -> ParameterType | None:
         qualified = self.environment.qualify(base)
         library, _, name = (qualified or "").rpartition(".")
+        if qualified in _UNIONS:
+            members = [item.value for item in items if isinstance(item, cst.Index)]
+            if qualified == "typing.Optional":
+                members.append(cst.Name("None"))
+            return self._read_union(node, members, parameter)
         if qualified == "py2cu.Index":
             return self._read_index(node, items)
         if qualified == "py2cu.Constexpr":
@@ -127,6 +146,26 @@ class AnnotationReader:
         if library in {"numba", "numba.types", "numba.core.types"} and name in BY_NAME:
             return self._read_slices(BY_NAME[name], node, items, parameter)
         self._unknown(node)
+        return None
+
+    def _read_union(
+        self, node: cst.BaseExpression, members: list[cst.BaseExpression], parameter: str
+    ) -> OptionalAnnotation | None:
+        """`X | None`, in either order, of an array."""
+        others = [member for member in members if not is_named(member, "None")]
+        if len(others) != 1 or len(members) != 2:
+            self._unknown(node)
+            return None
+        match self.read(others[0], parameter):
+            case ir.ArrayType() as type_:
+                return OptionalAnnotation(type_)
+            case None:
+                pass
+            case _:
+                self.reporter.error(
+                    "P301", f"`{parameter}` is not an array, and only arrays may be None", self.span_of(node),
+                    f"give it a default number: `{parameter}: float = 1.0`",
+                )  # fmt: skip
         return None
 
     def _read_index(self, node: cst.Subscript, items: list[cst.BaseSlice]) -> IndexAnnotation | None:

@@ -49,7 +49,7 @@ class ExpressionTyper(CallTyper):
                 return with_fields(expr, type=constant_type(value))
             case ir.Name(id=name):
                 return with_fields(expr, type=self.types[name]) if name in self.types else expr
-            case ir.LaunchIndex() | ir.Extent():
+            case ir.LaunchIndex() | ir.Extent() | ir.IsGiven():
                 return expr
             case ir.Load(array=array, indices=indices):
                 type_: ir.ValueType = self.kernel.array_type(array).element

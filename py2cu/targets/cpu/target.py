@@ -81,6 +81,7 @@ def view(kernel: ir.Kernel) -> KernelView:
         tables=tables,
         kernel_arguments=kernel_args,
         launch_arguments=launch_args,
+        optional=tuple((kernel.c_name(array), flag) for array, flag in kernel.flags),
         indices=tuple(_loop(kernel, speller, index) for index in kernel.indices),
         launch=_used_launch_objects(kernel, runs_whole_blocks),
         threads=tuple(extent_text(extent, kernel) for extent in kernel.size or ()),

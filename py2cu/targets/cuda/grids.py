@@ -67,7 +67,7 @@ def _least_block(kernel: ir.Kernel, block: ir.Expr) -> int:
 
 def _bytes_each(kernel: ir.Kernel, threads: Factors) -> int:
     """The least bytes of all arrays for each product of the names in `threads`; 0 if the arrays may be empty."""
-    types = [array.type for array in kernel.arrays if isinstance(array.type, ir.ArrayType)]
+    types = [p.type for p in kernel.arrays if isinstance(p.type, ir.ArrayType) and not p.may_be_none]
     sizes = [(size, type_.dtype) for type_ in types if (size := product(type_.dims)) and threads.names <= size.names]
     launched = {name for extent in kernel.size or () for name in names_in(extent)}  # not 0 in a launch that has threads
     if all(set(size.names - threads.names) - launched for size, _ in sizes):

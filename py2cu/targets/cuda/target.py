@@ -57,6 +57,7 @@ def view(kernel: ir.Kernel) -> KernelView:
         tables=tables,
         kernel_arguments=kernel_args,
         launch_arguments=launch_args,
+        optional=tuple((kernel.c_name(array), flag) for array, flag in kernel.flags),
         indices=(),
         launch=(),
         threads=tuple(extent_text(extent, kernel) for extent in kernel.size or ()),

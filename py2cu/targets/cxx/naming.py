@@ -83,7 +83,11 @@ def _rename(kernel: ir.Kernel, symbols: Mapping[str, str]) -> ir.Kernel:
         if spelled != name:
             taken.add(spelled)
             renamed[name] = spelled
-    return with_fields(kernel, renamed=tuple(renamed.items()), symbol=_symbol(kernel))
+    taken |= called | functions | RESERVED
+    flags: dict[str, str] = {}
+    for array in kernel.optional_arrays:
+        flags[array.name] = free_name(f"has_{renamed.get(array.name, array.name)}", taken | {*flags.values()})
+    return with_fields(kernel, renamed=tuple(renamed.items()), flags=tuple(flags.items()), symbol=_symbol(kernel))
 
 
 def _symbol(kernel: ir.Kernel) -> str:

@@ -302,7 +302,7 @@ class Emitter(CallEmitter):
 
 def is_constant_expression(test: ir.Expr, constexprs: Collection[str]) -> bool:
     """True for a bool over template arguments that is a constant expression in C++ for all their values."""
-    has_names = any(isinstance(node, ir.Name) for node in walk(test))
+    has_names = any(isinstance(node, ir.Name | ir.IsGiven) for node in walk(test))
     return test.type == ir.PY_BOOL and has_names and _is_constant(test, constexprs)
 
 
@@ -312,6 +312,8 @@ def _is_constant(expr: ir.Expr, constexprs: Collection[str]) -> bool:
     match expr:
         case ir.Constant(value=value):
             return math.isfinite(value)
+        case ir.IsGiven():
+            return True
         case ir.Name(id=name):
             return name in constexprs
         case ir.Binary(op="+" | "-" | "*", left=left, right=right):

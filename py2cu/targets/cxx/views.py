@@ -73,6 +73,7 @@ class KernelView:
     shared_limit_condition: str = ""  # the condition for `allow_shared`; empty if it is always called
     constexprs: tuple[Argument, ...] = ()  # template arguments of the user's: first, since no call can deduce them
     types: tuple[str, ...] = ()  # type parameters of a generic kernel: "T"
+    optional: tuple[tuple[str, str], ...] = ()  # arrays that may be null, and the template arguments that say whether
     instances: tuple[Instance, ...] = ()
     grid: tuple[str, ...] = ()  # on CUDA: how many blocks cover `threads`
     empty_tests: tuple[str, ...] = ()  # on CUDA: the conditions under which there are no threads
@@ -94,9 +95,23 @@ class KernelView:
 
     @property
     def kernel_template(self) -> str:
-        """`template <int tile, typename T, typename index_t>`; empty for a plain function."""
+        """`template <int tile, typename T, bool has_bias, typename index_t>`; empty for a plain function."""
         index = typenames(("index_t",)) if self.is_template else ()
-        return template_head((*self.template, *index))
+        return template_head((*self._template_of_choice, *index))
+
+    @property
+    def choice_template(self) -> str:
+        """The head of a launcher that is told which arrays are given, as the kernel is."""
+        return template_head(self._template_of_choice)
+
+    @property
+    def _template_of_choice(self) -> tuple[Argument, ...]:
+        return (*self.template, *(Argument(flag, "bool") for _, flag in self.optional))
+
+    @property
+    def launch_function(self) -> str:
+        """The function that launches on a grid: the launcher itself, or what it calls once it knows the choice."""
+        return f"{self.name}_launch{'_given' if self.optional else ''}"
 
     @property
     def launch_template(self) -> str:
@@ -104,16 +119,25 @@ class KernelView:
 
     @property
     def admitted(self) -> tuple[str, ...]:
-        """A sentence for each template parameter, with its values in the instances."""
+        """A sentence for each template parameter, with its values in the instances, and one about null pointers."""
         columns = zip(*(instance.values for instance in self.instances), strict=True)
-        return tuple(
+        sentences = tuple(
             f"{parameter.name} is {listed(dict.fromkeys(values))}."
             for parameter, values in zip(self.template, columns, strict=False)
         )
+        return (*sentences, self.about_null) if self.optional else sentences
+
+    @property
+    def about_null(self) -> str:
+        """`a and b may be null: the kernel has 4 instances.`, of all widths, types and values together."""
+        names = " and ".join(filter(None, (", ".join(name for name, _ in self.optional[:-1]), self.optional[-1][0])))
+        widths = 2 if self.is_template and self.fits else 1
+        count = 2 ** len(self.optional) * max(1, len(self.instances)) * widths
+        return f"{names} may be null: the kernel has {count} instances."
 
     def template_arguments(self, *index: str) -> str:
         """`<tile, T, int>`."""
-        names = (*(parameter.name for parameter in self.template), *index)
+        names = (*(parameter.name for parameter in self._template_of_choice), *index)
         return f"<{', '.join(names)}>" if names else ""
 
     @property

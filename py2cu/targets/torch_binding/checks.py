@@ -24,9 +24,14 @@ from py2cu.targets.cxx.views import dtypes_of, extent_text, listed
 
 @dataclass(frozen=True, slots=True)
 class ArrayView:
-    """One array argument, and what the op checks of it."""
+    """One array argument, and what the op checks of it.
+
+    `name` is the op's argument, `tensor` the C++ expression for the array, which exists where `test` holds.
+    """
 
     name: str
+    tensor: str
+    test: str  # empty for an array that is never None
     user_name: str
     dtype: str  # the C++ expression for the dtype that the argument must have
     allocated_dtype: str  # the C++ expression for the dtype of an allocated array
@@ -39,6 +44,11 @@ class ArrayView:
     is_int64_fill: bool  # the initial value is a 64-bit integer that no double represents
     row: int  # the number of elements is a multiple of it; 0 where any number will do
     is_aligned: bool  # `row` elements are loaded or stored at once
+
+    @property
+    def guard(self) -> str:
+        """What stands before a check: `if (bias) `, or nothing."""
+        return f"if ({self.test}) " if self.test else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +160,8 @@ def array_view(
     init = dict(kernel.inits).get(parameter.name)
     return ArrayView(
         name=kernel.c_name(parameter.name),
+        tensor=f"{'*' if parameter.may_be_none else ''}{kernel.c_name(parameter.name)}",
+        test=kernel.c_name(parameter.name) if parameter.may_be_none else "",
         user_name=parameter.name,
         dtype=dtype,
         allocated_dtype=allocated_dtype,
@@ -199,5 +211,8 @@ def dim_view(kernel: ir.Kernel, signature: Signature, dim: Dim) -> DimView:
     name = kernel.c_name(dim.name)
     if dim.array is None:
         return DimView(name, dim.name, name, "", 0, 1, "")
-    value = f"{kernel.c_name(dim.array)}.size({dim.axis})" + (f" / {dim.divisor}" if dim.divisor > 1 else "")
+    array = kernel.c_name(dim.array)
+    size = f"size({dim.axis})" + (f" / {dim.divisor}" if dim.divisor > 1 else "")
+    is_optional = any(p.name == dim.array for p in kernel.optional_arrays)
+    value = f"{array} ? {array}->{size} : 0" if is_optional else f"{array}.{size}"
     return DimView(name, dim.name, value, dim.array, dim.axis, dim.divisor, name if scalar is not None else "")

@@ -28,7 +28,7 @@ def _cpp_parameter(kernel: ir.Kernel, signature: Signature, parameter: Parameter
     names = cpp_names(kernel, parameter)
     match parameter.type:
         case ir.ArrayType():
-            return (f"const Tensor& {names[0]}",)
+            return (f"const {tensor_type(parameter)}& {names[0]}",)
         case ir.PythonType(kind=Kind.INT) if signature.is_derived(parameter):
             return (f"std::optional<int64_t> {names[0]}",)
         case ir.ElementType(dtype=DType(kind=kind)) | ir.PythonType(kind=kind):
@@ -36,6 +36,11 @@ def _cpp_parameter(kernel: ir.Kernel, signature: Signature, parameter: Parameter
             optional = f"std::optional<{scalar}>"
             pairs = zip(names, _defaults(parameter), strict=True)
             return tuple(f"{optional if is_unsupported(default) else scalar} {name}" for name, default in pairs)
+
+
+def tensor_type(parameter: Parameter) -> str:
+    """The type of an op's argument for an array."""
+    return "std::optional<Tensor>" if parameter.may_be_none else "Tensor"
 
 
 def _defaults(parameter: Parameter) -> tuple[float | None, ...]:

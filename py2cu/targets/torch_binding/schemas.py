@@ -51,7 +51,10 @@ def _schema(
         match parameter.type:
             case ir.ArrayType():
                 alias = f"({next(letters)}!)" if parameter.role is not Role.INPUT else ""
-                items.append([f"Tensor{alias} {spelled}"])
+                optional = "?" if parameter.may_be_none else ""
+                items.append(
+                    [f"Tensor{alias}{optional} {spelled}" + ("=None" if parameter.may_be_none and is_default else "")]
+                )
                 continue
             case ir.ElementType(dtype=DType(kind=kind)) | ir.PythonType(kind=kind):
                 scalar = _SCHEMA_SCALARS[kind]
@@ -73,7 +76,7 @@ def _defaults_in(parameters: tuple[Parameter, ...], signature: Signature, *, tra
     while trailing and start and signature.is_optional(parameters[start - 1]):
         start -= 1
     return tuple(
-        place >= start or (parameter.default is not None and parameter.constexpr is None)
+        place >= start or parameter.may_be_none or (parameter.default is not None and parameter.constexpr is None)
         for place, parameter in enumerate(parameters)
     )
 

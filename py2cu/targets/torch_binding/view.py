@@ -45,7 +45,13 @@ from py2cu.targets.torch_binding.checks import (
     shared_extents,
     zero_divisors,
 )
-from py2cu.targets.torch_binding.parameters import cpp_names, cpp_parameters, cpp_values, unsupported_defaults
+from py2cu.targets.torch_binding.parameters import (
+    cpp_names,
+    cpp_parameters,
+    cpp_values,
+    tensor_type,
+    unsupported_defaults,
+)
 from py2cu.targets.torch_binding.schemas import operators
 
 
@@ -71,7 +77,7 @@ class BindingView:
     divisors: tuple[tuple[str, str], ...]  # the test for zero, and the divisor in Python
     shared: tuple[tuple[str, str, str], ...]  # dynamic shared arrays: the name, an extent in C++, and in Python
     constexprs: tuple[ConstexprView, ...]
-    strided: tuple[str, ...]
+    strided: tuple[ArrayView, ...]
     input_parameters: tuple[str, ...]
     input_call: str
     all_parameters: tuple[str, ...]
@@ -96,8 +102,8 @@ class BindingView:
 
     def op_parameters(self, parameters: tuple[str, ...], *more: str) -> tuple[str, ...]:
         """An op's parameters; inputs of any layout get a suffix, since their contiguous copies take their names."""
-        loose = {f"const Tensor& {name}" for name in self.strided}
-        return (*(f"{text}_strided" if text in loose else text for text in parameters), *more)
+        loose = {array.name for array in self.strided}
+        return (*(f"{text}_strided" if text.split()[-1] in loose else text for text in parameters), *more)
 
     @property
     def allocated_call(self) -> str:
@@ -133,6 +139,7 @@ def view(family: ir.Instances, groups: tuple[KernelView, ...], dialect: Dialect)
     dims = {dim.name: dim for dim in signature.dims}
     passed = tuple(array_view(family, p, dims, dtype_sources) for p in signature.arrays if p.role is not Role.OUTPUT)
     allocated = tuple(array_view(family, p, dims, dtype_sources) for p in signature.outputs)
+    first = next(array for array in (*passed, *allocated) if not array.test)
     name = kernel.symbol
     return BindingView(
         name=name,
@@ -152,11 +159,11 @@ def view(family: ir.Instances, groups: tuple[KernelView, ...], dialect: Dialect)
             for p in signature.parameters
             if p.constexpr is not None and p.type == ir.PY_INT
         ),
-        strided=tuple(array.name for array in passed if kernel.strided and not array.is_written),
+        strided=tuple(array for array in passed if kernel.strided and not array.is_written),
         input_parameters=cpp_parameters(kernel, signature, signature.inputs),
         input_call=", ".join(name for p in signature.inputs for name in cpp_names(kernel, p)),
         all_parameters=cpp_parameters(kernel, signature, signature.parameters),
-        array_parameters=tuple(f"const Tensor& {kernel.c_name(p.name)}" for p in signature.arrays),
+        array_parameters=tuple(f"const {tensor_type(p)}& {kernel.c_name(p.name)}" for p in signature.arrays),
         array_call=", ".join(kernel.c_name(p.name) for p in signature.arrays),
         launches=tuple(
             launch for kernel in family for launch in _launches(kernel, groups, dialect, dims, dtype_sources)
@@ -164,8 +171,8 @@ def view(family: ir.Instances, groups: tuple[KernelView, ...], dialect: Dialect)
         operators=operators(kernel, signature),
         has_default_launch=kernel.size is not None,
         returns=_returns(len(allocated)),
-        first=(passed or allocated)[0].name,
-        first_user_name=(passed or allocated)[0].user_name,
+        first=first.name,
+        first_user_name=first.user_name,
         syncs_grid=syncs_grid(kernel),
         blocks=_blocks(kernel, dims) if kernel.size else "",
         launch_bounds=kernel.launch_bounds,
@@ -193,7 +200,8 @@ def _blocks(kernel: ir.Kernel, dims: dict[str, Dim]) -> str:
 
 def _dtype_source(signature: Signature, variable: TypeVariable) -> str:
     """The input whose dtype is the value of a type variable of a generic kernel."""
-    return next(p.name for p in signature.arrays if p.role is not Role.OUTPUT and _variable(p) == variable)
+    required = (p for p in signature.arrays if p.role is not Role.OUTPUT and not p.may_be_none)
+    return next(p.name for p in required if _variable(p) == variable)
 
 
 def _variable(parameter: Parameter) -> TypeVariable | None:
@@ -244,6 +252,8 @@ def _launch_value(
     if parameter is not None and isinstance(parameter.type, ir.ArrayType):
         access, const = ("const", "const ") if parameter.role is Role.INPUT else ("mutable", "")
         dtype = parameter.type.dtype
+        if parameter.may_be_none:
+            return f"data_or_null<{const}{qualified(dialect.spell(dtype))}>({c_name})"
         if dtype.is_half or dtype.kind is Kind.COMPLEX:  # torch has classes of its own
             return f"static_cast<{const}{qualified(dialect.spell(dtype))}*>({c_name}.{access}_data_ptr())"
         return f"{c_name}.{access}_data_ptr<{dtype.c}>()"
