@@ -242,7 +242,7 @@ def spelled(qualified: str) -> str:
 def formula_rows() -> str:
     rows = [
         [
-            codes(f"{spelled(name)}({', '.join(row.parameters)})" for name in row.names),
+            codes(row.signature(spelled(name)) for name in row.names),
             code(row.text),
             "float32" * row.in_float32,
         ]

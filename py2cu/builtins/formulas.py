@@ -8,7 +8,9 @@ In a formula of several steps, torch computes integers in float32, and rounds ha
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from ast import literal_eval
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 
@@ -17,12 +19,32 @@ class Formula:
     """A builtin and its formula; `names` are qualified, `parameters` are also the keywords of a call.
 
     `in_float32`: operands are converted to their common float type, halves to float32; the result is converted back.
+    `defaults`: the values of parameters that a call may leave out.
+    `options`: keywords that a call passes as constant strings, each with the string that selects this row.
     """
 
     names: tuple[str, ...]
     parameters: tuple[str, ...]
     text: str
     in_float32: bool = False
+    defaults: Mapping[str, int | float] = field(default_factory=dict, hash=False)
+    options: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    def takes(self, places: int, keywords: Iterable[str], options: Mapping[str, str]) -> bool:
+        """True if a call with `places` positional arguments, these keywords and these strings is a call of this row."""
+        by_name = set(keywords)
+        missing = {*self.parameters[places:]} - by_name
+        return (
+            places <= len(self.parameters)
+            and by_name <= {*self.parameters[places:]}
+            and missing <= self.defaults.keys()
+            and options == self.options
+        )
+
+    def signature(self, qualified: str) -> str:
+        """`torch.nn.functional.elu(a, alpha=1.0)`."""
+        plain = (f"{name}={self.defaults[name]}" if name in self.defaults else name for name in self.parameters)
+        return f"{qualified}({', '.join((*plain, *(f'{name}={text!r}' for name, text in self.options.items())))})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +66,63 @@ def _one(text: str, *names: str) -> Formula:
     return _both(text, *names, parameters=("a",))
 
 
-def _steps(text: str, *names: str, parameters: tuple[str, ...] = ("a",)) -> Formula:
+def _steps(text: str, *names: str, parameters: tuple[str, ...] = ("a",), **options: str) -> Formula:
     """A formula of several steps."""
-    return Formula(names, parameters, text, in_float32=True)
+    return Formula(names, parameters, text, in_float32=True, options=options)
 
+
+def _activation(name: str, parameters: str, text: str, *others: str, in_float32: bool = False) -> Formula:
+    """A function of `torch.nn.functional`; `parameters` are written as in a `def`, `others` are names elsewhere."""
+    split = [parameter.partition("=") for parameter in parameters.split(", ")]
+    defaults = {parameter: literal_eval(value) for parameter, _, value in split if value}
+    names = (f"torch.nn.functional.{name}", *others)
+    return Formula(names, tuple(parameter for parameter, _, _ in split), text, in_float32, defaults)
+
+
+_GELU: Final = "torch.nn.functional.gelu"
+_GELU_EXACT: Final = "0.5 * a * (1 + math.erf(a * 0.7071067811865476))"
+_GELU_TANH: Final = "0.5 * a * (1 + math.tanh(0.7978845608028654 * (a + 0.044715 * a * a * a)))"
+_CLAMP: Final = "minimum(maximum(a, min_val), max_val)"
+
+_ACTIVATIONS: Final = (
+    _activation("silu", "a", "a / (1 + math.exp(-a))", in_float32=True),
+    _steps(_GELU_EXACT, _GELU),
+    _steps(_GELU_EXACT, _GELU, approximate="none"),
+    _steps(_GELU_TANH, _GELU, approximate="tanh"),
+    _activation("softplus", "a", "a if a > 20 else math.log1p(math.exp(a))", in_float32=True),
+    _activation(
+        "softplus",
+        "a, beta, threshold=20",
+        "a if a * beta > threshold else math.log1p(math.exp(a * beta)) / beta",
+        in_float32=True,
+    ),
+    _activation("logsigmoid", "a", "minimum(a, 0) - math.log1p(math.exp(-math.fabs(a)))", in_float32=True),
+    _activation("relu6", "a", "minimum(maximum(a, 0), 6)"),
+    _activation("elu", "a", "a if a >= 0 else math.expm1(a)", in_float32=True),
+    _activation("elu", "a, alpha", "a if a >= 0 else alpha * math.expm1(a)", in_float32=True),
+    _activation("leaky_relu", "a", "a if a > 0 else 0.01 * a", in_float32=True),
+    _activation("leaky_relu", "a, negative_slope", "a if a > 0 else negative_slope * a", in_float32=True),
+    _activation("hardtanh", "a", "minimum(maximum(a, -1), 1)"),
+    _activation("hardtanh", "a, min_val=-1, max_val=1", _CLAMP),
+    _activation("hardsigmoid", "a", "minimum(maximum(a + 3, 0), 6) / 6", in_float32=True),
+    _activation("hardswish", "a", "a * minimum(maximum(a + 3, 0), 6) / 6", in_float32=True),
+    _activation("mish", "a", "a * math.tanh(math.log1p(math.exp(a)))", in_float32=True),
+    _activation(
+        "selu", "a", "1.0507009873554805 * a if a >= 0 else 1.7580993408473766 * math.expm1(a)", "torch.selu",
+        in_float32=True,
+    ),
+    _activation(
+        "celu", "a, alpha=1", "a if a >= 0 else alpha * math.expm1(a / alpha)", "torch.celu", in_float32=True
+    ),
+    _activation("prelu", "a, weight", "a if a > 0 else weight * a", "torch.prelu", in_float32=True),
+    _activation("softsign", "a", "a / (abs(a) + 1)"),
+    _activation("tanhshrink", "a", "a - math.tanh(a)"),
+    _activation("hardshrink", "a, lambd=0.5", "a - a if abs(a) <= lambd else a", "torch.hardshrink"),
+    _activation(
+        "softshrink", "a, lambd=0.5", "a - lambd if a > lambd else (a + lambd if -a > lambd else a * 0)"
+    ),
+    _activation("threshold", "a, threshold, value", "value if a <= threshold else a", "torch.threshold"),
+)  # fmt: skip
 
 ROWS: Final = (
     _both("a + b", "add"),
@@ -62,6 +137,7 @@ ROWS: Final = (
     Formula(("torch.sub",), ("a", "b"), "a - b"),
     Formula(("torch.mul",), ("a", "b"), "a * b"),
     Formula(("torch.div",), ("a", "b"), "a / b"),
+    Formula(("torch.div", "torch.divide"), ("a", "b"), "a // b", options={"rounding_mode": "floor"}),
     Formula(("builtins.pow",), ("a", "b"), "a ** b"),
     _both("a & b", "bitwise_and"),
     _both("a | b", "bitwise_or"),
@@ -97,6 +173,7 @@ ROWS: Final = (
     Formula(("numpy.degrees", "math.degrees"), ("a",), "a * 57.29577951308232"),
     Formula(("numpy.radians", "math.radians"), ("a",), "a * 0.017453292519943295"),
     _steps("1 if a == 0 else math.sin(math.pi * a) / (math.pi * a)", "numpy.sinc", "torch.sinc"),
+    Formula(("torch.heaviside",), ("a", "values"), "values if a == 0 else bool(a > 0)"),
     _one("math.isinf(a) and a > 0", "isposinf"),
     _one("math.isinf(a) and a < 0", "isneginf"),
     _both("a if a >= b or b != b else b", "fmax"),
@@ -118,17 +195,15 @@ ROWS: Final = (
     _steps("1 / (1 + math.exp(-a))", "torch.sigmoid", "torch.nn.functional.sigmoid", "torch.special.expit"),
     Formula(("torch.relu", "torch.nn.functional.relu"), ("a",), "maximum(a, 0)"),
     Formula(("torch.frac",), ("a",), "a - trunc(a)"),
+    _steps(
+        "a + weight * (b - a) if math.fabs(weight) < 0.5 else b - (b - a) * (1 - weight)",
+        "torch.lerp",
+        parameters=("a", "b", "weight"),
+    ),
     _steps("math.log(a / (1 - a))", "torch.logit", "torch.special.logit"),
     _steps("0 if a == 0 and b == b else a * math.log(b)", "torch.xlogy", "torch.special.xlogy", parameters=("a", "b")),
-    _steps("a / (1 + math.exp(-a))", "torch.nn.functional.silu"),
-    _steps("0.5 * a * (1 + math.erf(a * 0.7071067811865476))", "torch.nn.functional.gelu"),
-    _steps("a if a > 20 else math.log1p(math.exp(a))", "torch.nn.functional.softplus"),
-    _steps("minimum(a, 0) - math.log1p(math.exp(-math.fabs(a)))", "torch.nn.functional.logsigmoid"),
-    Formula(("torch.nn.functional.relu6",), ("a",), "minimum(maximum(a, 0), 6)"),
-    _steps("a if a >= 0 else math.expm1(a)", "torch.nn.functional.elu"),
-    _steps("a if a >= 0 else alpha * math.expm1(a)", "torch.nn.functional.elu", parameters=("a", "alpha")),
-    _steps("a if a > 0 else 0.01 * a", "torch.nn.functional.leaky_relu"),
-    _steps("a if a > 0 else negative_slope * a", "torch.nn.functional.leaky_relu", parameters=("a", "negative_slope")),
+    _steps("0 if a == 0 and b == b else a * math.log1p(b)", "torch.special.xlog1py", parameters=("a", "b")),
+    *_ACTIVATIONS,
     Formula(("torch.clamp_min",), ("a", "min"), "maximum(a, min)"),
     Formula(("torch.clamp_max",), ("a", "max"), "minimum(a, max)"),
     Formula(("torch.clamp", "torch.clip"), ("a", "min", "max"), "minimum(maximum(a, min), max)"),
@@ -155,24 +230,18 @@ def way_to_unpack(qualified: str) -> str | None:
     return next(calls, None)
 
 
-def find_formula(qualified: str, places: int, keywords: frozenset[str] = frozenset()) -> Formula | None:
-    """The row of this name that takes `places` positional arguments and these keywords."""
-    return next(
-        (
-            row
-            for row in ROWS
-            if qualified in row.names
-            and len(row.parameters) == places + len(keywords)
-            and keywords == set(row.parameters[places:])
-            and not (keywords and qualified.startswith(("math.", "cmath.")))  # they take positional arguments only
-        ),
-        None,
-    )
+def find_formula(
+    qualified: str, places: int, keywords: Iterable[str] = (), options: Mapping[str, str] | None = None
+) -> Formula | None:
+    """The row of this name that takes `places` positional arguments, these keywords and these strings by keyword."""
+    if keywords and qualified.startswith(("math.", "cmath.")):  # they take positional arguments only
+        return None
+    return next((row for row in ROWS if qualified in row.names and row.takes(places, keywords, options or {})), None)
 
 
 def ways_to_call(qualified: str) -> list[str]:
     """The calls that the formulas called `qualified` accept; none for any other name."""
-    return [f"`{qualified}({', '.join(row.parameters)})`" for row in ROWS if qualified in row.names]
+    return [f"`{row.signature(qualified)}`" for row in ROWS if qualified in row.names]
 
 
 # Functions of Python and of the libraries that kernels do not have, each with what to write instead.

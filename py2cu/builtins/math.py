@@ -17,6 +17,10 @@ _SYNONYMS: Final = {
     "asin": "arcsin", "acos": "arccos", "atan": "arctan", "atan2": "arctan2", "asinh": "arcsinh", "acosh": "arccosh",
     "atanh": "arctanh",
 }  # fmt: skip
+_ELSEWHERE: Final = {
+    "tanh": ("torch.nn.functional.tanh",),
+    **{name: (f"torch.special.{name}",) for name in ("exp2", "expm1", "log1p", "erf", "erfc")},
+}
 _NOT_IN_NUMPY: Final = {"erf", "erfc", "gamma", "lgamma", "fma", "remainder", "fmod", "pow"}
 _NOT_IN_TORCH: Final = {"cbrt", "fabs", "gamma", "fma", "remainder", "fmod", "pow"}
 
@@ -25,7 +29,11 @@ def _names(name: str) -> tuple[str, ...]:
     """The qualified names of `math.name`, its own first."""
     synonyms = [name, _SYNONYMS[name]] if name in _SYNONYMS else [name]
     libraries = [("numpy", _NOT_IN_NUMPY), ("torch", _NOT_IN_TORCH)]
-    return (f"math.{name}", *(f"{lib}.{n}" for lib, lacks in libraries if name not in lacks for n in synonyms))
+    return (
+        f"math.{name}",
+        *(f"{lib}.{n}" for lib, lacks in libraries if name not in lacks for n in synonyms),
+        *_ELSEWHERE.get(name, ()),
+    )
 
 
 def _row(name: str, c: str | None = None, arity: int = 1) -> Builtin:

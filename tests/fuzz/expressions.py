@@ -669,7 +669,8 @@ def formula(w: Writer, type_: Type, depth: int) -> Value:
     row = w.pick(_FORMULAS)
     whole = INT_DTYPES if len(row.parameters) == 1 else SOCIAL_INTS
     types = [type_, *whole] if type_ is DEFAULT_FLOAT else [type_]
-    arguments = [value(w, w.pick(types), depth - 1).text for _ in row.parameters]
+    arguments = [value(w, w.pick(types), depth - 1).text for name in row.parameters if name not in row.defaults]
+    arguments += [f"{name}={text!r}" for name, text in row.options.items()]
     return Value(f"{w.pick(row.names).replace('numpy.', 'np.')}({', '.join(arguments)})", type_)
 
 

@@ -628,7 +628,7 @@ MUTATIONS: Final = (
     ),
     *_rule(
         "formulas of several steps compute in float32",
-        ("parameters, text, in_float32=True)", "parameters, text)", "kept:formulas_in_float32"),
+        ("text, in_float32=True, options", "text, options", "kept:formulas_in_float32"),
         (
             "return self.cast_element(element, ir.ElementType(F32)) if _is_half(type_) else element",
             "return element",

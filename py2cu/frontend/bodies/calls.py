@@ -152,9 +152,12 @@ class CallReader:
     def _read_formula(self, node: cst.Call, qualified: str) -> ir.Expr | None:
         """A call of a builtin that expands to a formula; None for any other."""
         places = [arg for arg in node.args if arg.keyword is None and not arg.star]
-        named = {arg.keyword.value: arg for arg in node.args if arg.keyword is not None}
-        formula = builtins.find_formula(qualified, len(places), frozenset(named))
-        if formula is None or len(places) + len(named) != len(node.args):
+        by_name = {arg.keyword.value: arg for arg in node.args if arg.keyword is not None}
+        constants = {name: self.scope.environment.constant(arg.value) for name, arg in by_name.items()}
+        options = {name: text for name, text in constants.items() if isinstance(text, str)}
+        named = {name: arg for name, arg in by_name.items() if name not in options}
+        formula = builtins.find_formula(qualified, len(places), named, options)
+        if formula is None or len(places) + len(by_name) != len(node.args):
             return None
         arguments = dict(zip(formula.parameters, places, strict=False)) | named
         values = {name: self.read(arg.value) for name, arg in arguments.items()}

@@ -17,20 +17,21 @@ from py2cu.source import Span
 
 _FUNCTIONS: Final = {
     "maximum": "torch.maximum", "minimum": "torch.minimum", "trunc": "numpy.trunc", "bool": "builtins.bool",
-    "complex": "builtins.complex",
+    "complex": "builtins.complex", "abs": "builtins.abs",
 }  # fmt: skip
 
 
 def expand_call(formula: Formula, arguments: Mapping[str, ir.Expr], span: Span) -> ir.Expr:
-    """A call of `formula`."""
+    """A call of `formula`; `arguments` may lack parameters that have defaults."""
+    defaults: dict[str, ir.Expr] = {name: ir.Constant(value, span) for name, value in formula.defaults.items()}
     if not formula.in_float32:
-        return expand(formula.text, arguments, span)
+        return expand(formula.text, defaults | dict(arguments), span)
     operands = tuple(arguments.values())
     wide = {
         name: value if isinstance(value, ir.Constant) else ir.Call(ARGUMENT, (value, *operands), value.span)
         for name, value in arguments.items()
     }
-    return ir.Call(RESULT, (expand(formula.text, wide, span), *operands), span)
+    return ir.Call(RESULT, (expand(formula.text, defaults | wide, span), *operands), span)
 
 
 def expand(text: str, arguments: Mapping[str, ir.Expr], span: Span) -> ir.Expr:
@@ -58,6 +59,8 @@ class _Expansion:
                 return ir.Constant(CONSTANTS[f"math.{name}"], self.span)
             case ast.Attribute(value=value, attr="real" | "imag" as part):
                 return ir.Call(f"complex.{part}", (self.read(value),), self.span)
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
+                return ir.Constant(-value, self.span, text=repr(-value))
             case ast.UnaryOp(op=op, operand=operand):
                 return ir.Unary(OF_AST[type(op)], self.read(operand), self.span)
             case ast.BinOp(left=left, op=op, right=right):

@@ -98,7 +98,9 @@ PROPAGATING: Final = {"minimum": _propagating_nan("min"), "maximum": _propagatin
 @cache
 def _function_of(formula: Formula) -> Function:
     """The function that a formula's row defines."""
-    function = _compile_formula(formula.parameters, formula.text)
+    defaults = formula.defaults
+    parameters = (f"{name}={defaults[name]!r}" if name in defaults else name for name in formula.parameters)
+    function = _compile_formula(tuple(parameters), formula.text)
     return _in_float32(function) if formula.in_float32 else function
 
 
@@ -136,9 +138,11 @@ def _formula(qualified: str, otherwise: Function | None = None) -> Function:
     """The function of this qualified name: the formula that takes the arguments of a call, or `otherwise`."""
 
     def call(*args: Any, **named: Any) -> Any:
-        row = find_formula(qualified, len(args), frozenset(named))
+        options = {name: value for name, value in named.items() if isinstance(value, str)}
+        numbers = {name: value for name, value in named.items() if name not in options}
+        row = find_formula(qualified, len(args), numbers, options)
         if row is not None:
-            return _function_of(row)(*args, **named)
+            return _function_of(row)(*args, **numbers)
         if otherwise is None:
             raise TypeError(f"a kernel cannot call {qualified} with these arguments")
         return otherwise(*args, **named)
