@@ -14,6 +14,8 @@ from py2cu.simulator.values.library_functions import LIBRARY
 from py2cu.simulator.values.math_functions import Function
 
 _PYTHON: Final = ("math", "cmath")
+# What functions of torch are called in the modules where they are defined.
+_DEFINED_AS: Final = {"log_sigmoid": "logsigmoid", "_threshold": "threshold"}
 
 
 def cast_named(name: str) -> type[Element] | None:
@@ -38,8 +40,10 @@ def typed_substitute(value: Any) -> object | None:
         return cast_named(name) if top == "numpy" else None
     if top in _PYTHON:
         return LIBRARY[top].get(name)
-    if top in ("numpy", "torch") or type(value).__module__ == "numpy":  # a ufunc, or a builtin of torch
-        return LIBRARY["torch" if top == "torch" else "numpy"].get(name)
+    if top == "torch":
+        return LIBRARY["torch"].get(_DEFINED_AS.get(name, name.removeprefix("special_")))
+    if top == "numpy" or type(value).__module__ == "numpy":  # a ufunc
+        return LIBRARY["numpy"].get(name)
     return None
 
 

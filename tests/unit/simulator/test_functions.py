@@ -13,7 +13,7 @@ from py2cu.builtins import ROWS, Rule
 from py2cu.builtins.formulas import ROWS as FORMULAS
 from py2cu.builtins.formulas import Formula
 from py2cu.dtypes import BF16, F16, F32, I32, I64, U8, Kind
-from py2cu.simulator.substitutes import members
+from py2cu.simulator.substitutes import members, typed_substitute
 from py2cu.simulator.values.family import element_class
 
 FLOATS = (0.0, -0.0, 0.5, -0.5, 1.5, 2.5, -3.25, 1e30, -1e30, 1e-30, math.inf, -math.inf, math.nan)
@@ -152,3 +152,12 @@ def test_signed_zeros_are_torchs(name, arguments):
     expected = of_torch(tensor(first, "float32"), tensor(second, "float32") if name == "xlogy" else second)
     found = members("torch")[name](*map(element_class(F32).convert, arguments))
     assert math.copysign(1, float(found)) == math.copysign(1, expected.item())
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [("torch.nn.functional", "logsigmoid"), ("torch.nn.functional", "threshold"), ("torch.special", "expit")],
+)
+def test_function_that_torch_defines_under_another_name_is_replaced(module, name):
+    function = getattr(LIBRARIES[module][0], name)
+    assert typed_substitute(function) is members(module)[name]
