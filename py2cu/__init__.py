@@ -1,4 +1,4 @@
-"""py2cu: write a kernel in Python, debug it in Python, get CUDA C++ that you would sign, and evidence that both agree.
+"""py2cu: write a kernel in Python, debug it in Python, get readable CUDA C++, and evidence that both agree.
 
 Importing the package imports neither torch nor a compiler; what a name needs is loaded when it is first used.
 """

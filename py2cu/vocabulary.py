@@ -110,7 +110,8 @@ else:
 
 def _outside_kernel(name: str) -> RuntimeError:
     return RuntimeError(
-        f"{name} has a value in a running kernel only: call `k(...)`, or `k.simulate(...)` to step through it"
+        f"`{name}` works only inside a running kernel: call the kernel, or step through it with "
+        "`your_kernel.simulate(...)`"
     )
 
 

@@ -1,7 +1,7 @@
 """Check that compiled kernels agree with their Python, over invented cases or a user's arguments.
 
 `check_kernel` runs each `Case` in the simulator and compiled, compares every element, and returns a `CheckReport`.
-Importing this room imports torch.
+Importing this package imports torch.
 """
 
 from py2cu.check.cases import Case, invent_cases, make_case, user_case

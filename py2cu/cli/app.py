@@ -31,7 +31,7 @@ from py2cu.cli.translate import translate
 )
 @click.version_option(__version__, message="py2cu %(version)s")
 def app() -> None:
-    """Write a kernel in Python, get CUDA C++ that you would sign, and evidence that the two agree."""
+    """Write a kernel in Python, get readable CUDA C++, and evidence that the two agree."""
 
 
 for command in (translate, check, build, explain, doctor):

@@ -80,11 +80,11 @@ def find_problems(options: KernelOptions, arrays: Mapping[str, DType], is_index_
     if not isinstance(options.strided, bool):
         yield "`strided` is True or False"
     if options.coarsen not in (None, 1):
-        yield "`coarsen` is 1: one element a thread"
+        yield "`coarsen` can only be 1 (one element for each thread)"
     if options.launch_bounds is not None and not _are_bounds(options.bounds):
         yield (
-            f"`launch_bounds` is the most threads of a block, 1 to {MAX_THREADS}, or a pair of them and the least "
-            f"blocks of a multiprocessor, 1 to {MAX_BLOCKS}"
+            f"`launch_bounds` is `max_threads` (1 to {MAX_THREADS}), or `(max_threads, "
+            f"min_blocks_per_multiprocessor)`, the second 1 to {MAX_BLOCKS}"
         )
     yield from _init_problems(options.init, arrays)
 

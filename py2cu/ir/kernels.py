@@ -31,7 +31,7 @@ from py2cu.ir.visit import names_in
 from py2cu.source import Span
 
 _SMALL: Final = 64  # the largest divisor with which a quotient counts as large as the dividend
-_OF_EXTENTS: Final = frozenset(["parameters", "indices", "size", "block", "array_decls", "spelled_out"])
+_OF_EXTENTS: Final = frozenset(["parameters", "indices", "size", "block", "array_decls", "former_index_extents"])
 """The fields from which `dims`, `naturals` and `sizes` are computed."""
 
 
@@ -149,13 +149,13 @@ class Kernel:
     strided: bool
     body: Block
     span: Span = span_field()
-    spelled_out: tuple[DimExpr, ...] = ()  # the extents of indices that have become arithmetic
-    launch_bounds: tuple[int, ...] = ()  # the most threads of a block, the least blocks of a multiprocessor
+    former_index_extents: tuple[DimExpr, ...] = ()  # of the indices that the body now computes itself
+    launch_bounds: tuple[int, ...] = ()  # at most so many threads a block, at least so many blocks a multiprocessor
     annotated: tuple[Annotation, ...] = ()
     array_decls: tuple[ArrayDecl, ...] = ()
     locals: tuple[tuple[str, ValueType], ...] = ()  # set by infer_types
     guards: tuple[Guard, ...] = ()  # set by add_guards
-    predicated: tuple[PredicatedSite, ...] = ()  # set by add_guards, past the end where there are barriers
+    predicated: tuple[PredicatedSite, ...] = ()  # set by add_guards: skipped by threads past the end
     negative_indices: tuple[NegativeIndex, ...] = ()  # of tables; flatten_subscripts adds those of the other arrays
     bounds: tuple[
         IndexBound, ...
@@ -164,7 +164,7 @@ class Kernel:
         IndexBound, ...
     ] = ()  # set by choose_integer_widths: what the extents of the launch are computed from
     all_integers_bounded: bool = False  # set by choose_integer_widths: if `bounds` fit, all Python integers do
-    narrowed: tuple[tuple[str, ElementType], ...] = ()  # set by narrow_floats
+    narrowed: tuple[tuple[str, ElementType], ...] = ()  # set by narrow_floats: parameters
     helpers: tuple[str, ...] = ()  # set by lower_semantics
     symbol: str = ""  # set by rename: what the C++ functions and the op are named after
     variables: tuple[TypeVariable, ...] = ()  # of a generic kernel
@@ -312,7 +312,7 @@ class Kernel:
     @cached_property
     def dims(self) -> tuple[str, ...]:
         """Dimension names in order of first appearance in the parameters and indices."""
-        sources = [*self.spelled_out, *(index.extent for index in self.indices)]
+        sources = [*self.former_index_extents, *(index.extent for index in self.indices)]
         sources += [dim for p in self.parameters if isinstance(p.type, ArrayType) for dim in p.type.dims]
         sources += self.size or ()
         constexprs = self.constexprs.keys()
@@ -343,7 +343,10 @@ class Kernel:
         return products
 
     def _addends(self, extent: Expr) -> list[Counter[str]]:
-        """Products of names that a sum of natural numbers is no less than."""
+        """Products of names, each a lower bound of `extent` (up to a small factor).
+
+        `h + w` gives `h` and `w`, `h * w` gives `h*w`, `n + 1` gives `n`.
+        """
         match extent:
             case Name(id=name):
                 return [Counter([name])]

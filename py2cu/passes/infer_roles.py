@@ -46,7 +46,10 @@ def infer_roles(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
 
 
 def _with_known_shape(kernel: ir.Kernel, allocatable: set[str]) -> set[str]:
-    """The arrays of `allocatable` whose dimensions all follow from arguments, which all other arrays are."""
+    """The arrays of `allocatable` whose dimensions follow from what the caller passes.
+
+    The caller passes the integer parameters and every array that is not in the result.
+    """
     while True:
         passed = [p for p in kernel.arrays if p.name not in allocatable and not p.may_be_none]
         known = {

@@ -796,8 +796,8 @@ MUTATIONS: Final = (
         ),
         ("if last is not None and last.key == current.key:", "if False:", "tests/unit/call/test_redefinitions.py"),
         (
-            "return [name for name in bound if name in live and _is_other(name, live[name], text, is_here)]",
-            "return []",
+            "name in live and _differs_from_source(name, live[name], source_only, is_here)",
+            "False",
             "tests/unit/call/test_redefinitions.py",
         ),
         (
@@ -811,7 +811,7 @@ MUTATIONS: Final = (
             "tests/unit/call/test_redefinitions.py",
         ),
         (
-            "return is_library(text.imports[name]) and _is_another_object(text.imports[name], value)",
+            "return is_library(source_only.imports[name]) and _is_not_library_object(source_only.imports[name], value)",
             "return False",
             "tests/unit/call/test_redefinitions.py",
         ),

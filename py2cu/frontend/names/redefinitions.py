@@ -25,41 +25,42 @@ _LITERAL = (bool, int, float, complex, str, tuple)
 
 def redefined(environment: Environment, live: Mapping[str, object], is_here: IsHere) -> list[str]:
     """The names whose value in `live` differs from that in the source of `environment`."""
-    text = replace(environment, live={}, _values={})
-    bound = {**text.functions, **text.definitions, **text.imports}
-    return [name for name in bound if name in live and _is_other(name, live[name], text, is_here)]
+    source_only = replace(environment, live={}, _values={})
+    bound = {**source_only.functions, **source_only.definitions, **source_only.imports}
+    return [name for name in bound if name in live and _differs_from_source(name, live[name], source_only, is_here)]
 
 
-def _is_other(name: str, value: object, text: Environment, is_here: IsHere) -> bool:
-    function = text.function_name(name)
+def _differs_from_source(name: str, value: object, source_only: Environment, is_here: IsHere) -> bool:
+    """Whether the live `value` of `name` differs from its value in the source; False if the source gives none."""
+    function = source_only.function_name(name)
     if function is not None:
-        node = text.functions[function]
+        node = source_only.functions[function]
         return not is_here(node, value) if isinstance(value, FunctionType) else not node.decorators
-    if name in text.imports:
-        return is_library(text.imports[name]) and _is_another_object(text.imports[name], value)
+    if name in source_only.imports:
+        return is_library(source_only.imports[name]) and _is_not_library_object(source_only.imports[name], value)
     mention = cst.Name(name)
-    number = text.constant(mention)
-    constant = text.constants(mention) if number is None else number
+    number = source_only.constant(mention)
+    constant = source_only.constants(mention) if number is None else number
     if constant is None:
-        return _is_other_object(mention, value, text)
+        return _element_or_alias_differs(mention, value, source_only)
     return type(value) is not type(constant) or repr(value) != repr(constant)
 
 
-def _is_other_object(node: cst.Name, value: object, text: Environment) -> bool:
-    """`_is_other` for a name whose source value is no plain number: `t = math.sin`, `EPS = np.float32(0.1)`."""
-    element = text.element(node)
+def _element_or_alias_differs(node: cst.Name, value: object, source_only: Environment) -> bool:
+    """`_differs_from_source` for an element or an alias: `EPS = np.float32(0.1)`, `t = math.sin`."""
+    element = source_only.element(node)
     if element is not None:
         dtype, number = element
         kind = type(value)
         is_same_type = kind.__module__ == "numpy" and kind.__name__.rstrip("_") == dtype.name
         return not is_same_type or repr(value) != repr(kind(number))  # type: ignore[call-arg]
-    qualified = text.qualify(text.definitions[node.value])
+    qualified = source_only.qualify(source_only.definitions[node.value])
     if qualified is None:
         return False
-    return isinstance(value, _LITERAL) or (is_library(qualified) and _is_another_object(qualified, value))
+    return isinstance(value, _LITERAL) or (is_library(qualified) and _is_not_library_object(qualified, value))
 
 
-def _is_another_object(qualified: str, value: object) -> bool:
+def _is_not_library_object(qualified: str, value: object) -> bool:
     """Whether `value` differs from the library's object of this name; False if the library is not loaded."""
     top, *rest = qualified.split(".")
     library_object: object = sys.modules.get(top)

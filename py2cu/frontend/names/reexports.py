@@ -19,7 +19,7 @@ from py2cu.frontend.names.known_names import is_known
 from py2cu.live import is_library
 from py2cu.source import SourceFile, UnreadableSource
 
-PASSED_ON: Final = 8  # the longest chain of files that re-export a name
+MAX_REEXPORTS: Final = 8  # the longest chain of files that re-export a name
 OWN: Final = ""  # the meaning of a name that a file defines itself
 
 
@@ -68,7 +68,7 @@ class Starred:
 
 @dataclass(frozen=True, slots=True)
 class Reexports:
-    """Reads the files beside one in `folder`."""
+    """The names that files in `folder` can import from library re-exports."""
 
     folder: Path
     _files: dict[Path, _File | None] = field(default_factory=dict)
@@ -77,12 +77,12 @@ class Reexports:
     _qualified: dict[str, str | None] = field(default_factory=dict)
 
     def library_name(self, qualified: str) -> str | None:
-        """Resolve a name of a file beside to a library's: "common.kernel" to "py2cu.kernel".
+        """The library name behind a re-exported name: `common.kernel` → `py2cu.kernel`.
 
-        None if it is not a library's, or if the source does not determine it.
+        None if the name does not come from a library, or the source does not decide it.
         """
         if qualified not in self._qualified:
-            self._qualified[qualified] = self._library_name(qualified, self.folder, PASSED_ON)
+            self._qualified[qualified] = self._library_name(qualified, self.folder, MAX_REEXPORTS)
         return self._qualified[qualified]
 
     def starred(self, module: str) -> Starred | None:
@@ -90,7 +90,7 @@ class Reexports:
         path = find_file(module, self.folder)
         return self._starred_of(path) if path is not None else None
 
-    def _library_name(self, qualified: str, folder: Path, passed_on: int) -> str | None:
+    def _library_name(self, qualified: str, folder: Path, remaining: int) -> str | None:
         dots = len(qualified) - len(qualified.lstrip("."))
         parts = qualified[dots:].split(".")
         for cut in range(0 if dots else 1, len(parts)):
@@ -99,7 +99,7 @@ class Reexports:
                 full = ".".join([meaning, *parts[cut + 1 :]])
                 if is_library(full):
                     return full
-                return self._library_name(full, path.parent, passed_on - 1) if passed_on else None
+                return self._library_name(full, path.parent, remaining - 1) if remaining else None
         return None
 
     def _meaning(self, path: Path, name: str) -> str | None:
@@ -165,7 +165,7 @@ class Reexports:
         return Starred({name: self._meaning(path, name) is not None for name in names}, tuple(libraries))
 
     def _find(self, module: str, folder: Path) -> Path | None:
-        """The file of a module that one in `folder` imports: if not relative, beside the first file or there."""
+        """The file of `module`, which a file in `folder` imports; absolute names are sought in `self.folder` first."""
         path = None if module.startswith(".") else find_file(module, self.folder)
         return path or find_file(module, folder)
 

@@ -5,8 +5,8 @@
     import helpers                     for `helpers.clamp(…)`
 
 In: a name in a kernel, and its environment. Out: the node of the function, or the value of the constant; a hint if the
-file has no such function. Files are parsed, never imported or run. Under the decorator, the live function shows where
-its source is.
+file has no such function. Files are parsed, never imported or run. In a running Python, where
+`@kernel` decorates live functions, the live function gives the file of its source.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import libcst as cst
 from py2cu.diagnostics import Origin, Related, Reporter
 from py2cu.frontend.names.constants import Constants, Real, as_constants, numbers
 from py2cu.frontend.names.environment import Environment
-from py2cu.frontend.names.reexports import PASSED_ON, find_file
+from py2cu.frontend.names.reexports import MAX_REEXPORTS, find_file
 from py2cu.frontend.source.reader import Module, read_module
 from py2cu.function_text import source_file
 from py2cu.live import defaults_of, is_library, visible_objects
@@ -45,7 +45,10 @@ class DeviceFunction:
 
 @dataclass(frozen=True, slots=True)
 class ImportedSources:
-    """Reads the files that a kernel's functions come from, each once for every name; `main` is the kernel's own."""
+    """Reads the files that define a kernel's functions and constants; `main` is the file of the kernel.
+
+    A name is read once: `functions` and `constants` cache the results.
+    """
 
     main: SourceFile
     functions: dict[tuple[str, str, object], DeviceFunction | str] = field(default_factory=dict)
@@ -101,7 +104,7 @@ class ImportedSources:
     def _read_constant(
         self, qualified: str, beside: SourceFile, reporter: Reporter, used: Related
     ) -> Constants | Real | None:
-        opened = self._open(qualified, beside, reporter, used, PASSED_ON)
+        opened = self._open(qualified, beside, reporter, used, MAX_REEXPORTS)
         if isinstance(opened, str):
             return None
         environment, node = opened[0].environment, cst.Name(opened[1])
@@ -109,7 +112,7 @@ class ImportedSources:
         return number if table is None and isinstance(number, bool | int | float) else table
 
     def _read_file(self, qualified: str, beside: SourceFile, reporter: Reporter, used: Related) -> DeviceFunction | str:
-        opened = self._open(qualified, beside, reporter, used, PASSED_ON)
+        opened = self._open(qualified, beside, reporter, used, MAX_REEXPORTS)
         if isinstance(opened, str):
             return opened
         module, name = opened
@@ -125,7 +128,7 @@ class ImportedSources:
         return did_you_mean(name, environment.names, f"`{module.file.name}` has no function `{name}`")
 
     def _open(
-        self, qualified: str, beside: SourceFile, reporter: Reporter, used: Related, passed_on: int
+        self, qualified: str, beside: SourceFile, reporter: Reporter, used: Related, remaining: int
     ) -> tuple[Module, str] | str:
         """The file that defines a name, and its name there; a hint if there is no such file."""
         name = qualified.rpartition(".")[2]
@@ -142,8 +145,8 @@ class ImportedSources:
             return f"`{path}{error.place}` cannot be read: {error}"
         if module is None:
             return f"fix `{path}` first"
-        if name in module.environment.imports and passed_on:
-            return self._open(module.environment.imports[name], module.file, reporter, used, passed_on - 1)
+        if name in module.environment.imports and remaining:
+            return self._open(module.environment.imports[name], module.file, reporter, used, remaining - 1)
         return module, name
 
     def _read(

@@ -72,7 +72,8 @@ def is_deep(tree: ast.AST) -> bool:
 
 def find_nested(tree: ast.AST) -> Nested | None:
     """The first place where `tree` is nested too deep, or where a chain has too many terms."""
-    waiting: list[tuple[ast.AST, int, int]] = [(tree, 0, 0)]  # levels, and levels where each term is one
+    # (node, its depth with a chain counted as one level, its depth with every term of a chain counted)
+    waiting: list[tuple[ast.AST, int, int]] = [(tree, 0, 0)]
     while waiting:
         node, depth, terms = waiting.pop()
         if isinstance(node, Node) and depth > MAX_DEPTH:

@@ -40,7 +40,7 @@ def without_indices(kernel: ir.Kernel) -> ir.Kernel:
     body = tuple(replace(stmt, declares=None) if isinstance(stmt, ir.Assign) else stmt for stmt in guarded.body)
     indices = tuple((index.name, ir.INDEX) for index in kernel.indices)
     extents = tuple(index.extent for index in kernel.indices)
-    return replace(guarded, body=body, indices=(), spelled_out=extents, locals=indices + kernel.locals)
+    return replace(guarded, body=body, indices=(), former_index_extents=extents, locals=indices + kernel.locals)
 
 
 def _index_assignment(index: IndexParameter) -> ir.Assign:

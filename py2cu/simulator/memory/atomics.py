@@ -21,13 +21,13 @@ class SimulatedAtomics:
 
     def add(self, array: Any, index: Any, value: Any) -> Any:
         frame = sys._getframe(1)
-        at, position = _locate(array, index, frame)
-        return at.add(position, at.convert(value), frame)
+        target, position = _locate(array, index, frame)
+        return target.add(position, target.convert(value), frame)
 
     def sub(self, array: Any, index: Any, value: Any) -> Any:
         frame = sys._getframe(1)
-        at, position = _locate(array, index, frame)
-        return at.add(position, -at.convert(value), frame)
+        target, position = _locate(array, index, frame)
+        return target.add(position, -target.convert(value), frame)
 
     def min(self, array: Any, index: Any, value: Any) -> Any:
         return _update("min", array, index, value, lambda old, new: new if new < old else old)
@@ -37,9 +37,9 @@ class SimulatedAtomics:
 
     def exch(self, array: Any, index: Any, value: Any) -> Any:
         frame = sys._getframe(1)
-        at, position = _locate(array, index, frame)
-        new = at.convert(value)
-        return at.update(position, lambda _: new, frame, new)
+        target, position = _locate(array, index, frame)
+        new = target.convert(value)
+        return target.update(position, lambda _: new, frame, new)
 
     def cas(self, array: Any, index: Any, compare: Any, value: Any) -> Any:
         return _swap(array, index, compare, value)
@@ -49,9 +49,7 @@ class SimulatedAtomics:
         return _swap(array, 0, compare, value)
 
     def inc(self, array: Any, index: Any, limit: Any) -> Any:
-        return _update(
-            f"inc {limit}", array, index, limit, lambda old, top: old.with_error(0) if old >= top else old + 1
-        )
+        return _update(f"inc {limit}", array, index, limit, lambda old, top: old.wrapped(0) if old >= top else old + 1)
 
     def dec(self, array: Any, index: Any, limit: Any) -> Any:
         return _update(f"dec {limit}", array, index, limit, lambda old, top: top if old == 0 or old > top else old - 1)
@@ -68,19 +66,19 @@ class SimulatedAtomics:
 
 def _locate(array: Any, index: Any, frame: FrameType) -> tuple[Any, int]:
     """The array and the flat position of `index`; a scratch element if the access is predicated off."""
-    target: tuple[Any, int] = scratch_element(array) if is_predicated_off(frame) else array.locate(index)
-    return target
+    element: tuple[Any, int] = scratch_element(array) if is_predicated_off(frame) else array.locate(index)
+    return element
 
 
 def _swap(array: Any, index: Any, compare: Any, value: Any) -> Any:
     frame = sys._getframe(2)
-    at, position = _locate(array, index, frame)
-    expected, new = at.convert(compare), at.convert(value)
-    return at.update(position, lambda old: new if old == expected else old, frame, new)
+    target, position = _locate(array, index, frame)
+    expected, new = target.convert(compare), target.convert(value)
+    return target.update(position, lambda old: new if old == expected else old, frame, new)
 
 
 def _update(operation: str, array: Any, index: Any, value: Any, change: Change) -> Any:
     frame = sys._getframe(2)
-    at, position = _locate(array, index, frame)
-    converted = at.convert(value) if value.__class__ is not at.dtype else value
-    return at.update(position, lambda old: change(old, converted), frame, operation)
+    target, position = _locate(array, index, frame)
+    converted = target.convert(value) if value.__class__ is not target.dtype else value
+    return target.update(position, lambda old: change(old, converted), frame, operation)

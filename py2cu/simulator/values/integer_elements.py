@@ -42,7 +42,7 @@ class IntElement:
     error: ClassVar[float] = 0.0  # an integer that depends on a rounding error taints its thread
     from_operand: ClassVar[Method]  # converts an operand; a Python integer out of range is refused
     convert: ClassVar[Method]  # converts as an explicit cast or a store does
-    with_error: ClassVar[Method]  # from any integer, which wraps
+    wrapped: ClassVar[Method]  # from any integer, wrapped at the dtype
     from_stored: ClassVar[Method]  # from a value of an array of the dtype
     truncate: ClassVar[Callable[[float], tuple[int, bool]]]  # a float as an integer of the dtype: see `truncation`
 
@@ -78,7 +78,7 @@ class IntElement:
         return int, (self.value,)
 
     def __round__(self, digits: int | None = None) -> Any:
-        return self.value if digits is None else self.with_error(round(self.value, digits))
+        return self.value if digits is None else self.wrapped(round(self.value, digits))
 
     @property
     def real(self) -> IntElement:
@@ -86,7 +86,7 @@ class IntElement:
 
     @property
     def imag(self) -> IntElement:
-        return self.with_error(0)  # type: ignore[no-any-return]
+        return self.wrapped(0)  # type: ignore[no-any-return]
 
     def conjugate(self) -> IntElement:
         return self
@@ -97,13 +97,13 @@ class IntElement:
     def __neg__(self) -> IntElement:
         if self.dtype is BOOL:
             raise TypeError("a bool element has no sign")
-        return self.with_error(-self.value)  # type: ignore[no-any-return]
+        return self.wrapped(-self.value)  # type: ignore[no-any-return]
 
     def __abs__(self) -> IntElement:
-        return self.with_error(abs(self.value))  # type: ignore[no-any-return]
+        return self.wrapped(abs(self.value))  # type: ignore[no-any-return]
 
     def __invert__(self) -> IntElement:
-        return self.with_error(not self.value if self.dtype is BOOL else ~self.value)  # type: ignore[no-any-return]
+        return self.wrapped(not self.value if self.dtype is BOOL else ~self.value)  # type: ignore[no-any-return]
 
     def __divmod__(self, other: Any) -> Any:
         return self // other, self % other
@@ -148,7 +148,7 @@ def define_int(dtype: DType, name: str) -> type[IntElement]:
     truncate = truncation(dtype)
     new = object.__new__
 
-    def with_error(value: int) -> Any:
+    def wrapped(value: int) -> Any:
         element: Any = new(cls)
         element.value = wrap(value)
         return element
@@ -160,7 +160,7 @@ def define_int(dtype: DType, name: str) -> type[IntElement]:
 
     def convert(value: Any) -> Any:
         if not isinstance(value, float):
-            return with_error(value.value if isinstance(value, IntElement) else int(value))
+            return wrapped(value.value if isinstance(value, IntElement) else int(value))
         truncated, is_specified = truncate(value)
         error = getattr(value, "error", 0.0)
         if not is_specified or (error and truncate(float(value) - error) != truncate(float(value) + error)):
@@ -171,15 +171,15 @@ def define_int(dtype: DType, name: str) -> type[IntElement]:
         if value.__class__ is cls:
             return value
         if isinstance(value, IntElement):
-            return with_error(value.value)
+            return wrapped(value.value)
         if low <= value <= high:
             return from_stored(int(value))
         raise ElementRangeError(f"{value!r} does not fit {dtype}")
 
-    cls.with_error, cls.convert, cls.from_operand, cls.truncate = (
-        staticmethod(method) for method in (with_error, convert, from_operand, truncate)
+    cls.wrapped, cls.convert, cls.from_operand, cls.truncate = (
+        staticmethod(method) for method in (wrapped, convert, from_operand, truncate)
     )
-    cls.from_stored = staticmethod(with_error if dtype is BOOL else from_stored)  # an array of bools holds Python's
+    cls.from_stored = staticmethod(wrapped if dtype is BOOL else from_stored)  # an array of bools stores Python bools
     _install_operators(cls)
     return cls  # type: ignore[no-any-return]
 
@@ -192,11 +192,11 @@ _BITWISE: Final[dict[str, Method]] = {"and": operator.and_, "or": operator.or_, 
 def _install_operators(cls: type[IntElement]) -> None:
     """Give `cls` its operators. `/` comes with `family.py`, because it makes floats."""
     for name, compute in _operators(cls.dtype).items():
-        install_operator(cls, name, _wrapping(cls.with_error, compute))
+        install_operator(cls, name, _wrapping(cls.wrapped, compute))
     for name, compute in _BITWISE.items():
         # `&`, `|`, `^` of a bool element and a Python bool stay bool; arithmetic counts the Python bool as an integer.
         promotions = PromotionExceptions({bool: cls}, cls.promotions) if cls.dtype is BOOL else None
-        install_operator(cls, name, _wrapping(cls.with_error, compute), promotions=promotions)
+        install_operator(cls, name, _wrapping(cls.wrapped, compute), promotions=promotions)
     for name in COMPARISONS:
         install_operator(cls, name, _comparing(getattr(operator, name)))
 
@@ -236,8 +236,8 @@ def _shift(dtype: DType, compute: Method, symbol: str) -> Method:
     return shift
 
 
-def _wrapping(with_error: Method, compute: Method) -> Method:
-    return lambda a, b: with_error(compute(a.value, b.value))
+def _wrapping(wrapped: Method, compute: Method) -> Method:
+    return lambda a, b: wrapped(compute(a.value, b.value))
 
 
 def _comparing(compute: Method) -> Method:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from py2cu import ir
 from py2cu.analysis.account import elided_in
@@ -23,6 +24,8 @@ from py2cu.builtins.threads import LANE_HELPER
 from py2cu.ir.names import free_name, names_in_scope
 from py2cu.ir.rewrite import map_children, map_expressions, rebuild_block, with_fields
 from py2cu.ir.visit import all_expressions, children, statements, walk
+
+_RESULT: Final = ""  # stands for the result of an inlined function, until `_renamed` replaces it by a local
 
 
 class CannotSplit(Exception):
@@ -193,8 +196,8 @@ class _Lifting:
                 if function.result is None or isinstance(function.result, ir.TupleType):
                     raise CannotSplit
                 result = self.local(function.name, function.result)
-                body = (*body, ir.Assign("", last.value, last.span, last.trivia))
-                names[""] = result.id
+                body = (*body, ir.Assign(_RESULT, last.value, last.span, last.trivia))
+                names[_RESULT] = result.id
         if any(isinstance(stmt, ir.Return) for stmt in statements(body)):
             raise CannotSplit
         reserved = {stmt.array for stmt in self.reserved if isinstance(stmt, ir.Alloc)}

@@ -191,9 +191,9 @@ def test_python_outside_of_a_kernel_is_told_so():
         lambda: shfl_sync(1, 2, 3),
     ]
     for call in calls:
-        with pytest.raises(RuntimeError, match="in a running kernel only"):
+        with pytest.raises(RuntimeError, match="only inside a running kernel"):
             call()
-    with pytest.raises(RuntimeError, match="laneid has a value in a running kernel only"):
+    with pytest.raises(RuntimeError, match="`laneid` works only inside a running kernel"):
         range(laneid)
     assert shared((2, 3), np.float16).shape == (2, 3)
 
