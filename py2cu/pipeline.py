@@ -44,6 +44,7 @@ from py2cu.passes.infer_roles import infer_roles
 from py2cu.passes.lowering.evaluate_once import evaluate_once
 from py2cu.passes.lowering.flatten_subscripts import flatten_subscripts
 from py2cu.passes.lowering.identifiers import spell_identifier
+from py2cu.passes.lowering.index_arithmetic import flatten_indices
 from py2cu.passes.lowering.integer_quotients import divide_integers
 from py2cu.passes.lowering.integer_widths import choose_integer_widths
 from py2cu.passes.lowering.loops import lower_loops
@@ -126,7 +127,7 @@ LOWERINGS: Final = (
         pass_extents,
         everywhere(widen_halves),
     ),
-    *passes(Stage.LOWERED, everywhere(lower_semantics), narrow_floats, hide_negation),
+    *passes(Stage.LOWERED, everywhere(lower_semantics), narrow_floats, hide_negation, flatten_indices),
 )
 # For the CPU, which runs the threads of a block one after the other: yields in spin loops, and fission at barriers.
 YIELDS: Final = passes(Stage.LOWERED, insert_yields)

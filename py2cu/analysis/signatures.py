@@ -33,6 +33,7 @@ def _signature(kernel: ir.Kernel) -> Signature:
         parameters=kernel.parameters,
         dims=find_dims(kernel),
         indices=kernel.indices,
+        flat_indices=kernel.flat_indices,
         launch=kernel.launch,
         size=kernel.size,
         block=kernel.block,

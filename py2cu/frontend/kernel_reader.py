@@ -6,6 +6,7 @@ index kernel has parameters annotated `Index[…]`, a block kernel uses launch o
 
 from __future__ import annotations
 
+import functools
 import inspect
 import math
 from collections.abc import Iterator, Mapping
@@ -87,7 +88,7 @@ class _KernelReader:
                 'make the first parameter an element index, `i: Index["n"]`, or import `blockIdx`, `blockDim`, '
                 "`threadIdx` from py2cu",
             )  # fmt: skip
-        rank = len(parameters.indices) or len(size or ()) or 1
+        rank = len(size or ()) or 1
         return ir.Kernel(
             name=options.name or function.name.value,
             doc=self._docstring(),
@@ -130,7 +131,8 @@ class _KernelReader:
     ) -> tuple[ir.DimExpr, ...] | None:
         """The number of threads in x, y and z; None if the kernel does not determine it."""
         if parameters.indices:
-            return tuple(index.extent for index in reversed(parameters.indices))
+            axes = tuple(index.extent for index in reversed(parameters.indices))
+            return axes if len(axes) <= ir.MAX_AXES else (functools.reduce(_product, reversed(axes)),)
         if options.size is None:
             return None
         items = options.size if isinstance(options.size, tuple) else (options.size,)
@@ -228,6 +230,10 @@ class _KernelReader:
             shared = ir.ArrayDecl(name, type_, ir.Space.SHARED, like=like, span=span, is_parameter=True)
             declarations.check_size(type_.dims, dtype, ir.Space.SHARED, node.name)
             declarations.declared[name] = declarations.placed(shared, node)
+
+
+def _product(left: ir.DimExpr, right: ir.DimExpr) -> ir.DimExpr:
+    return ir.Binary("*", left, right, left.span, ir.PY_INT)
 
 
 def _inits(options: KernelOptions, parameters: Parameters) -> Iterator[tuple[str, int | float]]:

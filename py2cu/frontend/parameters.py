@@ -195,13 +195,9 @@ class ParameterReader:
                 return 1
 
     def _place_on_axes(self, parameters: Parameters) -> None:
+        """Place each index on an axis, the last one on x; all on x, over one flat index, if there are too few axes."""
         indices = parameters.indices
-        if len(indices) > 3:
-            hint = 'index over a product, `Index["h * w"]`, and divide'
-            self.reporter.error("P106", "a kernel has at most three element indices", indices[3].span, hint)
-            parameters.broken |= {index.name for index in indices[3:]}
-            del indices[3:]
-        axes = "xyz"[: len(indices)][::-1]
+        axes = "xyz"[: len(indices)][::-1] if len(indices) <= ir.MAX_AXES else "x" * len(indices)
         indices[:] = [IndexParameter(i.name, i.extent, axis, i.span) for i, axis in zip(indices, axes, strict=True)]
 
     def _error(self, code: str, message: str, node: cst.CSTNode, hint: str) -> None:

@@ -25,7 +25,7 @@ from py2cu.ir.expressions import (
     as_extent,
     unconverted,
 )
-from py2cu.ir.kernels import Annotation, ArrayDecl, IndexBound, Instances, Kernel, Space, Struct
+from py2cu.ir.kernels import MAX_AXES, Annotation, ArrayDecl, IndexBound, Instances, Kernel, Space, Struct
 from py2cu.ir.statements import (
     BARE,
     Alloc,
@@ -87,6 +87,7 @@ __all__ = [
     "INDEX",
     "INT",
     "LONG",
+    "MAX_AXES",
     "PY_BOOL",
     "PY_COMPLEX",
     "PY_FLOAT",

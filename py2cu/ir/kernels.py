@@ -30,6 +30,8 @@ from py2cu.ir.types import ArrayType, Binary, Constant, DimExpr, ElementType, Na
 from py2cu.ir.visit import names_in
 from py2cu.source import Span
 
+MAX_AXES: Final = 3
+"""The axes of a launch."""
 _SMALL: Final = 64  # the largest divisor with which a quotient counts as large as the dividend
 _OF_EXTENTS: Final = frozenset(["parameters", "indices", "size", "block", "array_decls", "former_index_extents"])
 """The fields from which `dims`, `naturals` and `sizes` are computed."""
@@ -178,6 +180,7 @@ class Kernel:
     ] = ()  # of a device function, set by choose_integer_widths: what its parameters can be
     result_ranges: tuple[Range, ...] = ()  # and what it returns: a number, or each item of a tuple
     renamed: tuple[tuple[str, str], ...] = ()  # set by rename: names that are spelled otherwise in C
+    flat_indices: tuple[IndexParameter, ...] = ()  # set by flatten_indices: what one flat index is split into
     flags: tuple[tuple[str, str], ...] = ()  # set by rename: the template argument that says whether an array is given
     block_parameters: tuple[BlockParameter, ...] = ()  # shared memory and a barrier, `shared` and `syncb`
     elided: tuple[Elided, ...] = ()  # statements of the Python that have no code; passes add those that they leave out
@@ -294,6 +297,11 @@ class Kernel:
     def c_name(self, name: str) -> str:
         """`name` as the C++ text spells it: C++ keywords, macros and non-ASCII names are renamed."""
         return next((spelled for old, spelled in self.renamed if old == name), name)
+
+    @property
+    def has_flat_launch(self) -> bool:
+        """True for more element indices than a launch has axes: all of them are of x."""
+        return len(self.indices) > MAX_AXES
 
     def flag(self, array: str) -> str:
         """The template argument that says whether the optional `array` is given."""

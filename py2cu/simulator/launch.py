@@ -116,6 +116,8 @@ def places(extents: Triple) -> Iterator[Triple]:
 
 def find_limits(signature: Signature, dims: dict[str, int]) -> Triple | None:
     """The limit of each axis, from which on threads return early: an index's extent or a guard's; None without any."""
+    if any(evaluate(index.extent, dims) < 0 for index in signature.flat_indices):
+        return 0, 0, 0
     stops = [(index.axis, index.extent) for index in signature.indices]
     stops += [(guard.axis, guard.extent) for guard in signature.guards]
     if not stops:

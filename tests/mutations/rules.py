@@ -1493,6 +1493,11 @@ MUTATIONS: Final = (
         ('char if char.isalnum() else "_"', "char", "tests/unit/frontend/test_names.py"),
     ),
     *_rule(
+        "more indices than axes come from one flat index, the last one fastest",
+        ("slowest, *others = kernel.indices", "*others, slowest = kernel.indices", "cpu:flat_indices"),
+        ("if len(tests) > 1:", "if False:", "kept:flat_indices"),
+    ),
+    *_rule(
         "an array that may be None is used where it is given",
         ("return where_true & where_false", "return where_true | where_false", "refused:optional_arrays"),
         ("return self.implied(left, outcome) & behind", "return behind", "refused:optional_arrays"),

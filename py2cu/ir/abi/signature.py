@@ -50,6 +50,7 @@ class Signature:
     guards: tuple[Guard, ...]
     inits: tuple[tuple[str, int | float], ...]
     strided: bool
+    flat_indices: tuple[IndexParameter, ...] = ()  # what the one flat index over x is split into
     launch_bounds: tuple[int, ...] = ()  # the first of them is the most threads that a block may have
     negative_indices: tuple[
         NegativeIndex, ...

@@ -89,6 +89,11 @@ def _guard_indices(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
         limit = UpperBound(ir.Name(index.name, type=ir.PY_INT), index.extent)
         return bool(accesses) and all(limit in access.limits for access in accesses)
 
+    if has_barrier(kernel) and kernel.has_flat_launch:
+        message = f"a kernel with barriers has at most {ir.MAX_AXES} element indices"
+        hint = 'index over a product, `Index["h * w"]`, and divide'
+        reporter.error("P106", message, kernel.indices[ir.MAX_AXES].span, hint)
+        return kernel
     if has_barrier(kernel):
         return _guard_elements(kernel, accesses, reporter)
     guards = tuple(Guard(i.name, i.extent, i.axis) for i in kernel.indices if not is_guarded(i))

@@ -2,16 +2,30 @@
 
 def add(i: Index["n"], …)    →    i = blockIdx.x * index_t(blockDim.x) + threadIdx.x
                                   if i >= n: return
+
+More than three indices come from one flat index over x, with a division for each but one:
+
+def add(a: Index["n"], b: Index["m"], c: Index["k"], d: Index["l"], …)    →    d = flat % l
+                                                                               rest = flat / l
+                                                                               c = rest % k
+                                                                               rest /= k
+                                                                               b = rest % m
+                                                                               a = rest / m
 """
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Iterator
 from dataclasses import replace
 
 from py2cu import ir
 from py2cu.analysis.effects import has_barrier
-from py2cu.ir.abi.parameters import IndexParameter
-from py2cu.ir.rewrite import rebuild_block, with_fields
+from py2cu.diagnostics import Reporter
+from py2cu.ir.abi.parameters import Guard, IndexParameter
+from py2cu.ir.names import free_name, names_in_scope
+from py2cu.ir.rewrite import rebuild, rebuild_block, with_fields
+from py2cu.ir.visit import walk
 from py2cu.passes.guards.early_return import guard_statement
 
 
@@ -51,3 +65,45 @@ def _index_assignment(index: IndexParameter) -> ir.Assign:
     product = ir.Binary("*", launch("blockIdx"), block, index.span, ir.INDEX)
     value = ir.Binary("+", product, launch("threadIdx"), index.span, ir.INDEX)
     return ir.Assign(index.name, value, index.span, declares=ir.INDEX)
+
+
+def flatten_indices(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
+    """The kernel with one index, and its own indices as locals; unchanged if the launch has an axis for each."""
+    if not kernel.has_flat_launch or kernel.size is None:
+        return kernel
+    taken = names_in_scope(kernel)
+    flat = free_name("flat", taken)
+    rest = free_name("rest", taken | {flat})
+    slowest, *others = kernel.indices
+    body: list[ir.Stmt] = [*_return_if_negative(kernel.indices)]
+    left = ir.Name(flat, type=ir.INDEX)
+    for place, index in enumerate(reversed(others)):
+        extent = rebuild(index.extent, _as_c)
+        quotient = ir.Binary("/", left, extent, index.span, ir.INDEX)
+        about = f"The {len(kernel.indices)} indices from the flat one: / and % by one extent compile to one division."
+        trivia = ir.Trivia(above=(about,)) if place == 0 else ir.BARE
+        body.append(ir.Assign(index.name, ir.Binary("%", left, extent, index.span, ir.INDEX), index.span, trivia))
+        is_last, is_update = place == len(others) - 1, 0 < place < len(others) - 1
+        body.append(ir.Assign(slowest.name if is_last else rest, quotient, index.span, augmented=is_update))
+        left = ir.Name(rest, type=ir.INDEX)
+    (size,) = kernel.size
+    return with_fields(
+        kernel,
+        indices=(IndexParameter(flat, size, "x", slowest.span),),
+        flat_indices=kernel.indices,
+        guards=(Guard(flat, size, "x"),),
+        locals=(*((index.name, ir.INDEX) for index in kernel.indices), (rest, ir.INDEX), *kernel.locals),
+        body=(*body, *kernel.body),
+    )
+
+
+def _return_if_negative(indices: tuple[IndexParameter, ...]) -> Iterator[ir.Stmt]:
+    """An early return where extents are negative, whose product may pass the guard; differences may be."""
+    differences = [rebuild(index.extent, _as_c) for index in indices if _is_difference(index.extent)]
+    tests: list[ir.Expr] = [ir.Compare("<", extent, ir.Constant(0, type=ir.INDEX)) for extent in differences]
+    if len(tests) > 1:
+        yield ir.If(functools.reduce(lambda a, b: ir.BoolOp("or", a, b, type=ir.PY_BOOL), tests), (ir.Return(),))
+
+
+def _is_difference(extent: ir.DimExpr) -> bool:
+    return any(isinstance(node, ir.Binary) and node.op == "-" for node in walk(extent))

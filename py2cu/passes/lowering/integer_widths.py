@@ -78,6 +78,8 @@ class _Chooser:
             axis = index.axis
             self.bounds.append({(f"blockDim.{axis}", f"gridDim.{axis}"): 1})
             self.bounds += self._steps(index.extent)  # the guard computes it for any grid
+        if kernel.has_flat_launch:
+            self.bounds += [reach for extent in kernel.size or () for reach in self._steps(extent)]
         if not kernel.key:
             self._bound_arrays()
         result = self.of_result(kernel.result) if kernel.result_ranges else kernel.result

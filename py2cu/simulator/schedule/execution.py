@@ -13,7 +13,8 @@ from random import Random
 from types import CodeType, TracebackType
 from typing import Final, Literal, Protocol, TypeVar
 
-from py2cu.ir.abi.signature import Signature
+from py2cu.ir.abi.dims import unravel
+from py2cu.ir.abi.signature import Signature, evaluate
 from py2cu.simulator.findings import Place, SimulationError
 from py2cu.simulator.launch import AXES, Launch, Triple, find_limits, places
 from py2cu.simulator.memory.happens_before import WARP, BlockClock, ThreadClock
@@ -117,7 +118,8 @@ class Execution:
         self._limits = find_limits(signature, dims)
         self.predicated = PredicationTable(signature, dims)
         self.slots = _slots(launch.block, is_plain=THREAD.integer is int)
-        leading = len(self._axes) + len(signature.launch)
+        self._flat_extents = [evaluate(index.extent, dims) for index in signature.flat_indices]
+        leading = (len(self._flat_extents) or len(self._axes)) + len(signature.launch)
         code = kernel.code
         self._positional = code.co_varnames[leading : code.co_argcount]
         sizes = {"blockDim": coordinate(launch.block), "gridDim": coordinate(launch.grid)}
@@ -192,7 +194,10 @@ class Execution:
             Restart: the launch has to run again in another mode.
         """
         positional, named = arguments
-        indices = [THREAD.integer(index[axis]) for axis in self._axes]
+        if self._flat_extents:
+            indices = [*map(THREAD.integer, unravel(index[0], self._flat_extents))]
+        else:
+            indices = [THREAD.integer(index[axis]) for axis in self._axes]
         here = [slot.objects[name] if name in slot.objects else self._objects[name] for name in self.signature.launch]
         try:
             self.kernel.call(*indices, *here, *positional, **named)
